@@ -1,0 +1,163 @@
+"""Every error that the service raises on purpose.
+
+An error knows its HTTP status, its stable ``code`` and whether trying again can help; one handler
+turns it into a problem document (RFC 9457). The tree::
+
+    ConfigurationError                      stops the start: one line, exit code 2
+    ToolchatError
+    ├── InvalidRequest              400     undecodable or malformed input
+    ├── NotAcceptable               406     no form of the answer suits ``Accept``
+    ├── TooLarge                    414     the URL is longer than the service reads
+    ├── ValidationFailed            422     well-formed, but outside the limits
+    │   ├── ContextTooLong          422     more text than the model takes
+    │   └── ContentFiltered         422     the provider's moderation refused it
+    ├── NotConfigured               503     a key or a switch is missing
+    ├── Overloaded                  503     capacity reached
+    ├── DeadlineExceeded            504     the question took longer than it may
+    ├── ToolLoop                    502     the model kept asking for tools
+    └── UpstreamError
+        ├── UpstreamInvalid         502     nonsense, or an answer cut short
+        ├── UpstreamUnavailable     502     no connection, or its own failure
+        ├── UpstreamTimeout         504     silent or slow
+        ├── ProviderRateLimited     503     its limit, after our retries
+        └── ProviderAuth            503     key rejected, account blocked
+"""
+
+__all__ = [
+    "ConfigurationError",
+    "ContentFiltered",
+    "ContextTooLong",
+    "DeadlineExceeded",
+    "InvalidRequest",
+    "NotAcceptable",
+    "NotConfigured",
+    "Overloaded",
+    "ProviderAuth",
+    "ProviderRateLimited",
+    "TooLarge",
+    "ToolLoop",
+    "ToolchatError",
+    "UpstreamError",
+    "UpstreamInvalid",
+    "UpstreamTimeout",
+    "UpstreamUnavailable",
+    "ValidationFailed",
+]
+
+
+class ConfigurationError(Exception):
+    """The service cannot start as it is set up; each line of the message names a fault and its variable."""
+
+
+class ToolchatError(Exception):
+    """Base of every error that a client may see.
+
+    ``detail`` is shown to the client: it holds no secret, no URL of an upstream and no upstream body.
+    """
+
+    status = 500
+    code = "internal"
+    title = "Internal error"
+    retryable = False
+
+    def __init__(self, detail: str, *, retry_after: float | None = None) -> None:
+        super().__init__(detail)
+        self.detail = detail
+        self.retry_after = retry_after
+        """Seconds to wait before trying again, where known."""
+
+
+class InvalidRequest(ToolchatError):
+    """Undecodable or malformed input."""
+
+    status, code, title = 400, "invalid-request", "Invalid request"
+
+
+class NotAcceptable(ToolchatError):
+    """None of the forms that the service can give satisfies the ``Accept`` header."""
+
+    status, code, title = 406, "not-acceptable", "Not acceptable"
+
+
+class TooLarge(ToolchatError):
+    """The URL is longer than the service reads."""
+
+    status, code, title = 414, "too-large", "Request too large"
+
+
+class ValidationFailed(ToolchatError):
+    """Well-formed input outside the limits."""
+
+    status, code, title = 422, "validation", "Input outside the limits"
+
+
+class ContextTooLong(ValidationFailed):
+    """The conversation is longer than the model takes."""
+
+    code, title = "context-too-long", "Too much text for the model"
+
+
+class ContentFiltered(ValidationFailed):
+    """The provider's moderation refused the question or the answer."""
+
+    code, title = "content-filtered", "Refused by the provider's moderation"
+
+
+class NotConfigured(ToolchatError):
+    """A switch is off or a secret is missing; the detail names the variable to set."""
+
+    status, code, title = 503, "not-configured", "Not configured"
+
+
+class Overloaded(ToolchatError):
+    """The service has no room for another question just now."""
+
+    status, code, title, retryable = 503, "overloaded", "Overloaded", True
+
+
+class DeadlineExceeded(ToolchatError):
+    """The whole question took longer than it may."""
+
+    status, code, title, retryable = 504, "deadline", "Deadline exceeded", True
+
+
+class ToolLoop(ToolchatError):
+    """The model kept asking for tools and gave no answer."""
+
+    status, code, title = 502, "tool-loop", "The model did not stop calling tools"
+
+
+class UpstreamError(ToolchatError):
+    """Something outside this process failed."""
+
+    status, code, title = 502, "upstream", "Upstream failed"
+
+
+class UpstreamInvalid(UpstreamError):
+    """The upstream answered nonsense, refused the request's form, or was cut short."""
+
+    code, title = "upstream-invalid", "Unusable answer from upstream"
+
+
+class UpstreamUnavailable(UpstreamError):
+    """No connection to the upstream, the connection was lost, or it reported a failure of its own."""
+
+    code, title, retryable = "upstream-unavailable", "Upstream unavailable", True
+
+
+class UpstreamTimeout(UpstreamError):
+    """The upstream was silent or slow beyond its limit."""
+
+    status, code, title, retryable = 504, "upstream-timeout", "Upstream timed out", True
+
+
+class ProviderRateLimited(UpstreamError):
+    """The chat provider's rate limit, after our own retries."""
+
+    status, code, title, retryable = 503, "provider-rate-limited", "Provider rate limit", True
+
+
+class ProviderAuth(UpstreamError):
+    """The chat provider rejected the key or blocked the account."""
+
+    status, code, title = 503, "provider-auth", "Provider refused the credentials"

@@ -1,0 +1,91 @@
+"""The words of a conversation: messages, tool calls, tool responses, usage.
+
+Every other module speaks in these; a provider's wire format never leaves its own file.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+__all__ = [
+    "AssistantMessage",
+    "Message",
+    "SystemMessage",
+    "ToolCall",
+    "ToolResponse",
+    "ToolResponseMessage",
+    "Usage",
+    "UserMessage",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """One call that a chat model asks for."""
+
+    id: str
+    """Pairs the call with its response; never empty."""
+    name: str
+    arguments: str
+    """The arguments as the model wrote them: JSON text, possibly empty or broken."""
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    """Keys of the provider that must be sent back unchanged, such as a thought signature."""
+
+
+@dataclass(frozen=True, slots=True)
+class SystemMessage:
+    """Instructions that stand above the conversation."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class UserMessage:
+    """What the user said."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class AssistantMessage:
+    """What the model said, and the tool calls that it asks for."""
+
+    text: str = ""
+    tool_calls: tuple[ToolCall, ...] = ()
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    """Keys of the provider that must be sent back within the same turn, such as ``reasoning_content``."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResponse:
+    """The text that answers one tool call."""
+
+    id: str
+    name: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResponseMessage:
+    """The responses to all calls of one assistant message, in the order of the calls."""
+
+    responses: tuple[ToolResponse, ...]
+
+
+Message = SystemMessage | UserMessage | AssistantMessage | ToolResponseMessage
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens used, as the provider counted them."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+    @property
+    def total_tokens(self) -> int:
+        """Input and output together."""
+        return self.input_tokens + self.output_tokens
+
+    def __add__(self, other: "Usage") -> "Usage":
+        return Usage(self.input_tokens + other.input_tokens, self.output_tokens + other.output_tokens)

@@ -1,0 +1,98 @@
+"""Configuration from the environment and ``.env``: read once, validated at start, one line per fault."""
+
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from app.errors import ConfigurationError
+
+__all__ = ["BaseUrl", "EnvironmentSettings", "Secret", "Settings", "environment_name", "read_settings"]
+
+
+def _stripped(value: Any) -> Any:
+    return value.strip() if isinstance(value, str) else value
+
+
+def _header_safe(value: SecretStr) -> SecretStr:
+    text = value.get_secret_value()
+    if not (text.isascii() and text.isprintable()):
+        raise ValueError("must be printable ASCII without line breaks")
+    return value
+
+
+def _base_url(value: str) -> str:
+    if not value.startswith(("http://", "https://")) or not value.isascii() or " " in value:
+        raise ValueError("must be a URL that starts with http:// or https://")
+    return value.rstrip("/")
+
+
+Secret = Annotated[SecretStr, BeforeValidator(_stripped), AfterValidator(_header_safe)]
+"""A key: surrounding blanks are dropped, and it is never printed."""
+
+BaseUrl = Annotated[str, BeforeValidator(_stripped), AfterValidator(_base_url)]
+"""A base URL without a trailing slash."""
+
+
+class EnvironmentSettings(BaseSettings):
+    """Base of every settings class: an empty variable counts as not set, unknown ones are left alone."""
+
+    model_config = SettingsConfigDict(
+        env_file=".env", env_file_encoding="utf-8", env_ignore_empty=True, extra="ignore", frozen=True
+    )
+
+
+class Settings(EnvironmentSettings):
+    """What the service as a whole needs; each tool and each provider has its own beside its code."""
+
+    server_host: str = Field("127.0.0.1", description="Address to listen on; 0.0.0.0 in a container")
+    server_port: int = Field(8083, ge=0, le=65535, description="Port to listen on; 0 picks a free one")
+    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field("INFO", description="Least severity that is logged")
+    chat_provider: Literal["auto", "dashscope", "openai_compatible", "offline"] = Field(
+        "auto", description="auto: DashScope if its key is set, else an OpenAI-compatible endpoint, else offline"
+    )
+    system_prompt: str = Field(
+        "Answer in the language of the question. When a tool reports an error, say that the look-up failed; "
+        "never invent a value that a tool did not return.",
+        description="Instructions put above every question",
+    )
+    request_timeout: float = Field(120, gt=0, le=3600, description="Seconds a whole question may take")
+    model_timeout: float = Field(60, gt=0, le=3600, description="Seconds one turn of the chat model may take")
+    model_idle_timeout: float = Field(30, gt=0, le=3600, description="Seconds the chat model may stay silent")
+    model_max_attempts: int = Field(3, ge=1, le=10, description="Tries per model turn, before any text has gone out")
+    connect_timeout: float = Field(5, gt=0, le=60, description="Seconds to connect to any upstream")
+    http_max_connections: int = Field(500, ge=1, description="Open connections to all upstreams together")
+    tool_timeout: float = Field(20, gt=0, le=600, description="Seconds one tool call may take")
+    tool_max_concurrency: int = Field(8, ge=1, le=1000, description="Calls of one message that run side by side")
+    tool_max_rounds: int = Field(10, ge=1, le=100, description="Rounds of tool calls per question")
+    tool_result_max_chars: int = Field(32768, ge=256, description="Longest tool result that the model is given")
+    tool_threads: int = Field(16, ge=1, le=256, description="Threads for tools that block")
+
+
+_SettingsT = TypeVar("_SettingsT", bound=EnvironmentSettings)
+
+
+def environment_name(settings: type[EnvironmentSettings], field: str) -> str:
+    """Name the environment variable that a settings field is read from."""
+    alias = settings.model_fields[field].validation_alias
+    return alias if isinstance(alias, str) else f"{settings.model_config.get('env_prefix', '')}{field}".upper()
+
+
+def read_settings(settings: type[_SettingsT]) -> _SettingsT:
+    """Read a settings class from the environment and ``.env``.
+
+    Raises:
+        ConfigurationError: a value cannot be used; one line per fault, each naming its variable, no value shown.
+    """
+    try:
+        return settings()
+    except ValidationError as error:
+        raise ConfigurationError("\n".join(_fault(settings, fault) for fault in error.errors())) from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f".env: cannot be read ({type(error).__name__})") from None
+
+
+def _fault(settings: type[EnvironmentSettings], fault: Any) -> str:
+    field = str(fault["loc"][0]) if fault["loc"] else ""
+    name = environment_name(settings, field) if field in settings.model_fields else field.upper()
+    return f"{name}: {fault['msg'].removeprefix('Value error, ')}"

@@ -1,0 +1,55 @@
+"""What can go wrong in a tool call, in the words that the model is told."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pydantic_core import to_json
+
+__all__ = ["ToolArgumentsError", "ToolDefinitionError", "ToolExecutionError"]
+
+
+class ToolDefinitionError(Exception):
+    """A tool cannot be defined as it is written; found at start, the message names the tool."""
+
+
+class ToolExecutionError(Exception):
+    """A tool's expected failure: the model is told its text, the turn goes on.
+
+    Args:
+        message: one sentence that the model can act on; no secret, no URL, no upstream body.
+        kind: a stable word for programs, such as ``no-such-place``.
+        hint: what to try instead, where that is known.
+    """
+
+    kind = "failed"
+
+    def __init__(self, message: str, *, kind: str | None = None, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.kind = kind or self.kind
+        self.hint = hint
+
+    def details(self) -> dict[str, Any]:
+        """The error as an object for the model."""
+        error: dict[str, Any] = {"kind": self.kind, "message": self.message}
+        if self.hint:
+            error["hint"] = self.hint
+        return error
+
+    def as_result(self) -> str:
+        """The text that takes the place of the tool's result: short JSON with an ``error`` object."""
+        return to_json({"error": self.details()}).decode()
+
+
+class ToolArgumentsError(ToolExecutionError):
+    """The arguments do not fit the tool's schema; nothing was run."""
+
+    kind = "invalid-arguments"
+
+    def __init__(self, message: str, fields: Sequence[Mapping[str, str]] = ()) -> None:
+        super().__init__(message)
+        self.fields = tuple(fields)
+
+    def details(self) -> dict[str, Any]:
+        """The error with one entry per field at fault."""
+        return super().details() | ({"fields": list(self.fields)} if self.fields else {})

@@ -51,6 +51,7 @@ class OutboundHttp:
             self._session = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(limit=self._max_connections, ttl_dns_cache=300, keepalive_timeout=30),
                 timeout=aiohttp.ClientTimeout(total=None, sock_connect=self._connect_timeout),
+                middlewares=(_guard,),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 read_bufsize=2**20,
             )
@@ -90,9 +91,7 @@ class OutboundHttp:
         except (OSError, _client_error()) as error:
             raise as_upstream_error(error, upstream) from error
 
-    async def fetch(
-        self, method: str, url: str, *, upstream: str, timeout: float, max_bytes: int = MAX_BODY_BYTES, **options: Any
-    ) -> Reply:
+    async def fetch(self, method: str, url: str, *, upstream: str, timeout: float, **options: Any) -> Reply:
         """Send one request and read the whole answer.
 
         Args:
@@ -100,17 +99,14 @@ class OutboundHttp:
             url: the absolute URL, without secrets.
             upstream: the name that errors show.
             timeout: seconds for the whole exchange.
-            max_bytes: longest body, after decompression.
             **options: aiohttp's ``headers``, ``params``, ``data``.
 
         Raises:
             UpstreamUnavailable, UpstreamTimeout, UpstreamInvalid: as :meth:`request`; too long a body is invalid.
         """
         try:
-            async with asyncio.timeout(timeout):
-                async with self.request(method, url, upstream=upstream, **options) as response:
-                    body = await read_body(response, upstream, max_bytes)
-                    return Reply(response.status, response.headers, body)
+            async with asyncio.timeout(timeout), self.request(method, url, upstream=upstream, **options) as response:
+                return Reply(response.status, response.headers, await response.read())
         except TimeoutError:
             raise UpstreamTimeout(f"{upstream} did not answer within {timeout:g} s") from None
 
@@ -138,12 +134,47 @@ def as_upstream_error(error: BaseException, upstream: str) -> UpstreamError:
     """Put a failure of aiohttp into our words; the text of the original never reaches a client."""
     import aiohttp
 
+    if isinstance(error, UpstreamError):
+        return error
     if isinstance(error, TimeoutError):
         return UpstreamTimeout(f"{upstream} could not be reached in time")
-    broken = (aiohttp.ClientPayloadError, aiohttp.ClientResponseError, aiohttp.InvalidURL, ValueError)
-    if isinstance(error, broken) and not isinstance(error, aiohttp.ClientConnectionError):
-        return UpstreamInvalid(f"{upstream} sent something that is not a complete HTTP answer")
-    return UpstreamUnavailable(f"{upstream} could not be reached, or the connection was lost")
+    if isinstance(error, OSError | aiohttp.ClientConnectionError) and not isinstance(error, aiohttp.InvalidURL):
+        return UpstreamUnavailable(f"{upstream} could not be reached, or the connection was lost")
+    return UpstreamInvalid(f"{upstream} sent something that is not a complete HTTP answer")
+
+
+async def _guard(request: aiohttp.ClientRequest, send: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
+    """Hold every response of the session to the same rules, whoever sent the request."""
+    response = await send(request)
+    if 300 <= response.status < 400:
+        response.close()
+        raise UpstreamInvalid("the upstream answered with a redirect, which is never followed")
+    response.content = _BoundedReader(response.content)  # type: ignore[assignment]
+    return response
+
+
+class _BoundedReader:
+    """A response's body that is read to its end only while it is short enough, after decompression."""
+
+    def __init__(self, reader: aiohttp.StreamReader) -> None:
+        self._reader = reader
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._reader, name)
+
+    def __aiter__(self) -> Any:
+        return aiter(self._reader)
+
+    async def read(self, size: int = -1) -> bytes:
+        """Read ``size`` bytes, or all that is left."""
+        if size >= 0:
+            return await self._reader.read(size)
+        body = bytearray()
+        while piece := await self._reader.readany():
+            body += piece
+            if len(body) > MAX_BODY_BYTES:
+                raise UpstreamInvalid(f"the upstream sent more than {MAX_BODY_BYTES} bytes")
+        return bytes(body)
 
 
 def _client_error() -> type[Exception]:

@@ -31,6 +31,13 @@ class ToolCall:
     extra: Mapping[str, Any] = field(default_factory=dict)
     """Keys of the provider that must be sent back unchanged, such as a thought signature."""
 
+    def __post_init__(self) -> None:
+        # A lone surrogate is valid JSON and cannot be sent to anyone as UTF-8.
+        for part in ("id", "name", "arguments"):
+            text = getattr(self, part)
+            if not text.isascii():
+                object.__setattr__(self, part, text.encode("utf-8", "replace").decode())
+
 
 @dataclass(frozen=True, slots=True)
 class SystemMessage:

@@ -57,6 +57,8 @@ class Settings(EnvironmentSettings):
         description="Instructions put above every question",
     )
     request_timeout: float = Field(120, gt=0, le=3600, description="Seconds a whole question may take")
+    max_questions: int = Field(2000, ge=1, description="Questions answered at once; one more gets 503 overloaded")
+    shutdown_timeout: int = Field(30, ge=0, le=3600, description="Seconds that running answers may take at shutdown")
     model_timeout: float = Field(60, gt=0, le=3600, description="Seconds one turn of the chat model may take")
     model_idle_timeout: float = Field(30, gt=0, le=3600, description="Seconds the chat model may stay silent")
     model_max_attempts: int = Field(3, ge=1, le=10, description="Tries per model turn, before any text has gone out")

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from app.messages import AssistantMessage, Message, Usage
 from app.tool_calling.definition import ToolDefinition
+from app.tool_calling.events import ToolCallFinished
 
 __all__ = ["ChatModel", "ChatOptions", "ChatResponse", "ModelEvent", "Progress", "Prompt", "TextDelta"]
 
@@ -53,6 +54,10 @@ class ChatResponse:
     usage: Usage
     model: str
     """The model's name, as the provider gave it or as it was asked for."""
+    rounds: int = 1
+    """Turns of the model that led to this response."""
+    executions: tuple[ToolCallFinished, ...] = ()
+    """The tool calls that were run on the way, in order."""
 
 
 ModelEvent = TextDelta | Progress | ChatResponse

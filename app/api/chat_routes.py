@@ -1,0 +1,124 @@
+"""The three variants in which every tool folder is asked, as one route shape."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Annotated, Any, Literal
+from urllib.parse import parse_qsl
+
+from fastapi import APIRouter, Query, Request, Response
+from fastapi.openapi.models import Example
+
+from app.api.answers import answer
+from app.api.problems import problems
+from app.api.schemas import ChatAnswer
+from app.api.state import service_state
+from app.errors import ValidationFailed
+
+__all__ = ["ANSWER_RESPONSES", "MAX_QUERY_CHARS", "checked_query", "variant_router"]
+
+MAX_QUERY_CHARS = 4000
+"""Longest question; even all Chinese and percent-encoded it stays below the server's 64 KiB for a URL."""
+
+_EVENTS_EXAMPLE = (
+    'event: delta\ndata: {"text":"北京现在是 17:30。"}\n\nevent: done\ndata: {"answer":"北京现在是 17:30。"}\n\n'
+)
+
+ANSWER_RESPONSES: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "The answer, in the form that `Accept` asks for",
+        "model": ChatAnswer,
+        "content": {
+            "text/plain": {"schema": {"type": "string"}, "example": "北京现在是 17:30。"},
+            "text/event-stream": {"schema": {"type": "string"}, "example": _EVENTS_EXAMPLE},
+        },
+        "headers": {
+            "X-Chat-Model": {"description": "The model that answered", "schema": {"type": "string"}},
+            "X-Sandbox": {"description": "Offered tools that answer from invented data", "schema": {"type": "string"}},
+            "X-Request-ID": {"description": "The request's id", "schema": {"type": "string"}},
+        },
+    },
+    **problems(400, 406, 414, 422, 500, 502, 503, 504),
+}
+"""Every status and media type that a question can be answered with."""
+
+_SUMMARIES = {
+    "none": "{title}: no tool — the model answers from what it knows",
+    "function": "{title}: function tool {names} — found by name in the container; the model may call it",
+    "method": "{title}: method tools of an object — the model may call them",
+}
+_DESCRIPTIONS = {
+    "none": "The question goes to the model alone, for comparison with the other two variants.",
+    "function": "The model is offered the folder's function tools by name, decides whether to call them, and answers "
+    "from their results.",
+    "method": "The model is offered the marked methods of the folder's tool object. Same tool, other way of giving it.",
+}
+_SUFFIX = {"none": "chat", "function": "chat-tool-function", "method": "chat-tool-method"}
+
+
+def variant_router(
+    *,
+    module: str,
+    path: str,
+    title: str,
+    default_query: str,
+    examples: Mapping[str, str],
+    function_names: Sequence[str],
+    has_methods: bool,
+) -> APIRouter:
+    """Make the routes ``/chat``, ``/chat-tool-function`` and ``/chat-tool-method`` of one tool folder.
+
+    Args:
+        module: the folder's name, by which its tools are looked up.
+        path: the prefix of the routes.
+        title: the tag in the documentation.
+        default_query: asked when ``query`` is missing or empty.
+        examples: further questions for the documentation, by label.
+        function_names: the folder's function tools; without any there is no such route.
+        has_methods: whether there is a method variant.
+    """
+    router = APIRouter(prefix=path, tags=[title])
+    shown = {"默认 / default": Example(value=default_query)}
+    shown |= {label: Example(value=query) for label, query in examples.items()}
+    variants: list[Literal["none", "function", "method"]] = ["none"]
+    variants += ["function"] if function_names else []
+    variants += ["method"] if has_methods else []
+    for variant in variants:
+        router.add_api_route(
+            f"/{_SUFFIX[variant]}",
+            _endpoint(module, variant, default_query, shown),
+            response_class=Response,
+            responses=ANSWER_RESPONSES,
+            summary=_SUMMARIES[variant].format(title=title, names=", ".join(function_names)),
+            description=_DESCRIPTIONS[variant],
+            operation_id=f"{module}_{_SUFFIX[variant].replace('-', '_')}",
+        )
+    return router
+
+
+def checked_query(request: Request, query: str, default: str) -> str:
+    """The question to ask: the given one, or the default when it is missing or empty, as in Spring.
+
+    Raises:
+        ValidationFailed: it is blank, or given more than once.
+    """
+    raw = request.scope["query_string"]
+    if raw.count(b"query") > 1 and sum(name == "query" for name, _ in parse_qsl(raw.decode(), True)) > 1:
+        raise ValidationFailed("query: given more than once")
+    if query and not query.strip():
+        raise ValidationFailed("query: must not be blank")
+    return query or default
+
+
+def _endpoint(
+    module: str, variant: Literal["none", "function", "method"], default_query: str, examples: dict[str, Example]
+) -> Callable[..., Awaitable[Response]]:
+    question = Query(
+        description="The question. Missing or empty: the default.",
+        max_length=MAX_QUERY_CHARS,
+        openapi_examples=examples,
+    )
+
+    async def ask(request: Request, query: Annotated[str, question] = default_query) -> Response:
+        tools = () if variant == "none" else service_state(request).tools.offered(module, variant)
+        return await answer(request, checked_query(request, query, default_query), tools)
+
+    return ask

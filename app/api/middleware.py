@@ -1,0 +1,150 @@
+"""What every request passes: its id, its log lines, its last safety net, and the watch for a client who leaves."""
+
+import asyncio
+import logging
+import os
+import re
+import time
+from collections.abc import MutableMapping
+from typing import Any
+from urllib.parse import unquote_to_bytes
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from app.api.problems import problem, problem_response
+from app.errors import InvalidRequest, TooLarge, ToolchatError
+from app.logs import request_id as current_request_id
+
+__all__ = ["RequestMiddleware"]
+
+_log = logging.getLogger("app.request")
+_WELL_FORMED_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
+_MAX_QUERY_BYTES = 60_000
+_HEADERS = ((b"x-content-type-options", b"nosniff"), (b"referrer-policy", b"no-referrer"))
+
+
+class RequestMiddleware:
+    """Pure ASGI, since a ``BaseHTTPMiddleware`` hides the client's leaving and costs more than all of this.
+
+    - accepts a well-formed ``X-Request-ID`` or makes one, and always sends it;
+    - refuses a query string that is not UTF-8, holds a NUL or is too long, before anything reads it;
+    - cancels the answer when the client leaves;
+    - turns an exception that nobody expected into a problem document, and logs it;
+    - logs one line when a request begins and one when it ends.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle one connection event; only HTTP requests are touched."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        request_id = _request_id(scope)
+        scope.setdefault("state", {})["request_id"] = request_id
+        token = current_request_id.set(request_id)
+        answer = _Answer(send, request_id)
+        _log.info("request started", extra={"method": scope["method"], "path": scope["path"][:200]})
+        try:
+            await self._guarded(scope, receive, answer)
+        finally:
+            _log.info("request finished", extra=answer.summary(scope["state"]))
+            current_request_id.reset(token)
+
+    async def _guarded(self, scope: Scope, receive: Receive, answer: "_Answer") -> None:
+        try:
+            _check_query(scope["query_string"])
+            if scope["method"] in ("GET", "HEAD"):
+                await _until_client_leaves(self._app, scope, receive, answer)
+            else:
+                await self._app(scope, receive, answer.send)
+        except ToolchatError as error:
+            await answer.fail(error, scope)
+        except Exception as error:  # noqa: BLE001 - the last net: nothing may fall through to the server
+            _log.error("unhandled exception", exc_info=error)
+            answer.outcome = "internal"
+            await answer.fail(ToolchatError("An unexpected error; the log has it under this request id"), scope)
+
+
+class _Answer:
+    """Watches what is sent, adds the headers that every answer has."""
+
+    def __init__(self, send: Send, request_id: str) -> None:
+        self._send = send
+        self._started = time.perf_counter()
+        self._first_byte: float | None = None
+        self._headers = [(b"x-request-id", request_id.encode()), *_HEADERS]
+        self._request_id = request_id
+        self.status = 0
+        self.outcome = ""
+        self.complete = False
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            message["headers"] = [*message.get("headers", ()), *self._headers]
+        else:
+            self._first_byte = self._first_byte or time.perf_counter()
+            self.complete = not message.get("more_body", False)
+        await self._send(message)
+
+    async def fail(self, error: ToolchatError, scope: Scope) -> None:
+        """Answer with a problem document, unless something has gone out already."""
+        scope["state"]["outcome"] = error.code
+        if self.status == 0:
+            response = problem_response(problem(error, self._request_id))
+            await response(scope, _no_body, self.send)
+
+    def summary(self, state: MutableMapping[str, Any]) -> dict[str, Any]:
+        ended = time.perf_counter()
+        line: dict[str, Any] = {
+            "status": self.status,
+            "outcome": self.outcome or state.get("outcome", "ok"),
+            "total_ms": round((ended - self._started) * 1000, 1),
+        }
+        if self._first_byte is not None:
+            line["first_byte_ms"] = round((self._first_byte - self._started) * 1000, 1)
+        line.update(state.get("summary", {}))
+        return line
+
+
+async def _until_client_leaves(app: ASGIApp, scope: Scope, receive: Receive, answer: _Answer) -> None:
+    """Run the application; cancel it, and all that it waits for, when the client leaves before the end."""
+    task = asyncio.current_task()
+
+    async def watch() -> None:
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        if task is not None and not answer.complete:
+            answer.outcome = "client_gone"
+            task.cancel()
+
+    watcher = asyncio.create_task(watch())
+    try:
+        await app(scope, _no_body, answer.send)
+    except asyncio.CancelledError:
+        if answer.outcome != "client_gone" or task is None or task.uncancel() > 0:
+            raise
+    finally:
+        watcher.cancel()
+
+
+async def _no_body() -> Message:
+    return {"type": "http.request", "body": b"", "more_body": False}
+
+
+def _request_id(scope: Scope) -> str:
+    given = next((value for name, value in scope["headers"] if name == b"x-request-id"), b"")
+    return given.decode("ascii") if _WELL_FORMED_ID.fullmatch(given) else os.urandom(8).hex()
+
+
+def _check_query(query_string: bytes) -> None:
+    if len(query_string) > _MAX_QUERY_BYTES:
+        raise TooLarge(f"the query string is longer than {_MAX_QUERY_BYTES} bytes")
+    try:
+        text = unquote_to_bytes(query_string).decode("utf-8")
+    except UnicodeDecodeError:
+        raise InvalidRequest("the query string is not UTF-8") from None
+    if "\x00" in text:
+        raise InvalidRequest("the query string holds a NUL character")

@@ -1,0 +1,79 @@
+"""What surrounds the chat: the index, health, the list of tools, and Swagger UI."""
+
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from fastapi import APIRouter, FastAPI, Request
+from fastapi.openapi.docs import get_swagger_ui_html
+from starlette.responses import HTMLResponse
+from starlette.staticfiles import StaticFiles
+
+from app.api.schemas import Health, Index, ToolModuleDescription
+from app.api.state import service_state
+
+__all__ = ["add_documentation", "router", "service_version"]
+
+router = APIRouter(tags=["Service"])
+
+
+def service_version() -> str:
+    """The installed version, or the one of the checkout."""
+    try:
+        return version("toolchat")
+    except PackageNotFoundError:
+        return "0.1.0"
+
+
+@router.get("/", response_model=Index, summary="What there is")
+async def index(request: Request) -> dict[str, Any]:
+    """List the endpoints, the chat model and the documentation."""
+    paths = request.app.openapi()["paths"]
+    return {
+        "name": "toolchat",
+        "version": service_version(),
+        "chat_model": service_state(request).model_label,
+        "documentation": "/docs",
+        "endpoints": {path: next(iter(methods.values())).get("summary", "") for path, methods in paths.items()},
+    }
+
+
+@router.get("/tools", response_model=list[ToolModuleDescription], response_model_exclude_unset=True, summary="Tools")
+async def tools(request: Request) -> list[dict[str, Any]]:
+    """List every tool folder: its tools' definitions, or why it is not registered and which variable to set."""
+    return service_state(request).tools.describe()
+
+
+@router.get("/health/live", response_model=Health, response_model_exclude_unset=True, summary="Liveness")
+async def live() -> dict[str, Any]:
+    """Say that the process answers; depends on nothing outside it."""
+    return {"status": "ok"}
+
+
+@router.get("/health/ready", response_model=Health, response_model_exclude_unset=True, summary="Readiness")
+async def ready(request: Request) -> dict[str, Any]:
+    """Say that questions are taken, by which model, and which tools are registered."""
+    state = service_state(request)
+    registered = {each["name"]: each["registered"] for each in state.tools.describe()}
+    return {"status": "ok", "chat_model": state.model_label, "tools": registered}
+
+
+def add_documentation(app: FastAPI) -> None:
+    """Serve Swagger UI at ``/docs`` from an installed package; no request leaves the host."""
+    package = find_spec("fastapi_offline")
+    if package is None or package.origin is None:
+        return
+    app.mount("/docs/static", StaticFiles(directory=Path(package.origin).parent / "static"), name="docs-static")
+
+    @app.get("/docs", include_in_schema=False)
+    async def docs(request: Request) -> HTMLResponse:
+        root = request.scope.get("root_path", "")
+        return get_swagger_ui_html(
+            openapi_url=f"{root}/openapi.json",
+            title="toolchat",
+            swagger_js_url=f"{root}/docs/static/swagger-ui-bundle.js",
+            swagger_css_url=f"{root}/docs/static/swagger-ui.css",
+            swagger_favicon_url=f"{root}/docs/static/favicon.png",
+            swagger_ui_parameters={"displayRequestDuration": True, "defaultModelsExpandDepth": 0},
+        )

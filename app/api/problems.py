@@ -1,0 +1,103 @@
+"""Every answer that is not 2xx: a problem document (RFC 9457)."""
+
+import math
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any
+
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel, Field
+from pydantic_core import to_json
+from starlette.exceptions import HTTPException
+
+from app.errors import InvalidRequest, ToolchatError, ValidationFailed
+
+__all__ = ["PROBLEM_MEDIA_TYPE", "Problem", "add_problem_handlers", "problem", "problem_response", "problems"]
+
+PROBLEM_MEDIA_TYPE = "application/problem+json"
+MAX_RETRY_AFTER = 60
+
+_CODES = {400: "invalid-request", 404: "not-found", 405: "method-not-allowed", 415: "unsupported-media-type"}
+
+
+class Problem(BaseModel):
+    """A problem document."""
+
+    type: str = Field(description="A stable URI of the kind of problem", examples=["urn:toolchat:problem:validation"])
+    title: str = Field(description="The kind of problem in words")
+    status: int = Field(description="The HTTP status")
+    detail: str = Field(description="What happened this time, and what to do about it")
+    code: str = Field(description="The kind of problem as a stable word", examples=["validation"])
+    retryable: bool = Field(description="Whether the same request may succeed later")
+    request_id: str = Field(description="The id of the request, as in the header X-Request-ID")
+
+
+def problem(error: ToolchatError, request_id: str) -> dict[str, Any]:
+    """An error as a problem document."""
+    return _document(error.status, error.code, error.title, error.detail, error.retryable, request_id)
+
+
+def problem_response(document: Mapping[str, Any], headers: Mapping[str, str] | None = None) -> Response:
+    """Send a problem document with its status."""
+    body = to_json(dict(document), inf_nan_mode="strings")
+    headers = {"Cache-Control": "no-store", **(headers or {})}
+    return Response(body, document["status"], headers, PROBLEM_MEDIA_TYPE)
+
+
+def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """Document problem documents of some statuses for OpenAPI."""
+    schema = {"schema": {"$ref": "#/components/schemas/Problem"}}
+    content = {"content": {PROBLEM_MEDIA_TYPE: schema}}
+    return {status: {"description": HTTPStatus(status).phrase, **content} for status in statuses}
+
+
+def add_problem_handlers(app: FastAPI) -> None:
+    """Answer every error of the application with a problem document."""
+    app.add_exception_handler(ToolchatError, _on_toolchat_error)
+    app.add_exception_handler(RequestValidationError, _on_validation_error)
+    app.add_exception_handler(HTTPException, _on_http_exception)
+
+
+def _document(status: int, code: str, title: str, detail: str, retryable: bool, request_id: str) -> dict[str, Any]:
+    return {
+        "type": f"urn:toolchat:problem:{code}",
+        "title": title,
+        "status": status,
+        "detail": detail,
+        "code": code,
+        "retryable": retryable,
+        "request_id": request_id,
+    }
+
+
+def _id_of(request: Request) -> str:
+    return str(getattr(request.state, "request_id", ""))
+
+
+async def _on_toolchat_error(request: Request, error: Exception) -> Response:
+    if not isinstance(error, ToolchatError):
+        raise error
+    headers: dict[str, str] = {}
+    if error.status == 503 and error.retryable:
+        wait = 1 if error.retry_after is None else error.retry_after
+        headers["Retry-After"] = str(min(max(math.ceil(wait), 1), MAX_RETRY_AFTER))
+    request.state.outcome = error.code
+    return problem_response(problem(error, _id_of(request)), headers)
+
+
+async def _on_validation_error(request: Request, error: Exception) -> Response:
+    faults = error.errors() if isinstance(error, RequestValidationError) else []
+    detail = "; ".join(f"{'.'.join(map(str, fault['loc'][1:]))}: {fault['msg']}" for fault in faults[:5])
+    kind = InvalidRequest if any(fault["type"] == "json_invalid" for fault in faults) else ValidationFailed
+    return await _on_toolchat_error(request, kind(detail))
+
+
+async def _on_http_exception(request: Request, error: Exception) -> Response:
+    if not isinstance(error, HTTPException):
+        raise error
+    phrase = HTTPStatus(error.status_code).phrase
+    code = _CODES.get(error.status_code, phrase.lower().replace(" ", "-"))
+    detail = f"{request.method} {request.url.path[:200]}: {phrase.lower()}; GET / lists what there is"
+    request.state.outcome = code
+    return problem_response(_document(error.status_code, code, phrase, detail, False, _id_of(request)), error.headers)

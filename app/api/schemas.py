@@ -1,0 +1,87 @@
+"""The JSON documents of the API, for OpenAPI; a test holds the real answers against them."""
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, Field
+
+__all__ = ["ChatAnswer", "Health", "Index", "ToolModuleDescription"]
+
+
+class ModelUsed(BaseModel):
+    """Which model answered."""
+
+    provider: Literal["offline", "dashscope", "openai_compatible"]
+    name: str
+
+
+class ToolCallRecord(BaseModel):
+    """One tool call and what became of it."""
+
+    id: str
+    name: str
+    arguments: Any = Field(description="The arguments as an object; the model's own text where it is not JSON")
+    result: str = Field(description="The text that the model was given; an object with `error` after a failure")
+    outcome: Literal["ok", "error"]
+    duration_ms: float
+    round: int = Field(description="The model turn that asked for the call, from 1")
+    error_kind: str = Field("", description="A stable word for the failure; absent when the outcome is ok")
+
+
+class TokenUsage(BaseModel):
+    """Tokens of all turns together, as the provider counted them."""
+
+    input_tokens: int
+    output_tokens: int
+    total_tokens: int
+
+
+class ChatAnswer(BaseModel):
+    """An answer with its whole trace."""
+
+    answer: str
+    model: ModelUsed
+    finish_reason: str
+    rounds: int = Field(description="Turns of the model")
+    tool_calls: list[ToolCallRecord]
+    usage: TokenUsage
+    duration_ms: float
+    request_id: str
+
+
+class ToolDescription(BaseModel):
+    """One tool as the model sees it."""
+
+    name: str
+    kind: Literal["function", "method"]
+    description: str
+    input_schema: dict[str, Any]
+    sandbox: bool = Field(description="Whether it answers from a stand-in's invented data")
+
+
+class ToolModuleDescription(BaseModel):
+    """One tool folder."""
+
+    name: str
+    title: str
+    path: str
+    registered: bool
+    reason: str = Field("", description="Why it is not registered, naming the variable to set; absent when it is")
+    tools: list[ToolDescription]
+
+
+class Health(BaseModel):
+    """Whether the service is well."""
+
+    status: Literal["ok"]
+    chat_model: str = Field("", description="Provider and model; given by readiness")
+    tools: dict[str, bool] = Field({}, description="Tool folders, and whether each is registered; given by readiness")
+
+
+class Index(BaseModel):
+    """What there is."""
+
+    name: str
+    version: str
+    chat_model: str
+    documentation: str
+    endpoints: dict[str, str] = Field(description="Path and what it is for")

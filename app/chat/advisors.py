@@ -1,0 +1,63 @@
+"""What happens around a question: a chain of advisors, the model at its end."""
+
+from abc import ABC, abstractmethod
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+
+from app.chat.request import ChatEvent, ChatRequest
+from app.chat_models.base import ChatModel, ChatResponse, TextDelta
+
+__all__ = ["Advisor", "AdvisorChain", "SandboxNoticeAdvisor"]
+
+
+class Advisor(ABC):
+    """Wraps a question; one method serves whole answers and streams alike."""
+
+    order: int = 0
+    """Lower is further out."""
+
+    @abstractmethod
+    def advise(self, request: ChatRequest, chain: "AdvisorChain") -> AsyncGenerator[ChatEvent, None]:
+        """Pass the question on through ``chain.proceed``, as it is or changed, once or several times.
+
+        Close what ``chain.proceed`` returns (``contextlib.aclosing``), so that a client who leaves stops the model.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class AdvisorChain:
+    """The advisors that are still to come, and the model behind them."""
+
+    advisors: tuple[Advisor, ...]
+    model: ChatModel
+
+    @classmethod
+    def of(cls, advisors: tuple[Advisor, ...], model: ChatModel) -> "AdvisorChain":
+        """Order the advisors, outermost first."""
+        return cls(tuple(sorted(advisors, key=lambda advisor: advisor.order)), model)
+
+    def proceed(self, request: ChatRequest) -> AsyncGenerator[ChatEvent, None]:
+        """Hand the question to the next advisor, or to the model."""
+        if not self.advisors:
+            return self.model.respond(request.prompt())
+        return self.advisors[0].advise(request, AdvisorChain(self.advisors[1:], self.model))
+
+
+class SandboxNoticeAdvisor(Advisor):
+    """Says so under every answer that rests on a sandbox's invented data."""
+
+    order = -1000
+    notice = "\n\n【演示数据，并非真实结果 / Sandbox data, not real】"
+
+    async def advise(self, request: ChatRequest, chain: AdvisorChain) -> AsyncGenerator[ChatEvent, None]:
+        """See :meth:`Advisor.advise`."""
+        async with aclosing(chain.proceed(request)) as events:
+            async for event in events:
+                if isinstance(event, ChatResponse) and any(each.sandbox for each in event.executions):
+                    if request.stream:
+                        yield TextDelta(self.notice)
+                    message = replace(event.message, text=event.message.text + self.notice)
+                    yield replace(event, message=message)
+                else:
+                    yield event

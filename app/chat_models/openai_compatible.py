@@ -1,0 +1,192 @@
+"""Any server that speaks OpenAI's chat completions: OpenAI, DeepSeek, MiniMax, Ollama, vLLM, DashScope and others."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing, suppress
+from typing import TYPE_CHECKING, Any
+
+from pydantic import Field
+from pydantic_core import from_json, to_json
+from pydantic_settings import SettingsConfigDict
+
+from app.chat_models.base import ChatModel, ModelEvent, Progress, Prompt, TextDelta
+from app.chat_models.openai_mapping import map_messages, map_options, map_tool_definition
+from app.chat_models.openai_turn import Fault, OpenAITurn, fault_in
+from app.chat_models.provider_errors import provider_error, retry_after_from
+from app.chat_models.sse import ServerSentEvent, SseDecoder
+from app.errors import ToolchatError, UpstreamInvalid
+from app.http import OutboundHttp, read_body
+from app.settings import BaseUrl, EnvironmentSettings, Secret, environment_name
+
+if TYPE_CHECKING:
+    import aiohttp
+
+__all__ = ["OpenAICompatibleChatModel", "OpenAISettings"]
+
+_UPSTREAM = "the chat provider"
+_DEFAULT_BASE_URL = "https://api.openai.com/v1"
+_MAX_STREAM_BYTES = 32 * 1024 * 1024
+_SLICE_BYTES = 64 * 1024
+_MAX_ERROR_BYTES = 64 * 1024
+_END_OF_BODY_TIMEOUT = 0.1
+_JSON_TYPES = ("application/json", "text/plain", "application/octet-stream")
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+class OpenAISettings(EnvironmentSettings):
+    """Where the OpenAI-compatible server is and which model to ask."""
+
+    model_config = SettingsConfigDict(env_prefix="OPENAI_")
+
+    api_key: Secret | None = Field(None, description="Key of the server; a local one usually needs none")
+    base_url: BaseUrl | None = Field(
+        None, description="Address up to and without /chat/completions; none means https://api.openai.com/v1"
+    )
+    model: str = Field("gpt-4o-mini", min_length=1, description="Name of the chat model")
+
+
+class OpenAICompatibleChatModel(ChatModel):
+    """A model behind ``POST {base_url}/chat/completions``."""
+
+    provider = "openai_compatible"
+
+    def __init__(self, settings: OpenAISettings, http: OutboundHttp) -> None:
+        self.name = settings.model
+        self._url = f"{settings.base_url or _DEFAULT_BASE_URL}/chat/completions"
+        self._headers = {"Content-Type": "application/json", "User-Agent": "toolchat"}
+        if settings.api_key and settings.api_key.get_secret_value():
+            self._headers["Authorization"] = f"Bearer {settings.api_key.get_secret_value()}"
+        self._http = http
+
+    async def respond(self, prompt: Prompt) -> AsyncGenerator[ModelEvent, None]:
+        """Run one turn; see :meth:`ChatModel.respond`.
+
+        The answer's own content type decides how it is read: some servers stream unasked, some do not when asked.
+
+        Raises:
+            UpstreamError: one of its kinds; also :class:`ContextTooLong`, :class:`ContentFiltered` and
+                :class:`NotConfigured` where the provider does not serve the model.
+        """
+        turn = OpenAITurn(prompt.options.model or self.name)
+        async with (
+            self._http.request("POST", self._url, upstream=_UPSTREAM, **self._request(prompt)) as response,
+            aclosing(_texts(response, turn)) as texts,
+        ):
+            async for text in texts:
+                if prompt.stream:
+                    yield TextDelta(text) if text else Progress()
+        if (rest := turn.close()) and prompt.stream:
+            yield TextDelta(rest)
+        yield turn.response()
+
+    def _request(self, prompt: Prompt) -> dict[str, Any]:
+        tools = {tool.name for tool in prompt.tools}
+        body: dict[str, Any] = {"model": self.name, "messages": map_messages(prompt.messages, tools)}
+        body |= map_options(prompt.options)
+        if prompt.tools:
+            body["tools"] = [map_tool_definition(tool) for tool in prompt.tools]
+        if prompt.stream:
+            body |= {"stream": True, "stream_options": {"include_usage": True}}
+        accept = "text/event-stream" if prompt.stream else "application/json"
+        return {"data": to_json(body), "headers": self._headers | {"Accept": accept}}
+
+
+async def _texts(response: aiohttp.ClientResponse, turn: OpenAITurn) -> AsyncGenerator[str, None]:
+    """Feed the answer to ``turn``; one text, possibly empty, for each chunk of it."""
+    if response.status >= 400:
+        raise await _refusal(response)
+    media_type = response.content_type
+    if media_type == "text/event-stream":
+        async with aclosing(_chunks(response, turn)) as chunks:
+            async for chunk in chunks:
+                yield turn.add(chunk)
+    elif media_type in _JSON_TYPES or media_type.endswith("+json"):
+        body = await read_body(response, _UPSTREAM)
+        yield turn.add(_read_chunk(response, body.removeprefix(_BYTE_ORDER_MARK)))
+    else:
+        raise UpstreamInvalid(f"{_UPSTREAM} answered with a content type that is not a chat completion's")
+
+
+async def _chunks(response: aiohttp.ClientResponse, turn: OpenAITurn) -> AsyncGenerator[dict[str, Any], None]:
+    """The stream's chunks, up to ``[DONE]`` or to its end.
+
+    Raises:
+        UpstreamInvalid: it ended before the provider said why it stopped.
+    """
+    async with aclosing(_events(response, turn)) as events:
+        async for event in events:
+            if event.data.strip() == "[DONE]":
+                await _read_to_end(response)
+                return
+            if event.event == "error" or event.data.strip():
+                yield _read_chunk(response, event.data, is_error=event.event == "error")
+    if not turn.finished:
+        raise UpstreamInvalid(f"{_UPSTREAM}'s answer was cut short")
+
+
+async def _events(response: aiohttp.ClientResponse, turn: OpenAITurn) -> AsyncGenerator[ServerSentEvent, None]:
+    import aiohttp
+
+    decoder = SseDecoder(_UPSTREAM)
+    size = 0
+    try:
+        async for piece in response.content.iter_any():
+            size += len(piece)
+            if size > _MAX_STREAM_BYTES:
+                raise UpstreamInvalid(f"{_UPSTREAM} sent more than {_MAX_STREAM_BYTES} bytes")
+            for start in range(0, len(piece), _SLICE_BYTES):
+                for event in decoder.feed(piece[start : start + _SLICE_BYTES]):
+                    yield event
+                if start:
+                    await asyncio.sleep(0)  # a flood of tiny lines must not hold up everybody else
+    except (aiohttp.ClientError, OSError):
+        if not turn.finished:
+            raise
+    for event in decoder.finish():
+        yield event
+
+
+async def _read_to_end(response: aiohttp.ClientResponse) -> None:
+    """Read the end of the body, so that the connection can serve the next question; not all servers end it."""
+    import aiohttp
+
+    with suppress(TimeoutError, OSError, aiohttp.ClientError):
+        async with asyncio.timeout(_END_OF_BODY_TIMEOUT):
+            while not response.content.at_eof():
+                await response.content.readany()
+
+
+def _read_chunk(response: aiohttp.ClientResponse, data: str | bytes, *, is_error: bool = False) -> dict[str, Any]:
+    try:
+        chunk = from_json(data, allow_inf_nan=False)
+    except ValueError:
+        chunk = None
+    fault = fault_in(chunk) or (Fault() if is_error else None)
+    if fault:
+        raise _as_error(response, fault)
+    if not isinstance(chunk, dict):
+        raise UpstreamInvalid(f"{_UPSTREAM} sent something that is not a JSON object")
+    return chunk
+
+
+async def _refusal(response: aiohttp.ClientResponse) -> ToolchatError:
+    """The error of a 4xx or 5xx; its status stands even where its body cannot be read."""
+    import aiohttp
+
+    try:
+        body = from_json(await read_body(response, _UPSTREAM, _MAX_ERROR_BYTES))
+    except (ValueError, UpstreamInvalid, OSError, aiohttp.ClientError):
+        body = None
+    return _as_error(response, fault_in(body) or Fault())
+
+
+def _as_error(response: aiohttp.ClientResponse, fault: Fault) -> ToolchatError:
+    return provider_error(
+        status=response.status if response.status >= 400 else fault.status or response.status,
+        code=fault.code,
+        message=fault.message,
+        retry_after=retry_after_from(response.headers),
+        model_variable=environment_name(OpenAISettings, "model"),
+    )

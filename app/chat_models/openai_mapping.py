@@ -1,0 +1,75 @@
+"""Write our words in the form of OpenAI's chat completions, so that strict servers take them too."""
+
+import re
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from app.chat_models.base import ChatOptions
+from app.chat_models.merging import is_json_object
+from app.messages import AssistantMessage, Message, SystemMessage, ToolCall, ToolResponseMessage, UserMessage
+from app.tool_calling.definition import ToolDefinition
+
+__all__ = ["map_message", "map_messages", "map_options", "map_tool_call", "map_tool_definition"]
+
+_NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9_-]")
+_MAX_NAME = 64
+
+
+def map_messages(messages: Sequence[Message], tools: Collection[str] = ()) -> list[dict[str, Any]]:
+    """Write a conversation; reasoning goes back within the running turn only, as DeepSeek demands."""
+    turn = max((place for place, message in enumerate(messages) if isinstance(message, UserMessage)), default=-1)
+    return [
+        mapped for place, message in enumerate(messages) for mapped in map_message(message, tools, replay=place > turn)
+    ]
+
+
+def map_message(message: Message, tools: Collection[str] = (), *, replay: bool = True) -> list[dict[str, Any]]:
+    """Write one message; a :class:`ToolResponseMessage` becomes one message for each of its responses.
+
+    Args:
+        message: the message.
+        tools: the names of the tools that are offered, see :func:`map_tool_call`.
+        replay: whether the provider gets back what it added to an assistant message, such as its reasoning.
+    """
+    match message:
+        case SystemMessage():
+            return [{"role": "system", "content": message.text}]
+        case UserMessage():
+            return [{"role": "user", "content": message.text}]
+        case ToolResponseMessage():
+            return [{"role": "tool", "tool_call_id": one.id, "content": one.text} for one in message.responses]
+        case AssistantMessage():
+            mapped = {**(message.extra if replay else {}), "role": "assistant", "content": message.text}
+            if message.tool_calls:
+                mapped["tool_calls"] = [map_tool_call(call, tools) for call in message.tool_calls]
+            return [mapped]
+
+
+def map_tool_call(call: ToolCall, tools: Collection[str] = ()) -> dict[str, Any]:
+    """Write a call back as the provider sent it, extra keys included, in a form that strict servers take.
+
+    They refuse a conversation for arguments that are not a JSON object and for names with other characters than
+    theirs, so a model's slip would otherwise end the conversation.
+    """
+    inner = call.extra.get("function")
+    name = call.name if call.name in tools else _NOT_IN_A_NAME.sub("_", call.name)[:_MAX_NAME] or "unknown"
+    arguments = call.arguments if is_json_object(call.arguments) else "{}"
+    function = {**(inner if isinstance(inner, dict) else {}), "name": name, "arguments": arguments}
+    return {**call.extra, "id": call.id, "type": "function", "function": function}
+
+
+def map_tool_definition(tool: ToolDefinition) -> dict[str, Any]:
+    """Write a tool's definition."""
+    function = {"name": tool.name, "description": tool.description, "parameters": dict(tool.input_schema)}
+    return {"type": "function", "function": function}
+
+
+def map_options(options: ChatOptions) -> dict[str, Any]:
+    """Write the options that are set; servers differ in the fields that they refuse."""
+    values = {
+        "model": options.model,
+        "temperature": options.temperature,
+        "top_p": options.top_p,
+        "max_tokens": options.max_tokens,
+    }
+    return {key: value for key, value in values.items() if value is not None}

@@ -1,0 +1,89 @@
+"""The commands that answer on the terminal: ``ask`` and ``tools``."""
+
+import asyncio
+import sys
+from collections.abc import Sequence
+from contextlib import aclosing
+
+from pydantic_core import to_json
+
+from app.api.answers import answer_document
+from app.chat.client import PromptSpec
+from app.chat_models.base import ChatResponse, TextDelta
+from app.errors import ConfigurationError, ToolchatError
+from app.main import open_service, read_configuration
+from app.tool_calling.errors import ToolDefinitionError
+from app.tool_calling.events import ToolCallFinished
+
+__all__ = ["ask", "list_tools"]
+
+
+def ask(query: str, *, tools: Sequence[str] | None, as_json: bool) -> int:
+    """Ask one question; print the answer as it comes, then the tool calls.
+
+    Args:
+        query: the question.
+        tools: names of the function tools to offer; ``None`` offers all.
+        as_json: print the answer's JSON document instead.
+
+    Returns:
+        0, or 1 when the question could not be answered.
+
+    Raises:
+        ConfigurationError: the service cannot start as it is set up, or there is no such tool.
+    """
+    return asyncio.run(_ask(query, tools, as_json))
+
+
+def list_tools() -> int:
+    """Print every tool that is registered, and why others are not."""
+    return asyncio.run(_list_tools())
+
+
+async def _ask(query: str, names: Sequence[str] | None, as_json: bool) -> int:
+    async with open_service(read_configuration()) as (state, registry):
+        try:
+            prompt = state.chat.prompt(query).tools(*(registry.function_names if names is None else names))
+        except ToolDefinitionError as error:
+            known = ", ".join(registry.function_names) or "none"
+            raise ConfigurationError(f"--tool: {error}; registered: {known}") from None
+        try:
+            if as_json:
+                response = await prompt.call().response()
+                _print(to_json(answer_document(response, state.chat.model.provider), indent=2).decode())
+            else:
+                await _print_stream(prompt)
+        except ToolchatError as error:
+            print(f"toolchat: {error.code}: {error.detail}", file=sys.stderr)  # noqa: T201
+            return 1
+    return 0
+
+
+async def _print_stream(prompt: PromptSpec) -> None:
+    async with aclosing(prompt.stream().events()) as events:
+        async for event in events:
+            if isinstance(event, TextDelta):
+                print(event.text, end="", flush=True)  # noqa: T201
+            elif isinstance(event, ChatResponse):
+                _print("")
+                for execution in event.executions:
+                    _print(_described(execution))
+
+
+async def _list_tools() -> int:
+    async with open_service(read_configuration()) as (_, registry):
+        for module in registry.describe():
+            state = "registered" if module["registered"] else module["reason"]
+            _print(f"{module['title']} ({module['path']}): {state}")
+            for tool in module["tools"]:
+                _print(f"  {tool['name']} ({tool['kind']}): {tool['description']}")
+    return 0
+
+
+def _described(execution: ToolCallFinished) -> str:
+    call = execution.call
+    return f"- {call.name}({call.arguments}) -> {execution.outcome} in {execution.duration_ms:g} ms: {execution.result}"
+
+
+def _print(line: str) -> None:
+    print(line)  # noqa: T201

@@ -1,0 +1,58 @@
+"""Wiring: one dependency injection container per process, put together at start."""
+
+from collections.abc import Callable, Iterable
+from typing import Annotated, Any, TypeVar
+
+from dishka import AsyncContainer, FromComponent, Provider, Scope, make_async_container
+from dishka.exception_base import DishkaError
+
+from app.errors import ConfigurationError
+
+__all__ = ["instances", "make_container", "named"]
+
+_T = TypeVar("_T")
+
+
+def make_container(providers: Iterable[Provider]) -> AsyncContainer:
+    """Put the container together and check its graph.
+
+    Raises:
+        ConfigurationError: something is needed that nobody provides.
+    """
+    try:
+        return make_async_container(*providers)
+    except DishkaError as error:
+        raise ConfigurationError(f"the container cannot be wired: {str(error).strip()}") from error
+
+
+def instances(*objects: object) -> Provider:
+    """Provide objects that exist already, each under its own type."""
+    provider = Provider(scope=Scope.APP)
+    for each in objects:
+        provider.provide(_constant(each), provides=type(each))
+    return provider
+
+
+def named(name: str, provides: type[_T], make: Callable[[Any], _T], needs: type | None) -> Provider:
+    """Provide a component under a name, as Spring does with a named bean.
+
+    It is looked up by ``container.get(provides, component=name)``.
+
+    Args:
+        name: the component's name.
+        provides: the type that it is looked up by.
+        make: makes it from the dependency, or from ``None`` when it needs none.
+        needs: the type of the dependency, taken from the unnamed components.
+    """
+
+    def from_dependency(dependency: Any) -> Any:
+        return make(dependency)
+
+    from_dependency.__annotations__["dependency"] = Annotated[needs, FromComponent("")]
+    provider = Provider(scope=Scope.APP, component=name)
+    provider.provide((lambda: make(None)) if needs is None else from_dependency, provides=provides)
+    return provider
+
+
+def _constant(value: object) -> Callable[[], object]:
+    return lambda: value

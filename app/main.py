@@ -1,0 +1,131 @@
+"""The application put together: the only place that knows everything."""
+
+import gc
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
+
+import anyio.to_thread
+from dishka import AsyncContainer
+from fastapi import FastAPI
+
+from app.api.middleware import RequestMiddleware
+from app.api.openapi import document_api
+from app.api.pages import add_documentation, service_version
+from app.api.pages import router as pages
+from app.api.problems import add_problem_handlers
+from app.api.state import Admission, ServiceState
+from app.chat.advisors import SandboxNoticeAdvisor
+from app.chat.client import ChatClient
+from app.chat.tool_calling_advisor import ToolCallingAdvisor
+from app.chat_models.base import ChatModel
+from app.chat_models.factory import ChosenModel, choose_chat_model
+from app.container import instances, make_container
+from app.errors import ConfigurationError
+from app.http import OutboundHttp
+from app.settings import Settings, read_settings
+from app.tool_calling.manager import ToolCallingManager
+from app.tools.module import discover
+from app.tools.registry import ConfiguredModule, ToolRegistry
+
+__all__ = ["Configuration", "create_app", "open_service", "read_configuration"]
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """Everything that was read from the environment, checked."""
+
+    settings: Settings
+    chat_model: ChosenModel
+    modules: tuple[ConfiguredModule, ...]
+
+
+def read_configuration() -> Configuration:
+    """Read the settings of the service, of every tool folder and of the chosen provider.
+
+    Raises:
+        ConfigurationError: all faults together, one line each.
+    """
+    faults: list[str] = []
+
+    def checked(read: Callable[[], _T]) -> _T | None:
+        try:
+            return read()
+        except ConfigurationError as error:
+            faults.extend(str(error).splitlines())
+            return None
+
+    settings = checked(lambda: read_settings(Settings))
+    chat_model = checked(lambda: choose_chat_model(settings)) if settings else None
+    modules = [checked(partial(ConfiguredModule.read, module)) for module in discover()]
+    if settings is None or chat_model is None or faults:
+        raise ConfigurationError("\n".join(dict.fromkeys(faults)))
+    return Configuration(settings, chat_model, tuple(each for each in modules if each))
+
+
+@asynccontextmanager
+async def open_service(configuration: Configuration) -> AsyncGenerator[tuple[ServiceState, ToolRegistry], None]:
+    """Open what the service needs while it runs, and close it in reverse.
+
+    Raises:
+        ConfigurationError: a tool cannot be defined, or the container cannot be wired.
+    """
+    settings = configuration.settings
+    http = OutboundHttp(connect_timeout=settings.connect_timeout, max_connections=settings.http_max_connections)
+    container = _container(configuration, http)
+    anyio.to_thread.current_default_thread_limiter().total_tokens = settings.tool_threads
+    try:
+        tools = await ToolRegistry.open(container, configuration.modules)
+        chat = _chat_client(settings, configuration.chat_model.create(http), tools)
+        yield ServiceState(settings, chat, tools, Admission(settings.max_questions)), tools
+    finally:
+        await container.close()
+        await http.aclose()
+
+
+def create_app(configuration: Configuration | None = None) -> FastAPI:
+    """Put the application together; nothing is opened before it starts.
+
+    Raises:
+        ConfigurationError: the service cannot start as it is set up.
+    """
+    read = configuration or read_configuration()
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncGenerator[None, None]:
+        async with open_service(read) as (state, _):
+            app.state.service = state
+            # What was made at start lives as long as the process: the collector need not look at it again.
+            gc.collect()
+            gc.freeze()
+            yield
+
+    app = FastAPI(title="toolchat", version=service_version(), docs_url=None, redoc_url=None, lifespan=lifespan)
+    app.add_middleware(RequestMiddleware)
+    add_problem_handlers(app)
+    app.include_router(pages)
+    for configured in read.modules:
+        app.include_router(configured.module.routes())
+    add_documentation(app)
+    document_api(app)
+    return app
+
+
+def _container(configuration: Configuration, http: OutboundHttp) -> AsyncContainer:
+    active = [each for each in configuration.modules if each.fault is None]
+    provided = (provider for each in active for provider in each.module.providers(each.settings))
+    return make_container([instances(configuration.settings, http), *provided])
+
+
+def _chat_client(settings: Settings, model: ChatModel, tools: ToolRegistry) -> ChatClient:
+    manager = ToolCallingManager(
+        timeout=settings.tool_timeout,
+        max_concurrency=settings.tool_max_concurrency,
+        max_result_chars=settings.tool_result_max_chars,
+    )
+    loop = ToolCallingAdvisor(manager, max_rounds=settings.tool_max_rounds)
+    return ChatClient(model, tools.resolver, (SandboxNoticeAdvisor(), loop), settings.system_prompt)

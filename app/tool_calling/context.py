@@ -1,0 +1,34 @@
+"""What a caller tells a tool behind the model's back."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Any
+
+from app.messages import Message
+
+__all__ = ["ToolContext"]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolContext:
+    """Values for tools, such as a tenant, and the conversation that led to the call.
+
+    It never enters a tool's schema and is never sent to the model. A tool receives it by declaring a parameter
+    of this type; without values it is empty, never missing.
+    """
+
+    values: Mapping[str, Any] = field(default_factory=dict)
+    history: tuple[Message, ...] = ()
+    """The messages before the call, oldest first, the assistant message with the call last."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "values", MappingProxyType(dict(self.values)))
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """Look up one value."""
+        return self.values.get(key, default)
+
+    def with_history(self, history: tuple[Message, ...]) -> "ToolContext":
+        """Copy with another history."""
+        return replace(self, history=history)

@@ -1,0 +1,61 @@
+"""What a caller sees of tool calls while they run."""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from pydantic_core import from_json
+
+from app.messages import ToolCall, ToolResponse
+
+__all__ = ["ToolCallFinished", "ToolCallStarted"]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallStarted:
+    """The service is about to run a call."""
+
+    call: ToolCall
+    round: int
+    """The model turn that asked for it, from 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallFinished:
+    """One call and what became of it."""
+
+    call: ToolCall
+    round: int
+    result: str
+    """The text that the model is given: the tool's result, or an ``error`` object as JSON."""
+    outcome: Literal["ok", "error"]
+    duration_ms: float
+    error_kind: str | None = None
+    """A stable word for the failure; ``None`` when the outcome is ``ok``."""
+    return_direct: bool = False
+    sandbox: bool = False
+
+    @property
+    def response(self) -> ToolResponse:
+        """The call's answer as a message part."""
+        return ToolResponse(self.call.id, self.call.name, self.result)
+
+    def as_record(self) -> dict[str, Any]:
+        """The call as a plain object for traces and answers; arguments parsed where they are JSON."""
+        record: dict[str, Any] = {
+            "id": self.call.id,
+            "name": self.call.name,
+            "arguments": parsed_arguments(self.call),
+            "result": self.result,
+            "outcome": self.outcome,
+            "duration_ms": self.duration_ms,
+            "round": self.round,
+        }
+        return record | ({"error_kind": self.error_kind} if self.error_kind else {})
+
+
+def parsed_arguments(call: ToolCall) -> Any:
+    """A call's arguments as an object, or as the text that the model wrote when it is not JSON."""
+    try:
+        return from_json(call.arguments) if call.arguments.strip() else {}
+    except ValueError:
+        return call.arguments

@@ -1,0 +1,122 @@
+"""A typed function as a tool."""
+
+import inspect
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, Self, TypeVar
+
+import anyio.to_thread
+
+from app.tool_calling.callback import ToolCallback
+from app.tool_calling.context import ToolContext
+from app.tool_calling.definition import ToolDefinition, ToolMetadata
+from app.tool_calling.result_converter import ToolCallResultConverter, convert_result
+from app.tool_calling.schema import ToolInput, description_of, tool_input_of
+
+__all__ = ["FunctionToolCallback", "ToolMarker", "name_of", "tool"]
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+_MARKER = "__tool__"
+
+
+@dataclass(frozen=True, slots=True)
+class ToolMarker:
+    """What ``@tool`` says about a function, a method or a class of callable objects."""
+
+    name: str | None = None
+    description: str | None = None
+    metadata: ToolMetadata = field(default_factory=ToolMetadata)
+    result_converter: ToolCallResultConverter = convert_result
+
+    @classmethod
+    def on(cls, marked: object) -> "ToolMarker | None":
+        """Find the marker of a function, a method, or an object of a marked class."""
+        found = getattr(marked, _MARKER, None)
+        return found if isinstance(found, cls) else None
+
+
+def tool(
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    return_direct: bool = False,
+    timeout: float | None = None,
+    result_converter: ToolCallResultConverter = convert_result,
+) -> Callable[[_F], _F]:
+    """Mark a function, a method or a class of callable objects as a tool.
+
+    Args:
+        name: the name that the model sees; else the function's own.
+        description: what the model decides by; else the first paragraph of the docstring, else the name in words.
+        return_direct: the result is the answer, the model is not asked again.
+        timeout: seconds that a call may take.
+        result_converter: turns the return value into text for the model.
+    """
+    marker = ToolMarker(name, description, ToolMetadata(return_direct, timeout=timeout), result_converter)
+
+    def mark(function: _F) -> _F:
+        setattr(function, _MARKER, marker)
+        return function
+
+    return mark
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionToolCallback(ToolCallback):
+    """A function, or any callable object, behind a definition.
+
+    A coroutine function runs on the event loop; a plain function may block, and runs in a bounded pool of threads
+    with the caller's context variables.
+    """
+
+    definition: ToolDefinition
+    metadata: ToolMetadata
+    _function: Callable[..., Any]
+    _input: ToolInput
+    _converter: ToolCallResultConverter
+
+    @classmethod
+    def of(cls, function: Callable[..., Any], *, name: str | None = None, description: str | None = None) -> Self:
+        """Make a tool from a typed function.
+
+        Name and description come from the arguments, else from ``@tool``, else from the function itself.
+
+        Raises:
+            ToolDefinitionError: the signature cannot be a tool's input.
+        """
+        marker = ToolMarker.on(function) or ToolMarker()
+        name = name or name_of(function)
+        description = description or marker.description or description_of(function) or _in_words(name)
+        tool_input = tool_input_of(function, name)
+        definition = ToolDefinition(name, description, tool_input.schema)
+        return cls(definition, marker.metadata, function, tool_input, marker.result_converter)
+
+    async def call(self, tool_input: str, context: ToolContext) -> str:
+        """Run the function; see :meth:`ToolCallback.call`."""
+        arguments = self._input.arguments(tool_input)
+        if self._input.context_parameter is not None:
+            arguments[self._input.context_parameter] = context
+        if _is_async(self._function):
+            result = await self._function(**arguments)
+        else:
+            result = await anyio.to_thread.run_sync(lambda: self._function(**arguments), abandon_on_cancel=True)
+        return self._converter(result)
+
+    def in_sandbox(self) -> Self:
+        """Copy that is marked as answering from invented data."""
+        return replace(self, metadata=replace(self.metadata, sandbox=True))
+
+
+def _is_async(function: Callable[..., Any]) -> bool:
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)
+
+
+def name_of(function: Callable[..., Any]) -> str:
+    """The tool name of a function, a callable object or its class: what ``@tool`` says, else its own name."""
+    marker = ToolMarker.on(function)
+    return (marker and marker.name) or getattr(function, "__name__", None) or type(function).__name__
+
+
+def _in_words(name: str) -> str:
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|_+", " ", name).strip().lower()

@@ -1,0 +1,43 @@
+"""From a tool's name to the tool."""
+
+from collections.abc import Iterable
+from typing import Protocol
+
+from app.tool_calling.callback import ToolCallback
+from app.tool_calling.errors import ToolDefinitionError
+
+__all__ = ["DelegatingToolCallbackResolver", "StaticToolCallbackResolver", "ToolCallbackResolver"]
+
+
+class ToolCallbackResolver(Protocol):
+    """Finds a tool by name, or nothing."""
+
+    def resolve(self, name: str) -> ToolCallback | None:
+        """Look up one tool."""
+        ...
+
+
+class StaticToolCallbackResolver:
+    """Finds among the tools that it was given."""
+
+    def __init__(self, callbacks: Iterable[ToolCallback]) -> None:
+        self._callbacks: dict[str, ToolCallback] = {}
+        for callback in callbacks:
+            if callback.definition.name in self._callbacks:
+                raise ToolDefinitionError(f"two tools have the name {callback.definition.name}")
+            self._callbacks[callback.definition.name] = callback
+
+    def resolve(self, name: str) -> ToolCallback | None:
+        """Look up one tool."""
+        return self._callbacks.get(name)
+
+
+class DelegatingToolCallbackResolver:
+    """Asks each resolver in turn; the first hit wins."""
+
+    def __init__(self, *resolvers: ToolCallbackResolver) -> None:
+        self._resolvers = resolvers
+
+    def resolve(self, name: str) -> ToolCallback | None:
+        """Look up one tool."""
+        return next((found for each in self._resolvers if (found := each.resolve(name)) is not None), None)

@@ -1,0 +1,34 @@
+"""Translation of texts by Baidu."""
+
+from dishka import Provider, Scope, provide
+
+from app.tools.baidu_translate.client import BaiduTranslateClient
+from app.tools.baidu_translate.settings import BaiduTranslateSettings
+from app.tools.baidu_translate.tools import BaiduTranslateService, BaiduTranslateTools
+from app.tools.module import ToolModule
+
+__all__ = ["module"]
+
+
+class BaiduTranslateProvider(Provider):
+    """One client per process, so that both tools share one pace."""
+
+    scope = Scope.APP
+    client = provide(BaiduTranslateClient)
+
+
+module = ToolModule(
+    title="Translate",
+    path="/translate",
+    default_query="帮我把以下内容翻译成英文：你好，世界。",
+    settings=BaiduTranslateSettings,
+    provider=BaiduTranslateProvider,
+    functions=(BaiduTranslateService,),
+    methods=(BaiduTranslateTools,),
+    examples={
+        "中译英": "帮我把以下内容翻译成英文：你好，世界。",
+        "英译日": "把 Good morning 翻译成日语",
+        "两种语言": "请把“谢谢”分别翻译成法语和韩语",
+        "English": 'How do you say "Where is the station?" in Chinese?',
+    },
+)

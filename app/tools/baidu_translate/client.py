@@ -1,0 +1,155 @@
+"""Baidu's general translation, as this service sees it."""
+
+import hashlib
+import secrets
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import SecretStr
+from pydantic_core import from_json
+
+from app.errors import UpstreamInvalid, UpstreamUnavailable
+from app.http import OutboundHttp, Reply
+from app.tool_calling.errors import ToolArgumentsError, ToolExecutionError
+from app.tools.baidu_translate.languages import source_code, target_code
+from app.tools.baidu_translate.layout import Layout
+from app.tools.baidu_translate.pacing import Pacer
+from app.tools.baidu_translate.reactions import reaction_to
+from app.tools.baidu_translate.settings import BaiduTranslateSettings
+
+__all__ = ["BaiduTranslateClient", "Translation", "sign"]
+
+_UPSTREAM = "Baidu translate"
+_SANDBOX_ACCOUNT = "sandbox"
+_MAX_TEXT_BYTES = 6000
+"""Baidu's bound for the text of one request, in UTF-8 (https://fanyi-api.baidu.com/doc/21)."""
+_MAX_ANSWER_BYTES = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Translation:
+    """A translated text, with the blanks and line breaks of the original."""
+
+    source: str
+    """Baidu's code of the original's language, as detected where it was left to detection."""
+    target: str
+    text: str
+
+    def as_result(self) -> dict[str, str]:
+        """The translation for the model, under Baidu's own names."""
+        return {"from": self.source, "to": self.target, "text": self.text}
+
+
+class BaiduTranslateClient:
+    """Sends texts to Baidu, no faster than the plan allows; one object per process holds the pace for all."""
+
+    def __init__(self, http: OutboundHttp, settings: BaiduTranslateSettings) -> None:
+        self._http = http
+        self._settings = settings
+        self._pacer = Pacer(settings.requests_per_second, settings.max_wait)
+        self._url = settings.base_url
+        self._app_id, self._secret_key = _plain(settings.app_id), _plain(settings.secret_key)
+        if settings.in_sandbox:
+            self._url = f"{settings.sandbox_url}/baidu/api/trans/vip/translate"
+            self._app_id = self._secret_key = _SANDBOX_ACCOUNT
+
+    async def translate(self, text: str, source: str, target: str) -> Translation:
+        """Translate a text.
+
+        Args:
+            text: what to translate; may have several lines.
+            source: its language, by any name or code; ``auto`` or nothing lets Baidu detect it.
+            target: the language to translate into, by any name or code.
+
+        Raises:
+            ToolExecutionError: the text, a language or this service's account does not allow it, or too many wait.
+            UpstreamError: Baidu could not be reached or answered nonsense.
+        """
+        source, target = source_code(source), target_code(target)
+        layout = self._checked(text)
+        answer = await self._answer({"q": "\n".join(layout.lines), "from": source, "to": target})
+        translated = layout.filled_with(_lines_of(answer, len(layout.lines)))
+        return Translation(_language(answer, "from", source), _language(answer, "to", target), translated)
+
+    def _checked(self, text: str) -> Layout:
+        if len(text) > self._settings.max_chars:
+            raise _too_long(f"{len(text)} characters", f"{self._settings.max_chars} characters")
+        layout = Layout.of(text)
+        if not layout.lines:
+            raise ToolArgumentsError("q: there is nothing to translate", [{"field": "q", "problem": "is blank"}])
+        size = len("\n".join(layout.lines).encode())
+        if size > _MAX_TEXT_BYTES:
+            raise _too_long(f"{size} bytes in UTF-8", f"{_MAX_TEXT_BYTES} bytes")
+        return layout
+
+    async def _answer(self, question: dict[str, str]) -> dict[str, Any]:
+        """Ask once, and once more where Baidu's error code says that it can help."""
+        answer = await self._exchange(question)
+        reaction = reaction_to(answer)
+        if reaction is not None and reaction.retry_after is not None:
+            self._pacer.hold(reaction.retry_after)
+            answer = await self._exchange(question, again=True)
+            reaction = reaction_to(answer)
+        if reaction is not None:
+            raise reaction.error()
+        return answer
+
+    async def _exchange(self, question: dict[str, str], *, again: bool = False) -> dict[str, Any]:
+        await self._pacer.turn(ahead=again)
+        salt = secrets.token_hex(8)
+        signature = sign(self._app_id, question["q"], salt, self._secret_key)
+        form = question | {"appid": self._app_id, "salt": salt, "sign": signature}
+        timeout = self._settings.timeout
+        return _parsed(
+            await self._http.fetch(
+                "POST", self._url, upstream=_UPSTREAM, timeout=timeout, max_bytes=_MAX_ANSWER_BYTES, data=form
+            )
+        )
+
+
+def sign(app_id: str, text: str, salt: str, secret_key: str) -> str:
+    """Sign a request: MD5 over the UTF-8 bytes of app id, text, salt and key, the text not URL-encoded.
+
+    The rule, with its first test vector, is Baidu's: https://fanyi-api.baidu.com/doc/21.
+    """
+    return hashlib.md5(f"{app_id}{text}{salt}{secret_key}".encode(), usedforsecurity=False).hexdigest()
+
+
+def _plain(secret: SecretStr | None) -> str:
+    return secret.get_secret_value() if secret else ""
+
+
+def _too_long(length: str, limit: str) -> ToolExecutionError:
+    return ToolExecutionError(
+        f"the text has {length}; at most {limit} can be translated at once",
+        kind="too-long",
+        hint="translate it in parts, one call after the other",
+    )
+
+
+def _parsed(reply: Reply) -> dict[str, Any]:
+    if reply.status == 429 or reply.status >= 500:
+        raise UpstreamUnavailable(f"{_UPSTREAM} is not available just now (HTTP {reply.status})")
+    try:
+        answer = from_json(reply.body)
+    except ValueError:
+        answer = None
+    if reply.status != 200 or not isinstance(answer, dict):
+        raise UpstreamInvalid(f"{_UPSTREAM} sent something that is not an answer of its API (HTTP {reply.status})")
+    return answer
+
+
+def _lines_of(answer: dict[str, Any], expected: int) -> list[str]:
+    results = answer.get("trans_result")
+    if not isinstance(results, list) or len(results) != expected:
+        raise UpstreamInvalid(f"{_UPSTREAM} sent an answer without a translation for every line")
+    lines = [result.get("dst") if isinstance(result, dict) else None for result in results]
+    texts = [line for line in lines if isinstance(line, str)]
+    if len(texts) != expected or not any(text.strip() for text in texts):
+        raise UpstreamInvalid(f"{_UPSTREAM} sent a translation that is not text")
+    return texts
+
+
+def _language(answer: dict[str, Any], key: str, asked: str) -> str:
+    language = answer.get(key)
+    return language if isinstance(language, str) and 0 < len(language) <= 16 else asked

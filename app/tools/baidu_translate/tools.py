@@ -1,0 +1,49 @@
+"""The translation tool in its two forms."""
+
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from app.tool_calling.function_callback import tool
+from app.tools.baidu_translate.client import BaiduTranslateClient
+
+__all__ = ["BaiduTranslateService", "BaiduTranslateTools", "TranslateRequest"]
+
+_DESCRIPTION = "Baidu translation function for general text translation"
+_Text = Annotated[str, Field(alias="q", description="Content that needs to be translated")]
+_Source = Annotated[str, Field(alias="from", description="Source language that needs to be translated")]
+_Target = Annotated[str, Field(alias="to", description="Target language to translate into")]
+
+
+class TranslateRequest(BaseModel):
+    """Request to translate text to a target language."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    text: _Text
+    source: _Source
+    target: _Target
+
+
+@tool(name="baiduTranslateFunction", description=_DESCRIPTION)
+class BaiduTranslateService:
+    """The function tool."""
+
+    def __init__(self, client: BaiduTranslateClient) -> None:
+        self._client = client
+
+    async def __call__(self, request: TranslateRequest) -> dict[str, str]:
+        """Translate; raises as :meth:`BaiduTranslateClient.translate`."""
+        return (await self._client.translate(request.text, request.source, request.target)).as_result()
+
+
+class BaiduTranslateTools:
+    """The method tool."""
+
+    def __init__(self, client: BaiduTranslateClient) -> None:
+        self._client = client
+
+    @tool(name="baiduTranslateMethod", description=_DESCRIPTION)
+    async def baidu_translate(self, text: _Text, source: _Source, target: _Target) -> dict[str, str]:
+        """Translate; raises as :meth:`BaiduTranslateClient.translate`."""
+        return (await self._client.translate(text, source, target)).as_result()

@@ -1,0 +1,146 @@
+"""What a tool's folder tells the service about itself, and how the folders are found."""
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from types import ModuleType
+from typing import Any, ClassVar
+
+from dishka import Provider, Scope
+from fastapi import APIRouter
+from pydantic import Field
+
+from app.api.chat_routes import variant_router
+from app.container import instances, named
+from app.errors import ConfigurationError
+from app.settings import BaseUrl, EnvironmentSettings, environment_name
+from app.tool_calling.callback import ToolCallback
+from app.tool_calling.function_callback import FunctionToolCallback, name_of
+
+__all__ = ["ToolModule", "ToolSettings", "discover"]
+
+
+class ToolSettings(EnvironmentSettings):
+    """Base of a tool's settings: its switch, and what it cannot work without."""
+
+    required: ClassVar[tuple[str, ...]] = ()
+    """Fields without which the tool does not register."""
+
+    enabled: bool = Field(True, description="Whether the tool registers at all")
+    sandbox_url: BaseUrl | None = Field(
+        None,
+        validation_alias="SANDBOX_URL",
+        description="Stand-in for the tools' upstreams; its answers are invented and marked, and no key is needed",
+    )
+
+    @property
+    def in_sandbox(self) -> bool:
+        """Whether the tool talks to the stand-in instead of its upstream."""
+        return self.sandbox_url is not None and bool(self.required)
+
+    def fault(self) -> str | None:
+        """Why the tool cannot register, naming the variable to set; ``None`` when it can."""
+        if not self.enabled:
+            return f"switched off: set {environment_name(type(self), 'enabled')}=true"
+        missing = [] if self.in_sandbox else [name for name in self.required if getattr(self, name) is None]
+        if missing:
+            return "not configured: set " + " and ".join(environment_name(type(self), name) for name in missing)
+        return None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToolModule:
+    """One folder below ``app/tools``: its tools, what they need, and where they are asked."""
+
+    default_query: str
+    """The question that the folder's routes ask when ``query`` is missing or empty."""
+    functions: tuple[Callable[..., Any], ...] = ()
+    """Function tools, found by name: typed functions, or classes of callable objects made by the container."""
+    methods: tuple[type, ...] = ()
+    """Classes with ``@tool`` methods, given as objects made by the container."""
+    settings: type[ToolSettings] = ToolSettings
+    provider: type[Provider] | None = None
+    """What else the container must know, such as a client."""
+    path: str = ""
+    """Where the routes are; ``/`` and the folder's name unless given."""
+    title: str = ""
+    examples: Mapping[str, str] = field(default_factory=dict)
+    """Questions shown in the API's documentation, by label."""
+    router: APIRouter | None = None
+    """Routes beyond the three variants."""
+    name: str = ""
+    """The folder's name; set when it is found."""
+
+    def in_folder(self, name: str) -> "ToolModule":
+        """Copy that knows its folder and has settings of its own."""
+        settings = self.settings
+        if settings is ToolSettings:
+            config = {**ToolSettings.model_config, "env_prefix": f"{name.upper()}_"}
+            settings = type(f"{name}Settings", (ToolSettings,), {"model_config": config, "__module__": __name__})
+        title = self.title or name.replace("_", " ").capitalize()
+        return replace(self, name=name, settings=settings, path=self.path or f"/{name}", title=title)
+
+    def function_names(self) -> tuple[str, ...]:
+        """The names under which the container knows the function tools."""
+        return tuple(name_of(function) for function in self.functions)
+
+    def routes(self) -> APIRouter:
+        """The folder's routes: the three variants, then its own."""
+        router = variant_router(
+            module=self.name,
+            path=self.path,
+            title=self.title,
+            default_query=self.default_query,
+            examples=self.examples,
+            function_names=self.function_names(),
+            has_methods=bool(self.methods),
+        )
+        if self.router is not None:
+            router.include_router(self.router)
+        return router
+
+    def providers(self, settings: ToolSettings) -> list[Provider]:
+        """What the folder puts into the container when its settings allow it."""
+        own = Provider(scope=Scope.APP)
+        for needed in (*self.methods, *self.functions):
+            if isinstance(needed, type):
+                own.provide(needed)
+        return [
+            instances(settings),
+            own,
+            *([self.provider()] if self.provider else []),
+            *(self._named(function, settings.in_sandbox) for function in self.functions),
+        ]
+
+    def _named(self, function: Callable[..., Any], sandbox: bool) -> Provider:
+        def make(service: Callable[..., Any] | None) -> ToolCallback:
+            callback = FunctionToolCallback.of(service or function)
+            return callback.in_sandbox() if sandbox else callback
+
+        needs = function if isinstance(function, type) else None
+        return named(name_of(function), ToolCallback, make, needs)  # type: ignore[type-abstract]
+
+
+def discover(package: str = "app.tools") -> tuple[ToolModule, ...]:
+    """Find every tool folder of a package, in the order of their names.
+
+    Raises:
+        ConfigurationError: a folder has no ``module``, or two function tools have one name.
+    """
+    root = importlib.import_module(package)
+    found = tuple(_module_of(package, info.name) for info in pkgutil.iter_modules(root.__path__) if info.ispkg)
+    owners: dict[str, str] = {}
+    for module in found:
+        for name in module.function_names():
+            if owners.setdefault(name, module.name) != module.name:
+                raise ConfigurationError(f"two tools have the name {name}: in {owners[name]} and in {module.name}")
+    return found
+
+
+def _module_of(package: str, folder: str) -> ToolModule:
+    imported: ModuleType = importlib.import_module(f"{package}.{folder}")
+    module = getattr(imported, "module", None)
+    if not isinstance(module, ToolModule):
+        raise ConfigurationError(f"{package}.{folder} has no 'module = ToolModule(...)' in its __init__.py")
+    return module.in_folder(folder)

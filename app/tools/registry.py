@@ -1,0 +1,116 @@
+"""The tools that are there now, and why the others are not."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from dishka import AsyncContainer
+
+from app.errors import ConfigurationError, NotConfigured
+from app.settings import read_settings
+from app.tool_calling.callback import ToolCallback
+from app.tool_calling.errors import ToolDefinitionError
+from app.tool_calling.function_callback import FunctionToolCallback
+from app.tool_calling.method_callback import MethodToolCallbackProvider
+from app.tool_calling.provider import StaticToolCallbackProvider
+from app.tool_calling.resolver import StaticToolCallbackResolver
+from app.tools.module import ToolModule, ToolSettings
+
+__all__ = ["ConfiguredModule", "ToolRegistry"]
+
+
+@dataclass(frozen=True, slots=True)
+class ConfiguredModule:
+    """A tool folder with the settings that were read for it."""
+
+    module: ToolModule
+    settings: ToolSettings
+
+    @classmethod
+    def read(cls, module: ToolModule) -> "ConfiguredModule":
+        """Read the folder's settings; raises ``ConfigurationError``."""
+        return cls(module, read_settings(module.settings))
+
+    @property
+    def fault(self) -> str | None:
+        """Why it does not register; ``None`` when it does."""
+        return self.settings.fault()
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    configured: ConfiguredModule
+    functions: tuple[ToolCallback, ...] = ()
+    methods: StaticToolCallbackProvider = field(default_factory=StaticToolCallbackProvider)
+
+
+class ToolRegistry:
+    """Every tool folder, registered or not; made once at start."""
+
+    def __init__(self, entries: Iterable[_Entry]) -> None:
+        self._entries = {entry.configured.module.name: entry for entry in entries}
+        functions = [tool for entry in self._entries.values() for tool in entry.functions]
+        self.resolver = StaticToolCallbackResolver(functions)
+        self.function_names = tuple(tool.definition.name for tool in functions)
+
+    @classmethod
+    async def open(cls, container: AsyncContainer, modules: Iterable[ConfiguredModule]) -> "ToolRegistry":
+        """Take the tools of every module that can register out of the container.
+
+        Raises:
+            ConfigurationError: a tool cannot be defined; the message names its folder.
+        """
+        return cls([await _entry(container, each) for each in modules])
+
+    def offered(self, module: str, kind: Literal["function", "method"]) -> Sequence[object]:
+        """What a folder's routes offer the model: names of function tools, or a provider of method tools.
+
+        Raises:
+            NotConfigured: the folder is not registered; the detail names the variable to set.
+        """
+        entry = self._entries[module]
+        if entry.configured.fault:
+            raise NotConfigured(f"{entry.configured.module.title}: {entry.configured.fault}")
+        if kind == "method":
+            return (entry.methods,)
+        return entry.configured.module.function_names()
+
+    def describe(self) -> list[dict[str, Any]]:
+        """Every folder with its tools' definitions, or with the reason why it is not registered."""
+        return [_described(entry) for entry in self._entries.values()]
+
+
+async def _entry(container: AsyncContainer, configured: ConfiguredModule) -> _Entry:
+    if configured.fault:
+        return _Entry(configured)
+    module = configured.module
+    try:
+        functions = [await container.get(ToolCallback, component=name) for name in module.function_names()]
+        objects: list[object] = [await container.get(needed) for needed in module.methods]
+        methods = MethodToolCallbackProvider(*objects).tool_callbacks() if objects else ()
+    except ToolDefinitionError as error:
+        raise ConfigurationError(f"app/tools/{module.name}: {error}") from error
+    if configured.settings.in_sandbox:
+        methods = tuple(each.in_sandbox() if isinstance(each, FunctionToolCallback) else each for each in methods)
+    return _Entry(configured, tuple(functions), StaticToolCallbackProvider(*methods))
+
+
+def _described(entry: _Entry) -> dict[str, Any]:
+    module, fault = entry.configured.module, entry.configured.fault
+    described: dict[str, Any] = {"name": module.name, "title": module.title, "path": module.path}
+    if fault:
+        return described | {"registered": False, "reason": fault, "tools": []}
+    tools = [_definition(tool, "function") for tool in entry.functions]
+    tools += [_definition(tool, "method") for tool in entry.methods.tool_callbacks()]
+    return described | {"registered": True, "tools": tools}
+
+
+def _definition(tool: ToolCallback, kind: str) -> dict[str, Any]:
+    definition = tool.definition
+    return {
+        "name": definition.name,
+        "kind": kind,
+        "description": definition.description,
+        "input_schema": definition.input_schema,
+        "sandbox": tool.metadata.sandbox,
+    }

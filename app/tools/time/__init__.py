@@ -1,0 +1,22 @@
+"""The current time in any time zone."""
+
+from app.tools.module import ToolModule
+from app.tools.time.settings import TimeSettings
+from app.tools.time.tools import GetCurrentTimeByTimeZoneIdService, TimeTools
+
+__all__ = ["module"]
+
+module = ToolModule(
+    title="Time",
+    path="/time",
+    default_query="请告诉我现在北京时间几点了",
+    settings=TimeSettings,
+    functions=(GetCurrentTimeByTimeZoneIdService,),
+    methods=(TimeTools,),
+    examples={
+        "北京": "请告诉我现在北京时间几点了",
+        "两个城市": "纽约和东京现在分别是几点？",
+        "时区": "UTC+8 现在几点？",
+        "English": "What time is it in London?",
+    },
+)

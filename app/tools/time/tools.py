@@ -1,0 +1,36 @@
+"""The time tool in its two forms."""
+
+from typing import Annotated
+
+from pydantic import BaseModel, Field
+
+from app.tool_calling.function_callback import tool
+from app.tools.time.clock import CityTime, current_time
+
+__all__ = ["GetCurrentTimeByTimeZoneIdService", "TimeRequest", "TimeTools"]
+
+_TimeZoneId = Annotated[str, Field(alias="timeZoneId", description="Time zone id, such as Asia/Shanghai")]
+
+
+class TimeRequest(BaseModel):
+    """Get the current time based on time zone id."""
+
+    time_zone_id: _TimeZoneId
+
+
+@tool(name="getCityTimeFunction", description="Get the time of a specified city.")
+class GetCurrentTimeByTimeZoneIdService:
+    """The function tool."""
+
+    async def __call__(self, request: TimeRequest) -> CityTime:
+        """Tell the time; raises as :func:`current_time`."""
+        return current_time(request.time_zone_id)
+
+
+class TimeTools:
+    """The method tool."""
+
+    @tool(name="getCityTimeMethod", description="Get the time of a specified city.")
+    async def get_city_time(self, time_zone_id: _TimeZoneId) -> CityTime:
+        """Tell the time; raises as :func:`current_time`."""
+        return current_time(time_zone_id)

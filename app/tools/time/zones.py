@@ -1,0 +1,130 @@
+"""From what a model writes to a time zone.
+
+Accepted is what Java's ``ZoneId.of`` accepts (ids of the tz database, ``Z``, ``UTC+8``, ``+08:00``), with two
+liberties: upper and lower case do not matter, and neither does the width of characters. City names and abbreviations
+are refused, since ``CST`` is a zone in China, in the United States and in Cuba; the refusal names the nearest ids.
+"""
+
+import difflib
+import re
+import unicodedata
+from dataclasses import dataclass
+from datetime import UTC, timedelta, timezone, tzinfo
+from functools import cache
+from zoneinfo import ZoneInfo
+
+from app.gazetteer import find_place, folded, place_in, place_names, zone_ids
+from app.tool_calling.errors import ToolExecutionError
+
+__all__ = ["TimeZone", "nearest_ids", "time_zone_of"]
+
+_LONGEST_ID = 64
+_LARGEST_OFFSET = timedelta(hours=18)
+_OFFSET = re.compile(r"(UTC|GMT|UT|) ?([+-])(?:([0-9]{1,2})(?::([0-5][0-9]))?|([0-9]{2})([0-5][0-9]))")
+_ABBREVIATIONS = {
+    "CST": ("Asia/Shanghai", "America/Chicago", "America/Havana"),
+    "CDT": ("America/Chicago", "America/Havana"),
+    "PST": ("America/Los_Angeles",),
+    "PDT": ("America/Los_Angeles",),
+    "MDT": ("America/Denver",),
+    "EDT": ("America/New_York",),
+    "AKST": ("America/Anchorage",),
+    "AST": ("America/Halifax", "Asia/Riyadh"),
+    "BRT": ("America/Sao_Paulo",),
+    "BST": ("Europe/London", "Asia/Dhaka"),
+    "CEST": ("Europe/Berlin", "Europe/Paris"),
+    "EEST": ("Europe/Kyiv", "Europe/Athens"),
+    "MSK": ("Europe/Moscow",),
+    "IST": ("Asia/Kolkata", "Europe/Dublin", "Asia/Jerusalem"),
+    "JST": ("Asia/Tokyo",),
+    "KST": ("Asia/Seoul",),
+    "HKT": ("Asia/Hong_Kong",),
+    "SGT": ("Asia/Singapore",),
+    "ICT": ("Asia/Bangkok",),
+    "AEST": ("Australia/Sydney", "Australia/Brisbane"),
+    "AEDT": ("Australia/Sydney",),
+    "AWST": ("Australia/Perth",),
+    "ACST": ("Australia/Adelaide", "Australia/Darwin"),
+    "NZST": ("Pacific/Auckland",),
+    "NZDT": ("Pacific/Auckland",),
+    "SAST": ("Africa/Johannesburg",),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class TimeZone:
+    """A time zone under the name that answers show."""
+
+    name: str
+    """The tz database's id, or an offset such as ``UTC+08:00``."""
+    rules: tzinfo
+
+
+def time_zone_of(text: str) -> TimeZone:
+    """Read a time-zone id or an offset of up to 18 hours.
+
+    Raises:
+        ToolExecutionError: it is neither (``unknown-time-zone``).
+    """
+    name = unicodedata.normalize("NFKC", text[: _LONGEST_ID + 1]).replace("\N{MINUS SIGN}", "-").strip()
+    known = _canonical().get(name.lower()) if len(text) <= _LONGEST_ID else None
+    if known is not None:
+        return TimeZone(known, ZoneInfo(known))
+    zone = _fixed(name.upper())
+    if zone is None:
+        raise _unknown(text)
+    return zone
+
+
+def nearest_ids(text: str) -> tuple[str, ...]:
+    """Guess which zones a text that is no time-zone id may mean, likeliest first; at most three."""
+    text = text[:_LONGEST_ID].strip()
+    if text.upper() in _ABBREVIATIONS:
+        return _ABBREVIATIONS[text.upper()]
+    place = find_place(text) or find_place(text.rpartition("/")[2]) or place_in(text)
+    if place is not None:
+        return (place.zone,)
+    key = folded(text).replace(" ", "_")
+    misspelt = not any(map(str.isdigit, key))
+    close = difflib.get_close_matches(key, _candidates(), n=6, cutoff=0.8) if misspelt else []
+    return tuple(dict.fromkeys(_candidates()[each] for each in close))[:3]
+
+
+def _fixed(name: str) -> TimeZone | None:
+    if name in ("Z", "UT"):
+        return TimeZone("UTC", UTC)
+    match = _OFFSET.fullmatch(name)
+    if match is None:
+        return None
+    prefix, sign, hours, minutes, hh, mm = match.groups()
+    size = timedelta(hours=int(hours or hh), minutes=int(minutes or mm or 0))
+    if size > _LARGEST_OFFSET:
+        return None
+    if not size:
+        return TimeZone("UTC", UTC)
+    rules = timezone(size if sign == "+" else -size)
+    shown = (prefix or "UTC") + str(rules).removeprefix("UTC")
+    return TimeZone(shown, timezone(rules.utcoffset(None), shown))
+
+
+def _unknown(text: str) -> ToolExecutionError:
+    shown = f"{text[:_LONGEST_ID]!r}{'...' if len(text) > _LONGEST_ID else ''}"
+    near = nearest_ids(text)
+    meant = f"did you mean {' or '.join(near)}? " if near else ""
+    return ToolExecutionError(
+        f"unknown time zone {shown}",
+        kind="unknown-time-zone",
+        hint=f"{meant}use an IANA id such as Asia/Shanghai, or an offset such as UTC+08:00",
+    )
+
+
+@cache
+def _canonical() -> dict[str, str]:
+    return {zone.lower(): zone for zone in zone_ids()}
+
+
+@cache
+def _candidates() -> dict[str, str]:
+    """Ids and place names, in lower case, with the ids that they stand for."""
+    names = {name.replace(" ", "_"): zone for name, zone in place_names().items() if name.isascii()}
+    return names | _canonical()

@@ -1,0 +1,177 @@
+"""From what a model calls a place to what WeatherAPI finds.
+
+WeatherAPI does not document names in Chinese and refuses accents (``q=Wrocław``). So a name in Chinese characters
+becomes ``name, province, country`` in Latin letters, and others lose their accents.
+"""
+
+import re
+import unicodedata
+from dataclasses import dataclass, field
+
+from app.gazetteer import Place, find_place, mentions
+from app.tools.weather.pinyin import romanised
+from app.tools.weather.place_checks import checked_name, refusal
+from app.tools.weather.place_names import COUNTRIES, PEOPLES, PROVINCES, Spelling, simplified, spelling_of
+
+__all__ = ["PlaceQuery", "is_chinese", "place_query"]
+
+_HAN = "\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U0003ffff"
+_CHINESE = re.compile(f"[{_HAN}]")
+_OTHER_SCRIPT = re.compile("[\u3041-\u30ff\u1100-\u11ff\uac00-\ud7a3]")
+_RUNS = re.compile(
+    f"(?P<chinese>[{_HAN}][{_HAN}·]*)|(?P<latin>[^\\W\\d_](?:[^\\W\\d_{_HAN}]|[ .'-](?=[^\\W\\d_{_HAN}]))*)"
+)
+_UNFOLDING = str.maketrans(
+    {"ł": "l", "Ł": "L", "ø": "o", "Ø": "O", "đ": "d", "Đ": "D", "ı": "i", "ð": "d", "ß": "ss", "æ": "ae", "œ": "oe"}
+)
+_REST = "(?=..|$)"
+_COUNTRY = re.compile(f"({'|'.join(sorted(COUNTRIES, key=len, reverse=True))}){_REST}")
+_PROVINCE = re.compile(f"({'|'.join(PROVINCES)})(?:省|市|(?:壮族|回族|维吾尔)?自治区)?{_REST}")
+_CITY = re.compile(f"(..+?)(?:(?:(?:{PEOPLES})族?)+自治[州县]|市|地区|盟){_REST}")
+_SUFFIX = re.compile("(..+?)(?:地区|林区|新区|[市县区省盟州都府])")
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceQuery:
+    """What WeatherAPI is asked."""
+
+    q: str
+    chinese: bool
+    """Whether the place was named in Chinese characters."""
+
+
+@dataclass(slots=True)
+class _Parts:
+    """What the pieces of a Chinese name say."""
+
+    names: list[str] = field(default_factory=list)
+    latin: list[str] = field(default_factory=list)
+    province: str = ""
+    country: str = ""
+
+
+def is_chinese(name: str) -> bool:
+    """Whether a name has Chinese characters and neither kana nor hangul."""
+    name = unicodedata.normalize("NFKC", name)
+    return _CHINESE.search(name) is not None and _OTHER_SCRIPT.search(name) is None
+
+
+def place_query(city: str) -> PlaceQuery:
+    """Turn a name into a query.
+
+    Names that WeatherAPI spells in its own way, and those that pinyin cannot tell apart, come from a table;
+    well-known places abroad from the gazetteer; all others are read by pypinyin, and taken to be in China. A
+    country or a province beside the name is kept: ``苏州,安徽`` is ``Suzhou, Anhui, China``.
+
+    Raises:
+        ToolExecutionError: ``invalid-place``: it is no name of a place, or one abroad that only its English name
+            can find.
+    """
+    name = checked_name(city)
+    if not is_chinese(name):
+        return PlaceQuery(_without_accents(name), chinese=False)
+    abroad = _abroad(name)
+    return PlaceQuery(abroad.english if abroad else _of_parts(_parts_of(simplified(name))), chinese=True)
+
+
+def _without_accents(name: str) -> str:
+    return "".join(map(_plain, name.translate(_UNFOLDING)))
+
+
+def _plain(character: str) -> str:
+    base = unicodedata.normalize("NFD", character)[0]
+    return base if base.isascii() else character
+
+
+def _abroad(name: str) -> Place | None:
+    place = find_place(name) or find_place(_bare(name))
+    return place if place and place.zone != "Asia/Shanghai" else None
+
+
+def _bare(name: str) -> str:
+    """Drop what says only the rank of a place, as long as two characters are left: 沙市 and 单县 stay."""
+    found = _SUFFIX.fullmatch(name)
+    return found[1] if found else name
+
+
+def _parts_of(name: str) -> _Parts:
+    parts = _Parts()
+    for run in _RUNS.finditer(name):
+        if run["chinese"]:
+            _take_apart(run["chinese"].replace("·", "").replace("特别行政区", ""), parts)
+        elif run["latin"].title() in PROVINCES.values():
+            parts.province = parts.province or run["latin"].title()
+        elif run["latin"].title() != "China":
+            parts.latin.append(_without_accents(run["latin"]))
+    return parts
+
+
+def _take_apart(run: str, parts: _Parts) -> None:
+    """Sort the pieces of a run of characters, from its country down."""
+    while run and not spelling_of(run):
+        if country := _country_at(run):
+            english, length = country
+            parts.country = english if english != "China" else parts.country or english
+        elif not parts.province and (found := _PROVINCE.match(run)):
+            parts.province, length = PROVINCES[found[1]], found.end()
+        else:
+            break
+        run = run[length:]
+    if run:
+        parts.names.extend(_levels(run))
+
+
+def _country_at(run: str) -> tuple[str, int] | None:
+    if found := _COUNTRY.match(run):
+        return COUNTRIES[found[1]], found.end()
+    place, length = _place_at(run)
+    return (place.english, length) if place and "," not in place.english else None
+
+
+def _place_at(run: str) -> tuple[Place | None, int]:
+    """The gazetteer's place that a run begins with, and where its name ends."""
+    found = next(mentions(run), None)
+    if found is None or found.start or len(run) - found.end == 1:
+        return None, 0
+    return found.place, found.end
+
+
+def _levels(run: str) -> tuple[str, ...]:
+    """The place that is meant, and after it the city around it where one is named."""
+    if spelling_of(run) or find_place(run):
+        return (run,)
+    if found := _CITY.match(run):
+        return tuple(filter(None, (run[found.end() :], found[1])))
+    place, length = _place_at(run)
+    return (run[length:], run[:length]) if place else (run,)
+
+
+def _of_parts(parts: _Parts) -> str:
+    if not parts.names:
+        country = parts.country or ("China" if parts.province else "")
+        return _joined(*parts.latin, parts.province, country)
+    inner = next((name for name in parts.names if not find_place(name)), parts.names[0])
+    outer = next((name for name in parts.names if name != inner), "")
+    spelling = spelling_of(inner) or spelling_of(_bare(inner))
+    known = next(filter(None, map(_abroad, (inner, outer))), None)
+    if parts.country not in ("", "China", spelling and spelling.country):
+        return _in_country(parts, known)
+    if known and not spelling and not parts.province:
+        return known.english
+    return _in_china(spelling or Spelling(romanised(_bare(inner))), parts.province, outer)
+
+
+def _in_country(parts: _Parts, known: Place | None) -> str:
+    if known is None and not parts.latin:
+        raise refusal(f"only the English name can find this place in {parts.country}")
+    return _joined(known.english.split(",")[0] if known else parts.latin[0], parts.country)
+
+
+def _in_china(spelling: Spelling, province: str, outer: str) -> str:
+    around = spelling_of(outer) or spelling_of(_bare(outer)) or Spelling(romanised(_bare(outer)) if outer else "")
+    region = spelling.country and (province or spelling.region or around.region or around.name)
+    return _joined(spelling.name, region, spelling.country)
+
+
+def _joined(*parts: str) -> str:
+    return ", ".join(dict.fromkeys(filter(None, parts)))

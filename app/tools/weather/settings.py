@@ -1,0 +1,22 @@
+"""What the weather tool is told by the environment."""
+
+from typing import ClassVar
+
+from pydantic import Field
+from pydantic_settings import SettingsConfigDict
+
+from app.settings import BaseUrl, EnvironmentSettings, Secret
+from app.tools.module import ToolSettings
+
+__all__ = ["WeatherSettings"]
+
+
+class WeatherSettings(ToolSettings):
+    """Where WeatherAPI is, and the key to it."""
+
+    model_config = SettingsConfigDict(**{**EnvironmentSettings.model_config, "env_prefix": "WEATHER_"})
+    required: ClassVar[tuple[str, ...]] = ("api_key",)
+
+    api_key: Secret | None = Field(None, description="Key of weatherapi.com")
+    base_url: BaseUrl = Field("https://api.weatherapi.com/v1", description="WeatherAPI's address up to the version")
+    timeout: float = Field(10, gt=0, le=600, description="Seconds one request to WeatherAPI may take")

@@ -1,0 +1,241 @@
+"""A local server that plays DashScope's native chat endpoints, byte for byte.
+
+Use it as an asynchronous context manager around a script::
+
+    async with DashScopePlayer(calling("get_time", '{"zone": "UTC"}'), saying("It is noon.")) as player:
+        ...  # talk to player.base_url
+        player.requests[0].messages
+
+A script is a row of :class:`Answer` (one per request, the last one repeats) or one function from a
+:class:`Request` to an :class:`Answer`, such as what :func:`sensible_model` gives. The bytes follow the
+official samples: no blank after ``data:``, the status in a comment, no ``[DONE]``, usage that grows.
+"""
+
+import asyncio
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass, field
+from typing import Any, Literal, Self
+
+__all__ = [
+    "Answer",
+    "DashScopePlayer",
+    "Request",
+    "calling",
+    "event",
+    "json_answer",
+    "saying",
+    "sensible_model",
+    "sse_answer",
+    "stream_of",
+    "whole",
+]
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the client sent; header names are in lower case."""
+
+    path: str
+    headers: Mapping[str, str]
+    body: Mapping[str, Any]
+
+    @property
+    def messages(self) -> list[dict[str, Any]]:
+        messages: list[dict[str, Any]] = self.body["input"]["messages"]
+        return messages
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        parameters: dict[str, Any] = self.body.get("parameters", {})
+        return parameters
+
+    @property
+    def stream(self) -> bool:
+        return self.headers.get("x-dashscope-sse") == "enable"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One HTTP answer: its body goes out piece by piece, each piece as one chunk.
+
+    ``ending`` says what follows the last piece: ``whole`` ends the body properly, ``cut`` closes the
+    connection in the middle of it, ``hang`` waits until the client leaves. ``silent`` sends no byte at all.
+    """
+
+    pieces: tuple[bytes, ...] = ()
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
+    ending: Literal["whole", "cut", "hang"] = "whole"
+    silent: bool = False
+
+
+Script = Callable[[Request], Answer]
+
+
+def json_answer(body: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Answer:
+    """Answer with a JSON body; bytes go out as they are."""
+    payload = body if isinstance(body, bytes) else json.dumps(body, ensure_ascii=False).encode()
+    return Answer((payload,), status, {"Content-Type": "application/json", **(headers or {})})
+
+
+def whole(message: Mapping[str, Any], finish_reason: str = "stop") -> dict[str, Any]:
+    """Build the body of an answer that is not streamed."""
+    choice = {"finish_reason": finish_reason, "message": {"role": "assistant", "content": "", **message}}
+    usage = {"input_tokens": 22, "output_tokens": 17, "total_tokens": 39}
+    return {"request_id": "902fee3b", "output": {"text": None, "choices": [choice]}, "usage": usage}
+
+
+def event(data: object, number: int = 1, *, kind: str = "event:result", status: int = 200) -> bytes:
+    """Write one server-sent event as DashScope does; text and bytes stand after ``data:`` as they are."""
+    if not isinstance(data, bytes):
+        data = (data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)).encode()
+    return b"id:%d\n%s\n:HTTP_STATUS/%d\ndata:%s\n\n" % (number, kind.encode(), status, data)
+
+
+def stream_of(*messages: Mapping[str, Any], finish_reason: str | None = "stop") -> tuple[bytes, ...]:
+    """Write one event per delta; the last one carries the finish reason, ``None`` leaves it out."""
+    return tuple(_deltas(messages, finish_reason))
+
+
+def _deltas(messages: tuple[Mapping[str, Any], ...], finish_reason: str | None) -> Iterator[bytes]:
+    for number, message in enumerate(messages, 1):
+        last = number == len(messages) and finish_reason is not None
+        choice = {
+            "message": {"content": "", "role": "assistant", **message},
+            "finish_reason": finish_reason if last else "null",
+        }
+        usage = {"total_tokens": 114 + 2 * number, "input_tokens": 114, "output_tokens": 2 * number}
+        yield event({"output": {"choices": [choice]}, "usage": usage, "request_id": "71689cfc"}, number)
+
+
+def sse_answer(*pieces: bytes, ending: Literal["whole", "cut", "hang"] = "whole", status: int = 200) -> Answer:
+    """Answer with an event stream made of the given bytes."""
+    return Answer(pieces, status, {"Content-Type": "text/event-stream;charset=UTF-8"}, ending)
+
+
+def saying(text: str) -> Script:
+    """Answer with a text, in the form that the request asks for."""
+
+    def answer(request: Request) -> Answer:
+        if not request.stream:
+            return json_answer(whole({"content": text}))
+        middle = len(text) // 2
+        return sse_answer(*stream_of({"content": text[:middle]}, {"content": text[middle:]}, {}))
+
+    return answer
+
+
+def calling(name: str, arguments: str, call_id: str = "call_ecc41296dccc47baa01567") -> Script:
+    """Ask for one tool; streamed, the arguments come in two fragments as in the official sample."""
+
+    def answer(request: Request) -> Answer:
+        middle = len(arguments) // 2
+        call = {"type": "function", "id": call_id, "function": {"name": name, "arguments": arguments}}
+        if not request.stream:
+            return json_answer(whole({"tool_calls": [call]}, "tool_calls"))
+        first = call | {"function": {"name": name, "arguments": arguments[:middle]}}
+        second = {"type": "function", "id": "", "function": {"arguments": arguments[middle:]}}
+        deltas = stream_of({"tool_calls": [first]}, {"tool_calls": [second]}, finish_reason="tool_calls")
+        return sse_answer(*deltas)
+
+    return answer
+
+
+def sensible_model(arguments: Mapping[str, Any] | None = None) -> Script:
+    """Play a model: ask for the first offered tool once, then answer with what the tools gave.
+
+    Args:
+        arguments: what every call is given; none means ``{}``.
+    """
+
+    def answer(request: Request) -> Answer:
+        users = [place for place, message in enumerate(request.messages) if message["role"] == "user"]
+        results = [message["content"] for message in request.messages[users[-1] :] if message["role"] == "tool"]
+        tools = request.parameters.get("tools") or []
+        if tools and not results:
+            return calling(tools[0]["function"]["name"], json.dumps(dict(arguments or {}), ensure_ascii=False))(request)
+        return saying("The tool says: " + " ".join(results) if results else "I have no tool for that.")(request)
+
+    return answer
+
+
+class DashScopePlayer:
+    """The server.
+
+    ``requests`` holds what came and ``arrived`` is set by the first; ``aborted`` is set once a client left an answer
+    that hangs; ``connections`` counts what was opened.
+    """
+
+    def __init__(self, *script: Answer | Script) -> None:
+        self.requests: list[Request] = []
+        self.arrived = asyncio.Event()
+        self.aborted = asyncio.Event()
+        self.connections = 0
+        self._script = script
+        self._clients: set[asyncio.StreamWriter] = set()
+
+    async def __aenter__(self) -> Self:
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        port = self._server.sockets[0].getsockname()[1]
+        self.base_url = f"http://127.0.0.1:{port}/api/v1"
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Stop listening and drop every connection; doing it twice does no harm."""
+        self._server.close()
+        for client in list(self._clients):
+            client.close()
+        await self._server.wait_closed()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
+        self._clients.add(writer)
+        with closing(writer):
+            try:
+                while await self._exchange(reader, writer):
+                    pass
+            except (ConnectionError, asyncio.IncompleteReadError):
+                pass
+        self._clients.discard(writer)
+
+    async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+        request = await _read_request(reader)
+        step = self._script[min(len(self.requests), len(self._script) - 1)]
+        self.requests.append(request)
+        self.arrived.set()
+        answer = step(request) if callable(step) else step
+        if not answer.silent:
+            await self._send(answer, writer)
+        if answer.ending == "hang":
+            await self._wait_for_leave(reader)
+        return answer.ending == "whole" and not answer.silent
+
+    async def _send(self, answer: Answer, writer: asyncio.StreamWriter) -> None:
+        fields = {"Transfer-Encoding": "chunked", **answer.headers}
+        head = f"HTTP/1.1 {answer.status} Played\r\n" + "".join(f"{name}: {fields[name]}\r\n" for name in fields)
+        writer.write(head.encode() + b"\r\n")
+        for piece in answer.pieces:
+            writer.write(b"%x\r\n%s\r\n" % (len(piece), piece))
+            await writer.drain()
+        if answer.ending == "whole":
+            writer.write(b"0\r\n\r\n")
+        await writer.drain()
+
+    async def _wait_for_leave(self, reader: asyncio.StreamReader) -> None:
+        try:
+            await reader.read(1)
+        finally:
+            self.aborted.set()
+
+
+async def _read_request(reader: asyncio.StreamReader) -> Request:
+    head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
+    fields = (line.partition(":") for line in head[1:] if line)
+    headers = {name.strip().lower(): value.strip() for name, _, value in fields}
+    body = await reader.readexactly(int(headers.get("content-length", 0)))
+    return Request(head[0].split(" ")[1], headers, json.loads(body) if body else {})

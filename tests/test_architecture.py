@@ -1,0 +1,57 @@
+"""The floors of the house: imports point down, and no tool knows another."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+FILES = sorted((ROOT / "app").rglob("*.py"))
+GROUND = {"messages", "errors", "settings", "container", "http", "logs", "gazetteer"}
+FLOORS = {"tool_calling": 1, "chat_models": 2, "chat": 3, "api": 4, "tools": 5}
+
+
+def floor(module: str) -> int:
+    """The floor of a dotted module below ``app``."""
+    part = module.split(".")[1] if "." in module else ""
+    return 0 if part in GROUND else FLOORS.get(part, 6)
+
+
+def imports(file: Path) -> set[str]:
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "imports are absolute"
+            found.add(node.module or "")
+        elif isinstance(node, ast.Import):
+            found.update(alias.name for alias in node.names)
+    return {name for name in found if name == "app" or name.startswith("app.")}
+
+
+def module_of(file: Path) -> str:
+    return ".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: module_of(file))
+def test_a_file_imports_only_its_own_package_and_what_is_below_it(file: Path) -> None:
+    """An import within one package, or from a lower floor, is allowed; the ground floor shares its errors alone."""
+    here = module_of(file)
+    for target in imports(file):
+        same_package = target.split(".")[:2] == here.split(".")[:2] and floor(here) != 6
+        ground = floor(here) == 0 and target == "app.errors"
+        assert ground or same_package or floor(target) < floor(here) or floor(here) == 6, f"{here} imports {target}"
+
+
+@pytest.mark.parametrize("folder", sorted(p.name for p in (ROOT / "app" / "tools").iterdir() if p.is_dir()))
+def test_no_tool_folder_imports_another(folder: str) -> None:
+    """A tool may be deleted without any other noticing."""
+    allowed = ("app.tools.module", f"app.tools.{folder}")
+    for file in (ROOT / "app" / "tools" / folder).rglob("*.py"):
+        others = {name for name in imports(file) if name.startswith("app.tools.") and not name.startswith(allowed)}
+        assert not others, f"{file.name} imports {others}"
+
+
+def test_the_sandbox_knows_nothing_of_the_service() -> None:
+    """The stand-in plays the outside world, so it shares no code with what talks to it."""
+    for file in (ROOT / "app" / "sandbox").rglob("*.py"):
+        assert {name for name in imports(file) if not name.startswith("app.sandbox")} == set(), file.name

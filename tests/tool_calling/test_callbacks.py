@@ -1,0 +1,184 @@
+"""Functions and methods as tools."""
+
+import asyncio
+import contextvars
+import datetime
+import decimal
+import threading
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import pytest
+
+from app.tool_calling.context import ToolContext
+from app.tool_calling.errors import ToolDefinitionError
+from app.tool_calling.function_callback import FunctionToolCallback, tool
+from app.tool_calling.method_callback import MethodToolCallbackProvider
+from app.tool_calling.provider import StaticToolCallbackProvider, ToolCallbackProvider
+from app.tool_calling.resolver import DelegatingToolCallbackResolver, StaticToolCallbackResolver
+from app.tool_calling.result_converter import convert_result, truncated
+
+EMPTY = ToolContext()
+
+
+def roll_dice(sides: int = 6) -> int:
+    """Roll one die."""
+    return sides
+
+
+async def echo(text: str) -> str:
+    return text
+
+
+class Shop:
+    """Two marked methods, one static, one that is none of the model's business."""
+
+    @tool(name="findOrder", description="Find an order")
+    async def find(self, number: Annotated[int, "Its number"]) -> dict[str, int]:
+        return {"number": number}
+
+    @staticmethod
+    @tool()
+    def opening_hours() -> str:
+        """Tell when the shop is open."""
+        return "9-17"
+
+    @tool(return_direct=True)
+    def _private(self) -> None: ...
+
+    def unmarked(self) -> None: ...
+
+    @property
+    def price(self) -> int:
+        raise AssertionError("a property is not read")
+
+
+class Branch(Shop):
+    @tool(name="findOrder", description="Find an order of the branch")
+    async def find(self, number: int) -> dict[str, int]:
+        return {"branch": number}
+
+
+async def test_a_plain_function_is_a_tool_by_its_name_and_docstring() -> None:
+    callback = FunctionToolCallback.of(roll_dice)
+    assert (callback.definition.name, callback.definition.description) == ("roll_dice", "Roll one die.")
+    assert await callback.call('{"sides": 8}', EMPTY) == "8"
+
+
+async def test_without_docstring_the_name_in_words_describes_the_tool() -> None:
+    assert FunctionToolCallback.of(echo, name="getCityTime").definition.description == "get city time"
+
+
+async def test_text_stays_text_without_quotes() -> None:
+    assert await FunctionToolCallback.of(echo).call('{"text": "北京"}', EMPTY) == "北京"
+
+
+async def test_a_blocking_function_runs_in_a_thread_with_the_callers_context_variables() -> None:
+    tenant: contextvars.ContextVar[str] = contextvars.ContextVar("tenant")
+    tenant.set("acme")
+
+    def where() -> list[str]:
+        return [tenant.get(), threading.current_thread().name]
+
+    result = await FunctionToolCallback.of(where).call("", EMPTY)
+    assert "acme" in result
+    assert threading.current_thread().name not in result
+
+
+async def test_a_tool_receives_the_context_by_declaring_it() -> None:
+    async def whose(context: ToolContext) -> str:
+        return str(context.get("tenant", "nobody"))
+
+    callback = FunctionToolCallback.of(whose)
+    assert await callback.call("{}", ToolContext({"tenant": "acme"})) == "acme"
+    assert await callback.call("{}", EMPTY) == "nobody"
+
+
+def test_the_context_cannot_be_changed() -> None:
+    values = {"tenant": "acme"}
+    context = ToolContext(values)
+    values["tenant"] = "other"
+    assert context.get("tenant") == "acme"
+    with pytest.raises(TypeError):
+        context.values["tenant"] = "other"  # type: ignore[index]
+
+
+async def test_every_marked_method_of_an_object_is_a_tool() -> None:
+    callbacks = {each.definition.name: each for each in MethodToolCallbackProvider(Shop()).tool_callbacks()}
+    assert set(callbacks) == {"findOrder", "opening_hours", "_private"}
+    assert await callbacks["findOrder"].call('{"number": 7}', EMPTY) == '{"number":7}'
+    assert await callbacks["opening_hours"].call("", EMPTY) == "9-17"
+    assert await callbacks["_private"].call("", EMPTY) == "Done"
+    assert callbacks["_private"].metadata.return_direct
+
+
+async def test_an_inherited_method_may_be_overridden() -> None:
+    callbacks = {each.definition.name: each for each in MethodToolCallbackProvider(Branch()).tool_callbacks()}
+    assert set(callbacks) == {"findOrder", "opening_hours", "_private"}
+    assert await callbacks["findOrder"].call('{"number": 7}', EMPTY) == '{"branch":7}'
+
+
+def test_an_object_without_marked_methods_and_a_repeated_name_are_refused() -> None:
+    with pytest.raises(ToolDefinitionError, match="int has no method"):
+        MethodToolCallbackProvider(1).tool_callbacks()
+    with pytest.raises(ToolDefinitionError, match="two tools have the name findOrder, in Shop, Branch"):
+        MethodToolCallbackProvider(Shop(), Branch()).tool_callbacks()
+
+
+def test_resolvers_find_by_name_and_the_first_hit_wins() -> None:
+    first, second = FunctionToolCallback.of(roll_dice), FunctionToolCallback.of(echo, name="roll_dice")
+    resolver = DelegatingToolCallbackResolver(StaticToolCallbackResolver([first]), StaticToolCallbackResolver([second]))
+    assert resolver.resolve("roll_dice") is first
+    assert resolver.resolve("nothing") is None
+    with pytest.raises(ToolDefinitionError, match="two tools have the name roll_dice"):
+        StaticToolCallbackResolver([first, second])
+
+
+def test_a_static_provider_offers_what_it_was_given() -> None:
+    provider = StaticToolCallbackProvider(FunctionToolCallback.of(echo))
+    assert isinstance(provider, ToolCallbackProvider)
+    assert [each.definition.name for each in provider.tool_callbacks()] == ["echo"]
+
+
+def _cycle() -> list[Any]:
+    cycle: list[Any] = []
+    cycle.append(cycle)
+    return cycle
+
+
+@pytest.mark.parametrize(
+    ("result", "text"),
+    [
+        (None, "Done"),
+        ("北京", "北京"),
+        ("\ud800", "?"),
+        ({"城市": "北京"}, '{"城市":"北京"}'),
+        ([1, 2.5, True, None], "[1,2.5,true,null]"),
+        ({1}, "[1]"),
+        (datetime.date(2026, 11, 20), '"2026-11-20"'),
+        (decimal.Decimal("1.10"), '"1.10"'),
+        (b"\xff", '"_w=="'),
+        (float("nan"), '"NaN"'),
+        ({"lock": threading.Lock()}, '{"lock":"<lock>"}'),
+        (_cycle(), '"<list>"'),
+        ({"bad": "\ud800"}, '"<dict>"'),
+    ],
+)
+def test_whatever_a_tool_returns_becomes_text(result: object, text: str) -> None:
+    assert convert_result(result) == text
+
+
+def test_a_long_result_is_cut_in_the_middle_and_says_so() -> None:
+    cut = truncated("长" * 1000, 256)
+    assert cut.startswith("长" * 192)
+    assert cut.endswith("长" * 32)
+    assert "776 characters left out" in cut
+    assert truncated("short", 256) == "short"
+
+
+@pytest.mark.parametrize("make", [lambda: Shop().find, lambda: roll_dice, lambda: echo])
+async def test_a_tool_can_be_called_many_times_at_once(make: Callable[[], Callable[..., Any]]) -> None:
+    callback = FunctionToolCallback.of(make(), name="tool")
+    text = '{"number": 1}' if "number" in callback.definition.input_schema["properties"] else '{"text": "1"}'
+    text = "{}" if "sides" in callback.definition.input_schema["properties"] else text
+    assert len(set(await asyncio.gather(*(callback.call(text, EMPTY) for _ in range(50))))) == 1

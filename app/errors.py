@@ -60,9 +60,11 @@ class ToolchatError(Exception):
     title = "Internal error"
     retryable = False
 
-    def __init__(self, detail: str, *, retry_after: float | None = None) -> None:
+    def __init__(self, detail: str, *, retry_after: float | None = None, retryable: bool | None = None) -> None:
         super().__init__(detail)
         self.detail = detail
+        if retryable is not None:
+            self.retryable = retryable
         self.retry_after = retry_after
         """Seconds to wait before trying again, where known."""
 

@@ -140,6 +140,8 @@ def as_upstream_error(error: BaseException, upstream: str) -> UpstreamError:
         return UpstreamTimeout(f"{upstream} could not be reached in time")
     if isinstance(error, OSError | aiohttp.ClientConnectionError) and not isinstance(error, aiohttp.InvalidURL):
         return UpstreamUnavailable(f"{upstream} could not be reached, or the connection was lost")
+    if isinstance(error, aiohttp.ClientPayloadError):
+        return UpstreamInvalid(f"{upstream} was cut off in the middle of its answer", retryable=True)
     return UpstreamInvalid(f"{upstream} sent something that is not a complete HTTP answer")
 
 

@@ -107,9 +107,9 @@ def create_app(configuration: Configuration | None = None) -> FastAPI:
     app = FastAPI(title="toolchat", version=service_version(), docs_url=None, redoc_url=None, lifespan=lifespan)
     app.add_middleware(RequestMiddleware)
     add_problem_handlers(app)
-    app.include_router(pages)
     for configured in read.modules:
         app.include_router(configured.module.routes())
+    app.include_router(pages)
     add_documentation(app)
     document_api(app)
     return app

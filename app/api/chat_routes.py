@@ -40,16 +40,18 @@ ANSWER_RESPONSES: dict[int | str, dict[str, Any]] = {
 }
 """Every status and media type that a question can be answered with."""
 
+Variant = Literal["none", "function", "method"]
+
 _SUMMARIES = {
-    "none": "{title}: no tool — the model answers from what it knows",
-    "function": "{title}: function tool {names} — found by name in the container; the model may call it",
-    "method": "{title}: method tools of an object — the model may call them",
+    "none": "No tool: the model answers from what it knows",
+    "function": "Function tool, found by its name: {names}",
+    "method": "Method tool, a marked method of an object: {names}",
 }
 _DESCRIPTIONS = {
     "none": "The question goes to the model alone, for comparison with the other two variants.",
     "function": "The model is offered the folder's function tools by name, decides whether to call them, and answers "
     "from their results.",
-    "method": "The model is offered the marked methods of the folder's tool object. Same tool, other way of giving it.",
+    "method": "The model is offered the marked methods of the folder's tool object: the same tool, given otherwise.",
 }
 _SUFFIX = {"none": "chat", "function": "chat-tool-function", "method": "chat-tool-method"}
 
@@ -62,7 +64,7 @@ def variant_router(
     default_query: str,
     examples: Mapping[str, str],
     function_names: Sequence[str],
-    has_methods: bool,
+    method_names: Sequence[str],
 ) -> APIRouter:
     """Make the routes ``/chat``, ``/chat-tool-function`` and ``/chat-tool-method`` of one tool folder.
 
@@ -73,21 +75,21 @@ def variant_router(
         default_query: asked when ``query`` is missing or empty.
         examples: further questions for the documentation, by label.
         function_names: the folder's function tools; without any there is no such route.
-        has_methods: whether there is a method variant.
+        method_names: the folder's method tools; without any there is no such route.
     """
     router = APIRouter(prefix=path, tags=[title])
     shown = {"默认 / default": Example(value=default_query)}
     shown |= {label: Example(value=query) for label, query in examples.items()}
-    variants: list[Literal["none", "function", "method"]] = ["none"]
-    variants += ["function"] if function_names else []
-    variants += ["method"] if has_methods else []
-    for variant in variants:
+    variants: dict[Variant, Sequence[str]] = {"none": ("",), "function": function_names, "method": method_names}
+    for variant, names in variants.items():
+        if not names:
+            continue
         router.add_api_route(
             f"/{_SUFFIX[variant]}",
             _endpoint(module, variant, default_query, shown),
             response_class=Response,
             responses=ANSWER_RESPONSES,
-            summary=_SUMMARIES[variant].format(title=title, names=", ".join(function_names)),
+            summary=_SUMMARIES[variant].format(names=", ".join(names)),
             description=_DESCRIPTIONS[variant],
             operation_id=f"{module}_{_SUFFIX[variant].replace('-', '_')}",
         )
@@ -109,7 +111,7 @@ def checked_query(request: Request, query: str, default: str) -> str:
 
 
 def _endpoint(
-    module: str, variant: Literal["none", "function", "method"], default_query: str, examples: dict[str, Example]
+    module: str, variant: Variant, default_query: str, examples: dict[str, Example]
 ) -> Callable[..., Awaitable[Response]]:
     question = Query(
         description="The question. Missing or empty: the default.",

@@ -115,7 +115,7 @@ async def _chunks(response: aiohttp.ClientResponse, turn: OpenAITurn) -> AsyncGe
     Raises:
         UpstreamInvalid: it ended before the provider said why it stopped.
     """
-    async with aclosing(_events(response, turn)) as events:
+    async with aclosing(_events(response)) as events:
         async for event in events:
             if event.data.strip() == "[DONE]":
                 await _read_to_end(response)
@@ -126,7 +126,7 @@ async def _chunks(response: aiohttp.ClientResponse, turn: OpenAITurn) -> AsyncGe
         raise UpstreamInvalid(f"{_UPSTREAM}'s answer was cut short")
 
 
-async def _events(response: aiohttp.ClientResponse, turn: OpenAITurn) -> AsyncGenerator[ServerSentEvent, None]:
+async def _events(response: aiohttp.ClientResponse) -> AsyncGenerator[ServerSentEvent, None]:
     import aiohttp
 
     decoder = SseDecoder(_UPSTREAM)
@@ -142,8 +142,7 @@ async def _events(response: aiohttp.ClientResponse, turn: OpenAITurn) -> AsyncGe
                 if start:
                     await asyncio.sleep(0)  # a flood of tiny lines must not hold up everybody else
     except (aiohttp.ClientError, OSError):
-        if not turn.finished:
-            raise
+        return  # whether that was too early is for the reader to say
     for event in decoder.finish():
         yield event
 

@@ -26,11 +26,11 @@ language that is not in the list by 58001.
 """
 
 import hashlib
+import json
 import re
 import time
 from collections import deque
 from collections.abc import Mapping
-from functools import cache
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -38,6 +38,8 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import BaseRoute, Route
+
+from app.sandbox.phrase_book import detected, translated
 
 __all__ = ["APP_ID", "SECRET_KEY", "routes"]
 
@@ -47,9 +49,8 @@ SECRET_KEY = "sandbox"  # noqa: S105
 _FIELDS = ("q", "from", "to", "appid", "salt", "sign")
 _MAX_BODY_BYTES = 64 * 1024
 _MAX_TEXT_BYTES = 6000
-_LANGUAGES = frozenset(
-    "zh en yue wyw jp kor fra spa th ara ru pt de it el nl pl bul est dan fin cs rom slo swe hu cht vie".split()
-)
+_CODES = "zh en yue wyw jp kor fra spa th ara ru pt de it el nl pl bul est dan fin cs rom slo swe hu cht vie"
+_LANGUAGES = frozenset(_CODES.split())
 _MESSAGES = {
     "52001": "TIMEOUT",
     "52002": "SYSTEM ERROR",
@@ -66,67 +67,104 @@ _MESSAGES = {
     "90107": "Certification not passed",
     "20003": "Text has a safety risk",
 }
-_BOOK_LANGUAGES = ("zh", "en", "jp", "kor", "fra", "spa", "de")
-_BOOK = """\
-你好，世界|Hello, world|こんにちは、世界|안녕, 세상|Bonjour, le monde|Hola, mundo|Hallo, Welt
-你好|Hello|こんにちは|안녕하세요|Bonjour|Hola|Hallo
-早上好|Good morning|おはようございます|좋은 아침입니다|Bonjour à tous|Buenos días|Guten Morgen
-晚上好|Good evening|こんばんは|좋은 저녁입니다|Bonsoir|Buenas tardes|Guten Abend
-晚安|Good night|おやすみなさい|안녕히 주무세요|Bonne nuit|Buenas noches|Gute Nacht
-再见|Goodbye|さようなら|안녕히 가세요|Au revoir|Adiós|Auf Wiedersehen
-谢谢|Thank you|ありがとうございます|감사합니다|Merci|Gracias|Danke
-不客气|You are welcome|どういたしまして|천만에요|De rien|De nada|Gern geschehen
-对不起|I am sorry|ごめんなさい|미안합니다|Je suis désolé|Lo siento|Es tut mir leid
-请|Please|お願いします|부탁합니다|S'il vous plaît|Por favor|Bitte
-是|Yes|はい|네|Oui|Sí|Ja
-不|No|いいえ|아니요|Non|No, señor|Nein
-你好吗|How are you|お元気ですか|어떻게 지내세요|Comment allez-vous|¿Cómo está|Wie geht es Ihnen
-我很好|I am fine|元気です|저는 잘 지내요|Je vais bien|Estoy bien|Mir geht es gut
-你叫什么名字|What is your name|お名前は何ですか|이름이 무엇입니까|Comment vous appelez-vous|¿Cómo se llama|Wie heißen Sie
-很高兴认识你|Nice to meet you|はじめまして|만나서 반갑습니다|Enchanté|Mucho gusto|Freut mich
-我爱你|I love you|愛しています|사랑해요|Je t'aime|Te quiero|Ich liebe dich
-生日快乐|Happy birthday|お誕生日おめでとう|생일 축하합니다|Joyeux anniversaire|Feliz cumpleaños|Alles Gute zum Geburtstag
-新年快乐|Happy New Year|明けましておめでとう|새해 복 많이 받으세요|Bonne année|Feliz año nuevo|Frohes neues Jahr
-欢迎|Welcome|ようこそ|환영합니다|Bienvenue|Bienvenidos|Willkommen
-祝你好运|Good luck|幸運を祈ります|행운을 빕니다|Bonne chance|Buena suerte|Viel Glück
-车站在哪里|Where is the station|駅はどこですか|역이 어디에 있습니까|Où est la gare|¿Dónde está la estación|Wo ist der Bahnhof
-这个多少钱|How much is this|これはいくらですか|이것은 얼마입니까|Combien ça coûte|¿Cuánto cuesta|Wie viel kostet das
-现在几点|What time is it|今何時ですか|지금 몇 시예요|Quelle heure est-il|¿Qué hora es|Wie spät ist es
-今天天气很好|The weather is nice today|今日は天気がいいです|오늘 날씨가 좋아요|Il fait beau aujourd'hui|Hoy hace buen tiempo|\
-Heute ist schönes Wetter
-请帮帮我|Please help me|助けてください|도와주세요|Aidez-moi, s'il vous plaît|Ayúdeme, por favor|Bitte helfen Sie mir
-我不明白|I do not understand|わかりません|이해하지 못합니다|Je ne comprends pas|No entiendo|Ich verstehe nicht
-苹果|Apple|りんご|사과|Pomme|Manzana|Apfel
-水|Water|水です|물|Eau|Agua|Wasser
-中国|China|中国です|중국|Chine|China, Asia|China, Asien
-"""
-_SCRIPTS = (
-    ("jp", "[\u3040-\u30ff]"),
-    ("kor", "[\uac00-\ud7a3]"),
-    ("zh", "[\u4e00-\u9fff]"),
-    ("ru", "[\u0400-\u04ff]"),
-    ("th", "[\u0e00-\u0e7f]"),
-    ("ara", "[\u0600-\u06ff]"),
-    ("el", "[\u0370-\u03ff]"),
-)
-_WIDE_STOPS = str.maketrans(".!?", "。！？")
-_NARROW_STOPS = str.maketrans("。！？", ".!?")
+
+
+class _Escaped(JSONResponse):
+    """JSON in ASCII, as Baidu writes it."""
+
+    def render(self, content: Any) -> bytes:
+        return json.dumps(content, separators=(",", ":")).encode("ascii")
+
+
+class _Memory:
+    """What one sandbox remembers: the errors that it gave once, and when an app id's requests came."""
+
+    def __init__(self) -> None:
+        self.given: set[str] = set()
+        self.arrivals: dict[str, deque[float]] = {}
+
+    @classmethod
+    def of(cls, app: Starlette) -> "_Memory":
+        if not hasattr(app.state, "baidu"):
+            app.state.baidu = cls()
+        memory = app.state.baidu
+        assert isinstance(memory, cls)  # noqa: S101
+        return memory
 
 
 async def translate(request: Request) -> JSONResponse:
     """Answer one request as Baidu would; an error has HTTP status 200 as well."""
     fields = await _fields(request)
     if fields is None:
-        return JSONResponse({"detail": "too long"}, status_code=413)
-    code = _refusal(fields) or _error_on_demand(fields["q"], request.app) or _limit(fields["appid"], request.app)
+        return JSONResponse({"detail": "the request is too long"}, status_code=413)
+    code = _refusal(fields, _Memory.of(request.app))
     if code is not None:
-        shown = int(code) if fields["q"].startswith("error-int:") else code
+        shown = int(code) if fields.get("q", "").startswith("error-int:") else code
         return _Escaped({"error_code": shown, "error_msg": _MESSAGES[code]})
+    source, target = fields["from"], fields["to"]
     lines = [line for line in fields["q"].split("\n") if line.strip()]
-    source = detected(lines[0]) if fields["from"] == "auto" else fields["from"]
-    results = [{"src": line, "dst": _translated(line, source, fields["to"])} for line in lines]
-    return _Escaped({"from": source, "to": fields["to"], "trans_result": results})
+    source = detected(lines[0]) if source == "auto" else source
+    results = [{"src": line, "dst": translated(line, source, target)} for line in lines]
+    return _Escaped({"from": source, "to": target, "trans_result": results})
 
 
 routes: list[BaseRoute] = [Route("/baidu/api/trans/vip/translate", translate, methods=["GET", "POST"])]
-"""What the sandbox serves of Baidu."""
+"""What the sandbox serves in Baidu's place."""
+
+
+async def _fields(request: Request) -> dict[str, str] | None:
+    """The fields of a form or a query, each as its first value; ``None`` when there is too much of it."""
+    form = bytearray(request.url.query.encode() if request.method == "GET" else b"")
+    async for piece in request.stream():
+        form += piece
+        if len(form) > _MAX_BODY_BYTES:
+            return None
+    try:
+        pairs = parse_qsl(form.decode("ascii", "replace"), keep_blank_values=True, max_num_fields=20)
+    except ValueError:
+        return {}
+    return dict(reversed(pairs))
+
+
+def _refusal(fields: Mapping[str, str], memory: _Memory) -> str | None:
+    """The code of the first fault that Baidu would find, or of the error that the text asks for."""
+    if not all(fields.get(name, "").strip() for name in _FIELDS):
+        return "54000"
+    limit = re.fullmatch(rf"{APP_ID}(?:-qps-([1-9]\d{{0,2}}|1000))?", fields["appid"])
+    if limit is None:
+        return "52003"
+    if fields["sign"] != _sign(fields):
+        return "54001"
+    if fields["to"] not in _LANGUAGES or fields["from"] not in _LANGUAGES | {"auto"}:
+        return "58001"
+    if len(fields["q"].encode()) > _MAX_TEXT_BYTES:
+        return "52001"
+    if limit[1] and _is_over(int(limit[1]), memory.arrivals.setdefault(fields["appid"], deque())):
+        return "54003"
+    return _error_on_demand(fields["q"], memory.given)
+
+
+def _sign(fields: Mapping[str, str]) -> str:
+    signed = f"{fields['appid']}{fields['q']}{fields['salt']}{SECRET_KEY}"
+    return hashlib.md5(signed.encode(), usedforsecurity=False).hexdigest()
+
+
+def _is_over(limit: int, arrivals: deque[float]) -> bool:
+    now = time.monotonic()
+    while arrivals and arrivals[0] <= now - 1:
+        arrivals.popleft()
+    if len(arrivals) >= limit:
+        return True
+    arrivals.append(now)
+    return False
+
+
+def _error_on_demand(text: str, given: set[str]) -> str | None:
+    demand = re.fullmatch(r"error(-int|-once)?:(\d{5})", text)
+    if demand is None or demand[2] not in _MESSAGES:
+        return None
+    if demand[1] == "-once" and text in given:
+        given.remove(text)
+        return None
+    given.add(text)
+    return demand[2]

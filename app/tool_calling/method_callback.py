@@ -1,12 +1,13 @@
 """The marked methods of an object as tools."""
 
 import inspect
+from typing import Any
 
 from app.tool_calling.callback import ToolCallback
 from app.tool_calling.errors import ToolDefinitionError
-from app.tool_calling.function_callback import FunctionToolCallback, ToolMarker
+from app.tool_calling.function_callback import FunctionToolCallback, ToolMarker, name_of
 
-__all__ = ["MethodToolCallback", "MethodToolCallbackProvider"]
+__all__ = ["MethodToolCallback", "MethodToolCallbackProvider", "marked_names"]
 
 
 class MethodToolCallback(FunctionToolCallback):
@@ -38,16 +39,19 @@ class MethodToolCallbackProvider:
         return tuple(callbacks.values())
 
     def _of_object(self, tool_object: object) -> list[MethodToolCallback]:
-        marked = [name for name in _attributes(type(tool_object)) if _is_marked(tool_object, name)]
+        marked = _marked_attributes(type(tool_object))
         if not marked:
             raise ToolDefinitionError(f"{type(tool_object).__name__} has no method that @tool marks")
-        return [MethodToolCallback.of(getattr(tool_object, name)) for name in marked]
+        return [MethodToolCallback.of(getattr(tool_object, attribute)) for attribute in marked]
 
 
-def _attributes(cls: type) -> list[str]:
-    return list(dict.fromkeys(name for each in reversed(cls.__mro__) for name in vars(each)))
+def marked_names(cls: type) -> list[str]:
+    """The names of the tools that objects of a class offer."""
+    return [name_of(method) for method in _marked_attributes(cls).values()]
 
 
-def _is_marked(tool_object: object, name: str) -> bool:
-    attribute = inspect.getattr_static(tool_object, name, None)
-    return ToolMarker.on(getattr(attribute, "__func__", attribute)) is not None
+def _marked_attributes(cls: type) -> dict[str, Any]:
+    names = dict.fromkeys(name for each in reversed(cls.__mro__) for name in vars(each))
+    attributes = {name: inspect.getattr_static(cls, name, None) for name in names}
+    functions = {name: getattr(attribute, "__func__", attribute) for name, attribute in attributes.items()}
+    return {name: function for name, function in functions.items() if ToolMarker.on(function) is not None}

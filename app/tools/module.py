@@ -17,6 +17,7 @@ from app.errors import ConfigurationError
 from app.settings import BaseUrl, EnvironmentSettings, environment_name
 from app.tool_calling.callback import ToolCallback
 from app.tool_calling.function_callback import FunctionToolCallback, name_of
+from app.tool_calling.method_callback import marked_names
 
 __all__ = ["ToolModule", "ToolSettings", "discover"]
 
@@ -94,7 +95,7 @@ class ToolModule:
             default_query=self.default_query,
             examples=self.examples,
             function_names=self.function_names(),
-            has_methods=bool(self.methods),
+            method_names=tuple(name for each in self.methods for name in marked_names(each)),
         )
         if self.router is not None:
             router.include_router(self.router)
@@ -123,19 +124,20 @@ class ToolModule:
 
 
 def discover(package: str = "app.tools") -> tuple[ToolModule, ...]:
-    """Find every tool folder of a package, in the order of their names.
+    """Find every tool folder of a package, in the order of their paths.
 
     Raises:
         ConfigurationError: a folder has no ``module``, or two function tools have one name.
     """
     root = importlib.import_module(package)
-    found = tuple(_module_of(package, info.name) for info in pkgutil.iter_modules(root.__path__) if info.ispkg)
+    folders = [info.name for info in pkgutil.iter_modules(root.__path__) if info.ispkg]
+    found = sorted((_module_of(package, folder) for folder in folders), key=lambda module: module.path)
     owners: dict[str, str] = {}
     for module in found:
         for name in module.function_names():
             if owners.setdefault(name, module.name) != module.name:
                 raise ConfigurationError(f"two tools have the name {name}: in {owners[name]} and in {module.name}")
-    return found
+    return tuple(found)
 
 
 def _module_of(package: str, folder: str) -> ToolModule:

@@ -634,7 +634,7 @@ def test_importing_the_provider_imports_neither_the_sdk_nor_aiohttp_and_warming_
         "assert not logging.getLogger('dashscope').isEnabledFor(logging.CRITICAL)\n"
         "assert not logging.getLogger().handlers\n"
     )
-    environment = {**os.environ, "DASHSCOPE_LOGGING_LEVEL": "debug"}
+    environment = {**os.environ, "DASHSCOPE_LOGGING_LEVEL": "debug", "PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run([sys.executable, "-W", "error", "-c", check], env=environment, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
 

@@ -1,6 +1,7 @@
 """Pieces of text and of tool calls are put together, whatever dialect they are written in."""
 
 import json
+import time
 from typing import Any
 
 import pytest
@@ -87,6 +88,11 @@ def seen(calls: tuple[ToolCall, ...]) -> list[tuple[str, str, str]]:
             [[call(None, None, "now"), call(None, None, "today")]],
             [("*", "now", ""), ("*", "today", "")],
             id="one list without ids, indexes and arguments",
+        ),
+        pytest.param(
+            [[call(None, None, "w"), call(None, None, "w", CITY)]],
+            [("*", "w", ""), ("*", "w", CITY)],
+            id="one list, one name, nothing else to tell the calls apart",
         ),
         pytest.param(
             [[call(0, None, "now")], [call(0, None, "today")]],
@@ -227,9 +233,11 @@ def test_arguments_cut_anywhere_come_out_whole(arguments: dict[str, object], dat
 def test_hostile_fragments_cost_no_quadratic_time() -> None:
     merger = ToolCallMerger()
     merger.add([call(0, "a", "w", '{"c":"')])
+    start = time.process_time()
     for _ in range(50_000):
         merger.add([call(0, "", None, "{}" * 8)])
     assert len(merger) == 1
+    assert time.process_time() - start < 5
 
 
 def show(pieces: list[Any]) -> tuple[list[str], str]:
@@ -306,6 +314,13 @@ def test_the_first_piece_and_all_later_ones_are_shown_at_once() -> None:
 def test_of_a_doubtful_piece_what_is_certain_is_shown_at_once() -> None:
     shown, _ = show(["哈", "哈哈", "，", "好"])
     assert shown == ["哈", "哈", "哈，", "好", ""]
+
+
+def test_after_some_doubtful_pieces_and_many_blanks_nothing_is_held_back_any_more() -> None:
+    shown, _ = show(["-"] * 40)
+    assert shown[20:40] == ["-"] * 20
+    shown, _ = show([" " * 3000, "a"])
+    assert shown == [" " * 3000, "a", ""]
 
 
 @pytest.mark.parametrize(

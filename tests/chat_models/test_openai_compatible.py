@@ -314,7 +314,11 @@ async def test_a_piece_of_text_is_handed_on_before_the_next_one_comes(http: Outb
     [
         pytest.param([None, None, {"prompt_tokens": 7, "completion_tokens": 2}], Usage(7, 2), id="at the end"),
         pytest.param([{"prompt_tokens": 7, "completion_tokens": n} for n in (1, 2, 3)], Usage(7, 3), id="cumulative"),
-        pytest.param([{"prompt_tokens": 7, "completion_tokens": 2}, {"total_tokens": 0}], Usage(7, 2), id="zero later"),
+        pytest.param(
+            [{"prompt_tokens": 7, "completion_tokens": 2}, {"prompt_tokens": 0, "completion_tokens": 0}],
+            Usage(7, 2),
+            id="zero later",
+        ),
         pytest.param([{"prompt_tokens": "7"}, 3, []], Usage(), id="nonsense"),
         pytest.param([], Usage(), id="none at all"),
     ],
@@ -419,13 +423,19 @@ TRUNCATED = [delta(content="杭州"), tool_delta(id="a", name="get_weather", arg
 async def test_a_stream_that_was_cut_is_never_an_answer(ending: Any, chunks: list[Any], http: OutboundHttp) -> None:
     with pytest.raises(UpstreamError) as caught:
         await play([sse(*chunks, done=False, ending=ending)], http)
-    assert ending == "reset" or type(caught.value) is UpstreamInvalid
+    assert ending == "reset" or type(caught.value) is UpstreamInvalid  # a reset may overtake the headers
 
 
 @pytest.mark.parametrize("ending", ["whole", "close", "cut"])
 async def test_a_stream_may_end_without_done_after_the_finish_reason(ending: Any, http: OutboundHttp) -> None:
     answer = sse(delta(content="晴"), finish("stop"), done=False, ending=ending)
     assert (await turn(answer, http)).message.text == "晴"
+
+
+async def test_a_cut_after_the_finish_reason_costs_the_usage_only(http: OutboundHttp) -> None:
+    answer = sse(delta("stop", content="晴"), b'data: {"choices": [], "usa', done=False, ending="cut")
+    response = await turn(answer, http)
+    assert (response.message.text, response.usage) == ("晴", Usage())
 
 
 async def test_done_ends_a_stream_that_the_server_does_not_end(http: OutboundHttp) -> None:

@@ -24,6 +24,7 @@ def decode(*chunks: bytes) -> list[ServerSentEvent]:
         pytest.param(b"data:  a\n\n", [ServerSentEvent(" a")], id="the second space belongs to the data"),
         pytest.param(b"data: a\r\n\r\ndata: b\r\r", [ServerSentEvent("a"), ServerSentEvent("b")], id="CRLF and CR"),
         pytest.param(b"data: a\ndata: b\n\n", [ServerSentEvent("a\nb")], id="data of several lines"),
+        pytest.param(b"data: a\r\ndata: b\r\n\r\n", [ServerSentEvent("a\nb")], id="lines with CRLF, not cut in two"),
         pytest.param(b"data\n\n", [ServerSentEvent("")], id="data without a value"),
         pytest.param(b": keep-alive\n\n:HTTP_STATUS/200\ndata:a\n\n", [ServerSentEvent("a")], id="comments"),
         pytest.param(b": \xff\ndata:a\n\n", [ServerSentEvent("a")], id="a comment need not be UTF-8"),

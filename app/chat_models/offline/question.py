@@ -17,9 +17,12 @@ LONGEST = 4000
 _MOST_CLAUSES = 40
 _MOST_PAYLOADS = 20
 _SEPARATOR = re.compile(r"(?<![0-9]):(?!//)|:(?![0-9/])|\n")
-_QUOTED = re.compile(r"「[^」]+」|『[^』]+』|“[^”]+”|‘[^’]+’|《[^》]+》|\"[^\"]+\"|«[^»]+»|(?<![a-z0-9])'[^']+'(?![a-z0-9])")
+_QUOTED = re.compile(
+    r"「[^」]+」|『[^』]+』|“[^”]+”|‘[^’]+’|《[^》]+》|\"[^\"]+\"|«[^»]+»|(?<![a-z0-9])'[^']+'(?![a-z0-9])"
+)
 _BREAK = re.compile(
-    r"[,;。!?、\n]+|\.(?=\s|$)|\b(?:and|also|then|plus|as well as)\b|以及|还有|並且|并且|并|然后|另外|同时|和|与|跟|及|再"
+    r"[,;。!?、\n]+|\.(?=\s|$)|\b(?:and|also|then|plus|as well as)\b|以及|还有|並且|并且|并|然后|另外|同时"
+    r"|和|与|跟|及|再"
 )
 _HAN = re.compile(r"[一-鿿㐀-䶿]")
 _WORD = re.compile(r"[a-z]+(?:['’][a-z]+)?")

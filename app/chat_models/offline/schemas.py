@@ -86,7 +86,9 @@ class Parameters:
         properties = self.schema.get("properties")
         listed = self.schema.get("required")
         required = [name for name in listed if isinstance(name, str)] if isinstance(listed, list) else []
-        for name in list(properties)[:_MOST_PARAMETERS] if isinstance(properties, dict) else ():
+        if not isinstance(properties, dict):
+            return
+        for name in list(properties)[:_MOST_PARAMETERS]:
             if isinstance(name, str):
                 yield parameter_of(name, properties[name], name in required, self.root, self.depth)
 
@@ -116,7 +118,7 @@ def _resolved(schema: Any, root: Mapping[str, Any], depth: int = 0) -> Mapping[s
     for key in ("anyOf", "oneOf", "allOf"):
         alternatives = schema.get(key)
         if isinstance(alternatives, list):
-            resolved = [_resolved(each, root, depth + 1) for each in alternatives[:10]]
+            resolved = [_resolved(each, root, depth + 1) for each in alternatives[:5]]
             first = next((each for each in resolved if each and each.get("type") != "null"), {})
             return {**first, **_without(schema, key)}
     return schema

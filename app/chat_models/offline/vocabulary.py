@@ -23,7 +23,8 @@ TRANSLATE = "translate"
 TRANSLATE_VERB = re.compile(r"翻译|翻譯|翻成|译成|译为|譯成|\b(?:translate|translation|translating)\b")
 
 CONCEPTS = """
-weather: 天气 天氣 气温 氣溫 气象 温度 预报 預報 下雨 下雪 降雨 降水 刮风 晴天 多云 冷不冷 热不热 weather forecast temperature rain raining rainy snow sunny cloudy windy humidity
+weather: 天气 天氣 气温 氣溫 气象 温度 预报 預報 下雨 下雪 降雨 降水 刮风 晴天 多云 冷不冷 热不热
+weather: weather forecast temperature rain raining rainy snow sunny cloudy windy humidity
 time: 时间 時間 几点 幾點 时刻 钟点 时差 時差 什么时候了 time clock oclock timezone
 date: 日期 几号 幾號 几月几 星期几 星期幾 周几 礼拜几 date weekday calendar
 translate: 翻译 翻譯 翻成 译成 译为 譯成 译文 怎么说 用英语说 translate translation translating translator
@@ -81,18 +82,24 @@ lunar: 农历 黄历 lunar
 air: 空气质量 雾霾 air aqi pollution
 """
 
-_STOP = frozenset(
-    """a an and any api are as at be by can could current currently data do does for from function functions general get
-    given gives has have helper how i if in info information input into is it its let like list me method my name names
-    need now number numbers object of on one or our output parameter please provide range ranges request response result
-    return returns service services set show some specific specified specify string such tell text that the their them
-    there this to tool tools up us use used user using utility value values want we what whats when where which who why
-    will with would you your city cities place places country location help day days hello hi thanks""".split()
-)
-_STOP_PAIRS = frozenset(
-    """什么 怎么 怎样 现在 请问 告诉 一下 我的 你好 可以 帮我 需要 这个 那个 多少 查询 获取 指定 城市 的是 是的 是什 么样 们的
-    今天 明天 给我 用于 工具 如果 进行 使用 返回 一个 参数 以及 或者 例如 比如""".split()
-)
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_STOP = _words("""
+    a an and any api are as at be by can could current currently data do does for from function functions general
+    get given gives has have helper how i if in info information input into is it its let like list me method my
+    name names need now number numbers object of on one or our output parameter please provide range ranges request
+    response result return returns service services set show some specific specified specify string such tell text
+    that the their them there this to tool tools up us use used user using utility value values want we what whats
+    when where which who why will with would you your city cities place places country location help day days hello
+    hi thanks
+""")
+_STOP_PAIRS = _words("""
+    什么 怎么 怎样 现在 请问 告诉 一下 我的 你好 可以 帮我 需要 这个 那个 多少 查询 获取 指定 城市 的是
+    是的 是什 么样 们的 今天 明天 给我 用于 工具 如果 进行 使用 返回 一个 参数 以及 或者 例如 比如
+""")
 _LONGEST = 2000
 _PIECE = re.compile(r"[a-z]+|[㐀-鿿]+")
 _SUBWORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[^A-Za-z0-9㐀-鿿]+")

@@ -1,0 +1,83 @@
+"""A stand-in for the tools' upstreams, for trying the service without keys and for its tests.
+
+It speaks the upstreams' wire formats and invents everything that it says; each answer carries the header
+``X-Sandbox: toolchat``. It shares no code with the service, which reaches it by ``SANDBOX_URL`` alone.
+"""
+
+import socket
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.datastructures import MutableHeaders
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import HTMLResponse
+from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from app.sandbox import baidu
+
+__all__ = ["create_sandbox", "running_sandbox"]
+
+_INDEX = """\
+<!doctype html>
+<html lang="en">
+<head><meta charset="utf-8"><title>toolchat sandbox</title></head>
+<body>
+<h1>toolchat sandbox</h1>
+<p><strong>All data here is invented.</strong> No temperature was measured and no text was translated by anyone.</p>
+<p lang="zh">这里的所有数据都是虚构的：天气不是实测的，译文也不是真正的翻译。</p>
+<ul>
+<li><code>GET /weatherapi/v1/forecast.json</code> plays WeatherAPI.com</li>
+<li><code>POST /baidu/api/trans/vip/translate</code> plays Baidu's general translation</li>
+</ul>
+<p>Set <code>SANDBOX_URL</code> to this address and the tools ask here instead; no keys are needed.</p>
+</body>
+</html>
+"""
+
+
+class SandboxHeader:
+    """Marks every response, whatever its status."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on and mark what comes back."""
+
+        async def marked(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message)["X-Sandbox"] = "toolchat"
+            await send(message)
+
+        await self._app(scope, receive, marked)
+
+
+def create_sandbox() -> Starlette:
+    """Make the stand-in for all upstreams; each one made remembers for itself."""
+    routes = [Route("/", _index), *baidu.routes]
+    return Starlette(routes=routes, middleware=[Middleware(SandboxHeader)])
+
+
+@contextmanager
+def running_sandbox() -> Generator[str, None, None]:
+    """Serve a sandbox from a thread of its own, on a free port of 127.0.0.1; gives its base URL."""
+    config = uvicorn.Config(create_sandbox(), log_config=None, access_log=False, lifespan="off")
+    config.timeout_graceful_shutdown = 1
+    server = uvicorn.Server(config)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=server.run, args=([listener],), name="sandbox", daemon=True)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        finally:
+            server.should_exit = True
+            thread.join(timeout=5)
+
+
+async def _index(_request: Request) -> HTMLResponse:
+    return HTMLResponse(_INDEX)

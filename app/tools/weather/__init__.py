@@ -1,0 +1,35 @@
+"""The weather of any place, now and for up to 14 days, from WeatherAPI."""
+
+from dishka import Provider, Scope, provide
+
+from app.tools.module import ToolModule
+from app.tools.weather.client import WeatherClient
+from app.tools.weather.settings import WeatherSettings
+from app.tools.weather.tools import WeatherService, WeatherTools
+
+__all__ = ["module"]
+
+
+class WeatherProvider(Provider):
+    """What the two tools share."""
+
+    scope = Scope.APP
+    client = provide(WeatherClient)
+
+
+module = ToolModule(
+    path="/weather",
+    title="Weather",
+    default_query="请告诉我北京1天以后的天气",
+    settings=WeatherSettings,
+    provider=WeatherProvider,
+    functions=(WeatherService,),
+    methods=(WeatherTools,),
+    examples={
+        "北京": "请告诉我北京1天以后的天气",
+        "三天": "苏州和宿州未来三天哪里更热？",
+        "穿衣": "明天去哈尔滨出差，要带厚外套吗？",
+        "国外": "这个周末东京会下雨吗？",
+        "English": "What is the weather in Paris tomorrow?",
+    },
+)

@@ -1,0 +1,50 @@
+"""The weather tool in its two forms."""
+
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from app.tool_calling.function_callback import tool
+from app.tools.weather.client import WeatherClient
+
+__all__ = ["WeatherRequest", "WeatherService", "WeatherTools"]
+
+_DESCRIPTION = "Use api.weather to get weather information."
+_DAYS = "Number of days of weather forecast. Value ranges from 1 to 14"
+
+
+class WeatherRequest(BaseModel):
+    """Weather Service API request."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    city: Annotated[str, Field(description="city name")]
+    days: Annotated[int, Field(ge=1, le=14, description=_DAYS)]
+
+
+@tool(name="getWeatherFunction", description=_DESCRIPTION)
+class WeatherService:
+    """The function tool."""
+
+    def __init__(self, client: WeatherClient) -> None:
+        self._client = client
+
+    async def __call__(self, request: WeatherRequest) -> dict[str, Any]:
+        """Look up a forecast; see :meth:`WeatherClient.forecast`."""
+        return await self._client.forecast(request.city, request.days)
+
+
+class WeatherTools:
+    """The method tool."""
+
+    def __init__(self, client: WeatherClient) -> None:
+        self._client = client
+
+    @tool(name="getWeatherServiceMethod", description=_DESCRIPTION)
+    async def get_weather(
+        self,
+        city: Annotated[str, Field(description="City name")],
+        days: Annotated[int, Field(ge=1, le=14, description=_DAYS)],
+    ) -> dict[str, Any]:
+        """Look up a forecast; see :meth:`WeatherClient.forecast`."""
+        return await self._client.forecast(city, days)

@@ -1,0 +1,113 @@
+"""Whatever a client sends, the answer is decided, and it is a problem document."""
+
+import asyncio
+from urllib.parse import quote, urlsplit
+
+import httpx
+import pytest
+from pydantic_core import from_json
+
+from app.api.problems import Problem
+from tests.players.openai_player import OpenAIPlayer, sensible_model
+from tests.serving import service
+
+
+def problem_of(answer: httpx.Response) -> Problem:
+    assert answer.headers["content-type"] == "application/problem+json"
+    problem = Problem.model_validate(answer.json())
+    assert problem.status == answer.status_code
+    assert problem.request_id == answer.headers["x-request-id"]
+    return problem
+
+
+@pytest.mark.parametrize(
+    ("query", "status", "code"),
+    [
+        ("query=%20%09", 422, "validation"),
+        ("query=%E3%80%80", 422, "validation"),
+        ("query=" + quote("长" * 4001), 422, "validation"),
+        ("query=a&query=b", 422, "validation"),
+        ("query=%ff%fe", 400, "invalid-request"),
+        ("query=%ED%A0%80", 400, "invalid-request"),
+        ("query=a%00b", 400, "invalid-request"),
+        ("other=%C3%28", 400, "invalid-request"),
+        ("query=" + "a" * 60_001, 414, "too-large"),
+    ],
+)
+async def test_a_question_that_cannot_be_asked_is_refused_before_the_model_is_asked(
+    query: str, status: int, code: str
+) -> None:
+    async with OpenAIPlayer(sensible_model()) as player, service(OPENAI_BASE_URL=player.base_url) as client:
+        answer = await client.get(f"/time/chat?{query}")
+    assert (answer.status_code, problem_of(answer).code) == (status, code)
+    assert player.requests == []
+
+
+@pytest.mark.parametrize("query", ["长" * 4000, "a\u0301" * 2000, "😀" * 4000, "\u202eolleh", "<b>&amp;%3C</b>", "0"])
+async def test_a_question_within_the_limits_arrives_as_it_was_sent(query: str) -> None:
+    async with OpenAIPlayer(sensible_model()) as player, service(OPENAI_BASE_URL=player.base_url) as client:
+        answer = await client.get("/time/chat", params={"query": query})
+    assert answer.status_code == 200
+    assert player.requests[0].body["messages"][-1]["content"] == query
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "OPTIONS", "HEAD"])
+async def test_another_method_is_told_what_is_allowed_and_asks_nobody(method: str) -> None:
+    async with OpenAIPlayer(sensible_model()) as player, service(OPENAI_BASE_URL=player.base_url) as client:
+        answer = await client.request(method, "/time/chat")
+    assert answer.status_code == 405
+    assert answer.headers["allow"] == "GET"
+    if method != "HEAD":
+        assert problem_of(answer).code == "method-not-allowed"
+    assert player.requests == []
+
+
+@pytest.mark.parametrize("path", ["/nothing", "/time", "/time/chat/", "/docs/static/nothing.js", "/%2e%2e/etc/passwd"])
+async def test_an_unknown_path_is_a_problem_document(path: str) -> None:
+    async with service() as client:
+        answer = await client.get(path)
+    assert (answer.status_code, problem_of(answer).code) == (404, "not-found")
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"GET /time/chat?query=" + b"a" * 70_000 + b" HTTP/1.1\r\nHost: a\r\n\r\n",
+        b"NONSENSE\r\n\r\n",
+        b"GET / HTTP/1.1\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\nHost: a\r\n\r\n",
+    ],
+)
+async def test_what_is_no_http_request_is_answered_with_a_problem_document_too(raw: bytes) -> None:
+    async with service() as client:
+        address = urlsplit(str(client.base_url))
+        reader, writer = await asyncio.open_connection(address.hostname, address.port)
+        writer.write(raw)
+        answer = await reader.read()
+        writer.close()
+    head, _, body = answer.partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 400 ")
+    assert b"application/problem+json" in head
+    assert from_json(body)["code"] == "invalid-request"
+
+
+@pytest.mark.parametrize("kind", ["function", "method"])
+@pytest.mark.parametrize(
+    ("path", "variables"),
+    [("/weather", ["WEATHER_API_KEY"]), ("/translate", ["BAIDU_TRANSLATE_APP_ID", "BAIDU_TRANSLATE_SECRET_KEY"])],
+)
+async def test_a_tool_without_its_key_names_the_variables_and_the_model_alone_still_answers(
+    kind: str, path: str, variables: list[str]
+) -> None:
+    async with OpenAIPlayer(sensible_model()) as player, service(OPENAI_BASE_URL=player.base_url) as client:
+        answer = await client.get(f"{path}/chat-tool-{kind}")
+        alone = await client.get(f"{path}/chat")
+    assert (answer.status_code, problem_of(answer).code) == (503, "not-configured")
+    assert all(variable in problem_of(answer).detail for variable in variables)
+    assert "retry-after" not in answer.headers
+    assert alone.status_code == 200
+
+
+async def test_a_tool_that_is_switched_off_says_how_to_switch_it_on() -> None:
+    async with service(TIME_ENABLED="false") as client:
+        answer = await client.get("/time/chat-tool-function")
+    assert problem_of(answer).detail == "Time: switched off: set TIME_ENABLED=true"

@@ -1,0 +1,191 @@
+"""The chat model is dead, slow, lying or cut: the client learns the truth in the form that it asked for."""
+
+import asyncio
+
+import httpx
+import pytest
+
+from app.errors import ToolchatError
+from tests.players.openai_player import Answer, OpenAIPlayer, body, delta, finish, message, sse, whole
+from tests.serving import events_of, service
+
+EVENTS = {"Accept": "text/event-stream"}
+QUICK = {"MODEL_TIMEOUT": "2", "MODEL_IDLE_TIMEOUT": "0.2", "MODEL_MAX_ATTEMPTS": "1"}
+SECRET = "sk-canary-1234567890"
+
+FAULTS = [
+    (body(b"<html>Bad Gateway</html>", 502, Content_Type="text/html"), 502, "upstream-unavailable", True),
+    (body(b"<html>hello</html>", Content_Type="text/html"), 502, "upstream-invalid", False),
+    (body(b""), 502, "upstream-invalid", False),
+    (whole({"error": {"message": "bad key " + SECRET, "code": "invalid_api_key"}}, 401), 503, "provider-auth", False),
+    (
+        whole({"error": {"message": "slow down", "code": "rate_limit_exceeded"}}, 429),
+        503,
+        "provider-rate-limited",
+        True,
+    ),
+    (whole({"error": {"message": "x", "code": "context_length_exceeded"}}, 400), 422, "context-too-long", False),
+    (whole({"error": {"message": "x", "code": "data_inspection_failed"}}, 400), 422, "content-filtered", False),
+    (whole({"error": {"message": "x", "code": "model_not_found"}}, 404), 503, "not-configured", False),
+    (whole({"error": {"message": "x"}}, 500), 502, "upstream-unavailable", True),
+    (whole(message(content="")), 502, "upstream-invalid", False),
+    (Answer(ending="cut", headers={"Content-Type": "application/json"}), 502, "upstream-invalid", True),
+]
+
+
+@pytest.mark.parametrize("headers", [{}, EVENTS], ids=["whole", "stream"])
+@pytest.mark.parametrize(("fault", "status", "code", "retryable"), FAULTS)
+async def test_a_fault_before_the_first_byte_has_its_own_status_and_code(
+    fault: Answer, status: int, code: str, retryable: bool, headers: dict[str, str]
+) -> None:
+    environment = {"OPENAI_API_KEY": SECRET, **QUICK}
+    async with OpenAIPlayer([fault]) as player, service(OPENAI_BASE_URL=player.base_url, **environment) as client:
+        answer = await client.get("/time/chat", headers=headers)
+    assert (answer.status_code, answer.json()["code"]) == (status, code)
+    assert answer.json()["retryable"] is retryable
+    assert ("retry-after" in answer.headers) is (status == 503 and retryable)
+    assert SECRET not in answer.text
+    assert "<html>" not in answer.text
+
+
+@pytest.mark.parametrize("headers", [{}, EVENTS], ids=["whole", "stream"])
+async def test_a_dead_upstream_is_told_quickly(headers: dict[str, str], unused_tcp_port: int) -> None:
+    async with service(OPENAI_BASE_URL=f"http://127.0.0.1:{unused_tcp_port}/v1", **QUICK) as client:
+        answer = await client.get("/time/chat", headers=headers)
+    assert (answer.status_code, answer.json()["code"]) == (502, "upstream-unavailable")
+
+
+@pytest.fixture
+def unused_tcp_port() -> int:
+    import socket
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return int(listener.getsockname()[1])
+
+
+@pytest.mark.parametrize("headers", [{}, EVENTS], ids=["whole", "stream"])
+async def test_a_silent_upstream_is_a_timeout(headers: dict[str, str]) -> None:
+    quick = {**QUICK, "MODEL_TIMEOUT": "0.3"}
+    async with OpenAIPlayer([Answer(ending="hang")]) as player:
+        async with service(OPENAI_BASE_URL=player.base_url, **quick) as client:
+            answer = await client.get("/time/chat", headers=headers)
+        assert (answer.status_code, answer.json()["code"]) == (504, "upstream-timeout")
+        await player.aborted.wait()
+
+
+async def test_the_whole_question_has_a_deadline() -> None:
+    async with OpenAIPlayer([Answer(ending="hang")]) as player:
+        async with service(OPENAI_BASE_URL=player.base_url, REQUEST_TIMEOUT="0.2") as client:
+            answer = await client.get("/time/chat")
+        assert (answer.status_code, answer.json()["code"]) == (504, "deadline")
+
+
+@pytest.mark.parametrize(
+    ("rest", "code"),
+    [
+        (sse(delta(content="half"), done=False), "upstream-invalid"),
+        (sse(delta(content="half"), done=False, ending="cut"), "upstream-invalid"),
+        (sse(delta(content="half"), done=False, ending="hang"), "upstream-timeout"),
+        (
+            sse(delta(content="half"), {"error": {"message": "x", "code": "rate_limit_exceeded"}}),
+            "provider-rate-limited",
+        ),
+    ],
+)
+async def test_a_fault_after_the_first_byte_is_an_error_event_and_there_is_no_done(rest: Answer, code: str) -> None:
+    async with OpenAIPlayer([rest]) as player, service(OPENAI_BASE_URL=player.base_url, **QUICK) as client:
+        answer = await client.get("/time/chat", headers=EVENTS)
+    assert answer.status_code == 200
+    events = events_of(answer.text)
+    assert [event.name for event in events] == ["delta", "error"]
+    assert events[-1].data["code"] == code
+    assert events[-1].data["request_id"] == answer.headers["x-request-id"]
+
+
+async def test_a_rate_limit_is_waited_out_and_the_answer_comes() -> None:
+    busy = whole({"error": {"message": "x", "code": "rate_limit_exceeded"}}, 429)
+    script = [busy, busy, whole(message(content="at last"))]
+    async with OpenAIPlayer(script) as player, service(OPENAI_BASE_URL=player.base_url) as client:
+        answer = await client.get("/time/chat")
+    assert answer.text == "at last"
+    assert len(player.requests) == 3
+
+
+async def test_a_lost_connection_is_tried_again() -> None:
+    script = [Answer(ending="reset"), whole(message(content="again"))]
+    async with OpenAIPlayer(script) as player, service(OPENAI_BASE_URL=player.base_url) as client:
+        answer = await client.get("/time/chat")
+    assert answer.text == "again"
+
+
+def asks(*calls: tuple[str, str]) -> Answer:
+    named = [{"id": f"c{n}", "type": "function", "function": {"name": name, "arguments": text}}
+             for n, (name, text) in enumerate(calls)]  # fmt: skip
+    return whole(message("tool_calls", content=None, tool_calls=named))
+
+
+@pytest.mark.parametrize(
+    ("call", "kind"),
+    [
+        (("inventedTool", "{}"), "unknown-tool"),
+        (("getCityTimeFunction", '{"zone": 1}'), "invalid-arguments"),
+        (("getCityTimeFunction", '{"timeZoneId": "Mars/Olympus"}'), "unknown-time-zone"),
+        (("getCityTimeFunction", '{"timeZoneId": '), "invalid-arguments"),
+    ],
+)
+async def test_a_bad_call_is_answered_to_the_model_which_then_answers_the_user(
+    call: tuple[str, str], kind: str
+) -> None:
+    script = [asks(call), whole(message(content="The look-up failed."))]
+    async with OpenAIPlayer(script) as player, service(OPENAI_BASE_URL=player.base_url) as client:
+        answer = await client.get("/time/chat-tool-function", headers={"Accept": "application/json"})
+    assert answer.json()["answer"] == "The look-up failed."
+    assert answer.json()["tool_calls"][0]["error_kind"] == kind
+    told = player.requests[1].body["messages"][-1]
+    assert told["role"] == "tool"
+    assert kind in told["content"]
+
+
+async def test_the_same_call_for_ever_ends_in_an_answer() -> None:
+    call = asks(("getCityTimeFunction", '{"timeZoneId": "UTC"}'))
+    script = [call] * 4 + [whole(message(content="It is noon."))]
+    async with OpenAIPlayer(script) as player, service(OPENAI_BASE_URL=player.base_url) as client:
+        answer = await client.get("/time/chat-tool-function")
+    assert answer.text == "It is noon."
+    assert "tools" not in player.requests[-1].body
+
+
+async def test_different_calls_for_ever_end_in_an_error() -> None:
+    script = [asks(("getCityTimeFunction", f'{{"timeZoneId": "UTC+{n % 14}"}}')) for n in range(20)]
+    async with OpenAIPlayer(script) as player, service(OPENAI_BASE_URL=player.base_url, TOOL_MAX_ROUNDS="4") as client:
+        answer = await client.get("/time/chat-tool-function")
+    assert (answer.status_code, answer.json()["code"]) == (502, "tool-loop")
+    assert len(player.requests) == 5
+
+
+@pytest.mark.parametrize("headers", [{}, EVENTS], ids=["whole", "stream"])
+async def test_a_client_who_leaves_stops_the_model(headers: dict[str, str]) -> None:
+    script = [sse(delta(content="a"), done=False, ending="hang") if headers else Answer(ending="hang")]
+    async with OpenAIPlayer(script) as player, service(OPENAI_BASE_URL=player.base_url) as client:
+        with pytest.raises(httpx.ReadTimeout):
+            await client.get("/time/chat", headers=headers, timeout=0.3)
+        async with asyncio.timeout(1):
+            await player.aborted.wait()
+        assert (await client.get("/health/live")).status_code == 200
+
+
+def test_every_error_has_a_code_and_a_status_of_its_own_kind() -> None:
+    pending, codes = [ToolchatError], []
+    while pending:
+        kind = pending.pop()
+        pending += kind.__subclasses__()
+        codes.append(kind.code)
+        assert 400 <= kind.status < 600
+    assert len(codes) == len(set(codes))
+
+
+async def test_a_finished_stream_without_its_end_mark_is_still_whole() -> None:
+    script = [sse(delta(content="done"), finish("stop"), done=False)]
+    async with OpenAIPlayer(script) as player, service(OPENAI_BASE_URL=player.base_url) as client:
+        answer = await client.get("/time/chat", headers=EVENTS)
+    assert [event.name for event in events_of(answer.text)] == ["delta", "usage", "done"]

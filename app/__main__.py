@@ -5,6 +5,7 @@ import sys
 from collections.abc import Sequence
 
 from app.errors import ConfigurationError
+from app.version import VERSION
 
 __all__ = ["main"]
 
@@ -27,6 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m app", description="Chat questions answered with live tools.")
+    parser.add_argument("--version", action="version", version=f"toolchat {VERSION}")
     parser.set_defaults(run=_serve)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     commands.add_parser("serve", help="serve over HTTP (the default)").set_defaults(run=_serve)

@@ -13,7 +13,7 @@ from fastapi import FastAPI
 
 from app.api.middleware import RequestMiddleware
 from app.api.openapi import document_api
-from app.api.pages import add_documentation, service_version
+from app.api.pages import add_documentation
 from app.api.pages import router as pages
 from app.api.problems import add_problem_handlers
 from app.api.state import Admission, ServiceState
@@ -29,6 +29,7 @@ from app.settings import Settings, read_settings
 from app.tool_calling.manager import ToolCallingManager
 from app.tools.module import discover
 from app.tools.registry import ConfiguredModule, ToolRegistry
+from app.version import VERSION
 
 __all__ = ["Configuration", "create_app", "open_service", "read_configuration"]
 
@@ -104,7 +105,7 @@ def create_app(configuration: Configuration | None = None) -> FastAPI:
             gc.freeze()
             yield
 
-    app = FastAPI(title="toolchat", version=service_version(), docs_url=None, redoc_url=None, lifespan=lifespan)
+    app = FastAPI(title="toolchat", version=VERSION, docs_url=None, redoc_url=None, lifespan=lifespan)
     app.add_middleware(RequestMiddleware)
     add_problem_handlers(app)
     for configured in read.modules:

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from app.errors import ConfigurationError
@@ -35,11 +35,16 @@ BaseUrl = Annotated[str, BeforeValidator(_stripped), AfterValidator(_base_url)]
 
 
 class EnvironmentSettings(BaseSettings):
-    """Base of every settings class: an empty variable counts as not set, unknown ones are left alone."""
+    """Base of every settings class: an empty or blank variable counts as not set, unknown ones are left alone."""
 
     model_config = SettingsConfigDict(
         env_file=".env", env_file_encoding="utf-8", env_ignore_empty=True, extra="ignore", frozen=True
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_blanks(cls, values: dict[str, Any]) -> dict[str, Any]:
+        return {name: value for name, value in values.items() if not (isinstance(value, str) and not value.strip())}
 
 
 class Settings(EnvironmentSettings):

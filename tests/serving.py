@@ -32,7 +32,10 @@ async def running(server: uvicorn.Server) -> AsyncGenerator[str, None]:
     with socket.create_server(("127.0.0.1", 0), backlog=2048) as listener:
         server.config.load()
         server.lifespan = server.config.lifespan_class(server.config)
-        await server.startup(sockets=[listener])
+        try:
+            await server.startup(sockets=[listener])
+        except SystemExit:
+            raise RuntimeError("the service did not start; the log says why") from None
         try:
             yield f"http://127.0.0.1:{listener.getsockname()[1]}"
         finally:

@@ -1,6 +1,5 @@
 """What surrounds the chat: the index, health, the list of tools, and Swagger UI."""
 
-from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -12,18 +11,11 @@ from starlette.staticfiles import StaticFiles
 
 from app.api.schemas import Health, Index, ToolModuleDescription
 from app.api.state import service_state
+from app.version import VERSION
 
-__all__ = ["add_documentation", "router", "service_version"]
+__all__ = ["add_documentation", "router"]
 
 router = APIRouter(tags=["Service"])
-
-
-def service_version() -> str:
-    """The installed version, or the one of the checkout."""
-    try:
-        return version("toolchat")
-    except PackageNotFoundError:
-        return "0.1.0"
 
 
 @router.get("/", response_model=Index, summary="What there is")
@@ -32,7 +24,7 @@ async def index(request: Request) -> dict[str, Any]:
     paths = request.app.openapi()["paths"]
     return {
         "name": "toolchat",
-        "version": service_version(),
+        "version": VERSION,
         "chat_model": service_state(request).model_label,
         "documentation": "/docs",
         "endpoints": {path: next(iter(methods.values())).get("summary", "") for path, methods in paths.items()},

@@ -18,7 +18,7 @@ from starlette.responses import HTMLResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app.sandbox import baidu
+from app.sandbox import baidu, weatherapi
 
 __all__ = ["create_sandbox", "running_sandbox"]
 
@@ -59,7 +59,7 @@ class SandboxHeader:
 
 def create_sandbox() -> Starlette:
     """Make the stand-in for all upstreams; each one made remembers for itself."""
-    routes = [Route("/", _index), *baidu.routes]
+    routes = [Route("/", _index), *weatherapi.routes, *baidu.routes]
     return Starlette(routes=routes, middleware=[Middleware(SandboxHeader)])
 
 

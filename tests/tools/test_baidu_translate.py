@@ -7,6 +7,7 @@ import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -27,6 +28,7 @@ from app.tools.baidu_translate.client import BaiduTranslateClient, Translation, 
 from app.tools.baidu_translate.languages import _TABLE, accepted, source_code, target_code
 from app.tools.baidu_translate.layout import Layout
 from app.tools.baidu_translate.pacing import Pacer
+from app.tools.baidu_translate.reactions import _REACTIONS
 from app.tools.baidu_translate.settings import BaiduTranslateSettings
 from app.tools.baidu_translate.tools import BaiduTranslateService, BaiduTranslateTools
 from tests.serving import serving
@@ -219,7 +221,7 @@ RESULT = {"src": "你好", "dst": "Hello"}
         pytest.param(reply(b"<html>busy</html>", "502 Bad Gateway", "text/html"), id="502"),
         pytest.param(reply(b"slow down", "429 Too Many Requests"), id="429"),
         pytest.param(b"hello\r\n\r\n", id="not http"),
-        pytest.param(b"HTTP/1.1 200 OK\r\ncontent-length: 2000000\r\n\r\n" + b" " * 2_000_000, id="too long"),
+        pytest.param(b"HTTP/1.1 200 OK\r\ncontent-length: 5000000\r\n\r\n" + b" " * 5_000_000, id="too long"),
     ],
 )
 async def test_what_is_no_answer_of_baidu_is_an_upstream_error_and_never_a_translation(raw: bytes) -> None:
@@ -276,8 +278,6 @@ async def test_each_error_code_has_its_own_reaction(
 
 
 def test_no_two_error_codes_are_told_in_the_same_words() -> None:
-    from app.tools.baidu_translate.reactions import _REACTIONS
-
     assert len({reaction.message for reaction in _REACTIONS.values()}) == len(_REACTIONS) == 14
 
 
@@ -295,16 +295,16 @@ async def test_a_passing_failure_is_tried_once_more_with_a_new_salt(code: str) -
 
 
 async def test_a_rate_limit_is_tried_once_more_after_a_second_in_which_nobody_sends() -> None:
-    async with played(fault("54003")) as (client, player):
-        refused = asyncio.create_task(client.translate("one", "auto", "en"))
-        while not player.arrivals:
-            await asyncio.sleep(0)
-        while client._pacer._free_at < time.monotonic() + 0.5:
-            await asyncio.sleep(0)
-        other = await client.translate("two", "auto", "en")
-        assert ((await refused).text, other.text) == ("<one>", "<two>")
-    assert [arrival.form["q"] for arrival in player.arrivals] == ["one", "one", "two"]
-    assert player.arrivals[1].at - player.arrivals[0].at >= 1
+    passing = played(fault("54003"), requests_per_second=20)
+    lasting = asyncio.create_task(error_of(fault("54003"), fault("54003")))
+    async with passing as (client, player):
+        results = await asyncio.gather(*(client.translate(text, "auto", "en") for text in "abc"))
+    assert [result.text for result in results] == ["<a>", "<b>", "<c>"]
+    assert [arrival.form["q"] for arrival in player.arrivals] == ["a", "a", "b", "c"]
+    assert player.arrivals[1].at - player.arrivals[0].at >= 0.99
+    error, sent = await lasting
+    assert (error.kind, sent) == ("busy", 2)
+    assert "54003" in error.message
 
 
 @pytest.mark.parametrize(("code", "quiet"), [("54003", 1), ("54005", 3)])
@@ -313,15 +313,6 @@ async def test_a_retry_that_would_come_too_late_is_refused_at_once(code: str, qu
     error, sent = await error_of(fault(code), max_wait=quiet - 0.2)
     assert (error.kind, sent) == ("busy", 1)
     assert time.monotonic() - started < 0.5
-
-
-@pytest.mark.parametrize("code", ["54003", "54005"])
-async def test_a_lasting_rate_limit_is_reported_after_one_retry(code: str) -> None:
-    async with played(fault(code), fault(code)) as (client, player):
-        client._pacer.hold = lambda seconds: None  # type: ignore[method-assign]
-        with pytest.raises(ToolExecutionError) as caught:
-            await client.translate("你好", "auto", "en")
-    assert (caught.value.kind, len(player.arrivals)) == ("busy", 2)
 
 
 # Limits of a text
@@ -352,7 +343,7 @@ async def test_a_text_at_the_limits_is_sent(text: str, limit: int) -> None:
 # Languages
 
 SAME = {
-    "zh": "zh ZH zh-CN zh_CN zh-Hans zh-Hans-CN cn zho Chinese 中文 汉语 漢語 简体中文 普通话 (Chinese) ｚｈ zh(Chinese)",
+    "zh": "zh ZH zh-CN zh_CN zh-Hans zh-Hans-CN cn Chinese 中文 漢語 简体中文 普通话 (Chinese) ｚｈ zh(Chinese)",
     "en": "en EN en-US en-gb eng English ENGLISH 英语 英文 英語",
     "yue": "yue zh-yue Cantonese 粤语 粵語 广东话",
     "wyw": "wyw lzh 文言文",
@@ -440,7 +431,7 @@ async def test_calls_at_once_arrive_in_order_and_never_closer_than_the_rate_allo
     assert [arrival.form["q"] for arrival in player.arrivals] == [f"{i}" for i in range(5) for _ in range(2)]
     times = [arrival.at for arrival in player.arrivals]
     assert times[-1] - times[0] >= 9 * 0.04 - 0.02
-    assert all(later - earlier > 0.02 for earlier, later in zip(times, times[1:], strict=False))
+    assert all(later - earlier > 0.02 for earlier, later in pairwise(times))
 
 
 async def test_a_rate_below_one_keeps_requests_seconds_apart() -> None:
@@ -482,12 +473,12 @@ async def test_a_turn_given_to_a_call_in_the_moment_of_its_cancellation_goes_to_
     await pacer.turn()
     first, second = (asyncio.create_task(pacer.turn()) for _ in range(2))
     await asyncio.sleep(0)
-    granted = pacer._line[0]
-    granted.add_done_callback(lambda _: first.cancel())
-    started = time.monotonic()
+    asyncio.get_running_loop().call_later(0.22, first.cancel)
+    time.sleep(0.25)  # noqa: ASYNC251 - a stalled loop runs both timers before either task
+    stalled_until = time.monotonic()
     await second
     assert first.cancelled()
-    assert time.monotonic() - started < 0.3
+    assert time.monotonic() - stalled_until < 0.1
 
 
 async def test_a_call_held_up_beyond_its_patience_is_refused() -> None:
@@ -524,10 +515,7 @@ def test_a_setting_that_cannot_work_stops_the_start(name: str, value: str, monke
 
 
 def test_the_tools_are_named_and_described_as_documented() -> None:
-    async def never(*_: object) -> Translation:
-        raise AssertionError
-
-    definitions = [each.definition for each in tools(never)]  # type: ignore[arg-type]
+    definitions = [each.definition for each in tools(BaiduTranslateClient(OutboundHttp(), settings()))]
     assert [each.name for each in definitions] == ["baiduTranslateFunction", "baiduTranslateMethod"]
     assert {each.description for each in definitions} == {"Baidu translation function for general text translation"}
     for schema in (each.input_schema for each in definitions):
@@ -550,18 +538,28 @@ async def test_arguments_that_do_not_fit_are_refused_unsent(text: str) -> None:
     assert not player.arrivals
 
 
-async def test_in_the_sandbox_no_real_key_is_sent_and_the_phrase_book_answers() -> None:
+async def test_in_the_sandbox_no_real_key_is_sent() -> None:
+    async with played() as (_, player), client_of(settings(SANDBOX_URL=player.url)) as client:
+        await client.translate("你好", "auto", "en")
+    (arrival,) = player.arrivals
+    assert arrival.head.startswith("POST /translate/baidu/api/trans/vip/translate HTTP/1.1")
+    assert arrival.form["appid"] == "sandbox"
+    assert arrival.form["sign"] == sign("sandbox", "你好", arrival.form["salt"], "sandbox")
+
+
+async def test_the_sandbox_answers_both_tools_from_its_phrase_book() -> None:
     async with serving(create_sandbox()) as url, client_of(settings(SANDBOX_URL=url)) as client:
-        assert client._app_id == client._secret_key == "sandbox"
-        result = await tools(client)[0].call('{"q":"你好，世界。","from":"auto","to":"en"}', ToolContext())
-    assert from_json(result) == {"from": "zh", "to": "en", "text": "Hello, world."}
+        question = '{"q":"你好，世界。\\n\\n谢谢！","from":"auto","to":"en"}'
+        results = [await tool.call(question, ToolContext()) for tool in tools(client)]
+    assert [from_json(each) for each in results] == [
+        {"from": "zh", "to": "en", "text": "Hello, world.\n\nThank you!"}
+    ] * 2
 
 
-async def test_twenty_calls_at_once_never_meet_the_limit_of_the_plan() -> None:
-    async with serving(create_sandbox()) as url:
-        base_url = f"{url}/baidu/api/trans/vip/translate"
-        plan = settings(base_url=base_url, app_id="sandbox-qps-20", secret_key="sandbox", requests_per_second=19)
-        async with client_of(plan) as client:
-            calls = [client.translate(f"line {i}", "en", "fra") for i in range(20)]
-            results = await asyncio.gather(*calls)
-    assert [result.text for result in results] == [f"[fra] line {i}" for i in range(20)]
+@pytest.mark.parametrize("code", [code for code in _REACTIONS if code not in ("54003", "54005")])
+async def test_every_error_of_the_sandbox_reaches_the_model_as_an_error(code: str) -> None:
+    async with serving(create_sandbox()) as url, client_of(settings(SANDBOX_URL=url)) as client:
+        for tool in tools(client):
+            with pytest.raises(ToolExecutionError) as caught:
+                await tool.call(json.dumps({"q": f"error:{code}", "from": "auto", "to": "en"}), ToolContext())
+            assert caught.value.kind == _REACTIONS[code].kind

@@ -23,7 +23,6 @@ _UPSTREAM = "Baidu translate"
 _SANDBOX_ACCOUNT = "sandbox"
 _MAX_TEXT_BYTES = 6000
 """Baidu's bound for the text of one request, in UTF-8 (https://fanyi-api.baidu.com/doc/21)."""
-_MAX_ANSWER_BYTES = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,11 +99,7 @@ class BaiduTranslateClient:
         signature = sign(self._app_id, question["q"], salt, self._secret_key)
         form = question | {"appid": self._app_id, "salt": salt, "sign": signature}
         timeout = self._settings.timeout
-        return _parsed(
-            await self._http.fetch(
-                "POST", self._url, upstream=_UPSTREAM, timeout=timeout, max_bytes=_MAX_ANSWER_BYTES, data=form
-            )
-        )
+        return _parsed(await self._http.fetch("POST", self._url, upstream=_UPSTREAM, timeout=timeout, data=form))
 
 
 def sign(app_id: str, text: str, salt: str, secret_key: str) -> str:

@@ -1,0 +1,34 @@
+# The image is chosen by tag; `--build-arg PYTHON_IMAGE=python@sha256:...` pins it by digest, which
+# `docker buildx imagetools inspect python:3.13-slim-trixie` shows, or takes it from a mirror.
+ARG PYTHON_IMAGE=python:3.13-slim-trixie
+
+FROM ${PYTHON_IMAGE} AS build
+ARG PIP_INDEX_URL
+WORKDIR /opt/toolchat
+RUN python -m venv --without-pip /opt/venv
+COPY requirements.lock ./
+RUN pip --python /opt/venv/bin/python install --no-cache-dir --disable-pip-version-check \
+    --require-hashes --only-binary=:all: -r requirements.lock
+COPY app/ app/
+RUN chmod -R a+rX,go-w app && python -m compileall -q app
+
+FROM ${PYTHON_IMAGE}
+LABEL org.opencontainers.image.title="toolchat" \
+      org.opencontainers.image.description="An HTTP service that answers chat questions with live tools" \
+      org.opencontainers.image.licenses="Apache-2.0"
+ENV PATH="/opt/venv/bin:$PATH" \
+    HOME=/tmp \
+    PYTHONUNBUFFERED=1 \
+    PYTHONDONTWRITEBYTECODE=1 \
+    SERVER_HOST=0.0.0.0 \
+    SERVER_PORT=8083
+WORKDIR /opt/toolchat
+COPY --from=build /opt/venv /opt/venv
+COPY --from=build /opt/toolchat/app app/
+USER 10001:10001
+EXPOSE 8083
+STOPSIGNAL SIGTERM
+# Not urllib: it would ask the proxy that HTTP_PROXY names.
+HEALTHCHECK --interval=30s --timeout=5s --start-period=30s --retries=3 CMD ["python", "-c", \
+    "import http.client, os, sys; c = http.client.HTTPConnection('127.0.0.1', int(os.environ.get('SERVER_PORT') or 8083), timeout=4); c.request('GET', '/health/live'); sys.exit(c.getresponse().status != 200)"]
+CMD ["python", "-m", "app"]

@@ -1,0 +1,66 @@
+# All that is needed is Python 3.11 or newer with its venv module; PYTHON=... chooses which one makes .venv.
+# Packages come from the lock files, by hash, from wherever pip is set up to look (PIP_INDEX_URL for a mirror).
+
+VENV := .venv
+PY := $(VENV)/bin/python
+PIP_INSTALL := $(PY) -m pip install --disable-pip-version-check
+CANDIDATES := python3.13 python3.12 python3.11 python3.14 python3 python
+USABLE := import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))
+UV := $(VENV)/bin/uv
+UV_VERSION := 0.13.8
+COMPILE = $(UV) pip compile pyproject.toml --quiet --universal --python-version 3.11 --generate-hashes \
+	--custom-compile-command "make lock" $${PIP_INDEX_URL:+--default-index "$$PIP_INDEX_URL"}
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.NOTPARALLEL:
+.PHONY: help run demo test lint lock env-example clean
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+run: $(VENV)/.runtime ## Serve on http://127.0.0.1:8083 (.env and the environment change that)
+	@$(PY) -m app
+
+demo: $(VENV)/.runtime ## Serve with invented weather and translations, so that every tool works without a key
+	@$(PY) -m app demo
+
+test: lint ## Check the code, then run every test and measure the coverage
+	$(PY) -m pytest --cov
+
+lint: $(VENV)/.dev ## Check the code: ruff, its formatting, mypy
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+	$(PY) -m mypy
+
+lock: $(UV) ## Write both lock files after a change in pyproject.toml (LOCK=--upgrade: newest versions)
+	$(COMPILE) $(LOCK) --output-file requirements.lock
+	$(COMPILE) $(LOCK) --extra dev --constraint requirements.lock --output-file requirements-dev.lock
+
+env-example: $(VENV)/.dev ## Write .env.example from the settings classes
+	$(PY) -m tests.deploy.env_example
+
+clean: ## Remove .venv and everything else that can be made again
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage .coverage.* htmlcov build dist *.egg-info
+	find app tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# The stamps hold what was installed: pip runs again only when a lock file is newer.
+$(VENV)/.runtime: requirements.lock | $(PY)
+	$(PIP_INSTALL) --require-hashes -r requirements.lock
+	@touch $@
+
+$(VENV)/.dev: requirements-dev.lock | $(PY)
+	$(PIP_INSTALL) --require-hashes -r requirements-dev.lock
+	@touch $(VENV)/.runtime $@
+
+$(UV): | $(PY)
+	$(PIP_INSTALL) uv==$(UV_VERSION)
+
+$(PY):
+	@for python in $(or $(PYTHON),$(CANDIDATES)); do \
+		if "$$python" -c '$(USABLE)' 2>/dev/null; then \
+			echo "$$python -m venv $(VENV)"; exec "$$python" -m venv --clear $(VENV); \
+		fi; \
+	done; \
+	echo "toolchat needs Python 3.11 or newer with venv (Debian, Ubuntu: apt-get install python3-venv)." \
+		"Another interpreter: make PYTHON=/path/to/python" >&2; exit 1

@@ -1,0 +1,102 @@
+"""What surrounds the chat: index, health, tools, documentation, OpenAPI."""
+
+import re
+
+import pytest
+
+from app.api.schemas import Health, Index, ToolModuleDescription
+from tests.serving import service
+
+NINE = {
+    f"/{tool}/{variant}"
+    for tool in ("time", "weather", "translate")
+    for variant in ("chat", "chat-tool-function", "chat-tool-method")
+}
+KEYS = {"WEATHER_API_KEY": "w", "BAIDU_TRANSLATE_APP_ID": "a", "BAIDU_TRANSLATE_SECRET_KEY": "s"}
+
+
+async def test_the_index_says_what_there_is() -> None:
+    async with service() as client:
+        index = Index.model_validate((await client.get("/")).json())
+        for path in index.endpoints.keys() - NINE:
+            assert (await client.get(path)).status_code == 200
+    assert set(index.endpoints) >= NINE
+    assert index.chat_model == "offline"
+
+
+async def test_tools_lists_definitions_and_the_reasons_of_those_that_are_missing() -> None:
+    async with service() as client:
+        listed = {each["name"]: each for each in (await client.get("/tools")).json()}
+    for each in listed.values():
+        ToolModuleDescription.model_validate(each)
+    assert [tool["name"] for tool in listed["time"]["tools"]] == ["getCityTimeFunction", "getCityTimeMethod"]
+    assert listed["weather"]["registered"] is False
+    assert listed["weather"]["reason"] == "not configured: set WEATHER_API_KEY"
+
+
+async def test_with_keys_every_tool_of_the_documents_is_there() -> None:
+    async with service(**KEYS) as client:
+        listed = (await client.get("/tools")).json()
+        ready = Health.model_validate((await client.get("/health/ready")).json())
+    names = {tool["name"]: tool["input_schema"] for each in listed for tool in each["tools"]}
+    assert {name: set(schema["properties"]) for name, schema in names.items()} == {
+        "getCityTimeFunction": {"timeZoneId"},
+        "getCityTimeMethod": {"timeZoneId"},
+        "getWeatherFunction": {"city", "days"},
+        "getWeatherServiceMethod": {"city", "days"},
+        "baiduTranslateFunction": {"q", "from", "to"},
+        "baiduTranslateMethod": {"q", "from", "to"},
+    }
+    assert all(schema["additionalProperties"] is False for schema in names.values())
+    assert ready.tools == {"time": True, "weather": True, "baidu_translate": True}
+
+
+async def test_liveness_and_readiness_answer() -> None:
+    async with service() as client:
+        assert (await client.get("/health/live")).json() == {"status": "ok"}
+        assert (await client.get("/health/ready")).json()["chat_model"] == "offline"
+
+
+async def test_openapi_documents_every_status_and_form_of_the_nine_endpoints() -> None:
+    async with service() as client:
+        document = (await client.get("/openapi.json")).json()
+    assert set(document["paths"]) >= NINE
+    for path in NINE:
+        operation = document["paths"][path]["get"]
+        assert list(operation["responses"]["200"]["content"]) == ["text/plain", "application/json", "text/event-stream"]
+        assert set(operation["responses"]) == {"200", "400", "406", "414", "422", "500", "502", "503", "504"}
+        for status in set(operation["responses"]) - {"200"}:
+            assert list(operation["responses"][status]["content"]) == ["application/problem+json"]
+        (query,) = operation["parameters"]
+        assert re.search("[\u4e00-\u9fff]", query["schema"]["default"])
+        assert len(query["examples"]) >= 3
+    summaries = [
+        document["paths"][f"/time/{each}"]["get"]["summary"]
+        for each in ("chat", "chat-tool-function", "chat-tool-method")
+    ]
+    assert summaries == [
+        "No tool: the model answers from what it knows",
+        "Function tool, found by its name: getCityTimeFunction",
+        "Method tool, a marked method of an object: getCityTimeMethod",
+    ]
+    references = set(re.findall(r"#/components/schemas/(\w+)", str(document)))
+    assert references <= set(document["components"]["schemas"])
+    assert "HTTPValidationError" not in document["components"]["schemas"]
+
+
+@pytest.mark.parametrize("path", ["/docs", "/docs/static/swagger-ui-bundle.js", "/docs/static/swagger-ui.css"])
+async def test_the_documentation_comes_from_this_host(path: str) -> None:
+    async with service() as client:
+        page = await client.get(path)
+    assert page.status_code == 200
+    if path == "/docs":
+        assert re.findall(r"(?:src|href)=\"(?:https?:)?//", page.text) == []
+
+
+async def test_every_answer_that_is_not_2xx_has_a_status_that_openapi_documents() -> None:
+    async with service() as client:
+        document = (await client.get("/openapi.json")).json()
+        for path in sorted(document["paths"]):
+            for query in ("?query=%20", "?query=%ff", "?query=" + "a" * 5000, "?query=" + "a" * 60_001):
+                answer = await client.get(path + query)
+                assert str(answer.status_code) in document["paths"][path]["get"]["responses"], (path, query)

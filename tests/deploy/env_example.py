@@ -1,0 +1,86 @@
+"""What ``.env.example`` must say, worked out from the settings classes; run as a module, it writes the file."""
+
+import importlib
+import pkgutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from pydantic import SecretStr
+from pydantic_core import PydanticUndefined, to_json
+
+import app
+from app.settings import EnvironmentSettings, Settings, environment_name
+from app.tools.module import ToolSettings, discover
+
+FILE = Path(__file__).parents[2] / ".env.example"
+
+HEADER = """\
+# Copy this file to .env and fill in what you need; a variable of the environment wins over .env.
+# A line such as #NAME=value shows a default: take the # away to change it.
+# Written by `make env-example` from the settings classes.
+"""
+
+
+def settings_classes() -> dict[type[EnvironmentSettings], str]:
+    """Every settings class of the service and its title: the general one, those of the core, those of the tools."""
+    _import_everything()
+    core = {cls for cls in _subclasses(EnvironmentSettings) if cls.__module__.startswith("app.")} - {Settings}
+    ordered: list[type[EnvironmentSettings]] = [
+        Settings,
+        *sorted(core - _tool_settings(), key=lambda cls: (cls.__module__, cls.__name__)),
+    ]
+    titles = {cls: (cls.__doc__ or cls.__name__).splitlines()[0].rstrip(".") for cls in ordered}
+    return titles | {module.settings: f"The tool {module.name}" for module in discover()}
+
+
+def variables() -> dict[str, tuple[type[EnvironmentSettings], str]]:
+    """Every variable, with the class and the field that it sets; one that tools share stands with the first of them."""
+    found: dict[str, tuple[type[EnvironmentSettings], str]] = {}
+    for cls in settings_classes():
+        for field in cls.model_fields:
+            found.setdefault(environment_name(cls, field), (cls, field))
+    return found
+
+
+def render() -> str:
+    """The whole file."""
+    sections = (
+        [f"## {title}", "", *(_entry(name, *where) for name, where in variables().items() if where[0] is cls)]
+        for cls, title in settings_classes().items()
+    )
+    return "\n".join([HEADER, *("\n".join(section) for section in sections if len(section) > 2)])
+
+
+def _import_everything() -> None:
+    for module in pkgutil.walk_packages(app.__path__, "app."):
+        if not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
+
+
+def _subclasses(cls: type[EnvironmentSettings]) -> Iterator[type[EnvironmentSettings]]:
+    for child in cls.__subclasses__():
+        yield child
+        yield from _subclasses(child)
+
+
+def _tool_settings() -> set[type[EnvironmentSettings]]:
+    return {ToolSettings, *_subclasses(ToolSettings)}
+
+
+def _entry(name: str, cls: type[EnvironmentSettings], field: str) -> str:
+    info = cls.model_fields[field]
+    value = _written(info.get_default(call_default_factory=True, validated_data={}))
+    return f"# {info.description}\n{'#' if value else ''}{name}={value}\n"
+
+
+def _written(value: object) -> str:
+    """A default as it stands in the file; nothing stands for "not set"."""
+    if isinstance(value, SecretStr):
+        value = value.get_secret_value()
+    if value is None or value is PydanticUndefined:
+        return ""
+    return value if isinstance(value, str) else to_json(value).decode().removesuffix(".0")
+
+
+if __name__ == "__main__":
+    FILE.write_text(render(), encoding="utf-8")

@@ -1,0 +1,167 @@
+"""One command sets everything up: the Makefile, the locks and the check that runs before a change is taken."""
+
+import os
+import re
+import shutil
+import subprocess
+import tomllib
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+LOCKS = ["requirements.lock", "requirements-dev.lock"]
+SET_UP_FILES = [*LOCKS, "Makefile", "Dockerfile", "docker-compose.yml", ".ci/run"]
+MAKE = shutil.which("make")
+
+needs_make = pytest.mark.skipif(MAKE is None, reason="make is not installed")
+
+RECORDING_PYTHON = """#!/bin/sh
+echo "$@" >> calls
+"""
+
+
+def _make(*arguments: str, folder: Path = ROOT, path: str | None = None) -> subprocess.CompletedProcess[str]:
+    assert MAKE is not None
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("MAKE") and name != "MFLAGS"}
+    environment = inherited | ({} if path is None else {"PATH": path})
+    return subprocess.run(
+        [MAKE, *arguments], cwd=folder, env=environment, capture_output=True, text=True, timeout=60, check=False
+    )
+
+
+def _pins(lock: str) -> dict[str, str]:
+    text = (ROOT / lock).read_text(encoding="utf-8")
+    return dict(re.findall(r"^([\w.-]+)==(\S+)", text, flags=re.M))
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A checkout whose .venv is made, with an interpreter that writes down what it is called with."""
+    for name in ["Makefile", *LOCKS]:
+        shutil.copy(ROOT / name, tmp_path)
+    python = tmp_path / ".venv/bin/python"
+    python.parent.mkdir(parents=True)
+    python.write_text(RECORDING_PYTHON)
+    python.chmod(0o755)
+    return tmp_path
+
+
+def _calls(checkout: Path) -> list[str]:
+    """What the interpreter was called with since the last time, pip's installations in short."""
+    log = checkout / "calls"
+    lines = log.read_text().splitlines()
+    log.unlink()
+    return [re.sub(r"^-m pip install .*--require-hashes -r ", "install ", line) for line in lines]
+
+
+@needs_make
+def test_make_alone_explains_every_target() -> None:
+    phony = re.findall(r"^\.PHONY: (.*)", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.M)
+    targets = [line.split()[1] for line in _make().stdout.splitlines()]
+
+    assert sorted(targets) == sorted(" ".join(phony).split())
+
+
+@needs_make
+def test_running_needs_the_runtime_lock_only_and_installs_it_once(checkout: Path) -> None:
+    _make("run", folder=checkout)
+    first = _calls(checkout)
+    _make("run", folder=checkout)
+
+    assert first == ["install requirements.lock", "-m app"]
+    assert _calls(checkout) == ["-m app"]
+
+
+@needs_make
+def test_a_newer_lock_is_installed_again(checkout: Path) -> None:
+    _make("run", folder=checkout)
+    _calls(checkout)
+    stamp = checkout / ".venv/.runtime"
+    os.utime(stamp, (stamp.stat().st_atime, (checkout / "requirements.lock").stat().st_mtime - 10))
+    _make("run", folder=checkout)
+
+    assert _calls(checkout) == ["install requirements.lock", "-m app"]
+
+
+@needs_make
+def test_make_test_checks_the_code_runs_the_tests_and_serves_for_running_as_well(checkout: Path) -> None:
+    _make("test", folder=checkout)
+    calls = _calls(checkout)
+    _make("run", folder=checkout)
+
+    checks = ["-m ruff check .", "-m ruff format --check .", "-m mypy", "-m pytest --cov"]
+    assert calls == ["install requirements-dev.lock", *checks]
+    assert _calls(checkout) == ["-m app"]
+
+
+@needs_make
+def test_an_installation_that_failed_is_tried_again(checkout: Path) -> None:
+    python = checkout / ".venv/bin/python"
+    python.write_text(RECORDING_PYTHON + "exit 1\n")
+    failed = _make("run", folder=checkout)
+    _calls(checkout)
+    python.write_text(RECORDING_PYTHON)
+    _make("run", folder=checkout)
+
+    assert failed.returncode != 0
+    assert _calls(checkout) == ["install requirements.lock", "-m app"]
+
+
+@needs_make
+def test_without_a_usable_python_it_says_what_is_missing(checkout: Path) -> None:
+    shutil.rmtree(checkout / ".venv")
+    for name in ("python3", "python3.11"):
+        too_old = checkout / name
+        too_old.write_text("#!/bin/sh\nexit 1\n")
+        too_old.chmod(0o755)
+    done = _make("run", folder=checkout, path=str(checkout))
+
+    assert done.returncode != 0
+    assert "needs Python 3.11 or newer with venv" in done.stderr
+    assert "PYTHON=" in done.stderr
+
+
+@pytest.mark.parametrize("name", SET_UP_FILES)
+def test_no_package_registry_is_named(name: str) -> None:
+    text = (ROOT / name).read_text(encoding="utf-8")
+
+    assert re.findall(r"https?://(?!127\.0\.0\.1)\S+|--(?:extra-)?index-url\S*|pypi\b\S*", text) == []
+
+
+@pytest.mark.parametrize("lock", LOCKS)
+def test_every_locked_package_has_a_hash(lock: str) -> None:
+    blocks = re.split(r"^(?=[\w.-]+==)", (ROOT / lock).read_text(encoding="utf-8"), flags=re.M)[1:]
+
+    assert blocks
+    assert [block.split()[0] for block in blocks if "--hash=sha256:" not in block] == []
+
+
+@pytest.mark.parametrize(
+    ("lock", "wanted"),
+    [
+        ("requirements.lock", PROJECT["dependencies"]),
+        ("requirements-dev.lock", PROJECT["dependencies"] + PROJECT["optional-dependencies"]["dev"]),
+    ],
+)
+def test_the_lock_holds_what_the_project_asks_for(lock: str, wanted: list[str]) -> None:
+    pins = _pins(lock)
+    requirements = [Requirement(text) for text in wanted]
+    unmet = [str(r) for r in requirements if not r.specifier.contains(pins.get(canonicalize_name(r.name), "0.dev0"))]
+
+    assert unmet == [], "run `make lock`"
+
+
+def test_tests_run_with_the_versions_that_the_service_runs_with() -> None:
+    assert _pins("requirements.lock").items() <= _pins("requirements-dev.lock").items()
+
+
+def test_the_check_allows_no_skip_and_can_be_run() -> None:
+    script = ROOT / ".ci/run"
+
+    assert os.access(script, os.X_OK)
+    assert script.read_text().splitlines()[-1] == "TOOLCHAT_NO_SKIP=1 make test"
+    assert "set -euo pipefail" in script.read_text()

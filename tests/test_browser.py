@@ -1,0 +1,49 @@
+"""The documentation page in a real browser."""
+
+import os
+import shutil
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from playwright.async_api import Page, async_playwright, expect
+
+from tests.serving import service
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+         "--disable-component-update", "--disable-sync"]  # fmt: skip
+
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
+
+
+@asynccontextmanager
+async def browser_page(requested: list[str]) -> AsyncGenerator[Page, None]:
+    """A page that notes every address it asks for."""
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        page = await browser.new_page(viewport={"width": 1280, "height": 1600})
+        page.on("request", lambda request: requested.append(request.url))
+        try:
+            yield page
+        finally:
+            await browser.close()
+
+
+async def test_swagger_ui_asks_no_other_host_and_executes_a_question() -> None:
+    requested: list[str] = []
+    async with service() as client, browser_page(requested) as page:
+        await page.goto(f"{client.base_url}/docs")
+        operation = page.locator("#operations-Time-time_chat_tool_function")
+        await operation.click()
+        await operation.get_by_role("button", name="Try it out").click()
+        await operation.get_by_role("button", name="Execute").click()
+        answer = operation.locator(".live-responses-table .response-col_description .highlight-code").first
+        await expect(answer).to_contain_text("Asia/Shanghai", timeout=10_000)
+        if folder := os.environ.get("TOOLCHAT_SCREENSHOTS"):
+            await page.screenshot(path=Path(folder) / "docs.png", full_page=True)
+        hosts = {urlsplit(url).netloc for url in requested if not url.startswith(("data:", "blob:"))}
+        assert hosts == {client.base_url.netloc.decode()}
+        assert any("/time/chat-tool-function" in url for url in requested)

@@ -1,0 +1,184 @@
+"""The command line, as a user runs it."""
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+
+def environment(variables: Mapping[str, str]) -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUTF8": "1", **variables}
+
+
+def run(*arguments: str, cwd: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "app", *arguments]
+    return subprocess.run(command, cwd=cwd, env=environment(variables), capture_output=True, text=True, timeout=60)
+
+
+@contextmanager
+def started(*arguments: str, cwd: Path, **variables: str) -> Generator[tuple[subprocess.Popen[str], str], None, None]:
+    """Start the service on a free port; gives the process and its base URL, read from what it prints."""
+    command = [sys.executable, "-m", "app", *arguments]
+    with subprocess.Popen(
+        command, cwd=cwd, env=environment({"SERVER_PORT": "0", **variables}), stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stderr is not None
+        try:
+            url = ""
+            while not url:
+                line = process.stderr.readline()
+                assert line, "the service ended before it listened"
+                url = "".join(re.findall(r"toolchat on (http://\S+)", line))
+            yield process, url
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.wait(30)
+
+
+def test_ask_prints_the_answer_and_then_the_tool_calls(tmp_path: Path) -> None:
+    done = run("ask", "请告诉我现在北京时间几点了", cwd=tmp_path)
+    assert done.returncode == 0
+    answer, call = done.stdout.strip().split("\n")[0], done.stdout.strip().split("\n")[-1]
+    assert re.search(r"\d{2}:\d{2}", answer)
+    assert call.startswith('- getCityTimeFunction({"timeZoneId":"Asia/Shanghai"}) -> ok in ')
+
+
+def test_ask_as_json_prints_the_whole_trace(tmp_path: Path) -> None:
+    done = run("ask", "What time is it in Tokyo?", "--json", "--tool", "getCityTimeFunction", cwd=tmp_path)
+    document = json.loads(done.stdout)
+    assert document["tool_calls"][0]["arguments"] == {"timeZoneId": "Asia/Tokyo"}
+    assert document["model"] == {"provider": "offline", "name": "offline"}
+
+
+def test_ask_with_a_tool_that_is_not_there_names_those_that_are(tmp_path: Path) -> None:
+    done = run("ask", "?", "--tool", "nothing", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "toolchat: --tool: no tool has the name nothing; registered: getCityTimeFunction\n"
+
+
+def test_ask_tells_an_upstreams_failure_in_one_line(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    done = run("ask", "?", cwd=tmp_path, OPENAI_BASE_URL=f"http://127.0.0.1:{port}/v1", MODEL_MAX_ATTEMPTS="1")
+    assert done.returncode == 1
+    assert done.stderr.startswith("toolchat: upstream-unavailable: ")
+    assert "Traceback" not in done.stderr
+
+
+def test_tools_lists_what_is_registered_and_why_others_are_not(tmp_path: Path) -> None:
+    done = run("tools", cwd=tmp_path, TIME_ENABLED="0")
+    assert done.returncode == 0
+    assert done.stdout.splitlines() == [
+        "Time (/time): switched off: set TIME_ENABLED=true",
+        "Translate (/translate): not configured: set BAIDU_TRANSLATE_APP_ID and BAIDU_TRANSLATE_SECRET_KEY",
+        "Weather (/weather): not configured: set WEATHER_API_KEY",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("variables", "lines"),
+    [
+        ({"SERVER_PORT": "nonsense"}, ["SERVER_PORT: Input should be a valid integer"]),
+        ({"SERVER_PORT": "70000"}, ["SERVER_PORT: Input should be less than or equal to 65535"]),
+        ({"CHAT_PROVIDER": "gemini"}, ["CHAT_PROVIDER: Input should be 'auto', 'dashscope', 'openai_compatible' or"]),
+        ({"CHAT_PROVIDER": "dashscope"}, ["DASHSCOPE_API_KEY: must be set because CHAT_PROVIDER is dashscope"]),
+        ({"CHAT_PROVIDER": "openai_compatible"}, ["OPENAI_API_KEY: must be set because CHAT_PROVIDER is"]),
+        ({"OPENAI_BASE_URL": "ftp://x"}, ["OPENAI_BASE_URL: must be a URL that starts with http:// or https://"]),
+        ({"DASHSCOPE_API_KEY": "sk-a\nb"}, ["DASHSCOPE_API_KEY: must be printable ASCII without line breaks"]),
+        ({"WEATHER_ENABLED": "perhaps"}, ["WEATHER_ENABLED: Input should be a valid boolean"]),
+        ({"SERVER_PORT": "x", "TIME_ENABLED": "y"}, ["SERVER_PORT: ", "TIME_ENABLED: "]),
+    ],
+)
+def test_a_wrong_setting_stops_the_start_with_a_line_that_names_it(
+    variables: dict[str, str], lines: list[str], tmp_path: Path
+) -> None:
+    done = run("serve", cwd=tmp_path, **variables)
+    assert done.returncode == 2
+    told = done.stderr.splitlines()
+    assert len(told) == len(lines)
+    for line, expected in zip(told, lines, strict=True):
+        assert line.startswith(f"toolchat: {expected}")
+    assert "sk-a" not in done.stderr
+
+
+def test_an_empty_or_blank_variable_counts_as_not_set(tmp_path: Path) -> None:
+    done = run("tools", cwd=tmp_path, DASHSCOPE_API_KEY="  ", OPENAI_BASE_URL="", WEATHER_API_KEY=" ")
+    assert done.returncode == 0
+    assert "WEATHER_API_KEY" in done.stdout
+
+
+def test_settings_are_read_from_the_env_file(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("TIME_ENABLED=false\n# 注释\nUNKNOWN=1\n", encoding="utf-8")
+    assert "Time (/time): switched off" in run("tools", cwd=tmp_path).stdout
+    (tmp_path / ".env").write_bytes(b"\xff\xfe")
+    assert run("tools", cwd=tmp_path).stderr == "toolchat: .env: cannot be read (UnicodeDecodeError)\n"
+
+
+def test_a_port_that_is_in_use_stops_the_start_with_one_line(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        done = run(cwd=tmp_path, SERVER_PORT=port)
+    assert done.returncode == 2
+    assert done.stderr == f"toolchat: SERVER_PORT: cannot listen on 127.0.0.1:{port}: Address already in use\n"
+
+
+def test_serve_answers_until_it_is_told_to_stop(tmp_path: Path) -> None:
+    with started(cwd=tmp_path) as (process, url), urllib.request.urlopen(f"{url}/time/chat-tool-function") as answer:
+        assert answer.headers["X-Chat-Model"] == "offline"
+        assert re.search(r"\d{2}:\d{2}", answer.read().decode())
+    assert process.returncode == 0
+
+
+def test_demo_answers_everything_without_a_key_and_says_that_it_is_invented(tmp_path: Path) -> None:
+    with started("demo", cwd=tmp_path) as (process, url):
+        for path in ("weather", "translate"):
+            for variant in ("function", "method"):
+                with urllib.request.urlopen(f"{url}/{path}/chat-tool-{variant}") as answer:
+                    assert answer.headers["X-Sandbox"]
+                    assert "Sandbox data, not real" in answer.read().decode()
+        with urllib.request.urlopen(f"{url}/time/chat-tool-method") as answer:
+            assert answer.headers["X-Sandbox"] is None
+    assert process.returncode == 0
+
+
+def test_logs_are_json_lines_without_questions_and_keys(tmp_path: Path) -> None:
+    key, question = "canary-key-1", "canaryquestion"
+    command = [sys.executable, "-m", "app"]
+    variables = environment({"SERVER_PORT": "0", "WEATHER_API_KEY": key, "LOG_LEVEL": "DEBUG"})
+    with subprocess.Popen(command, cwd=tmp_path, env=variables, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        url = "".join(re.findall(r"http://\S+", process.stderr.readline()))
+        with urllib.request.urlopen(f"{url}/time/chat-tool-function?query={question}%20time%20in%20Paris") as answer:
+            identifier = answer.headers["X-Request-ID"]
+        process.send_signal(signal.SIGTERM)
+        log = process.stderr.read()
+    lines = [json.loads(line) for line in log.splitlines()]
+    mine = [line for line in lines if line.get("request_id") == identifier]
+    assert [line["message"] for line in mine] == ["request started", "request finished"]
+    assert (mine[1]["status"], mine[1]["outcome"], mine[1]["rounds"]) == (200, "ok", 2)
+    assert mine[1]["tool_calls"][0]["name"] == "getCityTimeFunction"
+    assert question not in log
+    assert key not in log
+
+
+def test_heavy_packages_are_imported_only_when_they_are_used(tmp_path: Path) -> None:
+    code = (
+        "import sys; from app.main import create_app; import app.server; create_app(); "
+        "heavy = ('dashscope', 'pypinyin', 'httpx', 'aiohttp', 'fastapi_offline'); "
+        "print([name for name in heavy if name in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, env=environment({}), capture_output=True, text=True, timeout=60
+    )
+    assert (done.stdout, done.stderr) == ("[]\n", "")

@@ -46,7 +46,7 @@ def _resilient(model: ChatModel, settings: Settings) -> ChatModel:
 
 
 def _dashscope(required: bool) -> ChosenModel | None:
-    from app.chat_models.dashscope import DashScopeChatModel, DashScopeSettings
+    from app.chat_models.dashscope.model import DashScopeChatModel, DashScopeSettings
 
     settings = read_settings(DashScopeSettings)
     if settings.api_key is not None:
@@ -57,7 +57,7 @@ def _dashscope(required: bool) -> ChosenModel | None:
 
 
 def _openai_compatible(required: bool) -> ChosenModel | None:
-    from app.chat_models.openai_compatible import OpenAICompatibleChatModel, OpenAISettings
+    from app.chat_models.openai_compatible.model import OpenAICompatibleChatModel, OpenAISettings
 
     settings = read_settings(OpenAISettings)
     if settings.api_key is not None or settings.base_url is not None:

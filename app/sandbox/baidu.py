@@ -163,8 +163,9 @@ def _error_on_demand(text: str, given: set[str]) -> str | None:
     demand = re.fullmatch(r"error(-int|-once)?:(\d{5})", text)
     if demand is None or demand[2] not in _MESSAGES:
         return None
-    if demand[1] == "-once" and text in given:
-        given.remove(text)
-        return None
-    given.add(text)
+    if demand[1] == "-once":
+        if text in given:
+            given.remove(text)
+            return None
+        given.add(text)
     return demand[2]

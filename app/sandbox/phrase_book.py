@@ -69,11 +69,11 @@ def detected(line: str) -> str:
 
 def translated(line: str, source: str, target: str) -> str:
     """Translate a line by the phrase book; what is not in it is marked with the language asked for."""
-    if source == target:
-        return line
     phrases = _book().get(source, {}).get(_key(line))
     if phrases is None or target not in _LANGUAGES:
         return f"[{target}] {line}"
+    if source == target:
+        return line
     text = line.rstrip()
     stops = text[len(text.rstrip(_STOPS)) :].translate(_WIDE if target in ("zh", "jp") else _NARROW)
     opening = {"?": "¿", "!": "¡"}.get(stops[:1], "") if target == "spa" else ""
@@ -91,4 +91,4 @@ def _book() -> dict[str, dict[str, list[str]]]:
 
 
 def _key(line: str) -> str:
-    return line.strip().rstrip(_STOPS).lstrip("¿¡").casefold().replace("，", ",").replace("’", "'")
+    return line.strip().rstrip(f"{_STOPS} ").lstrip("¿¡").casefold().replace("，", ",").replace("’", "'")

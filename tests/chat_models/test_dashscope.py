@@ -14,7 +14,7 @@ import pytest
 from pydantic import SecretStr
 
 from app.chat_models.base import ChatOptions, ChatResponse, ModelEvent, Progress, Prompt, TextDelta
-from app.chat_models.dashscope import DashScopeChatModel, DashScopeSettings
+from app.chat_models.dashscope.model import DashScopeChatModel, DashScopeSettings
 from app.errors import (
     ConfigurationError,
     ContentFiltered,
@@ -627,7 +627,7 @@ async def test_the_sdk_logs_and_prints_nothing_when_a_request_fails(capfd: pytes
 
 def test_importing_the_provider_imports_neither_the_sdk_nor_aiohttp_and_warming_up_does() -> None:
     check = (
-        "import sys, logging, app.chat_models.dashscope as provider\n"
+        "import sys, logging, app.chat_models.dashscope.model as provider\n"
         "assert not {'dashscope', 'aiohttp'} & set(sys.modules)\n"
         "provider.warm_up()\n"
         "assert 'dashscope' in sys.modules\n"

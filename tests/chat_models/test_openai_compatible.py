@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from app.chat_models.base import ChatOptions, ChatResponse, ModelEvent, Progress, Prompt, TextDelta
-from app.chat_models.openai_compatible import OpenAICompatibleChatModel, OpenAISettings
-from app.chat_models.openai_mapping import map_message, map_messages, map_tool_call
+from app.chat_models.openai_compatible.mapping import map_message, map_messages, map_tool_call
+from app.chat_models.openai_compatible.model import OpenAICompatibleChatModel, OpenAISettings
 from app.errors import (
     ContentFiltered,
     ContextTooLong,

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.chat_models.sse import ServerSentEvent, SseDecoder
+from app.chat_models.openai_compatible.sse import ServerSentEvent, SseDecoder
 from app.errors import UpstreamInvalid
 
 TEXT = st.text(st.characters(codec="utf-8", exclude_characters="\r\n"))

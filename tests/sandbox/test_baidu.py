@@ -16,7 +16,7 @@ PATH = "/baidu/api/trans/vip/translate"
 
 @asynccontextmanager
 async def sandbox() -> AsyncGenerator[httpx.AsyncClient, None]:
-    async with serving(create_sandbox()) as url, httpx.AsyncClient(base_url=url, trust_env=False) as client:
+    async with serving(create_sandbox()) as url, httpx.AsyncClient(base_url=url, verify=False) as client:
         yield client
 
 
@@ -63,6 +63,7 @@ async def test_an_answer_has_baidus_shape_in_ascii() -> None:
         ("你好", "zh", "th", "[th] 你好"),
         ("你好", "en", "fra", "[fra] 你好"),
         ("hello", "en", "en", "hello"),
+        ("Guten Tag, Freunde", "auto", "en", "[en] Guten Tag, Freunde"),
     ],
 )
 async def test_phrases_are_translated_and_all_else_is_marked(
@@ -170,7 +171,7 @@ async def test_the_front_page_says_that_everything_is_invented() -> None:
 
 
 def test_a_sandbox_beside_the_service_serves_until_it_is_left() -> None:
-    with running_sandbox() as url, httpx.Client(trust_env=False) as client:
+    with running_sandbox() as url, httpx.Client(verify=False) as client:
         assert client.get(url).status_code == 200
-    with httpx.Client(trust_env=False) as client, pytest.raises(httpx.ConnectError):
+    with httpx.Client(verify=False) as client, pytest.raises(httpx.ConnectError):
         client.get(url)

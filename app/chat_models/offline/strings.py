@@ -47,20 +47,21 @@ def _language(sources: Sources, parameter: Parameter) -> str | None:
 
 
 def _time_zone(sources: Sources, parameter: Parameter) -> str | None:
-    explicit = sources.take("zone", texts.explicit_zones(sources.question))
-    place = _place_for(sources, parameter, known=True) if explicit is None else None
-    return place.zone if place else explicit
+    place = _place_for(sources, parameter, lambda each: each.zone is not None)
+    return place.zone if place else None
 
 
 def _place(sources: Sources, parameter: Parameter) -> str | None:
-    place = _place_for(sources, parameter, known=False)
+    place = _place_for(sources, parameter, lambda each: each.zone is None or each.english is not None)
     if place is None:
         return None
     return place.english if place.english and _WANTS_ENGLISH.search(parameter.about) else place.name
 
 
-def _place_for(sources: Sources, parameter: Parameter, *, known: bool) -> texts.NamedPlace | None:
-    free = [each for each in sources.places if each.zone or not known]
+def _place_for(
+    sources: Sources, parameter: Parameter, suits: Callable[[texts.NamedPlace], bool]
+) -> texts.NamedPlace | None:
+    free = list(filter(suits, sources.places))
     cue = _FROM if is_source(parameter) else _TO if is_target(parameter) else None
     cued = [each for each in free if cue and cue.search(each.before)]
     return sources.take("place", cued + free)

@@ -9,7 +9,7 @@ from app.chat_models.offline.languages import languages
 from app.chat_models.offline.question import Question
 from app.gazetteer import mentions, zone_ids
 
-__all__ = ["NamedPlace", "explicit_zones", "identifiers", "matched", "places", "subject", "text_to_handle"]
+__all__ = ["NamedPlace", "identifiers", "matched", "places", "subject", "text_to_handle"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +21,7 @@ class NamedPlace:
     zone: str | None
     """Its time zone; ``None`` for a place that the gazetteer does not know."""
     english: str | None
+    """Its name with its country; ``None`` for a bare time zone such as ``UTC+8``, and when it is not known."""
     before: str
     """The folded text just before it."""
 
@@ -73,35 +74,35 @@ _SUBJECT_OPENING = re.compile(
 
 
 def places(question: Question) -> list[NamedPlace]:
-    """The places that a question names, each zone and spelling once; one that only looks like a place comes last."""
-    readable = "".join(raw if flat != " " else " " for raw, flat in zip(question.raw, question.command, strict=True))
-    found = {
-        each.place: NamedPlace(
-            readable[each.start : each.end],
-            each.place.zone,
-            each.place.english,
-            question.command[max(each.start - 8, 0) : each.start],
-        )
-        for each in reversed(list(mentions(readable)))
-    }
+    """The places and time zones that a question names, in order, each once; or what only looks like a place."""
+    command = question.command
+    readable = "".join(raw if flat != " " else " " for raw, flat in zip(question.raw, command, strict=True))
+    found: dict[object, tuple[int, NamedPlace]] = {}
+    end = -1
+    for start, stop, zone, english in sorted(_spans(readable, command), key=lambda each: (each[0], -each[1])):
+        if start >= end:
+            place = NamedPlace(readable[start:stop], zone, english, command[max(start - 8, 0) : start])
+            found.setdefault(english or zone, (start, place))
+            end = stop
     if found:
-        return list(found.values())[::-1]
-    return [NamedPlace(name, None, None, "") for name in _unknown_places(readable, question.command)][:1]
+        return [place for _, place in found.values()]
+    return [NamedPlace(name, None, None, "") for name in _unknown_places(readable, command)][:1]
 
 
-def explicit_zones(question: Question) -> Iterator[str]:
-    """The time zones that a question names as such: ids, offsets, 东八区, and abbreviations as they stand."""
-    known = {zone.lower(): zone for zone in zone_ids()}
-    for match in _ZONE.finditer(question.raw):
+def _spans(readable: str, flat: str) -> Iterator[tuple[int, int, str, str | None]]:
+    for each in mentions(readable):
+        yield each.start, each.end, each.place.zone, each.place.english
+    known = {zone.lower(): zone for zone in zone_ids() if "/" in zone}
+    for match in _ZONE.finditer(readable):
         if match[0].lower() in known:
-            yield known[match[0].lower()]
-    for match in _OFFSET.finditer(question.flat):
-        yield match[0].replace(" ", "").upper()
-    for match in _CHINESE_OFFSET.finditer(question.flat):
+            yield *match.span(), known[match[0].lower()], None
+    for match in _OFFSET.finditer(flat):
+        yield *match.span(), match[0].replace(" ", "").upper(), None
+    for match in _CHINESE_OFFSET.finditer(flat):
         hours = match[2] if match[2].isascii() else str(sum(_CHINESE_DIGITS.index(c) for c in match[2]))
-        yield f"UTC{'-' if match[1] == '西' else '+'}{hours}"
-    for match in _ABBREVIATION.finditer(question.raw):
-        yield match[0]
+        yield *match.span(), f"UTC{'-' if match[1] == '西' else '+'}{hours}", None
+    for match in _ABBREVIATION.finditer(readable):
+        yield *match.span(), match[0], None
 
 
 def text_to_handle(question: Question) -> str | None:

@@ -73,6 +73,7 @@ _SPELLINGS = """
 荥经 Yingjing
 召陵 Shaoling
 伽师 Jiashi
+长子 Zhangzi
 苏州 Suzhou|Jiangsu
 宿州 Suzhou|Anhui
 福州 Fuzhou|Fujian

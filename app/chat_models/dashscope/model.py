@@ -26,7 +26,7 @@ from pydantic import Field
 from pydantic_settings import SettingsConfigDict
 
 from app.chat_models.base import ChatModel, ChatResponse, ModelEvent, Progress, Prompt, TextDelta
-from app.chat_models.dashscope_mapping import DashScopeAnswer, map_messages, map_tool_definition
+from app.chat_models.dashscope.mapping import DashScopeAnswer, map_messages, map_tool_definition
 from app.errors import ConfigurationError, ToolchatError, UpstreamError, UpstreamInvalid, UpstreamUnavailable
 from app.http import OutboundHttp, as_upstream_error
 from app.settings import BaseUrl, EnvironmentSettings, Secret

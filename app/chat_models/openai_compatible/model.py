@@ -12,10 +12,10 @@ from pydantic_core import from_json, to_json
 from pydantic_settings import SettingsConfigDict
 
 from app.chat_models.base import ChatModel, ModelEvent, Progress, Prompt, TextDelta
-from app.chat_models.openai_mapping import map_messages, map_options, map_tool_definition
-from app.chat_models.openai_turn import Fault, OpenAITurn, fault_in
+from app.chat_models.openai_compatible.mapping import map_messages, map_options, map_tool_definition
+from app.chat_models.openai_compatible.sse import ServerSentEvent, SseDecoder
+from app.chat_models.openai_compatible.turn import Fault, OpenAITurn, fault_in
 from app.chat_models.provider_errors import provider_error, retry_after_from
-from app.chat_models.sse import ServerSentEvent, SseDecoder
 from app.errors import ToolchatError, UpstreamInvalid
 from app.http import OutboundHttp, read_body
 from app.settings import BaseUrl, EnvironmentSettings, Secret, environment_name

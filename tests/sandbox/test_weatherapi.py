@@ -1,0 +1,202 @@
+"""The stand-in for WeatherAPI, asked as the original is."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from datetime import UTC, date, datetime
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import httpx
+import pytest
+from pydantic_core import from_json
+from starlette.applications import Starlette
+
+from app.sandbox.weatherapi import routes
+from tests.serving import serving
+
+CURRENT = set(
+    "last_updated_epoch last_updated temp_c temp_f is_day condition wind_mph wind_kph wind_degree wind_dir pressure_mb"
+    " pressure_in precip_mm precip_in humidity cloud feelslike_c feelslike_f windchill_c windchill_f heatindex_c"
+    " heatindex_f dewpoint_c dewpoint_f vis_km vis_miles uv gust_mph gust_kph".split()
+)
+LOCATION = set("name region country lat lon tz_id localtime_epoch localtime".split())
+DAY = set(
+    "maxtemp_c maxtemp_f mintemp_c mintemp_f avgtemp_c avgtemp_f maxwind_mph maxwind_kph totalprecip_mm totalprecip_in"
+    " totalsnow_cm avgvis_km avgvis_miles avghumidity daily_will_it_rain daily_chance_of_rain daily_will_it_snow"
+    " daily_chance_of_snow condition uv".split()
+)
+ASTRO = set("sunrise sunset moonrise moonset moon_phase moon_illumination is_moon_up is_sun_up".split())
+HOURLY = {"time_epoch", "time", "snow_cm", "will_it_rain", "chance_of_rain", "will_it_snow", "chance_of_snow"}
+HOUR = CURRENT - {"last_updated_epoch", "last_updated"} | HOURLY
+
+
+@asynccontextmanager
+async def sandbox() -> AsyncGenerator[httpx.AsyncClient, None]:
+    async with (
+        serving(Starlette(routes=routes)) as url,
+        httpx.AsyncClient(base_url=url, trust_env=False) as client,
+    ):
+        yield client
+
+
+async def asked(client: httpx.AsyncClient, key: str | None = "sandbox", **parameters: object) -> httpx.Response:
+    headers = {} if key is None else {"key": key}
+    params = {name: str(value) for name, value in parameters.items()}
+    return await client.get("/weatherapi/v1/forecast.json", params=params, headers=headers)
+
+
+async def answered(**parameters: object) -> Any:
+    async with sandbox() as client:
+        response = await asked(client, **{"q": "Beijing"} | parameters)  # type: ignore[arg-type]
+    assert response.status_code == 200
+    assert response.headers["content-type"] == "application/json"
+    return from_json(response.content)
+
+
+async def test_a_forecast_has_the_whole_shape_of_the_original() -> None:
+    body = await answered(days=2)
+    assert set(body) == {"location", "current", "forecast"}
+    assert set(body["location"]) == LOCATION
+    assert set(body["current"]) == CURRENT
+    for each in body["forecast"]["forecastday"]:
+        assert set(each) == {"date", "date_epoch", "day", "astro", "hour"}
+        assert (set(each["day"]), set(each["astro"])) == (DAY, ASTRO)
+        assert [set(hour) for hour in each["hour"]] == [HOUR] * 24
+        assert set(each["day"]["condition"]) == {"text", "icon", "code"}
+
+
+@pytest.mark.parametrize("place", ["Beijing", "Tokyo, Japan", "Suzhou, Anhui, China", "Springfield"])
+async def test_every_answer_says_that_it_is_invented(place: str) -> None:
+    location = (await answered(q=place))["location"]
+    assert location["country"] == "Sandbox"
+    assert location["region"].endswith("(sandbox)")
+    assert location["name"] == place.split(",")[0]
+
+
+async def test_the_same_question_gets_the_same_answer_and_another_place_another() -> None:
+    async with sandbox() as client:
+        first, again, shouted, other = [
+            from_json((await asked(client, q=q, days=3)).content)
+            for q in ("Beijing, China", "Beijing, China", "BEIJING, CHINA", "Harbin, China")
+        ]
+    assert first == again == shouted
+    assert first["current"] != other["current"]
+
+
+async def test_the_days_begin_today_where_the_place_is_and_its_clock_shows_noon() -> None:
+    before = datetime.now(ZoneInfo("Australia/Sydney")).date()
+    body = await answered(q="Sydney", days=3)
+    days = [date.fromisoformat(each["date"]) for each in body["forecast"]["forecastday"]]
+    assert (days[0] - before).days in (0, 1)
+    assert [(day - days[0]).days for day in days] == [0, 1, 2]
+    assert body["location"]["localtime"] == f"{days[0]} 12:00"
+    epoch = datetime.fromtimestamp(body["location"]["localtime_epoch"], UTC).astimezone(ZoneInfo("Australia/Sydney"))
+    assert f"{epoch:%Y-%m-%d %H:%M}" == body["location"]["localtime"]
+
+
+@pytest.mark.parametrize("q", ["Beijing", "Harbin", "Sydney", "London", "Springfield", "Quito, Ecuador"])
+async def test_the_figures_are_plausible(q: str) -> None:
+    for each in (await answered(q=q, days=3))["forecast"]["forecastday"]:
+        figures = each["day"]
+        assert -45 < figures["mintemp_c"] < figures["avgtemp_c"] < figures["maxtemp_c"] < 50
+        assert abs(figures["maxtemp_f"] - (figures["maxtemp_c"] * 1.8 + 32)) < 0.1
+        assert 0 <= figures["daily_chance_of_rain"] <= 100
+        assert all(figures["mintemp_c"] <= hour["temp_c"] <= figures["maxtemp_c"] for hour in each["hour"])
+
+
+@pytest.mark.parametrize(
+    ("key", "days", "delivered"),
+    [
+        ("sandbox", "1", 1),
+        ("sandbox", "3", 3),
+        ("sandbox", "14", 3),
+        ("sandbox-pro", "7", 7),
+        ("sandbox-pro", "99", 14),
+        ("sandbox", "0", 1),
+        ("sandbox", "soon", 1),
+        ("error-2009", "3", 3),
+    ],
+)
+async def test_the_key_decides_how_many_days_are_delivered(key: str, days: str, delivered: int) -> None:
+    assert len((await answered(key=key, days=days))["forecast"]["forecastday"]) == delivered
+
+
+async def test_without_days_only_today_is_delivered() -> None:
+    assert len((await answered())["forecast"]["forecastday"]) == 1
+
+
+async def test_one_hour_can_be_picked() -> None:
+    body = await answered(days=2, hour=12)
+    assert [[hour["time"][-5:] for hour in each["hour"]] for each in body["forecast"]["forecastday"]] == [["12:00"]] * 2
+
+
+async def test_texts_are_chinese_when_asked_for() -> None:
+    english, chinese = await answered(), await answered(lang="zh")
+    assert english["current"]["condition"]["text"].isascii()
+    assert not chinese["current"]["condition"]["text"].isascii()
+    assert (english["location"]["name"], chinese["location"]["name"]) == ("Beijing", "北京")
+    assert english["current"]["temp_c"] == chinese["current"]["temp_c"]
+
+
+ERRORS = {
+    1002: 401,
+    1003: 400,
+    1005: 400,
+    1006: 400,
+    2006: 401,
+    2007: 403,
+    2008: 403,
+    2009: 403,
+    9000: 400,
+    9001: 400,
+    9999: 400,
+}
+
+
+@pytest.mark.parametrize(("code", "status"), ERRORS.items())
+async def test_every_error_can_be_had_by_key_and_by_place(code: int, status: int) -> None:
+    async with sandbox() as client:
+        by_key = await asked(client, f"error-{code}", q="Beijing", days=4)
+        by_place = await asked(client, q=f"error {code}")
+    for response in (by_key, by_place):
+        assert response.status_code == status
+        assert from_json(response.content)["error"]["code"] == code
+
+
+async def test_a_missing_key_and_a_missing_place_are_refused() -> None:
+    async with sandbox() as client:
+        responses = [await asked(client, None, q="Beijing"), await asked(client), await asked(client, q="nowhere")]
+    assert [from_json(each.content)["error"]["code"] for each in responses] == [1002, 1003, 1006]
+
+
+async def test_the_key_may_stand_in_the_url_as_documented() -> None:
+    async with sandbox() as client:
+        response = await client.get("/weatherapi/v1/forecast.json", params={"key": "sandbox", "q": "Beijing"})
+    assert response.status_code == 200
+
+
+@pytest.mark.parametrize("status", [200, 302, 404, 429, 500, 503])
+async def test_any_status_can_be_had_with_a_page(status: int) -> None:
+    async with sandbox() as client:
+        response = await asked(client, q=f"status {status}")
+    assert response.status_code == status
+    assert response.text.startswith("<!doctype html>")
+
+
+async def test_odd_bodies_can_be_had() -> None:
+    async with sandbox() as client:
+        page, broken, shape, huge = [
+            await asked(client, q=f"body {kind}") for kind in ("html", "broken", "shape", "huge")
+        ]
+    assert {each.status_code for each in (page, broken, shape, huge)} == {200}
+    assert page.text.startswith("<!doctype html>")
+    with pytest.raises(ValueError, match="EOF"):
+        from_json(broken.content)
+    assert from_json(shape.content)["location"] == []
+    assert len(huge.content) > 2_000_000
+
+
+@pytest.mark.parametrize("q", ["\u202e", "🍕" * 500, ",,,,", "%00", "error 99999", "status 42"])
+async def test_no_place_however_odd_breaks_it(q: str) -> None:
+    async with sandbox() as client:
+        assert (await asked(client, q=q, days="-5", hour="77", lang="xx")).status_code in (200, 400)

@@ -54,11 +54,10 @@ def place_in(text: str) -> Place | None:
 
 def mentions(text: str) -> Iterator[Mention]:
     """Find every place that a text names, in order and without overlaps; see :func:`place_in`."""
-    original, text = text, folded(text)
-    start = 0
-    while start < len(text):
-        end = _end_of_name(text, original, start)
-        place = _by_name().get(text[start:end])
+    flat, start = folded(text), 0
+    while start < len(flat):
+        end = _end_of_name(flat, text, start)
+        place = _by_name().get(flat[start:end])
         if place is not None:
             yield Mention(place, start, end)
         start = max(end, start + 1)
@@ -96,7 +95,8 @@ def _end_of_name(text: str, original: str, start: int) -> int:
     for length in _lengths().get(text[start], ()):
         end = start + length
         name = text[start:end]
-        if name in _NOT_PLACES or (name in _by_name() and _stands_alone(text, original, start, end)):
+        known = name in _NOT_PLACES or (name in _by_name() and _stands_alone(text, original, start, end))
+        if known and len(name) == length:
             return end
     return start
 

@@ -105,7 +105,9 @@ def create_app(configuration: Configuration | None = None) -> FastAPI:
             gc.freeze()
             yield
 
-    app = FastAPI(title="toolchat", version=VERSION, docs_url=None, redoc_url=None, lifespan=lifespan)
+    app = FastAPI(
+        title="toolchat", version=VERSION, docs_url=None, redoc_url=None, redirect_slashes=False, lifespan=lifespan
+    )
     app.add_middleware(RequestMiddleware)
     add_problem_handlers(app)
     for configured in read.modules:

@@ -1,6 +1,7 @@
 """Serving over HTTP: sockets, signals, and uvicorn's settings."""
 
 import os
+import signal
 import socket
 import sys
 
@@ -60,6 +61,8 @@ def serve() -> int:
         shown = f"[{host}]" if ":" in host else host
         print(f"toolchat on http://{shown}:{port} - chat model: {model} - try /docs", file=sys.stderr)  # noqa: T201
         server = uvicorn.Server(server_config(app, settings))
+        # uvicorn raises the signal again once it has shut down in order; that end is no failure.
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
         server.run(sockets=[listener])
         return 0 if server.started else 2
 
@@ -84,4 +87,5 @@ def _listen(settings: Settings) -> socket.socket:
         return socket.create_server((settings.server_host, settings.server_port), family=family, backlog=2048)
     except OSError as error:
         place = f"{settings.server_host}:{settings.server_port}"
-        raise ConfigurationError(f"SERVER_PORT: cannot listen on {place}: {error.strerror or error}") from None
+        reason = os.strerror(error.errno) if error.errno and error.errno > 0 else "no such address"
+        raise ConfigurationError(f"SERVER_PORT: cannot listen on {place}: {reason}") from None

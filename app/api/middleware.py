@@ -94,7 +94,7 @@ class _Answer:
         scope["state"]["outcome"] = error.code
         if self.status == 0:
             response = problem_response(problem(error, self._request_id))
-            await response(scope, _no_body, self.send)
+            await response(scope, _EmptyBody(), self.send)
 
     def summary(self, state: MutableMapping[str, Any]) -> dict[str, Any]:
         ended = time.perf_counter()
@@ -122,7 +122,7 @@ async def _until_client_leaves(app: ASGIApp, scope: Scope, receive: Receive, ans
 
     watcher = asyncio.create_task(watch())
     try:
-        await app(scope, _no_body, answer.send)
+        await app(scope, _EmptyBody(), answer.send)
     except asyncio.CancelledError:
         if answer.outcome != "client_gone" or task is None or task.uncancel() > 0:
             raise
@@ -130,8 +130,17 @@ async def _until_client_leaves(app: ASGIApp, scope: Scope, receive: Receive, ans
         watcher.cancel()
 
 
-async def _no_body() -> Message:
-    return {"type": "http.request", "body": b"", "more_body": False}
+class _EmptyBody:
+    """What the application receives of a request without a body: its end, and after that nothing for ever."""
+
+    def __init__(self) -> None:
+        self._given = False
+
+    async def __call__(self) -> Message:
+        if self._given:
+            await asyncio.get_running_loop().create_future()
+        self._given = True
+        return {"type": "http.request", "body": b"", "more_body": False}
 
 
 def _request_id(scope: Scope) -> str:

@@ -5,6 +5,7 @@ from typing import Any
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
+from app.api.negotiation import AnswerForm
 from app.api.problems import PROBLEM_MEDIA_TYPE, Problem, problems
 
 __all__ = ["document_api"]
@@ -49,6 +50,6 @@ def _complete(operation: dict[str, Any]) -> None:
     content = responses["200"].get("content", {})
     if "text/plain" in content:
         # Swagger UI sends the first form that is listed: the one that a client without Accept gets.
-        responses["200"]["content"] = {"text/plain": content.pop("text/plain"), **content}
+        responses["200"]["content"] = {form.value: content[form.value] for form in AnswerForm}
     if PROBLEM_MEDIA_TYPE not in responses.get("422", {}).get("content", {PROBLEM_MEDIA_TYPE: None}):
         responses.pop("422")

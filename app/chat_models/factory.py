@@ -71,6 +71,6 @@ def _openai_compatible(required: bool) -> ChosenModel | None:
 
 
 def _offline(_: OutboundHttp) -> ChatModel:
-    from app.chat_models.offline import OfflineChatModel
+    from app.chat_models.offline.model import OfflineChatModel
 
     return OfflineChatModel()

@@ -129,11 +129,12 @@ async def test_a_missing_or_empty_question_is_the_documents_question() -> None:
     assert asked == ["请告诉我现在北京时间几点了"] * 3 + ["你好"]
 
 
-async def test_a_thousandth_question_beyond_the_limit_is_refused_at_once() -> None:
+async def test_a_question_beyond_the_limit_is_refused_at_once() -> None:
     script = [sse(delta(content="a"), ending="hang", done=False)]
     async with OpenAIPlayer(script) as player, service(OPENAI_BASE_URL=player.base_url, MAX_QUESTIONS="1") as client:
         async with client.stream("GET", "/time/chat", headers=EVENTS) as held:
-            await anext(held.aiter_raw())
+            pieces = held.aiter_raw()
+            await anext(pieces)
             for headers in (JSON, EVENTS):
                 refused = await client.get("/time/chat", headers=headers)
                 assert (refused.status_code, refused.json()["code"]) == (503, "overloaded")

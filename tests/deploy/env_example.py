@@ -3,6 +3,7 @@
 import importlib
 import pkgutil
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 from pydantic import SecretStr
@@ -21,6 +22,7 @@ HEADER = """\
 """
 
 
+@cache
 def settings_classes() -> dict[type[EnvironmentSettings], str]:
     """Every settings class of the service and its title: the general one, those of the core, those of the tools."""
     _import_everything()
@@ -33,22 +35,22 @@ def settings_classes() -> dict[type[EnvironmentSettings], str]:
     return titles | {module.settings: f"The tool {module.name}" for module in discover()}
 
 
-def variables() -> dict[str, tuple[type[EnvironmentSettings], str]]:
-    """Every variable, with the class and the field that it sets; one that tools share stands with the first of them."""
-    found: dict[str, tuple[type[EnvironmentSettings], str]] = {}
+def variables() -> dict[str, list[tuple[type[EnvironmentSettings], str]]]:
+    """Every variable, with the classes and the fields that it sets."""
+    found: dict[str, list[tuple[type[EnvironmentSettings], str]]] = {}
     for cls in settings_classes():
         for field in cls.model_fields:
-            found.setdefault(environment_name(cls, field), (cls, field))
+            found.setdefault(environment_name(cls, field), []).append((cls, field))
     return found
 
 
 def render() -> str:
-    """The whole file."""
-    sections = (
-        [f"## {title}", "", *(_entry(name, *where) for name, where in variables().items() if where[0] is cls)]
-        for cls, title in settings_classes().items()
-    )
-    return "\n".join([HEADER, *("\n".join(section) for section in sections if len(section) > 2)])
+    """The whole file: a section for each settings class, the last one for what several of them read."""
+    sections: dict[str, list[str]] = {title: [] for title in [*settings_classes().values(), "Several tools"]}
+    for name, (where, *others) in variables().items():
+        title = "Several tools" if others else settings_classes()[where[0]]
+        sections[title].append(_entry(name, *where))
+    return "\n".join([HEADER, *("\n".join([f"## {title}", "", *each]) for title, each in sections.items() if each)])
 
 
 def _import_everything() -> None:

@@ -2,7 +2,6 @@
 
 import hashlib
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
 from typing import Any
 
 import httpx
@@ -14,8 +13,9 @@ from tests.serving import serving
 PATH = "/baidu/api/trans/vip/translate"
 
 
-@asynccontextmanager
-async def sandbox() -> AsyncGenerator[httpx.AsyncClient, None]:
+@pytest.fixture(scope="module")
+async def client() -> AsyncGenerator[httpx.AsyncClient, None]:
+    """A client of one sandbox for all tests here; each test uses texts and app ids of its own."""
     async with serving(create_sandbox()) as url, httpx.AsyncClient(base_url=url, verify=False) as client:
         yield client
 
@@ -36,9 +36,8 @@ def translations(answer: Any) -> list[str]:
     return [each["dst"] for each in answer["trans_result"]]
 
 
-async def test_an_answer_has_baidus_shape_in_ascii() -> None:
-    async with sandbox() as client:
-        response = await client.post(PATH, data=signed("Good morning!", target="zh"))
+async def test_an_answer_has_baidus_shape_in_ascii(client: httpx.AsyncClient) -> None:
+    response = await client.post(PATH, data=signed("Good morning!", target="zh"))
     assert response.content.isascii()
     assert b"\\u65e9" in response.content
     assert response.json() == {
@@ -67,10 +66,9 @@ async def test_an_answer_has_baidus_shape_in_ascii() -> None:
     ],
 )
 async def test_phrases_are_translated_and_all_else_is_marked(
-    text: str, source: str, target: str, expected: str
+    client: httpx.AsyncClient, text: str, source: str, target: str, expected: str
 ) -> None:
-    async with sandbox() as client:
-        answers = [await asked(client, signed(text, source, target)) for _ in range(2)]
+    answers = [await asked(client, signed(text, source, target)) for _ in range(2)]
     assert translations(answers[0]) == [expected]
     assert answers[0] == answers[1]
 
@@ -78,14 +76,12 @@ async def test_phrases_are_translated_and_all_else_is_marked(
 @pytest.mark.parametrize(
     ("text", "language"), [("привет", "ru"), ("สวัสดี", "th"), ("مرحبا", "ara"), ("γεια", "el"), ("???", "en")]
 )
-async def test_a_language_is_told_by_its_script(text: str, language: str) -> None:
-    async with sandbox() as client:
-        assert (await asked(client, signed(text)))["from"] == language
+async def test_a_language_is_told_by_its_script(client: httpx.AsyncClient, text: str, language: str) -> None:
+    assert (await asked(client, signed(text)))["from"] == language
 
 
-async def test_each_line_is_an_item_and_a_blank_line_is_none() -> None:
-    async with sandbox() as client:
-        assert translations(await asked(client, signed("谢谢\n\n再见\nabc"))) == ["Thank you", "Goodbye", "[en] abc"]
+async def test_each_line_is_an_item_and_a_blank_line_is_none(client: httpx.AsyncClient) -> None:
+    assert translations(await asked(client, signed("谢谢\n\n再见\nabc"))) == ["Thank you", "Goodbye", "[en] abc"]
 
 
 FORM = signed("谢谢")
@@ -109,63 +105,57 @@ FORM = signed("谢谢")
         ({f"field{n}": "x" for n in range(30)}, "54000"),
     ],
 )
-async def test_a_faulty_request_is_answered_with_its_code_as_text(form: dict[str, str], code: str) -> None:
-    async with sandbox() as client:
-        answer = await asked(client, form)
+async def test_a_faulty_request_is_answered_with_its_code_as_text(
+    client: httpx.AsyncClient, form: dict[str, str], code: str
+) -> None:
+    answer = await asked(client, form)
     assert answer["error_code"] == code
     assert set(answer) == {"error_code", "error_msg"}
 
 
 @pytest.mark.parametrize("code", ["52001", "52002", "52003", "54000", "54001", "54003", "54004", "54005", "58000",
                                   "58001", "58002", "58003", "90107", "20003"])  # fmt: skip
-async def test_every_error_comes_on_demand_as_text_as_a_number_or_once(code: str) -> None:
-    async with sandbox() as client:
-        for _ in range(2):
-            assert (await asked(client, signed(f"error:{code}")))["error_code"] == code
-        assert (await asked(client, signed(f"error-int:{code}")))["error_code"] == int(code)
-        once = [await asked(client, signed(f"error-once:{code}")) for _ in range(3)]
+async def test_every_error_comes_on_demand_as_text_as_a_number_or_once(client: httpx.AsyncClient, code: str) -> None:
+    for _ in range(2):
+        assert (await asked(client, signed(f"error:{code}")))["error_code"] == code
+    assert (await asked(client, signed(f"error-int:{code}")))["error_code"] == int(code)
+    once = [await asked(client, signed(f"error-once:{code}")) for _ in range(3)]
     assert [answer.get("error_code") for answer in once] == [code, None, code]
 
 
-async def test_an_unknown_error_on_demand_is_only_a_text() -> None:
-    async with sandbox() as client:
-        assert translations(await asked(client, signed("error:11111"))) == ["[en] error:11111"]
+async def test_an_unknown_error_on_demand_is_only_a_text(client: httpx.AsyncClient) -> None:
+    assert translations(await asked(client, signed("error:11111"))) == ["[en] error:11111"]
 
 
-async def test_the_app_id_sets_a_limit_per_second_of_its_own() -> None:
-    async with sandbox() as client:
-        codes = [(await asked(client, signed("谢谢", app_id="sandbox-qps-3"))).get("error_code") for _ in range(5)]
-        assert codes == [None, None, None, "54003", "54003"]
-        assert "error_code" not in await asked(client, signed("谢谢", app_id="sandbox-qps-4"))
-    async with sandbox() as another:
-        assert "error_code" not in await asked(another, signed("谢谢", app_id="sandbox-qps-3"))
+async def test_the_app_id_sets_a_limit_per_second_of_its_own(client: httpx.AsyncClient) -> None:
+    codes = [(await asked(client, signed("谢谢", app_id="sandbox-qps-3"))).get("error_code") for _ in range(5)]
+    assert codes == [None, None, None, "54003", "54003"]
+    assert "error_code" not in await asked(client, signed("谢谢", app_id="sandbox-qps-4"))
 
 
-async def test_a_query_string_is_read_as_a_form_is() -> None:
-    async with sandbox() as client:
-        assert translations((await client.get(PATH, params=FORM)).json()) == ["Thank you"]
+async def test_a_query_string_is_read_as_a_form_is(client: httpx.AsyncClient) -> None:
+    assert translations((await client.get(PATH, params=FORM)).json()) == ["Thank you"]
 
 
 @pytest.mark.parametrize("body", [b"\xff\xfe%ff=%", b"q", b"&&&"])
-async def test_bytes_that_are_no_form_are_an_error_of_baidu(body: bytes) -> None:
-    async with sandbox() as client:
-        assert (await client.post(PATH, content=body)).json()["error_code"] == "54000"
+async def test_bytes_that_are_no_form_are_an_error_of_baidu(client: httpx.AsyncClient, body: bytes) -> None:
+    assert (await client.post(PATH, content=body)).json()["error_code"] == "54000"
 
 
 @pytest.mark.parametrize(
     ("method", "path", "status"),
     [("GET", "/", 200), ("POST", "/", 405), ("GET", "/nowhere", 404), ("DELETE", PATH, 405), ("POST", PATH, 413)],
 )
-async def test_every_response_says_that_it_is_the_sandbox(method: str, path: str, status: int) -> None:
-    async with sandbox() as client:
-        response = await client.request(method, path, content=b"x" * 70_000 if status == 413 else None)
+async def test_every_response_says_that_it_is_the_sandbox(
+    client: httpx.AsyncClient, method: str, path: str, status: int
+) -> None:
+    response = await client.request(method, path, content=b"x" * 70_000 if status == 413 else None)
     assert (response.status_code, response.headers["X-Sandbox"]) == (status, "toolchat")
 
 
-async def test_the_front_page_says_that_everything_is_invented() -> None:
-    async with sandbox() as client:
-        page = (await client.get("/")).text
-        assert (await client.get("/weatherapi/v1/forecast.json")).status_code != 404
+async def test_the_front_page_says_that_everything_is_invented(client: httpx.AsyncClient) -> None:
+    page = (await client.get("/")).text
+    assert (await client.get("/weatherapi/v1/forecast.json")).status_code != 404
     assert "All data here is invented" in page
     assert PATH in page
 

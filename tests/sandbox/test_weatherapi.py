@@ -1,7 +1,6 @@
 """The stand-in for WeatherAPI, asked as the original is."""
 
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
 from datetime import UTC, date, datetime
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -14,23 +13,28 @@ from starlette.applications import Starlette
 from app.sandbox.weatherapi import routes
 from tests.serving import serving
 
-CURRENT = set(
-    "last_updated_epoch last_updated temp_c temp_f is_day condition wind_mph wind_kph wind_degree wind_dir pressure_mb"
-    " pressure_in precip_mm precip_in humidity cloud feelslike_c feelslike_f windchill_c windchill_f heatindex_c"
-    " heatindex_f dewpoint_c dewpoint_f vis_km vis_miles uv gust_mph gust_kph".split()
-)
-LOCATION = set("name region country lat lon tz_id localtime_epoch localtime".split())
-DAY = set(
-    "maxtemp_c maxtemp_f mintemp_c mintemp_f avgtemp_c avgtemp_f maxwind_mph maxwind_kph totalprecip_mm totalprecip_in"
-    " totalsnow_cm avgvis_km avgvis_miles avghumidity daily_will_it_rain daily_chance_of_rain daily_will_it_snow"
-    " daily_chance_of_snow condition uv".split()
-)
-ASTRO = set("sunrise sunset moonrise moonset moon_phase moon_illumination is_moon_up is_sun_up".split())
+
+def names(text: str) -> set[str]:
+    return set(text.split())
+
+
+LOCATION = names("name region country lat lon tz_id localtime_epoch localtime")
+CURRENT = names("""
+    last_updated_epoch last_updated temp_c temp_f is_day condition wind_mph wind_kph wind_degree wind_dir pressure_mb
+    pressure_in precip_mm precip_in humidity cloud feelslike_c feelslike_f windchill_c windchill_f heatindex_c
+    heatindex_f dewpoint_c dewpoint_f vis_km vis_miles uv gust_mph gust_kph
+""")
+DAY = names("""
+    maxtemp_c maxtemp_f mintemp_c mintemp_f avgtemp_c avgtemp_f maxwind_mph maxwind_kph totalprecip_mm totalprecip_in
+    totalsnow_cm avgvis_km avgvis_miles avghumidity daily_will_it_rain daily_chance_of_rain daily_will_it_snow
+    daily_chance_of_snow condition uv
+""")
+ASTRO = names("sunrise sunset moonrise moonset moon_phase moon_illumination is_moon_up is_sun_up")
 HOURLY = {"time_epoch", "time", "snow_cm", "will_it_rain", "chance_of_rain", "will_it_snow", "chance_of_snow"}
 HOUR = CURRENT - {"last_updated_epoch", "last_updated"} | HOURLY
 
 
-@asynccontextmanager
+@pytest.fixture(scope="module")
 async def sandbox() -> AsyncGenerator[httpx.AsyncClient, None]:
     async with (
         serving(Starlette(routes=routes)) as url,
@@ -45,16 +49,15 @@ async def asked(client: httpx.AsyncClient, key: str | None = "sandbox", **parame
     return await client.get("/weatherapi/v1/forecast.json", params=params, headers=headers)
 
 
-async def answered(**parameters: object) -> Any:
-    async with sandbox() as client:
-        response = await asked(client, **{"q": "Beijing"} | parameters)  # type: ignore[arg-type]
+async def answered(sandbox: httpx.AsyncClient, **parameters: object) -> Any:
+    response = await asked(sandbox, **{"q": "Beijing"} | parameters)  # type: ignore[arg-type]
     assert response.status_code == 200
     assert response.headers["content-type"] == "application/json"
     return from_json(response.content)
 
 
-async def test_a_forecast_has_the_whole_shape_of_the_original() -> None:
-    body = await answered(days=2)
+async def test_a_forecast_has_the_whole_shape_of_the_original(sandbox: httpx.AsyncClient) -> None:
+    body = await answered(sandbox, days=2)
     assert set(body) == {"location", "current", "forecast"}
     assert set(body["location"]) == LOCATION
     assert set(body["current"]) == CURRENT
@@ -66,26 +69,25 @@ async def test_a_forecast_has_the_whole_shape_of_the_original() -> None:
 
 
 @pytest.mark.parametrize("place", ["Beijing", "Tokyo, Japan", "Suzhou, Anhui, China", "Springfield"])
-async def test_every_answer_says_that_it_is_invented(place: str) -> None:
-    location = (await answered(q=place))["location"]
+async def test_every_answer_says_that_it_is_invented(sandbox: httpx.AsyncClient, place: str) -> None:
+    location = (await answered(sandbox, q=place))["location"]
     assert location["country"] == "Sandbox"
     assert location["region"].endswith("(sandbox)")
     assert location["name"] == place.split(",")[0]
 
 
-async def test_the_same_question_gets_the_same_answer_and_another_place_another() -> None:
-    async with sandbox() as client:
-        first, again, shouted, other = [
-            from_json((await asked(client, q=q, days=3)).content)
-            for q in ("Beijing, China", "Beijing, China", "BEIJING, CHINA", "Harbin, China")
-        ]
+async def test_the_same_question_gets_the_same_answer_and_another_place_another(sandbox: httpx.AsyncClient) -> None:
+    first, again, shouted, other = [
+        from_json((await asked(sandbox, q=q, days=3)).content)
+        for q in ("Beijing, China", "Beijing, China", "BEIJING, CHINA", "Harbin, China")
+    ]
     assert first == again == shouted
     assert first["current"] != other["current"]
 
 
-async def test_the_days_begin_today_where_the_place_is_and_its_clock_shows_noon() -> None:
+async def test_the_days_begin_today_where_the_place_is_and_its_clock_shows_noon(sandbox: httpx.AsyncClient) -> None:
     before = datetime.now(ZoneInfo("Australia/Sydney")).date()
-    body = await answered(q="Sydney", days=3)
+    body = await answered(sandbox, q="Sydney", days=3)
     days = [date.fromisoformat(each["date"]) for each in body["forecast"]["forecastday"]]
     assert (days[0] - before).days in (0, 1)
     assert [(day - days[0]).days for day in days] == [0, 1, 2]
@@ -95,8 +97,8 @@ async def test_the_days_begin_today_where_the_place_is_and_its_clock_shows_noon(
 
 
 @pytest.mark.parametrize("q", ["Beijing", "Harbin", "Sydney", "London", "Springfield", "Quito, Ecuador"])
-async def test_the_figures_are_plausible(q: str) -> None:
-    for each in (await answered(q=q, days=3))["forecast"]["forecastday"]:
+async def test_the_figures_are_plausible(sandbox: httpx.AsyncClient, q: str) -> None:
+    for each in (await answered(sandbox, q=q, days=3))["forecast"]["forecastday"]:
         figures = each["day"]
         assert -45 < figures["mintemp_c"] < figures["avgtemp_c"] < figures["maxtemp_c"] < 50
         assert abs(figures["maxtemp_f"] - (figures["maxtemp_c"] * 1.8 + 32)) < 0.1
@@ -117,21 +119,23 @@ async def test_the_figures_are_plausible(q: str) -> None:
         ("error-2009", "3", 3),
     ],
 )
-async def test_the_key_decides_how_many_days_are_delivered(key: str, days: str, delivered: int) -> None:
-    assert len((await answered(key=key, days=days))["forecast"]["forecastday"]) == delivered
+async def test_the_key_decides_how_many_days_are_delivered(
+    sandbox: httpx.AsyncClient, key: str, days: str, delivered: int
+) -> None:
+    assert len((await answered(sandbox, key=key, days=days))["forecast"]["forecastday"]) == delivered
 
 
-async def test_without_days_only_today_is_delivered() -> None:
-    assert len((await answered())["forecast"]["forecastday"]) == 1
+async def test_without_days_only_today_is_delivered(sandbox: httpx.AsyncClient) -> None:
+    assert len((await answered(sandbox))["forecast"]["forecastday"]) == 1
 
 
-async def test_one_hour_can_be_picked() -> None:
-    body = await answered(days=2, hour=12)
+async def test_one_hour_can_be_picked(sandbox: httpx.AsyncClient) -> None:
+    body = await answered(sandbox, days=2, hour=12)
     assert [[hour["time"][-5:] for hour in each["hour"]] for each in body["forecast"]["forecastday"]] == [["12:00"]] * 2
 
 
-async def test_texts_are_chinese_when_asked_for() -> None:
-    english, chinese = await answered(), await answered(lang="zh")
+async def test_texts_are_chinese_when_asked_for(sandbox: httpx.AsyncClient) -> None:
+    english, chinese = await answered(sandbox), await answered(sandbox, lang="zh")
     assert english["current"]["condition"]["text"].isascii()
     assert not chinese["current"]["condition"]["text"].isascii()
     assert (english["location"]["name"], chinese["location"]["name"]) == ("Beijing", "北京")
@@ -154,40 +158,33 @@ ERRORS = {
 
 
 @pytest.mark.parametrize(("code", "status"), ERRORS.items())
-async def test_every_error_can_be_had_by_key_and_by_place(code: int, status: int) -> None:
-    async with sandbox() as client:
-        by_key = await asked(client, f"error-{code}", q="Beijing", days=4)
-        by_place = await asked(client, q=f"error {code}")
+async def test_every_error_can_be_had_by_key_and_by_place(sandbox: httpx.AsyncClient, code: int, status: int) -> None:
+    by_key = await asked(sandbox, f"error-{code}", q="Beijing", days=4)
+    by_place = await asked(sandbox, q=f"error {code}")
     for response in (by_key, by_place):
         assert response.status_code == status
         assert from_json(response.content)["error"]["code"] == code
 
 
-async def test_a_missing_key_and_a_missing_place_are_refused() -> None:
-    async with sandbox() as client:
-        responses = [await asked(client, None, q="Beijing"), await asked(client), await asked(client, q="nowhere")]
+async def test_a_missing_key_and_a_missing_place_are_refused(sandbox: httpx.AsyncClient) -> None:
+    responses = [await asked(sandbox, None, q="Beijing"), await asked(sandbox), await asked(sandbox, q="nowhere")]
     assert [from_json(each.content)["error"]["code"] for each in responses] == [1002, 1003, 1006]
 
 
-async def test_the_key_may_stand_in_the_url_as_documented() -> None:
-    async with sandbox() as client:
-        response = await client.get("/weatherapi/v1/forecast.json", params={"key": "sandbox", "q": "Beijing"})
+async def test_the_key_may_stand_in_the_url_as_documented(sandbox: httpx.AsyncClient) -> None:
+    response = await sandbox.get("/weatherapi/v1/forecast.json", params={"key": "sandbox", "q": "Beijing"})
     assert response.status_code == 200
 
 
 @pytest.mark.parametrize("status", [200, 302, 404, 429, 500, 503])
-async def test_any_status_can_be_had_with_a_page(status: int) -> None:
-    async with sandbox() as client:
-        response = await asked(client, q=f"status {status}")
+async def test_any_status_can_be_had_with_a_page(sandbox: httpx.AsyncClient, status: int) -> None:
+    response = await asked(sandbox, q=f"status {status}")
     assert response.status_code == status
     assert response.text.startswith("<!doctype html>")
 
 
-async def test_odd_bodies_can_be_had() -> None:
-    async with sandbox() as client:
-        page, broken, shape, huge = [
-            await asked(client, q=f"body {kind}") for kind in ("html", "broken", "shape", "huge")
-        ]
+async def test_odd_bodies_can_be_had(sandbox: httpx.AsyncClient) -> None:
+    page, broken, shape, huge = [await asked(sandbox, q=f"body {kind}") for kind in ("html", "broken", "shape", "huge")]
     assert {each.status_code for each in (page, broken, shape, huge)} == {200}
     assert page.text.startswith("<!doctype html>")
     with pytest.raises(ValueError, match="EOF"):
@@ -197,6 +194,5 @@ async def test_odd_bodies_can_be_had() -> None:
 
 
 @pytest.mark.parametrize("q", ["\u202e", "🍕" * 500, ",,,,", "%00", "error 99999", "status 42"])
-async def test_no_place_however_odd_breaks_it(q: str) -> None:
-    async with sandbox() as client:
-        assert (await asked(client, q=q, days="-5", hour="77", lang="xx")).status_code in (200, 400)
+async def test_no_place_however_odd_breaks_it(sandbox: httpx.AsyncClient, q: str) -> None:
+    assert (await asked(sandbox, q=q, days="-5", hour="77", lang="xx")).status_code in (200, 400)

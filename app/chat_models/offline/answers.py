@@ -61,7 +61,8 @@ def without_a_fitting_tool(question: Question, tools: tuple[ToolDefinition, ...]
             "要自由对话，请设置 DASHSCOPE_API_KEY 或 OPENAI_API_KEY，接入真正的大模型。"
         )
     return (
-        f"I am the offline stand-in model: I can only answer by tools, and none of them fits this. I can use:\n{offered}\n"
+        "I am the offline stand-in model: I can only answer by tools, and none of them fits this. "
+        f"I can use:\n{offered}\n"
         "For free conversation, set DASHSCOPE_API_KEY or OPENAI_API_KEY, so that a real model answers."
     )
 

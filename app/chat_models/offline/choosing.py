@@ -64,9 +64,7 @@ def chosen(question: Question, tools: tuple[KnownTool, ...]) -> list[Choice]:
     found = list(dict.fromkeys(hit.tool.definition.name for _, hit in hits if hit))
     if len(found) > 1:
         return list(_parts(question, hits))
-    best = _best(_command(question, tools), tools) or _best(question.flat, tools)
-    if found:
-        best = next(hit for _, hit in hits if hit)
+    best = next((hit for _, hit in hits if hit), None) or _best(_command(question, tools), tools)
     return [Choice(best.tool.definition, question)] if best else []
 
 

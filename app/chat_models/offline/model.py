@@ -1,7 +1,7 @@
 """The chat model that needs no network and no key."""
 
 import re
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterable
 from dataclasses import dataclass, field
 
 from pydantic_core import PydanticSerializationError, to_json
@@ -70,7 +70,7 @@ class OfflineChatModel(ChatModel):
 
 def _without_calls(question: Question, planned: Plan, tools: tuple[ToolDefinition, ...]) -> str:
     if planned.incomplete:
-        return "\n".join(asking_for(each, question) for each in planned.incomplete)
+        return "\n".join(_details(question, planned))
     return without_a_fitting_tool(question, tools) if tools else without_tools(question)
 
 
@@ -89,12 +89,19 @@ def _json(call: PlannedCall) -> str:
 def _answer(
     responses: tuple[ToolResponse, ...], messages: tuple[Message, ...], question: Question, planned: Plan
 ) -> str:
+    question = question.with_payloads_meant()
     calls = {call.id: call for each in messages if isinstance(each, AssistantMessage) for call in each.tool_calls}
     wanted = horizon(question.command)
     day = wanted.offset if wanted else None
     parts = [told(each, Reader(question.chinese, _place(calls.get(each.id), question), day)) for each in responses]
-    parts += [asking_for(each, question) for each in planned.incomplete]
+    told_of = {each.name for each in responses}
+    others = tuple(each for each in planned.incomplete if each.tool.name not in told_of)
+    parts += _details(question, Plan(incomplete=others))
     return "\n".join(parts) or without_tools(question)
+
+
+def _details(question: Question, planned: Plan) -> Iterable[str]:
+    return dict.fromkeys(asking_for(each, question) for each in planned.incomplete)
 
 
 def _place(call: ToolCall | None, question: Question) -> str | None:

@@ -21,7 +21,7 @@ _NUMBER = re.compile(
 _N = r"([0-9]{1,4}|[一二两兩三四五六七八九十]{1,3}|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|fourteen|a)\b)"
 _LATER = re.compile(rf"{_N}\s*天\s*(?:以后|之后|後|后|以後|之後)|in {_N} days?\b|{_N} days? (?:from now|later|ahead)\b")
 _NEXT = re.compile(rf"{_N}\s*[天日](?!气|氣)|{_N}[ -]days?\b")
-_WEEKS = re.compile(rf"{_N}? ?(?:个|個)?(?:周|週|星期|礼拜)(?![一二三四五六日天末几])|{_N}?[ -]?weeks?\b")
+_WEEKS = re.compile(rf"{_N}? ?(?:个|個)?(?:周|週|星期|礼拜)(?![一二三四五六日末几]|天(?!气|氣))|{_N}?[ -]?weeks?\b")
 _DAY_WORDS = (
     (3, re.compile(r"大后天|大後天")),
     (2, re.compile(r"后天|後天|day after tomorrow")),

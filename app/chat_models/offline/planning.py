@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from app.chat_models.offline.choosing import Choice, KnownTool, chosen
+from app.chat_models.offline.choosing import KnownTool, chosen
 from app.chat_models.offline.filling import filled
 from app.chat_models.offline.question import Question
 from app.chat_models.offline.roles import Role, role_of
@@ -16,6 +16,7 @@ from app.tool_calling.definition import ToolDefinition
 __all__ = ["Incomplete", "Plan", "PlannedCall", "plan"]
 
 _MOST_PLACES = 5
+_TAKES_TEXT = {Role.TEXT, Role.SUBJECT, Role.NAME, Role.OTHER, Role.OBJECT, Role.ARRAY}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,20 +47,26 @@ class Plan:
 
 def plan(question: Question, tools: tuple[KnownTool, ...]) -> Plan:
     """Plan the calls: one per tool that the question is about, or one per place where it names several."""
-    planned = [each for choice in chosen(question, tools) for each in _planned(choice, question)]
+    choices = chosen(question, tools)
+    if not choices:
+        question = question.with_payloads_meant()
+        choices = chosen(question, tools)
+    planned = [each for choice in choices for each in _planned(choice.tool, choice.part, question)]
     calls = tuple(each for each in planned if isinstance(each, PlannedCall))
     return Plan(calls, tuple(each for each in planned if isinstance(each, Incomplete)))
 
 
-def _planned(choice: Choice, question: Question) -> Iterator[PlannedCall | Incomplete]:
-    parameters = parameters_of(choice.tool.input_schema)
-    for group in _groups(list(parameters), places(choice.part) or places(question)):
-        sources = Sources(choice.part, question, group)
+def _planned(tool: ToolDefinition, part: Question, whole: Question) -> Iterator[PlannedCall | Incomplete]:
+    parameters = parameters_of(tool.input_schema)
+    if _TAKES_TEXT.isdisjoint(map(role_of, parameters)):
+        part, whole = part.with_payloads_meant(), whole.with_payloads_meant()
+    for group in _groups(list(parameters), places(part) or places(whole)):
+        sources = Sources(part, whole, group)
         arguments = filled(parameters, sources)
         if sources.missing:
-            yield Incomplete(choice.tool, tuple(sources.missing), tuple(group))
+            yield Incomplete(tool, tuple(sources.missing), tuple(group))
         else:
-            yield PlannedCall(choice.tool, arguments)
+            yield PlannedCall(tool, arguments)
 
 
 def _groups(parameters: list[Parameter], found: list[NamedPlace]) -> list[list[NamedPlace]]:

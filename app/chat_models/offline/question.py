@@ -51,6 +51,10 @@ class Question:
         """The first payload, as written."""
         return next((self.raw[start:end] for start, end in self.payloads), None)
 
+    def with_payloads_meant(self) -> "Question":
+        """The same question, read as if nothing in it were only quoted."""
+        return replace(self, payloads=())
+
     def part(self, spans: list[Span]) -> "Question":
         """The same question with everything outside the spans blank."""
         bounds = [0, *(edge for span in spans for edge in span), len(self.flat)]

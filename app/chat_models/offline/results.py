@@ -20,6 +20,7 @@ _MAIN_TEXTS = ("description", "text", "answer", "result", "message", "content", 
 _TRANSLATIONS = ("text", "translation", "translated_text", "translatedText", "dst")
 _TARGETS = ("to", "target", "target_language", "targetLanguage", "language")
 _HEADS = ("date", "name", "title", "id", "key", "time")
+_WHERE = ("region", "country")
 _BARE = ("text", "condition", "description", "summary")
 
 
@@ -94,19 +95,20 @@ def _main_text(value: Mapping[str, Any]) -> str | None:
     return texts[0] if texts and not others else None
 
 
-def _focused(value: Mapping[str, Any], reader: Reader) -> dict[str, Any]:
+def _focused(value: Mapping[str, Any], reader: Reader) -> Mapping[str, Any]:
     """Keep, of a list of days, the day that the question is about; what holds now does not belong to a later one."""
-    kept = dict(value)
-    for key, days in value.items():
-        if reader.day is None or not _are_days(days):
-            continue
-        if len(days) <= reader.day:
-            kept[""] = reader.say("没有取得所问那一天的数据；能取得的是：", "No data for that very day; what there is:")
-            continue
-        kept[key] = [days[reader.day]]
-        dropped = ("current", "now") if reader.day else ()
-        kept = {name: each for name, each in kept.items() if name not in dropped and not name.startswith("days_")}
-    return kept
+    found = next((key for key, each in value.items() if _are_days(each)), None)
+    if found is None or reader.day is None:
+        return value
+    without_counts = {key: each for key, each in value.items() if not key.startswith("days_")}
+    if len(value[found]) <= reader.day:
+        note = reader.say(
+            "没有取得所问那一天的数据，取得的是：", "There is no data for that very day; this is what there is:"
+        )
+        return {"": note, **without_counts}
+    dropped = ("current", "now") if reader.day else ()
+    kept = {key: each for key, each in without_counts.items() if key not in dropped}
+    return kept | {found: [value[found][reader.day]]}
 
 
 def _are_days(value: Any) -> bool:
@@ -114,34 +116,37 @@ def _are_days(value: Any) -> bool:
 
 
 def _lines(value: Mapping[str, Any], reader: Reader, depth: int = 0) -> Iterator[str]:
-    """One line of what is simple, then what is nested: objects under their names, lists entry by entry."""
+    """One line of what is simple; what is nested on its own: objects under their names, lists entry by entry."""
     simple = _simple(value, reader)
-    if simple:
-        yield simple
     for key, each in list(value.items())[: 4 * _MOST_ENTRIES]:
-        if depth >= _DEEPEST:
-            return
         heading = label(key, reader.chinese)
-        if isinstance(each, dict):
-            yield from _nested(heading, list(_lines(each, reader, depth + 1)), reader)
-        elif isinstance(each, list):
-            yield from _entries(heading, each, reader, depth + 1)
+        if not isinstance(each, dict | list):
+            yield from filter(None, (simple,))
+            simple = ""
+        elif depth < _DEEPEST:
+            inner = _entries(each, reader, depth) if isinstance(each, list) else _lines(each, reader, depth + 1)
+            yield from _headed("" if _holds_objects(each) else heading, list(inner), reader)
 
 
-def _nested(heading: str, lines: list[str], reader: Reader) -> Iterator[str]:
-    if lines:
-        yield f"{heading}{reader.say('：', ': ')}{lines[0]}" if heading else lines[0]
+def _headed(heading: str, lines: list[str], reader: Reader) -> Iterator[str]:
+    if lines and heading:
+        yield f"{heading[:1].upper()}{heading[1:]}{reader.say('：', ': ')}{lines[0]}"
         yield from lines[1:]
+    else:
+        yield from lines
 
 
-def _entries(heading: str, entries: list[Any], reader: Reader, depth: int) -> Iterator[str]:
+def _holds_objects(value: Any) -> bool:
+    return isinstance(value, list) and any(isinstance(each, dict | list) for each in value)
+
+
+def _entries(entries: list[Any], reader: Reader, depth: int) -> Iterator[str]:
     shown = entries[:_MOST_ENTRIES]
-    if not any(isinstance(each, dict | list) for each in shown):
-        yield from _nested(heading, [reader.say("、", ", ").join(_scalar(each, reader) for each in shown)], reader)
-        return
-    for each in shown:
-        lines = list(_lines(each if isinstance(each, dict) else {"": each}, reader, depth))
-        yield from _nested("", lines, reader)
+    if not _holds_objects(shown):
+        yield from filter(None, (reader.say("、", ", ").join(_scalar(each, reader) for each in shown),))
+    else:
+        for each in shown:
+            yield from _lines(each if isinstance(each, dict) else {"": each}, reader, depth + 1)
     if len(entries) > len(shown):
         yield reader.say(f"……共 {len(entries)} 项", f"... {len(entries)} in all")
 
@@ -149,9 +154,14 @@ def _entries(heading: str, entries: list[Any], reader: Reader, depth: int) -> It
 def _simple(value: Mapping[str, Any], reader: Reader) -> str:
     """The simple fields in one line: what names the entry first, then what describes it, then the rest."""
     simple = {key: each for key, each in value.items() if not isinstance(each, dict | list) and each not in (None, "")}
+    where = [str(simple.pop(key)) for key in _WHERE if "name" in simple and isinstance(simple.get(key), str)]
     head = next((key for key in _HEADS if key in simple), None)
     parts = [str(simple.pop(key))[:_LONGEST_VALUE] for key in _BARE if isinstance(simple.get(key), str) and key != head]
     named = _scalar(simple.pop(head), reader) if head else ""
+    if where:
+        inside = reader.say("，", ", ").join(each for each in dict.fromkeys(where) if each != named)[:_LONGEST_VALUE]
+        parts.insert(0, reader.say(f"{named}（{inside}）", f"{named} ({inside})") if inside else named)
+        named = ""
     for key, each in list(simple.items())[: 3 * _MOST_ENTRIES]:
         if key[-2:] != "_f" or f"{key[:-2]}_c" not in value:
             parts.append(measured(key, _scalar(each, reader), reader.chinese))

@@ -65,6 +65,7 @@ _BY_DESCRIPTION = (
     (Role.TEXT, re.compile(r"\b(?:content|text|message|sentence)\b|文本|内容|原文")),
     (Role.PLACE, re.compile(_PLACE)),
 )
+_BY_BARE_NAME = ((Role.PLACE, re.compile(r"^(?:from|to|origin|departure|arrival|source|target)$")),)
 _DAYS = re.compile(r"\bdays?\b|天数|几天|多少天")
 _SOURCE = re.compile(r"\b(?:from|source|src|origin|start|departure)\b|源|原|出发|起点")
 _TARGET = re.compile(r"\b(?:to|target|dest|destination|end|arrival|into)\b|目标|目的|终点")
@@ -103,7 +104,8 @@ def _number_role(parameter: Parameter) -> Role:
 def _by_words(parameter: Parameter) -> Role:
     by_name = next((role for role, words in _BY_NAME if words.search(parameter.words)), None)
     by_description = next((role for role, words in _BY_DESCRIPTION if words.search(parameter.about)), None)
-    return by_name or by_description or Role.OTHER
+    by_bare_name = next((role for role, words in _BY_BARE_NAME if words.search(parameter.words)), None)
+    return by_name or by_description or by_bare_name or Role.OTHER
 
 
 def _first(pattern: re.Pattern[str], opposite: re.Pattern[str], parameter: Parameter) -> bool:

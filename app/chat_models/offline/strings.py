@@ -21,6 +21,10 @@ _NAMED = re.compile(
 )
 _EMAIL = re.compile(r"([a-z0-9._%+-]{1,64}@[a-z0-9-]{1,63}(?:\.[a-z0-9-]{1,63}){1,5})")
 _URL = re.compile(r"(https?://[^\s，。、]{1,500})")
+_LABELLED = re.compile(
+    r"(?:代码|编号|单号|号码|\b(?:id|code|number|symbol|ticker)) ?(?:是|为|is|=|:|#) ?([a-z][a-z0-9._-]{0,39})"
+)
+_CAPITALS = re.compile(r"\b[A-Z][A-Z0-9.]{1,9}\b", re.ASCII)
 _WANTS_LANGUAGE_NAMES = re.compile(
     r"\b(?:such as|eg|e g|like) (?:english|chinese|japanese|french)|language names?\b|语言名称"
 )
@@ -82,10 +86,13 @@ def _identifier(sources: Sources, parameter: Parameter) -> Any:
     if parameter.type != "string":
         found = [each for each in found if each[0].isdecimal()]
     taken = sources.take("identifier", found)
+    if parameter.type != "string":
+        return int(taken[0]) if taken else None
     if taken is None:
-        return None
-    start, end = taken[1], taken[1] + len(taken[0])
-    return sources.question.raw[start:end] if parameter.type == "string" else int(taken[0])
+        return _matching(_LABELLED)(sources, parameter) or sources.take(
+            "identifier", _CAPITALS.findall(sources.question.raw)
+        )
+    return sources.question.raw[taken[1] : taken[1] + len(taken[0])]
 
 
 def _date(sources: Sources, _: Parameter) -> str | None:

@@ -40,7 +40,7 @@ _FILLER = (
     "今天|明天|后天|大后天|昨天|现在|当前|目前|未来|接下来|最近|这周|本周|下周|周末|早上|晚上|下午|在|的|那里|那边|当地|"
     "会不会|会|是不是|有没有|什么|怎么样|如何|你|我|知道|外面|这里|[0-9一二两三四五六七八九十]{1,3}[天日周](?:以后|之后|后)?|以后|之后|后"
 )
-_CHINESE_PLACE = re.compile(rf"([㐀-鿿·]{{2,16}}?)(?:{_FILLER}|[0-9])*+(?:{_TOPIC})")
+_CHINESE_PLACE = re.compile(rf"([㐀-鿿·]{{2,16}}?)(?:{_FILLER}|[0-9]){{0,8}}+(?:{_TOPIC})")
 _LEADING = re.compile(rf"^(?:{_FILLER})+")
 _LATIN_PLACE = re.compile(r"\b(?:in|at|for|of|near)\s+(?:the city of\s+)?([A-Z][\w'.-]*(?:,? [A-Z][\w'.-]*){0,3})")
 _LOWER_PLACE = re.compile(
@@ -61,7 +61,7 @@ _TRANSLATE = r"(?:翻译|翻譯)(?:一下)?"
 _SAY = r"\bhow (?:do|would|can) (?:you|i|we) say\b|\btranslate\b|\bsaying\b|\bthat says\b|说一声|内容是|内容为"
 _BEFORE_TEXT = re.compile(r"(?:请问|请|麻烦|帮我|帮忙|给我|你能|能不能|可以|把|将|將|我想|\s)+")
 _LEADING_LANGUAGE = r"\s*(?:in)?to (?:{names})[,:]?\s"
-_TRAILING_LANGUAGE = r"\s(?:from (?:{names}) )?(?:into|to|in) (?:{names})[.?!。 ]*"
+_TRAILING_LANGUAGE = r"(?:\s(?:from (?:{names}) )?(?:into|to|in) | ?(?:到|成|为) ?)(?:{names})[.?!。 ]*"
 _NO_TEXT = re.compile(
     r"(?:以下|下面|下列|这|這|那|一)?(?:的)?(?:内容|文字|文本|句子|句话|段话|段文字|一句|一段|个|一下|"
     r"the following|this|it|text)(?: (?:text|sentence|content))?[\s,.:。]*"
@@ -119,6 +119,8 @@ def text_to_handle(question: Question) -> str | None:
             text = _text_between(question, start, stop)
             if text:
                 return text
+        if text_is_first:
+            return None
     return None
 
 

@@ -20,7 +20,10 @@ __all__ = [
 TermWeights = Mapping[str, float]
 
 TRANSLATE = "translate"
-TRANSLATE_VERB = re.compile(r"翻译|翻譯|翻成|译成|译为|譯成|\b(?:translate|translation|translating)\b")
+TRANSLATE_VERB = re.compile(
+    r"翻译|翻譯|翻成|译成|译为|譯成|[中英日韩法德俄汉]译[中英日韩法德俄汉]"
+    r"|\b(?:translate|translation|translating|how (?:do|would|can) (?:you|i|we) say)\b"
+)
 
 CONCEPTS = """
 weather: 天气 天氣 气温 氣溫 气象 温度 预报 預報 下雨 下雪 降雨 降水 刮风 晴天 多云 冷不冷 热不热
@@ -125,6 +128,9 @@ def concepts_in(text: str) -> Iterator[tuple[str, int]]:
             yield concept, word.start()
     for match in chinese.finditer(text):
         yield _by_chinese_word()[match[0]], match.start()
+    phrase = TRANSLATE_VERB.search(text)
+    if phrase is not None:
+        yield TRANSLATE, phrase.start()
 
 
 def words_of(name: str) -> str:

@@ -129,16 +129,10 @@ def reaction_to(answer: Mapping[str, Any]) -> Reaction | None:
     code = answer.get("error_code")
     if code is None:
         return None
-    text = _as_text(code)
+    text = str(code).strip() if isinstance(code, str | int) else ""
     if not (text.isascii() and text.isdigit() and len(text) <= _LONGEST_CODE):
         raise UpstreamInvalid("Baidu translate reported an error without a usable code")
     return None if text == _SUCCESS else _REACTIONS.get(text) or _unknown(text)
-
-
-def _as_text(code: Any) -> str:
-    if isinstance(code, int) and 0 <= code < 10**_LONGEST_CODE:
-        return str(code)
-    return code.strip() if isinstance(code, str) else ""
 
 
 def _unknown(code: str) -> Reaction:

@@ -29,4 +29,4 @@ class BaiduTranslateSettings(ToolSettings):
         1000, ge=1, le=6000, description="Longest text in characters: Standard plan 1000, Advanced and Premium 6000"
     )
     timeout: float = Field(10, gt=0, le=600, description="Seconds one request may take")
-    max_wait: float = Field(15, ge=0, le=600, description="Seconds a call may wait for its turn before it is refused")
+    max_wait: float = Field(8, ge=0, le=600, description="Seconds a call may wait for its turn before it is refused")

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from app.tool_calling.function_callback import tool
 from app.tools.time.clock import CityTime, current_time
@@ -14,6 +14,8 @@ _TimeZoneId = Annotated[str, Field(alias="timeZoneId", description="Time zone id
 
 class TimeRequest(BaseModel):
     """Get the current time based on time zone id."""
+
+    model_config = ConfigDict(extra="forbid")
 
     time_zone_id: _TimeZoneId
 

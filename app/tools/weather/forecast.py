@@ -1,6 +1,6 @@
-"""What the model is told of a forecast: about 340 tokens for three days instead of 24,000.
+"""What the model is told of a forecast: under 400 tokens for three days instead of 24,000.
 
-Names and units are WeatherAPI's (degrees Celsius, mm, km/h, per cent). A figure that is missing, of another type or
+Units are WeatherAPI's (degrees Celsius, mm, km/h, per cent). A figure that is missing, of another type or
 beyond any weather is left out; nothing is put in its place.
 """
 
@@ -21,9 +21,9 @@ _DAY = {
     "mintemp_c": "mintemp_c",
     "daily_chance_of_rain": "chance_of_rain",
     "daily_chance_of_snow": "chance_of_snow",
-    "totalprecip_mm": "totalprecip_mm",
+    "totalprecip_mm": "precip_mm",
     "maxwind_kph": "maxwind_kph",
-    "avghumidity": "avghumidity",
+    "avghumidity": "humidity",
     "uv": "uv",
 }
 _TEXTS = frozenset(("name", "region", "country", "localtime", "wind_dir", "sunrise", "sunset", "date", "text"))

@@ -1,0 +1,213 @@
+"""The time tool through both of its doors."""
+
+import json
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from app.tool_calling.callback import ToolCallback
+from app.tool_calling.context import ToolContext
+from app.tool_calling.errors import ToolArgumentsError, ToolExecutionError
+from app.tool_calling.function_callback import FunctionToolCallback
+from app.tool_calling.method_callback import MethodToolCallbackProvider
+from app.tools.module import discover
+from app.tools.time import module
+from app.tools.time.clock import described
+from app.tools.time.settings import TimeSettings
+from app.tools.time.tools import GetCurrentTimeByTimeZoneIdService, TimeTools
+from app.tools.time.zones import nearest_ids, time_zone_of
+
+
+def function_tool() -> ToolCallback:
+    return FunctionToolCallback.of(GetCurrentTimeByTimeZoneIdService())
+
+
+def method_tool() -> ToolCallback:
+    return MethodToolCallbackProvider(TimeTools()).tool_callbacks()[0]
+
+
+TOOLS = pytest.mark.parametrize("tool", [function_tool(), method_tool()], ids=["function", "method"])
+
+
+async def told(zone: str, tool: ToolCallback | None = None) -> dict[str, Any]:
+    text = await (tool or function_tool()).call(json.dumps({"timeZoneId": zone}), ToolContext())
+    result: dict[str, Any] = json.loads(text)
+    return result
+
+
+@pytest.fixture
+def host_in_new_york(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("TZ", "America/New_York")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+def test_both_forms_have_the_names_and_the_parameter_of_the_documents() -> None:
+    for tool, name in ((function_tool(), "getCityTimeFunction"), (method_tool(), "getCityTimeMethod")):
+        assert tool.definition.name == name
+        assert tool.definition.description == "Get the time of a specified city."
+        schema = tool.definition.input_schema
+        assert schema["required"] == ["timeZoneId"]
+        assert schema["additionalProperties"] is False
+        assert schema["properties"] == {
+            "timeZoneId": {"description": "Time zone id, such as Asia/Shanghai", "type": "string"}
+        }
+
+
+def test_the_folder_is_found_with_its_path_question_and_switch() -> None:
+    found = next(each for each in discover() if each.name == "time")
+    assert (found.path, found.default_query) == ("/time", "请告诉我现在北京时间几点了")
+    assert found.function_names() == ("getCityTimeFunction",)
+    assert module.settings is TimeSettings
+    assert TimeSettings(_env_file=None).fault() is None
+
+
+def test_the_switch_is_time_enabled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TIME_ENABLED", "false")
+    assert TimeSettings(_env_file=None).fault() == "switched off: set TIME_ENABLED=true"
+
+
+@TOOLS
+async def test_the_answer_is_the_present_moment_in_the_sentence_of_the_documents(tool: ToolCallback) -> None:
+    result = await told("Asia/Shanghai", tool)
+    stamp = f"{result['date']} {result['time']}"
+    assert result["description"] == f"The current time zone is Asia/Shanghai and the current time is {stamp} CST"
+    moment = datetime.fromisoformat(f"{stamp}{result['utc_offset']}")
+    assert abs(datetime.now(UTC) - moment) < timedelta(seconds=5)
+    assert (result["time_zone"], result["utc_offset"]) == ("Asia/Shanghai", "+08:00")
+    assert result["weekday"] == f"{moment:%A}"
+
+
+@pytest.mark.usefixtures("host_in_new_york")
+@TOOLS
+async def test_the_zone_of_the_host_plays_no_part(tool: ToolCallback) -> None:
+    result = await told("Asia/Tokyo", tool)
+    moment = datetime.fromisoformat(f"{result['date']}T{result['time']}+09:00")
+    assert abs(datetime.now(UTC) - moment) < timedelta(seconds=5)
+
+
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [
+        ("Asia/Shanghai", "Asia/Shanghai"),
+        ("asia/shanghai", "Asia/Shanghai"),
+        (" AMERICA/NEW_YORK ", "America/New_York"),
+        ("America/Argentina/Buenos_Aires", "America/Argentina/Buenos_Aires"),
+        ("PRC", "PRC"),
+        ("Singapore", "Singapore"),
+        ("PST8PDT", "PST8PDT"),
+        ("Etc/GMT-8", "Etc/GMT-8"),
+        ("UTC", "UTC"),
+        ("GMT", "GMT"),
+        ("Z", "UTC"),
+        ("z", "UTC"),
+        ("UT", "UTC"),
+        ("+00:00", "UTC"),
+        ("UTC+8", "UTC+08:00"),
+        ("utc+08:00", "UTC+08:00"),
+        ("UTC+0800", "UTC+08:00"),
+        ("UTC +8", "UTC+08:00"),
+        ("ＵＴＣ＋８", "UTC+08:00"),
+        ("GMT+8", "GMT+08:00"),
+        ("GMT-3:30", "GMT-03:30"),
+        ("+8", "UTC+08:00"),
+        ("+08", "UTC+08:00"),
+        ("+08:00", "UTC+08:00"),
+        ("+0800", "UTC+08:00"),
+        ("-05:30", "UTC-05:30"),
+        ("UTC\N{MINUS SIGN}5", "UTC-05:00"),
+        ("+18:00", "UTC+18:00"),
+    ],
+)
+async def test_ids_in_any_case_and_offsets_are_accepted(given: str, name: str) -> None:
+    result = await told(given)
+    assert result["time_zone"] == name
+    if name.startswith(("UTC+", "UTC-", "GMT+", "GMT-")):
+        assert result["utc_offset"] == name[3:]
+        assert result["description"].endswith(f" {name}")
+
+
+@TOOLS
+@pytest.mark.parametrize(
+    "given",
+    [
+        *("", " ", "localtime", "Localtime", "Factory", "posixrules", "posix/Asia/Tokyo", "right/UTC"),
+        *("../etc/passwd", "/etc/localtime", "Asia/../Asia/Tokyo", "zone.tab", "tzdata.zi", "Asia", "America"),
+        *("PST", "CST", "IST", "JST", "Beijing", "北京", "Asia/Beijing", "New York", "北京时间"),
+        *("+19:00", "+18:01", "UTC+25", "UTC8", "UTC 8", "UTC0x8", "+8:60", "+800", "++8", "8", "UTC+٨"),
+        *("x" * 300, "Asia/Shanghai\0", "\0", "Asia/Shanghai" + " " * 100),
+    ],
+)
+async def test_everything_else_is_refused_in_words_that_the_model_can_act_on(tool: ToolCallback, given: str) -> None:
+    with pytest.raises(ToolExecutionError) as failure:
+        await told(given, tool)
+    assert failure.value.kind == "unknown-time-zone"
+    assert failure.value.hint is not None
+    assert failure.value.hint.endswith("use an IANA id such as Asia/Shanghai, or an offset such as UTC+08:00")
+    assert len(failure.value.as_result()) < 600
+
+
+@pytest.mark.parametrize(
+    ("given", "near"),
+    [
+        ("Beijing", ("Asia/Shanghai",)),
+        ("Asia/Beijing", ("Asia/Shanghai",)),
+        ("北京", ("Asia/Shanghai",)),
+        ("北京时间", ("Asia/Shanghai",)),
+        ("New York", ("America/New_York",)),
+        ("America/Sao Paulo", ("America/Sao_Paulo",)),
+        ("CST", ("Asia/Shanghai", "America/Chicago", "America/Havana")),
+        ("ist", ("Asia/Kolkata", "Europe/Dublin", "Asia/Jerusalem")),
+        ("PST", ("America/Los_Angeles",)),
+        ("Shanghia", ("Asia/Shanghai",)),
+        ("Europe/Lodon", ("Europe/London",)),
+        ("zzzz", ()),
+        ("UTC8", ()),
+    ],
+)
+async def test_the_hint_of_a_refusal_names_the_nearest_ids(given: str, near: tuple[str, ...]) -> None:
+    with pytest.raises(ToolExecutionError) as failure:
+        await told(given)
+    assert failure.value.hint is not None
+    assert failure.value.hint.startswith("did you mean " + " or ".join(near) if near else "use an IANA id")
+
+
+def test_every_id_that_a_hint_names_is_a_time_zone() -> None:
+    for text in ("CST", "IST", "BST", "AST", "AEST", "ACST", "EEST", "CEST", "NZST", "BRT", "HKT", "Pariss", "美国"):
+        for zone in nearest_ids(text):
+            assert time_zone_of(zone).name == zone
+
+
+@TOOLS
+@pytest.mark.parametrize("arguments", ["{}", '{"timeZoneId": 8}', '{"timeZoneId": null}', '{"city": "Asia/Tokyo"}'])
+async def test_arguments_of_another_shape_are_refused_before_anything_runs(tool: ToolCallback, arguments: str) -> None:
+    with pytest.raises(ToolArgumentsError):
+        await tool.call(arguments, ToolContext())
+
+
+@pytest.mark.parametrize(
+    ("zone", "instant", "date", "clock", "offset", "weekday", "abbreviation"),
+    [
+        ("America/New_York", "2026-03-08T06:59:59", "2026-03-08", "01:59:59", "-05:00", "Sunday", "EST"),
+        ("America/New_York", "2026-03-08T07:00:00", "2026-03-08", "03:00:00", "-04:00", "Sunday", "EDT"),
+        ("America/New_York", "2026-11-01T05:30:00", "2026-11-01", "01:30:00", "-04:00", "Sunday", "EDT"),
+        ("America/New_York", "2026-11-01T06:30:00", "2026-11-01", "01:30:00", "-05:00", "Sunday", "EST"),
+        ("Asia/Shanghai", "2026-12-31T16:00:00", "2027-01-01", "00:00:00", "+08:00", "Friday", "CST"),
+        ("Asia/Kathmandu", "2026-07-01T12:00:00", "2026-07-01", "17:45:00", "+05:45", "Wednesday", "+0545"),
+        ("Pacific/Kiritimati", "2026-12-31T10:00:00", "2027-01-01", "00:00:00", "+14:00", "Friday", "+14"),
+        ("GMT-03:30", "2028-02-29T02:00:00", "2028-02-28", "22:30:00", "-03:30", "Monday", "GMT-03:30"),
+        ("UTC", "2026-07-01T12:00:00", "2026-07-01", "12:00:00", "+00:00", "Wednesday", "UTC"),
+    ],
+)
+def test_daylight_saving_and_the_turn_of_the_day_are_the_zones_own(
+    zone: str, instant: str, date: str, clock: str, offset: str, weekday: str, abbreviation: str
+) -> None:
+    found = time_zone_of(zone)
+    shown = described(found, datetime.fromisoformat(f"{instant}.987+00:00").astimezone(found.rules))
+    assert (shown.date, shown.time, shown.utc_offset, shown.weekday) == (date, clock, offset, weekday)
+    assert shown.description.endswith(f"{date} {clock} {abbreviation}")

@@ -1,49 +1,17 @@
 """The command line, as a user runs it."""
 
 import json
-import os
 import re
 import signal
 import socket
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Generator, Mapping
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parent.parent
-
-
-def environment(variables: Mapping[str, str]) -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUTF8": "1", **variables}
-
-
-def run(*arguments: str, cwd: Path, **variables: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "app", *arguments]
-    return subprocess.run(command, cwd=cwd, env=environment(variables), capture_output=True, text=True, timeout=60)
-
-
-@contextmanager
-def started(*arguments: str, cwd: Path, **variables: str) -> Generator[tuple[subprocess.Popen[str], str], None, None]:
-    """Start the service on a free port; gives the process and its base URL, read from what it prints."""
-    command = [sys.executable, "-m", "app", *arguments]
-    with subprocess.Popen(
-        command, cwd=cwd, env=environment({"SERVER_PORT": "0", **variables}), stderr=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stderr is not None
-        try:
-            url = ""
-            while not url:
-                line = process.stderr.readline()
-                assert line, "the service ended before it listened"
-                url = "".join(re.findall(r"toolchat on (http://\S+)", line))
-            yield process, url
-        finally:
-            process.send_signal(signal.SIGTERM)
-            process.wait(30)
+from tests.command_line import environment, run, started
 
 
 def test_ask_prints_the_answer_and_then_the_tool_calls(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """The command line: ``python -m app`` with ``serve``, ``demo``, ``ask`` and ``tools``."""
 
 import argparse
+import gc
 import sys
 from collections.abc import Sequence
 
@@ -8,6 +9,10 @@ from app.errors import ConfigurationError
 from app.version import VERSION
 
 __all__ = ["main"]
+
+
+# While modules load there is nothing to collect; the application turns the collector on when it has started.
+gc.disable()
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -103,6 +103,7 @@ def create_app(configuration: Configuration | None = None) -> FastAPI:
             # What was made at start lives as long as the process: the collector need not look at it again.
             gc.collect()
             gc.freeze()
+            gc.enable()
             yield
 
     app = FastAPI(

@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field
 from pydantic_core import to_json
 from starlette.exceptions import HTTPException
 
-from app.errors import InvalidRequest, ToolchatError, ValidationFailed
+from app.errors import InvalidRequest, ToolchatError, UpstreamError, ValidationFailed
 
 __all__ = ["PROBLEM_MEDIA_TYPE", "Problem", "add_problem_handlers", "problem", "problem_response", "problems"]
 
@@ -47,9 +47,23 @@ def problem_response(document: Mapping[str, Any], headers: Mapping[str, str] | N
 
 def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """Document problem documents of some statuses for OpenAPI."""
+    return {status: _documented(status) for status in statuses}
+
+
+def _documented(status: int) -> dict[str, Any]:
+    kinds = [kind for kind in _kinds(ToolchatError) if kind.status == status and kind is not UpstreamError]
     schema = {"schema": {"$ref": "#/components/schemas/Problem"}}
-    content = {"content": {PROBLEM_MEDIA_TYPE: schema}}
-    return {status: {"description": HTTPStatus(status).phrase, **content} for status in statuses}
+    examples = {
+        kind.code: {
+            "value": _document(status, kind.code, kind.title, kind.__doc__ or "", kind.retryable, "4bf92f3577b34da6")
+        }
+        for kind in kinds
+    }
+    return {"description": HTTPStatus(status).phrase, "content": {PROBLEM_MEDIA_TYPE: schema | {"examples": examples}}}
+
+
+def _kinds(kind: type[ToolchatError]) -> list[type[ToolchatError]]:
+    return [kind, *(each for child in kind.__subclasses__() for each in _kinds(child))]
 
 
 def add_problem_handlers(app: FastAPI) -> None:

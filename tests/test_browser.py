@@ -24,7 +24,7 @@ async def browser_page(requested: list[str]) -> AsyncGenerator[Page, None]:
     """A page that notes every address it asks for."""
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        page = await browser.new_page(viewport={"width": 1280, "height": 1600})
+        page = await browser.new_page(viewport={"width": 1200, "height": 1250})
         page.on("request", lambda request: requested.append(request.url))
         try:
             yield page
@@ -43,7 +43,8 @@ async def test_swagger_ui_asks_no_other_host_and_executes_a_question() -> None:
         answer = operation.locator(".live-responses-table .response-col_description .highlight-code").first
         await expect(answer).to_contain_text("Asia/Shanghai", timeout=10_000)
         if folder := os.environ.get("TOOLCHAT_SCREENSHOTS"):
-            await page.screenshot(path=Path(folder) / "docs.png", full_page=True)
+            await operation.scroll_into_view_if_needed()
+            await page.screenshot(path=Path(folder) / "swagger-ui.png")
         hosts = {urlsplit(url).netloc for url in requested if not url.startswith(("data:", "blob:"))}
         assert hosts == {client.base_url.netloc.decode()}
         assert any("/time/chat-tool-function" in url for url in requested)

@@ -46,11 +46,16 @@ def _resilient(model: ChatModel, settings: Settings) -> ChatModel:
 
 
 def _dashscope(required: bool) -> ChosenModel | None:
-    from app.chat_models.dashscope.model import DashScopeChatModel, DashScopeSettings
+    from app.chat_models.dashscope.model import DashScopeChatModel, DashScopeSettings, warm_up
 
     settings = read_settings(DashScopeSettings)
+
+    def create(http: OutboundHttp) -> ChatModel:
+        warm_up()
+        return DashScopeChatModel(settings, http)
+
     if settings.api_key is not None:
-        return ChosenModel("dashscope", lambda http: DashScopeChatModel(settings, http))
+        return ChosenModel("dashscope", create)
     if required:
         raise ConfigurationError("DASHSCOPE_API_KEY: must be set because CHAT_PROVIDER is dashscope")
     return None

@@ -45,8 +45,7 @@ async def _ask(query: str, names: Sequence[str] | None, as_json: bool) -> int:
         try:
             prompt = state.chat.prompt(query).tools(*(registry.function_names if names is None else names))
         except ToolDefinitionError as error:
-            known = ", ".join(registry.function_names) or "none"
-            raise ConfigurationError(f"--tool: {error}; registered: {known}") from None
+            raise ConfigurationError(f"--tool: {error}") from None
         try:
             if as_json:
                 response = await prompt.call().response()

@@ -15,6 +15,7 @@ turns it into a problem document (RFC 9457). The tree::
     ├── Overloaded                  503     capacity reached
     ├── DeadlineExceeded            504     the question took longer than it may
     ├── ToolLoop                    502     the model kept asking for tools
+    ├── ToolFailed                  502     a tool failed, and the settings end the question then
     └── UpstreamError
         ├── UpstreamInvalid         502     nonsense, or an answer cut short
         ├── UpstreamUnavailable     502     no connection, or its own failure
@@ -35,6 +36,7 @@ __all__ = [
     "ProviderAuth",
     "ProviderRateLimited",
     "TooLarge",
+    "ToolFailed",
     "ToolLoop",
     "ToolchatError",
     "UpstreamError",
@@ -127,6 +129,12 @@ class ToolLoop(ToolchatError):
     """The model kept asking for tools and gave no answer."""
 
     status, code, title = 502, "tool-loop", "The model did not stop calling tools"
+
+
+class ToolFailed(ToolchatError):
+    """A tool failed, and the service is set up to end the question then instead of telling the model."""
+
+    status, code, title = 502, "tool-failed", "A tool failed"
 
 
 class UpstreamError(ToolchatError):

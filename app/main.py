@@ -26,6 +26,8 @@ from app.container import instances, make_container
 from app.errors import ConfigurationError
 from app.http import OutboundHttp
 from app.settings import Settings, read_settings
+from app.tool_calling.exception_processor import ToolExecutionExceptionProcessor
+from app.tool_calling.limits import ToolCallLimits
 from app.tool_calling.manager import ToolCallingManager
 from app.tools.module import discover
 from app.tools.registry import ConfiguredModule, ToolRegistry
@@ -130,6 +132,10 @@ def _chat_client(settings: Settings, model: ChatModel, tools: ToolRegistry) -> C
         timeout=settings.tool_timeout,
         max_concurrency=settings.tool_max_concurrency,
         max_result_chars=settings.tool_result_max_chars,
+        exception_processor=ToolExecutionExceptionProcessor(settings.tool_throw_exception_on_error),
     )
-    loop = ToolCallingAdvisor(manager, max_rounds=settings.tool_max_rounds)
+    limits = ToolCallLimits(
+        settings.tool_max_calls_per_tool, settings.tool_max_calls, settings.tool_max_identical_calls
+    )
+    loop = ToolCallingAdvisor(manager, max_rounds=settings.tool_max_rounds, limits=limits)
     return ChatClient(model, tools.resolver, (SandboxNoticeAdvisor(), loop), settings.system_prompt)

@@ -62,7 +62,7 @@ def serve() -> int:
         print(f"toolchat on http://{shown}:{port} - chat model: {model} - try /docs", file=sys.stderr)  # noqa: T201
         server = uvicorn.Server(server_config(app, settings))
         # uvicorn raises the signal again once it has shut down in order; that end is no failure.
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        signal.signal(signal.SIGTERM, server.handle_exit)
         server.run(sockets=[listener])
         return 0 if server.started else 2
 

@@ -72,6 +72,12 @@ class Settings(EnvironmentSettings):
     tool_timeout: float = Field(20, gt=0, le=600, description="Seconds one tool call may take")
     tool_max_concurrency: int = Field(8, ge=1, le=1000, description="Calls of one message that run side by side")
     tool_max_rounds: int = Field(10, ge=1, le=100, description="Rounds of tool calls per question")
+    tool_max_calls: int = Field(150, ge=1, description="Tool calls per question")
+    tool_max_calls_per_tool: int = Field(40, ge=1, description="Calls of one tool per question")
+    tool_max_identical_calls: int = Field(3, ge=1, description="Calls of one tool with the same arguments per question")
+    tool_throw_exception_on_error: bool = Field(
+        False, description="A failing tool ends the question with 502 tool-failed instead of being told to the model"
+    )
     tool_result_max_chars: int = Field(32768, ge=256, description="Longest tool result that the model is given")
     tool_threads: int = Field(16, ge=1, le=256, description="Threads for tools that block")
 

@@ -1,13 +1,12 @@
 """Fixtures that every test shares."""
 
-import os
 from pathlib import Path
 
 import pytest
 
-pytest_plugins = ["tests.no_skips"]
+from tests.deploy.env_example import variables
 
-_SETTINGS = ("SERVER_", "CHAT_", "DASHSCOPE_", "OPENAI_", "WEATHER_", "BAIDU_", "TIME_", "MODEL_", "TOOL_", "SANDBOX_")
+pytest_plugins = ["tests.no_skips"]
 
 
 @pytest.fixture(scope="session")
@@ -19,6 +18,6 @@ def anyio_backend() -> tuple[str, dict[str, bool]]:
 @pytest.fixture(autouse=True)
 def _settings_of_nobody(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Keep the developer's own keys and ``.env`` out of every test."""
-    for name in [name for name in os.environ if name.startswith(_SETTINGS)]:
-        monkeypatch.delenv(name)
+    for name in variables():
+        monkeypatch.delenv(name, raising=False)
     monkeypatch.chdir(tmp_path)

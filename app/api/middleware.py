@@ -45,11 +45,13 @@ class RequestMiddleware:
         scope.setdefault("state", {})["request_id"] = request_id
         token = current_request_id.set(request_id)
         answer = _Answer(send, request_id)
-        _log.info("request started", extra={"method": scope["method"], "path": scope["path"][:200]})
+        # Probes come every few seconds and say nothing.
+        level = logging.DEBUG if scope["path"].startswith("/health/") else logging.INFO
+        _log.log(level, "request started", extra={"method": scope["method"], "path": scope["path"][:200]})
         try:
             await self._guarded(scope, receive, answer)
         finally:
-            _log.info("request finished", extra=answer.summary(scope["state"]))
+            _log.log(level, "request finished", extra=answer.summary(scope["state"]))
             current_request_id.reset(token)
 
     async def _guarded(self, scope: Scope, receive: Receive, answer: "_Answer") -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from app.chat.request import ChatEvent, ChatRequest
 from app.chat_models.base import ChatModel, ChatResponse, TextDelta
 
-__all__ = ["Advisor", "AdvisorChain", "SandboxNoticeAdvisor"]
+__all__ = ["Advisor", "AdvisorChain", "BaseAdvisor", "SandboxNoticeAdvisor"]
 
 
 class Advisor(ABC):
@@ -37,11 +37,33 @@ class AdvisorChain:
         """Order the advisors, outermost first."""
         return cls(tuple(sorted(advisors, key=lambda advisor: advisor.order)), model)
 
+    def copy_after(self, advisor: Advisor) -> "AdvisorChain":
+        """The part of the chain behind one of its advisors."""
+        return AdvisorChain(self.advisors[self.advisors.index(advisor) + 1 :], self.model)
+
     def proceed(self, request: ChatRequest) -> AsyncGenerator[ChatEvent, None]:
-        """Hand the question to the next advisor, or to the model."""
+        """Hand the question to the next advisor, or to the model; may be called several times."""
         if not self.advisors:
             return self.model.respond(request.prompt())
         return self.advisors[0].advise(request, AdvisorChain(self.advisors[1:], self.model))
+
+
+class BaseAdvisor(Advisor):
+    """An advisor that only changes the question before, or the answer after."""
+
+    def before(self, request: ChatRequest) -> ChatRequest:
+        """Change the question."""
+        return request
+
+    def after(self, response: ChatResponse) -> ChatResponse:
+        """Change the finished answer; text that has been streamed is out already."""
+        return response
+
+    async def advise(self, request: ChatRequest, chain: AdvisorChain) -> AsyncGenerator[ChatEvent, None]:
+        """See :meth:`Advisor.advise`."""
+        async with aclosing(chain.proceed(self.before(request))) as events:
+            async for event in events:
+                yield self.after(event) if isinstance(event, ChatResponse) else event
 
 
 class SandboxNoticeAdvisor(Advisor):

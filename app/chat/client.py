@@ -1,13 +1,15 @@
 """Asking a chat model a question, with tools, in one sentence of code."""
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from app.chat.advisors import Advisor, AdvisorChain
-from app.chat.request import ChatEvent, ChatRequest
+from app.chat.entity import entity_from, with_format
+from app.chat.request import Approval, ChatEvent, ChatRequest
 from app.chat_models.base import ChatModel, ChatOptions, ChatResponse, TextDelta
+from app.errors import UpstreamInvalid
 from app.messages import Message, SystemMessage, UserMessage
 from app.tool_calling.callback import ToolCallback
 from app.tool_calling.context import ToolContext
@@ -17,6 +19,8 @@ from app.tool_calling.provider import ToolCallbackProvider
 from app.tool_calling.resolver import ToolCallbackResolver
 
 __all__ = ["ChatClient", "PromptSpec"]
+
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +36,25 @@ class ChatClient:
     resolver: ToolCallbackResolver
     advisors: tuple[Advisor, ...] = ()
     system_text: str = ""
+    default_tools: tuple[ToolCallback, ...] = ()
+    """Offered with every question, beside those of the question."""
 
-    def prompt(self, query: str) -> "PromptSpec":
-        """Begin a question."""
+    def prompt(self, query: str = "") -> "PromptSpec":
+        """Begin a question; without a text, a whole conversation follows by :meth:`PromptSpec.messages`."""
         system: tuple[Message, ...] = (SystemMessage(self.system_text),) if self.system_text else ()
-        return PromptSpec(self, ChatRequest((*system, UserMessage(query))))
+        user: tuple[Message, ...] = (UserMessage(query),) if query else ()
+        return PromptSpec(self, ChatRequest((*system, *user), self.default_tools))
+
+    def resume(self, paused: ChatResponse, approvals: Mapping[str, Approval]) -> "PromptSpec":
+        """Go on with an answer that waits for approval; offer the same tools again.
+
+        Args:
+            paused: the answer, with the finish reason ``approval_required``.
+            approvals: the decisions by call id; a call without one counts as rejected.
+        """
+        decided = {call.id: approvals.get(call.id, Approval(False)) for call in paused.message.tool_calls}
+        request = ChatRequest(paused.history, self.default_tools, paused=paused.message, approvals=decided)
+        return PromptSpec(self, request)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +63,20 @@ class PromptSpec:
 
     client: ChatClient
     request: ChatRequest
+    own_advisors: tuple[Advisor, ...] = ()
+
+    def system(self, text: str) -> "PromptSpec":
+        """Put other instructions above the conversation."""
+        rest = tuple(each for each in self.request.messages if not isinstance(each, SystemMessage))
+        return self._with(messages=(SystemMessage(text), *rest) if text else rest)
+
+    def messages(self, messages: Sequence[Message]) -> "PromptSpec":
+        """Ask with a whole conversation instead of one question."""
+        return self._with(messages=tuple(messages))
+
+    def advisors(self, *advisors: Advisor) -> "PromptSpec":
+        """Add advisors for this question alone; they take their places by their order."""
+        return replace(self, own_advisors=(*self.own_advisors, *advisors))
 
     def tools(self, *tools: str | ToolCallback | ToolCallbackProvider | object) -> "PromptSpec":
         """Offer tools: names that the resolver finds, callbacks, providers, or objects with marked methods.
@@ -68,11 +100,14 @@ class PromptSpec:
 
     def call(self) -> "CallSpec":
         """Ask for a whole answer; nothing is sent before it is awaited."""
-        return CallSpec(self.client, self._with(stream=False).request)
+        return CallSpec(self._chain(), self._with(stream=False).request)
 
     def stream(self) -> "StreamSpec":
         """Ask for an answer piece by piece; nothing is sent before it is iterated."""
-        return StreamSpec(self.client, self._with(stream=True).request)
+        return StreamSpec(self._chain(), self._with(stream=True).request)
+
+    def _chain(self) -> AdvisorChain:
+        return AdvisorChain.of((*self.client.advisors, *self.own_advisors), self.client.model)
 
     def _with(self, **changes: Any) -> "PromptSpec":
         return replace(self, request=replace(self.request, **changes))
@@ -83,7 +118,8 @@ class PromptSpec:
         if isinstance(tool, str):
             found = self.client.resolver.resolve(tool)
             if found is None:
-                raise ToolDefinitionError(f"no tool has the name {tool}")
+                known = ", ".join(self.client.resolver.names()) or "none"
+                raise ToolDefinitionError(f"no tool has the name {tool}; known: {known}")
             return (found,)
         if isinstance(tool, ToolCallbackProvider):
             return tool.tool_callbacks()
@@ -94,7 +130,7 @@ class PromptSpec:
 class CallSpec:
     """A question to be answered whole."""
 
-    client: ChatClient
+    chain: AdvisorChain
     request: ChatRequest
 
     async def response(self) -> ChatResponse:
@@ -104,7 +140,7 @@ class CallSpec:
             ToolchatError: the question could not be answered; see ``app.errors``.
         """
         answer: ChatResponse | None = None
-        async with aclosing(_events(self.client, self.request)) as events:
+        async with aclosing(self.chain.proceed(self.request)) as events:
             async for event in events:
                 if isinstance(event, ChatResponse):
                     answer = event
@@ -116,17 +152,38 @@ class CallSpec:
         """The answer's text; raises as :meth:`response`."""
         return (await self.response()).message.text
 
+    async def entity(self, model: type[_T]) -> _T:
+        """The answer as an object: the model is told the JSON Schema, and once more where its answer does not fit.
+
+        Args:
+            model: a pydantic model, a dataclass or any other type that pydantic validates.
+
+        Raises:
+            UpstreamInvalid: the second answer did not fit either; else as :meth:`response`.
+        """
+        request = replace(self.request, messages=with_format(self.request.messages, model))
+        response = await CallSpec(self.chain, request).response()
+        entity, fault = entity_from(response.message.text, model)
+        if fault:
+            told = UserMessage(f"That does not fit: {fault}. Answer with the corrected JSON alone.")
+            again = replace(request, messages=(*response.history, response.message, told))
+            response = await CallSpec(self.chain, again).response()
+            entity, fault = entity_from(response.message.text, model)
+        if entity is None:
+            raise UpstreamInvalid("the chat model did not answer in the form that it was asked for")
+        return entity
+
 
 @dataclass(frozen=True, slots=True)
 class StreamSpec:
     """A question to be answered piece by piece."""
 
-    client: ChatClient
+    chain: AdvisorChain
     request: ChatRequest
 
     def events(self) -> AsyncGenerator[ChatEvent, None]:
         """Everything that happens; the :class:`ChatResponse` comes last. Raises as :meth:`CallSpec.response`."""
-        return _events(self.client, self.request)
+        return self.chain.proceed(self.request)
 
     async def content(self) -> AsyncGenerator[str, None]:
         """The answer's text, piece by piece."""
@@ -134,7 +191,3 @@ class StreamSpec:
             async for event in events:
                 if isinstance(event, TextDelta):
                     yield event.text
-
-
-def _events(client: ChatClient, request: ChatRequest) -> AsyncGenerator[ChatEvent, None]:
-    return AdvisorChain.of(client.advisors, client.model).proceed(request)

@@ -1,17 +1,29 @@
 """One question on its way through the advisors to the model."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from app.chat_models.base import ChatOptions, ChatResponse, Progress, Prompt, TextDelta
-from app.messages import Message
+from app.messages import AssistantMessage, Message
 from app.tool_calling.callback import ToolCallback
 from app.tool_calling.context import ToolContext
 from app.tool_calling.events import ToolCallFinished, ToolCallStarted
 
-__all__ = ["ChatEvent", "ChatRequest"]
+__all__ = ["Approval", "ChatEvent", "ChatRequest"]
 
 ChatEvent = TextDelta | Progress | ToolCallStarted | ToolCallFinished | ChatResponse
 """What a question brings forth; the :class:`ChatResponse` comes last, once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Approval:
+    """The user's decision about one call that waits for consent."""
+
+    approved: bool
+    reason: str = ""
+    """Told to the model when the call was rejected."""
+    arguments: str | None = None
+    """JSON text that replaces the model's arguments; ``None`` leaves them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +36,10 @@ class ChatRequest:
     context: ToolContext = field(default_factory=ToolContext)
     options: ChatOptions = field(default_factory=ChatOptions)
     stream: bool = False
+    paused: AssistantMessage | None = None
+    """The message with which a turn paused; it goes on with the calls of this message."""
+    approvals: Mapping[str, Approval] = field(default_factory=dict)
+    """Decisions by call id."""
 
     def prompt(self) -> Prompt:
         """What the model is told."""

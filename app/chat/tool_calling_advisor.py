@@ -1,34 +1,54 @@
 """The one tool loop: ask the model, run what it asks for, ask again."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 
 from app.chat.advisors import Advisor, AdvisorChain
-from app.chat.request import ChatEvent, ChatRequest
+from app.chat.request import Approval, ChatEvent, ChatRequest
 from app.chat_models.base import ChatResponse
 from app.errors import ContentFiltered, ToolLoop, UpstreamInvalid
 from app.messages import AssistantMessage, ToolCall, ToolResponseMessage, Usage
+from app.tool_calling.errors import ToolExecutionError
 from app.tool_calling.events import ToolCallFinished
 from app.tool_calling.limits import CallCounter, ToolCallLimits
-from app.tool_calling.manager import ToolCallingManager
+from app.tool_calling.manager import ToolCallingManager, in_order, is_direct
 
-__all__ = ["ToolCallingAdvisor"]
+__all__ = ["APPROVAL_REQUIRED", "ToolCallingAdvisor", "ToolExecutionEligibility", "is_eligible"]
+
+APPROVAL_REQUIRED = "approval_required"
+"""The finish reason of a turn that waits for the user's consent."""
+
+ToolExecutionEligibility = Callable[[ChatRequest, ChatResponse], bool]
+"""Decides whether the service runs the calls of a response; if not, the caller gets them."""
+
+
+def is_eligible(request: ChatRequest, response: ChatResponse) -> bool:
+    """The ordinary decision: run what the model asks for, unless the options leave that to the caller."""
+    return response.has_tool_calls and request.options.internal_tool_execution_enabled
 
 
 class ToolCallingAdvisor(Advisor):
     """Runs tool calls until the model answers without one.
 
-    After ``max_rounds`` of calls, or when the model only repeats calls that were refused, the tools are taken away
-    and the model is asked once more, so that the question still gets an answer from the results at hand.
+    A call of a tool that needs approval pauses the turn: the answer then holds the calls, and a request with
+    ``paused`` and the decisions goes on from there. After ``max_rounds`` of calls, or when the model only repeats
+    calls that were refused, the tools are taken away and the model is asked once more, so that the question still
+    gets an answer from the results at hand.
     """
 
     order = 300
 
     def __init__(
-        self, manager: ToolCallingManager, *, max_rounds: int = 10, limits: ToolCallLimits | None = None
+        self,
+        manager: ToolCallingManager,
+        *,
+        max_rounds: int = 10,
+        limits: ToolCallLimits | None = None,
+        eligibility: ToolExecutionEligibility = is_eligible,
     ) -> None:
         self._manager = manager
+        self._eligibility = eligibility
         self._max_rounds = max_rounds
         self._limits = limits or ToolCallLimits()
 
@@ -49,13 +69,14 @@ class ToolCallingAdvisor(Advisor):
 
     async def _round(self, turns: "_Turns", chain: AdvisorChain) -> AsyncGenerator[ChatEvent, None]:
         turns.round += 1
-        async with aclosing(chain.proceed(turns.request)) as events:
-            async for event in events:
-                if isinstance(event, ChatResponse):
-                    turns.hear(event)
-                else:
-                    yield event
-        if turns.calls:
+        if not turns.resume():
+            async with aclosing(chain.proceed(turns.request)) as events:
+                async for event in events:
+                    if isinstance(event, ChatResponse):
+                        turns.hear(event, self._eligibility)
+                    else:
+                        yield event
+        if turns.calls and turns.answer is None:
             async with aclosing(self._tool_events(turns)) as events:
                 async for event in events:
                     yield event
@@ -65,7 +86,10 @@ class ToolCallingAdvisor(Advisor):
         request = turns.request
         offered = {tool.definition.name: tool for tool in request.tools}
         context = request.context.with_history((*request.messages, turns.message))
-        running = self._manager.execute(turns.calls, offered, context, counter=turns.counter, round=turns.round)
+        rejected = _rejected(turns.calls, request.approvals)
+        running = self._manager.execute(
+            turns.calls, offered, context, counter=turns.counter, round=turns.round, rejected=rejected
+        )
         async with aclosing(running) as events:
             async for event in events:
                 if isinstance(event, ToolCallFinished):
@@ -96,7 +120,17 @@ class _Turns:
     def calls(self) -> tuple[ToolCall, ...]:
         return self.message.tool_calls
 
-    def hear(self, response: ChatResponse) -> None:
+    def resume(self) -> bool:
+        """Take up the message with which the turn paused, if it did, with the user's changes to its calls."""
+        paused = self.request.paused
+        if paused is None:
+            return False
+        calls = tuple(_changed(call, self.request.approvals) for call in paused.tool_calls)
+        self.response = ChatResponse(replace(paused, tool_calls=calls), "tool_calls", Usage(), "")
+        self.request = replace(self.request, paused=None)
+        return True
+
+    def hear(self, response: ChatResponse, is_eligible: ToolExecutionEligibility) -> None:
         self.response, self.latest = response, []
         self.usage += response.usage
         if not self.calls:
@@ -104,20 +138,28 @@ class _Turns:
             self.answer = self._finished(response)
         elif self.withdrawn:
             raise ToolLoop(f"the model still asked for tools after {self.round - 1} rounds of calls")
+        elif not is_eligible(self.request, response):
+            self.answer = self._finished(response)
+        elif self._wait_for_approval():
+            self.answer = self._finished(replace(response, finish_reason=APPROVAL_REQUIRED))
+
+    def _wait_for_approval(self) -> bool:
+        guarded = {tool.definition.name for tool in self.request.tools if tool.metadata.requires_approval}
+        return any(call.name in guarded for call in self.calls)
 
     def go_on(self, max_rounds: int) -> None:
         """Take up the results of this round's calls, in the order of the calls."""
-        position = {id(call): index for index, call in enumerate(self.calls)}
-        self.latest.sort(key=lambda each: position[id(each.call)])
+        self.latest = list(in_order(self.calls, self.latest))
         self.executions += self.latest
-        if all(each.return_direct and each.outcome == "ok" for each in self.latest):
+        if is_direct(self.latest):
             self.answer = self._returned_directly()
             return
         self.withdrawn = self.round >= max_rounds or all(_is_refused(each) for each in self.latest)
         responses = ToolResponseMessage(tuple(each.response for each in self.latest))
         messages = (*self.request.messages, self.message, responses)
         tools = () if self.withdrawn else self.request.tools
-        self.request = replace(self.request, messages=messages, tools=tools)
+        # A decision is about the calls that it was made for: a later call may bear the same id.
+        self.request = replace(self.request, messages=messages, tools=tools, approvals={})
 
     def _returned_directly(self) -> ChatResponse:
         text = "\n\n".join(each.result for each in self.latest)
@@ -127,7 +169,22 @@ class _Turns:
         return self._finished(direct)
 
     def _finished(self, response: ChatResponse) -> ChatResponse:
-        return replace(response, usage=self.usage, rounds=self.round, executions=tuple(self.executions))
+        history, executions = self.request.messages, tuple(self.executions)
+        return replace(response, usage=self.usage, rounds=self.round, executions=executions, history=history)
+
+
+def _rejected(calls: tuple[ToolCall, ...], approvals: Mapping[str, Approval]) -> dict[str, ToolExecutionError]:
+    decided = {call.id: approvals[call.id] for call in calls if call.id in approvals}
+    return {
+        call_id: ToolExecutionError(decision.reason or "the user rejected this call", kind="rejected")
+        for call_id, decision in decided.items()
+        if not decision.approved
+    }
+
+
+def _changed(call: ToolCall, approvals: Mapping[str, Approval]) -> ToolCall:
+    decision = approvals.get(call.id)
+    return call if decision is None or decision.arguments is None else replace(call, arguments=decision.arguments)
 
 
 def _is_refused(execution: ToolCallFinished) -> bool:

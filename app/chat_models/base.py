@@ -19,6 +19,8 @@ class ChatOptions:
     temperature: float | None = None
     top_p: float | None = None
     max_tokens: int | None = None
+    internal_tool_execution_enabled: bool = True
+    """Whether the service runs the tool calls; if not, the caller gets them and runs them himself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,13 @@ class ChatResponse:
     """Turns of the model that led to this response."""
     executions: tuple[ToolCallFinished, ...] = ()
     """The tool calls that were run on the way, in order."""
+    history: tuple[Message, ...] = ()
+    """The conversation that led to the message, tool rounds included."""
+
+    @property
+    def has_tool_calls(self) -> bool:
+        """Whether the message asks for tool calls that have not been run."""
+        return bool(self.message.tool_calls)
 
 
 ModelEvent = TextDelta | Progress | ChatResponse

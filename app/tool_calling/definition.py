@@ -30,5 +30,7 @@ class ToolMetadata:
     """The result is the answer; the model is not asked again."""
     sandbox: bool = False
     """The tool answers from invented data; every answer that used it says so."""
+    requires_approval: bool = False
+    """A call waits for the user's consent before it runs."""
     timeout: float | None = None
     """Seconds a call may take; ``None`` means the manager's own limit."""

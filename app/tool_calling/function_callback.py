@@ -41,6 +41,7 @@ def tool(
     name: str | None = None,
     description: str | None = None,
     return_direct: bool = False,
+    requires_approval: bool = False,
     timeout: float | None = None,
     result_converter: ToolCallResultConverter = convert_result,
 ) -> Callable[[_F], _F]:
@@ -50,10 +51,16 @@ def tool(
         name: the name that the model sees; else the function's own.
         description: what the model decides by; else the first paragraph of the docstring, else the name in words.
         return_direct: the result is the answer, the model is not asked again.
+        requires_approval: a call waits for the user's consent; for tools that change something.
         timeout: seconds that a call may take.
         result_converter: turns the return value into text for the model.
     """
-    marker = ToolMarker(name, description, ToolMetadata(return_direct, timeout=timeout), result_converter)
+    marker = ToolMarker(
+        name,
+        description,
+        ToolMetadata(return_direct, requires_approval=requires_approval, timeout=timeout),
+        result_converter,
+    )
 
     def mark(function: _F) -> _F:
         setattr(function, _MARKER, marker)
@@ -77,20 +84,40 @@ class FunctionToolCallback(ToolCallback):
     _converter: ToolCallResultConverter
 
     @classmethod
-    def of(cls, function: Callable[..., Any], *, name: str | None = None, description: str | None = None) -> Self:
-        """Make a tool from a typed function.
+    def of(
+        cls,
+        function: Callable[..., Any],
+        *,
+        name: str | None = None,
+        description: str | None = None,
+        definition: ToolDefinition | None = None,
+        metadata: ToolMetadata | None = None,
+        result_converter: ToolCallResultConverter | None = None,
+    ) -> Self:
+        """Make a tool from a typed function, marked or not.
 
-        Name and description come from the arguments, else from ``@tool``, else from the function itself.
+        What is given here wins over ``@tool``, and that over what the function itself says.
+
+        Args:
+            function: a function, a bound method or a callable object, with or without a :class:`ToolContext`.
+            name: the name that the model sees.
+            description: what the model decides by.
+            definition: name, description and schema together, for a function whose signature says too little.
+            metadata: how the service treats the tool.
+            result_converter: turns the return value into text for the model.
 
         Raises:
             ToolDefinitionError: the signature cannot be a tool's input.
         """
         marker = ToolMarker.on(function) or ToolMarker()
-        name = name or name_of(function)
-        description = description or marker.description or description_of(function) or _in_words(name)
+        name = name or (definition.name if definition else name_of(function))
         tool_input = tool_input_of(function, name)
-        definition = ToolDefinition(name, description, tool_input.schema)
-        return cls(definition, marker.metadata, function, tool_input, marker.result_converter)
+        if definition is None:
+            description = description or marker.description or description_of(function) or _in_words(name)
+            definition = ToolDefinition(name, description, tool_input.schema)
+        return cls(
+            definition, metadata or marker.metadata, function, tool_input, result_converter or marker.result_converter
+        )
 
     async def call(self, tool_input: str, context: ToolContext) -> str:
         """Run the function; see :meth:`ToolCallback.call`."""

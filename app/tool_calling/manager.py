@@ -1,24 +1,33 @@
 """Runs the tool calls of one assistant message."""
 
 import asyncio
-import logging
 import time
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from app.errors import ToolchatError
-from app.messages import ToolCall
+from app.messages import AssistantMessage, Message, ToolCall, ToolResponseMessage
 from app.tool_calling.callback import ToolCallback
 from app.tool_calling.context import ToolContext
 from app.tool_calling.errors import ToolExecutionError
 from app.tool_calling.events import ToolCallFinished, ToolCallStarted
-from app.tool_calling.limits import CallCounter
+from app.tool_calling.exception_processor import ToolExecutionExceptionProcessor
+from app.tool_calling.limits import CallCounter, ToolCallLimits
 from app.tool_calling.result_converter import truncated
 
-__all__ = ["ToolCallingManager"]
+__all__ = ["ToolCallingManager", "ToolExecutionResult", "in_order", "is_direct"]
 
-_log = logging.getLogger(__name__)
 _SHOWN_NAME = 64
+
+
+@dataclass(frozen=True, slots=True)
+class ToolExecutionResult:
+    """What a caller who runs tool calls on his own goes on with."""
+
+    conversation_history: tuple[Message, ...]
+    """The messages before, the assistant's message with the calls, and the responses to them."""
+    executions: tuple[ToolCallFinished, ...]
+    return_direct: bool
+    """Every call's result is an answer in itself, so the model need not be asked again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +42,30 @@ class ToolCallingManager:
     """Seconds a call may take, unless its tool says otherwise."""
     max_concurrency: int = 8
     max_result_chars: int = 32768
+    exception_processor: ToolExecutionExceptionProcessor = field(default_factory=ToolExecutionExceptionProcessor)
+
+    async def execute_tool_calls(
+        self,
+        messages: Sequence[Message],
+        message: AssistantMessage,
+        tools: Sequence[ToolCallback],
+        context: ToolContext | None = None,
+    ) -> ToolExecutionResult:
+        """Run the calls of one message for a caller who controls the loop himself.
+
+        Args:
+            messages: the conversation that led to the message.
+            message: the assistant's message with the calls.
+            tools: the tools that were offered; only these can run.
+            context: what the tools are told behind the model's back.
+        """
+        offered = {tool.definition.name: tool for tool in tools}
+        context = (context or ToolContext()).with_history((*messages, message))
+        events = self.execute(message.tool_calls, offered, context, counter=CallCounter(ToolCallLimits()))
+        finished = [event async for event in events if isinstance(event, ToolCallFinished)]
+        executions = in_order(message.tool_calls, finished)
+        responses = ToolResponseMessage(tuple(each.response for each in executions))
+        return ToolExecutionResult((*messages, message, responses), executions, is_direct(executions))
 
     async def execute(
         self,
@@ -42,21 +75,23 @@ class ToolCallingManager:
         *,
         counter: CallCounter,
         round: int = 1,  # noqa: A002
+        rejected: Mapping[str, ToolExecutionError] | None = None,
     ) -> AsyncGenerator[ToolCallStarted | ToolCallFinished, None]:
-        """Run the calls of one message; only tools in ``offered`` can run.
+        """Run the calls of one message; only tools in ``offered`` can run, and no call whose id is in ``rejected``.
 
         Yields a start for every call, then each call's end as it comes. Closing the generator cancels what runs.
         """
+        rejected = rejected or {}
         for call in calls:
             yield ToolCallStarted(call, round)
         if len(calls) == 1:
-            yield await self._run(calls[0], offered, context, counter, round)
+            yield await self._run(calls[0], offered, context, counter, round, rejected.get(calls[0].id))
             return
         gate = asyncio.Semaphore(self.max_concurrency)
 
         async def gated(call: ToolCall) -> ToolCallFinished:
             async with gate:
-                return await self._run(call, offered, context, counter, round)
+                return await self._run(call, offered, context, counter, round, rejected.get(call.id))
 
         tasks = [asyncio.create_task(gated(call)) for call in calls]
         try:
@@ -68,11 +103,17 @@ class ToolCallingManager:
             await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _run(
-        self, call: ToolCall, offered: Mapping[str, ToolCallback], context: ToolContext, counter: CallCounter, turn: int
+        self,
+        call: ToolCall,
+        offered: Mapping[str, ToolCallback],
+        context: ToolContext,
+        counter: CallCounter,
+        turn: int,
+        rejection: ToolExecutionError | None,
     ) -> ToolCallFinished:
         started = time.perf_counter()
         callback = offered.get(call.name)
-        error: ToolExecutionError | None = counter.refusal(call)
+        error: ToolExecutionError | None = rejection or counter.refusal(call)
         result = ""
         if error is None:
             try:
@@ -101,12 +142,22 @@ class ToolCallingManager:
         try:
             async with deadline:
                 return await callback.call(call.arguments, context)
-        except ToolExecutionError:
-            raise
-        except ToolchatError as error:
-            raise ToolExecutionError(error.detail, kind=error.code) from error
         except BaseException as error:
-            raise _unexpected(error, callback.definition.name, limit if deadline.expired() else None) from error
+            _let_pass(error)
+            if deadline.expired():
+                error = ToolExecutionError(f"the tool did not answer within {limit:g} s", kind="timeout")
+            raise self.exception_processor.process(error, callback.definition.name) from error
+
+
+def in_order(calls: Sequence[ToolCall], finished: Sequence[ToolCallFinished]) -> tuple[ToolCallFinished, ...]:
+    """Put ended calls into the order in which the model asked for them."""
+    position = {id(call): index for index, call in enumerate(calls)}
+    return tuple(sorted(finished, key=lambda each: position[id(each.call)]))
+
+
+def is_direct(executions: Sequence[ToolCallFinished]) -> bool:
+    """Whether all results are answers in themselves; one that is not sends the whole batch back to the model."""
+    return bool(executions) and all(each.return_direct and each.outcome == "ok" for each in executions)
 
 
 def _unknown_tool(name: str, offered: Mapping[str, ToolCallback]) -> ToolExecutionError:
@@ -115,13 +166,9 @@ def _unknown_tool(name: str, offered: Mapping[str, ToolCallback]) -> ToolExecuti
     return ToolExecutionError(f"there is no tool {shown!r}", kind="unknown-tool", hint=f"available: {available}")
 
 
-def _unexpected(error: BaseException, tool: str, expired_after: float | None) -> ToolExecutionError:
-    """Put a tool's exception into safe words; a cancellation of ours, and an interrupt, pass."""
-    if expired_after is not None:
-        return ToolExecutionError(f"the tool did not answer within {expired_after:g} s", kind="timeout")
+def _let_pass(error: BaseException) -> None:
+    """Raise a cancellation of ours, and an interrupt; a tool's own ``CancelledError`` is a failure of the tool."""
     task = asyncio.current_task()
     cancelled = isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0
     if cancelled or isinstance(error, KeyboardInterrupt | GeneratorExit):
         raise error
-    _log.error("tool failed", extra={"tool": tool, "error": type(error).__name__}, exc_info=error)
-    return ToolExecutionError("the tool failed", kind="failed")

@@ -16,6 +16,10 @@ class ToolCallbackResolver(Protocol):
         """Look up one tool."""
         ...
 
+    def names(self) -> tuple[str, ...]:
+        """Every name that would be found."""
+        ...
+
 
 class StaticToolCallbackResolver:
     """Finds among the tools that it was given."""
@@ -31,6 +35,10 @@ class StaticToolCallbackResolver:
         """Look up one tool."""
         return self._callbacks.get(name)
 
+    def names(self) -> tuple[str, ...]:
+        """Every name that would be found."""
+        return tuple(self._callbacks)
+
 
 class DelegatingToolCallbackResolver:
     """Asks each resolver in turn; the first hit wins."""
@@ -41,3 +49,7 @@ class DelegatingToolCallbackResolver:
     def resolve(self, name: str) -> ToolCallback | None:
         """Look up one tool."""
         return next((found for each in self._resolvers if (found := each.resolve(name)) is not None), None)
+
+    def names(self) -> tuple[str, ...]:
+        """Every name that would be found."""
+        return tuple(dict.fromkeys(name for each in self._resolvers for name in each.names()))

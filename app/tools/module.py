@@ -54,8 +54,8 @@ class ToolSettings(EnvironmentSettings):
 class ToolModule:
     """One folder below ``app/tools``: its tools, what they need, and where they are asked."""
 
-    default_query: str
-    """The question that the folder's routes ask when ``query`` is missing or empty."""
+    default_query: str = ""
+    """The question that the three variants ask when ``query`` is missing or empty; without one there are no variants."""
     functions: tuple[Callable[..., Any], ...] = ()
     """Function tools, found by name: typed functions, or classes of callable objects made by the container."""
     methods: tuple[type, ...] = ()
@@ -88,7 +88,15 @@ class ToolModule:
 
     def routes(self) -> APIRouter:
         """The folder's routes: the three variants, then its own."""
-        router = variant_router(
+        router = APIRouter()
+        if self.default_query:
+            router.include_router(self._variants())
+        if self.router is not None:
+            router.include_router(self.router)
+        return router
+
+    def _variants(self) -> APIRouter:
+        return variant_router(
             module=self.name,
             path=self.path,
             title=self.title,
@@ -97,9 +105,6 @@ class ToolModule:
             function_names=self.function_names(),
             method_names=tuple(name for each in self.methods for name in marked_names(each)),
         )
-        if self.router is not None:
-            router.include_router(self.router)
-        return router
 
     def providers(self, settings: ToolSettings) -> list[Provider]:
         """What the folder puts into the container when its settings allow it."""

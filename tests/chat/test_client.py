@@ -208,7 +208,7 @@ async def test_tools_may_be_names_callbacks_providers_and_objects() -> None:
     await prompt.options(ChatOptions(temperature=0)).call().content()
     assert [each.name for each in model.prompts[0].tools] == ["add", "receipt", "twice"]
     assert model.prompts[0].options.temperature == 0
-    with pytest.raises(ToolDefinitionError, match="no tool has the name nothing"):
+    with pytest.raises(ToolDefinitionError, match="no tool has the name nothing; known: add, receipt"):
         prompt.tools("nothing")
     with pytest.raises(ToolDefinitionError, match="two tools have the name add"):
         prompt.tools(FunctionToolCallback.of(add))

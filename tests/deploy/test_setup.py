@@ -165,3 +165,11 @@ def test_the_check_allows_no_skip_and_can_be_run() -> None:
     assert os.access(script, os.X_OK)
     assert script.read_text().splitlines()[-1] == "TOOLCHAT_NO_SKIP=1 make test"
     assert "set -euo pipefail" in script.read_text()
+
+
+def test_the_check_installs_every_program_without_which_tests_are_skipped() -> None:
+    sources = [path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py")]
+    needed = {name for text in sources for name in re.findall(r'^.*?shutil\.which\("([\w-]+)"\)', text, flags=re.M)}
+
+    assert needed >= {"make"}
+    assert [name for name in needed if f"missing+=({name})" not in (ROOT / ".ci/run").read_text()] == []

@@ -7,7 +7,7 @@ from contextlib import aclosing
 
 from pydantic_core import to_json
 
-from app.api.answers import answer_document
+from app.api.asked import answer_document
 from app.chat.client import PromptSpec
 from app.chat_models.base import ChatResponse, TextDelta
 from app.errors import ConfigurationError, ToolchatError

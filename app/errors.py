@@ -6,6 +6,7 @@ turns it into a problem document (RFC 9457). The tree::
     ConfigurationError                      stops the start: one line, exit code 2
     ToolchatError
     ├── InvalidRequest              400     undecodable or malformed input
+    ├── NotFound                    404     nothing is kept under this id
     ├── NotAcceptable               406     no form of the answer suits ``Accept``
     ├── TooLarge                    414     the URL is longer than the service reads
     ├── ValidationFailed            422     well-formed, but outside the limits
@@ -32,6 +33,7 @@ __all__ = [
     "InvalidRequest",
     "NotAcceptable",
     "NotConfigured",
+    "NotFound",
     "Overloaded",
     "ProviderAuth",
     "ProviderRateLimited",
@@ -75,6 +77,12 @@ class InvalidRequest(ToolchatError):
     """Undecodable or malformed input."""
 
     status, code, title = 400, "invalid-request", "Invalid request"
+
+
+class NotFound(ToolchatError):
+    """Nothing is kept under this id."""
+
+    status, code, title = 404, "not-found", "Not found"
 
 
 class NotAcceptable(ToolchatError):

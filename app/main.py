@@ -11,6 +11,8 @@ import anyio.to_thread
 from dishka import AsyncContainer
 from fastapi import FastAPI
 
+from app.api.approval_routes import router as approval_routes
+from app.api.approvals import ApprovalStore
 from app.api.middleware import RequestMiddleware
 from app.api.openapi import document_api
 from app.api.pages import add_documentation
@@ -84,7 +86,7 @@ async def open_service(configuration: Configuration) -> AsyncGenerator[tuple[Ser
     try:
         tools = await ToolRegistry.open(container, configuration.modules)
         chat = _chat_client(settings, configuration.chat_model.create(http), tools)
-        yield ServiceState(settings, chat, tools, Admission(settings.max_questions)), tools
+        yield ServiceState(settings, chat, tools, Admission(settings.max_questions), ApprovalStore()), tools
     finally:
         await container.close()
         await http.aclose()
@@ -115,6 +117,7 @@ def create_app(configuration: Configuration | None = None) -> FastAPI:
     add_problem_handlers(app)
     for configured in read.modules:
         app.include_router(configured.module.routes())
+    app.include_router(approval_routes)
     app.include_router(pages)
     add_documentation(app)
     document_api(app)

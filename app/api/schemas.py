@@ -35,6 +35,22 @@ class TokenUsage(BaseModel):
     total_tokens: int
 
 
+class PendingCall(BaseModel):
+    """A call that waits for the user's consent."""
+
+    id: str
+    name: str
+    arguments: Any
+
+
+class PendingApproval(BaseModel):
+    """An answer that waits: decide by `POST /approvals/{id}`."""
+
+    id: str
+    expires_in: float = Field(description="Seconds until it is forgotten")
+    calls: list[PendingCall]
+
+
 class ChatAnswer(BaseModel):
     """An answer with its whole trace."""
 
@@ -46,6 +62,7 @@ class ChatAnswer(BaseModel):
     usage: TokenUsage
     duration_ms: float
     request_id: str
+    approval: PendingApproval | None = Field(None, description="Present when the answer waits for approval")
 
 
 class ToolDescription(BaseModel):

@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 from fastapi import Request
 
+from app.api.approvals import ApprovalStore
 from app.chat.client import ChatClient
 from app.errors import Overloaded
 from app.settings import Settings
@@ -58,6 +59,7 @@ class ServiceState:
     chat: ChatClient
     tools: ToolCatalogue
     admission: Admission
+    approvals: ApprovalStore
 
     @property
     def model_label(self) -> str:

@@ -17,8 +17,9 @@ ToolCallResultConverter = Callable[[Any], str]
 def convert_result(result: Any) -> str:
     """Turn any return value into text: text stays as it is, ``None`` becomes ``Done``, all else becomes JSON.
 
-    Dates, sets, bytes, decimals, enums, dataclasses and pydantic models have a JSON form; what has none is named
-    by its type. The bytes of an image become ``mimeType`` and ``data``, as in Spring AI. Nothing raises: a value that JSON cannot hold at all (a cycle) becomes its type's name.
+    Dates, sets, bytes, decimals, enums, dataclasses and pydantic models have a JSON form; the bytes of an image become
+    ``mimeType`` and ``data``, as in Spring AI. Nothing raises: what JSON cannot hold (a lock, a cycle) is named by its
+    type.
     """
     if result is None:
         return "Done"

@@ -18,8 +18,10 @@ KEYS = {"WEATHER_API_KEY": "w", "BAIDU_TRANSLATE_APP_ID": "a", "BAIDU_TRANSLATE_
 async def test_the_index_says_what_there_is() -> None:
     async with service() as client:
         index = Index.model_validate((await client.get("/")).json())
+        document = (await client.get("/openapi.json")).json()
         for path in index.endpoints.keys() - NINE:
-            assert (await client.get(path)).status_code == 200
+            if "get" in document["paths"][path]:
+                assert (await client.get(path)).status_code == 200
     assert set(index.endpoints) >= NINE
     assert index.chat_model == "offline"
 
@@ -96,7 +98,7 @@ async def test_the_documentation_comes_from_this_host(path: str) -> None:
 async def test_every_answer_that_is_not_2xx_has_a_status_that_openapi_documents() -> None:
     async with service() as client:
         document = (await client.get("/openapi.json")).json()
-        for path in sorted(document["paths"]):
+        for path in sorted(path for path, methods in document["paths"].items() if "get" in methods):
             for query in ("?query=%20", "?query=%ff", "?query=" + "a" * 5000, "?query=" + "a" * 60_001):
                 answer = await client.get(path + query)
                 assert str(answer.status_code) in document["paths"][path]["get"]["responses"], (path, query)

@@ -1,0 +1,91 @@
+"""Turns that wait for the user's consent."""
+
+import secrets
+import time
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic_core import to_json
+
+from app.chat.request import Approval, ChatRequest
+from app.chat_models.base import ChatResponse
+from app.errors import NotFound
+from app.tool_calling.events import parsed_arguments
+
+__all__ = ["ApprovalStore", "Decision", "Decisions", "PausedTurn", "pending_record"]
+
+
+@dataclass(frozen=True, slots=True)
+class PausedTurn:
+    """What is needed to go on: the answer so far, and what the question was asked with."""
+
+    response: ChatResponse
+    request: ChatRequest
+    expires_at: float = field(default=0)
+
+
+class ApprovalStore:
+    """Keeps paused turns for a while, in this process; each can be taken up once.
+
+    Bounded in number and time: the oldest give way.
+    """
+
+    def __init__(self, *, ttl: float = 600, limit: int = 1000) -> None:
+        self.ttl = ttl
+        self._limit = limit
+        self._turns: OrderedDict[str, PausedTurn] = OrderedDict()
+
+    def keep(self, response: ChatResponse, request: ChatRequest) -> str:
+        """Keep a paused turn.
+
+        Returns:
+            The id by which it is taken up, 128 random bits.
+        """
+        identifier = secrets.token_urlsafe(16)
+        self._turns[identifier] = PausedTurn(response, request, time.monotonic() + self.ttl)
+        while len(self._turns) > self._limit:
+            self._turns.popitem(last=False)
+        return identifier
+
+    def take(self, identifier: str) -> PausedTurn:
+        """Take a paused turn up.
+
+        Raises:
+            NotFound: there is none of this id, it was taken up before, or it has expired.
+        """
+        turn = self._turns.pop(identifier, None)
+        if turn is None or turn.expires_at < time.monotonic():
+            raise NotFound("no answer waits for approval under this id; it was decided before, or has expired")
+        return turn
+
+
+class Decision(BaseModel):
+    """A decision about one call."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    approved: bool
+    reason: str = Field("", max_length=1000, description="Told to the model when the call is rejected")
+    arguments: dict[str, Any] | None = Field(None, description="Replaces the model's arguments")
+
+    def as_approval(self) -> Approval:
+        """The decision in the words of the chat."""
+        return Approval(self.approved, self.reason, to_json(self.arguments).decode() if self.arguments else None)
+
+
+class Decisions(BaseModel):
+    """Decisions by call id; a call without one counts as rejected."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    decisions: dict[str, Decision] = Field(max_length=200)
+
+
+def pending_record(response: ChatResponse, identifier: str, ttl: float) -> dict[str, Any]:
+    """What a client is told of an answer that waits for approval."""
+    calls = [
+        {"id": call.id, "name": call.name, "arguments": parsed_arguments(call)} for call in response.message.tool_calls
+    ]
+    return {"id": identifier, "expires_in": ttl, "calls": calls}

@@ -2,6 +2,8 @@
 
 import argparse
 import gc
+import io
+import os
 import sys
 from collections.abc import Sequence
 
@@ -21,6 +23,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         The exit code: 0; 1 when a question could not be answered; 2 when the set-up does not allow a start.
     """
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
     parsed = _parser().parse_args(arguments)
     try:
         return int(parsed.run(parsed))
@@ -29,6 +33,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     except KeyboardInterrupt:
         return 130
+    except BrokenPipeError:
+        # Whoever read the output has had enough; standard output must not be flushed into the void at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -8,6 +8,7 @@ from contextlib import aclosing
 from pydantic_core import to_json
 
 from app.api.asked import answer_document
+from app.api.chat_routes import MAX_QUERY_CHARS
 from app.chat.client import PromptSpec
 from app.chat_models.base import ChatResponse, TextDelta
 from app.errors import ConfigurationError, ToolchatError
@@ -32,6 +33,9 @@ def ask(query: str, *, tools: Sequence[str] | None, as_json: bool) -> int:
     Raises:
         ConfigurationError: the service cannot start as it is set up, or there is no such tool.
     """
+    if not query.strip() or len(query) > MAX_QUERY_CHARS:
+        print(f"toolchat: the question must have 1 to {MAX_QUERY_CHARS} characters", file=sys.stderr)  # noqa: T201
+        return 1
     return asyncio.run(_ask(query, tools, as_json))
 
 
@@ -64,7 +68,7 @@ async def _print_stream(prompt: PromptSpec) -> None:
             if isinstance(event, TextDelta):
                 print(event.text, end="", flush=True)  # noqa: T201
             elif isinstance(event, ChatResponse):
-                _print("")
+                _print(" [cut off by the model's length limit]" if event.finish_reason == "length" else "")
                 for execution in event.executions:
                     _print(_described(execution))
 

@@ -6,14 +6,18 @@ turns it into a problem document (RFC 9457). The tree::
     ConfigurationError                      stops the start: one line, exit code 2
     ToolchatError
     ├── InvalidRequest              400     undecodable or malformed input
+    ├── CrossSite                   403     another site, or a prefetch, asks for something with effects
     ├── NotFound                    404     nothing is kept under this id
     ├── NotAcceptable               406     no form of the answer suits ``Accept``
+    ├── IdempotencyConflict         409     the first request with this key still runs
     ├── TooLarge                    414     the URL is longer than the service reads
+    ├── HeadersTooLarge             431     the headers are
     ├── ValidationFailed            422     well-formed, but outside the limits
     │   ├── ContextTooLong          422     more text than the model takes
     │   └── ContentFiltered         422     the provider's moderation refused it
     ├── NotConfigured               503     a key or a switch is missing
     ├── Overloaded                  503     capacity reached
+    ├── Draining                    503     the service stops before the answer is ready
     ├── DeadlineExceeded            504     the question took longer than it may
     ├── ToolLoop                    502     the model kept asking for tools
     ├── ToolFailed                  502     a tool failed, and the settings end the question then
@@ -26,10 +30,15 @@ turns it into a problem document (RFC 9457). The tree::
 """
 
 __all__ = [
+    "CLIENT_GONE",
     "ConfigurationError",
     "ContentFiltered",
     "ContextTooLong",
+    "CrossSite",
     "DeadlineExceeded",
+    "Draining",
+    "HeadersTooLarge",
+    "IdempotencyConflict",
     "InvalidRequest",
     "NotAcceptable",
     "NotConfigured",
@@ -47,6 +56,10 @@ __all__ = [
     "UpstreamUnavailable",
     "ValidationFailed",
 ]
+
+
+CLIENT_GONE = "client_gone"
+"""The outcome in the log of a request whose client left; nobody is there to be told."""
 
 
 class ConfigurationError(Exception):
@@ -79,6 +92,12 @@ class InvalidRequest(ToolchatError):
     status, code, title = 400, "invalid-request", "Invalid request"
 
 
+class CrossSite(ToolchatError):
+    """Another site's page, or a browser that only prefetches, asks for something that has effects."""
+
+    status, code, title = 403, "cross-site", "Not from another site"
+
+
 class NotFound(ToolchatError):
     """Nothing is kept under this id."""
 
@@ -91,10 +110,22 @@ class NotAcceptable(ToolchatError):
     status, code, title = 406, "not-acceptable", "Not acceptable"
 
 
+class IdempotencyConflict(ToolchatError):
+    """The first request with this idempotency key has not been answered yet."""
+
+    status, code, title, retryable = 409, "idempotency-conflict", "Already running", True
+
+
 class TooLarge(ToolchatError):
     """The URL is longer than the service reads."""
 
     status, code, title = 414, "too-large", "Request too large"
+
+
+class HeadersTooLarge(ToolchatError):
+    """The headers are longer than the service reads."""
+
+    status, code, title = 431, "headers-too-large", "Request headers too large"
 
 
 class ValidationFailed(ToolchatError):
@@ -125,6 +156,12 @@ class Overloaded(ToolchatError):
     """The service has no room for another question just now."""
 
     status, code, title, retryable = 503, "overloaded", "Overloaded", True
+
+
+class Draining(ToolchatError):
+    """The service is being stopped, and the answer would not be ready in time."""
+
+    status, code, title, retryable = 503, "draining", "The service is stopping", True
 
 
 class DeadlineExceeded(ToolchatError):

@@ -5,9 +5,9 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import TypeVar
 
-import anyio.to_thread
 from dishka import AsyncContainer
 from fastapi import FastAPI
 
@@ -27,10 +27,11 @@ from app.chat_models.factory import ChosenModel, choose_chat_model
 from app.container import instances, make_container
 from app.errors import ConfigurationError
 from app.http import OutboundHttp
-from app.settings import Settings, read_settings
+from app.settings import Settings, check_env_file, read_settings
 from app.tool_calling.exception_processor import ToolExecutionExceptionProcessor
 from app.tool_calling.limits import ToolCallLimits
 from app.tool_calling.manager import ToolCallingManager
+from app.tool_calling.threads import limit_threads
 from app.tools.module import discover
 from app.tools.registry import ConfiguredModule, ToolRegistry
 from app.version import VERSION
@@ -64,6 +65,7 @@ def read_configuration() -> Configuration:
             faults.extend(str(error).splitlines())
             return None
 
+    check_env_file(Path(".env"))
     settings = checked(lambda: read_settings(Settings))
     chat_model = checked(lambda: choose_chat_model(settings)) if settings else None
     modules = [checked(partial(ConfiguredModule.read, module)) for module in discover()]
@@ -82,11 +84,12 @@ async def open_service(configuration: Configuration) -> AsyncGenerator[tuple[Ser
     settings = configuration.settings
     http = OutboundHttp(connect_timeout=settings.connect_timeout, max_connections=settings.http_max_connections)
     container = _container(configuration, http)
-    anyio.to_thread.current_default_thread_limiter().total_tokens = settings.tool_threads
+    limit_threads(settings.tool_threads)
     try:
         tools = await ToolRegistry.open(container, configuration.modules)
         chat = _chat_client(settings, configuration.chat_model.create(http), tools)
-        yield ServiceState(settings, chat, tools, Admission(settings.max_questions), ApprovalStore()), tools
+        admission = Admission(settings.max_questions)
+        yield ServiceState(settings, chat, tools, admission, ApprovalStore(), container), tools
     finally:
         await container.close()
         await http.aclose()

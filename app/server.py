@@ -1,42 +1,29 @@
 """Serving over HTTP: sockets, signals, and uvicorn's settings."""
 
+import errno
 import os
 import signal
 import socket
 import sys
+import threading
 
 import uvicorn
-from pydantic_core import to_json
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from app.api.problems import PROBLEM_MEDIA_TYPE, problem
-from app.errors import ConfigurationError, InvalidRequest
+from app.errors import ConfigurationError
 from app.logs import configure_logging
 from app.main import create_app, read_configuration
+from app.protocol import ProblemProtocol
 from app.settings import Settings
 
 __all__ = ["demo", "serve", "server_config"]
 
 
-class _Protocol(HttpToolsProtocol):
-    """uvicorn's HTTP protocol, with a problem document where the request cannot even be parsed."""
-
-    def send_400_response(self, msg: str) -> None:
-        """Answer bytes that are no HTTP request, and hang up."""
-        body = to_json(problem(InvalidRequest(f"{msg.rstrip('.')} (or a URL of more than 64 KiB)"), ""))
-        head = (
-            f"HTTP/1.1 400 Bad Request\r\ncontent-type: {PROBLEM_MEDIA_TYPE}\r\n"
-            f"content-length: {len(body)}\r\nconnection: close\r\n\r\n"
-        )
-        self.transport.write(head.encode() + body)
-        self.transport.close()
-
-
 def server_config(app: object, settings: Settings) -> uvicorn.Config:
     """Set uvicorn up: no access log (it would hold the questions), no banner, a bounded shutdown."""
+    protocol = type("Protocol", (ProblemProtocol,), {"read_timeout": settings.server_read_timeout})
     return uvicorn.Config(
         app,  # type: ignore[arg-type]
-        http=_Protocol,
+        http=protocol,
         log_config=None,
         access_log=False,
         server_header=False,
@@ -56,15 +43,39 @@ def serve() -> int:
     configure_logging(settings.log_level)
     app = create_app(configuration)
     with _listen(settings) as listener:
-        host, port = listener.getsockname()[:2]
-        model = configuration.chat_model.provider
-        shown = f"[{host}]" if ":" in host else host
-        print(f"toolchat on http://{shown}:{port} - chat model: {model} - try /docs", file=sys.stderr)  # noqa: T201
-        server = uvicorn.Server(server_config(app, settings))
+        server = _Server(server_config(app, settings))
+        server.banner = _banner(listener, configuration.chat_model.provider)
         # uvicorn raises the signal again once it has shut down in order; that end is no failure.
         signal.signal(signal.SIGTERM, server.handle_exit)
         server.run(sockets=[listener])
-        return 0 if server.started else 2
+    code = 0 if server.started else 2
+    _leave_threads_behind(code)
+    return code
+
+
+class _Server(uvicorn.Server):
+    """uvicorn's server, which says where it listens once it does."""
+
+    banner = ""
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started:
+            print(self.banner, file=sys.stderr, flush=True)  # noqa: T201
+
+
+def _banner(listener: socket.socket, provider: str) -> str:
+    host, port = listener.getsockname()[:2]
+    shown = f"[{host}]" if ":" in host else host
+    return f"toolchat on http://{shown}:{port} - chat model: {provider} - try /docs"
+
+
+def _leave_threads_behind(code: int) -> None:
+    """End the process although a tool's thread still runs: Python would wait for it, and cannot stop it."""
+    others = [thread for thread in threading.enumerate() if thread is not threading.main_thread()]
+    if any(thread.name.startswith("tool") and not thread.daemon for thread in others):
+        sys.stderr.flush()
+        os._exit(code)
 
 
 def demo() -> int:
@@ -82,10 +93,15 @@ def demo() -> int:
 
 
 def _listen(settings: Settings) -> socket.socket:
-    family = socket.AF_INET6 if ":" in settings.server_host else socket.AF_INET
+    host, port = settings.server_host, settings.server_port
     try:
-        return socket.create_server((settings.server_host, settings.server_port), family=family, backlog=2048)
+        return socket.create_server((host, port), family=_family(host), backlog=2048)
     except OSError as error:
-        place = f"{settings.server_host}:{settings.server_port}"
-        reason = os.strerror(error.errno) if error.errno and error.errno > 0 else "no such address"
-        raise ConfigurationError(f"SERVER_PORT: cannot listen on {place}: {reason}") from None
+        wrong_host = error.errno is None or error.errno < 0 or error.errno == errno.EADDRNOTAVAIL
+        variable = "SERVER_HOST" if wrong_host else "SERVER_PORT"
+        reason = "no address of this machine" if wrong_host else os.strerror(error.errno or 0)
+        raise ConfigurationError(f"{variable}: cannot listen on {host}:{port}: {reason}") from None
+
+
+def _family(host: str) -> socket.AddressFamily:
+    return socket.AF_INET6 if ":" in host else socket.AF_INET

@@ -1,13 +1,23 @@
 """Configuration from the environment and ``.env``: read once, validated at start, one line per fault."""
 
+from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from app.errors import ConfigurationError
 
-__all__ = ["BaseUrl", "EnvironmentSettings", "Secret", "Settings", "environment_name", "read_settings"]
+__all__ = [
+    "BaseUrl",
+    "EnvironmentSettings",
+    "Secret",
+    "Settings",
+    "check_env_file",
+    "environment_name",
+    "read_settings",
+]
 
 
 def _stripped(value: Any) -> Any:
@@ -24,6 +34,13 @@ def _header_safe(value: SecretStr) -> SecretStr:
 def _base_url(value: str) -> str:
     if not value.startswith(("http://", "https://")) or not value.isascii() or " " in value:
         raise ValueError("must be a URL that starts with http:// or https://")
+    try:
+        parts = urlsplit(value)
+        usable = bool(parts.hostname) and (parts.port is None or parts.port > 0)
+    except ValueError:
+        usable = False
+    if not usable:
+        raise ValueError("must be a URL with a host, and a port between 1 and 65535 if any")
     return value.rstrip("/")
 
 
@@ -52,9 +69,11 @@ class Settings(EnvironmentSettings):
 
     server_host: str = Field("127.0.0.1", description="Address to listen on; 0.0.0.0 in a container")
     server_port: int = Field(8083, ge=0, le=65535, description="Port to listen on; 0 picks a free one")
+    server_read_timeout: float = Field(20, gt=0, le=600, description="Seconds a client may take to send its headers")
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field("INFO", description="Least severity that is logged")
     chat_provider: Literal["auto", "dashscope", "openai_compatible", "offline"] = Field(
-        "auto", description="auto: DashScope if its key is set, else an OpenAI-compatible endpoint, else offline"
+        "auto",
+        description="dashscope, openai_compatible, offline, or auto: the first of them whose key is set, else offline",
     )
     system_prompt: str = Field(
         "Answer in the language of the question. When a tool reports an error, say that the look-up failed; "
@@ -65,7 +84,7 @@ class Settings(EnvironmentSettings):
     max_questions: int = Field(2000, ge=1, description="Questions answered at once; one more gets 503 overloaded")
     shutdown_timeout: int = Field(30, ge=0, le=3600, description="Seconds that running answers may take at shutdown")
     model_timeout: float = Field(60, gt=0, le=3600, description="Seconds one turn of the chat model may take")
-    model_idle_timeout: float = Field(30, gt=0, le=3600, description="Seconds the chat model may stay silent")
+    model_idle_timeout: float = Field(30, gt=0, le=3600, description="Seconds a streaming chat model may stay silent")
     model_max_attempts: int = Field(3, ge=1, le=10, description="Tries per model turn, before any text has gone out")
     connect_timeout: float = Field(5, gt=0, le=60, description="Seconds to connect to any upstream")
     http_max_connections: int = Field(500, ge=1, description="Open connections to all upstreams together")
@@ -101,8 +120,27 @@ def read_settings(settings: type[_SettingsT]) -> _SettingsT:
         return settings()
     except ValidationError as error:
         raise ConfigurationError("\n".join(_fault(settings, fault) for fault in error.errors())) from None
+
+
+def check_env_file(path: Path) -> None:
+    """Make sure that every line of ``.env`` is understood; what is not would be left out without a word.
+
+    Raises:
+        ConfigurationError: a line cannot be read, or the file is none.
+    """
+    from dotenv.parser import parse_stream
+
+    if not path.exists() and not path.is_symlink():
+        return
+    if not path.is_file():
+        raise ConfigurationError(".env: is not a file")
+    try:
+        with path.open(encoding="utf-8") as stream:
+            lines = [binding.original.line for binding in parse_stream(stream) if binding.error]
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigurationError(f".env: cannot be read ({type(error).__name__})") from None
+    if lines:
+        raise ConfigurationError("\n".join(f".env: line {line} cannot be read" for line in lines[:10]))
 
 
 def _fault(settings: type[EnvironmentSettings], fault: Any) -> str:

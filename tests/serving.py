@@ -11,7 +11,7 @@ import httpx
 import uvicorn
 from pydantic_core import from_json
 
-from app.main import create_app
+from app.main import create_app, read_configuration
 from app.server import server_config
 from app.settings import Settings
 
@@ -44,9 +44,9 @@ async def running(server: uvicorn.Server) -> AsyncGenerator[str, None]:
 
 
 @asynccontextmanager
-async def serving(app: object) -> AsyncGenerator[str, None]:
+async def serving(app: object, settings: Settings | None = None) -> AsyncGenerator[str, None]:
     """Serve any ASGI application as the service itself is served; gives its base URL."""
-    async with running(uvicorn.Server(server_config(app, Settings()))) as url:
+    async with running(uvicorn.Server(server_config(app, settings or Settings()))) as url:
         yield url
 
 
@@ -56,11 +56,15 @@ async def service(**environment: str) -> AsyncGenerator[httpx.AsyncClient, None]
     before = dict(os.environ)
     os.environ.update(environment)
     try:
-        app = create_app()
+        configuration = read_configuration()
+        app = create_app(configuration)
     finally:
         os.environ.clear()
         os.environ.update(before)
-    async with serving(app) as url, httpx.AsyncClient(base_url=url, timeout=30, trust_env=False) as client:
+    async with (
+        serving(app, configuration.settings) as url,
+        httpx.AsyncClient(base_url=url, timeout=30, trust_env=False) as client,
+    ):
         yield client
 
 

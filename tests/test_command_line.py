@@ -1,5 +1,6 @@
 """The command line, as a user runs it."""
 
+import asyncio
 import json
 import re
 import signal
@@ -9,9 +10,12 @@ import sys
 import urllib.request
 from pathlib import Path
 
+import httpx
 import pytest
 
 from tests.command_line import environment, run, started
+from tests.players.openai_player import Answer, OpenAIPlayer, delta, sse
+from tests.serving import events_of
 
 
 def test_ask_prints_the_answer_and_then_the_tool_calls(tmp_path: Path) -> None:
@@ -32,7 +36,8 @@ def test_ask_as_json_prints_the_whole_trace(tmp_path: Path) -> None:
 def test_ask_with_a_tool_that_is_not_there_names_those_that_are(tmp_path: Path) -> None:
     done = run("ask", "?", "--tool", "nothing", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "toolchat: --tool: no tool has the name nothing; known: getCityTimeFunction\n"
+    known = "getCityTimeFunction, getCityTimeMethod"
+    assert done.stderr == f"toolchat: --tool: no tool has the name nothing; known: {known}\n"
 
 
 def test_ask_tells_an_upstreams_failure_in_one_line(tmp_path: Path) -> None:
@@ -49,6 +54,7 @@ def test_tools_lists_what_is_registered_and_why_others_are_not(tmp_path: Path) -
     assert done.returncode == 0
     assert done.stdout.splitlines() == [
         "Time (/time): switched off: set TIME_ENABLED=true",
+        "Examples (/tool): registered",
         "Translate (/translate): not configured: set BAIDU_TRANSLATE_APP_ID and BAIDU_TRANSLATE_SECRET_KEY",
         "Weather (/weather): not configured: set WEATHER_API_KEY",
     ]
@@ -99,6 +105,64 @@ def test_a_port_that_is_in_use_stops_the_start_with_one_line(tmp_path: Path) -> 
         done = run(cwd=tmp_path, SERVER_PORT=port)
     assert done.returncode == 2
     assert done.stderr == f"toolchat: SERVER_PORT: cannot listen on 127.0.0.1:{port}: Address already in use\n"
+
+
+@pytest.mark.parametrize("host", ["nonsense.invalid", "1.2.3.4", "http://127.0.0.1"])
+def test_an_address_that_is_none_of_this_machine_stops_the_start_with_one_line(host: str, tmp_path: Path) -> None:
+    done = run(cwd=tmp_path, SERVER_HOST=host)
+    assert done.returncode == 2
+    assert done.stderr == f"toolchat: SERVER_HOST: cannot listen on {host}:8083: no address of this machine\n"
+
+
+def test_a_line_of_the_env_file_that_cannot_be_read_stops_the_start(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("OPENAI_API_KEY='sk-canary # x\nTIME_ENABLED=true\n", encoding="utf-8")
+    done = run("tools", cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.startswith("toolchat: .env: line 1 cannot be read\n")
+    assert "canary" not in done.stderr
+    (tmp_path / ".env").unlink()
+    (tmp_path / ".env").mkdir()
+    assert run("tools", cwd=tmp_path).stderr == "toolchat: .env: is not a file\n"
+
+
+@pytest.mark.parametrize("query", ["", "  ", "x" * 4001])
+def test_ask_refuses_what_http_refuses(query: str, tmp_path: Path) -> None:
+    done = run("ask", query, cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (1, "toolchat: the question must have 1 to 4000 characters\n")
+
+
+def test_ask_offers_method_tools_too_and_survives_a_reader_who_has_had_enough(tmp_path: Path) -> None:
+    done = run("ask", "东京几点", "--tool", "getCityTimeMethod", cwd=tmp_path, PYTHONIOENCODING="ascii", PYTHONUTF8="0")
+    assert (done.returncode, done.stderr) == (0, "")
+    with subprocess.Popen(
+        [sys.executable, "-m", "app", "tools"], cwd=tmp_path, env=environment({}), stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:  # fmt: skip
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == b""
+
+
+@pytest.mark.parametrize("accept", ["application/json", "text/event-stream"])
+async def test_an_answer_that_is_not_ready_when_the_service_stops_says_so(accept: str, tmp_path: Path) -> None:
+    script = [sse(delta(content="half"), ending="hang", done=False) if "event" in accept else Answer(ending="hang")]
+    async with OpenAIPlayer(script) as player:
+        variables = {"OPENAI_BASE_URL": player.base_url, "SHUTDOWN_TIMEOUT": "1"}
+        with started(cwd=tmp_path, **variables) as (process, url):
+            async with httpx.AsyncClient(timeout=20, trust_env=False) as client:
+                asking = asyncio.create_task(client.get(f"{url}/time/chat", headers={"Accept": accept}))
+                await player.asked.wait()
+                process.send_signal(signal.SIGTERM)
+                answer = await asking
+            await asyncio.to_thread(process.wait, 20)
+        assert process.returncode == 0
+    if "json" in accept:
+        assert (answer.status_code, answer.json()["code"]) == (503, "draining")
+        assert answer.headers["retry-after"] == "1"
+    else:
+        assert [event.name for event in events_of(answer.text)] == ["delta", "error"]
+        assert events_of(answer.text)[-1].data["code"] == "draining"
 
 
 def test_serve_answers_until_it_is_told_to_stop(tmp_path: Path) -> None:

@@ -35,12 +35,13 @@ async def answer_prompt(request: Request, prompt: PromptSpec) -> Response:
         ToolchatError: the question could not be answered; an error in the middle of a stream becomes its last event.
     """
     state = service_state(request)
-    form = negotiate(request.headers.get("accept"))
+    form = negotiate(",".join(request.headers.getlist("accept")))
     asked = Asked(request, state, prompt)
     if form is AnswerForm.EVENTS:
         return EventStream(asked)
     with state.admission.slot():
         response = await asked.whole()
+    asked.headers["X-Finish-Reason"] = response.finish_reason
     if form is AnswerForm.JSON:
         return Response(to_json(asked.document(response)), media_type="application/json", headers=asked.headers)
     return Response(response.message.text.encode(), media_type="text/plain; charset=utf-8", headers=asked.headers)

@@ -14,7 +14,7 @@ from app.api.state import ServiceState
 from app.chat.client import PromptSpec
 from app.chat.tool_calling_advisor import APPROVAL_REQUIRED
 from app.chat_models.base import ChatResponse
-from app.errors import DeadlineExceeded, ToolchatError
+from app.errors import CLIENT_GONE, DeadlineExceeded, ToolchatError
 
 __all__ = ["Asked", "answer_document", "usage_record"]
 
@@ -55,6 +55,11 @@ class Asked:
         sandboxed = [tool.definition.name for tool in prompt.request.tools if tool.metadata.sandbox]
         if sandboxed:
             self.headers["X-Sandbox"] = ", ".join(name for name in sandboxed if name.isascii()) or "true"
+
+    @property
+    def client_is_gone(self) -> bool:
+        """Whether the client left, so that nobody reads the answer."""
+        return getattr(self._request.state, "outcome", "") == CLIENT_GONE
 
     async def whole(self) -> ChatResponse:
         """The whole answer; raises :class:`DeadlineExceeded` and what ``CallSpec.response`` raises."""

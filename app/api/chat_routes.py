@@ -33,6 +33,10 @@ ANSWER_RESPONSES: dict[int | str, dict[str, Any]] = {
         "headers": {
             "X-Chat-Model": {"description": "The model that answered", "schema": {"type": "string"}},
             "X-Sandbox": {"description": "Offered tools that answer from invented data", "schema": {"type": "string"}},
+            "X-Finish-Reason": {
+                "description": "Why the model stopped; `length` means that the answer was cut off",
+                "schema": {"type": "string"},
+            },
             "X-Request-ID": {"description": "The request's id", "schema": {"type": "string"}},
         },
     },

@@ -14,7 +14,7 @@ from starlette.types import Receive, Scope, Send
 from app.api.asked import Asked, usage_record
 from app.chat.request import ChatEvent
 from app.chat_models.base import ChatResponse, TextDelta
-from app.errors import ToolchatError
+from app.errors import Draining, ToolchatError
 from app.tool_calling.events import ToolCallFinished, ToolCallStarted, parsed_arguments
 
 __all__ = ["EventStream"]
@@ -61,6 +61,10 @@ class EventStream(Response):
             await self._fail(self._asked.too_late())
         except ToolchatError as error:
             await self._fail(error)
+        except asyncio.CancelledError:
+            if not self._begun or self._asked.client_is_gone:
+                raise
+            await self._fail(Draining("the service was stopped before the answer was ready"))
         except Exception as error:
             if not self._begun:
                 raise

@@ -11,8 +11,8 @@ from urllib.parse import unquote_to_bytes
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app.api.problems import problem, problem_response
-from app.errors import InvalidRequest, TooLarge, ToolchatError
+from app.api.problems import error_response
+from app.errors import CLIENT_GONE, Draining, InvalidRequest, TooLarge, ToolchatError
 from app.logs import request_id as current_request_id
 
 __all__ = ["RequestMiddleware"]
@@ -56,6 +56,7 @@ class RequestMiddleware:
 
     async def _guarded(self, scope: Scope, receive: Receive, answer: "_Answer") -> None:
         try:
+            _check_host(scope)
             _check_query(scope["query_string"])
             if scope["method"] in ("GET", "HEAD"):
                 await _until_client_leaves(self._app, scope, receive, answer)
@@ -63,6 +64,10 @@ class RequestMiddleware:
                 await self._app(scope, receive, answer.send)
         except ToolchatError as error:
             await answer.fail(error, scope)
+        except asyncio.CancelledError:
+            # The server cancels what still runs when its time to stop is over; the client must not take that for a bug.
+            answer.outcome = Draining.code
+            await answer.fail(Draining("the service was stopped before the answer was ready", retry_after=1), scope)
         except Exception as error:  # noqa: BLE001 - the last net: nothing may fall through to the server
             _log.error("unhandled exception", exc_info=error)
             answer.outcome = "internal"
@@ -95,7 +100,7 @@ class _Answer:
         """Answer with a problem document, unless something has gone out already."""
         scope["state"]["outcome"] = error.code
         if self.status == 0:
-            response = problem_response(problem(error, self._request_id))
+            response = error_response(error, self._request_id)
             await response(scope, _EmptyBody(), self.send)
 
     def summary(self, state: MutableMapping[str, Any]) -> dict[str, Any]:
@@ -119,14 +124,14 @@ async def _until_client_leaves(app: ASGIApp, scope: Scope, receive: Receive, ans
         while (await receive())["type"] != "http.disconnect":
             pass
         if task is not None and not answer.complete:
-            answer.outcome = "client_gone"
+            answer.outcome = scope["state"]["outcome"] = CLIENT_GONE
             task.cancel()
 
     watcher = asyncio.create_task(watch())
     try:
         await app(scope, _EmptyBody(), answer.send)
     except asyncio.CancelledError:
-        if answer.outcome != "client_gone" or task is None or task.uncancel() > 0:
+        if answer.outcome != CLIENT_GONE or task is None or task.uncancel() > 0:
             raise
     finally:
         watcher.cancel()
@@ -148,6 +153,12 @@ class _EmptyBody:
 def _request_id(scope: Scope) -> str:
     given = next((value for name, value in scope["headers"] if name == b"x-request-id"), b"")
     return given.decode("ascii") if _WELL_FORMED_ID.fullmatch(given) else os.urandom(8).hex()
+
+
+def _check_host(scope: Scope) -> None:
+    """Require exactly one ``Host``, as RFC 9112, section 3.2 does of HTTP/1.1."""
+    if scope["http_version"] != "1.0" and sum(name == b"host" for name, _ in scope["headers"]) != 1:
+        raise InvalidRequest("the request must have exactly one Host header")
 
 
 def _check_query(query_string: bytes) -> None:

@@ -13,7 +13,15 @@ from starlette.exceptions import HTTPException
 
 from app.errors import InvalidRequest, ToolchatError, UpstreamError, ValidationFailed
 
-__all__ = ["PROBLEM_MEDIA_TYPE", "Problem", "add_problem_handlers", "problem", "problem_response", "problems"]
+__all__ = [
+    "PROBLEM_MEDIA_TYPE",
+    "Problem",
+    "add_problem_handlers",
+    "error_response",
+    "problem",
+    "problem_response",
+    "problems",
+]
 
 PROBLEM_MEDIA_TYPE = "application/problem+json"
 MAX_RETRY_AFTER = 60
@@ -43,6 +51,15 @@ def problem_response(document: Mapping[str, Any], headers: Mapping[str, str] | N
     body = to_json(dict(document), inf_nan_mode="strings")
     headers = {"Cache-Control": "no-store", **(headers or {})}
     return Response(body, document["status"], headers, PROBLEM_MEDIA_TYPE)
+
+
+def error_response(error: ToolchatError, request_id: str) -> Response:
+    """Answer with an error: its problem document, and ``Retry-After`` where trying again makes sense."""
+    headers: dict[str, str] = {}
+    if error.status in (409, 503) and error.retryable:
+        wait = 1 if error.retry_after is None else error.retry_after
+        headers["Retry-After"] = str(min(max(math.ceil(wait), 1), MAX_RETRY_AFTER))
+    return problem_response(problem(error, request_id), headers)
 
 
 def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
@@ -92,12 +109,8 @@ def _id_of(request: Request) -> str:
 async def _on_toolchat_error(request: Request, error: Exception) -> Response:
     if not isinstance(error, ToolchatError):
         raise error
-    headers: dict[str, str] = {}
-    if error.status == 503 and error.retryable:
-        wait = 1 if error.retry_after is None else error.retry_after
-        headers["Retry-After"] = str(min(max(math.ceil(wait), 1), MAX_RETRY_AFTER))
     request.state.outcome = error.code
-    return problem_response(problem(error, _id_of(request)), headers)
+    return error_response(error, _id_of(request))
 
 
 async def _on_validation_error(request: Request, error: Exception) -> Response:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 from urllib.parse import quote
 
+from dishka import AsyncContainer
 from fastapi import Request
 
 from app.api.approvals import ApprovalStore
@@ -60,6 +61,8 @@ class ServiceState:
     tools: ToolCatalogue
     admission: Admission
     approvals: ApprovalStore
+    container: AsyncContainer
+    """For routes of a tool folder that need more than tools."""
 
     @property
     def model_label(self) -> str:

@@ -76,10 +76,14 @@ class SandboxNoticeAdvisor(Advisor):
         """See :meth:`Advisor.advise`."""
         async with aclosing(chain.proceed(request)) as events:
             async for event in events:
-                if isinstance(event, ChatResponse) and any(each.sandbox for each in event.executions):
+                if isinstance(event, ChatResponse) and _rests_on_sandbox(event):
                     if request.stream:
                         yield TextDelta(self.notice)
                     message = replace(event.message, text=event.message.text + self.notice)
                     yield replace(event, message=message)
                 else:
                     yield event
+
+
+def _rests_on_sandbox(response: ChatResponse) -> bool:
+    return any(each.sandbox and each.outcome == "ok" for each in response.executions)

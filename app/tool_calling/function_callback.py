@@ -6,13 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Self, TypeVar
 
-import anyio.to_thread
-
 from app.tool_calling.callback import ToolCallback
 from app.tool_calling.context import ToolContext
 from app.tool_calling.definition import ToolDefinition, ToolMetadata
 from app.tool_calling.result_converter import ToolCallResultConverter, convert_result
 from app.tool_calling.schema import ToolInput, description_of, tool_input_of
+from app.tool_calling.threads import run_blocking
 
 __all__ = ["FunctionToolCallback", "ToolMarker", "name_of", "tool"]
 
@@ -127,7 +126,7 @@ class FunctionToolCallback(ToolCallback):
         if _is_async(self._function):
             result = await self._function(**arguments)
         else:
-            result = await anyio.to_thread.run_sync(lambda: self._function(**arguments), abandon_on_cancel=True)
+            result = await run_blocking(lambda: self._function(**arguments))
         return self._converter(result)
 
     def in_sandbox(self) -> Self:

@@ -167,8 +167,8 @@ def _unknown_tool(name: str, offered: Mapping[str, ToolCallback]) -> ToolExecuti
 
 
 def _let_pass(error: BaseException) -> None:
-    """Raise a cancellation of ours, and an interrupt; a tool's own ``CancelledError`` is a failure of the tool."""
+    """Raise a cancellation of ours; a ``CancelledError`` or ``KeyboardInterrupt`` of the tool is its failure."""
     task = asyncio.current_task()
     cancelled = isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0
-    if cancelled or isinstance(error, KeyboardInterrupt | GeneratorExit):
+    if cancelled or isinstance(error, GeneratorExit):
         raise error

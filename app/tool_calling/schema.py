@@ -2,21 +2,35 @@
 
 import inspect
 import re
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, is_dataclass
+from types import SimpleNamespace
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, Field, PydanticUserError, TypeAdapter, ValidationError, create_model
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    PydanticUndefinedAnnotation,
+    PydanticUserError,
+    TypeAdapter,
+    ValidationError,
+    create_model,
+)
+from pydantic.errors import PydanticErrorMixin
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined, from_json
 
 from app.tool_calling.context import ToolContext
 from app.tool_calling.errors import ToolArgumentsError, ToolDefinitionError
+from app.tool_calling.schema_form import tidy_schema
 
 __all__ = ["ToolInput", "description_of", "tool_input_of"]
 
 _CONFIG = ConfigDict(extra="forbid", allow_inf_nan=False, validate_default=False)
 _MAX_INPUT_CHARS = 1_000_000
+_UNSUPPORTED = (PydanticUserError, PydanticUndefinedAnnotation)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +99,10 @@ def tool_input_of(function: Callable[..., Any], tool: str) -> ToolInput:
     try:
         model: type[BaseModel] = create_model(f"{tool}Input", __config__=_CONFIG, **fields)  # type: ignore[call-overload]
         adapter: TypeAdapter[Any] = TypeAdapter(model)
-        schema = _tidy(adapter.json_schema())
-    except PydanticUserError as error:
-        raise ToolDefinitionError(f"tool {tool}: {error.message}") from error
+        schema = tidy_schema(adapter.json_schema())
+    except _UNSUPPORTED as error:
+        at_fault = next((p.name for p in parameters if not _is_supported(hints[p.name])), "")
+        raise _unsupported(error, at_fault, tool) from error
     return ToolInput(schema, context, adapter, {f"argument_{p.name}": p.name for p in parameters}, None)
 
 
@@ -97,19 +112,48 @@ def description_of(function: Callable[..., Any]) -> str:
 
 
 def _whole_input(model: Any, parameter: str, context: str | None, tool: str) -> ToolInput:
-    adapter: TypeAdapter[Any] = TypeAdapter(model)
-    schema = _tidy(adapter.json_schema()) | {"additionalProperties": False}
+    try:
+        adapter: TypeAdapter[Any] = TypeAdapter(model)
+        schema = tidy_schema(adapter.json_schema()) | {"additionalProperties": False}
+    except _UNSUPPORTED as error:
+        raise _unsupported(error, parameter, tool) from error
     if schema.get("type") != "object":
         raise ToolDefinitionError(f"tool {tool}: the input {parameter} must be an object")
     return ToolInput(schema, context, adapter, None, parameter)
+
+
+def _is_supported(hint: Any) -> bool:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            TypeAdapter(hint).json_schema()
+        except _UNSUPPORTED:
+            return False
+    return True
+
+
+def _unsupported(error: PydanticErrorMixin, parameter: str, tool: str) -> ToolDefinitionError:
+    reason = error.message.strip().split("\n", 1)[0]
+    return ToolDefinitionError(f"tool {tool}: parameter {parameter} has a type that JSON cannot carry: {reason}")
 
 
 def _type_hints(function: Callable[..., Any], tool: str) -> dict[str, Any]:
     target = function if inspect.isroutine(function) else type(function).__call__
     try:
         return get_type_hints(target, include_extras=True)
-    except NameError as error:
-        raise ToolDefinitionError(f"tool {tool}: {error}") from error
+    except (NameError, AttributeError, SyntaxError, TypeError) as error:
+        at_fault = _unreadable_parameter(target)
+        raise ToolDefinitionError(f"tool {tool}: {at_fault} has a type that cannot be read: {error}") from error
+
+
+def _unreadable_parameter(function: Any) -> str:
+    names = getattr(inspect.unwrap(function), "__globals__", {})
+    for name, hint in getattr(function, "__annotations__", {}).items():
+        try:
+            get_type_hints(SimpleNamespace(__annotations__={name: hint}), names, include_extras=True)
+        except (NameError, AttributeError, SyntaxError, TypeError):
+            return "the result" if name == "return" else f"parameter {name}"
+    return "a parameter"
 
 
 def _check_parameter(parameter: inspect.Parameter, hints: Mapping[str, Any], tool: str) -> None:
@@ -139,18 +183,6 @@ def _described_arguments(function: Callable[..., Any]) -> dict[str, str]:
         return {}
     entries = re.findall(r"^ {4}\*{0,2}(\w+)[^:\n]*:[ ]*((?:.*)(?:\n {8,}.*)*)", section[1], re.MULTILINE)
     return {name: " ".join(text.split()) for name, text in entries}
-
-
-def _tidy(schema: Any) -> Any:
-    """Drop the titles that pydantic derives from field names: they cost tokens and say nothing."""
-    if isinstance(schema, list):
-        return [_tidy(item) for item in schema]
-    if not isinstance(schema, dict):
-        return schema
-    tidy = {key: _tidy(value) for key, value in schema.items() if not (key == "title" and isinstance(value, str))}
-    if tidy.get("type") == "object" and "properties" not in tidy and "additionalProperties" in tidy:
-        tidy["properties"] = {}
-    return tidy
 
 
 def _is_about_form(error: ValidationError) -> bool:

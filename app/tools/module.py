@@ -2,9 +2,10 @@
 
 import importlib
 import pkgutil
+import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from types import ModuleType
+from pathlib import Path
 from typing import Any, ClassVar
 
 from dishka import Provider, Scope
@@ -16,6 +17,7 @@ from app.container import instances, named
 from app.errors import ConfigurationError
 from app.settings import BaseUrl, EnvironmentSettings, environment_name
 from app.tool_calling.callback import ToolCallback
+from app.tool_calling.definition_faults import DeclaredTool, marked_methods, repeated_names, shown_path
 from app.tool_calling.function_callback import FunctionToolCallback, name_of
 from app.tool_calling.method_callback import marked_names
 
@@ -55,7 +57,7 @@ class ToolModule:
     """One folder below ``app/tools``: its tools, what they need, and where they are asked."""
 
     default_query: str = ""
-    """The question that the three variants ask when ``query`` is missing or empty; without one there are no variants."""
+    """What the three variants ask when ``query`` is missing or empty; without it there are no variants."""
     functions: tuple[Callable[..., Any], ...] = ()
     """Function tools, found by name: typed functions, or classes of callable objects made by the container."""
     methods: tuple[type, ...] = ()
@@ -72,19 +74,28 @@ class ToolModule:
     """Routes beyond the three variants."""
     name: str = ""
     """The folder's name; set when it is found."""
+    folder: Path = Path()
+    """Where the folder is; set when it is found."""
 
-    def in_folder(self, name: str) -> "ToolModule":
+    def in_folder(self, name: str, folder: Path = Path()) -> "ToolModule":
         """Copy that knows its folder and has settings of its own."""
         settings = self.settings
         if settings is ToolSettings:
             config = {**ToolSettings.model_config, "env_prefix": f"{name.upper()}_"}
             settings = type(f"{name}Settings", (ToolSettings,), {"model_config": config, "__module__": __name__})
         title = self.title or name.replace("_", " ").capitalize()
-        return replace(self, name=name, settings=settings, path=self.path or f"/{name}", title=title)
+        path = self.path or f"/{name}"
+        return replace(self, name=name, folder=folder, settings=settings, path=path, title=title)
 
     def function_names(self) -> tuple[str, ...]:
         """The names under which the container knows the function tools."""
         return tuple(name_of(function) for function in self.functions)
+
+    def declared(self) -> list[DeclaredTool]:
+        """Every tool of the folder as it is written, before anything is made."""
+        functions = [DeclaredTool(each, "function", self.folder) for each in self.functions]
+        methods = [method for each in self.methods for method in marked_methods(each)]
+        return functions + [DeclaredTool(each, "method", self.folder) for each in methods]
 
     def routes(self) -> APIRouter:
         """The folder's routes: the three variants, then its own."""
@@ -132,22 +143,47 @@ def discover(package: str = "app.tools") -> tuple[ToolModule, ...]:
     """Find every tool folder of a package, in the order of their paths.
 
     Raises:
-        ConfigurationError: a folder has no ``module``, or two function tools have one name.
+        ConfigurationError: a folder cannot be imported or has no ``module``, or two tools have one name; one line
+            for each, with the file.
     """
     root = importlib.import_module(package)
-    folders = [info.name for info in pkgutil.iter_modules(root.__path__) if info.ispkg]
-    found = sorted((_module_of(package, folder) for folder in folders), key=lambda module: module.path)
-    owners: dict[str, str] = {}
-    for module in found:
-        for name in module.function_names():
-            if owners.setdefault(name, module.name) != module.name:
-                raise ConfigurationError(f"two tools have the name {name}: in {owners[name]} and in {module.name}")
+    faults: list[str] = []
+    found: list[ToolModule] = []
+    for info in pkgutil.iter_modules(root.__path__):
+        if info.ispkg:
+            try:
+                found.append(_module_of(package, info.name, Path(root.__path__[0], info.name)))
+            except ConfigurationError as error:
+                faults.append(str(error))
+    found.sort(key=lambda module: module.path)
+    faults += repeated_names(tool for module in found for tool in module.declared())
+    if faults:
+        raise ConfigurationError("\n".join(faults))
     return tuple(found)
 
 
-def _module_of(package: str, folder: str) -> ToolModule:
-    imported: ModuleType = importlib.import_module(f"{package}.{folder}")
-    module = getattr(imported, "module", None)
+def _module_of(package: str, name: str, folder: Path) -> ToolModule:
+    try:
+        imported = importlib.import_module(f"{package}.{name}")
+    except Exception as error:
+        raise ConfigurationError(_not_imported(error, folder)) from error
+    module, file = getattr(imported, "module", None), shown_path(folder / "__init__.py")
     if not isinstance(module, ToolModule):
-        raise ConfigurationError(f"{package}.{folder} has no 'module = ToolModule(...)' in its __init__.py")
-    return module.in_folder(folder)
+        raise ConfigurationError(f"{file}: there is no 'module = ToolModule(...)'")
+    for field_name in ("functions", "methods"):
+        if not isinstance(getattr(module, field_name), tuple | list):
+            raise ConfigurationError(f"{file}: {field_name} must be a tuple: write (one,) for a single one")
+    return module.in_folder(name, folder)
+
+
+def _not_imported(error: Exception, folder: Path) -> str:
+    """One line that says where in the folder an import failed; the error's own text is cut to its first line."""
+    places = [(Path(frame.filename), frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
+    message = str(error)
+    if isinstance(error, SyntaxError) and error.filename:
+        places.append((Path(error.filename), error.lineno))
+        message = error.msg
+    inside = [(file, line) for file, line in places if file.is_relative_to(folder)]
+    file, line = inside[-1] if inside else (folder / "__init__.py", None)
+    told = f"{type(error).__name__}: {(message.splitlines() or [''])[0][:200]}".rstrip(": ")
+    return f"{shown_path(file)}: cannot be imported: {told}" + (f" (line {line})" if line else "")

@@ -1,5 +1,6 @@
 """The tools that are there now, and why the others are not."""
 
+import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -9,14 +10,17 @@ from dishka import AsyncContainer
 from app.errors import ConfigurationError, NotConfigured
 from app.settings import read_settings
 from app.tool_calling.callback import ToolCallback
+from app.tool_calling.definition_faults import definition_faults, shown_path
 from app.tool_calling.errors import ToolDefinitionError
 from app.tool_calling.function_callback import FunctionToolCallback
-from app.tool_calling.method_callback import MethodToolCallbackProvider
+from app.tool_calling.method_callback import MethodToolCallbackProvider, marked_names
 from app.tool_calling.provider import StaticToolCallbackProvider
 from app.tool_calling.resolver import StaticToolCallbackResolver
 from app.tools.module import ToolModule, ToolSettings
 
 __all__ = ["ConfiguredModule", "ToolRegistry"]
+
+_log = logging.getLogger("app.tools")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,11 +29,24 @@ class ConfiguredModule:
 
     module: ToolModule
     settings: ToolSettings
+    warnings: tuple[str, ...] = ()
+    """What is worth a word about its tools' definitions; logged at start."""
 
     @classmethod
     def read(cls, module: ToolModule) -> "ConfiguredModule":
-        """Read the folder's settings; raises ``ConfigurationError``."""
-        return cls(module, read_settings(module.settings))
+        """Read the folder's settings and check its tools' definitions, unless the settings leave it out.
+
+        Raises:
+            ConfigurationError: a setting or a definition cannot be used; one line for each.
+        """
+        settings = read_settings(module.settings)
+        if settings.fault():
+            return cls(module, settings)
+        found = [definition_faults(tool) for tool in module.declared()]
+        errors = [*_without_tools(module), *(line for each in found for line in each.errors)]
+        if errors:
+            raise ConfigurationError("\n".join(errors))
+        return cls(module, settings, tuple(line for each in found for line in each.warnings))
 
     @property
     def fault(self) -> str | None:
@@ -50,7 +67,8 @@ class ToolRegistry:
     def __init__(self, entries: Iterable[_Entry]) -> None:
         self._entries = {entry.configured.module.name: entry for entry in entries}
         functions = [tool for entry in self._entries.values() for tool in entry.functions]
-        self.resolver = StaticToolCallbackResolver(functions)
+        methods = [tool for entry in self._entries.values() for tool in entry.methods.tool_callbacks()]
+        self.resolver = StaticToolCallbackResolver([*functions, *methods])
         self.function_names = tuple(tool.definition.name for tool in functions)
 
     @classmethod
@@ -60,7 +78,10 @@ class ToolRegistry:
         Raises:
             ConfigurationError: a tool cannot be defined; the message names its folder.
         """
-        return cls([await _entry(container, each) for each in modules])
+        entries = [await _entry(container, each) for each in modules]
+        for warning in (line for entry in entries for line in entry.configured.warnings):
+            _log.warning("%s", warning)
+        return cls(entries)
 
     def offered(self, module: str, kind: Literal["function", "method"]) -> Sequence[object]:
         """What a folder's routes offer the model: names of function tools, or a provider of method tools.
@@ -78,6 +99,12 @@ class ToolRegistry:
     def describe(self) -> list[dict[str, Any]]:
         """Every folder with its tools' definitions, or with the reason why it is not registered."""
         return [_described(entry) for entry in self._entries.values()]
+
+
+def _without_tools(module: ToolModule) -> list[str]:
+    empty = [each for each in module.methods if not marked_names(each)]
+    file = shown_path(module.folder / "__init__.py")
+    return [f"{file}: class {each.__name__} has no method that @tool marks" for each in empty]
 
 
 async def _entry(container: AsyncContainer, configured: ConfiguredModule) -> _Entry:

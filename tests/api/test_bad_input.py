@@ -1,6 +1,7 @@
 """Whatever a client sends, the answer is decided, and it is a problem document."""
 
 import asyncio
+from typing import Any
 from urllib.parse import quote, urlsplit
 
 import httpx
@@ -69,25 +70,79 @@ async def test_an_unknown_path_is_a_problem_document(path: str) -> None:
     assert (answer.status_code, problem_of(answer).code) == (404, "not-found")
 
 
+async def exchange(client: httpx.AsyncClient, *pieces: bytes) -> tuple[bytes, dict[str, Any]]:
+    """Send raw bytes and read until the server hangs up; gives the head and the JSON body."""
+    address = urlsplit(str(client.base_url))
+    reader, writer = await asyncio.open_connection(address.hostname, address.port)
+    for piece in pieces:
+        writer.write(piece)
+        await writer.drain()
+    answer = await reader.read()
+    writer.close()
+    head, _, body = answer.partition(b"\r\n\r\n")
+    return head, from_json(body) if body else {}
+
+
 @pytest.mark.parametrize(
-    "raw",
+    ("raw", "status", "code"),
     [
-        b"GET /time/chat?query=" + b"a" * 70_000 + b" HTTP/1.1\r\nHost: a\r\n\r\n",
-        b"NONSENSE\r\n\r\n",
-        b"GET / HTTP/1.1\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\nHost: a\r\n\r\n",
+        (b"GET /time/chat?query=" + b"a" * 70_000 + b" HTTP/1.1\r\nHost: a\r\n\r\n", 414, "too-large"),
+        (b"NONSENSE\r\n\r\n", 400, "invalid-request"),
+        (
+            b"GET / HTTP/1.1\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\nHost: a\r\n\r\n",
+            400,
+            "invalid-request",
+        ),
+        (b"GET / HTTP/1.1\r\nHost: a\r\nX: " + b"a" * 70_000 + b"\r\n\r\n", 431, "headers-too-large"),
+        (b"GET / HTTP/1.1\r\nHost: a\r\n" + b"X: a\r\n" * 20_000 + b"\r\n", 431, "headers-too-large"),
+        (b"GET / HTTP/1.1\r\nConnection: close\r\n\r\n", 400, "invalid-request"),
+        (b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\nConnection: close\r\n\r\n", 400, "invalid-request"),
     ],
 )
-async def test_what_is_no_http_request_is_answered_with_a_problem_document_too(raw: bytes) -> None:
+async def test_what_is_no_proper_http_request_is_answered_with_a_problem_document_too(
+    raw: bytes, status: int, code: str
+) -> None:
     async with service() as client:
-        address = urlsplit(str(client.base_url))
-        reader, writer = await asyncio.open_connection(address.hostname, address.port)
-        writer.write(raw)
-        answer = await reader.read()
-        writer.close()
-    head, _, body = answer.partition(b"\r\n\r\n")
-    assert head.startswith(b"HTTP/1.1 400 ")
+        head, problem = await exchange(client, raw)
+    assert head.startswith(b"HTTP/1.1 %d " % status)
     assert b"application/problem+json" in head
-    assert from_json(body)["code"] == "invalid-request"
+    assert problem["code"] == code
+    assert problem["request_id"].encode() in head
+
+
+async def test_chinese_typed_into_a_url_is_understood() -> None:
+    request = "GET /time/chat?query=东京 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
+    async with OpenAIPlayer(sensible_model()) as player, service(OPENAI_BASE_URL=player.base_url) as client:
+        head, _ = await exchange_text(client, request)
+    assert head.startswith(b"HTTP/1.1 200 ")
+    assert player.requests[0].body["messages"][-1]["content"] == "东京"
+
+
+async def exchange_text(client: httpx.AsyncClient, request: str) -> tuple[bytes, bytes]:
+    address = urlsplit(str(client.base_url))
+    reader, writer = await asyncio.open_connection(address.hostname, address.port)
+    writer.write(request.encode())
+    head, _, body = (await reader.read()).partition(b"\r\n\r\n")
+    writer.close()
+    return head, body
+
+
+async def test_a_body_that_looks_like_a_request_line_is_left_as_it_is() -> None:
+    body = "GET /é HTTP/1.1\r\n".encode()
+    head = b"POST /approvals/x HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: %d\r\n\r\n" % len(body)
+    async with service() as client:
+        answer, problem = await exchange(client, head, body)
+    assert answer.startswith(b"HTTP/1.1 422 ")
+    assert answer.count(b"HTTP/1.1") == 1
+    assert problem["code"] == "validation"
+
+
+@pytest.mark.parametrize("sent", [b"", b"GET / HTTP/1.1\r\nHo"])
+async def test_a_client_that_does_not_get_its_headers_out_is_hung_up_on(sent: bytes) -> None:
+    async with service(SERVER_READ_TIMEOUT="0.2") as client:
+        async with asyncio.timeout(5):
+            assert await exchange(client, sent) == (b"", {})
+        assert (await client.get("/health/live")).status_code == 200
 
 
 @pytest.mark.parametrize("kind", ["function", "method"])

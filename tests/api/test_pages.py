@@ -50,7 +50,7 @@ async def test_with_keys_every_tool_of_the_documents_is_there() -> None:
         "baiduTranslateMethod": {"q", "from", "to"},
     }
     assert all(schema["additionalProperties"] is False for schema in names.values())
-    assert ready.tools == {"time": True, "weather": True, "baidu_translate": True}
+    assert ready.tools == {"time": True, "weather": True, "baidu_translate": True, "examples": True}
 
 
 async def test_liveness_and_readiness_answer() -> None:

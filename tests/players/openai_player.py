@@ -163,6 +163,8 @@ class OpenAIPlayer:
 
     def __init__(self, script: Script) -> None:
         self.requests: list[PlayedRequest] = []
+        self.asked = asyncio.Event()
+        """Set when a request has arrived."""
         self.aborted = asyncio.Event()
         """Set when a client left in the middle of an answer."""
         self.connections = 0
@@ -209,6 +211,7 @@ class OpenAIPlayer:
     async def _serve_one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         request = await _read_request(reader)
         self.requests.append(request)
+        self.asked.set()
         answer = self._script(request) if self._script else next(self._answers, body(b"no answer left", 500))
         try:
             await self._send(answer, reader, writer)

@@ -16,7 +16,6 @@ _CANNOT = {
     "weather": ("不知道天气怎么样", "cannot know the weather"),
     "translate": ("没有办法翻译", "cannot translate"),
 }
-_CANNOT_ANSWER = ("没有办法回答这个问题", "cannot answer this question")
 _DETAILS = {
     Role.TIME_ZONE: ("城市或时区", "the city or time zone"),
     Role.PLACE: ("地点", "the place"),
@@ -28,6 +27,7 @@ _DETAILS = {
     Role.DATE: ("日期", "the date"),
     Role.TIME_OF_DAY: ("时间", "the time"),
     Role.DATE_TIME: ("日期和时间", "the date and time"),
+    Role.DURATION: ("时长", "how long"),
     Role.EMAIL: ("邮箱地址", "the e-mail address"),
     Role.URL: ("链接", "the link"),
     Role.NAME: ("名称", "the name"),
@@ -36,9 +36,9 @@ _DETAILS = {
 
 def without_tools(question: Question) -> str:
     """Say what this model is, that it cannot know, and how to get a real answer."""
-    about = next(
-        (_CANNOT[concept] for concept, _ in concepts_in(question.command) if concept in _CANNOT), _CANNOT_ANSWER
-    )
+    about = next((_CANNOT[concept] for concept, _ in concepts_in(question.command) if concept in _CANNOT), None)
+    if about is None:
+        return _without_a_tool_for_it(question.chinese)
     if question.chinese:
         return (
             f"我是离线替身模型：没有联网，这次也没有可用的工具，所以{about[0]}。\n"
@@ -49,6 +49,18 @@ def without_tools(question: Question) -> str:
         f"I am the offline stand-in model: I have no network and was given no tools, so I {about[1]}.\n"
         "For a real answer, replace /chat at the end of the address by /chat-tool-function or /chat-tool-method, so "
         "that a tool looks it up; or set DASHSCOPE_API_KEY or OPENAI_API_KEY and restart, and a real model answers."
+    )
+
+
+def _without_a_tool_for_it(chinese: bool) -> str:
+    if chinese:
+        return (
+            "我是离线替身模型：没有联网，这次也没有可用的工具，所以没有办法回答这个问题。\n"
+            "要自由对话，请设置 DASHSCOPE_API_KEY 或 OPENAI_API_KEY，重新启动后由真正的大模型回答。"
+        )
+    return (
+        "I am the offline stand-in model: I have no network and was given no tools, so I cannot answer this question.\n"
+        "For free conversation, set DASHSCOPE_API_KEY or OPENAI_API_KEY and restart, and a real model answers."
     )
 
 

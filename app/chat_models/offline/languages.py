@@ -5,7 +5,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
-__all__ = ["Language", "language_of", "languages", "source_language", "target_language"]
+from app.gazetteer import find_place
+
+__all__ = ["Language", "Targets", "language_of", "languages", "source_language", "target_language", "targets"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +66,56 @@ _INTO = re.compile(
     r"(?:翻译|翻譯|翻|译|譯|转换|转)?(?:成|为|為|到)\s*$|译\s*$|(?:用|讲|说)\s*$|\b(?:into|to|in)\s*(?:the )?$"
 )
 _OUT_OF = re.compile(r"(?:从|由|這句|这句|这段|把|将)\s*$|\bfrom\s*(?:the )?$")
+
+
+_ITEM = r"(?:[㐀-鿿]{1,7}[语語文话話体體]|mandarin|[a-z][a-z-]+(?: (?:chinese|mandarin))?)"
+_NO_LANGUAGES = ("me", "us", "him", "her", "them", "it", "you", "everyone")
+_BETWEEN = r"(?:\s*(?:,\s*and\b|,|&|\band\b|、|和|与|與|跟|以及|及)\s*)"
+_TARGETS = re.compile(
+    r"(?:\s|^)(?P<into>into|to|in)\s+(?:the )?(?P<english>ITEM(?:BETWEENITEM){0,19})(?P<rest>[\s.!?。]*$)?"
+    r"|(?:翻译|翻譯|翻|译|譯)(?:成|为|為|到|作)\s*(?P<chinese>ITEM(?:BETWEENITEM){0,19})".replace(
+        "ITEM", _ITEM
+    ).replace("BETWEEN", _BETWEEN)
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Targets:
+    """The languages that something is wanted in."""
+
+    known: tuple[Language, ...] = ()
+    unknown: tuple[str, ...] = ()
+    """Names that stand where a language should, and are in no table; folded."""
+    start: int = 0
+    """Where the words about them begin."""
+    ends_the_text: bool = False
+    """Whether nothing follows in a text where what is to be translated comes first."""
+
+
+def targets(text: str) -> Targets:
+    """Find all the languages that a folded text wants something put into; none where it lists none."""
+    found = [each for match in _TARGETS.finditer(text) if (each := _listed(text, match))]
+    return next((each for each in reversed(found) if each.known), found[-1] if found else Targets())
+
+
+def _listed(text: str, match: re.Match[str]) -> Targets | None:
+    listed = match["english"] or match["chinese"]
+    items = [each for each in re.split(_BETWEEN, listed) if each]
+    known = tuple(dict.fromkeys(each for item in items if (each := _by_name().get(item))))
+    unknown = tuple(item for item in items if item not in _by_name())
+    if match["english"] and not _is_a_list(text, match, bool(known)):
+        return None
+    at_end = match["english"] is not None and match["rest"] is not None
+    return Targets(known, unknown if at_end or match["chinese"] else (), match.start(), at_end)
+
+
+def _is_a_list(text: str, match: re.Match[str], known: bool) -> bool:
+    """English lists end the text or name a language; ``to`` and ``in`` are about other things as well."""
+    verb = "translat" in text[: match.start()]
+    if known or match["into"] == "in" or match["rest"] is None or not verb:
+        return known
+    named = match["english"]
+    return match["into"] == "into" or (named not in _NO_LANGUAGES and " " not in named and find_place(named) is None)
 
 
 @dataclass(frozen=True, slots=True)

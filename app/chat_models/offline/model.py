@@ -70,7 +70,7 @@ class OfflineChatModel(ChatModel):
 
 def _without_calls(question: Question, planned: Plan, tools: tuple[ToolDefinition, ...]) -> str:
     if planned.incomplete:
-        return "\n".join(_details(question, planned))
+        return "\n".join((*planned.remarks, *_details(question, planned)))
     return without_a_fitting_tool(question, tools) if tools else without_tools(question)
 
 
@@ -97,6 +97,7 @@ def _answer(
     told_of = {each.name for each in responses}
     others = tuple(each for each in planned.incomplete if each.tool.name not in told_of)
     parts += _details(question, Plan(incomplete=others))
+    parts += planned.remarks
     return "\n".join(parts) or without_tools(question)
 
 

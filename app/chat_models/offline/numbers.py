@@ -18,10 +18,17 @@ _NUMBER = re.compile(
     r"|(?P<chinese>[零〇一二两兩三四五六七八九十百千万萬]{1,12})"
     rf"|\b(?P<english>{'|'.join(_ENGLISH)})\b"
 )
-_N = r"([0-9]{1,4}|[一二两兩三四五六七八九十]{1,3}|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|fourteen|a)\b)"
+_N = r"((?<![0-9.])(?<![0-9a-z][-−])(?<![-−负負])[0-9]{1,9}(?![.0-9])|[一二两兩三四五六七八九十百千]{1,7}|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|fourteen|a)\b)"
 _LATER = re.compile(rf"{_N}\s*天\s*(?:以后|之后|後|后|以後|之後)|in {_N} days?\b|{_N} days? (?:from now|later|ahead)\b")
 _NEXT = re.compile(rf"{_N}\s*[天日](?!气|氣)|{_N}[ -]days?\b")
 _WEEKS = re.compile(rf"{_N}? ?(?:个|個)?(?:周|週|星期|礼拜)(?![一二三四五六日末几]|天(?!气|氣))|{_N}?[ -]?weeks?\b")
+_NEXT_WEEK = re.compile(
+    r"下个?(?:周|週|星期|礼拜)|\bnext (?:week|weekend|monday|tuesday|wednesday|thursday|friday|saturday|sunday)\b"
+)
+_THIS_WEEK = re.compile(
+    r"周末|週末|(?:周|週|星期|礼拜)[一二三四五六日天](?!气|氣)|\bweekend\b"
+    r"|\b(?:mon|tues|wednes|thurs|fri|satur|sun)day\b"
+)
 _DAY_WORDS = (
     (3, re.compile(r"大后天|大後天")),
     (2, re.compile(r"后天|後天|day after tomorrow")),
@@ -76,10 +83,14 @@ def horizon(text: str) -> Horizon | None:
     coming = _NEXT.search(text)
     if coming is not None:
         return Horizon(max(_count(coming), 1))
+    if _NEXT_WEEK.search(text):
+        return Horizon(14)
     weeks = _WEEKS.search(text)
     if weeks is not None:
         return Horizon(7 * max(_count(weeks), 1))
     named = next((offset for offset, word in _DAY_WORDS if word.search(text)), None)
+    if named is None and _THIS_WEEK.search(text):
+        return Horizon(7)
     return None if named is None else Horizon(named + 1, named)
 
 

@@ -51,6 +51,11 @@ class Question:
         """The first payload, as written."""
         return next((self.raw[start:end] for start, end in self.payloads), None)
 
+    def as_written(self, flat: str) -> str:
+        """A piece of ``flat`` with its capitals."""
+        start = self.flat.rfind(flat)
+        return self.raw[start : start + len(flat)] if start >= 0 else flat
+
     def with_payloads_meant(self) -> "Question":
         """The same question, read as if nothing in it were only quoted."""
         return replace(self, payloads=())

@@ -53,7 +53,8 @@ def _told(value: Any, tool: str, reader: Reader) -> str:
     if isinstance(value, dict) and value.get("error"):
         return _failure(value["error"], tool, reader)
     if isinstance(value, dict):
-        known = clock_sentence(value, reader.chinese, reader.place) or _translation(value, reader) or _main_text(value)
+        clock = clock_sentence(value, reader.chinese, reader.place, reader.day or 0)
+        known = clock or _translation(value, reader) or _main_text(value)
         return known or "\n".join(_lines(_focused(value, reader), reader)) or _nothing(tool, reader)
     if isinstance(value, list):
         return "\n".join(_lines({"": value}, reader)) or _nothing(tool, reader)

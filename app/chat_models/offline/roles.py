@@ -22,6 +22,7 @@ class Role(Enum):
     TEXT = auto()
     PLACE = auto()
     DATE_TIME = auto()
+    DURATION = auto()
     DATE = auto()
     TIME_OF_DAY = auto()
     EMAIL = auto()
@@ -35,6 +36,7 @@ class Role(Enum):
 _BY_TYPE = {"boolean": Role.BOOLEAN, "array": Role.ARRAY, "object": Role.OBJECT}
 _BY_FORMAT = {
     "date-time": Role.DATE_TIME,
+    "duration": Role.DURATION,
     "date": Role.DATE,
     "time": Role.TIME_OF_DAY,
     "email": Role.EMAIL,
@@ -66,6 +68,7 @@ _BY_DESCRIPTION = (
     (Role.PLACE, re.compile(_PLACE)),
 )
 _BY_BARE_NAME = ((Role.PLACE, re.compile(r"^(?:from|to|origin|departure|arrival|source|target)$")),)
+_ISO_8601 = re.compile(r"\biso 8601\b")
 _DAYS = re.compile(r"\bdays?\b|天数|几天|多少天")
 _SOURCE = re.compile(r"\b(?:from|source|src|origin|start|departure)\b|源|原|出发|起点")
 _TARGET = re.compile(r"\b(?:to|target|dest|destination|end|arrival|into)\b|目标|目的|终点")
@@ -105,6 +108,8 @@ def _by_words(parameter: Parameter) -> Role:
     by_name = next((role for role, words in _BY_NAME if words.search(parameter.words)), None)
     by_description = next((role for role, words in _BY_DESCRIPTION if words.search(parameter.about)), None)
     by_bare_name = next((role for role, words in _BY_BARE_NAME if words.search(parameter.words)), None)
+    if by_name is Role.TIME_OF_DAY and _ISO_8601.search(parameter.about):
+        return Role.DATE_TIME
     return by_name or by_description or by_bare_name or Role.OTHER
 
 

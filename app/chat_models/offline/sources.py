@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
+from app.chat_models.offline.languages import Language
 from app.chat_models.offline.question import Question
 from app.chat_models.offline.schemas import Parameter
 from app.chat_models.offline.texts import NamedPlace
@@ -21,6 +22,8 @@ class Sources:
     """The part of the question that the tool is to answer."""
     whole: Question
     places: list[NamedPlace]
+    language: Language | None = None
+    """The one of several target languages that this call is for."""
     missing: list[Parameter] = field(default_factory=list)
     """Required parameters for which the question holds nothing."""
     taken: set[object] = field(default_factory=set)

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from app.chat_models.offline import texts
+from app.chat_models.offline.durations import durations
 from app.chat_models.offline.languages import Language, language_of, source_language, target_language
 from app.chat_models.offline.numbers import dates, times_of_day
 from app.chat_models.offline.roles import Role, is_source, is_target
@@ -29,6 +30,7 @@ _WANTS_LANGUAGE_NAMES = re.compile(
     r"\b(?:such as|eg|e g|like) (?:english|chinese|japanese|french)|language names?\b|语言名称"
 )
 _WANTS_ENGLISH = re.compile(r"\bin english\b|english name|英文名|拼音")
+_WANTS_DURATIONS = re.compile(r"\bduration\b|时长")
 _HAN, _KANA = re.compile(r"[㐀-鿿]"), re.compile(r"[぀-ヿ]")
 
 
@@ -36,7 +38,7 @@ def spoken_language(sources: Sources, parameter: Parameter) -> Language | None:
     """The language that a parameter is about; without a word, Chinese goes into English and all else into Chinese."""
     if is_source(parameter):
         return source_language(sources.question.command)
-    named = target_language(sources.question.command)
+    named = sources.language or target_language(sources.question.command)
     text = texts.text_to_handle(sources.question)
     if named is not None or text is None:
         return named
@@ -105,7 +107,13 @@ def _time_of_day(sources: Sources, _: Parameter) -> str | None:
 
 def _date_time(sources: Sources, parameter: Parameter) -> str | None:
     date, time = _date(sources, parameter), _time_of_day(sources, parameter)
-    return f"{date}T{time}:00" if date and time else None
+    if date and time:
+        return f"{date}T{time}:00"
+    return _duration(sources, parameter) if _WANTS_DURATIONS.search(parameter.about) else None
+
+
+def _duration(sources: Sources, _: Parameter) -> str | None:
+    return sources.take("duration", durations(sources.question.flat))
 
 
 def _subject(sources: Sources, parameter: Parameter) -> str | None:
@@ -136,6 +144,7 @@ BY_ROLE: Mapping[Role, Callable[[Sources, Parameter], Any]] = {
     Role.TEXT: _text,
     Role.PLACE: _place,
     Role.DATE_TIME: _date_time,
+    Role.DURATION: _duration,
     Role.DATE: _date,
     Role.TIME_OF_DAY: _time_of_day,
     Role.EMAIL: _matching(_EMAIL),

@@ -4,10 +4,13 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from itertools import islice
 
-from app.chat_models.offline.languages import languages
+from app.chat_models.offline.companions import companions
+from app.chat_models.offline.languages import languages, targets
+from app.chat_models.offline.qualifiers import qualified
 from app.chat_models.offline.question import Question
-from app.gazetteer import mentions, zone_ids
+from app.gazetteer import folded, mentions, zone_ids
 
 __all__ = ["NamedPlace", "identifiers", "matched", "places", "subject", "text_to_handle"]
 
@@ -25,6 +28,10 @@ class NamedPlace:
     before: str
     """The folded text just before it."""
 
+
+_MOST_MENTIONS = 60
+_Named = tuple[int, int, str, str | None, str | None]
+"""Start, end, name, time zone and English name of what a question names."""
 
 _ZONE = re.compile(r"\b[A-Za-z]+(?:/[A-Za-z0-9_+-]+){1,2}", re.ASCII)
 _OFFSET = re.compile(r"\b(?:utc|gmt)\s?[+-]\s?[0-9]{1,2}(?::?[0-5][0-9])?|(?<![0-9a-z])[+-][0-9]{1,2}:[0-5][0-9]\b")
@@ -77,44 +84,67 @@ def places(question: Question) -> list[NamedPlace]:
     """The places and time zones that a question names, in order, each once; or what only looks like a place."""
     command = question.command
     readable = "".join(raw if flat != " " else " " for raw, flat in zip(question.raw, command, strict=True))
-    found: dict[object, tuple[int, NamedPlace]] = {}
+    found: dict[object, NamedPlace] = {}
     end = -1
-    for start, stop, zone, english in sorted(_spans(readable, command), key=lambda each: (each[0], -each[1])):
+    for start, stop, name, zone, english in _named(readable, command):
         if start >= end:
-            place = NamedPlace(readable[start:stop], zone, english, command[max(start - 8, 0) : start])
-            found.setdefault(english or zone, (start, place))
+            place = NamedPlace(name, zone, english, command[max(start - 8, 0) : start])
+            found.setdefault(english or zone or folded(name), place)
             end = stop
     if found:
-        return [place for _, place in found.values()]
+        return list(found.values())
     return [NamedPlace(name, None, None, "") for name in _unknown_places(readable, command)][:1]
 
 
-def _spans(readable: str, flat: str) -> Iterator[tuple[int, int, str, str | None]]:
-    for each in mentions(readable):
-        yield each.start, each.end, each.place.zone, each.place.english
+def _named(readable: str, command: str) -> list[_Named]:
+    """What is known, and the names that are listed beside it, in order; the longest first where they overlap."""
+    spans = list(_spans(readable, command))
+    beside = companions(readable, [(start, stop) for start, stop, *_ in spans]) if spans else ()
+    unknown: list[_Named] = [(start, stop, readable[start:stop], None, None) for start, stop in beside]
+    return sorted(spans + unknown, key=lambda each: (each[0], -each[1]))
+
+
+def _mentioned(readable: str) -> Iterator[_Named]:
+    """Places of the gazetteer; one whose qualifier does not belong to it is a place that nobody knows."""
+    for each in islice(mentions(readable), _MOST_MENTIONS):
+        name, english = readable[each.start : each.end], each.place.english
+        wider = qualified(readable, each.start, each.end, english)
+        if wider is None:
+            yield each.start, each.end, name, each.place.zone, english
+        else:
+            start, end, belongs = wider
+            whole = readable[start:end]
+            shown = whole if start == each.start or not belongs else name
+            yield start, end, shown, each.place.zone if belongs else None, english if belongs else None
+
+
+def _spans(readable: str, flat: str) -> Iterator[_Named]:
+    yield from _mentioned(readable)
     known = {zone.lower(): zone for zone in zone_ids() if "/" in zone}
     for match in _ZONE.finditer(readable):
         if match[0].lower() in known:
-            yield *match.span(), known[match[0].lower()], None
+            yield *match.span(), match[0], known[match[0].lower()], None
     for match in _OFFSET.finditer(flat):
-        yield *match.span(), match[0].replace(" ", "").upper(), None
+        yield *match.span(), match[0], match[0].replace(" ", "").upper(), None
     for match in _CHINESE_OFFSET.finditer(flat):
         hours = match[2] if match[2].isascii() else str(sum(_CHINESE_DIGITS.index(c) for c in match[2]))
-        yield *match.span(), f"UTC{'-' if match[1] == '西' else '+'}{hours}", None
+        yield *match.span(), match[0], f"UTC{'-' if match[1] == '西' else '+'}{hours}", None
     for match in _ABBREVIATION.finditer(readable):
-        yield *match.span(), match[0], None
+        yield *match.span(), match[0], match[0], None
 
 
 def text_to_handle(question: Question) -> str | None:
     """The text that something is to be done with, as written: quoted, behind a colon, or beside a verb."""
     if question.payload:
         return question.payload
-    flat, end = question.flat, len(question.flat)
+    flat = question.flat
+    listed = targets(flat)
+    end = listed.start if listed.ends_the_text else len(flat)
     for form, text_is_first in ((_SAY_IN, True), (_PUT_INTO, True), (_TRANSLATE, False), (_SAY, False)):
         anchor = _compiled(form).search(flat)
         if anchor is None:
             continue
-        beside = [(0, anchor.start()), (anchor.end(), end)]
+        beside = [(0, anchor.start()), (anchor.end(), max(anchor.end(), end))]
         for start, stop in beside if text_is_first else beside[::-1]:
             text = _text_between(question, start, stop)
             if text:

@@ -1,0 +1,119 @@
+"""HTTP as uvicorn and httptools read it, with what they leave open: limits, deadlines, and answers to bad bytes."""
+
+import asyncio
+import os
+import re
+from typing import Any
+from urllib.parse import quote_from_bytes
+
+import httptools
+from pydantic_core import to_json
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from app.api.problems import PROBLEM_MEDIA_TYPE, problem
+from app.errors import HeadersTooLarge, InvalidRequest, TooLarge, ToolchatError
+
+__all__ = ["ProblemProtocol"]
+
+MAX_URL_BYTES = 60_000
+MAX_HEADER_BYTES = 64 * 1024
+
+_REQUEST_LINE = re.compile(rb"(?:GET|HEAD|POST|PUT|DELETE|PATCH|OPTIONS) [^\s]+ HTTP/1\.[01]\r\n")
+
+
+class ProblemProtocol(HttpToolsProtocol):
+    """uvicorn's protocol for one connection.
+
+    - Chinese typed into a URL arrives as bare UTF-8; it is percent-encoded, as a browser would have done.
+    - Headers have a bound in size, and a request a time in which it must have arrived.
+    - What cannot be parsed is answered with a problem document.
+    """
+
+    read_timeout: float = 20
+    """Seconds from connecting, or from a request's first byte, to the end of its headers."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._between_requests = True
+        self._header_bytes = 0
+        self._deadline: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin to wait for the first request."""
+        super().connection_made(transport)
+        self._wait_for_request()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Stop waiting."""
+        self._stop_waiting()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Parse what came."""
+        if self._between_requests and not data.isascii():
+            data = _with_encoded_url(data)
+        super().data_received(data)
+
+    def on_message_begin(self) -> None:
+        """Begin to wait for the headers."""
+        self._between_requests = False
+        self._header_bytes = 0
+        if self._deadline is None:
+            self._wait_for_request()
+        super().on_message_begin()
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Take one header."""
+        self._header_bytes += len(name) + len(value) + 4
+        if self._header_bytes > MAX_HEADER_BYTES:
+            raise httptools.HttpParserError("headers too large")
+        super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        """Hand the request on."""
+        self._stop_waiting()
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        """Expect the next request."""
+        self._between_requests = True
+        super().on_message_complete()
+
+    def send_400_response(self, msg: str) -> None:
+        """Answer bytes that cannot be served, and hang up."""
+        self._stop_waiting()
+        error, request_id = self._refusal(msg), os.urandom(8).hex()
+        body = to_json(problem(error, request_id))
+        head = (
+            f"HTTP/1.1 {error.status} {error.title}\r\ncontent-type: {PROBLEM_MEDIA_TYPE}\r\n"
+            f"content-length: {len(body)}\r\nx-request-id: {request_id}\r\ncache-control: no-store\r\n"
+            "connection: close\r\n\r\n"
+        )
+        self.transport.write(head.encode() + body)
+        self.transport.close()
+
+    def _refusal(self, msg: str) -> ToolchatError:
+        if len(getattr(self, "url", b"")) > MAX_URL_BYTES:
+            return TooLarge(f"the URL is longer than {MAX_URL_BYTES} bytes")
+        if self._header_bytes > MAX_HEADER_BYTES:
+            return HeadersTooLarge(f"the headers are longer than {MAX_HEADER_BYTES} bytes")
+        return InvalidRequest(f"{msg.rstrip('.')}; a URL must be percent-encoded (curl: --get --data-urlencode)")
+
+    def _wait_for_request(self) -> None:
+        self._deadline = self.loop.call_later(self.read_timeout, self.transport.close)
+
+    def _stop_waiting(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+
+def _with_encoded_url(data: bytes) -> bytes:
+    line = _REQUEST_LINE.match(data)
+    if line is None or line[0].isascii():
+        return data
+    method, url, version = line[0].split(b" ")
+    return b" ".join((method, quote_from_bytes(url, safe=_SAFE).encode(), version)) + data[line.end() :]
+
+
+_SAFE = bytes(range(0x21, 0x7F))

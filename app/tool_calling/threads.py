@@ -1,0 +1,30 @@
+"""Threads for tools that block: a bounded pool, in which an abandoned call keeps its place until it ends."""
+
+import asyncio
+import contextvars
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+__all__ = ["limit_threads", "run_blocking"]
+
+_T = TypeVar("_T")
+_PREFIX = "tool"
+_pool = ThreadPoolExecutor(16, _PREFIX)
+
+
+def limit_threads(number: int) -> None:
+    """Set how many blocking calls may run at once in this process; further ones wait, within their time limits."""
+    global _pool
+    if _pool._max_workers != number:  # noqa: SLF001
+        _pool.shutdown(wait=False)
+        _pool = ThreadPoolExecutor(number, _PREFIX)
+
+
+async def run_blocking(function: Callable[[], _T]) -> _T:
+    """Run a function in the pool, with the caller's context variables.
+
+    A caller who stops waiting leaves the thread to itself: Python cannot stop one.
+    """
+    context = contextvars.copy_context()
+    return await asyncio.get_running_loop().run_in_executor(_pool, context.run, function)

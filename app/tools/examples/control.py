@@ -1,0 +1,61 @@
+"""Tool execution in the caller's own hands: the documents' loop around ``ToolCallingManager``."""
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import replace
+
+from app.chat.advisors import Advisor, AdvisorChain
+from app.chat.request import ChatEvent, ChatRequest
+from app.chat_models.base import ChatResponse
+from app.errors import ToolLoop
+from app.messages import Usage
+from app.tool_calling.events import ToolCallFinished, ToolCallStarted
+from app.tool_calling.manager import ToolCallingManager
+
+__all__ = ["UserControlledExecution"]
+
+
+class UserControlledExecution(Advisor):
+    """Runs the calls of a question whose options have ``internal_tool_execution_enabled=False``.
+
+    The service's own loop then hands each turn with calls back; here they are run, and the conversation with their
+    results is asked again. As an advisor it serves whole answers and streams alike.
+    """
+
+    def __init__(self, manager: ToolCallingManager, max_rounds: int) -> None:
+        self._manager = manager
+        self._max_rounds = max_rounds
+
+    async def advise(self, request: ChatRequest, chain: AdvisorChain) -> AsyncGenerator[ChatEvent, None]:
+        """See :meth:`Advisor.advise`.
+
+        Raises:
+            ToolLoop: the model asked for tools in one round more than there may be.
+        """
+        usage, executions = Usage(), list[ToolCallFinished]()
+        for turn in range(1, self._max_rounds + 2):
+            response: ChatResponse | None = None
+            async with aclosing(chain.proceed(request)) as events:
+                async for event in events:
+                    if isinstance(event, ChatResponse):
+                        response = event
+                    else:
+                        yield event
+            if response is None:
+                raise AssertionError("a chain of advisors ended without an answer")
+            usage += response.usage
+            if not response.has_tool_calls:
+                yield replace(response, usage=usage, rounds=turn, executions=tuple(executions))
+                return
+            if turn > self._max_rounds:
+                break
+            for call in response.message.tool_calls:
+                yield ToolCallStarted(call, turn)
+            result = await self._manager.execute_tool_calls(
+                request.messages, response.message, request.tools, request.context
+            )
+            for execution in result.executions:
+                executions.append(replace(execution, round=turn))
+                yield executions[-1]
+            request = replace(request, messages=result.conversation_history)
+        raise ToolLoop(f"the model still asked for tools after {self._max_rounds} rounds of calls")

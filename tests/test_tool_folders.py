@@ -1,0 +1,210 @@
+"""What a user is told at start about a tool folder that is not right."""
+
+import logging
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from app.container import make_container
+from app.errors import ConfigurationError
+from app.tools.module import discover
+from app.tools.registry import ConfiguredModule, ToolRegistry
+from tests.command_line import ROOT, run
+
+HEAD = "from typing import Annotated, Any\nfrom app.tools.module import ToolModule\nfrom app.tool_calling.function_callback import tool\n"
+DICE = 'async def rollDice(sides: Annotated[int, "Sides"] = 6) -> int:\n    "Roll."\n    return sides\n\nmodule = ToolModule(functions=(rollDice,))\n'
+METHOD = (
+    'class Dice:\n    @tool(name="{name}")\n    async def roll(self, sides: Annotated[int, "Sides"]) -> int:\n'
+    '        "Roll."\n        return sides\n\nmodule = ToolModule(methods=(Dice,))\n'
+)
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> str:
+    """The name of an empty package in the working directory, for tool folders."""
+    name = f"folders_{abs(hash(request.node.nodeid))}"
+    (tmp_path / name).mkdir()
+    (tmp_path / name / "__init__.py").touch()
+    monkeypatch.syspath_prepend(str(tmp_path))
+    return name
+
+
+def write(root: Path, folders: Mapping[str, str]) -> None:
+    for folder, source in folders.items():
+        (root / folder).mkdir(parents=True)
+        (root / folder / "__init__.py").write_text(source, encoding="utf-8")
+
+
+def faults(package: str, folders: Mapping[str, str]) -> list[str]:
+    """The lines with which the folders stop the start; each names its file from the package on."""
+    write(Path(package), folders)
+    try:
+        for module in discover(package):
+            ConfiguredModule.read(module)
+    except ConfigurationError as error:
+        return str(error).replace(f"{package}/", "").splitlines()
+    return []
+
+
+@pytest.mark.parametrize(
+    ("source", "line"),
+    [
+        (
+            "def rollDice(sides): ...\nmodule = ToolModule(functions=(rollDice,))",
+            "tool rollDice: parameter sides has no type",
+        ),
+        (
+            "def rollDice(*sides: int): ...\nmodule = ToolModule(functions=(rollDice,))",
+            "tool rollDice: parameter sides must be an ordinary or keyword parameter",
+        ),
+        (
+            "class Odd: ...\ndef rollDice(n: int, odd: Odd): ...\nmodule = ToolModule(functions=(rollDice,))",
+            "tool rollDice: parameter odd has a type that JSON cannot carry: Unable to generate",
+        ),
+        (
+            "def rollDice(n: int, sides: 'Side'): ...\nmodule = ToolModule(functions=(rollDice,))",
+            "tool rollDice: parameter sides has a type that cannot be read: name 'Side' is not defined",
+        ),
+        (
+            "@tool(name='roll')\nclass Dice:\n    def __call__(self, sides): ...\nmodule = ToolModule(functions=(Dice,))",
+            "tool roll: parameter sides has no type",
+        ),
+        (
+            "class Dice:\n    @tool()\n    def roll(self, sides): ...\nmodule = ToolModule(methods=(Dice,))",
+            "tool roll: parameter sides has no type",
+        ),
+        ("class Dice: ...\nmodule = ToolModule(functions=(Dice,))", "tool Dice: the class has no method __call__"),
+        ("class Dice: ...\nmodule = ToolModule(methods=(Dice,))", "class Dice has no method that @tool marks"),
+        ("@tool(name=' ')\ndef f(): ...\nmodule = ToolModule(functions=(f,))", "tool  : the name is blank"),
+        ("@tool(description=' ')\ndef f(): ...\nmodule = ToolModule(functions=(f,))", "tool f: the description is blank"),
+        ("def f(): ...\nmodule = ToolModule(functions=(f))", "functions must be a tuple: write (one,) for a single one"),
+        ("", "there is no 'module = ToolModule(...)'"),
+        ("module = 1", "there is no 'module = ToolModule(...)'"),
+    ],
+)  # fmt: skip
+def test_a_definition_that_cannot_work_stops_the_start_with_file_tool_and_parameter(
+    source: str, line: str, package: str
+) -> None:
+    (told,) = faults(package, {"dice": HEAD + source})
+    assert told.startswith(f"dice/__init__.py: {line}")
+
+
+@pytest.mark.parametrize(
+    ("source", "told"),
+    [
+        ("\n\ndef f(:\n", "SyntaxError: invalid syntax (line 3)"),
+        ("import nowhere_at_all", "ModuleNotFoundError: No module named 'nowhere_at_all' (line 1)"),
+        ("\nfrom typing import Nothing", "ImportError: cannot import name 'Nothing' from 'typing'"),
+        ("\n1 / 0", "ZeroDivisionError: division by zero (line 2)"),
+        ("raise RuntimeError('first\\nsecond')", "RuntimeError: first (line 1)"),
+        ("raise KeyError", "KeyError (line 1)"),
+        ("from app.tools.module import ToolModule\nmodule = ToolModule(no=1)", "TypeError: ToolModule.__init__() got"),
+    ],
+)
+def test_a_folder_that_cannot_be_imported_is_told_in_one_line(source: str, told: str, package: str) -> None:
+    (line,) = faults(package, {"dice": source})
+    assert line.startswith(f"dice/__init__.py: cannot be imported: {told}")
+
+
+def test_the_file_of_the_folder_in_which_the_fault_lies_is_named(package: str) -> None:
+    write(Path(package), {"dice": f"from {package}.dice.tools import roll"})
+    Path(package, "dice", "tools.py").write_text("def roll(:", encoding="utf-8")
+    with pytest.raises(ConfigurationError, match=r"/dice/tools.py: cannot be imported: SyntaxError: .* \(line 1\)$"):
+        discover(package)
+
+
+@pytest.mark.parametrize(
+    ("one", "two"),
+    [
+        (DICE, DICE),
+        (DICE, METHOD.format(name="rollDice")),
+        (METHOD.format(name="rollDice"), DICE),
+    ],
+    ids=["two functions", "a method like a function", "a function like a method"],
+)
+def test_two_tools_of_one_name_are_told_with_both_owners(one: str, two: str, package: str) -> None:
+    (line,) = faults(package, {"one": HEAD + one, "two": HEAD + two})
+    assert line.count("/__init__.py") == 2
+    assert "one/__init__.py" in line
+    assert "two/__init__.py" in line
+    assert line.endswith("has a tool of this name already")
+
+
+def test_a_name_twice_in_one_folder_is_told_too(package: str) -> None:
+    functions = DICE.replace("(rollDice,)", "(rollDice, tool(name='rollDice')(lambda: 1))")
+    methods = METHOD.format(name="roll").replace("\n\nmodule", "\n    @tool(name='roll')\n    def b(self): ...\nmodule")
+    lines = faults(package, {"one": HEAD + functions, "two": HEAD + methods})
+    assert len(lines) == 2
+
+
+def test_a_function_and_a_method_of_one_folder_may_share_a_name(package: str) -> None:
+    both = DICE.replace("module =", "FUNCTION =") + METHOD.format(name="rollDice")
+    both = both.replace("methods=(Dice,)", "functions=(rollDice,), methods=(Dice,)")
+    assert faults(package, {"one": HEAD + both, "two": HEAD + METHOD.format(name="other")}) == []
+
+
+def test_a_folder_that_is_switched_off_is_not_checked(package: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OFF_ENABLED", "false")
+    assert faults(package, {"off": f"{HEAD}def f(x): ...\nmodule = ToolModule(functions=(f,))"}) == []
+
+
+@pytest.mark.parametrize(
+    ("source", "warnings"),
+    [
+        (DICE, []),
+        (DICE.replace(', "Sides"', ", 1"), ["tool rollDice: parameter sides has no description"]),
+        (DICE.replace('"Roll."', "..."), ["tool rollDice: has no description but its name"]),
+        (DICE.replace("rollDice", "掷骰子"), ["tool 掷骰子: some providers refuse a name with other characters"]),
+        (DICE.replace("rollDice", "a" * 65), [f"tool {'a' * 65}: some providers refuse a name of more than 64"]),
+        (METHOD.format(name="a b"), ["tool a b: some providers refuse a name with other characters"]),
+        (
+            "def f(a: int, b: str): ...\nmodule = ToolModule(functions=(f,))",
+            [
+                "tool f: has no description but its name",
+                "tool f: parameter a has no description",
+                "tool f: parameter b has no description",
+            ],
+        ),
+    ],
+)
+async def test_what_may_trouble_a_model_is_a_line_in_the_log(
+    source: str, warnings: list[str], package: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    write(Path(package), {"dice": HEAD + source})
+    configured = [ConfiguredModule.read(module) for module in discover(package)]
+    container = make_container([made for each in configured for made in each.module.providers(each.settings)])
+    with caplog.at_level(logging.WARNING):
+        await ToolRegistry.open(container, configured)
+    await container.close()
+    told = [(record.name, record.levelname, record.getMessage()) for record in caplog.records]
+    assert len(told) == len(warnings)
+    for (name, level, message), warning in zip(told, warnings, strict=True):
+        assert (name, level) == ("app.tools", "WARNING")
+        assert message.startswith(f"{package}/dice/__init__.py: {warning}")
+
+
+def test_every_fault_is_told_at_once_without_a_traceback_and_the_exit_code_is_2(tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "app", tmp_path / "app", ignore=shutil.ignore_patterns("__pycache__"))
+    write(tmp_path / "app" / "tools", {"broken": "\n\ndef f(:", "empty": "", "one": HEAD + DICE, "two": HEAD + DICE})
+    done = run("tools", cwd=tmp_path, PYTHONPATH=str(tmp_path))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.splitlines() == [
+        "toolchat: app/tools/broken/__init__.py: cannot be imported: SyntaxError: invalid syntax (line 3)",
+        "toolchat: app/tools/empty/__init__.py: there is no 'module = ToolModule(...)'",
+        "toolchat: app/tools/two/__init__.py: tool rollDice: app/tools/one/__init__.py has a tool of this name already",
+    ]
+    for folder in ("broken", "empty", "two"):
+        shutil.rmtree(tmp_path / "app" / "tools" / folder)
+    (tmp_path / "app" / "tools" / "one" / "__init__.py").write_text(
+        HEAD + DICE.replace('sides: Annotated[int, "Sides"]', "sides")
+    )
+    for command in ("tools", "serve"):
+        done = run(command, cwd=tmp_path, PYTHONPATH=str(tmp_path), SERVER_PORT="0")
+        assert done.returncode == 2
+        assert done.stderr == "toolchat: app/tools/one/__init__.py: tool rollDice: parameter sides has no type\n"
+
+
+def test_the_service_itself_gives_no_warning() -> None:
+    assert [line for module in discover() for line in ConfiguredModule.read(module).warnings] == []

@@ -14,7 +14,7 @@ COMPILE = $(UV) pip compile pyproject.toml --quiet --universal --python-version 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help run demo test lint lock env-example clean
+.PHONY: help run demo test nightly lint lock env-example clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -27,6 +27,9 @@ demo: $(VENV)/.runtime ## Serve with invented weather and translations, so that 
 
 test: lint ## Check the code, then run every test and measure the coverage
 	$(PY) -m pytest --cov
+
+nightly: $(VENV)/.dev ## Try 20,000 hostile tool calls of each kind (make test tries 300)
+	HYPOTHESIS_PROFILE=nightly $(PY) -m pytest -o faulthandler_timeout=3600 tests/tool_calling/test_hostile_calls.py
 
 lint: $(VENV)/.dev ## Check the code: ruff, its formatting, mypy
 	$(PY) -m ruff check .

@@ -1,10 +1,17 @@
 """Fixtures that every test shares."""
 
+import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from tests.deploy.env_example import variables
+
+# Which one is used says HYPOTHESIS_PROFILE; `make nightly` sets it.
+settings.register_profile("default", max_examples=300, deadline=None)
+settings.register_profile("nightly", max_examples=20_000, deadline=None)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 pytest_plugins = ["tests.no_skips"]
 

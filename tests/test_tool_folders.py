@@ -13,8 +13,14 @@ from app.tools.module import discover
 from app.tools.registry import ConfiguredModule, ToolRegistry
 from tests.command_line import ROOT, run
 
-HEAD = "from typing import Annotated, Any\nfrom app.tools.module import ToolModule\nfrom app.tool_calling.function_callback import tool\n"
-DICE = 'async def rollDice(sides: Annotated[int, "Sides"] = 6) -> int:\n    "Roll."\n    return sides\n\nmodule = ToolModule(functions=(rollDice,))\n'
+HEAD = (
+    "from typing import Annotated, Any\nfrom app.tools.module import ToolModule\n"
+    "from app.tool_calling.function_callback import tool\n"
+)
+DICE = (
+    'async def rollDice(sides: Annotated[int, "Sides"] = 6) -> int:\n    "Roll."\n    return sides\n\n'
+    "module = ToolModule(functions=(rollDice,))\n"
+)
 METHOD = (
     'class Dice:\n    @tool(name="{name}")\n    async def roll(self, sides: Annotated[int, "Sides"]) -> int:\n'
     '        "Roll."\n        return sides\n\nmodule = ToolModule(methods=(Dice,))\n'
@@ -68,7 +74,7 @@ def faults(package: str, folders: Mapping[str, str]) -> list[str]:
             "tool rollDice: parameter sides has a type that cannot be read: name 'Side' is not defined",
         ),
         (
-            "@tool(name='roll')\nclass Dice:\n    def __call__(self, sides): ...\nmodule = ToolModule(functions=(Dice,))",
+            "@tool(name='roll')\nclass Dice:\n  def __call__(self, sides): ...\nmodule = ToolModule(functions=(Dice,))",
             "tool roll: parameter sides has no type",
         ),
         (
@@ -78,8 +84,8 @@ def faults(package: str, folders: Mapping[str, str]) -> list[str]:
         ("class Dice: ...\nmodule = ToolModule(functions=(Dice,))", "tool Dice: the class has no method __call__"),
         ("class Dice: ...\nmodule = ToolModule(methods=(Dice,))", "class Dice has no method that @tool marks"),
         ("@tool(name=' ')\ndef f(): ...\nmodule = ToolModule(functions=(f,))", "tool  : the name is blank"),
-        ("@tool(description=' ')\ndef f(): ...\nmodule = ToolModule(functions=(f,))", "tool f: the description is blank"),
-        ("def f(): ...\nmodule = ToolModule(functions=(f))", "functions must be a tuple: write (one,) for a single one"),
+        ("@tool(description='')\ndef f(): 1\nmodule = ToolModule(functions=(f,))", "tool f: the description is blank"),
+        ("def f(): 1\nmodule = ToolModule(functions=(f))", "functions must be a tuple: write (one,) for a single one"),
         ("", "there is no 'module = ToolModule(...)'"),
         ("module = 1", "there is no 'module = ToolModule(...)'"),
     ],

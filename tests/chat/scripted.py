@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 
 from app.chat.advisors import Advisor
 from app.chat.client import ChatClient
-from app.chat.tool_calling_advisor import ToolCallingAdvisor
+from app.chat.tool_calling_advisor import ToolCallingAdvisor, ToolExecutionEligibility, is_eligible
 from app.chat_models.base import ChatModel, ChatResponse, ModelEvent, Prompt, TextDelta
 from app.messages import AssistantMessage, ToolCall, Usage
 from app.tool_calling.function_callback import FunctionToolCallback, tool
+from app.tool_calling.limits import ToolCallLimits
 from app.tool_calling.manager import ToolCallingManager
 from app.tool_calling.resolver import StaticToolCallbackResolver
 
@@ -65,9 +66,15 @@ ADD = ("add", '{"a":1,"b":2}')
 
 
 def client_of(
-    *turns: Turn, advisors: Sequence[Advisor] = (), max_rounds: int = 3
+    *turns: Turn,
+    advisors: Sequence[Advisor] = (),
+    max_rounds: int = 3,
+    max_result_chars: int = 32768,
+    limits: ToolCallLimits | None = None,
+    eligibility: ToolExecutionEligibility = is_eligible,
 ) -> tuple[ChatClient, ScriptedChatModel]:
     model = ScriptedChatModel(turns)
     resolver = StaticToolCallbackResolver([FunctionToolCallback.of(add), FunctionToolCallback.of(receipt)])
-    loop = ToolCallingAdvisor(ToolCallingManager(), max_rounds=max_rounds)
+    manager = ToolCallingManager(max_result_chars=max_result_chars)
+    loop = ToolCallingAdvisor(manager, max_rounds=max_rounds, limits=limits, eligibility=eligibility)
     return ChatClient(model, resolver, (*advisors, loop), "Be brief."), model

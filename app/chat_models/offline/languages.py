@@ -69,13 +69,13 @@ _OUT_OF = re.compile(r"(?:从|由|這句|这句|这段|把|将)\s*$|\bfrom\s*(?:
 
 
 _ITEM = r"(?:[㐀-鿿]{1,7}[语語文话話体體]|mandarin|[a-z][a-z-]+(?: (?:chinese|mandarin))?)"
-_NO_LANGUAGES = ("me", "us", "him", "her", "them", "it", "you", "everyone")
+_NO_LANGUAGES = ("me", "us", "him", "her", "them", "it", "you", "everyone", "know", "meet", "see", "go", "do", "be")
 _BETWEEN = r"(?:\s*(?:,\s*and\b|,|&|\band\b|、|和|与|與|跟|以及|及)\s*)"
+_LIST = rf"{_ITEM}(?:{_BETWEEN}{_ITEM}){{0,19}}"
 _TARGETS = re.compile(
-    r"(?:\s|^)(?P<into>into|to|in)\s+(?:the )?(?P<english>ITEM(?:BETWEENITEM){0,19})(?P<rest>[\s.!?。]*$)?"
-    r"|(?:翻译|翻譯|翻|译|譯)(?:成|为|為|到|作)\s*(?P<chinese>ITEM(?:BETWEENITEM){0,19})".replace(
-        "ITEM", _ITEM
-    ).replace("BETWEEN", _BETWEEN)
+    rf"(?:\s|^)(?P<into>into|to|in)\s+(?:the )?(?P<english>{_LIST})"
+    r"(?P<rest>(?:[\s.!?,;。]|\band\b|\bthen\b|\balso\b)*$)?"
+    rf"|(?:翻译|翻譯|翻|译|譯)(?:成|为|為|到|作)\s*(?P<chinese>{_LIST})"
 )
 
 

@@ -18,7 +18,10 @@ _NUMBER = re.compile(
     r"|(?P<chinese>[零〇一二两兩三四五六七八九十百千万萬]{1,12})"
     rf"|\b(?P<english>{'|'.join(_ENGLISH)})\b"
 )
-_N = r"((?<![0-9.])(?<![0-9a-z][-−])(?<![-−负負])[0-9]{1,9}(?![.0-9])|[一二两兩三四五六七八九十百千]{1,7}|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|fourteen|a)\b)"
+_N = (
+    r"((?:(?<![0-9.−负負-])|(?<=[0-9][-−]))[0-9]{1,9}(?![.0-9])|[一二两兩三四五六七八九十百千]{1,7}"
+    r"|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|fourteen|a)\b)"
+)
 _LATER = re.compile(rf"{_N}\s*天\s*(?:以后|之后|後|后|以後|之後)|in {_N} days?\b|{_N} days? (?:from now|later|ahead)\b")
 _NEXT = re.compile(rf"{_N}\s*[天日](?!气|氣)|{_N}[ -]days?\b")
 _WEEKS = re.compile(rf"{_N}? ?(?:个|個)?(?:周|週|星期|礼拜)(?![一二三四五六日末几]|天(?!气|氣))|{_N}?[ -]?weeks?\b")
@@ -29,6 +32,11 @@ _THIS_WEEK = re.compile(
     r"周末|週末|(?:周|週|星期|礼拜)[一二三四五六日天](?!气|氣)|\bweekend\b"
     r"|\b(?:mon|tues|wednes|thurs|fri|satur|sun)day\b"
 )
+_PAST = re.compile(
+    rf"{_N} (?:days?|weeks?) ago\b|{_N}\s*[天周](?:以前|之前|前)|\b(?:last|past|previous) (?:{_N} )?(?:days?|weeks?)\b"
+    r"|上个?(?:周|週|星期|礼拜)[一二三四五六日天末]?"
+)
+_MONTH = re.compile(r"[个個]月|\bmonths?\b")
 _DAY_WORDS = (
     (3, re.compile(r"大后天|大後天")),
     (2, re.compile(r"后天|後天|day after tomorrow")),
@@ -76,6 +84,7 @@ def numbers(text: str) -> Iterator[Number]:
 
 def horizon(text: str) -> Horizon | None:
     """Find out which days are meant: tomorrow needs two days of a forecast and is the second of them."""
+    text = _PAST.sub(" ", text)
     later = _LATER.search(text)
     if later is not None:
         offset = _count(later)
@@ -83,8 +92,8 @@ def horizon(text: str) -> Horizon | None:
     coming = _NEXT.search(text)
     if coming is not None:
         return Horizon(max(_count(coming), 1))
-    if _NEXT_WEEK.search(text):
-        return Horizon(14)
+    if _NEXT_WEEK.search(text) or _MONTH.search(text):
+        return Horizon(31 if _MONTH.search(text) else 14)
     weeks = _WEEKS.search(text)
     if weeks is not None:
         return Horizon(7 * max(_count(weeks), 1))

@@ -177,9 +177,10 @@ def _in_front(flat: str, start: int, end: int, english: str) -> Qualified | None
             is_list = find_place(name) is not None and find_place(name.removesuffix("州")) is not None
             return (start - size, end, True) if _belongs(known, english) else _foreign(start - size, end, is_list, name)
     state = _STATE.search(before)
-    if state is None or "," not in english or _is_own_province(state[0], english):
+    if state is None or "," not in english:
         return None
-    return shift + state.start(), end, False
+    belongs = _is_own_province(state[0], english)
+    return None if belongs and "省" not in state[0] else (shift + state.start(), end, belongs)
 
 
 def _foreign(start: int, end: int, is_list: bool, name: str) -> Qualified | None:

@@ -21,8 +21,10 @@ _ODD_DAYS = re.compile(
     r"|(?:minus|negative) [a-z0-9]+ days?\b"
 )
 _OTHER_MOMENT = re.compile(
-    r"\b(?:hours?|minutes?|hrs?|mins?) (?:from now|later|ago|ahead)\b|\bin (?:[0-9.]+|an?|[a-z]+) (?:hours?|minutes?)\b"
-    r"|\b(?:when|if) it(?:'s| is| will be)\b(?=.*[0-9])|\bat (?:[0-9]{1,2}(?::[0-9]{2})? ?(?:am|pm)|[0-9]{1,2}:[0-9]{2})"
+    r"\b(?:hours?|minutes?|hrs?|mins?) (?:from now|later|ago|ahead)\b"
+    r"|\bin (?:[0-9.]+|an?|[a-z]+) (?:hours?|minutes?)\b"
+    r"|\b(?:when|if) it(?:'s| is| will be)\b(?=.*[0-9])"
+    r"|\bat (?:[0-9]{1,2}(?::[0-9]{2})? ?(?:am|pm)|[0-9]{1,2}:[0-9]{2})"
     r"|(?:小时|小時|钟头|分钟|分鐘)\s*(?:以后|之后|以後|之後|后|後|以前|之前|前)|[点點时]\s*(?:的时候|时)"
     r"|当.{1,12}[0-9一二三四五六七八九十]点"
 )

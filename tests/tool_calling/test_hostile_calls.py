@@ -1,0 +1,175 @@
+"""Whatever a model writes as a tool call, it gets one answer, and nothing escapes."""
+
+import datetime
+import enum
+from collections.abc import Callable
+from typing import Annotated, Any, Literal
+
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import BaseModel, Field
+from pydantic_core import from_json, to_json
+
+from app.messages import AssistantMessage, ToolCall, ToolResponseMessage
+from app.tool_calling.callback import ToolCallback
+from app.tool_calling.context import ToolContext
+from app.tool_calling.events import ToolCallFinished
+from app.tool_calling.function_callback import FunctionToolCallback, tool
+from app.tool_calling.manager import ToolCallingManager
+from app.tool_calling.method_callback import MethodToolCallbackProvider
+
+
+class Size(enum.Enum):
+    SMALL = "small"
+    LARGE = "large"
+
+
+class Node(BaseModel):
+    value: Any = None
+    children: list["Node"] = []
+
+
+async def plain(text: str, number: int = 0, ratio: float = 0.5) -> list[object]:
+    return [text, number, ratio]
+
+
+async def rich(
+    day: datetime.date | None = None,
+    wait: datetime.timedelta | None = None,
+    size: Size | Literal["any"] = "any",
+    words: Annotated[set[str], Field(max_length=5)] = frozenset(),  # type: ignore[assignment]
+    pair: tuple[int, str] | None = None,
+    table: dict[str, list[int]] | None = None,
+) -> dict[str, object]:
+    return {"day": day, "wait": wait, "size": size, "words": words, "pair": pair, "table": table}
+
+
+async def tree(node: Node) -> Node:
+    return node
+
+
+async def anything(value: Any, context: ToolContext) -> Any:
+    return value
+
+
+async def nothing() -> None: ...
+
+
+async def breaks(value: Any = None) -> None:
+    raise RuntimeError(str(value))
+
+
+class Shelf:
+    @tool(name="\u4e66\u67b6")
+    async def find(self, title: Annotated[str, Field(pattern="^[a-z]*$", max_length=9)] = "") -> str:
+        return title
+
+
+FUNCTIONS: tuple[Callable[..., Any], ...] = (plain, rich, tree, anything, nothing, breaks)
+TOOLS: list[ToolCallback] = [
+    *(FunctionToolCallback.of(each) for each in FUNCTIONS),
+    *MethodToolCallbackProvider(Shelf()).tool_callbacks(),
+]
+KNOWN = [each.definition.name for each in TOOLS]
+FIELDS = [
+    "text",
+    "number",
+    "ratio",
+    "day",
+    "wait",
+    "size",
+    "words",
+    "pair",
+    "table",
+    "value",
+    "children",
+    "title",
+    "no",
+]
+
+# Text with lone surrogates and control characters in it, unlike Hypothesis' own.
+ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=30)
+HUGE = st.sampled_from(["9" * 400, "9" * 5_000, "1e999", "-1e999", "NaN", "Infinity", "-0", "1E-400", "0x1", "01"])
+LEAVES = (
+    st.none() | st.booleans() | st.integers() | st.floats() | ANY_TEXT
+    | st.sampled_from(["2026-11-20", "PT10M", "P1Y", "small", "\ud800", "\x00", "-1e9999"])
+)  # fmt: skip
+VALUES = st.recursive(
+    LEAVES,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from(FIELDS) | ANY_TEXT, inner, max_size=4),
+    max_leaves=12,
+)
+
+
+def _as_json(value: Any) -> str:
+    """JSON as a model may write it: every character escaped, lone surrogates too, NaN as it is."""
+    import json
+
+    return json.dumps(value)
+
+
+def _nested(shape: tuple[str, str, str], depth: int, closed: bool) -> str:
+    opening, inner, closing = shape
+    return opening * depth + inner + (closing * depth if closed else "")
+
+
+WELL_FORMED = st.dictionaries(st.sampled_from(FIELDS), VALUES, max_size=5).map(_as_json)
+DEEP = st.builds(
+    _nested,
+    st.sampled_from([
+        ("[", "", "]"), ('{"value":', "1", "}"), ('{"children":[', "", "]}"), ('{"node":{"children":[', "", "]}}"),
+    ]),
+    st.integers(1, 300) | st.sampled_from([1_100, 20_000]),
+    st.booleans(),
+)  # fmt: skip
+NUMBERS = st.builds('{{"{}": {}}}'.format, st.sampled_from(FIELDS), HUGE)
+BROKEN = st.builds(lambda text, at: text[: at % (len(text) + 1)], WELL_FORMED, st.integers(0, 500))
+MANGLED = st.builds(
+    lambda text, junk, at: text[: (at := at % (len(text) + 1))] + junk + text[at:],
+    WELL_FORMED,
+    ANY_TEXT,
+    st.integers(0, 500),
+)
+WRAPPED = st.builds(
+    lambda wrap, text: wrap(text),
+    st.sampled_from([_as_json, "```json\n{}\n```".format, "\ufeff{}".format, "{},".format, " {} {{}}".format]),
+    WELL_FORMED,
+)
+ARGUMENTS = st.one_of(WELL_FORMED, VALUES.map(_as_json), DEEP, NUMBERS, BROKEN, MANGLED, WRAPPED, ANY_TEXT)
+NAMES = st.sampled_from(KNOWN) | st.sampled_from(["", "default_api:plain", "PLAIN", "plain\n", "x" * 300]) | ANY_TEXT
+CALLS = st.lists(st.tuples(st.sampled_from(["a", "b", "c"]) | ANY_TEXT, NAMES, ARGUMENTS), min_size=1, max_size=4)
+
+
+def _check(finished: ToolCallFinished) -> None:
+    assert (finished.outcome == "error") == (finished.error_kind is not None)
+    if finished.outcome == "error":
+        assert finished.error_kind in ("unknown-tool", "invalid-arguments", "failed", "repeated-call")
+        assert from_json(finished.result)["error"]["kind"] == finished.error_kind
+    assert (finished.error_kind == "unknown-tool") == (finished.call.name not in KNOWN) or (
+        finished.error_kind == "repeated-call"
+    )
+    assert finished.call.name != "breaks" or finished.error_kind is not None
+    finished.result.encode()
+    to_json(finished.as_record(), inf_nan_mode="constants")
+
+
+@given(CALLS)
+async def test_every_hostile_call_gets_one_answer_in_its_place(hostile: list[tuple[str, str, str]]) -> None:
+    calls = tuple(ToolCall(*each) for each in hostile)
+    result = await ToolCallingManager().execute_tool_calls([], AssistantMessage(tool_calls=calls), TOOLS)
+    *_, responses = result.conversation_history
+    assert isinstance(responses, ToolResponseMessage)
+    assert [(each.id, each.name) for each in responses.responses] == [(each.id, each.name) for each in calls]
+    assert [each.call for each in result.executions] == list(calls)
+    for finished in result.executions:
+        _check(finished)
+
+
+@given(st.sampled_from(TOOLS), ARGUMENTS)
+async def test_a_tool_is_given_what_fits_its_schema_or_is_not_run(callback: ToolCallback, arguments: str) -> None:
+    call = ToolCall("1", callback.definition.name, arguments)
+    result = await ToolCallingManager().execute_tool_calls([], AssistantMessage(tool_calls=(call,)), TOOLS)
+    finished = result.executions[0]
+    allowed = ("failed", "invalid-arguments") if call.name == "breaks" else (None, "invalid-arguments")
+    assert finished.error_kind in allowed
+    _check(finished)

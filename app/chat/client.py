@@ -16,7 +16,7 @@ from app.tool_calling.context import ToolContext
 from app.tool_calling.errors import ToolDefinitionError
 from app.tool_calling.method_callback import MethodToolCallbackProvider
 from app.tool_calling.provider import ToolCallbackProvider
-from app.tool_calling.resolver import ToolCallbackResolver
+from app.tool_calling.resolver import ToolCallbackResolver, same_name
 
 __all__ = ["ChatClient", "PromptSpec"]
 
@@ -86,8 +86,9 @@ class PromptSpec:
         """
         offered = {tool.definition.name: tool for tool in self.request.tools}
         for callback in (each for tool in tools for each in self._callbacks(tool)):
-            if offered.setdefault(callback.definition.name, callback) is not callback:
-                raise ToolDefinitionError(f"two tools have the name {callback.definition.name}")
+            other = offered.setdefault(callback.definition.name, callback)
+            if other is not callback:
+                raise same_name(callback, other)
         return self._with(tools=tuple(offered.values()))
 
     def tool_context(self, values: Mapping[str, Any]) -> "PromptSpec":

@@ -14,6 +14,11 @@ class ToolCallback(ABC):
     definition: ToolDefinition
     metadata: ToolMetadata
 
+    @property
+    def owner(self) -> str:
+        """The code behind the tool, for messages to developers."""
+        return f"{type(self).__module__}.{type(self).__qualname__}"
+
     @abstractmethod
     async def call(self, tool_input: str, context: ToolContext) -> str:
         """Run the tool.

@@ -118,6 +118,12 @@ class FunctionToolCallback(ToolCallback):
             definition, metadata or marker.metadata, function, tool_input, result_converter or marker.result_converter
         )
 
+    @property
+    def owner(self) -> str:
+        """The function's module and name, or its class's."""
+        code = self._function if hasattr(self._function, "__qualname__") else type(self._function)
+        return f"{code.__module__}.{code.__qualname__}"
+
     async def call(self, tool_input: str, context: ToolContext) -> str:
         """Run the function; see :meth:`ToolCallback.call`."""
         arguments = self._input.arguments(tool_input)

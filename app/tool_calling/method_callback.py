@@ -6,6 +6,7 @@ from typing import Any
 from app.tool_calling.callback import ToolCallback
 from app.tool_calling.errors import ToolDefinitionError
 from app.tool_calling.function_callback import FunctionToolCallback, ToolMarker, name_of
+from app.tool_calling.resolver import same_name
 
 __all__ = ["MethodToolCallback", "MethodToolCallbackProvider", "marked_names"]
 
@@ -33,8 +34,7 @@ class MethodToolCallbackProvider:
             for callback in self._of_object(tool_object):
                 name = callback.definition.name
                 if name in callbacks:
-                    owners = ", ".join(type(each).__name__ for each in self.tool_objects)
-                    raise ToolDefinitionError(f"two tools have the name {name}, in {owners}")
+                    raise same_name(callback, callbacks[name])
                 callbacks[name] = callback
         return tuple(callbacks.values())
 

@@ -6,7 +6,7 @@ from typing import Protocol
 from app.tool_calling.callback import ToolCallback
 from app.tool_calling.errors import ToolDefinitionError
 
-__all__ = ["DelegatingToolCallbackResolver", "StaticToolCallbackResolver", "ToolCallbackResolver"]
+__all__ = ["DelegatingToolCallbackResolver", "StaticToolCallbackResolver", "ToolCallbackResolver", "same_name"]
 
 
 class ToolCallbackResolver(Protocol):
@@ -21,15 +21,20 @@ class ToolCallbackResolver(Protocol):
         ...
 
 
+def same_name(one: ToolCallback, other: ToolCallback) -> ToolDefinitionError:
+    """The error of two tools that have one name, naming both owners."""
+    return ToolDefinitionError(f"two tools have the name {one.definition.name}: {other.owner} and {one.owner}")
+
+
 class StaticToolCallbackResolver:
     """Finds among the tools that it was given."""
 
     def __init__(self, callbacks: Iterable[ToolCallback]) -> None:
         self._callbacks: dict[str, ToolCallback] = {}
         for callback in callbacks:
-            if callback.definition.name in self._callbacks:
-                raise ToolDefinitionError(f"two tools have the name {callback.definition.name}")
-            self._callbacks[callback.definition.name] = callback
+            other = self._callbacks.setdefault(callback.definition.name, callback)
+            if other is not callback:
+                raise same_name(callback, other)
 
     def resolve(self, name: str) -> ToolCallback | None:
         """Look up one tool."""

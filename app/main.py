@@ -68,7 +68,7 @@ def read_configuration() -> Configuration:
     check_env_file(Path(".env"))
     settings = checked(lambda: read_settings(Settings))
     chat_model = checked(lambda: choose_chat_model(settings)) if settings else None
-    modules = [checked(partial(ConfiguredModule.read, module)) for module in discover()]
+    modules = [checked(partial(ConfiguredModule.read, module)) for module in checked(discover) or ()]
     if settings is None or chat_model is None or faults:
         raise ConfigurationError("\n".join(dict.fromkeys(faults)))
     return Configuration(settings, chat_model, tuple(each for each in modules if each))

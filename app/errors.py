@@ -10,6 +10,8 @@ turns it into a problem document (RFC 9457). The tree::
     ├── NotFound                    404     nothing is kept under this id
     ├── NotAcceptable               406     no form of the answer suits ``Accept``
     ├── IdempotencyConflict         409     the first request with this key still runs
+    ├── BodyTooLarge                413     the body is longer than the service reads
+    ├── BodyTimeout                 408     the body did not arrive in time
     ├── TooLarge                    414     the URL is longer than the service reads
     ├── HeadersTooLarge             431     the headers are
     ├── ValidationFailed            422     well-formed, but outside the limits
@@ -31,6 +33,8 @@ turns it into a problem document (RFC 9457). The tree::
 
 __all__ = [
     "CLIENT_GONE",
+    "BodyTimeout",
+    "BodyTooLarge",
     "ConfigurationError",
     "ContentFiltered",
     "ContextTooLong",
@@ -122,10 +126,22 @@ class TooLarge(ToolchatError):
     status, code, title = 414, "too-large", "Request too large"
 
 
+class BodyTooLarge(ToolchatError):
+    """The body is longer than the service reads."""
+
+    status, code, title = 413, "too-large", "Request body too large"
+
+
+class BodyTimeout(ToolchatError):
+    """The client did not get its body out in time."""
+
+    status, code, title, retryable = 408, "request-timeout", "Request body too slow", True
+
+
 class HeadersTooLarge(ToolchatError):
     """The headers are longer than the service reads."""
 
-    status, code, title = 431, "headers-too-large", "Request headers too large"
+    status, code, title = 431, "too-large", "Request headers too large"
 
 
 class ValidationFailed(ToolchatError):

@@ -43,5 +43,9 @@ async def answer_prompt(request: Request, prompt: PromptSpec) -> Response:
         response = await asked.whole()
     asked.headers["X-Finish-Reason"] = response.finish_reason
     if form is AnswerForm.JSON:
-        return Response(to_json(asked.document(response)), media_type="application/json", headers=asked.headers)
+        return Response(
+            to_json(asked.document(response), inf_nan_mode="strings"),
+            media_type="application/json",
+            headers=asked.headers,
+        )
     return Response(response.message.text.encode(), media_type="text/plain; charset=utf-8", headers=asked.headers)

@@ -5,6 +5,7 @@ from fastapi import APIRouter, Request, Response
 from app.api.answers import answer_prompt
 from app.api.approvals import Decisions
 from app.api.chat_routes import ANSWER_RESPONSES
+from app.api.negotiation import negotiate
 from app.api.problems import problems
 from app.api.state import service_state
 
@@ -26,7 +27,8 @@ async def decide(request: Request, identifier: str, decisions: Decisions) -> Res
     can be used once; a call without a decision counts as rejected.
     """
     state = service_state(request)
-    paused = state.approvals.take(identifier)
+    negotiate(",".join(request.headers.getlist("accept")))
+    paused = state.approvals.take(identifier, decisions.decisions)
     approvals = {call_id: decision.as_approval() for call_id, decision in decisions.decisions.items()}
     prompt = state.chat.resume(paused.response, approvals).tools(*paused.request.tools)
     return await answer_prompt(request, prompt.tool_context(paused.request.context.values))

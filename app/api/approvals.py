@@ -3,15 +3,16 @@
 import secrets
 import time
 from collections import OrderedDict
+from collections.abc import Collection
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
-from pydantic_core import to_json
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictBool
+from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from app.chat.request import Approval, ChatRequest
 from app.chat_models.base import ChatResponse
-from app.errors import NotFound
+from app.errors import NotFound, ValidationFailed
 from app.tool_calling.events import parsed_arguments
 
 __all__ = ["ApprovalStore", "Decision", "Decisions", "PausedTurn", "pending_record"]
@@ -49,16 +50,29 @@ class ApprovalStore:
             self._turns.popitem(last=False)
         return identifier
 
-    def take(self, identifier: str) -> PausedTurn:
-        """Take a paused turn up.
+    def take(self, identifier: str, decided: Collection[str] = ()) -> PausedTurn:
+        """Take a paused turn up, if the decisions are about its calls.
 
         Raises:
             NotFound: there is none of this id, it was taken up before, or it has expired.
+            ValidationFailed: a decision is about a call that the turn does not have; the turn goes on waiting.
         """
-        turn = self._turns.pop(identifier, None)
+        turn = self._turns.get(identifier)
         if turn is None or turn.expires_at < time.monotonic():
             raise NotFound("no answer waits for approval under this id; it was decided before, or has expired")
-        return turn
+        waiting = [call.id for call in turn.response.message.tool_calls]
+        if not set(decided) <= set(waiting):
+            raise ValidationFailed(f"decisions: the calls that wait are {', '.join(waiting)}")
+        return self._turns.pop(identifier)
+
+
+def _sendable(arguments: dict[str, Any]) -> dict[str, Any]:
+    """Make sure that arguments can be sent on as JSON: no lone surrogate, no NaN, no endless nesting."""
+    try:
+        from_json(to_json(arguments, inf_nan_mode="constants"), allow_inf_nan=False)
+    except (PydanticSerializationError, RecursionError) as error:
+        raise ValueError("cannot be sent on as JSON") from error
+    return arguments
 
 
 class Decision(BaseModel):
@@ -66,13 +80,17 @@ class Decision(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    approved: bool
+    approved: StrictBool
     reason: str = Field("", max_length=1000, description="Told to the model when the call is rejected")
-    arguments: dict[str, Any] | None = Field(None, description="Replaces the model's arguments")
+    arguments: Annotated[dict[str, Any], AfterValidator(_sendable)] | None = Field(
+        None, description="Replaces the model's arguments"
+    )
 
     def as_approval(self) -> Approval:
         """The decision in the words of the chat."""
-        return Approval(self.approved, self.reason, to_json(self.arguments).decode() if self.arguments else None)
+        return Approval(
+            self.approved, self.reason, None if self.arguments is None else to_json(self.arguments).decode()
+        )
 
 
 class Decisions(BaseModel):

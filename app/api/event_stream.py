@@ -90,7 +90,7 @@ class EventStream(Response):
         await self._emit("error", self._asked.failed(error))
 
     async def _emit(self, event: str, data: Mapping[str, Any]) -> None:
-        await self._write(b"event: %b\ndata: %b\n\n" % (event.encode(), to_json(data)))
+        await self._write(b"event: %b\ndata: %b\n\n" % (event.encode(), to_json(data, inf_nan_mode="strings")))
 
     async def _write(self, piece: bytes) -> None:
         if not self._begun:

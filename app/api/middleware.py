@@ -12,7 +12,7 @@ from urllib.parse import unquote_to_bytes
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.api.problems import error_response
-from app.errors import CLIENT_GONE, Draining, InvalidRequest, TooLarge, ToolchatError
+from app.errors import CLIENT_GONE, BodyTimeout, BodyTooLarge, Draining, InvalidRequest, TooLarge, ToolchatError
 from app.logs import request_id as current_request_id
 
 __all__ = ["RequestMiddleware"]
@@ -20,6 +20,8 @@ __all__ = ["RequestMiddleware"]
 _log = logging.getLogger("app.request")
 _WELL_FORMED_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 _MAX_QUERY_BYTES = 60_000
+MAX_BODY_BYTES = 64 * 1024
+MAX_BODY_SECONDS = 20
 _HEADERS = ((b"x-content-type-options", b"nosniff"), (b"referrer-policy", b"no-referrer"))
 
 
@@ -28,7 +30,8 @@ class RequestMiddleware:
 
     - accepts a well-formed ``X-Request-ID`` or makes one, and always sends it;
     - refuses a query string that is not UTF-8, holds a NUL or is too long, before anything reads it;
-    - cancels the answer when the client leaves;
+    - reads a body whole, within bounds of size and time, before anything parses it;
+    - cancels the answer to a GET when the client leaves;
     - turns an exception that nobody expected into a problem document, and logs it;
     - logs one line when a request begins and one when it ends.
     """
@@ -61,7 +64,8 @@ class RequestMiddleware:
             if scope["method"] in ("GET", "HEAD"):
                 await _until_client_leaves(self._app, scope, receive, answer)
             else:
-                await self._app(scope, receive, answer.send)
+                body = await _whole_body(receive)
+                await self._app(scope, _Body(body), answer.send)
         except ToolchatError as error:
             await answer.fail(error, scope)
         except asyncio.CancelledError:
@@ -101,7 +105,7 @@ class _Answer:
         scope["state"]["outcome"] = error.code
         if self.status == 0:
             response = error_response(error, self._request_id)
-            await response(scope, _EmptyBody(), self.send)
+            await response(scope, _Body(), self.send)
 
     def summary(self, state: MutableMapping[str, Any]) -> dict[str, Any]:
         ended = time.perf_counter()
@@ -129,7 +133,7 @@ async def _until_client_leaves(app: ASGIApp, scope: Scope, receive: Receive, ans
 
     watcher = asyncio.create_task(watch())
     try:
-        await app(scope, _EmptyBody(), answer.send)
+        await app(scope, _Body(), answer.send)
     except asyncio.CancelledError:
         if answer.outcome != CLIENT_GONE or task is None or task.uncancel() > 0:
             raise
@@ -137,17 +141,33 @@ async def _until_client_leaves(app: ASGIApp, scope: Scope, receive: Receive, ans
         watcher.cancel()
 
 
-class _EmptyBody:
-    """What the application receives of a request without a body: its end, and after that nothing for ever."""
+class _Body:
+    """What the application receives of a request: its whole body, and after that nothing for ever."""
 
-    def __init__(self) -> None:
+    def __init__(self, body: bytes = b"") -> None:
+        self._body = body
         self._given = False
 
     async def __call__(self) -> Message:
         if self._given:
             await asyncio.get_running_loop().create_future()
         self._given = True
-        return {"type": "http.request", "body": b"", "more_body": False}
+        return {"type": "http.request", "body": self._body, "more_body": False}
+
+
+async def _whole_body(receive: Receive) -> bytes:
+    body = bytearray()
+    try:
+        async with asyncio.timeout(MAX_BODY_SECONDS):
+            while (message := await receive())["type"] == "http.request":
+                body += message.get("body", b"")
+                if len(body) > MAX_BODY_BYTES:
+                    raise BodyTooLarge(f"the body is longer than {MAX_BODY_BYTES} bytes")
+                if not message.get("more_body", False):
+                    break
+    except TimeoutError:
+        raise BodyTimeout(f"the body did not arrive within {MAX_BODY_SECONDS} s") from None
+    return bytes(body)
 
 
 def _request_id(scope: Scope) -> str:

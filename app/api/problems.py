@@ -113,9 +113,16 @@ async def _on_toolchat_error(request: Request, error: Exception) -> Response:
     return error_response(error, _id_of(request))
 
 
+def _place(location: tuple[int | str, ...]) -> str:
+    """Where a fault is: ``query``, ``body`` or ``body.decisions``; a broken body's position says nothing."""
+    if location[0] in ("query", "path", "header") and len(location) > 1:
+        location = location[1:]
+    return ".".join(part for part in location if isinstance(part, str))
+
+
 async def _on_validation_error(request: Request, error: Exception) -> Response:
     faults = error.errors() if isinstance(error, RequestValidationError) else []
-    detail = "; ".join(f"{'.'.join(map(str, fault['loc'][1:]))}: {fault['msg']}" for fault in faults[:5])
+    detail = "; ".join(f"{_place(fault['loc'])}: {fault['msg']}" for fault in faults[:5])
     kind = InvalidRequest if any(fault["type"] == "json_invalid" for fault in faults) else ValidationFailed
     return await _on_toolchat_error(request, kind(detail))
 
@@ -125,6 +132,7 @@ async def _on_http_exception(request: Request, error: Exception) -> Response:
         raise error
     phrase = HTTPStatus(error.status_code).phrase
     code = _CODES.get(error.status_code, phrase.lower().replace(" ", "-"))
-    detail = f"{request.method} {request.url.path[:200]}: {phrase.lower()}; GET / lists what there is"
+    said = error.detail if error.status_code == 400 else phrase.lower()
+    detail = f"{request.method} {request.url.path[:200]}: {said}; GET / lists what there is"
     request.state.outcome = code
     return problem_response(_document(error.status_code, code, phrase, detail, False, _id_of(request)), error.headers)

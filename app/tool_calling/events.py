@@ -56,6 +56,6 @@ class ToolCallFinished:
 def parsed_arguments(call: ToolCall) -> Any:
     """A call's arguments as an object, or as the text that the model wrote when it is not JSON."""
     try:
-        return from_json(call.arguments) if call.arguments.strip() else {}
+        return from_json(call.arguments, allow_inf_nan=False) if call.arguments.strip() else {}
     except ValueError:
         return call.arguments

@@ -2,8 +2,9 @@
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from app.messages import AssistantMessage, Message, ToolCall, ToolResponseMessage
 from app.tool_calling.callback import ToolCallback
@@ -17,6 +18,8 @@ from app.tool_calling.result_converter import truncated
 __all__ = ["ToolCallingManager", "ToolExecutionResult", "in_order", "is_direct"]
 
 _SHOWN_NAME = 64
+_GRACE = 1.0
+"""Seconds that a cancelled tool may take to tidy up before it is left to itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,15 +141,47 @@ class ToolCallingManager:
         if callback is None:
             raise _unknown_tool(call.name, offered)
         limit = callback.metadata.timeout or self.timeout
-        deadline = asyncio.timeout(limit)
         try:
-            async with deadline:
-                return await callback.call(call.arguments, context)
-        except BaseException as error:
-            _let_pass(error)
-            if deadline.expired():
-                error = ToolExecutionError(f"the tool did not answer within {limit:g} s", kind="timeout")
+            return await _within(limit, _contained(callback, call.arguments, context))
+        except _ToolRaised as raised:
+            error = raised.error
             raise self.exception_processor.process(error, callback.definition.name) from error
+
+
+class _ToolRaised(Exception):
+    """Carries whatever a tool raised out of its task; some exceptions would take the event loop with them."""
+
+    def __init__(self, error: BaseException) -> None:
+        super().__init__()
+        self.error = error
+
+
+async def _contained(callback: ToolCallback, arguments: str, context: ToolContext) -> str:
+    try:
+        return await callback.call(arguments, context)
+    except BaseException as error:
+        raise _ToolRaised(error) from error
+
+
+async def _within(limit: float, running: Coroutine[Any, Any, str]) -> str:
+    """Wait for a tool in a task of its own, so that it can neither cancel its caller nor outstay its time."""
+    task = asyncio.create_task(running)
+    task.add_done_callback(_retrieve)
+    try:
+        done, _ = await asyncio.wait({task}, timeout=limit)
+    finally:
+        if not task.done():
+            task.cancel()
+            await asyncio.wait({task}, timeout=_GRACE)
+    if not done:
+        raise _ToolRaised(ToolExecutionError(f"the tool did not answer within {limit:g} s", kind="timeout"))
+    return task.result()
+
+
+def _retrieve(task: asyncio.Task[str]) -> None:
+    """Look at the end of a task that nobody waits for any more, so that it is not reported as forgotten."""
+    if not task.cancelled():
+        task.exception()
 
 
 def in_order(calls: Sequence[ToolCall], finished: Sequence[ToolCallFinished]) -> tuple[ToolCallFinished, ...]:
@@ -164,11 +199,3 @@ def _unknown_tool(name: str, offered: Mapping[str, ToolCallback]) -> ToolExecuti
     shown = name[:_SHOWN_NAME].replace("\n", " ")
     available = ", ".join(offered) or "none"
     return ToolExecutionError(f"there is no tool {shown!r}", kind="unknown-tool", hint=f"available: {available}")
-
-
-def _let_pass(error: BaseException) -> None:
-    """Raise a cancellation of ours; a ``CancelledError`` or ``KeyboardInterrupt`` of the tool is its failure."""
-    task = asyncio.current_task()
-    cancelled = isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0
-    if cancelled or isinstance(error, GeneratorExit):
-        raise error

@@ -27,4 +27,12 @@ async def run_blocking(function: Callable[[], _T]) -> _T:
     A caller who stops waiting leaves the thread to itself: Python cannot stop one.
     """
     context = contextvars.copy_context()
-    return await asyncio.get_running_loop().run_in_executor(_pool, context.run, function)
+    return await asyncio.get_running_loop().run_in_executor(_pool, context.run, _contained, function)
+
+
+def _contained(function: Callable[[], _T]) -> _T:
+    try:
+        return function()
+    except StopIteration as error:
+        # A future cannot carry it: whoever waits would wait for ever.
+        raise RuntimeError("the tool raised StopIteration") from error

@@ -165,7 +165,7 @@ def discover(package: str = "app.tools") -> tuple[ToolModule, ...]:
 def _module_of(package: str, name: str, folder: Path) -> ToolModule:
     try:
         imported = importlib.import_module(f"{package}.{name}")
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise ConfigurationError(_not_imported(error, folder)) from error
     module, file = getattr(imported, "module", None), shown_path(folder / "__init__.py")
     if not isinstance(module, ToolModule):
@@ -176,7 +176,7 @@ def _module_of(package: str, name: str, folder: Path) -> ToolModule:
     return module.in_folder(name, folder)
 
 
-def _not_imported(error: Exception, folder: Path) -> str:
+def _not_imported(error: BaseException, folder: Path) -> str:
     """One line that says where in the folder an import failed; the error's own text is cut to its first line."""
     places = [(Path(frame.filename), frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
     message = str(error)

@@ -49,6 +49,10 @@ async def guarded_service(tmp_path: Path) -> AsyncGenerator[httpx.AsyncClient, N
                 yield client
 
 
+async def decided(client: httpx.AsyncClient, identifier: str, body: str) -> httpx.Response:
+    return await client.post(f"/approvals/{identifier}", content=body, headers={"Content-Type": "application/json"})
+
+
 async def test_a_guarded_call_waits_and_runs_only_after_consent(tmp_path: Path) -> None:
     async with guarded_service(tmp_path) as client:
         paused = (await client.get("/light/chat-tool-function", headers=JSON)).json()
@@ -69,6 +73,21 @@ async def test_a_guarded_call_waits_and_runs_only_after_consent(tmp_path: Path) 
         assert answer.json()["tool_calls"][0]["error_kind"] == "rejected"
         assert "it is late" in answer.json()["answer"]
 
+        waiting = (await client.get("/light/chat-tool-function", headers=JSON)).json()["approval"]["id"]
+        deep = "[" * 500 + "]" * 500
+        changed_to = [f'"approved": true, "arguments": {{"on": {each}}}' for each in ("NaN", '"\\ud800"', deep)]
+        for decision in ('"approved": 1', *changed_to):
+            wrong = await decided(client, waiting, f'{{"decisions": {{"{call["id"]}": {{{decision}}}}}}}')
+            assert (wrong.status_code, wrong.json()["code"]) == (422, "validation"), decision[:60]
+        other = await decided(client, waiting, '{"decisions": {"call_99": {"approved": true}}}')
+        assert call["id"] in other.json()["detail"]
+        yes = {"decisions": {call["id"]: {"approved": True, "arguments": {}}}}
+        assert (
+            await client.post(f"/approvals/{waiting}", json=yes, headers={"Accept": "image/png"})
+        ).status_code == 406
+        emptied = await client.post(f"/approvals/{waiting}", json=yes, headers=JSON)
+        assert emptied.json()["tool_calls"][0]["error_kind"] == "invalid-arguments"
+
         stream = await client.get("/light/chat-tool-function", headers={"Accept": "text/event-stream"})
         done = events_of(stream.text)[-1]
         changed = {"decisions": {call["id"]: {"approved": True, "arguments": {"on": False}}}}
@@ -86,8 +105,8 @@ async def test_a_guarded_call_waits_and_runs_only_after_consent(tmp_path: Path) 
         for body in wrong_bodies:
             wrong = await client.post("/approvals/nothing", json=body)
             assert (wrong.status_code, wrong.json()["code"]) == (422, "validation")
-        broken = await client.post("/approvals/x", content=b"{", headers={"Content-Type": "application/json"})
-        assert (broken.status_code, broken.json()["code"]) == (400, "invalid-request")
+        unread = await client.post("/approvals/x", content=b"{", headers={"Content-Type": "application/json"})
+        assert (unread.status_code, unread.json()["code"]) == (400, "invalid-request")
 
 
 def test_paused_turns_are_forgotten_after_their_time_and_beyond_their_number() -> None:

@@ -93,8 +93,8 @@ async def exchange(client: httpx.AsyncClient, *pieces: bytes) -> tuple[bytes, di
             400,
             "invalid-request",
         ),
-        (b"GET / HTTP/1.1\r\nHost: a\r\nX: " + b"a" * 70_000 + b"\r\n\r\n", 431, "headers-too-large"),
-        (b"GET / HTTP/1.1\r\nHost: a\r\n" + b"X: a\r\n" * 20_000 + b"\r\n", 431, "headers-too-large"),
+        (b"GET / HTTP/1.1\r\nHost: a\r\nX: " + b"a" * 70_000 + b"\r\n\r\n", 431, "too-large"),
+        (b"GET / HTTP/1.1\r\nHost: a\r\n" + b"X: a\r\n" * 20_000 + b"\r\n", 431, "too-large"),
         (b"GET / HTTP/1.1\r\nConnection: close\r\n\r\n", 400, "invalid-request"),
         (b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\nConnection: close\r\n\r\n", 400, "invalid-request"),
     ],
@@ -135,6 +135,14 @@ async def test_a_body_that_looks_like_a_request_line_is_left_as_it_is() -> None:
     assert answer.startswith(b"HTTP/1.1 422 ")
     assert answer.count(b"HTTP/1.1") == 1
     assert problem["code"] == "validation"
+
+
+async def test_a_body_beyond_the_limit_is_refused_before_it_is_parsed() -> None:
+    async with service() as client:
+        answer = await client.post("/approvals/x", content=b"[" * 70_000, headers={"Content-Type": "application/json"})
+        assert (answer.status_code, problem_of(answer).code) == (413, "too-large")
+        wrong = await client.post("/approvals/x", content=b"{}", headers={"Content-Type": "text/plain"})
+    assert problem_of(wrong).detail.startswith("body: ")
 
 
 @pytest.mark.parametrize("sent", [b"", b"GET / HTTP/1.1\r\nHo"])

@@ -179,7 +179,7 @@ def test_every_error_has_a_code_and_a_status_of_its_own_kind() -> None:
     while pending:
         kind = pending.pop()
         pending += kind.__subclasses__()
-        codes.append(kind.code)
+        codes.append((kind.code, kind.status))
         assert 400 <= kind.status < 600
     assert len(codes) == len(set(codes))
 

@@ -215,3 +215,13 @@ async def test_tools_are_promised_only_for_what_they_could_know(question: str, p
     answer = (await response(UserMessage(question))).message.text
     assert ("/chat-tool-function" in answer) is promised
     assert "DASHSCOPE_API_KEY" in answer
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["Do not tell me the time in Paris", "don't look up the weather in Paris", "不要告诉我北京的时间", "请别查北京天气",
+     "Cancel the weather in Paris", "取消北京的天气"],
+)  # fmt: skip
+async def test_what_is_forbidden_or_to_be_undone_is_not_done(question: str) -> None:
+    answer = await response(UserMessage(question), tools=(CLOCK, WEATHER))
+    assert answer.message.tool_calls == ()

@@ -101,16 +101,63 @@ async def test_calls_run_side_by_side_but_no_more_than_allowed() -> None:
 
 @pytest.mark.parametrize(
     "error",
-    [KeyError("x"), TimeoutError(), asyncio.CancelledError(), SystemExit(3), MemoryError(), RecursionError(),
-     ExceptionGroup("g", [ValueError()]), BaseExceptionGroup("g", [SystemExit()]), StopAsyncIteration()],
+    [
+        KeyError("x"),
+        TimeoutError(),
+        asyncio.CancelledError(),
+        SystemExit(3),
+        KeyboardInterrupt(),
+        GeneratorExit(),
+        MemoryError(),
+        RecursionError(),
+        ExceptionGroup("g", [ValueError()]),
+        BaseExceptionGroup("g", [SystemExit()]),
+        StopAsyncIteration(),
+    ],
     ids=lambda error: type(error).__name__,
-)  # fmt: skip
+)
 async def test_whatever_a_tool_raises_the_process_goes_on(error: BaseException) -> None:
     async def raises() -> None:
         raise error
 
     answer = (await finished(ToolCallingManager(), offer(raises), call("raises")))["call_1"]
     assert (answer.outcome, answer.error_kind) == ("error", "failed")
+
+
+async def test_a_tool_that_cancels_its_own_task_has_only_failed() -> None:
+    async def cancels() -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        task.cancel()
+        await asyncio.Event().wait()
+
+    answer = (await finished(ToolCallingManager(), offer(cancels), call("cancels")))["call_1"]
+    assert (answer.outcome, answer.error_kind) == ("error", "failed")
+
+
+async def test_a_tool_that_will_not_be_cancelled_is_left_to_itself() -> None:
+    let_go = asyncio.Event()
+
+    async def stubborn() -> None:
+        while not let_go.is_set():
+            try:
+                await let_go.wait()
+            except asyncio.CancelledError:
+                continue
+
+    try:
+        answer = (await finished(ToolCallingManager(timeout=0.05), offer(stubborn), call("stubborn")))["call_1"]
+    finally:
+        let_go.set()
+    assert answer.error_kind == "timeout"
+
+
+async def test_a_blocking_tool_that_raises_stop_iteration_fails_at_once() -> None:
+    def stops() -> None:
+        raise StopIteration
+
+    answer = (await finished(ToolCallingManager(timeout=10), offer(stops), call("stops")))["call_1"]
+    assert answer.error_kind == "failed"
 
 
 async def test_a_tools_own_failure_is_told_word_for_word_and_an_upstreams_by_its_code() -> None:

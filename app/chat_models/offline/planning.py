@@ -1,5 +1,6 @@
 """From a question and the tools on offer to the calls to make."""
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import product
@@ -51,8 +52,17 @@ class Plan:
     """What the calls leave out or cannot do, in sentences."""
 
 
+_FORBIDDEN = re.compile(r"\s*(?:please\s+)?(?:do\s*n['o’]?t|never)\b|\s*请?(?:不要|不用|别|勿)", re.IGNORECASE)
+_UNDONE = re.compile(r"\s*(?:please\s+)?(?:delete|cancel|remove)\b|\s*请?(?:帮我)?(?:取消|删除|删掉)", re.IGNORECASE)
+_UNDOES = ("delete", "cancel", "remove", "取消", "删")
+
+
 def plan(question: Question, tools: tuple[KnownTool, ...]) -> Plan:
     """Plan the calls: one per tool that the question is about, or one per place where it names several."""
+    if _FORBIDDEN.match(question.raw):
+        return Plan()
+    if _UNDONE.match(question.raw):
+        tools = tuple(each for each in tools if _undoes(each.definition))
     choices = chosen(question, tools)
     if not choices:
         question = question.with_payloads_meant()
@@ -119,3 +129,8 @@ def _remarks(parameters: list[Parameter], part: Question, found: list[NamedPlace
     yield from remarks.unknown_languages(map(part.as_written, wanted.unknown), chinese)
     yield from remarks.about_days(parameters, part)
     yield from remarks.about_moments(parameters, part)
+
+
+def _undoes(tool: ToolDefinition) -> bool:
+    said = f"{tool.name} {tool.description}".lower()
+    return any(word in said for word in _UNDOES)

@@ -5,7 +5,6 @@ import os
 import signal
 import socket
 import sys
-import threading
 
 import uvicorn
 
@@ -14,6 +13,7 @@ from app.logs import configure_logging
 from app.main import create_app, read_configuration
 from app.protocol import ProblemProtocol
 from app.settings import Settings
+from app.tool_calling.threads import stop_threads
 
 __all__ = ["demo", "serve", "server_config"]
 
@@ -49,7 +49,9 @@ def serve() -> int:
         signal.signal(signal.SIGTERM, server.handle_exit)
         server.run(sockets=[listener])
     code = 0 if server.started else 2
-    _leave_threads_behind(code)
+    if not stop_threads(1):
+        sys.stderr.flush()
+        os._exit(code)
     return code
 
 
@@ -68,14 +70,6 @@ def _banner(listener: socket.socket, provider: str) -> str:
     host, port = listener.getsockname()[:2]
     shown = f"[{host}]" if ":" in host else host
     return f"toolchat on http://{shown}:{port} - chat model: {provider} - try /docs"
-
-
-def _leave_threads_behind(code: int) -> None:
-    """End the process although a tool's thread still runs: Python would wait for it, and cannot stop it."""
-    others = [thread for thread in threading.enumerate() if thread is not threading.main_thread()]
-    if any(thread.name.startswith("tool") and not thread.daemon for thread in others):
-        sys.stderr.flush()
-        os._exit(code)
 
 
 def demo() -> int:

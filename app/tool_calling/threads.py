@@ -2,14 +2,16 @@
 
 import asyncio
 import contextvars
+import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-__all__ = ["limit_threads", "run_blocking"]
+__all__ = ["limit_threads", "run_blocking", "stop_threads"]
 
 _T = TypeVar("_T")
-_PREFIX = "tool"
+_PREFIX = "toolchat-tool"
 _pool = ThreadPoolExecutor(16, _PREFIX)
 
 
@@ -19,6 +21,23 @@ def limit_threads(number: int) -> None:
     if _pool._max_workers != number:  # noqa: SLF001
         _pool.shutdown(wait=False)
         _pool = ThreadPoolExecutor(number, _PREFIX)
+
+
+def stop_threads(seconds: float) -> bool:
+    """Let the pool end with the process.
+
+    Args:
+        seconds: how long calls that still run may take.
+
+    Returns:
+        Whether all threads have ended; Python would wait for the others, and cannot stop them.
+    """
+    _pool.shutdown(wait=False, cancel_futures=True)
+    deadline = time.monotonic() + seconds
+    threads = [thread for thread in threading.enumerate() if thread.name.startswith(_PREFIX)]
+    for thread in threads:
+        thread.join(max(0.0, deadline - time.monotonic()))
+    return not any(thread.is_alive() for thread in threads)
 
 
 async def run_blocking(function: Callable[[], _T]) -> _T:

@@ -122,8 +122,12 @@ async def read_body(response: aiohttp.ClientResponse, upstream: str, max_bytes: 
     Raises:
         UpstreamInvalid: it is longer.
     """
+    return await _collected(response.content, upstream, max_bytes)
+
+
+async def _collected(content: aiohttp.StreamReader, upstream: str, max_bytes: int) -> bytes:
     body = bytearray()
-    async for piece in response.content.iter_any():
+    async for piece in content.iter_any():
         body += piece
         if len(body) > max_bytes:
             raise UpstreamInvalid(f"{upstream} sent more than {max_bytes} bytes")
@@ -171,12 +175,7 @@ class _BoundedReader:
         """Read ``size`` bytes, or all that is left."""
         if size >= 0:
             return await self._reader.read(size)
-        body = bytearray()
-        while piece := await self._reader.readany():
-            body += piece
-            if len(body) > MAX_BODY_BYTES:
-                raise UpstreamInvalid(f"the upstream sent more than {MAX_BODY_BYTES} bytes")
-        return bytes(body)
+        return await _collected(self._reader, "the upstream", MAX_BODY_BYTES)
 
 
 def _client_error() -> type[Exception]:

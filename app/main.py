@@ -83,11 +83,12 @@ async def open_service(configuration: Configuration) -> AsyncGenerator[tuple[Ser
     """
     settings = configuration.settings
     http = OutboundHttp(connect_timeout=settings.connect_timeout, max_connections=settings.http_max_connections)
-    container = _container(configuration, http)
+    manager = _manager(settings)
+    container = _container(configuration, http, manager)
     limit_threads(settings.tool_threads)
     try:
         tools = await ToolRegistry.open(container, configuration.modules)
-        chat = _chat_client(settings, configuration.chat_model.create(http), tools)
+        chat = _chat_client(settings, configuration.chat_model.create(http), manager, tools)
         admission = Admission(settings.max_questions)
         yield ServiceState(settings, chat, tools, admission, ApprovalStore(), container), tools
     finally:
@@ -127,19 +128,22 @@ def create_app(configuration: Configuration | None = None) -> FastAPI:
     return app
 
 
-def _container(configuration: Configuration, http: OutboundHttp) -> AsyncContainer:
+def _container(configuration: Configuration, http: OutboundHttp, manager: ToolCallingManager) -> AsyncContainer:
     active = [each for each in configuration.modules if each.fault is None]
     provided = (provider for each in active for provider in each.module.providers(each.settings))
-    return make_container([instances(configuration.settings, http), *provided])
+    return make_container([instances(configuration.settings, http, manager), *provided])
 
 
-def _chat_client(settings: Settings, model: ChatModel, tools: ToolRegistry) -> ChatClient:
-    manager = ToolCallingManager(
+def _manager(settings: Settings) -> ToolCallingManager:
+    return ToolCallingManager(
         timeout=settings.tool_timeout,
         max_concurrency=settings.tool_max_concurrency,
         max_result_chars=settings.tool_result_max_chars,
         exception_processor=ToolExecutionExceptionProcessor(settings.tool_throw_exception_on_error),
     )
+
+
+def _chat_client(settings: Settings, model: ChatModel, manager: ToolCallingManager, tools: ToolRegistry) -> ChatClient:
     limits = ToolCallLimits(
         settings.tool_max_calls_per_tool, settings.tool_max_calls, settings.tool_max_identical_calls
     )

@@ -10,12 +10,12 @@ import httptools
 from pydantic_core import to_json
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from app.api.middleware import MAX_URL_BYTES
 from app.api.problems import PROBLEM_MEDIA_TYPE, problem
 from app.errors import HeadersTooLarge, InvalidRequest, TooLarge, ToolchatError
 
 __all__ = ["ProblemProtocol"]
 
-MAX_URL_BYTES = 60_000
 MAX_HEADER_BYTES = 64 * 1024
 
 _REQUEST_LINE = re.compile(rb"(?:GET|HEAD|POST|PUT|DELETE|PATCH|OPTIONS) [^\s]+ HTTP/1\.[01]\r\n")

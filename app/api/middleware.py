@@ -15,11 +15,11 @@ from app.api.problems import error_response
 from app.errors import CLIENT_GONE, BodyTimeout, BodyTooLarge, Draining, InvalidRequest, TooLarge, ToolchatError
 from app.logs import request_id as current_request_id
 
-__all__ = ["RequestMiddleware"]
+__all__ = ["MAX_URL_BYTES", "RequestMiddleware"]
 
 _log = logging.getLogger("app.request")
 _WELL_FORMED_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
-_MAX_QUERY_BYTES = 60_000
+MAX_URL_BYTES = 60_000
 MAX_BODY_BYTES = 64 * 1024
 MAX_BODY_SECONDS = 20
 _HEADERS = ((b"x-content-type-options", b"nosniff"), (b"referrer-policy", b"no-referrer"))
@@ -182,8 +182,8 @@ def _check_host(scope: Scope) -> None:
 
 
 def _check_query(query_string: bytes) -> None:
-    if len(query_string) > _MAX_QUERY_BYTES:
-        raise TooLarge(f"the query string is longer than {_MAX_QUERY_BYTES} bytes")
+    if len(query_string) > MAX_URL_BYTES:
+        raise TooLarge(f"the query string is longer than {MAX_URL_BYTES} bytes")
     try:
         text = unquote_to_bytes(query_string).decode("utf-8")
     except UnicodeDecodeError:

@@ -59,6 +59,9 @@ class _Entry:
     configured: ConfiguredModule
     functions: tuple[ToolCallback, ...] = ()
     methods: StaticToolCallbackProvider = field(default_factory=StaticToolCallbackProvider)
+    fault: str | None = None
+    names: tuple[str, ...] = ()
+    """Of the function tools; made once, since every question asks for them."""
 
 
 class ToolRegistry:
@@ -90,11 +93,9 @@ class ToolRegistry:
             NotConfigured: the folder is not registered; the detail names the variable to set.
         """
         entry = self._entries[module]
-        if entry.configured.fault:
-            raise NotConfigured(f"{entry.configured.module.title}: {entry.configured.fault}")
-        if kind == "method":
-            return (entry.methods,)
-        return entry.configured.module.function_names()
+        if entry.fault:
+            raise NotConfigured(f"{entry.configured.module.title}: {entry.fault}")
+        return (entry.methods,) if kind == "method" else entry.names
 
     def describe(self) -> list[dict[str, Any]]:
         """Every folder with its tools' definitions, or with the reason why it is not registered."""
@@ -108,8 +109,8 @@ def _without_tools(module: ToolModule) -> list[str]:
 
 
 async def _entry(container: AsyncContainer, configured: ConfiguredModule) -> _Entry:
-    if configured.fault:
-        return _Entry(configured)
+    if fault := configured.fault:
+        return _Entry(configured, fault=fault)
     module = configured.module
     try:
         functions = [await container.get(ToolCallback, component=name) for name in module.function_names()]
@@ -119,11 +120,12 @@ async def _entry(container: AsyncContainer, configured: ConfiguredModule) -> _En
         raise ConfigurationError(f"app/tools/{module.name}: {error}") from error
     if configured.settings.in_sandbox:
         methods = tuple(each.in_sandbox() if isinstance(each, FunctionToolCallback) else each for each in methods)
-    return _Entry(configured, tuple(functions), StaticToolCallbackProvider(*methods))
+    names = module.function_names()
+    return _Entry(configured, tuple(functions), StaticToolCallbackProvider(*methods), names=names)
 
 
 def _described(entry: _Entry) -> dict[str, Any]:
-    module, fault = entry.configured.module, entry.configured.fault
+    module, fault = entry.configured.module, entry.fault
     described: dict[str, Any] = {"name": module.name, "title": module.title, "path": module.path}
     if fault:
         return described | {"registered": False, "reason": fault, "tools": []}

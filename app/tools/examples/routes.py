@@ -8,10 +8,8 @@ from app.api.answers import answer, answer_prompt
 from app.api.chat_routes import ANSWER_RESPONSES, checked_query
 from app.api.state import service_state
 from app.chat_models.base import ChatOptions
-from app.settings import Settings
 from app.tool_calling.callback import ToolCallback
 from app.tool_calling.definition import ToolDefinition
-from app.tool_calling.exception_processor import ToolExecutionExceptionProcessor
 from app.tool_calling.function_callback import FunctionToolCallback
 from app.tool_calling.manager import ToolCallingManager
 from app.tool_calling.method_callback import MethodToolCallback
@@ -98,15 +96,6 @@ async def control(request: Request, query: _Control = _CONTROL) -> Response:
     """Take the calls from the model, run them, and ask again with their results, for `TOOL_MAX_ROUNDS` rounds."""
     settings = service_state(request).settings
     tools = await component(request, DateTimeTools)
-    own_hands = UserControlledExecution(_manager(settings), settings.tool_max_rounds)
+    own_hands = UserControlledExecution(await component(request, ToolCallingManager), settings.tool_max_rounds)
     asking = prompt(request, checked_query(request, query, _CONTROL), tools).advisors(own_hands)
     return await answer_prompt(request, asking.options(ChatOptions(internal_tool_execution_enabled=False)))
-
-
-def _manager(settings: Settings) -> ToolCallingManager:
-    return ToolCallingManager(
-        settings.tool_timeout,
-        settings.tool_max_concurrency,
-        settings.tool_result_max_chars,
-        ToolExecutionExceptionProcessor(settings.tool_throw_exception_on_error),
-    )

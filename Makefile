@@ -8,13 +8,15 @@ CANDIDATES := python3.13 python3.12 python3.11 python3.14 python3 python
 USABLE := import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))
 UV := $(VENV)/bin/uv
 UV_VERSION := 0.13.8
-COMPILE = $(UV) pip compile pyproject.toml --quiet --universal --python-version 3.11 --generate-hashes \
-	--custom-compile-command "make lock" $${PIP_INDEX_URL:+--default-index "$$PIP_INDEX_URL"}
+INDEX = $${PIP_INDEX_URL:+--default-index "$$PIP_INDEX_URL"}
+RESOLVE = $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes $(INDEX)
+COMPILE = $(RESOLVE) pyproject.toml --custom-compile-command "make lock"
+PEERS := bench/.venv
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help run demo test nightly lint lock env-example clean
+.PHONY: help run demo test nightly lint lock bench bench-quick bench-guard bench-lock env-example clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -37,15 +39,28 @@ lint: $(VENV)/.dev ## Check the code: ruff, its formatting, mypy
 	$(PY) -m mypy
 
 lock: $(UV) ## Write both lock files after a change in pyproject.toml (LOCK=--upgrade: newest versions)
-	$(COMPILE) $(LOCK) --output-file requirements.lock
+	$(COMPILE) $(LOCK) --extra redis --output-file requirements.lock
 	$(COMPILE) $(LOCK) --extra dev --constraint requirements.lock --output-file requirements-dev.lock
+
+bench: $(VENV)/.dev $(PEERS)/.peers ## Measure what a question costs beside agent frameworks; writes the table and charts
+	$(PY) -m bench --write
+
+bench-quick: $(VENV)/.dev $(PEERS)/.peers ## The same with fewer services and rounds, in under three minutes; writes nothing
+	$(PY) -m bench --quick
+
+bench-guard: $(VENV)/.dev ## Fail when a question costs 1.3 times as much, beside the limit, as bench/baseline.json says
+	$(PY) -m bench --guard
+
+bench-lock: $(UV) ## Write bench/requirements.lock after a change in bench/requirements.txt
+	$(RESOLVE) bench/requirements.txt --constraint requirements.lock --custom-compile-command "make bench-lock" \
+		$(LOCK) --output-file bench/requirements.lock
 
 env-example: $(VENV)/.dev ## Write .env.example from the settings classes
 	$(PY) -m tests.deploy.env_example
 
 clean: ## Remove .venv and everything else that can be made again
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage .coverage.* htmlcov build dist *.egg-info
-	find app tests -name __pycache__ -type d -prune -exec rm -rf {} +
+	rm -rf $(VENV) $(PEERS) .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage .coverage.* htmlcov build dist *.egg-info
+	find app bench tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The stamps hold what was installed: pip runs again only when a lock file is newer.
 $(VENV)/.runtime: requirements.lock | $(PY)
@@ -55,6 +70,11 @@ $(VENV)/.runtime: requirements.lock | $(PY)
 $(VENV)/.dev: requirements-dev.lock | $(PY)
 	$(PIP_INSTALL) --require-hashes -r requirements-dev.lock
 	@touch $(VENV)/.runtime $@
+
+$(PEERS)/.peers: bench/requirements.lock | $(UV)
+	$(PY) -m venv --clear $(PEERS)
+	$(UV) pip install --quiet --python $(PEERS)/bin/python --require-hashes $(INDEX) -r bench/requirements.lock
+	@touch $@
 
 $(UV): | $(PY)
 	$(PIP_INSTALL) uv==$(UV_VERSION)

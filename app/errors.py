@@ -12,6 +12,7 @@ turns it into a problem document (RFC 9457). The tree::
     ├── IdempotencyConflict         409     the first request with this key still runs
     ├── BodyTooLarge                413     the body is longer than the service reads
     ├── BodyTimeout                 408     the body did not arrive in time
+    ├── SessionBusy                 409     another request of the same session is being answered
     ├── TooLarge                    414     the URL is longer than the service reads
     ├── HeadersTooLarge             431     the headers are
     ├── ValidationFailed            422     well-formed, but outside the limits
@@ -20,6 +21,7 @@ turns it into a problem document (RFC 9457). The tree::
     ├── NotConfigured               503     a key or a switch is missing
     ├── Overloaded                  503     capacity reached
     ├── Draining                    503     the service stops before the answer is ready
+    ├── StoreUnavailable            503     the state store, which is needed, cannot be reached
     ├── DeadlineExceeded            504     the question took longer than it may
     ├── ToolLoop                    502     the model kept asking for tools
     ├── ToolFailed                  502     a tool failed, and the settings end the question then
@@ -50,6 +52,8 @@ __all__ = [
     "Overloaded",
     "ProviderAuth",
     "ProviderRateLimited",
+    "SessionBusy",
+    "StoreUnavailable",
     "TooLarge",
     "ToolFailed",
     "ToolLoop",
@@ -120,6 +124,12 @@ class IdempotencyConflict(ToolchatError):
     status, code, title, retryable = 409, "idempotency-conflict", "Already running", True
 
 
+class SessionBusy(ToolchatError):
+    """Another request of the same session is being answered, and did not end in time."""
+
+    status, code, title, retryable = 409, "session-busy", "Session busy", True
+
+
 class TooLarge(ToolchatError):
     """The URL is longer than the service reads."""
 
@@ -178,6 +188,12 @@ class Draining(ToolchatError):
     """The service is being stopped, and the answer would not be ready in time."""
 
     status, code, title, retryable = 503, "draining", "The service is stopping", True
+
+
+class StoreUnavailable(ToolchatError):
+    """The state store, which this request needs, cannot be reached."""
+
+    status, code, title, retryable = 503, "store-unavailable", "State store unavailable", True
 
 
 class DeadlineExceeded(ToolchatError):

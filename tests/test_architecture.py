@@ -7,7 +7,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 FILES = sorted((ROOT / "app").rglob("*.py"))
-GROUND = {"messages", "errors", "settings", "container", "http", "logs", "gazetteer", "version"}
+GROUND = {"messages", "errors", "settings", "container", "http", "logs", "gazetteer", "version", "state_store"}
 FLOORS = {"tool_calling": 1, "chat_models": 2, "chat": 3, "api": 4, "tools": 5}
 
 

@@ -1,0 +1,69 @@
+"""Small values that outlive a request, behind one protocol: in this process, or shared by all replicas."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+__all__ = ["Lock", "LockLost", "StateStore"]
+
+
+@dataclass(frozen=True, slots=True)
+class Lock:
+    """A lock that is held until it is released or its time is over."""
+
+    key: str
+    token: int
+    """The fencing token: every later lock of the same key has a greater one."""
+
+
+class LockLost(Exception):
+    """The lock ran out and somebody else has taken it: what was to be written under it is out of date."""
+
+
+class StateStore(ABC):
+    """Keeps bytes under keys for a while.
+
+    Every operation ends within half a second. A store that cannot be reached raises ``StoreUnavailable`` at once
+    until it is there again, which it finds out by itself.
+    """
+
+    kind: str
+    """``memory`` or ``redis``."""
+    available: bool
+    """Whether the last operation, or the last probe after a failed one, went through."""
+    failures: int
+    """Operations that ended in ``StoreUnavailable`` since the start."""
+
+    @abstractmethod
+    async def get(self, key: str) -> bytes | None:
+        """The value under a key; ``None`` when there is none or its time is over."""
+
+    @abstractmethod
+    async def put(self, key: str, value: bytes, *, ttl: float, lock: Lock | None = None) -> None:
+        """Keep a value for ``ttl`` seconds.
+
+        Raises:
+            LockLost: ``lock`` was taken by somebody else in the meantime; nothing was written.
+            StoreUnavailable: the store cannot be reached.
+        """
+
+    @abstractmethod
+    async def delete(self, *keys: str, lock: Lock | None = None) -> bool:
+        """Forget keys; whether there was anything under any of them. Raises as :meth:`put`."""
+
+    @abstractmethod
+    async def try_lock(self, key: str, *, ttl: float) -> Lock | None:
+        """Take the lock of a key for ``ttl`` seconds; ``None`` when somebody holds it."""
+
+    @abstractmethod
+    async def renew(self, lock: Lock, *, ttl: float) -> bool:
+        """Hold a lock for ``ttl`` seconds from now; false when somebody else has taken it."""
+
+    @abstractmethod
+    async def unlock(self, lock: Lock) -> None:
+        """Release a lock, if it is still ours."""
+
+    async def start(self) -> None:  # noqa: B027 - nothing to do is a good default
+        """Begin to watch over the connection, where there is one; never fails because the store is absent."""
+
+    async def aclose(self) -> None:  # noqa: B027
+        """Let go of connections."""

@@ -1,0 +1,29 @@
+"""Which state store the settings ask for."""
+
+from app.errors import ConfigurationError
+from app.state_store.base import StateStore
+from app.state_store.memory import InMemoryStateStore
+
+__all__ = ["open_state_store"]
+
+
+def open_state_store(redis_url: str | None, *, max_entries: int) -> StateStore:
+    """Make the store; nothing is connected before it is started.
+
+    Args:
+        redis_url: where Redis or Valkey is; ``None`` keeps everything in this process.
+        max_entries: bound of the store in this process.
+
+    Raises:
+        ConfigurationError: the URL cannot be used, or the package ``redis`` is not installed.
+    """
+    if redis_url is None:
+        return InMemoryStateStore(max_entries=max_entries)
+    try:
+        from app.state_store.redis import RedisStateStore
+
+        return RedisStateStore(redis_url)
+    except ModuleNotFoundError:
+        raise ConfigurationError("REDIS_URL: needs the package redis: pip install redis") from None
+    except ValueError:
+        raise ConfigurationError("REDIS_URL: must be redis://[:password@]host[:port]/[number], or rediss://") from None

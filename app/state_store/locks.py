@@ -1,0 +1,139 @@
+"""Locks that are waited for: in order within this process, by turns with the others."""
+
+import asyncio
+import random
+from collections.abc import AsyncGenerator, Coroutine
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+
+from app.errors import SessionBusy, StoreUnavailable
+from app.state_store.base import Lock, StateStore
+
+__all__ = ["Locks"]
+
+_FIRST_PAUSE = 0.02
+_LONGEST_PAUSE = 0.25
+
+
+@dataclass(slots=True)
+class _Line:
+    """Those of this process who hold a lock or wait for it."""
+
+    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    members: int = 0
+
+
+class Locks:
+    """Lets one at a time work under a key, among all processes that share the store.
+
+    Args:
+        store: where the locks are kept.
+        ttl: seconds after which the lock of a process that died is free again.
+        wait: seconds to wait for a lock.
+        max_waiting: how many may wait for one lock in this process.
+    """
+
+    def __init__(self, store: StateStore, *, ttl: float = 10.0, wait: float = 5.0, max_waiting: int = 32) -> None:
+        self._store = store
+        self._ttl = ttl
+        self._wait = wait
+        self._max_waiting = max_waiting
+        self._lines: dict[str, _Line] = {}
+        self._errands: set[asyncio.Task[None]] = set()
+
+    def __len__(self) -> int:
+        """How many locks are held or waited for in this process."""
+        return len(self._lines)
+
+    @asynccontextmanager
+    async def hold(self, key: str) -> AsyncGenerator[Lock, None]:
+        """Hold the lock of a key.
+
+        It is renewed as long as it is held. Should it be lost all the same, what is written under it is refused.
+
+        Raises:
+            SessionBusy: others kept it for too long, or too many wait already.
+            StoreUnavailable: the store cannot be reached.
+        """
+        deadline = asyncio.get_running_loop().time() + self._wait
+        async with self._turn(key, deadline):
+            lock = await self._take(key, deadline)
+            keeper = asyncio.create_task(self._keep(lock))
+            try:
+                yield lock
+            finally:
+                keeper.cancel()
+                await asyncio.shield(self._errand(self._release(lock)))
+
+    @asynccontextmanager
+    async def _turn(self, key: str, deadline: float) -> AsyncGenerator[None, None]:
+        line = self._lines.setdefault(key, _Line())
+        if line.members > self._max_waiting:
+            raise _busy()
+        line.members += 1
+        try:
+            await _acquire(line.turn, deadline)
+            try:
+                yield
+            finally:
+                line.turn.release()
+        finally:
+            line.members -= 1
+            if not line.members:
+                del self._lines[key]
+
+    async def _take(self, key: str, deadline: float) -> Lock:
+        """Ask the store until the lock is ours: at least once, and not much beyond the deadline."""
+        pause = _FIRST_PAUSE
+        while True:
+            if lock := await self._try(key):
+                return lock
+            left = deadline - asyncio.get_running_loop().time()
+            if left <= 0:
+                raise _busy()
+            await asyncio.sleep(min(left, pause * random.uniform(0.5, 1)))  # noqa: S311 - no secret
+            pause = min(pause * 1.5, _LONGEST_PAUSE)
+
+    async def _try(self, key: str) -> Lock | None:
+        attempt = asyncio.ensure_future(self._store.try_lock(key, ttl=self._ttl))
+        try:
+            return await asyncio.shield(attempt)
+        except asyncio.CancelledError:
+            # The store may already have given it, and nobody else would give it back.
+            self._errand(self._give_back(attempt))
+            raise
+
+    async def _keep(self, lock: Lock) -> None:
+        held = True
+        while held:
+            await asyncio.sleep(self._ttl / 3)
+            with suppress(StoreUnavailable):
+                held = await self._store.renew(lock, ttl=self._ttl)
+
+    async def _give_back(self, attempt: asyncio.Future[Lock | None]) -> None:
+        with suppress(StoreUnavailable):
+            if lock := await attempt:
+                await self._store.unlock(lock)
+
+    async def _release(self, lock: Lock) -> None:
+        with suppress(StoreUnavailable):
+            await self._store.unlock(lock)
+
+    def _errand(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
+        """Start what has to be done even when whoever asked for it is cancelled."""
+        task = asyncio.create_task(work)
+        self._errands.add(task)
+        task.add_done_callback(self._errands.discard)
+        return task
+
+
+async def _acquire(turn: asyncio.Lock, deadline: float) -> None:
+    try:
+        async with asyncio.timeout_at(deadline):
+            await turn.acquire()
+    except TimeoutError:
+        raise _busy() from None
+
+
+def _busy() -> SessionBusy:
+    return SessionBusy("another request of this session is being answered", retry_after=1)

@@ -1,0 +1,165 @@
+"""The connection to Redis: every operation bounded, and none tried while it is known to be away."""
+
+import asyncio
+import logging
+import math
+import re
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Any, TypeVar
+
+from redis.asyncio import ConnectionPool, Redis
+from redis.asyncio.connection import parse_url
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+from redis.exceptions import RedisError, ResponseError
+from redis.maint_notifications import MaintNotificationsConfig
+
+from app.errors import StoreUnavailable
+from app.state_store.base import StateStore
+
+__all__ = ["RedisConnection"]
+
+_DEADLINE = 0.5
+_CONNECTIONS = 64
+_WHILE_AVAILABLE = 2.0
+_WHILE_AWAY = 1.0
+_WARNING_EVERY = 60.0
+
+_log = logging.getLogger(__name__)
+T = TypeVar("T")
+
+
+class RedisConnection(StateStore):
+    """What all operations share: connections, deadlines, and a watch over the server.
+
+    An operation fails when it takes longer than half a second, or when the server refuses it. From then on all fail
+    without being tried, until the watch has written a value again: it tries at once, then every second.
+
+    Args:
+        url: ``redis://``, ``rediss://`` or ``unix://``.
+        prefix: what the names of all keys begin with.
+
+    Raises:
+        ValueError: the URL cannot be used.
+    """
+
+    kind = "redis"
+
+    def __init__(self, url: str, *, prefix: str) -> None:
+        self.available = True
+        self.failures = 0
+        self._prefix = prefix
+        self._pool = _pool(url)
+        self._client = Redis.from_pool(self._pool)
+        self._permits = asyncio.Semaphore(_CONNECTIONS)
+        self._went_away = asyncio.Event()
+        self._watcher: asyncio.Task[None] | None = None
+        self._warned_at = -_WARNING_EVERY
+        self._warned = False
+
+    async def start(self) -> None:
+        """Look whether the server is there, and keep looking."""
+        await self._probe()
+        self._watcher = asyncio.create_task(self._watch())
+
+    async def aclose(self) -> None:
+        """Refuse further operations, let the running ones end, and disconnect."""
+        self.available = False
+        if self._watcher:
+            self._watcher.cancel()
+            await asyncio.wait([self._watcher])
+        with suppress(Exception):
+            async with asyncio.timeout(_DEADLINE):
+                for _ in range(_CONNECTIONS):
+                    await self._permits.acquire()
+        await self._disconnect()
+
+    async def _run(self, operation: Callable[[], Awaitable[T]]) -> T:
+        if self.available:
+            began = math.inf
+            try:
+                async with asyncio.timeout(_DEADLINE), self._permits:
+                    began = time.monotonic()
+                    if self.available:
+                        return await operation()
+            except Exception as error:  # noqa: BLE001 - to a peer that is no Redis the client says anything
+                # Whoever waited for a connection most of the time says nothing about the server.
+                if not isinstance(error, TimeoutError) or time.monotonic() - began > 0.8 * _DEADLINE:
+                    self._failed(error)
+        self.failures += 1
+        raise StoreUnavailable("the state store cannot be reached", retry_after=1)
+
+    async def _watch(self) -> None:
+        while True:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_WHILE_AVAILABLE if self.available else _WHILE_AWAY):
+                    await self._went_away.wait()
+            self._went_away.clear()
+            if not self.available:
+                await self._disconnect()
+            await self._probe()
+
+    async def _probe(self) -> None:
+        """Write a value, since a server that is full or read-only would answer a ping."""
+        try:
+            async with asyncio.timeout(_DEADLINE):
+                await self._client.set(f"{self._prefix}probe", b"", px=1)
+        except Exception as error:  # noqa: BLE001 - the watch must not end
+            self._failed(error)
+        else:
+            self._succeeded()
+
+    async def _disconnect(self) -> None:
+        """Drop the idle connections: those to a server that was away may be dead without knowing it."""
+        with suppress(Exception):
+            async with asyncio.timeout(_DEADLINE):
+                await self._pool.disconnect(inuse_connections=False)
+
+    def _failed(self, error: Exception) -> None:
+        reason = _reason(error)
+        if self.available and reason != "WRONGTYPE":  # that concerns one key only
+            self.available = False
+            self._went_away.set()
+        if time.monotonic() - self._warned_at >= _WARNING_EVERY:
+            self._warned_at = time.monotonic()
+            self._warned = True
+            _log.warning("the state store cannot be used", extra={"reason": reason})
+
+    def _succeeded(self) -> None:
+        self.available = True
+        if self._warned:
+            self._warned = False
+            _log.info("the state store can be used again")
+
+
+def _reason(error: Exception) -> str:
+    """The code of a refusal, such as ``READONLY``, or the kind of failure; nothing that holds an address."""
+    if isinstance(error, RedisError) and error.status_code:
+        return error.status_code
+    refusal = re.match(r"[A-Z]{2,30}\b", str(error)) if isinstance(error, ResponseError) else None
+    return refusal.group() if refusal else type(error).__name__
+
+
+def _pool(url: str) -> ConnectionPool:
+    """Connections without time limits of their own: those would cost a task per command and bound no whole operation.
+
+    There is one more than operations may use, for the probe.
+    """
+    bounds: dict[str, Any] = {
+        "max_connections": _CONNECTIONS + 1,
+        "socket_timeout": None,
+        "socket_connect_timeout": _DEADLINE,
+        "retry": Retry(NoBackoff(), 0),
+        "health_check_interval": 0,
+        "decode_responses": False,
+        "driver_info": None,
+        "maint_notifications_config": MaintNotificationsConfig(enabled=False),
+    }
+    try:
+        pool = ConnectionPool(**{**parse_url(url), **bounds})
+        pool.connection_class(**pool.connection_kwargs)
+    except (RedisError, TypeError, ValueError):
+        raise ValueError("the URL of Redis cannot be used") from None
+    return pool

@@ -1,0 +1,49 @@
+"""Both state stores, and pairs of them that share what they keep."""
+
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import AsyncExitStack
+
+import pytest
+
+from app.state_store.base import StateStore
+from app.state_store.memory import InMemoryStateStore
+from app.state_store.redis import RedisStateStore
+from tests.players.redis_server import REDIS_SERVER, RedisServer
+
+needs_redis = pytest.mark.skipif(REDIS_SERVER is None, reason="redis-server is not installed")
+
+OpenStore = Callable[[], Awaitable[RedisStateStore]]
+
+
+@pytest.fixture
+async def server() -> AsyncGenerator[RedisServer, None]:
+    """An empty Redis."""
+    async with RedisServer() as server:
+        yield server
+
+
+@pytest.fixture
+async def open_store(server: RedisServer) -> AsyncGenerator[OpenStore, None]:
+    """Opens stores that share the server, as several processes have one each."""
+    async with AsyncExitStack() as stack:
+
+        async def opened() -> RedisStateStore:
+            store = RedisStateStore(server.url)
+            stack.push_async_callback(store.aclose)
+            await store.start()
+            return store
+
+        yield opened
+
+
+@pytest.fixture(params=["memory", pytest.param("redis", marks=needs_redis)])
+async def store(request: pytest.FixtureRequest) -> AsyncGenerator[StateStore, None]:
+    """Each of the two implementations."""
+    if request.param == "memory":
+        yield InMemoryStateStore()
+        return
+    async with RedisServer() as server:
+        store = RedisStateStore(server.url)
+        await store.start()
+        yield store
+        await store.aclose()

@@ -1,11 +1,20 @@
 """A tool that can be run."""
 
 from abc import ABC, abstractmethod
+from typing import NamedTuple
 
 from app.tool_calling.context import ToolContext
 from app.tool_calling.definition import ToolDefinition, ToolMetadata
 
-__all__ = ["ToolCallback"]
+__all__ = ["ToolCallback", "ToolResult"]
+
+
+class ToolResult(NamedTuple):
+    """A call's result as text for the model, and where it came from."""
+
+    text: str
+    cached: bool = False
+    """It was made for an equal call, before this one or at the same time."""
 
 
 class ToolCallback(ABC):
@@ -34,3 +43,10 @@ class ToolCallback(ABC):
             ToolArgumentsError: the arguments do not fit; nothing was run.
             ToolExecutionError: the tool's own, expected failure.
         """
+
+    async def cached_call(self, tool_input: str, context: ToolContext) -> ToolResult:
+        """Run the tool, unless an equal call has just been run or is running; for tools with ``cache_seconds``.
+
+        A tool without a cache runs each time. Arguments and errors are those of :meth:`call`.
+        """
+        return ToolResult(await self.call(tool_input, context))

@@ -1,13 +1,19 @@
 """What a caller tells a tool behind the model's back."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
 from app.messages import Message
 
-__all__ = ["ToolContext"]
+__all__ = ["CONVERSATION_ID", "ToolContext"]
+
+CONVERSATION_ID = "conversation_id"
+"""The value that names the conversation: what a tool or an advisor keeps between two questions is kept under it."""
+
+
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,12 +24,13 @@ class ToolContext:
     of this type; without values it is empty, never missing.
     """
 
-    values: Mapping[str, Any] = field(default_factory=dict)
+    values: Mapping[str, Any] = field(default_factory=lambda: _NOTHING)
     history: tuple[Message, ...] = ()
     """The messages before the call, oldest first, the assistant message with the call last."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "values", MappingProxyType(dict(self.values)))
+        if not isinstance(self.values, MappingProxyType):
+            object.__setattr__(self, "values", MappingProxyType(dict(self.values)))
 
     def get(self, key: str, default: Any = None) -> Any:
         """Look up one value."""
@@ -31,4 +38,4 @@ class ToolContext:
 
     def with_history(self, history: tuple[Message, ...]) -> "ToolContext":
         """Copy with another history."""
-        return replace(self, history=history)
+        return ToolContext(self.values, history)

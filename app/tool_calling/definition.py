@@ -34,3 +34,5 @@ class ToolMetadata:
     """A call waits for the user's consent before it runs."""
     timeout: float | None = None
     """Seconds a call may take; ``None`` means the manager's own limit."""
+    cache_seconds: float | None = None
+    """Seconds for which a result also answers equal calls; ``None`` or 0 means that every call runs."""

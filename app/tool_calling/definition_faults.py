@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from app.tool_calling.caching import check_cacheable
 from app.tool_calling.errors import ToolDefinitionError
 from app.tool_calling.function_callback import ToolMarker, name_of
 from app.tool_calling.schema import description_of, tool_input_of
@@ -75,12 +76,13 @@ def definition_faults(declared: DeclaredTool) -> DefinitionFaults:
     if marker.description is not None and not marker.description.strip():
         return DefinitionFaults((f"{place}: the description is blank",))
     try:
-        schema = tool_input_of(_called(declared), declared.name).schema
+        tool_input = tool_input_of(_called(declared), declared.name)
+        check_cacheable(declared.name, marker.metadata, tool_input.context_parameter)
     except ToolDefinitionError as error:
         return DefinitionFaults((f"{declared.file}: {' '.join(str(error).split())}",))
     described = bool(marker.description or description_of(declared.function))
     warnings = [*_name_warnings(declared.name), *([] if described else ["has no description but its name"])]
-    warnings += [f"parameter {name} has no description" for name in _undescribed(schema)]
+    warnings += [f"parameter {name} has no description" for name in _undescribed(tool_input.schema)]
     return DefinitionFaults(warnings=tuple(f"{place}: {warning}" for warning in warnings))
 
 

@@ -33,6 +33,8 @@ class ToolCallFinished:
     """A stable word for the failure; ``None`` when the outcome is ``ok``."""
     return_direct: bool = False
     sandbox: bool = False
+    cached: bool = False
+    """The result was made for an equal call; this one did not run."""
 
     @property
     def response(self) -> ToolResponse:
@@ -50,6 +52,8 @@ class ToolCallFinished:
             "duration_ms": self.duration_ms,
             "round": self.round,
         }
+        if self.cached:
+            record["cached"] = True
         return record | ({"error_kind": self.error_kind} if self.error_kind else {})
 
 

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Self, TypeVar
 
-from app.tool_calling.callback import ToolCallback
+from app.tool_calling.caching import RecentResults, ResultCache, call_key, check_cacheable
+from app.tool_calling.callback import ToolCallback, ToolResult
 from app.tool_calling.context import ToolContext
 from app.tool_calling.definition import ToolDefinition, ToolMetadata
 from app.tool_calling.result_converter import ToolCallResultConverter, convert_result
@@ -42,6 +43,7 @@ def tool(
     return_direct: bool = False,
     requires_approval: bool = False,
     timeout: float | None = None,
+    cache_seconds: float | None = None,
     result_converter: ToolCallResultConverter = convert_result,
 ) -> Callable[[_F], _F]:
     """Mark a function, a method or a class of callable objects as a tool.
@@ -52,12 +54,13 @@ def tool(
         return_direct: the result is the answer, the model is not asked again.
         requires_approval: a call waits for the user's consent; for tools that change something.
         timeout: seconds that a call may take.
+        cache_seconds: seconds for which a result also answers equal calls; for tools that only look something up.
         result_converter: turns the return value into text for the model.
     """
     marker = ToolMarker(
         name,
         description,
-        ToolMetadata(return_direct, requires_approval=requires_approval, timeout=timeout),
+        ToolMetadata(return_direct, requires_approval=requires_approval, timeout=timeout, cache_seconds=cache_seconds),
         result_converter,
     )
 
@@ -81,6 +84,15 @@ class FunctionToolCallback(ToolCallback):
     _function: Callable[..., Any]
     _input: ToolInput
     _converter: ToolCallResultConverter
+    _is_async: bool = field(init=False, repr=False, compare=False)
+    _cache: ResultCache | None = field(init=False, default=None, repr=False, compare=False)
+    """Belongs to this object alone; a copy begins with an empty one."""
+
+    def __post_init__(self) -> None:
+        check_cacheable(self.definition.name, self.metadata, self._input.context_parameter)
+        object.__setattr__(self, "_is_async", _is_async(self._function))
+        if self.metadata.cache_seconds:
+            object.__setattr__(self, "_cache", ResultCache(RecentResults(self.metadata.cache_seconds)))
 
     @classmethod
     def of(
@@ -106,7 +118,7 @@ class FunctionToolCallback(ToolCallback):
             result_converter: turns the return value into text for the model.
 
         Raises:
-            ToolDefinitionError: the signature cannot be a tool's input.
+            ToolDefinitionError: the signature cannot be a tool's input, or the results cannot be cached.
         """
         marker = ToolMarker.on(function) or ToolMarker()
         name = name or (definition.name if definition else name_of(function))
@@ -129,15 +141,27 @@ class FunctionToolCallback(ToolCallback):
         arguments = self._input.arguments(tool_input)
         if self._input.context_parameter is not None:
             arguments[self._input.context_parameter] = context
-        if _is_async(self._function):
+        if self._is_async:
             result = await self._function(**arguments)
         else:
             result = await run_blocking(lambda: self._function(**arguments))
         return self._converter(result)
 
+    async def cached_call(self, tool_input: str, context: ToolContext) -> ToolResult:
+        """Run the function, or take the result of an equal call; see :meth:`ToolCallback.cached_call`."""
+        if self._cache is None:
+            return ToolResult(await self.call(tool_input, context))
+        self._input.arguments(tool_input)
+        key = call_key(tool_input, self._input.schema)
+        return await self._cache.result(key, lambda: self.call(tool_input, ToolContext()))
+
     def in_sandbox(self) -> Self:
         """Copy that is marked as answering from invented data."""
         return replace(self, metadata=replace(self.metadata, sandbox=True))
+
+    def cached_for(self, seconds: float) -> Self:
+        """Copy whose results are kept for another time; 0 switches the cache off."""
+        return replace(self, metadata=replace(self.metadata, cache_seconds=seconds))
 
 
 def _is_async(function: Callable[..., Any]) -> bool:

@@ -1,6 +1,5 @@
 """How many tool calls one question may cause."""
 
-from collections import Counter
 from dataclasses import dataclass, field
 
 from pydantic_core import to_json
@@ -27,13 +26,13 @@ class CallCounter:
     """Counts the calls of one question."""
 
     limits: ToolCallLimits
-    _seen: Counter[tuple[str, ...]] = field(default_factory=Counter)
+    _seen: dict[tuple[str, ...], int] = field(default_factory=dict)
 
     def refusal(self, call: ToolCall) -> ToolExecutionError | None:
         """Count a call; say why it must not run, if so."""
         identical = (call.name, _canonical(call))
         for key in ((), (call.name,), identical):
-            self._seen[key] += 1
+            self._seen[key] = self._seen.get(key, 0) + 1
         if self._seen[()] > self.limits.in_total:
             return _refusal(f"this question has used up its {self.limits.in_total} tool calls")
         if self._seen[(call.name,)] > self.limits.per_tool:

@@ -117,10 +117,10 @@ class ToolCallingManager:
         started = time.perf_counter()
         callback = offered.get(call.name)
         error: ToolExecutionError | None = rejection or counter.refusal(call)
-        result = ""
+        result, cached = "", False
         if error is None:
             try:
-                result = await self._result(call, callback, offered, context)
+                result, cached = await self._result(call, callback, offered, context)
             except ToolExecutionError as failure:
                 error = failure
         text = truncated(error.as_result() if error else result, self.max_result_chars)
@@ -133,11 +133,12 @@ class ToolCallingManager:
             error_kind=error.kind if error else None,
             return_direct=callback is not None and callback.metadata.return_direct,
             sandbox=callback is not None and callback.metadata.sandbox,
+            cached=cached,
         )
 
     async def _result(
         self, call: ToolCall, callback: ToolCallback | None, offered: Mapping[str, ToolCallback], context: ToolContext
-    ) -> str:
+    ) -> tuple[str, bool]:
         if callback is None:
             raise _unknown_tool(call.name, offered)
         limit = callback.metadata.timeout or self.timeout
@@ -156,14 +157,16 @@ class _ToolRaised(Exception):
         self.error = error
 
 
-async def _contained(callback: ToolCallback, arguments: str, context: ToolContext) -> str:
+async def _contained(callback: ToolCallback, arguments: str, context: ToolContext) -> tuple[str, bool]:
     try:
-        return await callback.call(arguments, context)
+        if callback.metadata.cache_seconds:
+            return await callback.cached_call(arguments, context)
+        return await callback.call(arguments, context), False
     except BaseException as error:
         raise _ToolRaised(error) from error
 
 
-async def _within(limit: float, running: Coroutine[Any, Any, str]) -> str:
+async def _within(limit: float, running: Coroutine[Any, Any, tuple[str, bool]]) -> tuple[str, bool]:
     """Wait for a tool in a task of its own, so that it can neither cancel its caller nor outstay its time."""
     task = asyncio.create_task(running)
     task.add_done_callback(_retrieve)
@@ -178,7 +181,7 @@ async def _within(limit: float, running: Coroutine[Any, Any, str]) -> str:
     return task.result()
 
 
-def _retrieve(task: asyncio.Task[str]) -> None:
+def _retrieve(task: asyncio.Task[tuple[str, bool]]) -> None:
     """Look at the end of a task that nobody waits for any more, so that it is not reported as forgotten."""
     if not task.cancelled():
         task.exception()
@@ -186,6 +189,8 @@ def _retrieve(task: asyncio.Task[str]) -> None:
 
 def in_order(calls: Sequence[ToolCall], finished: Sequence[ToolCallFinished]) -> tuple[ToolCallFinished, ...]:
     """Put ended calls into the order in which the model asked for them."""
+    if len(finished) == 1:
+        return tuple(finished)
     position = {id(call): index for index, call in enumerate(calls)}
     return tuple(sorted(finished, key=lambda each: position[id(each.call)]))
 

@@ -14,6 +14,7 @@ from urllib.parse import parse_qsl
 import pytest
 from pydantic_core import from_json
 
+from app.container import instances, make_container
 from app.errors import ConfigurationError, UpstreamError
 from app.http import OutboundHttp
 from app.sandbox import create_sandbox
@@ -31,7 +32,7 @@ from app.tools.baidu_translate.pacing import Pacer
 from app.tools.baidu_translate.reactions import _REACTIONS
 from app.tools.baidu_translate.settings import BaiduTranslateSettings
 from app.tools.baidu_translate.tools import BaiduTranslateService, BaiduTranslateTools
-from tests.serving import serving
+from tests.serving import events_of, service, serving
 
 APP_ID, SECRET_KEY = "2015063000000001", "12345678"
 FAST = {"requests_per_second": 1000.0}
@@ -558,6 +559,31 @@ async def test_arguments_that_do_not_fit_are_refused_unsent(text: str) -> None:
             with pytest.raises(ToolArgumentsError):
                 await tool.call(text, ToolContext())
     assert not player.arrivals
+
+
+async def test_equal_questions_at_once_take_one_turn_at_baidu() -> None:
+    """With one request per second the later ones would else be refused; the trace in events says so too."""
+    async with played() as (_, player):
+        environment = {"APP_ID": APP_ID, "SECRET_KEY": SECRET_KEY, "BASE_URL": player.url, "MAX_WAIT": "0"}
+        async with service(**{f"BAIDU_TRANSLATE_{name}": value for name, value in environment.items()}) as http:
+            path, wanted = "/translate/chat-tool-function", {"Accept": "text/event-stream"}
+            replies = await asyncio.gather(*(http.get(path, headers=wanted) for _ in range(20)))
+    ends = [event.data for each in replies for event in events_of(each.text) if event.name == "tool_call_finished"]
+    assert [each["outcome"] for each in ends] == ["ok"] * 20
+    assert sum(each.get("cached", False) for each in ends) == 19
+    assert len(player.arrivals) == 1
+
+
+async def test_the_settings_say_how_long_translations_are_kept() -> None:
+    http = OutboundHttp()
+    for seconds in (0, 7, 3600):
+        chosen = settings(cache_seconds=seconds)
+        container = make_container([instances(http), *module.in_folder("baidu_translate").providers(chosen)])
+        callback = await container.get(ToolCallback, component="baiduTranslateFunction")
+        methods = MethodToolCallbackProvider(await container.get(BaiduTranslateTools)).tool_callbacks()
+        assert [each.metadata.cache_seconds for each in (callback, *map(chosen.applied_to, methods))] == [seconds] * 2
+        await container.close()
+    await http.aclose()
 
 
 async def test_in_the_sandbox_no_real_key_is_sent() -> None:

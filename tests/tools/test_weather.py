@@ -15,6 +15,7 @@ from pydantic import SecretStr
 from pydantic_core import from_json
 from starlette.applications import Starlette
 
+from app.api.schemas import ChatAnswer
 from app.container import instances, make_container
 from app.errors import UpstreamError, UpstreamInvalid, UpstreamTimeout, UpstreamUnavailable
 from app.http import OutboundHttp
@@ -30,7 +31,7 @@ from app.tools.weather.place_checks import MAX_NAME
 from app.tools.weather.places import place_query
 from app.tools.weather.settings import WeatherSettings
 from app.tools.weather.tools import WeatherService, WeatherTools
-from tests.serving import serving
+from tests.serving import service, serving
 
 KEY = "0a1b2c3d4e5f60718293a4b5c6d7e8f9"
 HTML = b"<html><body>It is 21 degrees</body></html>"
@@ -700,6 +701,32 @@ async def test_the_container_makes_both_forms_from_the_settings() -> None:
         assert await called(callback, city="Paris", days=1) == await called(method, city="Paris", days=1)
         await container.close()
         await http.aclose()
+
+
+@pytest.mark.parametrize("variant", ["function", "method"])
+async def test_a_hundred_questions_about_one_city_cost_one_upstream_call(variant: str) -> None:
+    """They come at once; all but one of the answers say that their call was not made for them, and one more later."""
+    async with played() as (_, player), service(WEATHER_API_KEY=KEY, WEATHER_BASE_URL=player.url) as http:
+        path, wanted = f"/weather/chat-tool-{variant}", {"Accept": "application/json"}
+        replies = await asyncio.gather(*(http.get(path, headers=wanted) for _ in range(100)))
+        later = await http.get(path, headers=wanted)
+        other = await http.get(path, headers=wanted, params={"query": "What is the weather in Paris tomorrow?"})
+    answers = [ChatAnswer.model_validate(each.json()) for each in (*replies, later, other)]
+    records = [call for answer in answers for call in answer.tool_calls]
+    assert {(each.outcome, each.result) for each in records} == {("ok", records[0].result)}
+    assert [sum(each.cached for each in records[:100]), records[100].cached, records[101].cached] == [99, True, False]
+    assert ["cached" in each.json()["tool_calls"][0] for each in (later, other)] == [True, False]
+    assert len(player.arrivals) == 2
+
+
+async def test_without_a_time_to_keep_forecasts_every_question_is_asked_anew() -> None:
+    async with played() as (_, player):
+        environment = {"WEATHER_API_KEY": KEY, "WEATHER_BASE_URL": player.url, "WEATHER_CACHE_SECONDS": "0"}
+        async with service(**environment) as http:
+            for variant in ("function", "function", "method", "method"):
+                reply = await http.get(f"/weather/chat-tool-{variant}", headers={"Accept": "application/json"})
+                assert "cached" not in reply.json()["tool_calls"][0]
+    assert len(player.arrivals) == 4
 
 
 def test_the_folder_is_named_and_asked_as_in_the_documents() -> None:

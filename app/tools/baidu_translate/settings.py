@@ -8,7 +8,10 @@ from pydantic_settings import SettingsConfigDict
 from app.settings import BaseUrl, Secret
 from app.tools.module import ToolSettings
 
-__all__ = ["BaiduTranslateSettings"]
+__all__ = ["CACHE_SECONDS", "BaiduTranslateSettings"]
+
+CACHE_SECONDS = 3600
+"""An hour: a translation does not age, but what users had translated should not lie in memory for long."""
 
 
 class BaiduTranslateSettings(ToolSettings):
@@ -30,3 +33,6 @@ class BaiduTranslateSettings(ToolSettings):
     )
     timeout: float = Field(10, gt=0, le=600, description="Seconds one request may take")
     max_wait: float = Field(8, ge=0, le=600, description="Seconds a call may wait for its turn before it is refused")
+    cache_seconds: float = Field(
+        CACHE_SECONDS, ge=0, le=86400, description="Seconds a translation also answers equal calls; 0 asks each time"
+    )

@@ -6,6 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from app.tool_calling.function_callback import tool
 from app.tools.baidu_translate.client import BaiduTranslateClient
+from app.tools.baidu_translate.settings import CACHE_SECONDS
 
 __all__ = ["BaiduTranslateService", "BaiduTranslateTools", "TranslateRequest"]
 
@@ -25,7 +26,7 @@ class TranslateRequest(BaseModel):
     target: _Target
 
 
-@tool(name="baiduTranslateFunction", description=_DESCRIPTION)
+@tool(name="baiduTranslateFunction", description=_DESCRIPTION, cache_seconds=CACHE_SECONDS)
 class BaiduTranslateService:
     """The function tool."""
 
@@ -43,7 +44,7 @@ class BaiduTranslateTools:
     def __init__(self, client: BaiduTranslateClient) -> None:
         self._client = client
 
-    @tool(name="baiduTranslateMethod", description=_DESCRIPTION)
+    @tool(name="baiduTranslateMethod", description=_DESCRIPTION, cache_seconds=CACHE_SECONDS)
     async def baidu_translate(self, text: _Text, source: _Source, target: _Target) -> dict[str, str]:
         """Translate; raises as :meth:`BaiduTranslateClient.translate`."""
         return (await self._client.translate(text, source, target)).as_result()

@@ -6,6 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from app.tool_calling.function_callback import tool
 from app.tools.weather.client import WeatherClient
+from app.tools.weather.settings import CACHE_SECONDS
 
 __all__ = ["WeatherRequest", "WeatherService", "WeatherTools"]
 
@@ -22,7 +23,7 @@ class WeatherRequest(BaseModel):
     days: Annotated[int, Field(ge=1, le=14, description=_DAYS)]
 
 
-@tool(name="getWeatherFunction", description=_DESCRIPTION)
+@tool(name="getWeatherFunction", description=_DESCRIPTION, cache_seconds=CACHE_SECONDS)
 class WeatherService:
     """The function tool."""
 
@@ -40,7 +41,7 @@ class WeatherTools:
     def __init__(self, client: WeatherClient) -> None:
         self._client = client
 
-    @tool(name="getWeatherServiceMethod", description=_DESCRIPTION)
+    @tool(name="getWeatherServiceMethod", description=_DESCRIPTION, cache_seconds=CACHE_SECONDS)
     async def get_weather(
         self,
         city: Annotated[str, Field(description="City name")],

@@ -1,13 +1,20 @@
-"""What the offline model says when it calls no tool."""
+"""What the offline model says: from results, or when it calls no tool."""
 
-from app.chat_models.offline.planning import Incomplete
+from collections.abc import Iterable, Sequence
+
+from app.chat_models.offline.numbers import horizon
+from app.chat_models.offline.planning import Incomplete, Plan
 from app.chat_models.offline.question import Question
+from app.chat_models.offline.results import Reader, told
 from app.chat_models.offline.roles import Role, role_of
 from app.chat_models.offline.schemas import Parameter
+from app.chat_models.offline.texts import places
 from app.chat_models.offline.vocabulary import concepts_in
+from app.messages import ToolCall, ToolResponse
 from app.tool_calling.definition import ToolDefinition
+from app.tool_calling.events import parsed_arguments
 
-__all__ = ["asking_for", "without_a_fitting_tool", "without_tools"]
+__all__ = ["details", "from_results", "without_a_fitting_tool", "without_tools"]
 
 _MOST_TOOLS = 8
 _CANNOT = {
@@ -79,8 +86,27 @@ def without_a_fitting_tool(question: Question, tools: tuple[ToolDefinition, ...]
     )
 
 
-def asking_for(incomplete: Incomplete, question: Question) -> str:
-    """Name the details that a fitting tool still needs."""
+def from_results(
+    responses: Sequence[ToolResponse], calls: Sequence[ToolCall], question: Question, planned: Plan
+) -> str:
+    """Tell what the tools answered, what is still missing, and what the plan left out."""
+    question = question.with_payloads_meant()
+    by_id = {call.id: call for call in calls}
+    wanted = horizon(question.command)
+    day = wanted.offset if wanted else None
+    parts = [told(each, Reader(question.chinese, _place(by_id.get(each.id), question), day)) for each in responses]
+    told_of = {each.name for each in responses}
+    parts += details(tuple(each for each in planned.incomplete if each.tool.name not in told_of), question)
+    parts += planned.remarks
+    return "\n".join(parts) or without_tools(question)
+
+
+def details(incomplete: Iterable[Incomplete], question: Question) -> list[str]:
+    """Name the details that fitting tools still need, each once."""
+    return list(dict.fromkeys(_asking_for(each, question) for each in incomplete))
+
+
+def _asking_for(incomplete: Incomplete, question: Question) -> str:
     tool, chinese = incomplete.tool.name, question.chinese
     details = ("、" if chinese else ", ").join(_detail(each, chinese) for each in incomplete.missing[:_MOST_TOOLS])
     unknown = next((each.name for each in incomplete.places if each.zone is None), None)
@@ -105,3 +131,11 @@ def _detail(parameter: Parameter, chinese: bool) -> str:
     if known is None:
         return name
     return f"{known[0]}（{name}）" if chinese else f"{known[1]} ({name})"
+
+
+def _place(call: ToolCall | None, question: Question) -> str | None:
+    """The place of a call in the question's own words."""
+    arguments = parsed_arguments(call) if call else {}
+    values = [each for each in arguments.values() if isinstance(each, str)] if isinstance(arguments, dict) else []
+    named = (each for each in places(question) if each.english is not None)
+    return next((each.name for each in named if each.zone in values or each.name in values), None)

@@ -7,7 +7,16 @@ from functools import cache
 
 from app.gazetteer import find_place
 
-__all__ = ["Language", "Targets", "language_of", "languages", "source_language", "target_language", "targets"]
+__all__ = [
+    "Language",
+    "Targets",
+    "language_of",
+    "languages",
+    "source_language",
+    "target_language",
+    "target_spans",
+    "targets",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +160,11 @@ def source_language(text: str) -> Language | None:
     if pair is not None:
         return _by_code()[_SHORT[pair["source"]]]
     return next((each.language for each in _mentions(text) if _is_source(text, each)), None)
+
+
+def target_spans(text: str) -> list[tuple[int, int]]:
+    """Where a folded text names languages, apart from those that something is in."""
+    return [(each.start, each.end) for each in _mentions(text) if not _is_source(text, each)]
 
 
 def _is_source(text: str, mention: _Mention) -> bool:

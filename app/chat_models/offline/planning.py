@@ -15,9 +15,10 @@ from app.chat_models.offline.roles import Role, is_source, role_of
 from app.chat_models.offline.schemas import Parameter, Parameters, parameters_of
 from app.chat_models.offline.sources import Sources
 from app.chat_models.offline.texts import NamedPlace, places
+from app.chat_models.offline.vocabulary import TRANSLATE_VERB
 from app.tool_calling.definition import ToolDefinition
 
-__all__ = ["Incomplete", "Plan", "PlannedCall", "plan"]
+__all__ = ["FORBIDDEN", "Incomplete", "Plan", "PlannedCall", "plan"]
 
 _MOST = 5
 """Calls of one tool for the places, or the languages, that a question lists."""
@@ -52,14 +53,16 @@ class Plan:
     """What the calls leave out or cannot do, in sentences."""
 
 
-_FORBIDDEN = re.compile(r"\s*(?:please\s+)?(?:do\s*n['o’]?t|never)\b|\s*请?(?:不要|不用|别|勿)", re.IGNORECASE)
+FORBIDDEN = re.compile(r"\s*(?:please\s+)?(?:do\s*n['o’]?t|never)\b|\s*请?(?:不要|不用|别|勿)", re.IGNORECASE)
+"""How a question begins that says what not to do."""
+
 _UNDONE = re.compile(r"\s*(?:please\s+)?(?:delete|cancel|remove)\b|\s*请?(?:帮我)?(?:取消|删除|删掉)", re.IGNORECASE)
 _UNDOES = ("delete", "cancel", "remove", "取消", "删")
 
 
 def plan(question: Question, tools: tuple[KnownTool, ...]) -> Plan:
     """Plan the calls: one per tool that the question is about, or one per place where it names several."""
-    if _FORBIDDEN.match(question.raw):
+    if FORBIDDEN.match(question.raw):
         return Plan()
     if _UNDONE.match(question.raw):
         tools = tuple(each for each in tools if _undoes(each.definition))
@@ -68,6 +71,9 @@ def plan(question: Question, tools: tuple[KnownTool, ...]) -> Plan:
         question = question.with_payloads_meant()
         choices = chosen(question, tools)
     planned = [each for choice in choices for each in _planned(choice.tool, choice.part, question)]
+    if choices and not TRANSLATE_VERB.search(question.command):
+        weights = [each.weights for each in tools if any(each.definition is one.tool for one in choices)]
+        planned += remarks.unanswered(question, lambda concept: any(f"concept:{concept}" in one for one in weights))
     calls = tuple(each for each in planned if isinstance(each, PlannedCall))
     incomplete = tuple(each for each in planned if isinstance(each, Incomplete))
     return Plan(calls, incomplete, tuple(dict.fromkeys(each for each in planned if isinstance(each, str))))

@@ -22,6 +22,8 @@ _NO_QUALIFIER = re.compile(
 )
 _CITY_STATES = {"singapore", "hong kong", "macau"}
 _ALSO_CITIES = {"new york", "washington", "quebec"}
+_NAMESAKES = {("Vancouver, Canada", "washington")}
+"""Cities of the table whose lesser namesake lies in a state that is called like a city."""
 
 _COUNTRIES = """
 USA: us; u.s; u.s.a; united states; united states of america; america; 美国; 美國
@@ -160,7 +162,7 @@ def _is_other_qualifier(name: str, first: str, rest: str, english: str) -> bool:
     if len(name) <= 3 and not first.isupper():
         return False
     if name in _regions():
-        return name not in _ALSO_CITIES
+        return name not in _ALSO_CITIES or (english, name) in _NAMESAKES
     listed = _BESIDE_MORE.match(rest) is not None or "," not in english
     return _is_country(name) and not listed
 

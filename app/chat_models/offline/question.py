@@ -7,7 +7,7 @@ from itertools import islice
 
 from app.gazetteer import folded, mentions
 
-__all__ = ["Question", "Span", "blanked", "question_of"]
+__all__ = ["QUOTED", "Question", "Span", "blanked", "is_chinese", "question_of"]
 
 Span = tuple[int, int]
 
@@ -17,7 +17,7 @@ LONGEST = 4000
 _MOST_CLAUSES = 40
 _MOST_PAYLOADS = 20
 _SEPARATOR = re.compile(r"(?<![0-9]):(?!//)|:(?![0-9/])|\n")
-_QUOTED = re.compile(
+QUOTED = re.compile(
     r"「[^」]+」|『[^』]+』|“[^”]+”|‘[^’]+’|《[^》]+》|\"[^\"]+\"|«[^»]+»|(?<![a-z0-9])'[^']+'(?![a-z0-9])"
 )
 _BREAK = re.compile(
@@ -81,7 +81,7 @@ def question_of(text: str) -> Question:
     raw = text[:LONGEST].encode("utf-8", "replace").decode()
     flat = folded(raw)
     payloads = tuple(islice(_payloads(raw, flat), _MOST_PAYLOADS))
-    return Question(raw, flat, payloads, _is_chinese(flat, payloads))
+    return Question(raw, flat, payloads, is_chinese(flat, payloads))
 
 
 def blanked(text: str, spans: tuple[Span, ...], by: str = " ") -> str:
@@ -93,7 +93,7 @@ def blanked(text: str, spans: tuple[Span, ...], by: str = " ") -> str:
 
 def _payloads(raw: str, flat: str) -> Iterator[Span]:
     separator = next((m.end() for m in _SEPARATOR.finditer(flat) if flat[: m.start()].strip()), len(flat))
-    quoted = [(m.start() + 1, m.end() - 1) for m in _QUOTED.finditer(flat)]
+    quoted = [(m.start() + 1, m.end() - 1) for m in QUOTED.finditer(flat)]
     before = [span for span in quoted if span[1] < separator]
     behind = _stripped(raw, separator, len(raw))
     if before or behind[0] == behind[1]:
@@ -109,9 +109,10 @@ def _stripped(raw: str, start: int, end: int) -> Span:
     return start + len(text) - len(text.lstrip()), start + len(text.rstrip()) if text.strip() else end
 
 
-def _is_chinese(flat: str, payloads: tuple[Span, ...]) -> bool:
+def is_chinese(flat: str, payloads: tuple[Span, ...], otherwise: bool = True) -> bool:
+    """Whether a folded text is Chinese rather than English, by what is not payload; ``otherwise`` without a word."""
     for text in (blanked(flat, payloads), flat):
         han, words = len(_HAN.findall(text)), len(_WORD.findall(text))
         if han or words:
             return han > 0 and han >= words
-    return True
+    return otherwise

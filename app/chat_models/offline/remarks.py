@@ -1,14 +1,23 @@
 """What a plan leaves out or cannot do, in sentences: nothing that was asked is dropped in silence."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from app.chat_models.offline.numbers import horizon
 from app.chat_models.offline.question import Question
 from app.chat_models.offline.roles import Role, role_of
 from app.chat_models.offline.schemas import Parameter
+from app.chat_models.offline.vocabulary import concepts_in
 
-__all__ = ["about_days", "about_moments", "left_out", "unknown_languages", "unknown_places"]
+__all__ = [
+    "about_days",
+    "about_moments",
+    "left_out",
+    "list_unchanged",
+    "unanswered",
+    "unknown_languages",
+    "unknown_places",
+]
 
 _PAST = re.compile(
     r"\byesterday\b|\blast (?:week|weekend|month|year|night|monday|tuesday|wednesday|thursday|friday|saturday|sunday)\b"
@@ -28,6 +37,15 @@ _OTHER_MOMENT = re.compile(
     r"|(?:小时|小時|钟头|分钟|分鐘)\s*(?:以后|之后|以後|之後|后|後|以前|之前|前)|[点點时]\s*(?:的时候|时)"
     r"|当.{1,12}[0-9一二三四五六七八九十]点"
 )
+_VERB = (
+    r"(?:\b(?:tell|sing|write|give|show|play|draw|make|recite|find|book|buy|order|send)\b"
+    r"|讲|说|唱|写|画|放|播|来|发|订|买|推荐|(?P<open>\b(?:who|why)\b|谁|为什么))"
+)
+_WISHES = re.compile(_VERB)
+_WISH = re.compile(rf"\s*(?:(?:please|also|can you|could you|请|帮我|给我|为我)\s*)*{_VERB}")
+_EDGES = " \n,，.。;；、?？!！"
+_NEXT = re.compile(r"(?:\b(?:and|also|then|plus)|还有|并且?|然后|另外|同时|[再和])$")
+_COMES_ALONG = {"time", "date", "calendar", "search", "translate"}
 _OTHER_DAY = re.compile(r"下个?(?:周|週|星期|礼拜)|下个月|\bnext (?:week|month|year|[a-z]+day)\b")
 
 
@@ -50,6 +68,15 @@ def left_out(names: list[str], most: int, chinese: bool) -> Iterator[str]:
             if chinese
             else (f"I look up at most {most} at a time and left out: {shown}.")
         )
+
+
+def list_unchanged(chinese: bool) -> Iterator[str]:
+    """Say that single items of a list were neither added nor changed."""
+    yield (
+        "我没有改动清单：我只会按“待办：第一步；第二步”写一份新的。"
+        if chinese
+        else ('I did not change the list: I can only write a new one, as in "Todo: first step; second step".')
+    )
 
 
 def unknown_languages(names: Iterable[str], chinese: bool) -> Iterator[str]:
@@ -96,3 +123,22 @@ def about_moments(parameters: list[Parameter], question: Question) -> Iterator[s
             if question.chinese
             else ("I can only tell the current time, not work out another moment.")
         )
+
+
+def unanswered(question: Question, covered: Callable[[str], bool]) -> Iterator[str]:
+    """Say which parts of a question ask for something that none of its tools is about.
+
+    Args:
+        question: The question.
+        covered: Whether a chosen tool is about a concept.
+    """
+    for start, end in question.clauses() if _WISHES.search(question.command) else ():
+        wish = _WISH.match(question.command, start, end)
+        about = {concept for concept, _ in concepts_in(question.command[start:end])} - _COMES_ALONG if wish else set()
+        if wish and (about or wish["open"]) and not any(map(covered, about)):
+            part = _NEXT.sub("", question.raw[start:end].strip(_EDGES)).strip(_EDGES)
+            yield (
+                f"没有回答“{part}”：没有适合它的工具。"
+                if question.chinese
+                else (f'I did not answer "{part}": no tool fits it.')
+            )

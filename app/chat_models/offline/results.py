@@ -1,6 +1,8 @@
 """A tool's result as a sentence or a short list, whatever tool it comes from."""
 
+import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +12,7 @@ from app.chat_models.offline.labels import label, language_name, measured
 from app.chat_models.offline.moments import clock_sentence
 from app.messages import ToolResponse
 
-__all__ = ["Reader", "told"]
+__all__ = ["Reader", "is_failure", "told"]
 
 _LONGEST = 2000
 _LONGEST_VALUE = 600
@@ -21,6 +23,7 @@ _TRANSLATIONS = ("text", "translation", "translated_text", "translatedText", "ds
 _TARGETS = ("to", "target", "target_language", "targetLanguage", "language")
 _HEADS = ("date", "name", "title", "id", "key", "time")
 _WHERE = ("region", "country")
+_REMINDER = re.compile(r"\s*<reminder>.*?</reminder>", re.DOTALL)
 _BARE = ("text", "condition", "description", "summary")
 
 
@@ -41,12 +44,22 @@ class Reader:
 
 def told(response: ToolResponse, reader: Reader) -> str:
     """Tell what a tool answered, in at most about 2,000 characters; a failure is told as one."""
-    try:
-        value = from_json(response.text)
-    except ValueError:
-        value = response.text
-    text = _told(value, response.name, reader).strip()
+    text = _told(_read(response.text), response.name, reader).strip()
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+
+
+def is_failure(response: ToolResponse) -> bool:
+    """Whether a tool answered with an error."""
+    value = _read(response.text)
+    return isinstance(value, dict) and bool(value.get("error"))
+
+
+def _read(text: str) -> Any:
+    """A result as JSON where it is; reminders to the model stand beside the result and are no part of it."""
+    for each in (text, _REMINDER.sub("", text)):
+        with suppress(ValueError):
+            return from_json(each)
+    return _REMINDER.sub("", text)
 
 
 def _told(value: Any, tool: str, reader: Reader) -> str:

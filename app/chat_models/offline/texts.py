@@ -9,10 +9,10 @@ from itertools import islice
 from app.chat_models.offline.companions import companions
 from app.chat_models.offline.languages import languages, targets
 from app.chat_models.offline.qualifiers import qualified
-from app.chat_models.offline.question import Question
+from app.chat_models.offline.question import Question, Span
 from app.gazetteer import folded, mentions, zone_ids
 
-__all__ = ["NamedPlace", "identifiers", "matched", "places", "subject", "text_to_handle"]
+__all__ = ["NamedPlace", "identifiers", "matched", "place_spans", "places", "subject", "text_to_handle"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,18 +82,28 @@ _SUBJECT_OPENING = re.compile(
 
 def places(question: Question) -> list[NamedPlace]:
     """The places and time zones that a question names, in order, each once; or what only looks like a place."""
+    found: dict[object, NamedPlace] = {}
+    command = question.command
+    for start, _, name, zone, english in _apart(question):
+        place = NamedPlace(name, zone, english, command[max(start - 8, 0) : start])
+        found.setdefault(english or zone or folded(name), place)
+    return list(found.values())
+
+
+def place_spans(question: Question) -> list[Span]:
+    """Where :func:`places` stand, with their qualifiers, each time that they are named."""
+    return [(start, stop) for start, stop, *_ in _apart(question)]
+
+
+def _apart(question: Question) -> list[_Named]:
+    """What a question names, without overlaps; else the first that only looks like a place."""
     command = question.command
     readable = "".join(raw if flat != " " else " " for raw, flat in zip(question.raw, command, strict=True))
-    found: dict[object, NamedPlace] = {}
-    end = -1
-    for start, stop, name, zone, english in _named(readable, command):
-        if start >= end:
-            place = NamedPlace(name, zone, english, command[max(start - 8, 0) : start])
-            found.setdefault(english or zone or folded(name), place)
-            end = stop
-    if found:
-        return list(found.values())
-    return [NamedPlace(name, None, None, "") for name in _unknown_places(readable, command)][:1]
+    found: list[_Named] = []
+    for named in _named(readable, command):
+        if not found or named[0] >= found[-1][1]:
+            found.append(named)
+    return found or list(islice(_unknown_places(readable, command), 1))
 
 
 def _named(readable: str, command: str) -> list[_Named]:
@@ -193,12 +203,12 @@ def matched(pattern: re.Pattern[str], question: Question) -> str | None:
     return question.raw[match.start(1) : match.end(1)].strip() or None if match else None
 
 
-def _unknown_places(readable: str, flat: str) -> Iterator[str]:
+def _unknown_places(readable: str, flat: str) -> Iterator[_Named]:
     for match in _CHINESE_PLACE.finditer(flat):
         name = _LEADING.sub("", match[1])
         if 2 <= len(name) <= 10:
-            yield name
+            yield match.end(1) - len(name), match.end(1), name, None, None
     for pattern, text in ((_LATIN_PLACE, readable), (_BARE_PLACE, readable), (_LOWER_PLACE, flat)):
         for match in pattern.finditer(text):
             if not _NO_PLACE.search(match[1].lower()):
-                yield readable[match.start(1) : match.end(1)].strip(" .,")
+                yield *match.span(1), readable[match.start(1) : match.end(1)].strip(" .,"), None, None

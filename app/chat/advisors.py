@@ -1,7 +1,7 @@
 """What happens around a question: a chain of advisors, the model at its end."""
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterable
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 
@@ -16,6 +16,10 @@ class Advisor(ABC):
 
     order: int = 0
     """Lower is further out."""
+
+    def applies(self, request: ChatRequest) -> bool:  # noqa: ARG002
+        """Whether the question needs this advisor; asked once, before it begins."""
+        return True
 
     @abstractmethod
     def advise(self, request: ChatRequest, chain: "AdvisorChain") -> AsyncGenerator[ChatEvent, None]:
@@ -33,9 +37,13 @@ class AdvisorChain:
     model: ChatModel
 
     @classmethod
-    def of(cls, advisors: tuple[Advisor, ...], model: ChatModel) -> "AdvisorChain":
+    def of(cls, advisors: Iterable[Advisor], model: ChatModel) -> "AdvisorChain":
         """Order the advisors, outermost first."""
         return cls(tuple(sorted(advisors, key=lambda advisor: advisor.order)), model)
+
+    def needed_for(self, request: ChatRequest) -> "AdvisorChain":
+        """The chain without the advisors that do not apply to a question."""
+        return AdvisorChain(tuple([each for each in self.advisors if each.applies(request)]), self.model)
 
     def copy_after(self, advisor: Advisor) -> "AdvisorChain":
         """The part of the chain behind one of its advisors."""
@@ -71,6 +79,10 @@ class SandboxNoticeAdvisor(Advisor):
 
     order = -1000
     notice = "\n\n【演示数据，并非真实结果 / Sandbox data, not real】"
+
+    def applies(self, request: ChatRequest) -> bool:
+        """See :meth:`Advisor.applies`."""
+        return any(tool.metadata.sandbox for tool in request.tools)
 
     async def advise(self, request: ChatRequest, chain: AdvisorChain) -> AsyncGenerator[ChatEvent, None]:
         """See :meth:`Advisor.advise`."""

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from app.chat.advisors import Advisor, AdvisorChain
@@ -38,12 +38,18 @@ class ChatClient:
     system_text: str = ""
     default_tools: tuple[ToolCallback, ...] = ()
     """Offered with every question, beside those of the question."""
+    chain: AdvisorChain = field(init=False, repr=False)
+    """The advisors in their order, with the model at the end."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "chain", AdvisorChain.of(self.advisors, self.model))
 
     def prompt(self, query: str = "") -> "PromptSpec":
         """Begin a question; without a text, a whole conversation follows by :meth:`PromptSpec.messages`."""
-        system: tuple[Message, ...] = (SystemMessage(self.system_text),) if self.system_text else ()
-        user: tuple[Message, ...] = (UserMessage(query),) if query else ()
-        return PromptSpec(self, ChatRequest((*system, *user), self.default_tools))
+        messages: tuple[Message, ...] = (UserMessage(query),) if query else ()
+        if self.system_text:
+            messages = (SystemMessage(self.system_text), *messages)
+        return PromptSpec(self, ChatRequest(messages, self.default_tools))
 
     def resume(self, paused: ChatResponse, approvals: Mapping[str, Approval]) -> "PromptSpec":
         """Go on with an answer that waits for approval; offer the same tools again.
@@ -85,10 +91,11 @@ class PromptSpec:
             ToolDefinitionError: a name is not known, or two different tools have one name.
         """
         offered = {tool.definition.name: tool for tool in self.request.tools}
-        for callback in (each for tool in tools for each in self._callbacks(tool)):
-            other = offered.setdefault(callback.definition.name, callback)
-            if other is not callback:
-                raise same_name(callback, other)
+        for tool in tools:
+            for callback in (tool,) if isinstance(tool, ToolCallback) else self._callbacks(tool):
+                other = offered.setdefault(callback.definition.name, callback)
+                if other is not callback:
+                    raise same_name(callback, other)
         return self._with(tools=tuple(offered.values()))
 
     def tool_context(self, values: Mapping[str, Any]) -> "PromptSpec":
@@ -101,21 +108,25 @@ class PromptSpec:
 
     def call(self) -> "CallSpec":
         """Ask for a whole answer; nothing is sent before it is awaited."""
-        return CallSpec(self._chain(), self._with(stream=False).request)
+        return CallSpec(self._chain(), self._request(stream=False))
 
     def stream(self) -> "StreamSpec":
         """Ask for an answer piece by piece; nothing is sent before it is iterated."""
-        return StreamSpec(self._chain(), self._with(stream=True).request)
+        return StreamSpec(self._chain(), self._request(stream=True))
+
+    def _request(self, *, stream: bool) -> ChatRequest:
+        return self.request if self.request.stream is stream else replace(self.request, stream=stream)
 
     def _chain(self) -> AdvisorChain:
-        return AdvisorChain.of((*self.client.advisors, *self.own_advisors), self.client.model)
+        chain = self.client.chain
+        if self.own_advisors:
+            chain = AdvisorChain.of((*chain.advisors, *self.own_advisors), chain.model)
+        return chain.needed_for(self.request)
 
     def _with(self, **changes: Any) -> "PromptSpec":
-        return replace(self, request=replace(self.request, **changes))
+        return PromptSpec(self.client, replace(self.request, **changes), self.own_advisors)
 
     def _callbacks(self, tool: object) -> tuple[ToolCallback, ...]:
-        if isinstance(tool, ToolCallback):
-            return (tool,)
         if isinstance(tool, str):
             found = self.client.resolver.resolve(tool)
             if found is None:

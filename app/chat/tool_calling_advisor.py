@@ -10,7 +10,7 @@ from app.chat_models.base import ChatResponse
 from app.errors import ContentFiltered, ToolLoop, UpstreamInvalid
 from app.messages import AssistantMessage, ToolCall, ToolResponseMessage, Usage
 from app.tool_calling.errors import ToolExecutionError
-from app.tool_calling.events import ToolCallFinished
+from app.tool_calling.events import ToolCallFinished, ToolCallStarted
 from app.tool_calling.limits import CallCounter, ToolCallLimits
 from app.tool_calling.manager import ToolCallingManager, in_order, is_direct
 
@@ -62,39 +62,31 @@ class ToolCallingAdvisor(Advisor):
         """
         turns = _Turns(request, CallCounter(self._limits))
         while turns.answer is None:
-            async with aclosing(self._round(turns, chain)) as events:
-                async for event in events:
-                    yield event
+            turns.round += 1
+            if not turns.resume():
+                async with aclosing(chain.proceed(turns.request)) as events:
+                    async for event in events:
+                        if isinstance(event, ChatResponse):
+                            turns.hear(event, self._eligibility)
+                        else:
+                            yield event
+            if turns.calls and turns.answer is None:
+                async with aclosing(self._execute(turns)) as executions:
+                    async for execution in executions:
+                        if isinstance(execution, ToolCallFinished):
+                            turns.latest.append(execution)
+                        yield execution
+                turns.go_on(self._max_rounds)
         yield turns.answer
 
-    async def _round(self, turns: "_Turns", chain: AdvisorChain) -> AsyncGenerator[ChatEvent, None]:
-        turns.round += 1
-        if not turns.resume():
-            async with aclosing(chain.proceed(turns.request)) as events:
-                async for event in events:
-                    if isinstance(event, ChatResponse):
-                        turns.hear(event, self._eligibility)
-                    else:
-                        yield event
-        if turns.calls and turns.answer is None:
-            async with aclosing(self._tool_events(turns)) as events:
-                async for event in events:
-                    yield event
-            turns.go_on(self._max_rounds)
-
-    async def _tool_events(self, turns: "_Turns") -> AsyncGenerator[ChatEvent, None]:
+    def _execute(self, turns: "_Turns") -> AsyncGenerator[ToolCallStarted | ToolCallFinished, None]:
         request = turns.request
         offered = {tool.definition.name: tool for tool in request.tools}
         context = request.context.with_history((*request.messages, turns.message))
-        rejected = _rejected(turns.calls, request.approvals)
-        running = self._manager.execute(
+        rejected = _rejected(turns.calls, request.approvals) if request.approvals else None
+        return self._manager.execute(
             turns.calls, offered, context, counter=turns.counter, round=turns.round, rejected=rejected
         )
-        async with aclosing(running) as events:
-            async for event in events:
-                if isinstance(event, ToolCallFinished):
-                    turns.latest.append(event)
-                yield event
 
 
 @dataclass(slots=True)
@@ -133,6 +125,7 @@ class _Turns:
     def hear(self, response: ChatResponse, is_eligible: ToolExecutionEligibility) -> None:
         self.response, self.latest = response, []
         self.usage += response.usage
+        self.round += response.rounds - 1
         if not self.calls:
             _check_not_empty(response)
             self.answer = self._finished(response)
@@ -145,7 +138,7 @@ class _Turns:
 
     def _wait_for_approval(self) -> bool:
         guarded = {tool.definition.name for tool in self.request.tools if tool.metadata.requires_approval}
-        return any(call.name in guarded for call in self.calls)
+        return bool(guarded) and any(call.name in guarded for call in self.calls)
 
     def go_on(self, max_rounds: int) -> None:
         """Take up the results of this round's calls, in the order of the calls."""
@@ -154,12 +147,13 @@ class _Turns:
         if is_direct(self.latest):
             self.answer = self._returned_directly()
             return
-        self.withdrawn = self.round >= max_rounds or all(_is_refused(each) for each in self.latest)
-        responses = ToolResponseMessage(tuple(each.response for each in self.latest))
+        self.withdrawn = self.round >= max_rounds or all(map(_is_refused, self.latest))
+        responses = ToolResponseMessage(tuple([each.response for each in self.latest]))
         messages = (*self.request.messages, self.message, responses)
         tools = () if self.withdrawn else self.request.tools
         # A decision is about the calls that it was made for: a later call may bear the same id.
-        self.request = replace(self.request, messages=messages, tools=tools, approvals={})
+        before = self.request
+        self.request = ChatRequest(messages, tools, before.context, before.options, before.stream)
 
     def _returned_directly(self) -> ChatResponse:
         text = "\n\n".join(each.result for each in self.latest)
@@ -169,8 +163,10 @@ class _Turns:
         return self._finished(direct)
 
     def _finished(self, response: ChatResponse) -> ChatResponse:
-        history, executions = self.request.messages, tuple(self.executions)
-        return replace(response, usage=self.usage, rounds=self.round, executions=executions, history=history)
+        executions, history = tuple(self.executions), self.request.messages
+        return ChatResponse(
+            response.message, response.finish_reason, self.usage, response.model, self.round, executions, history
+        )
 
 
 def _rejected(calls: tuple[ToolCall, ...], approvals: Mapping[str, Approval]) -> dict[str, ToolExecutionError]:

@@ -39,13 +39,16 @@ class SnapshotMerger:
         """Take a piece and give the text that is certainly new."""
         if not piece or self._mode == "append":
             return piece
+        if not self._pieces:
+            self._pieces.append(piece)
+            self._shown = len(piece)
+            return piece
         if self._mode == "snapshot":
             return self._grow(piece)
-        if self._pieces and not piece.startswith(self._pieces[-1]):
+        if not piece.startswith(self._pieces[-1]):
             self._pieces.append(piece)
             return self._decide("append")
-        if self._pieces:
-            self._evidence += _repetition(self._pieces[-1], piece)
+        self._evidence += _repetition(self._pieces[-1], piece)
         self._pieces.append(piece)
         if self._evidence >= _CERTAIN:
             return self._decide("snapshot")
@@ -53,7 +56,7 @@ class SnapshotMerger:
 
     def finish(self) -> str:
         """Decide, and give what was still held back."""
-        if self._mode != "open":
+        if self._mode != "open" or len(self._pieces) < 2:
             return ""
         return self._decide("snapshot" if self._evidence >= _PLAUSIBLE else "append")
 
@@ -149,7 +152,7 @@ class TextMerger:
 
 def usage_from(value: object) -> Usage | None:
     """Read the tokens of a ``usage`` object in OpenAI's or DashScope's spelling; ``None`` when it tells none."""
-    if not isinstance(value, Mapping):
+    if not isinstance(value, dict):
         return None
     given = _tokens(value, "prompt_tokens", "input_tokens")
     written = _tokens(value, "completion_tokens", "output_tokens")
@@ -175,7 +178,7 @@ def _content_text(content: object) -> str:
 def _part_text(part: object) -> str:
     if isinstance(part, str):
         return part
-    if not isinstance(part, Mapping) or part.get("type", "text") not in ("text", "output_text"):
+    if not isinstance(part, dict) or part.get("type", "text") not in ("text", "output_text"):
         return ""
     text = part.get("text")
     return text if isinstance(text, str) else ""
@@ -188,6 +191,8 @@ def _repetition(earlier: str, later: str) -> int:
 
 
 def _common_prefix(one: str, other: str) -> str:
+    if other.startswith(one):
+        return one
     for position, (left, right) in enumerate(zip(one, other, strict=False)):
         if left != right:
             return one[:position]

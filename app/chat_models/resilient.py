@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import dataclass
 
-from app.chat_models.base import ChatModel, ModelEvent, Progress, Prompt
+from app.chat_models.base import ChatModel, ChatResponse, ModelEvent, Progress, Prompt
 from app.errors import ToolchatError, UpstreamTimeout
 
 __all__ = ["ResilientChatModel", "RetryPolicy"]
@@ -60,30 +60,29 @@ class ResilientChatModel(ChatModel):
         while True:
             handed_out = False
             try:
-                async with aclosing(self._limited(prompt, deadline)) as events:
-                    async for event in events:
+                async with aclosing(self._model.respond(prompt)) as events:
+                    while True:
+                        event = await self._next(events, prompt, deadline)
                         handed_out = handed_out or not isinstance(event, Progress)
                         yield event
-                return
+                        if isinstance(event, ChatResponse):
+                            return
             except ToolchatError as error:
                 if handed_out or not await self._wait_before_retry(attempt, error, deadline):
                     raise
             attempt += 1
 
-    async def _limited(self, prompt: Prompt, deadline: float) -> AsyncGenerator[ModelEvent, None]:
-        loop = asyncio.get_running_loop()
-        # Without streaming nothing arrives before the end, so silence means nothing there.
-        idle = self._idle_timeout if prompt.stream else self._total_timeout
-        async with aclosing(self._model.respond(prompt)) as events:
-            while True:
-                try:
-                    async with asyncio.timeout_at(min(deadline, loop.time() + idle)):
-                        event = await anext(events, None)
-                except TimeoutError:
-                    raise UpstreamTimeout("the chat model did not answer in time") from None
-                if event is None:
-                    return
-                yield event
+    async def _next(self, events: AsyncGenerator[ModelEvent, None], prompt: Prompt, deadline: float) -> ModelEvent:
+        limit = deadline
+        if prompt.stream:  # without streaming nothing arrives before the end, so silence means nothing there
+            limit = min(limit, asyncio.get_running_loop().time() + self._idle_timeout)
+        try:
+            async with asyncio.timeout_at(limit):
+                return await anext(events)
+        except TimeoutError:
+            raise UpstreamTimeout("the chat model did not answer in time") from None
+        except StopAsyncIteration:
+            raise AssertionError("a chat model ended its turn without a response") from None
 
     async def _wait_before_retry(self, attempt: int, error: ToolchatError, deadline: float) -> bool:
         delay = self._retry.delay(attempt, error)

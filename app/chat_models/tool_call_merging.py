@@ -52,7 +52,7 @@ class ToolCallMerger:
         """Take the provider's ``tool_calls`` of one delta or of a whole message; what is not a call is ignored."""
         touched: set[int] = set()
         for value in fragments if isinstance(fragments, list | tuple) else (fragments,):
-            if isinstance(value, Mapping):
+            if isinstance(value, dict):
                 self._add_one(_read_fragment(value), touched)
 
     def finish(self) -> tuple[ToolCall, ...]:
@@ -176,7 +176,7 @@ def _opens_new_call(slot: _Slot, fragment: _Fragment, *, again: bool) -> bool:
 
 def _read_fragment(value: Mapping[str, Any]) -> _Fragment:
     index, function = value.get("index"), value.get("function")
-    if not isinstance(function, Mapping):
+    if not isinstance(function, dict):
         function = {}
     extra = {key: item for key, item in value.items() if key not in _KNOWN_CALL_KEYS and item is not None}
     inner = {key: item for key, item in function.items() if key not in _KNOWN_FUNCTION_KEYS and item is not None}

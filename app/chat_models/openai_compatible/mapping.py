@@ -17,10 +17,12 @@ _MAX_NAME = 64
 
 def map_messages(messages: Sequence[Message], tools: Collection[str] = ()) -> list[dict[str, Any]]:
     """Write a conversation; reasoning goes back within the running turn only, as DeepSeek demands."""
-    turn = max((place for place, message in enumerate(messages) if isinstance(message, UserMessage)), default=-1)
-    return [
-        mapped for place, message in enumerate(messages) for mapped in map_message(message, tools, replay=place > turn)
-    ]
+    mapped: list[list[dict[str, Any]]] = []
+    replay = True
+    for message in reversed(messages):
+        mapped.append(map_message(message, tools, replay=replay))
+        replay = replay and not isinstance(message, UserMessage)
+    return [each for group in reversed(mapped) for each in group]
 
 
 def map_message(message: Message, tools: Collection[str] = (), *, replay: bool = True) -> list[dict[str, Any]]:

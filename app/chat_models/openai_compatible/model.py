@@ -16,6 +16,7 @@ from app.chat_models.openai_compatible.mapping import map_messages, map_options,
 from app.chat_models.openai_compatible.sse import ServerSentEvent, SseDecoder
 from app.chat_models.openai_compatible.turn import Fault, OpenAITurn, fault_in
 from app.chat_models.provider_errors import provider_error, retry_after_from
+from app.chat_models.serialized_tools import SerializedTools
 from app.errors import ToolchatError, UpstreamInvalid
 from app.http import OutboundHttp, read_body
 from app.settings import BaseUrl, EnvironmentSettings, Secret, environment_name
@@ -55,9 +56,11 @@ class OpenAICompatibleChatModel(ChatModel):
     def __init__(self, settings: OpenAISettings, http: OutboundHttp) -> None:
         self.name = settings.model
         self._url = f"{settings.base_url or _DEFAULT_BASE_URL}/chat/completions"
-        self._headers = {"Content-Type": "application/json", "User-Agent": "toolchat"}
+        self._definitions = SerializedTools(map_tool_definition)
+        self._headers = {"Content-Type": "application/json", "User-Agent": "toolchat", "Accept": "application/json"}
         if settings.api_key and settings.api_key.get_secret_value():
             self._headers["Authorization"] = f"Bearer {settings.api_key.get_secret_value()}"
+        self._stream_headers = self._headers | {"Accept": "text/event-stream"}
         self._http = http
 
     async def respond(self, prompt: Prompt) -> AsyncGenerator[ModelEvent, None]:
@@ -70,13 +73,17 @@ class OpenAICompatibleChatModel(ChatModel):
                 :class:`NotConfigured` where the provider does not serve the model.
         """
         turn = OpenAITurn(prompt.options.model or self.name)
-        async with (
-            self._http.request("POST", self._url, upstream=_UPSTREAM, **self._request(prompt)) as response,
-            aclosing(_texts(response, turn)) as texts,
-        ):
-            async for text in texts:
-                if prompt.stream:
-                    yield TextDelta(text) if text else Progress()
+        async with self._http.request("POST", self._url, upstream=_UPSTREAM, **self._request(prompt)) as response:
+            if await _is_stream(response):
+                async with aclosing(_chunks(response, turn)) as chunks:
+                    async for chunk in chunks:
+                        text = turn.add(chunk)
+                        if prompt.stream:
+                            yield TextDelta(text) if text else Progress()
+            else:
+                text = turn.add(await _whole_body(response))
+                if prompt.stream and text:
+                    yield TextDelta(text)
         if (rest := turn.close()) and prompt.stream:
             yield TextDelta(rest)
         yield turn.response()
@@ -85,28 +92,29 @@ class OpenAICompatibleChatModel(ChatModel):
         tools = {tool.name for tool in prompt.tools}
         body: dict[str, Any] = {"model": self.name, "messages": map_messages(prompt.messages, tools)}
         body |= map_options(prompt.options)
-        if prompt.tools:
-            body["tools"] = [map_tool_definition(tool) for tool in prompt.tools]
         if prompt.stream:
             body |= {"stream": True, "stream_options": {"include_usage": True}}
-        accept = "text/event-stream" if prompt.stream else "application/json"
-        return {"data": to_json(body), "headers": self._headers | {"Accept": accept}}
+        data = to_json(body)
+        if prompt.tools:
+            data = b'%b,"tools":%b}' % (data[:-1], self._definitions.of(prompt.tools))
+        return {"data": data, "headers": self._stream_headers if prompt.stream else self._headers}
 
 
-async def _texts(response: aiohttp.ClientResponse, turn: OpenAITurn) -> AsyncGenerator[str, None]:
-    """Feed the answer to ``turn``; one text, possibly empty, for each chunk of it."""
+async def _is_stream(response: aiohttp.ClientResponse) -> bool:
+    """Whether the answer is a stream of chunks or one JSON body; raises the error that anything else stands for."""
     if response.status >= 400:
         raise await _refusal(response)
     media_type = response.content_type
     if media_type == "text/event-stream":
-        async with aclosing(_chunks(response, turn)) as chunks:
-            async for chunk in chunks:
-                yield turn.add(chunk)
-    elif media_type in _JSON_TYPES or media_type.endswith("+json"):
-        body = await read_body(response, _UPSTREAM)
-        yield turn.add(_read_chunk(response, body.removeprefix(_BYTE_ORDER_MARK)))
-    else:
-        raise UpstreamInvalid(f"{_UPSTREAM} answered with a content type that is not a chat completion's")
+        return True
+    if media_type in _JSON_TYPES or media_type.endswith("+json"):
+        return False
+    raise UpstreamInvalid(f"{_UPSTREAM} answered with a content type that is not a chat completion's")
+
+
+async def _whole_body(response: aiohttp.ClientResponse) -> dict[str, Any]:
+    body = await read_body(response, _UPSTREAM)
+    return _read_chunk(response, body.removeprefix(_BYTE_ORDER_MARK))
 
 
 async def _chunks(response: aiohttp.ClientResponse, turn: OpenAITurn) -> AsyncGenerator[dict[str, Any], None]:

@@ -99,11 +99,11 @@ class OpenAITurn:
 
     def _message_of(self, choice: Mapping[str, Any]) -> Mapping[str, Any]:
         delta = choice.get("delta")
-        if isinstance(delta, Mapping) and any(delta.get(key) for key in _CONTENT_KEYS):
+        if isinstance(delta, dict) and any(map(delta.get, _CONTENT_KEYS)):
             self._by_deltas = True
             return delta
         message = choice.get("message")
-        return message if isinstance(message, Mapping) and not self._by_deltas else {}
+        return message if isinstance(message, dict) and not self._by_deltas else {}
 
     def _add_message(self, message: Mapping[str, Any]) -> str:
         self._reasoning.add(message)
@@ -130,7 +130,7 @@ class _ReasoningMerger:
                 self._texts.setdefault(key, _JoinedText()).add(text)
         if isinstance(details := message.get("reasoning_details"), list):
             for detail in details:
-                if isinstance(detail, Mapping):
+                if isinstance(detail, dict):
                     self._add_detail(detail)
         self._extra_content = message.get("extra_content") or self._extra_content
 
@@ -172,7 +172,9 @@ def _finished(detail: Mapping[str, Any]) -> dict[str, Any]:
 def _first_choice(choices: object) -> Mapping[str, Any]:
     if not isinstance(choices, list):
         return {}
-    return next((choice for choice in choices if isinstance(choice, Mapping)), {})
+    if choices and isinstance(choices[0], dict):
+        return choices[0]
+    return next((choice for choice in choices if isinstance(choice, dict)), {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,15 +195,17 @@ def fault_in(body: object) -> Fault | None:
     """
     if isinstance(body, list) and body:
         body = body[0]
-    if not isinstance(body, Mapping):
+    if not isinstance(body, dict):
         return None
     error = body.get("error")
-    if isinstance(error, Mapping) and error:
+    if not error and "base_resp" not in body and body.get("choices"):
+        return None
+    if isinstance(error, dict) and error:
         return _fault(error, "code", "type", "status")
     if isinstance(error, str) and error:
         return Fault(message=error)
     base = body.get("base_resp")
-    if isinstance(base, Mapping) and base.get("status_code") not in (None, 0, "0"):
+    if isinstance(base, dict) and base.get("status_code") not in (None, 0, "0"):
         return _fault(base, "status_code")
     if body.get("choices") or body.get("code") in (None, "", 0, 200) or "message" not in body:
         return None

@@ -38,10 +38,10 @@ def current_time(time_zone_id: str) -> CityTime:
 
 def described(zone: TimeZone, moment: datetime) -> CityTime:
     """Put a moment, given in the zone, into words."""
-    offset = moment.isoformat()[len(moment.replace(tzinfo=None).isoformat()) :]
-    date, time = f"{moment:%Y-%m-%d}", f"{moment:%H:%M:%S}"
+    text = moment.isoformat(" ", "seconds")
+    date, time, offset = text[:10], text[11:19], text[19:]
     return CityTime(
-        description=f"The current time zone is {zone.name} and the current time is {date} {time} {moment:%Z}",
+        description=f"The current time zone is {zone.name} and the current time is {date} {time} {moment.tzname()}",
         time_zone=zone.name,
         date=date,
         time=time,

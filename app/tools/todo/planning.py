@@ -1,0 +1,30 @@
+"""The instructions of a conversation that works by a todo list."""
+
+from dataclasses import replace
+
+from app.chat.advisors import BaseAdvisor
+from app.chat.request import ChatRequest
+from app.messages import SystemMessage
+from app.tools.todo.tools import TODO_UPDATE
+
+__all__ = ["PLANNING", "TodoPlanning"]
+
+PLANNING = (
+    f"Work by a todo list. For a question of several steps call {TODO_UPDATE} first, with one item for each step. Keep "
+    "the one step that you work on in_progress, and mark it completed as soon as its result is there. Leave pending "
+    "what cannot be done, and say so. Answer when no step is left that you can do."
+)
+
+
+class TodoPlanning(BaseAdvisor):
+    """Tells the model to plan with the list, behind the service's own instructions."""
+
+    order = 100
+
+    def before(self, request: ChatRequest) -> ChatRequest:
+        """See :meth:`BaseAdvisor.before`; a turn that goes on after approval has the instructions already."""
+        if request.paused is not None:
+            return request
+        given = [each.text for each in request.messages if isinstance(each, SystemMessage)]
+        rest = tuple(each for each in request.messages if not isinstance(each, SystemMessage))
+        return replace(request, messages=(SystemMessage("\n\n".join([*given, PLANNING])), *rest))

@@ -1,0 +1,108 @@
+"""The todo list over HTTP: a conversation that plans with it, and the list itself."""
+
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi.openapi.models import Example
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
+
+from app.api.chat_routes import MAX_QUERY_CHARS, checked_query
+from app.api.problems import problems
+from app.api.session_routes import SESSION_RESPONSES, SessionId, SessionPath
+from app.api.sessions import answer_in_session, checked_session_id, session_or_new
+from app.api.state import service_state
+from app.chat.advisors import Advisor
+from app.chat.repair_advisor import ToolCallRepairAdvisor
+from app.tools.todo.items import completed, rendered
+from app.tools.todo.lists import TodoLists
+from app.tools.todo.planning import TodoPlanning
+
+__all__ = ["router"]
+
+_DEFAULT = "帮我计划：1. 查北京时间 2. 查东京时间"
+_EXAMPLES = {"默认 / default": _DEFAULT, "English": "Plan: check the time in Paris; check the time in Tokyo"}
+_ITEMS: list[JsonValue] = [
+    {"id": "1", "text": "查北京时间", "status": "completed"},
+    {"id": "2", "text": "查东京时间", "status": "in_progress"},
+]
+
+
+def _registered(request: Request) -> None:
+    service_state(request).tools.offered("todo", "function")
+
+
+router = APIRouter(prefix="/todo", tags=["Todo"], dependencies=[Depends(_registered)])
+
+_Plan = Annotated[
+    str,
+    Query(
+        description="The question. Missing or empty: the default.",
+        max_length=MAX_QUERY_CHARS,
+        openapi_examples={label: Example(value=query) for label, query in _EXAMPLES.items()},
+    ),
+]
+
+
+class TodoRecord(BaseModel):
+    """One item."""
+
+    id: str
+    text: str
+    status: Literal["pending", "in_progress", "completed"]
+
+
+class TodoList(BaseModel):
+    """A conversation's list."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "session_id": "s-1",
+                    "items": _ITEMS,
+                    "completed": 1,
+                    "total": 2,
+                    "text": "[x] #1: 查北京时间\n[>] #2: 查东京时间\n(1/2 completed)",
+                }
+            ]
+        }
+    )
+
+    session_id: str
+    items: list[TodoRecord]
+    completed: int = Field(description="How many items are done")
+    total: int
+    text: str = Field(description="The list as the model is shown it")
+
+
+@router.get("/chat", response_class=Response, responses=SESSION_RESPONSES, summary="Ask in a session, with a todo list")
+async def chat(request: Request, query: _Plan = _DEFAULT, session: SessionId = "") -> Response:
+    """Answer the next question of a conversation whose model plans with a todo list and has every tool of the service.
+
+    As server-sent events, the list comes after every change: `event: todo` with `items`, `completed` and `total`. Tool
+    calls with broken JSON go back to the model up to three times. The session's id is in the header `X-Session-ID`.
+    """
+    question, session = checked_query(request, query, _DEFAULT), session_or_new(session)
+    state = service_state(request)
+    tools, advisors = state.tools.for_conversation(None)
+    more: list[Advisor] = [TodoPlanning()]
+    if not state.settings.tool_call_repairs:
+        more.append(ToolCallRepairAdvisor())
+    return await answer_in_session(request, question, session, tools=tools, advisors=[*advisors, *more])
+
+
+@router.get(
+    "/{sessionId}", response_model=TodoList, responses=problems(422, 503), summary="Show a conversation's todo list"
+)
+async def show(request: Request, response: Response, session: SessionPath) -> dict[str, Any]:
+    """Show the list; it is empty when the conversation has none, or is not known."""
+    response.headers["Cache-Control"] = "no-store"
+    lists = await service_state(request).container.get(TodoLists)
+    items = await lists.get(checked_session_id(session))
+    return {
+        "session_id": session,
+        "items": [each.as_record() for each in items],
+        "completed": completed(items),
+        "total": len(items),
+        "text": rendered(items),
+    }

@@ -1,0 +1,105 @@
+"""The two tools: a model writes its plan down, and reads it again."""
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field
+
+from app.errors import StoreUnavailable
+from app.messages import AssistantMessage
+from app.tool_calling.context import CONVERSATION_ID, ToolContext
+from app.tool_calling.errors import ToolExecutionError
+from app.tool_calling.function_callback import tool
+from app.tools.todo.items import MAX_TODOS, TodoEntry, rendered, todo_items
+from app.tools.todo.lists import TodoLists
+
+__all__ = ["TODO_UPDATE", "TodoRead", "TodoUpdate"]
+
+TODO_UPDATE = "todoUpdate"
+
+
+def _without_null(value: Any) -> Any:
+    return [] if value is None else value
+
+
+_Items = Annotated[
+    list[TodoEntry],
+    BeforeValidator(_without_null),
+    Field(
+        description="The full list of todo items (全部待办事项); an empty list clears it",
+        json_schema_extra={"maxItems": MAX_TODOS},
+    ),
+]
+
+
+@tool(
+    name=TODO_UPDATE,
+    description="Write the todo list (待办清单) of this conversation, to plan a task of several steps and to track its "
+    "progress. The list given replaces the one before, so pass all items each time, each with id, text and status: "
+    "pending, in_progress or completed. At most one item may be in_progress. One call per message.",
+)
+class TodoUpdate:
+    """Replaces the list."""
+
+    def __init__(self, lists: TodoLists) -> None:
+        self._lists = lists
+
+    async def __call__(self, items: _Items, context: ToolContext) -> str:
+        """Keep the list and show it.
+
+        Raises:
+            ToolExecutionError: the list breaks a rule, the message holds a second update, there is no conversation,
+                or the store is away; the list before stays.
+        """
+        conversation_id = _conversation_id(context)
+        _check_only_update(context)
+        kept = todo_items(items)
+        try:
+            await self._lists.put(conversation_id, kept)
+        except StoreUnavailable as error:
+            raise _unreachable(error) from error
+        return rendered(kept)
+
+
+@tool(
+    name="todoRead",
+    description="Show the current todo list (待办清单) of this conversation: what is done and what remains.",
+)
+class TodoRead:
+    """Shows the list."""
+
+    def __init__(self, lists: TodoLists) -> None:
+        self._lists = lists
+
+    async def __call__(self, context: ToolContext) -> str:
+        """Show the list; raises ``ToolExecutionError`` without a conversation, or when the store is away."""
+        try:
+            return rendered(await self._lists.get(_conversation_id(context)))
+        except StoreUnavailable as error:
+            raise _unreachable(error) from error
+
+
+def _conversation_id(context: ToolContext) -> str:
+    conversation_id = context.get(CONVERSATION_ID)
+    if not isinstance(conversation_id, str) or not conversation_id:
+        raise ToolExecutionError("there is no conversation that a todo list could belong to", kind="no-conversation")
+    return conversation_id
+
+
+def _check_only_update(context: ToolContext) -> None:
+    """Refuse all updates of a message that holds several: they run side by side, so chance would pick the last."""
+    if sum(name == TODO_UPDATE for name in _called(context.history)) > 1:
+        raise ToolExecutionError(
+            f"one message may call {TODO_UPDATE} once; none of its calls was kept",
+            kind="several-updates",
+            hint="send one call with the full list",
+        )
+
+
+def _called(history: Sequence[object]) -> list[str]:
+    last = history[-1] if history else None
+    return [call.name for call in last.tool_calls] if isinstance(last, AssistantMessage) else []
+
+
+def _unreachable(error: StoreUnavailable) -> ToolExecutionError:
+    return ToolExecutionError("the todo list cannot be reached just now", kind=error.code)

@@ -1,0 +1,158 @@
+"""What a conversation keeps, and what of it fits beside a question: rules that hold for every conversation."""
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic_core import from_json, to_json
+
+from app.chat.memory import ChatMemory, MemoryWindow, Turn, estimated_tokens
+from app.chat.message_records import from_records, to_records
+from app.errors import SessionBusy, StoreUnavailable
+from app.messages import (
+    AssistantMessage,
+    Message,
+    SystemMessage,
+    ToolCall,
+    ToolResponse,
+    ToolResponseMessage,
+    UserMessage,
+)
+from app.state_store.locks import Locks
+from app.state_store.memory import InMemoryStateStore
+
+ODD = ["", "\u2028", "\ud800", "\x00", "长" * 200]
+TEXTS = st.text(st.characters(exclude_categories=()), max_size=12) | st.sampled_from(ODD)
+EXTRAS = st.fixed_dictionaries({}, optional={"signature": TEXTS.map(lambda text: written(text)), "长": st.integers()})
+CALLS = st.builds(ToolCall, st.sampled_from(["call_1", "长", "\udfff"]), TEXTS, TEXTS, EXTRAS)
+ANSWERS = st.builds(AssistantMessage, TEXTS, st.just(()), EXTRAS)
+
+
+@st.composite
+def turns(draw: st.DrawFn) -> Turn:
+    """A question, up to two rounds of tools, and an answer."""
+    messages: list[Message] = [UserMessage(draw(TEXTS))]
+    for _ in range(draw(st.integers(0, 2))):
+        calls = tuple(draw(st.lists(CALLS, min_size=1, max_size=2)))
+        messages.append(AssistantMessage(draw(TEXTS), calls, draw(EXTRAS)))
+        messages.append(ToolResponseMessage(tuple(ToolResponse(call.id, call.name, draw(TEXTS)) for call in calls)))
+    return (*messages, draw(ANSWERS))
+
+
+CONVERSATIONS = st.lists(turns(), max_size=4)
+WINDOWS = st.builds(MemoryWindow, st.integers(2, 12), st.integers(1, 300), st.booleans())
+
+
+def written(text: str) -> str:
+    """A text as UTF-8 can write it."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def as_kept(message: Message) -> Message:
+    """A message without what only the running turn needs, in texts that can be written."""
+    match message:
+        case UserMessage(text):
+            return UserMessage(written(text))
+        case AssistantMessage(text, calls):
+            return AssistantMessage(written(text), calls)
+        case ToolResponseMessage(responses):
+            each = (ToolResponse(one.id, one.name, written(one.text)) for one in responses)
+            return ToolResponseMessage(tuple(each))
+        case SystemMessage():
+            raise AssertionError("instructions are not kept")
+
+
+def roles(messages: Sequence[Message]) -> list[str]:
+    return [type(message).__name__ for message in messages]
+
+
+@given(turns())
+def test_a_turn_survives_being_written_down_and_read_again(turn: Turn) -> None:
+    """Whatever the texts, ids and extra keys are; only reasoning, instructions and lone surrogates are not kept."""
+    read = from_records(from_json(to_json(to_records([SystemMessage("Be brief."), *turn]))))
+
+    assert read == tuple(map(as_kept, turn))
+
+
+@given(WINDOWS, CONVERSATIONS, turns())
+def test_the_newest_turns_are_given_whole_and_as_many_as_fit(
+    window: MemoryWindow, conversation: list[Turn], running: Turn
+) -> None:
+    """What is given again is the end of the conversation, is within the bounds, and one turn more would not be."""
+    fitting = window.fit(conversation, running)
+
+    assert list(fitting) == conversation[len(conversation) - len(fitting) :]
+    assert not fitting or window.holds([*fitting, running])
+    if len(fitting) < len(conversation):
+        assert not window.holds([conversation[-len(fitting) - 1], *fitting, running])
+
+
+@given(WINDOWS, turns())
+def test_what_is_kept_of_a_turn_is_whole_within_the_window_or_question_and_answer(
+    window: MemoryWindow, turn: Turn
+) -> None:
+    """A call is never kept without its result, and reasoning never is."""
+    kept = window.kept(turn)
+
+    whole = tuple(AssistantMessage(m.text, m.tool_calls) if isinstance(m, AssistantMessage) else m for m in turn)
+    alone = (turn[0], whole[-1])
+    assert kept in (whole, alone)
+    assert (kept == whole) if window.tool_rounds and window.holds([whole]) else (kept == alone)
+
+
+@given(TEXTS, TEXTS)
+def test_the_estimate_of_tokens_grows_with_the_text(one: str, other: str) -> None:
+    """It is none only for no text, and two texts together count about as much as each alone."""
+    assert (estimated_tokens(one) == 0) == (one == "")
+    assert estimated_tokens(one) >= 0
+    assert abs(estimated_tokens(one + other) - estimated_tokens(one) - estimated_tokens(other)) <= 1
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"), [("现在几点？", 5), ("what time is it?", 4), ("a", 1), ("GPT 是什么", 4), ("привет", 5)]
+)
+def test_the_estimate_of_tokens_is_near_what_tokenizers_make(text: str, tokens: int) -> None:
+    """A Chinese character counts as one token, four Latin letters count as one together."""
+    assert abs(estimated_tokens(text) - tokens) <= 1
+
+
+def memory_in(store: InMemoryStateStore) -> ChatMemory:
+    return ChatMemory(store, Locks(store, ttl=0.05, wait=1))
+
+
+UNREADABLE = [
+    *(b"\xff", b"[", b"5", b'{"a":1}', b'[["user"]]', b"[" * 5000 + b"]" * 5000),
+    *(b'[[{"role":"user"}]]', b'[[{"role":"system","text":""}]]'),
+    b'[[{"role":"assistant","text":"","tool_calls":[{"name":"x"}]}]]',
+]
+
+
+@pytest.mark.parametrize("value", UNREADABLE, ids=lambda value: value[:40].decode("latin-1"))
+async def test_a_conversation_that_cannot_be_read_is_said_to_be_unavailable_until_it_is_forgotten(
+    value: bytes,
+) -> None:
+    """Foreign bytes under the key are neither taken for a conversation nor silently replaced."""
+    store = InMemoryStateStore()
+    memory = memory_in(store)
+    await store.put("memory:s", value, ttl=60)
+
+    with pytest.raises(StoreUnavailable, match="DELETE"):
+        await memory.turns("s")
+    assert await memory.forget("s") is True
+    assert await memory.turns("s") == ()
+
+
+async def test_a_turn_whose_lock_was_taken_over_is_not_kept() -> None:
+    """The turn of the one who took over stands, and what is forgotten under a lost lock is not forgotten either."""
+    store = InMemoryStateStore()
+    memory = memory_in(store)
+    question, answer = UserMessage("who?"), AssistantMessage("the second")
+    async with memory.open_turn("s") as late:
+        await store.unlock(late.lock)
+        async with memory_in(store).open_turn("s") as second:
+            await second.keep((question, answer))
+        with pytest.raises(SessionBusy, match="not kept"):
+            await late.keep((question, AssistantMessage("the late one")))
+
+    assert await memory.turns("s") == ((question, answer),)

@@ -1,0 +1,85 @@
+"""The playground's files, as they are kept and as they are sent."""
+
+import re
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from tests.command_line import ROOT
+from tests.serving import service
+
+APP = ROOT / "app"
+FILES = sorted((APP / "api" / "playground").iterdir())
+ELSEWHERE = re.compile(r"https?://|(?:src|href)=\"/")
+MARKUP = re.compile(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\bstyle=|\son\w+=|eval\(")
+STYLE = (APP / "api" / "playground" / "style.css").read_text(encoding="utf-8")
+READABLE = {
+    "ink": ("paper", "card", "sunken", "raised", "accent-tint", "bad-tint"),
+    "soft": ("paper", "card", "sunken", "bad-tint"),
+    "on-accent": ("accent", "accent-strong"),
+    "accent-strong": ("accent-tint",),
+    "bad": ("bad-tint",),
+    "warn": ("warn-tint",),
+}
+"""Every colour of text, and what it stands on."""
+
+
+async def test_the_page_may_load_nothing_from_elsewhere() -> None:
+    """Every file comes with the policy and can be asked for again cheaply."""
+    async with service() as client:
+        for name in ("", *(file.name for file in FILES)):
+            answer = await client.get(f"/playground/{name}")
+            first, *rules = answer.headers["content-security-policy"].split("; ")
+            assert first == "default-src 'none'"
+            assert all(rule.endswith((" 'self'", " 'none'")) for rule in rules)
+            assert answer.headers["x-content-type-options"] == "nosniff"
+            assert answer.headers["cache-control"] == "no-cache"
+            again = await client.get(f"/playground/{name}", headers={"If-None-Match": answer.headers["etag"]})
+            assert (again.status_code, again.content) == (304, b"")
+
+
+async def test_the_page_is_found_with_and_without_its_last_slash_and_from_the_index() -> None:
+    async with service() as client:
+        listed = (await client.get("/")).json()["playground"]
+        bare = await client.get(listed)
+        assert (bare.status_code, bare.headers["location"]) == (307, "playground/")
+        assert "text/html" in (await client.get(listed, follow_redirects=True)).headers["content-type"]
+        for missing in ("nothing", "../pages.py", "%2e%2e/pages.py"):
+            assert (await client.get(f"/playground/{missing}")).json()["code"] == "not-found"
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
+def test_a_file_names_no_other_host_and_writes_no_markup(file: Path) -> None:
+    content = file.read_text(encoding="utf-8").replace('xmlns="http://www.w3.org/2000/svg"', "")
+    assert ELSEWHERE.findall(content) == []
+    assert MARKUP.findall(content) == []
+
+
+def test_an_installed_package_holds_every_file() -> None:
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    patterns = declared["tool"]["setuptools"]["package-data"]["app"]
+    assert {file for pattern in patterns for file in APP.glob(pattern)} >= set(FILES)
+
+
+def colours(style: str) -> dict[str, str]:
+    return dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6});", style))
+
+
+def luminance(colour: str) -> float:
+    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+@pytest.mark.parametrize(
+    "scheme",
+    [colours(STYLE.split("@media")[0]), colours(STYLE.split("prefers-color-scheme: dark")[1].split("@media")[0])],
+    ids=["light", "dark"],
+)
+def test_text_has_the_contrast_that_wcag_asks_for(scheme: Mapping[str, str]) -> None:
+    """Level AA: 4.5 to 1."""
+    for front, back in ((front, back) for front, backs in READABLE.items() for back in backs):
+        lighter, darker = sorted((luminance(scheme[front]), luminance(scheme[back])), reverse=True)
+        assert (lighter + 0.05) / (darker + 0.05) >= 4.5, f"{front} on {back}"

@@ -1,6 +1,7 @@
 """The commands that answer on the terminal: ``ask`` and ``tools``."""
 
 import asyncio
+import secrets
 import sys
 from collections.abc import Sequence
 from contextlib import aclosing
@@ -11,9 +12,9 @@ from app.api.asked import answer_document
 from app.api.chat_routes import MAX_QUERY_CHARS
 from app.chat.client import PromptSpec
 from app.chat_models.base import ChatResponse, TextDelta
-from app.errors import ConfigurationError, ToolchatError
+from app.errors import ConfigurationError, ToolchatError, ValidationFailed
 from app.main import open_service, read_configuration
-from app.tool_calling.errors import ToolDefinitionError
+from app.tool_calling.context import CONVERSATION_ID
 from app.tool_calling.events import ToolCallFinished
 
 __all__ = ["ask", "list_tools"]
@@ -47,9 +48,11 @@ def list_tools() -> int:
 async def _ask(query: str, names: Sequence[str] | None, as_json: bool) -> int:
     async with open_service(read_configuration()) as (state, registry):
         try:
-            prompt = state.chat.prompt(query).tools(*(registry.function_names if names is None else names))
-        except ToolDefinitionError as error:
-            raise ConfigurationError(f"--tool: {error}") from None
+            offered, advisors = registry.for_conversation(names)
+            prompt = state.chat.prompt(query).tools(*offered).advisors(*advisors)
+        except ValidationFailed as error:
+            raise ConfigurationError(f"--tool: {error.detail.removeprefix('tools: ')}") from None
+        prompt = prompt.tool_context({CONVERSATION_ID: secrets.token_hex(16)})
         try:
             if as_json:
                 response = await prompt.call().response()

@@ -8,7 +8,7 @@ from dishka.exception_base import DishkaError
 
 from app.errors import ConfigurationError
 
-__all__ = ["instances", "make_container", "named"]
+__all__ = ["instance", "instances", "make_container", "named"]
 
 _T = TypeVar("_T")
 
@@ -30,6 +30,13 @@ def instances(*objects: object) -> Provider:
     provider = Provider(scope=Scope.APP)
     for each in objects:
         provider.provide(_constant(each), provides=type(each))
+    return provider
+
+
+def instance(value: _T, provides: type[_T]) -> Provider:
+    """Provide an object that exists already under a more general type."""
+    provider = Provider(scope=Scope.APP)
+    provider.provide(_constant(value), provides=provides)
     return provider
 
 

@@ -1,20 +1,29 @@
 """Structured logs: one JSON object per line, without prompts, keys or the texts of exceptions."""
 
-import json
+import hashlib
 import logging
+import os
 import sys
 import time
 import traceback
 from collections.abc import Mapping
 from contextvars import ContextVar
-from typing import Any
+from functools import lru_cache
+from typing import Any, TextIO
 
-__all__ = ["configure_logging", "request_id"]
+from pydantic_core import to_json
+
+__all__ = ["configure_logging", "hashed", "log_event", "request_id"]
 
 request_id: ContextVar[str] = ContextVar("request_id", default="")
 """The id of the request that is being answered; carried into tools and their threads."""
 
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName", "color_message"}
+
+
+def hashed(identifier: str) -> str:
+    """What the logs call something that whoever knows its id can use: a session, a waiting approval."""
+    return hashlib.sha256(identifier.encode()).hexdigest()[:12]
 
 
 class JsonFormatter(logging.Formatter):
@@ -26,18 +35,49 @@ class JsonFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """Put a record into one line."""
-        line: dict[str, Any] = {
-            "time": f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(record.created))}.{int(record.msecs):03d}Z",
-            "level": record.levelname,
-            "logger": record.name,
-            "message": record.getMessage(),
-        }
-        if current := request_id.get():
-            line["request_id"] = current
-        line.update({key: value for key, value in vars(record).items() if key not in _STANDARD})
+        fields = {key: value for key, value in vars(record).items() if key not in _STANDARD}
         if record.exc_info and record.exc_info[1]:
-            line["exception"] = _described(record.exc_info[1])
-        return json.dumps(line, ensure_ascii=False, default=str)
+            fields["exception"] = _described(record.exc_info[1])
+        return _line(record.created, record.levelname, record.name, record.getMessage(), fields).decode()
+
+
+class DirectHandler(logging.StreamHandler[TextIO]):
+    """Writes to standard error; :func:`log_event` may write to the same place past the logging package."""
+
+
+def log_event(logger: logging.Logger, level: int, message: str, fields: Mapping[str, Any]) -> None:
+    """Log what happens with every request.
+
+    The line is the same as ``logger.log`` would write, at a fifth of the cost: a record with its caller's place, the
+    thread's and the process's name is made for nothing here. With other handlers than ours the record is made.
+    """
+    if not logger.isEnabledFor(level):
+        return
+    handlers = logging.root.handlers
+    if len(handlers) == 1 and type(handlers[0]) is DirectHandler and logger.propagate:
+        line = _line(time.time(), logging.getLevelName(level), logger.name, message, fields)
+        os.write(handlers[0].stream.fileno(), line + b"\n")
+    else:
+        logger.log(level, "%s", message, extra=dict(fields))
+
+
+def _line(created: float, level: str, logger: str, message: str, fields: Mapping[str, Any]) -> bytes:
+    second, fraction = divmod(created, 1)
+    line: dict[str, Any] = {
+        "time": f"{_shown_second(int(second))}.{int(fraction * 1000):03d}Z",
+        "level": level,
+        "logger": logger,
+        "message": message,
+    }
+    if current := request_id.get():
+        line["request_id"] = current
+    line.update(fields)
+    return to_json(line, fallback=str, inf_nan_mode="strings")
+
+
+@lru_cache(maxsize=1)
+def _shown_second(second: int) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(second))
 
 
 def configure_logging(level: str, overrides: Mapping[str, str] | None = None) -> None:
@@ -45,7 +85,7 @@ def configure_logging(level: str, overrides: Mapping[str, str] | None = None) ->
 
     The libraries beneath are held to warnings, since some log URLs or bodies below that.
     """
-    handler = logging.StreamHandler(sys.stderr)
+    handler = DirectHandler(sys.stderr)
     handler.setFormatter(JsonFormatter())
     logging.basicConfig(level="WARNING", handlers=[handler], force=True)
     logging.getLogger("app").setLevel(level)

@@ -13,21 +13,30 @@ from fastapi import FastAPI
 
 from app.api.approval_routes import router as approval_routes
 from app.api.approvals import ApprovalStore
+from app.api.chat_routes import MAX_QUERY_CHARS
 from app.api.middleware import RequestMiddleware
 from app.api.openapi import document_api
 from app.api.pages import add_documentation
 from app.api.pages import router as pages
 from app.api.problems import add_problem_handlers
+from app.api.session_routes import router as session_routes
+from app.api.shortcuts import Question, Shortcuts
 from app.api.state import Admission, ServiceState
 from app.chat.advisors import SandboxNoticeAdvisor
 from app.chat.client import ChatClient
+from app.chat.memory import ChatMemory, MemoryWindow
+from app.chat.memory_advisor import MemoryAdvisor
+from app.chat.repair_advisor import ToolCallRepairAdvisor
 from app.chat.tool_calling_advisor import ToolCallingAdvisor
 from app.chat_models.base import ChatModel
 from app.chat_models.factory import ChosenModel, choose_chat_model
-from app.container import instances, make_container
+from app.container import instance, instances, make_container
 from app.errors import ConfigurationError
 from app.http import OutboundHttp
 from app.settings import Settings, check_env_file, read_settings
+from app.state_store.base import StateStore
+from app.state_store.factory import open_state_store
+from app.state_store.locks import Locks
 from app.tool_calling.exception_processor import ToolExecutionExceptionProcessor
 from app.tool_calling.limits import ToolCallLimits
 from app.tool_calling.manager import ToolCallingManager
@@ -84,15 +93,25 @@ async def open_service(configuration: Configuration) -> AsyncGenerator[tuple[Ser
     settings = configuration.settings
     http = OutboundHttp(connect_timeout=settings.connect_timeout, max_connections=settings.http_max_connections)
     manager = _manager(settings)
-    container = _container(configuration, http, manager)
+    redis_url = settings.redis_url.get_secret_value() if settings.redis_url else None
+    store = open_state_store(redis_url, max_entries=settings.state_max_entries)
+    container = _container(configuration, http, manager, store)
     limit_threads(settings.tool_threads)
     try:
+        await store.start()
         tools = await ToolRegistry.open(container, configuration.modules)
         chat = _chat_client(settings, configuration.chat_model.create(http), manager, tools)
         admission = Admission(settings.max_questions)
-        yield ServiceState(settings, chat, tools, admission, ApprovalStore(), container), tools
+        memory = _memory(settings, store)
+        yield (
+            ServiceState(
+                settings, chat, tools, admission, ApprovalStore(), store, memory, MemoryAdvisor(memory), container
+            ),
+            tools,
+        )
     finally:
         await container.close()
+        await store.aclose()
         await http.aclose()
 
 
@@ -112,15 +131,27 @@ def create_app(configuration: Configuration | None = None) -> FastAPI:
             gc.collect()
             gc.freeze()
             gc.enable()
+            gc.set_threshold(20_000, 20, 20)  # a question makes thousands of objects and hardly a cycle
             yield
 
     app = FastAPI(
-        title="toolchat", version=VERSION, docs_url=None, redoc_url=None, redirect_slashes=False, lifespan=lifespan
+        title="toolchat",
+        version=VERSION,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        lifespan=lifespan,
+        telemetry={"tracing": False, "metrics": False, "logs": False},
     )
+    questions: dict[str, Question] = {}
+    app.add_middleware(Shortcuts, questions=questions, max_chars=MAX_QUERY_CHARS)
     app.add_middleware(RequestMiddleware)
     add_problem_handlers(app)
     for configured in read.modules:
-        app.include_router(configured.module.routes())
+        routes = configured.module.routes()
+        app.include_router(routes)
+        questions |= routes.questions
+    app.include_router(session_routes)
     app.include_router(approval_routes)
     app.include_router(pages)
     add_documentation(app)
@@ -128,10 +159,18 @@ def create_app(configuration: Configuration | None = None) -> FastAPI:
     return app
 
 
-def _container(configuration: Configuration, http: OutboundHttp, manager: ToolCallingManager) -> AsyncContainer:
+def _container(
+    configuration: Configuration, http: OutboundHttp, manager: ToolCallingManager, store: StateStore
+) -> AsyncContainer:
     active = [each for each in configuration.modules if each.fault is None]
     provided = (provider for each in active for provider in each.module.providers(each.settings))
-    return make_container([instances(configuration.settings, http, manager), *provided])
+    shared = instance(store, StateStore)  # type: ignore[type-abstract]
+    return make_container([instances(configuration.settings, http, manager), shared, *provided])
+
+
+def _memory(settings: Settings, store: StateStore) -> ChatMemory:
+    window = MemoryWindow(settings.memory_max_messages, settings.memory_max_tokens, settings.memory_tool_rounds)
+    return ChatMemory(store, Locks(store, wait=settings.session_wait), window, ttl=settings.session_ttl)
 
 
 def _manager(settings: Settings) -> ToolCallingManager:
@@ -148,4 +187,6 @@ def _chat_client(settings: Settings, model: ChatModel, manager: ToolCallingManag
         settings.tool_max_calls_per_tool, settings.tool_max_calls, settings.tool_max_identical_calls
     )
     loop = ToolCallingAdvisor(manager, max_rounds=settings.tool_max_rounds, limits=limits)
-    return ChatClient(model, tools.resolver, (SandboxNoticeAdvisor(), loop), settings.system_prompt)
+    repairs = settings.tool_call_repairs
+    repair = (ToolCallRepairAdvisor(repairs),) if repairs else ()
+    return ChatClient(model, tools.resolver, (SandboxNoticeAdvisor(), loop, *repair), settings.system_prompt)

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import re
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import quote_from_bytes
 
@@ -10,7 +11,7 @@ import httptools
 from pydantic_core import to_json
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from app.api.middleware import MAX_URL_BYTES
+from app.api.middleware import CONNECTION, MAX_URL_BYTES
 from app.api.problems import PROBLEM_MEDIA_TYPE, problem
 from app.errors import HeadersTooLarge, InvalidRequest, TooLarge, ToolchatError
 
@@ -26,17 +27,26 @@ class ProblemProtocol(HttpToolsProtocol):
 
     - Chinese typed into a URL arrives as bare UTF-8; it is percent-encoded, as a browser would have done.
     - Headers have a bound in size, and a request a time in which it must have arrived.
+    - A client that does not read what it is sent is hung up on; a question that waits for it ends as if it had left.
     - What cannot be parsed is answered with a problem document.
     """
 
     read_timeout: float = 20
     """Seconds from connecting, or from a request's first byte, to the end of its headers."""
+    write_timeout: float = 20
+    """Seconds in which a client must have read something of what waits to be sent.
+
+    The kernel takes more only when much of its own buffer is free, so "something" can be a megabyte on a fast network.
+    """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._between_requests = True
         self._header_bytes = 0
         self._deadline: asyncio.TimerHandle | None = None
+        self._unread = 0
+        self._unread_deadline: asyncio.TimerHandle | None = None
+        self._on_lost: Callable[[], None] | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin to wait for the first request."""
@@ -44,9 +54,23 @@ class ProblemProtocol(HttpToolsProtocol):
         self._wait_for_request()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Stop waiting."""
+        """Stop waiting; uvicorn's own timer would keep a connection that was reset in memory for some seconds."""
+        self._unset_keepalive_if_required()
         self._stop_waiting()
+        self._stop_watching_reader()
         super().connection_lost(exc)
+        if self._on_lost is not None:
+            self._on_lost()
+
+    def when_lost(self, callback: Callable[[], None]) -> Callable[[], object]:
+        """See ``Connection``; one request of a connection is answered at a time."""
+        if self.transport.is_closing():
+            return self.loop.call_soon(callback).cancel
+        self._on_lost = callback
+        return self._forget_callback
+
+    def _forget_callback(self) -> None:
+        self._on_lost = None
 
     def data_received(self, data: bytes) -> None:
         """Parse what came."""
@@ -61,6 +85,7 @@ class ProblemProtocol(HttpToolsProtocol):
         if self._deadline is None:
             self._wait_for_request()
         super().on_message_begin()
+        self.scope["extensions"] = {CONNECTION: self}  # type: ignore[dict-item]
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Take one header."""
@@ -79,6 +104,34 @@ class ProblemProtocol(HttpToolsProtocol):
         self._between_requests = True
         super().on_message_complete()
 
+    def pause_writing(self) -> None:
+        """Watch whether the client reads, now that much waits for it."""
+        super().pause_writing()
+        self._watch_reader()
+
+    def resume_writing(self) -> None:
+        """Stop watching."""
+        super().resume_writing()
+        if not self.transport.is_closing():
+            self._stop_watching_reader()
+
+    def on_response_complete(self) -> None:
+        """Watch whether the client reads the rest, if the connection ends with it."""
+        super().on_response_complete()
+        if self.transport.is_closing():
+            self._watch_reader()
+
+    def timeout_keep_alive_handler(self) -> None:
+        """Likewise for the rest of the last answer when no further request comes."""
+        super().timeout_keep_alive_handler()
+        self._watch_reader()
+
+    def shutdown(self) -> None:
+        """Likewise when the service ends."""
+        super().shutdown()
+        if self.transport.is_closing():
+            self._watch_reader()
+
     def send_400_response(self, msg: str) -> None:
         """Answer bytes that cannot be served, and hang up."""
         self._stop_waiting()
@@ -90,7 +143,7 @@ class ProblemProtocol(HttpToolsProtocol):
             "connection: close\r\n\r\n"
         )
         self.transport.write(head.encode() + body)
-        self.transport.close()
+        self._close()
 
     def _refusal(self, msg: str) -> ToolchatError:
         if len(getattr(self, "url", b"")) > MAX_URL_BYTES:
@@ -100,12 +153,33 @@ class ProblemProtocol(HttpToolsProtocol):
         return InvalidRequest(f"{msg.rstrip('.')}; a URL must be percent-encoded (curl: --get --data-urlencode)")
 
     def _wait_for_request(self) -> None:
-        self._deadline = self.loop.call_later(self.read_timeout, self.transport.close)
+        self._deadline = self.loop.call_later(self.read_timeout, self._close)
+
+    def _close(self) -> None:
+        self.transport.close()
+        self._watch_reader()
 
     def _stop_waiting(self) -> None:
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
+
+    def _watch_reader(self) -> None:
+        self._stop_watching_reader()
+        self._unread = self.transport.get_write_buffer_size()
+        if self._unread:
+            self._unread_deadline = self.loop.call_later(self.write_timeout, self._check_reader)
+
+    def _check_reader(self) -> None:
+        if self.transport.get_write_buffer_size() >= self._unread:
+            self.transport.abort()
+        else:
+            self._watch_reader()
+
+    def _stop_watching_reader(self) -> None:
+        if self._unread_deadline is not None:
+            self._unread_deadline.cancel()
+            self._unread_deadline = None
 
 
 def _with_encoded_url(data: bytes) -> bytes:

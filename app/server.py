@@ -1,13 +1,18 @@
 """Serving over HTTP: sockets, signals, and uvicorn's settings."""
 
 import errno
+import math
 import os
 import signal
 import socket
 import sys
+import time
+from types import FrameType
 
 import uvicorn
+from fastapi import FastAPI
 
+from app.api.state import Admission, ServiceState
 from app.errors import ConfigurationError
 from app.logs import configure_logging
 from app.main import create_app, read_configuration
@@ -20,13 +25,15 @@ __all__ = ["demo", "serve", "server_config"]
 
 def server_config(app: object, settings: Settings) -> uvicorn.Config:
     """Set uvicorn up: no access log (it would hold the questions), no banner, a bounded shutdown."""
-    protocol = type("Protocol", (ProblemProtocol,), {"read_timeout": settings.server_read_timeout})
+    timeouts = {"read_timeout": settings.server_read_timeout, "write_timeout": settings.server_write_timeout}
+    protocol = type("Protocol", (ProblemProtocol,), timeouts)
     return uvicorn.Config(
         app,  # type: ignore[arg-type]
         http=protocol,
         log_config=None,
         access_log=False,
         server_header=False,
+        proxy_headers=False,
         lifespan="on",
         timeout_graceful_shutdown=settings.shutdown_timeout,
     )
@@ -43,7 +50,7 @@ def serve() -> int:
     configure_logging(settings.log_level)
     app = create_app(configuration)
     with _listen(settings) as listener:
-        server = _Server(server_config(app, settings))
+        server = _Server(server_config(app, settings), app)
         server.banner = _banner(listener, configuration.chat_model.provider)
         # uvicorn raises the signal again once it has shut down in order; that end is no failure.
         signal.signal(signal.SIGTERM, server.handle_exit)
@@ -56,9 +63,43 @@ def serve() -> int:
 
 
 class _Server(uvicorn.Server):
-    """uvicorn's server, which says where it listens once it does."""
+    """uvicorn's server, which says where it listens once it does, and listens until the last question is answered.
+
+    uvicorn would refuse connections as soon as it is told to stop; here probes are told that the service is not ready
+    any more, and clients that they should come back, while the questions that run are answered.
+    """
 
     banner = ""
+
+    def __init__(self, config: uvicorn.Config, app: FastAPI) -> None:
+        super().__init__(config)
+        self._app = app
+        self._drain_deadline: float | None = None
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Take no more questions."""
+        super().handle_exit(sig, frame)
+        if self._admission is not None:
+            self._admission.draining = True
+
+    async def on_tick(self, counter: int) -> bool:
+        """Say whether to stop, which is when nothing runs any more or its time is over."""
+        return await super().on_tick(counter) and self._is_drained()
+
+    def _is_drained(self) -> bool:
+        now, limit = time.monotonic(), self.config.timeout_graceful_shutdown or 0
+        if self._drain_deadline is None:
+            self._drain_deadline = now + limit
+        running = self._admission.in_flight if self._admission else 0
+        if running and now < self._drain_deadline and not self.force_exit:
+            return False
+        self.config.timeout_graceful_shutdown = max(0, math.ceil(self._drain_deadline - now))
+        return True
+
+    @property
+    def _admission(self) -> Admission | None:
+        service = getattr(self._app.state, "service", None)
+        return service.admission if isinstance(service, ServiceState) else None
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)

@@ -70,6 +70,12 @@ class Settings(EnvironmentSettings):
     server_host: str = Field("127.0.0.1", description="Address to listen on; 0.0.0.0 in a container")
     server_port: int = Field(8083, ge=0, le=65535, description="Port to listen on; 0 picks a free one")
     server_read_timeout: float = Field(20, gt=0, le=600, description="Seconds a client may take to send its headers")
+    server_write_timeout: float = Field(
+        20, gt=0, le=600, description="Seconds a client may read nothing of what waits for it, before it counts as gone"
+    )
+    stream_keep_alive: float = Field(
+        15, gt=0, le=600, description="Seconds of silence after which a comment keeps an event stream open"
+    )
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field("INFO", description="Least severity that is logged")
     chat_provider: Literal["auto", "dashscope", "openai_compatible", "offline"] = Field(
         "auto",
@@ -79,6 +85,20 @@ class Settings(EnvironmentSettings):
         "Answer in the language of the question. When a tool reports an error, say that the look-up failed; "
         "never invent a value that a tool did not return.",
         description="Instructions put above every question",
+    )
+    redis_url: Secret | None = Field(
+        None,
+        description="Where replicas share state, such as redis://host:6379/0; none keeps it in memory",
+    )
+    state_max_entries: int = Field(10_000, ge=1, description="Values kept in memory; the least recently used give way")
+    session_ttl: float = Field(86_400, gt=0, description="Seconds that a conversation is kept after its last turn")
+    session_wait: float = Field(
+        5, ge=0, le=600, description="Seconds to wait for a running turn of the same session before 409 session-busy"
+    )
+    memory_max_messages: int = Field(40, ge=2, description="Messages of a conversation that the model is given again")
+    memory_max_tokens: int = Field(8000, ge=100, description="Tokens of a conversation, estimated, likewise")
+    memory_tool_rounds: bool = Field(
+        False, description="Keep tool calls and results in a conversation, not only questions and answers"
     )
     request_timeout: float = Field(120, gt=0, le=3600, description="Seconds a whole question may take")
     max_questions: int = Field(2000, ge=1, description="Questions answered at once; one more gets 503 overloaded")
@@ -96,6 +116,9 @@ class Settings(EnvironmentSettings):
     tool_max_identical_calls: int = Field(3, ge=1, description="Calls of one tool with the same arguments per question")
     tool_throw_exception_on_error: bool = Field(
         False, description="A failing tool ends the question with 502 tool-failed instead of being told to the model"
+    )
+    tool_call_repairs: int = Field(
+        0, ge=0, le=10, description="Times per model turn that calls with broken JSON go back to the model at once"
     )
     tool_result_max_chars: int = Field(32768, ge=256, description="Longest tool result that the model is given")
     tool_threads: int = Field(16, ge=1, le=256, description="Threads for tools that block")

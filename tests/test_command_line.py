@@ -36,7 +36,7 @@ def test_ask_as_json_prints_the_whole_trace(tmp_path: Path) -> None:
 def test_ask_with_a_tool_that_is_not_there_names_those_that_are(tmp_path: Path) -> None:
     done = run("ask", "?", "--tool", "nothing", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
-    known = "getCityTimeFunction, getCityTimeMethod"
+    known = "getCityTimeFunction, todoUpdate, todoRead, getCityTimeMethod"
     assert done.stderr == f"toolchat: --tool: no tool has the name nothing; known: {known}\n"
 
 
@@ -52,8 +52,10 @@ def test_ask_tells_an_upstreams_failure_in_one_line(tmp_path: Path) -> None:
 def test_tools_lists_what_is_registered_and_why_others_are_not(tmp_path: Path) -> None:
     done = run("tools", cwd=tmp_path, TIME_ENABLED="0")
     assert done.returncode == 0
-    assert done.stdout.splitlines() == [
+    lines = [line for line in done.stdout.splitlines() if not line.startswith(" ")]
+    assert lines == [
         "Time (/time): switched off: set TIME_ENABLED=true",
+        "Todo (/todo): registered",
         "Examples (/tool): registered",
         "Translate (/translate): not configured: set BAIDU_TRANSLATE_APP_ID and BAIDU_TRANSLATE_SECRET_KEY",
         "Weather (/weather): not configured: set WEATHER_API_KEY",

@@ -28,16 +28,24 @@ async def answer(request: Request, query: str, tools: Sequence[object] = ()) -> 
     return await answer_prompt(request, service_state(request).chat.prompt(query).tools(*tools))
 
 
-async def answer_prompt(request: Request, prompt: PromptSpec) -> Response:
+async def answer_prompt(request: Request, prompt: PromptSpec, only: AnswerForm | None = None) -> Response:
     """Answer a question that has been put together already.
+
+    Args:
+        request: the HTTP request.
+        prompt: the question.
+        only: the form of a route that gives one form.
 
     Raises:
         ToolchatError: the question could not be answered; an error in the middle of a stream becomes its last event.
     """
     state = service_state(request)
-    form = negotiate(",".join(request.headers.getlist("accept")))
+    form = negotiate(",".join(request.headers.getlist("accept")), only)
     asked = Asked(request, state, prompt)
     if form is AnswerForm.EVENTS:
+        if "last-event-id" in request.headers:
+            # A browser reconnects by itself and would ask the model again; 204 stops it (WHATWG HTML, section 9.2).
+            return Response(status_code=204, headers={"Cache-Control": "no-store"})
         return EventStream(asked)
     with state.admission.slot():
         response = await asked.whole()

@@ -30,5 +30,6 @@ async def decide(request: Request, identifier: str, decisions: Decisions) -> Res
     negotiate(",".join(request.headers.getlist("accept")))
     paused = state.approvals.take(identifier, decisions.decisions)
     approvals = {call_id: decision.as_approval() for call_id, decision in decisions.decisions.items()}
-    prompt = state.chat.resume(paused.response, approvals).tools(*paused.request.tools)
-    return await answer_prompt(request, prompt.tool_context(paused.request.context.values))
+    before = paused.prompt
+    prompt = state.chat.resume(paused.response, approvals).tools(*before.request.tools).advisors(*before.own_advisors)
+    return await answer_prompt(request, prompt.tool_context(before.request.context.values))

@@ -10,7 +10,8 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictBool
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
-from app.chat.request import Approval, ChatRequest
+from app.chat.client import PromptSpec
+from app.chat.request import Approval
 from app.chat_models.base import ChatResponse
 from app.errors import NotFound, ValidationFailed
 from app.tool_calling.events import parsed_arguments
@@ -23,7 +24,7 @@ class PausedTurn:
     """What is needed to go on: the answer so far, and what the question was asked with."""
 
     response: ChatResponse
-    request: ChatRequest
+    prompt: PromptSpec
     expires_at: float = field(default=0)
 
 
@@ -38,14 +39,18 @@ class ApprovalStore:
         self._limit = limit
         self._turns: OrderedDict[str, PausedTurn] = OrderedDict()
 
-    def keep(self, response: ChatResponse, request: ChatRequest) -> str:
+    def __len__(self) -> int:
+        """How many turns wait."""
+        return len(self._turns)
+
+    def keep(self, response: ChatResponse, prompt: PromptSpec) -> str:
         """Keep a paused turn.
 
         Returns:
             The id by which it is taken up, 128 random bits.
         """
         identifier = secrets.token_urlsafe(16)
-        self._turns[identifier] = PausedTurn(response, request, time.monotonic() + self.ttl)
+        self._turns[identifier] = PausedTurn(response, prompt, time.monotonic() + self.ttl)
         while len(self._turns) > self._limit:
             self._turns.popitem(last=False)
         return identifier

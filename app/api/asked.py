@@ -15,6 +15,8 @@ from app.chat.client import PromptSpec
 from app.chat.tool_calling_advisor import APPROVAL_REQUIRED
 from app.chat_models.base import ChatResponse
 from app.errors import CLIENT_GONE, DeadlineExceeded, ToolchatError
+from app.logs import hashed
+from app.tool_calling.context import CONVERSATION_ID
 
 __all__ = ["Asked", "answer_document", "usage_record"]
 
@@ -47,11 +49,16 @@ class Asked:
     def __init__(self, request: Request, state: ServiceState, prompt: PromptSpec) -> None:
         self.state = state
         self.prompt = prompt
-        self.request_id: str = request.state.request_id
-        self._request = request
+        self._state: dict[str, Any] = request.scope["state"]
+        self.request_id: str = self._state["request_id"]
+        self._summary: dict[str, Any] = self._state.setdefault("summary", {})
         self._started = time.perf_counter()
         self._approval: dict[str, Any] | None = None
         self.headers = {"Cache-Control": "no-store", "Vary": "Accept", "X-Chat-Model": state.model_label}
+        self.session: str | None = prompt.request.context.get(CONVERSATION_ID)
+        if self.session:
+            self.headers["X-Session-ID"] = self.session
+            self._summary["session"] = hashed(self.session)
         sandboxed = [tool.definition.name for tool in prompt.request.tools if tool.metadata.sandbox]
         if sandboxed:
             self.headers["X-Sandbox"] = ", ".join(name for name in sandboxed if name.isascii()) or "true"
@@ -59,7 +66,7 @@ class Asked:
     @property
     def client_is_gone(self) -> bool:
         """Whether the client left, so that nobody reads the answer."""
-        return getattr(self._request.state, "outcome", "") == CLIENT_GONE
+        return self._state.get("outcome") == CLIENT_GONE
 
     async def whole(self) -> ChatResponse:
         """The whole answer; raises :class:`DeadlineExceeded` and what ``CallSpec.response`` raises."""
@@ -76,7 +83,7 @@ class Asked:
         if response.finish_reason != APPROVAL_REQUIRED:
             return response
         store = self.state.approvals
-        self._approval = pending_record(response, store.keep(response, self.prompt.request), store.ttl)
+        self._approval = pending_record(response, store.keep(response, self.prompt), store.ttl)
         names = ", ".join(call.name for call in response.message.tool_calls)
         waiting = f"Waiting for approval of {names}: POST /approvals/{self._approval['id']}"
         text = "\n\n".join(filter(None, (response.message.text, waiting)))
@@ -91,11 +98,11 @@ class Asked:
             {"name": each.call.name[:64], "outcome": each.error_kind or "ok", "ms": each.duration_ms}
             for each in response.executions
         ]
-        self._request.state.summary = {"rounds": response.rounds, "tool_calls": calls}
+        self._summary |= {"rounds": response.rounds, "tool_calls": calls}
 
     def failed(self, error: ToolchatError) -> Mapping[str, Any]:
         """Leave the error for the log line, and give its problem document."""
-        self._request.state.outcome = error.code
+        self._state["outcome"] = error.code
         return problem(error, self.request_id)
 
     def document(self, response: ChatResponse) -> dict[str, Any]:
@@ -103,4 +110,6 @@ class Asked:
         document = answer_document(response, self.state.chat.model.provider)
         document["duration_ms"] = round((time.perf_counter() - self._started) * 1000, 3)
         document["request_id"] = self.request_id
+        if self.session:
+            document["session_id"] = self.session
         return document | ({"approval": self._approval} if self._approval else {})

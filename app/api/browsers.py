@@ -1,4 +1,4 @@
-"""What must not set an alarm: a page of another site, and a browser that only looks ahead."""
+"""Who must not cause effects by a GET: a page of another site, and a browser that only looks ahead."""
 
 from fastapi import Request
 

@@ -1,6 +1,7 @@
 """The three variants in which every tool folder is asked, as one route shape."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from enum import Enum
 from typing import Annotated, Any, Literal
 from urllib.parse import parse_qsl
 
@@ -10,10 +11,11 @@ from fastapi.openapi.models import Example
 from app.api.answers import answer
 from app.api.problems import problems
 from app.api.schemas import ChatAnswer
+from app.api.shortcuts import Question
 from app.api.state import service_state
 from app.errors import ValidationFailed
 
-__all__ = ["ANSWER_RESPONSES", "MAX_QUERY_CHARS", "checked_query", "variant_router"]
+__all__ = ["ANSWER_RESPONSES", "MAX_QUERY_CHARS", "VariantRouter", "checked_query", "variant_router"]
 
 MAX_QUERY_CHARS = 4000
 """Longest question; even all Chinese and percent-encoded it stays below the server's 64 KiB for a URL."""
@@ -60,6 +62,15 @@ _DESCRIPTIONS = {
 _SUFFIX = {"none": "chat", "function": "chat-tool-function", "method": "chat-tool-method"}
 
 
+class VariantRouter(APIRouter):
+    """The routes of a tool folder's questions, and by which functions these are answered."""
+
+    def __init__(self, prefix: str = "", tags: list[str | Enum] | None = None) -> None:
+        super().__init__(prefix=prefix, tags=tags)
+        self.questions: dict[str, Question] = {}
+        """By path; see :class:`~app.api.shortcuts.Shortcuts`."""
+
+
 def variant_router(
     *,
     module: str,
@@ -69,7 +80,7 @@ def variant_router(
     examples: Mapping[str, str],
     function_names: Sequence[str],
     method_names: Sequence[str],
-) -> APIRouter:
+) -> VariantRouter:
     """Make the routes ``/chat``, ``/chat-tool-function`` and ``/chat-tool-method`` of one tool folder.
 
     Args:
@@ -81,16 +92,18 @@ def variant_router(
         function_names: the folder's function tools; without any there is no such route.
         method_names: the folder's method tools; without any there is no such route.
     """
-    router = APIRouter(prefix=path, tags=[title])
+    router = VariantRouter(prefix=path, tags=[title])
     shown = {"默认 / default": Example(value=default_query)}
     shown |= {label: Example(value=query) for label, query in examples.items()}
     variants: dict[Variant, Sequence[str]] = {"none": ("",), "function": function_names, "method": method_names}
     for variant, names in variants.items():
         if not names:
             continue
+        question = _question(module, variant, default_query)
+        router.questions[f"{path}/{_SUFFIX[variant]}"] = question
         router.add_api_route(
             f"/{_SUFFIX[variant]}",
-            _endpoint(module, variant, default_query, shown),
+            _endpoint(question, default_query, shown),
             response_class=Response,
             responses=ANSWER_RESPONSES,
             summary=_SUMMARIES[variant].format(names=", ".join(names)),
@@ -114,17 +127,22 @@ def checked_query(request: Request, query: str, default: str) -> str:
     return query or default
 
 
-def _endpoint(
-    module: str, variant: Variant, default_query: str, examples: dict[str, Example]
-) -> Callable[..., Awaitable[Response]]:
+def _question(module: str, variant: Variant, default_query: str) -> Question:
+    async def ask(request: Request, query: str) -> Response:
+        tools = () if variant == "none" else service_state(request).tools.offered(module, variant)
+        return await answer(request, query or default_query, tools)
+
+    return ask
+
+
+def _endpoint(ask: Question, default_query: str, examples: dict[str, Example]) -> Callable[..., Awaitable[Response]]:
     question = Query(
         description="The question. Missing or empty: the default.",
         max_length=MAX_QUERY_CHARS,
         openapi_examples=examples,
     )
 
-    async def ask(request: Request, query: Annotated[str, question] = default_query) -> Response:
-        tools = () if variant == "none" else service_state(request).tools.offered(module, variant)
-        return await answer(request, checked_query(request, query, default_query), tools)
+    async def endpoint(request: Request, query: Annotated[str, question] = default_query) -> Response:
+        return await ask(request, checked_query(request, query, default_query))
 
-    return ask
+    return endpoint

@@ -12,7 +12,7 @@ from pydantic_core import to_json
 from starlette.types import Receive, Scope, Send
 
 from app.api.asked import Asked, usage_record
-from app.chat.request import ChatEvent
+from app.chat.request import ChatEvent, Notice
 from app.chat_models.base import ChatResponse, TextDelta
 from app.errors import Draining, ToolchatError
 from app.tool_calling.events import ToolCallFinished, ToolCallStarted, parsed_arguments
@@ -21,15 +21,13 @@ __all__ = ["EventStream"]
 
 _log = logging.getLogger(__name__)
 
-KEEP_ALIVE_SECONDS = 15
-"""Longest silence on an open stream; proxies cut connections that stay silent for 60 s."""
-
 
 class EventStream(Response):
     """Sends events while the model writes.
 
     The status line goes out with the first event, so that a question which fails before that gets a true HTTP
-    status. After it, an error is an ``error`` event with a problem document, and there is no ``done``.
+    status. After it, an error is an ``error`` event with a problem document, and there is no ``done``. A silent
+    stream is kept open by comments, since proxies cut connections that stay silent for 60 s.
     """
 
     media_type = "text/event-stream; charset=utf-8"
@@ -79,6 +77,8 @@ class EventStream(Response):
                 await self._emit("tool_call_started", _started_record(event))
             elif isinstance(event, ToolCallFinished):
                 await self._emit("tool_call_finished", event.as_record())
+            elif isinstance(event, Notice):
+                await self._emit(event.name, event.data)
             elif isinstance(event, ChatResponse):
                 finished = self._asked.finished(event)
                 await self._emit("usage", usage_record(finished))
@@ -95,17 +95,20 @@ class EventStream(Response):
     async def _write(self, piece: bytes) -> None:
         if not self._begun:
             self._begun = True
+            # A browser that lost the connection sends the id back, and is then told to stop.
+            piece = b"id: %b\n%b" % (self._asked.request_id.encode(), piece)
             await self._send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
         self._last_sent = time.monotonic()
         await self._send({"type": "http.response.body", "body": piece, "more_body": True})
 
     async def _keep_alive(self) -> None:
+        longest = self._asked.state.settings.stream_keep_alive
         while True:
             silent = time.monotonic() - self._last_sent
-            if silent >= KEEP_ALIVE_SECONDS:
+            if silent >= longest:
                 await self._write(b": keep-alive\n\n")
                 silent = 0
-            await asyncio.sleep(KEEP_ALIVE_SECONDS - silent)
+            await asyncio.sleep(longest - silent)
 
 
 def _started_record(event: ToolCallStarted) -> dict[str, Any]:

@@ -5,24 +5,36 @@ import logging
 import os
 import re
 import time
-from collections.abc import MutableMapping
-from typing import Any
+from collections.abc import Callable, MutableMapping
+from typing import Any, Protocol
 from urllib.parse import unquote_to_bytes
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.api.problems import error_response
 from app.errors import CLIENT_GONE, BodyTimeout, BodyTooLarge, Draining, InvalidRequest, TooLarge, ToolchatError
+from app.logs import hashed, log_event
 from app.logs import request_id as current_request_id
 
-__all__ = ["MAX_URL_BYTES", "RequestMiddleware"]
+__all__ = ["CONNECTION", "MAX_URL_BYTES", "Connection", "RequestMiddleware"]
 
 _log = logging.getLogger("app.request")
 _WELL_FORMED_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
+CONNECTION = "toolchat.connection"
+"""The extension of the ASGI scope by which the server gives the request's :class:`Connection`."""
 MAX_URL_BYTES = 60_000
 MAX_BODY_BYTES = 64 * 1024
 MAX_BODY_SECONDS = 20
+_PRIVATE = ("/chat", "/todo", "/approvals")
 _HEADERS = ((b"x-content-type-options", b"nosniff"), (b"referrer-policy", b"no-referrer"))
+
+
+class Connection(Protocol):
+    """What a server that knows us offers beside ASGI; with any other, a task waits for ``http.disconnect``."""
+
+    def when_lost(self, callback: Callable[[], None]) -> Callable[[], object]:
+        """Call back when the client is gone; gives what takes that back."""
+        ...
 
 
 class RequestMiddleware:
@@ -50,11 +62,11 @@ class RequestMiddleware:
         answer = _Answer(send, request_id)
         # Probes come every few seconds and say nothing.
         level = logging.DEBUG if scope["path"].startswith("/health/") else logging.INFO
-        _log.log(level, "request started", extra={"method": scope["method"], "path": scope["path"][:200]})
+        log_event(_log, level, "request started", {"method": scope["method"], "path": _shown_path(scope["path"])})
         try:
             await self._guarded(scope, receive, answer)
         finally:
-            _log.log(level, "request finished", extra=answer.summary(scope["state"]))
+            log_event(_log, level, "request finished", answer.summary(scope["state"]))
             current_request_id.reset(token)
 
     async def _guarded(self, scope: Scope, receive: Receive, answer: "_Answer") -> None:
@@ -95,10 +107,12 @@ class _Answer:
         if message["type"] == "http.response.start":
             self.status = message["status"]
             message["headers"] = [*message.get("headers", ()), *self._headers]
-        else:
-            self._first_byte = self._first_byte or time.perf_counter()
-            self.complete = not message.get("more_body", False)
+            await self._send(message)
+            return
+        self._first_byte = self._first_byte or time.perf_counter()
         await self._send(message)
+        # Only now: sending waits for a client that reads slowly, and that client can still leave.
+        self.complete = not message.get("more_body", False)
 
     async def fail(self, error: ToolchatError, scope: Scope) -> None:
         """Answer with a problem document, unless something has gone out already."""
@@ -124,21 +138,33 @@ async def _until_client_leaves(app: ASGIApp, scope: Scope, receive: Receive, ans
     """Run the application; cancel it, and all that it waits for, when the client leaves before the end."""
     task = asyncio.current_task()
 
-    async def watch() -> None:
-        while (await receive())["type"] != "http.disconnect":
-            pass
+    def leave() -> None:
         if task is not None and not answer.complete:
             answer.outcome = scope["state"]["outcome"] = CLIENT_GONE
             task.cancel()
 
-    watcher = asyncio.create_task(watch())
+    stop = _watch(scope, receive, leave)
     try:
         await app(scope, _Body(), answer.send)
     except asyncio.CancelledError:
         if answer.outcome != CLIENT_GONE or task is None or task.uncancel() > 0:
             raise
     finally:
-        watcher.cancel()
+        stop()
+
+
+def _watch(scope: Scope, receive: Receive, leave: Callable[[], None]) -> Callable[[], object]:
+    """Call ``leave`` when the client is gone; gives what ends the watch."""
+    connection: Connection | None = scope.get("extensions", {}).get(CONNECTION)
+    if connection is not None:
+        return connection.when_lost(leave)
+
+    async def wait() -> None:
+        while (await receive())["type"] != "http.disconnect":
+            pass
+        leave()
+
+    return asyncio.create_task(wait()).cancel
 
 
 class _Body:
@@ -170,6 +196,13 @@ async def _whole_body(receive: Receive) -> bytes:
     return bytes(body)
 
 
+def _shown_path(path: str) -> str:
+    """A path without the ids that logs must not show."""
+    head, slash, last = path[:200].rpartition("/")
+    private = head in _PRIVATE and last not in ("", "chat", "stream")
+    return f"{head}/{hashed(last)}" if private else head + slash + last
+
+
 def _request_id(scope: Scope) -> str:
     given = next((value for name, value in scope["headers"] if name == b"x-request-id"), b"")
     return given.decode("ascii") if _WELL_FORMED_ID.fullmatch(given) else os.urandom(8).hex()
@@ -184,6 +217,8 @@ def _check_host(scope: Scope) -> None:
 def _check_query(query_string: bytes) -> None:
     if len(query_string) > MAX_URL_BYTES:
         raise TooLarge(f"the query string is longer than {MAX_URL_BYTES} bytes")
+    if b"%" not in query_string and query_string.isascii():
+        return
     try:
         text = unquote_to_bytes(query_string).decode("utf-8")
     except UnicodeDecodeError:

@@ -17,18 +17,23 @@ class AnswerForm(Enum):
 
 
 @lru_cache(maxsize=256)
-def negotiate(accept: str | None) -> AnswerForm:
+def negotiate(accept: str | None, only: AnswerForm | None = None) -> AnswerForm:
     """Choose by quality, then by how exactly a form is named, then by the order of the header.
+
+    Args:
+        accept: the header, if there is one.
+        only: the form of a route that gives one form.
 
     Raises:
         NotAcceptable: the header rules every form out.
     """
     if accept is None or not accept.strip():
-        return AnswerForm.TEXT
+        return only or AnswerForm.TEXT
     ranges = [_media_range(part) for part in accept[:4096].split(",")]
-    best = max(((_rank(form, ranges), form) for form in AnswerForm), key=lambda ranked: ranked[0])
+    forms = [only] if only else list(AnswerForm)
+    best = max(((_rank(form, ranges), form) for form in forms), key=lambda ranked: ranked[0])
     if best[0][0] <= 0:
-        raise NotAcceptable("Accept allows none of text/plain, application/json and text/event-stream")
+        raise NotAcceptable(f"Accept allows none of {', '.join(form.value for form in forms)}")
     return best[1]
 
 

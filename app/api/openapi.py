@@ -47,8 +47,8 @@ def _complete(operation: dict[str, Any]) -> None:
     responses = operation["responses"]
     for status in (400, 414, 500):
         responses.setdefault(str(status), problems(status)[status])
-    content = responses["200"].get("content", {})
-    if "text/plain" in content:
+    content = responses.get("200", {}).get("content", {})
+    if all(form.value in content for form in AnswerForm):
         # Swagger UI sends the first form that is listed: the one that a client without Accept gets.
         responses["200"]["content"] = {form.value: content[form.value] for form in AnswerForm}
     if PROBLEM_MEDIA_TYPE not in responses.get("422", {}).get("content", {PROBLEM_MEDIA_TYPE: None}):

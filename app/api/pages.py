@@ -6,11 +6,15 @@ from typing import Any
 
 from fastapi import APIRouter, FastAPI, Request
 from fastapi.openapi.docs import get_swagger_ui_html
-from starlette.responses import HTMLResponse
+from starlette.responses import HTMLResponse, PlainTextResponse
 from starlette.staticfiles import StaticFiles
 
+from app.api.metrics import metrics_text
+from app.api.playground import add_playground
+from app.api.problems import problems
 from app.api.schemas import Health, Index, ToolModuleDescription
 from app.api.state import service_state
+from app.errors import Draining
 from app.version import VERSION
 
 __all__ = ["add_documentation", "router"]
@@ -27,6 +31,7 @@ async def index(request: Request) -> dict[str, Any]:
         "version": VERSION,
         "chat_model": service_state(request).model_label,
         "documentation": "/docs",
+        "playground": "/playground",
         "endpoints": {path: next(iter(methods.values())).get("summary", "") for path, methods in paths.items()},
     }
 
@@ -43,16 +48,33 @@ async def live() -> dict[str, Any]:
     return {"status": "ok"}
 
 
-@router.get("/health/ready", response_model=Health, response_model_exclude_unset=True, summary="Readiness")
+@router.get(
+    "/health/ready",
+    response_model=Health,
+    response_model_exclude_unset=True,
+    responses=problems(503),
+    summary="Readiness",
+)
 async def ready(request: Request) -> dict[str, Any]:
-    """Say that questions are taken, by which model, and which tools are registered."""
+    """Say that questions are taken, by which model, and which tools are registered; 503 while the service stops."""
     state = service_state(request)
+    if state.admission.draining:
+        raise Draining("the service is being stopped", retry_after=1)
     registered = {each["name"]: each["registered"] for each in state.tools.describe()}
-    return {"status": "ok", "chat_model": state.model_label, "tools": registered}
+    store = {"kind": state.store.kind, "available": state.store.available}
+    status = "ok" if state.store.available else "degraded"
+    return {"status": status, "chat_model": state.model_label, "tools": registered, "state_store": store}
+
+
+@router.get("/metrics", response_class=PlainTextResponse, summary="Metrics")
+async def metrics(request: Request) -> PlainTextResponse:
+    """Give the service's figures in the text format of Prometheus; read when asked for."""
+    return PlainTextResponse(metrics_text(service_state(request)), media_type="text/plain; version=0.0.4")
 
 
 def add_documentation(app: FastAPI) -> None:
-    """Serve Swagger UI at ``/docs`` from an installed package; no request leaves the host."""
+    """Serve the playground, and Swagger UI at ``/docs`` from an installed package; no request leaves the host."""
+    add_playground(app)
     package = find_spec("fastapi_offline")
     if package is None or package.origin is None:
         return

@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field
 from pydantic_core import to_json
 from starlette.exceptions import HTTPException
 
-from app.errors import InvalidRequest, ToolchatError, UpstreamError, ValidationFailed
+from app.errors import Draining, InvalidRequest, ToolchatError, UpstreamError, ValidationFailed
 
 __all__ = [
     "PROBLEM_MEDIA_TYPE",
@@ -59,6 +59,8 @@ def error_response(error: ToolchatError, request_id: str) -> Response:
     if error.status in (409, 503) and error.retryable:
         wait = 1 if error.retry_after is None else error.retry_after
         headers["Retry-After"] = str(min(max(math.ceil(wait), 1), MAX_RETRY_AFTER))
+    if isinstance(error, Draining):
+        headers["Connection"] = "close"
     return problem_response(problem(error, request_id), headers)
 
 

@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
-__all__ = ["ChatAnswer", "Health", "Index", "ToolModuleDescription"]
+__all__ = ["ChatAnswer", "Conversation", "Health", "Index", "ToolModuleDescription"]
 
 
 class ModelUsed(BaseModel):
@@ -24,6 +24,7 @@ class ToolCallRecord(BaseModel):
     outcome: Literal["ok", "error"]
     duration_ms: float
     round: int = Field(description="The model turn that asked for the call, from 1")
+    cached: bool = Field(False, description="True where the result was made for an equal call; else absent")
     error_kind: str = Field("", description="A stable word for the failure; absent when the outcome is ok")
 
 
@@ -62,7 +63,32 @@ class ChatAnswer(BaseModel):
     usage: TokenUsage
     duration_ms: float
     request_id: str
+    session_id: str = Field("", description="The session, where the question belongs to one")
     approval: PendingApproval | None = Field(None, description="Present when the answer waits for approval")
+
+
+class ConversationMessage(BaseModel):
+    """One message of a conversation."""
+
+    role: Literal["user", "assistant", "tool"]
+    text: str = ""
+    tool_calls: list[dict[str, Any]] = Field([], description="Calls that the model asked for, where they are kept")
+    responses: list[dict[str, Any]] = Field([], description="What the tools answered; messages of the role `tool` only")
+
+
+class Conversation(BaseModel):
+    """What is kept of a conversation, oldest first."""
+
+    session_id: str
+    turns: int = Field(description="Questions with their answers")
+    messages: list[ConversationMessage]
+
+
+class StateStoreHealth(BaseModel):
+    """Where conversations are kept."""
+
+    kind: Literal["memory", "redis"]
+    available: bool
 
 
 class ToolDescription(BaseModel):
@@ -89,9 +115,10 @@ class ToolModuleDescription(BaseModel):
 class Health(BaseModel):
     """Whether the service is well."""
 
-    status: Literal["ok"]
+    status: Literal["ok", "degraded"] = Field(description="`degraded`: what needs the state store answers 503 just now")
     chat_model: str = Field("", description="Provider and model; given by readiness")
     tools: dict[str, bool] = Field({}, description="Tool folders, and whether each is registered; given by readiness")
+    state_store: StateStoreHealth | None = Field(None, description="Where conversations are kept; given by readiness")
 
 
 class Index(BaseModel):
@@ -101,4 +128,5 @@ class Index(BaseModel):
     version: str
     chat_model: str
     documentation: str
+    playground: str
     endpoints: dict[str, str] = Field(description="Path and what it is for")

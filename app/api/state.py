@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 from urllib.parse import quote
 
@@ -10,9 +10,13 @@ from dishka import AsyncContainer
 from fastapi import Request
 
 from app.api.approvals import ApprovalStore
+from app.chat.advisors import Advisor
 from app.chat.client import ChatClient
-from app.errors import Overloaded
+from app.chat.memory import ChatMemory
+from app.chat.memory_advisor import MemoryAdvisor
+from app.errors import Draining, Overloaded
 from app.settings import Settings
+from app.state_store.base import StateStore
 
 __all__ = ["Admission", "ServiceState", "ToolCatalogue", "service_state"]
 
@@ -22,6 +26,18 @@ class ToolCatalogue(Protocol):
 
     def offered(self, module: str, kind: Literal["function", "method"]) -> Sequence[object]:
         """What a folder's routes offer the model; raises ``NotConfigured`` when it is not registered."""
+        ...
+
+    def for_conversation(self, names: Sequence[str] | None) -> tuple[Sequence[object], Sequence[Advisor]]:
+        """What a conversation is offered, all or the tools of these names, and the advisors that go with them.
+
+        Raises:
+            ValidationFailed: there is no such tool.
+        """
+        ...
+
+    def state_keys(self, conversation: str) -> Sequence[str]:
+        """Under which keys the folders' tools keep something of a conversation."""
         ...
 
     def describe(self) -> list[dict[str, Any]]:
@@ -35,6 +51,9 @@ class Admission:
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self.in_flight = 0
+        self.refused = 0
+        self.draining = False
+        """Set when the service is told to stop; the questions that it has are answered, and no others."""
 
     @contextmanager
     def slot(self) -> Iterator[None]:
@@ -42,8 +61,12 @@ class Admission:
 
         Raises:
             Overloaded: there is none.
+            Draining: the service is being stopped.
         """
+        if self.draining:
+            raise Draining("the service is being stopped and takes no more questions", retry_after=1)
         if self.in_flight >= self._limit:
+            self.refused += 1
             raise Overloaded(f"{self._limit} questions are being answered already", retry_after=1)
         self.in_flight += 1
         try:
@@ -61,14 +84,19 @@ class ServiceState:
     tools: ToolCatalogue
     admission: Admission
     approvals: ApprovalStore
+    store: StateStore
+    memory: ChatMemory
+    memory_advisor: MemoryAdvisor
     container: AsyncContainer
     """For routes of a tool folder that need more than tools."""
 
-    @property
-    def model_label(self) -> str:
-        """Provider and model as one word for headers and listings: ``offline``, ``dashscope/qwen-plus``."""
+    model_label: str = field(init=False)
+    """Provider and model as one word for headers and listings: ``offline``, ``dashscope/qwen-plus``."""
+
+    def __post_init__(self) -> None:
         model = self.chat.model
-        return model.provider if model.name == model.provider else quote(f"{model.provider}/{model.name}", safe="/:.@")
+        named = model.provider if model.name == model.provider else f"{model.provider}/{model.name}"
+        object.__setattr__(self, "model_label", quote(named, safe="/:.@"))
 
 
 def service_state(request: Request) -> ServiceState:

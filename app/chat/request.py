@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from app.chat_models.base import ChatOptions, ChatResponse, Progress, Prompt, TextDelta
 from app.messages import AssistantMessage, Message
@@ -9,9 +10,20 @@ from app.tool_calling.callback import ToolCallback
 from app.tool_calling.context import ToolContext
 from app.tool_calling.events import ToolCallFinished, ToolCallStarted
 
-__all__ = ["Approval", "ChatEvent", "ChatRequest"]
+__all__ = ["Approval", "ChatEvent", "ChatRequest", "Notice"]
 
-ChatEvent = TextDelta | Progress | ToolCallStarted | ToolCallFinished | ChatResponse
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """Something that an advisor tells the client while the question is being answered."""
+
+    name: str
+    """The name of the server-sent event: lower case letters and underscores."""
+    data: Mapping[str, Any]
+    """The event's JSON object."""
+
+
+ChatEvent = TextDelta | Progress | ToolCallStarted | ToolCallFinished | Notice | ChatResponse
 """What a question brings forth; the :class:`ChatResponse` comes last, once."""
 
 

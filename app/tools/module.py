@@ -12,7 +12,8 @@ from dishka import Provider, Scope
 from fastapi import APIRouter
 from pydantic import Field
 
-from app.api.chat_routes import variant_router
+from app.api.chat_routes import VariantRouter, variant_router
+from app.chat.advisors import Advisor
 from app.container import instances, named
 from app.errors import ConfigurationError
 from app.settings import BaseUrl, EnvironmentSettings, environment_name
@@ -25,7 +26,11 @@ __all__ = ["ToolModule", "ToolSettings", "discover"]
 
 
 class ToolSettings(EnvironmentSettings):
-    """Base of a tool's settings: its switch, and what it cannot work without."""
+    """Base of a tool's settings: its switch, and what it cannot work without.
+
+    A folder's own field ``cache_seconds`` says how long the results of its tools are kept; it reaches the tools that
+    declare ``cache_seconds`` themselves and no others, and 0 switches their caches off.
+    """
 
     required: ClassVar[tuple[str, ...]] = ()
     """Fields without which the tool does not register."""
@@ -51,6 +56,14 @@ class ToolSettings(EnvironmentSettings):
             return "not configured: set " + " and ".join(environment_name(type(self), name) for name in missing)
         return None
 
+    def applied_to(self, tool: ToolCallback) -> ToolCallback:
+        """A tool of the folder as these settings want it: marked in the sandbox, cached for as long as they say."""
+        if not isinstance(tool, FunctionToolCallback):
+            return tool
+        tool = tool.in_sandbox() if self.in_sandbox else tool
+        seconds: float | None = getattr(self, "cache_seconds", None)
+        return tool if seconds is None or tool.metadata.cache_seconds is None else tool.cached_for(seconds)
+
 
 @dataclass(frozen=True, kw_only=True)
 class ToolModule:
@@ -72,6 +85,10 @@ class ToolModule:
     """Questions shown in the API's documentation, by label."""
     router: APIRouter | None = None
     """Routes beyond the three variants."""
+    advisors: tuple[type[Advisor], ...] = ()
+    """Advisors that accompany a conversation which is offered the folder's tools, made by the container."""
+    kept: tuple[str, ...] = ()
+    """What the tools keep of a conversation in the state store: ``todo`` stands for ``todo:<conversation>``."""
     name: str = ""
     """The folder's name; set when it is found."""
     folder: Path = Path()
@@ -97,16 +114,18 @@ class ToolModule:
         methods = [method for each in self.methods for method in marked_methods(each)]
         return functions + [DeclaredTool(each, "method", self.folder) for each in methods]
 
-    def routes(self) -> APIRouter:
+    def routes(self) -> VariantRouter:
         """The folder's routes: the three variants, then its own."""
-        router = APIRouter()
+        router = VariantRouter()
         if self.default_query:
-            router.include_router(self._variants())
+            variants = self._variants()
+            router.include_router(variants)
+            router.questions |= variants.questions
         if self.router is not None:
             router.include_router(self.router)
         return router
 
-    def _variants(self) -> APIRouter:
+    def _variants(self) -> VariantRouter:
         return variant_router(
             module=self.name,
             path=self.path,
@@ -120,20 +139,19 @@ class ToolModule:
     def providers(self, settings: ToolSettings) -> list[Provider]:
         """What the folder puts into the container when its settings allow it."""
         own = Provider(scope=Scope.APP)
-        for needed in (*self.methods, *self.functions):
+        for needed in (*self.methods, *self.functions, *self.advisors):
             if isinstance(needed, type):
                 own.provide(needed)
         return [
             instances(settings),
             own,
             *([self.provider()] if self.provider else []),
-            *(self._named(function, settings.in_sandbox) for function in self.functions),
+            *(self._named(function, settings) for function in self.functions),
         ]
 
-    def _named(self, function: Callable[..., Any], sandbox: bool) -> Provider:
+    def _named(self, function: Callable[..., Any], settings: ToolSettings) -> Provider:
         def make(service: Callable[..., Any] | None) -> ToolCallback:
-            callback = FunctionToolCallback.of(service or function)
-            return callback.in_sandbox() if sandbox else callback
+            return settings.applied_to(FunctionToolCallback.of(service or function))
 
         needs = function if isinstance(function, type) else None
         return named(name_of(function), ToolCallback, make, needs)  # type: ignore[type-abstract]

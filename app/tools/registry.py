@@ -7,12 +7,12 @@ from typing import Any, Literal
 
 from dishka import AsyncContainer
 
-from app.errors import ConfigurationError, NotConfigured
+from app.chat.advisors import Advisor
+from app.errors import ConfigurationError, NotConfigured, ValidationFailed
 from app.settings import read_settings
 from app.tool_calling.callback import ToolCallback
 from app.tool_calling.definition_faults import definition_faults, shown_path
 from app.tool_calling.errors import ToolDefinitionError
-from app.tool_calling.function_callback import FunctionToolCallback
 from app.tool_calling.method_callback import MethodToolCallbackProvider, marked_names
 from app.tool_calling.provider import StaticToolCallbackProvider
 from app.tool_calling.resolver import StaticToolCallbackResolver
@@ -60,8 +60,11 @@ class _Entry:
     functions: tuple[ToolCallback, ...] = ()
     methods: StaticToolCallbackProvider = field(default_factory=StaticToolCallbackProvider)
     fault: str | None = None
-    names: tuple[str, ...] = ()
-    """Of the function tools; made once, since every question asks for them."""
+    advisors: tuple[Advisor, ...] = ()
+
+    def in_conversation(self) -> tuple[ToolCallback, ...]:
+        """One form of each tool: the model must not choose between two that do the same."""
+        return self.functions or self.methods.tool_callbacks()
 
 
 class ToolRegistry:
@@ -72,7 +75,13 @@ class ToolRegistry:
         functions = [tool for entry in self._entries.values() for tool in entry.functions]
         methods = [tool for entry in self._entries.values() for tool in entry.methods.tool_callbacks()]
         self.resolver = StaticToolCallbackResolver([*functions, *methods])
-        self.function_names = tuple(tool.definition.name for tool in functions)
+        self._all_tools = [tool for entry in self._entries.values() for tool in entry.in_conversation()]
+        self._all_advisors = [each for entry in self._entries.values() for each in entry.advisors]
+        self._advisors = {
+            tool.definition.name: entry.advisors
+            for entry in self._entries.values()
+            for tool in (*entry.functions, *entry.methods.tool_callbacks())
+        }
 
     @classmethod
     async def open(cls, container: AsyncContainer, modules: Iterable[ConfiguredModule]) -> "ToolRegistry":
@@ -87,7 +96,7 @@ class ToolRegistry:
         return cls(entries)
 
     def offered(self, module: str, kind: Literal["function", "method"]) -> Sequence[object]:
-        """What a folder's routes offer the model: names of function tools, or a provider of method tools.
+        """What a folder's routes offer the model.
 
         Raises:
             NotConfigured: the folder is not registered; the detail names the variable to set.
@@ -95,7 +104,31 @@ class ToolRegistry:
         entry = self._entries[module]
         if entry.fault:
             raise NotConfigured(f"{entry.configured.module.title}: {entry.fault}")
-        return (entry.methods,) if kind == "method" else entry.names
+        return entry.methods.tool_callbacks() if kind == "method" else entry.functions
+
+    def for_conversation(self, names: Sequence[str] | None) -> tuple[Sequence[object], Sequence[Advisor]]:
+        """What a conversation is offered, all or the tools of these names, and the advisors that go with them.
+
+        Raises:
+            ValidationFailed: there is no such tool.
+        """
+        if names is None:
+            return self._all_tools, self._all_advisors
+        tools = [self._known(name) for name in dict.fromkeys(names)]
+        advisors = (each for tool in tools for each in self._advisors[tool.definition.name])
+        return tools, list(dict.fromkeys(advisors))
+
+    def state_keys(self, conversation: str) -> Sequence[str]:
+        """Under which keys the folders' tools keep something of a conversation."""
+        kept = (prefix for entry in self._entries.values() for prefix in entry.configured.module.kept)
+        return [f"{prefix}:{conversation}" for prefix in kept]
+
+    def _known(self, name: str) -> ToolCallback:
+        found = self.resolver.resolve(name)
+        if found is None:
+            known = ", ".join(self.resolver.names()) or "none"
+            raise ValidationFailed(f"tools: no tool has the name {name[:64]}; known: {known}")
+        return found
 
     def describe(self) -> list[dict[str, Any]]:
         """Every folder with its tools' definitions, or with the reason why it is not registered."""
@@ -118,10 +151,10 @@ async def _entry(container: AsyncContainer, configured: ConfiguredModule) -> _En
         methods = MethodToolCallbackProvider(*objects).tool_callbacks() if objects else ()
     except ToolDefinitionError as error:
         raise ConfigurationError(f"app/tools/{module.name}: {error}") from error
-    if configured.settings.in_sandbox:
-        methods = tuple(each.in_sandbox() if isinstance(each, FunctionToolCallback) else each for each in methods)
-    names = module.function_names()
-    return _Entry(configured, tuple(functions), StaticToolCallbackProvider(*methods), names=names)
+    methods = tuple(configured.settings.applied_to(each) for each in methods)
+    advisors = tuple([await container.get(each) for each in module.advisors])
+    provider = StaticToolCallbackProvider(*methods)
+    return _Entry(configured, tuple(functions), provider, advisors=advisors)
 
 
 def _described(entry: _Entry) -> dict[str, Any]:

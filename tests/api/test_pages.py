@@ -12,6 +12,7 @@ NINE = {
     for tool in ("time", "weather", "translate")
     for variant in ("chat", "chat-tool-function", "chat-tool-method")
 }
+ASKED = {path: {"query": "北京现在几点？"} for path in ("/chat", "/chat/stream", "/todo/chat")}
 KEYS = {"WEATHER_API_KEY": "w", "BAIDU_TRANSLATE_APP_ID": "a", "BAIDU_TRANSLATE_SECRET_KEY": "s"}
 
 
@@ -21,7 +22,8 @@ async def test_the_index_says_what_there_is() -> None:
         document = (await client.get("/openapi.json")).json()
         for path in index.endpoints.keys() - NINE:
             if "get" in document["paths"][path]:
-                assert (await client.get(path)).status_code == 200
+                answer = await client.get(path.replace("{sessionId}", "42"), params=ASKED.get(path))
+                assert answer.status_code == (404 if path == "/chat/{sessionId}" else 200), path
     assert set(index.endpoints) >= NINE
     assert index.chat_model == "offline"
 
@@ -48,9 +50,11 @@ async def test_with_keys_every_tool_of_the_documents_is_there() -> None:
         "getWeatherServiceMethod": {"city", "days"},
         "baiduTranslateFunction": {"q", "from", "to"},
         "baiduTranslateMethod": {"q", "from", "to"},
+        "todoUpdate": {"items"},
+        "todoRead": set(),
     }
     assert all(schema["additionalProperties"] is False for schema in names.values())
-    assert ready.tools == {"time": True, "weather": True, "baidu_translate": True, "examples": True}
+    assert ready.tools == {"time": True, "weather": True, "baidu_translate": True, "examples": True, "todo": True}
 
 
 async def test_liveness_and_readiness_answer() -> None:

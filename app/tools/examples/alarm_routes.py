@@ -9,13 +9,13 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 
 from app.api.answers import answer_prompt
+from app.api.browsers import refuse_cross_site, refuse_unasked_get
 from app.api.chat_routes import ANSWER_RESPONSES, MAX_QUERY_CHARS, checked_query
 from app.api.problems import problem, problem_response, problems
 from app.chat.client import PromptSpec
 from app.errors import IdempotencyConflict, ValidationFailed
 from app.tools.examples.alarms import Alarm, AlarmOrder, AlarmStore
 from app.tools.examples.asking import Tenant, asked, component, prompt, registered
-from app.tools.examples.guards import refuse_cross_site, refuse_unasked_get
 from app.tools.examples.idempotency import IdempotencyStore, OnceAdvisor
 from app.tools.examples.settings import ExamplesSettings
 from app.tools.examples.tools import AlarmTools, DateTimeTools

@@ -1,0 +1,26 @@
+"""The service's figures in the text format of Prometheus (version 0.0.4)."""
+
+from app.api.state import ServiceState
+from app.version import VERSION
+
+__all__ = ["metrics_text"]
+
+
+def metrics_text(state: ServiceState) -> str:
+    """Every figure of this process, with its meaning."""
+    store = f'{{kind="{state.store.kind}"}}'
+    figures = [
+        ("info", "gauge", "Version and chat model", f'{{version="{VERSION}",chat_model="{state.model_label}"}}', 1),
+        ("questions_in_flight", "gauge", "Questions that are being answered", "", state.admission.in_flight),
+        ("questions_refused_total", "counter", "Questions refused as overloaded", "", state.admission.refused),
+        ("approvals_waiting", "gauge", "Answers that wait for approval", "", len(state.approvals)),
+        ("state_store_up", "gauge", "Whether the state store can be reached", store, int(state.store.available)),
+        ("state_store_failures_total", "counter", "Operations that the store failed", store, state.store.failures),
+    ]
+    return "".join(map(_figure, figures))
+
+
+def _figure(figure: tuple[str, str, str, str, float]) -> str:
+    name, kind, meaning, labels, value = figure
+    name = f"toolchat_{name}"
+    return f"# HELP {name} {meaning}\n# TYPE {name} {kind}\n{name}{labels} {value}\n"

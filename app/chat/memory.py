@@ -1,0 +1,157 @@
+"""What was said in a conversation before: kept whole turns at a time, within a window."""
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from pydantic_core import from_json, to_json
+
+from app.chat.message_records import from_records, to_records
+from app.errors import SessionBusy, StoreUnavailable
+from app.messages import AssistantMessage, Message, ToolResponseMessage, UserMessage
+from app.state_store.base import Lock, LockLost, StateStore
+from app.state_store.locks import Locks
+
+__all__ = ["ChatMemory", "MemoryWindow", "OpenTurn", "estimated_tokens"]
+
+Turn = tuple[Message, ...]
+"""A question, the tool rounds if they are kept, and the answer; never a part of that."""
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryWindow:
+    """How much of a conversation the model is given again; the oldest turns go first, and whole."""
+
+    max_messages: int = 40
+    max_tokens: int = 8000
+    """As :func:`estimated_tokens` counts them."""
+    tool_rounds: bool = False
+    """Keep tool calls and their results, too; a turn that is larger than the window is kept without them."""
+
+    def kept(self, messages: Sequence[Message]) -> Turn:
+        """What of a finished turn is worth keeping; reasoning never is."""
+        whole = tuple(
+            AssistantMessage(m.text, m.tool_calls) if isinstance(m, AssistantMessage) else m for m in messages
+        )
+        return whole if self.tool_rounds and self.holds([whole]) else _without_tool_rounds(whole)
+
+    def holds(self, turns: Sequence[Turn]) -> bool:
+        """Whether so many turns are within the bounds."""
+        messages = [message for turn in turns for message in turn]
+        return len(messages) <= self.max_messages and sum(map(_tokens, messages)) <= self.max_tokens
+
+    def fit(self, turns: Sequence[Turn], running: Turn = ()) -> tuple[Turn, ...]:
+        """The newest turns that fit beside the running one, which is never cut."""
+        count, tokens = len(running), sum(map(_tokens, running))
+        fitting: list[Turn] = []
+        for turn in reversed(turns):
+            count, tokens = count + len(turn), tokens + sum(map(_tokens, turn))
+            if count > self.max_messages or tokens > self.max_tokens:
+                break
+            fitting.append(turn)
+        return tuple(reversed(fitting))
+
+
+class ChatMemory:
+    """Keeps conversations in the state store; one turn of a conversation at a time."""
+
+    def __init__(
+        self, store: StateStore, locks: Locks, window: MemoryWindow | None = None, *, ttl: float = 86400
+    ) -> None:
+        self._store = store
+        self._locks = locks
+        self.window = window or MemoryWindow()
+        self._ttl = ttl
+
+    async def turns(self, conversation: str) -> tuple[Turn, ...]:
+        """The kept turns, oldest first; none for a conversation that is not known.
+
+        Raises:
+            StoreUnavailable: the store cannot be reached, or what it holds cannot be read.
+        """
+        value = await self._store.get(_key(conversation))
+        try:
+            return tuple(map(from_records, from_json(value))) if value else ()
+        except (ValueError, KeyError, TypeError) as error:
+            raise StoreUnavailable("the conversation cannot be read; DELETE it to begin anew") from error
+
+    @asynccontextmanager
+    async def open_turn(self, conversation: str) -> AsyncGenerator["OpenTurn", None]:
+        """Begin a turn; a second one of the same conversation waits for its end, here and on every replica.
+
+        Raises:
+            SessionBusy: it waited too long, or too many wait already.
+            StoreUnavailable: as :meth:`turns`.
+        """
+        async with self._locks.hold(_key(conversation)) as lock:
+            yield OpenTurn(self, conversation, await self.turns(conversation), lock)
+
+    async def keep(self, conversation: str, turns: Sequence[Turn], lock: Lock) -> None:
+        """Replace the kept turns.
+
+        Raises:
+            SessionBusy: the lock was lost to another request, whose turn stands.
+            StoreUnavailable: nothing was kept.
+        """
+        value = to_json([to_records(turn) for turn in turns])
+        try:
+            await self._store.put(_key(conversation), value, ttl=self._ttl, lock=lock)
+        except LockLost:
+            raise SessionBusy("another request took the session over; this answer was not kept") from None
+
+    async def forget(self, conversation: str, *also: str) -> bool:
+        """Forget a conversation and what else is kept under the given keys; whether there was anything.
+
+        Raises:
+            SessionBusy: a turn is running, and did not end in time, or took the lock over; nothing was forgotten.
+            StoreUnavailable: nothing was forgotten.
+        """
+        async with self._locks.hold(_key(conversation)) as lock:
+            try:
+                return await self._store.delete(_key(conversation), *also, lock=lock)
+            except LockLost:
+                raise SessionBusy("another request took the session over; nothing was forgotten") from None
+
+
+@dataclass(frozen=True, slots=True)
+class OpenTurn:
+    """A turn that is being answered."""
+
+    memory: ChatMemory
+    conversation: str
+    before: tuple[Turn, ...]
+    lock: Lock
+
+    def history(self, running: Sequence[Message]) -> tuple[Message, ...]:
+        """What the model is given of the turns before, beside the running one."""
+        return tuple(message for turn in self.memory.window.fit(self.before, tuple(running)) for message in turn)
+
+    async def keep(self, messages: Sequence[Message]) -> None:
+        """Add the finished turn; raises as :meth:`ChatMemory.keep`."""
+        turn = self.memory.window.kept(messages)
+        await self.memory.keep(self.conversation, (*self.memory.window.fit(self.before, turn), turn), self.lock)
+
+
+def estimated_tokens(text: str) -> int:
+    """About what a tokenizer of today makes of a text: a Chinese character each, four Latin letters together."""
+    wide = (len(text.encode("utf-8", "replace")) - len(text)) // 2
+    return wide + (len(text) - wide + 3) // 4
+
+
+def _tokens(message: Message) -> int:
+    match message:
+        case ToolResponseMessage(responses):
+            return sum(estimated_tokens(response.text) for response in responses)
+        case AssistantMessage(text, calls):
+            return estimated_tokens(text) + sum(estimated_tokens(call.arguments) for call in calls)
+        case _:
+            return estimated_tokens(message.text)
+
+
+def _without_tool_rounds(messages: Sequence[Message]) -> Turn:
+    answer = messages[-1]
+    return (*(message for message in messages if isinstance(message, UserMessage)), answer)
+
+
+def _key(conversation: str) -> str:
+    return f"memory:{conversation}"

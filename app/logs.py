@@ -1,8 +1,8 @@
 """Structured logs: one JSON object per line, without prompts, keys or the texts of exceptions."""
 
+import asyncio
 import hashlib
 import logging
-import os
 import sys
 import time
 import traceback
@@ -42,7 +42,27 @@ class JsonFormatter(logging.Formatter):
 
 
 class DirectHandler(logging.StreamHandler[TextIO]):
-    """Writes to standard error; :func:`log_event` may write to the same place past the logging package."""
+    """Writes to standard error; the lines of :func:`log_event` go past the logging package, several in one call."""
+
+    def __init__(self, stream: TextIO) -> None:
+        super().__init__(stream)
+        self._lines: list[bytes] = []
+
+    def write_line(self, line: bytes) -> None:
+        """Write a line, on the event loop together with those that come before it turns again."""
+        self._lines += (line, b"\n")
+        if len(self._lines) == 2:
+            try:
+                asyncio.get_running_loop().call_soon(self.flush)
+            except RuntimeError:
+                self.flush()
+
+    def flush(self) -> None:
+        """Write what has been held back."""
+        lines, self._lines = self._lines, []
+        if lines:
+            self.stream.buffer.write(b"".join(lines))
+        super().flush()
 
 
 def log_event(logger: logging.Logger, level: int, message: str, fields: Mapping[str, Any]) -> None:
@@ -56,7 +76,7 @@ def log_event(logger: logging.Logger, level: int, message: str, fields: Mapping[
     handlers = logging.root.handlers
     if len(handlers) == 1 and type(handlers[0]) is DirectHandler and logger.propagate:
         line = _line(time.time(), logging.getLevelName(level), logger.name, message, fields)
-        os.write(handlers[0].stream.fileno(), line + b"\n")
+        handlers[0].write_line(line)
     else:
         logger.log(level, "%s", message, extra=dict(fields))
 

@@ -22,6 +22,8 @@ from app.tool_calling.threads import stop_threads
 
 __all__ = ["demo", "serve", "server_config"]
 
+_OPEN_FILES = 65_536
+
 
 def server_config(app: object, settings: Settings) -> uvicorn.Config:
     """Set uvicorn up: no access log (it would hold the questions), no banner, a bounded shutdown."""
@@ -48,6 +50,7 @@ def serve() -> int:
     configuration = read_configuration()
     settings = configuration.settings
     configure_logging(settings.log_level)
+    _allow_open_files()
     app = create_app(configuration)
     with _listen(settings) as listener:
         server = _Server(server_config(app, settings), app)
@@ -125,6 +128,18 @@ def demo() -> int:
         os.environ["SANDBOX_URL"] = url
         print(f"sandbox on {url}: weather and translations are invented, and say so", file=sys.stderr)  # noqa: T201
         return serve()
+
+
+def _allow_open_files() -> None:
+    """Allow as many open files as the system lets us: a question takes two, and shells often allow only 1,024."""
+    try:
+        import resource
+    except ImportError:  # there is no such limit on Windows
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _OPEN_FILES if hard == resource.RLIM_INFINITY else min(hard, _OPEN_FILES)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def _listen(settings: Settings) -> socket.socket:

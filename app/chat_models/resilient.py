@@ -8,7 +8,8 @@ from contextlib import aclosing
 from dataclasses import dataclass
 
 from app.chat_models.base import ChatModel, ChatResponse, ModelEvent, Progress, Prompt
-from app.errors import ToolchatError, UpstreamTimeout
+from app.chat_models.patience import Patience
+from app.errors import ToolchatError
 
 __all__ = ["ResilientChatModel", "RetryPolicy"]
 
@@ -56,13 +57,16 @@ class ResilientChatModel(ChatModel):
             UpstreamTimeout: silent beyond the idle limit, or the turn took longer than its total limit.
         """
         deadline = asyncio.get_running_loop().time() + self._total_timeout
+        # Without streaming nothing arrives before the end, so silence means nothing there.
+        idle = self._idle_timeout if prompt.stream else self._total_timeout
         attempt = 1
         while True:
             handed_out = False
+            patience = Patience(deadline=deadline, idle=idle)
             try:
                 async with aclosing(self._model.respond(prompt)) as events:
                     while True:
-                        event = await self._next(events, prompt, deadline)
+                        event = await patience.next(events)
                         handed_out = handed_out or not isinstance(event, Progress)
                         yield event
                         if isinstance(event, ChatResponse):
@@ -70,19 +74,9 @@ class ResilientChatModel(ChatModel):
             except ToolchatError as error:
                 if handed_out or not await self._wait_before_retry(attempt, error, deadline):
                     raise
+            finally:
+                patience.end()
             attempt += 1
-
-    async def _next(self, events: AsyncGenerator[ModelEvent, None], prompt: Prompt, deadline: float) -> ModelEvent:
-        limit = deadline
-        if prompt.stream:  # without streaming nothing arrives before the end, so silence means nothing there
-            limit = min(limit, asyncio.get_running_loop().time() + self._idle_timeout)
-        try:
-            async with asyncio.timeout_at(limit):
-                return await anext(events)
-        except TimeoutError:
-            raise UpstreamTimeout("the chat model did not answer in time") from None
-        except StopAsyncIteration:
-            raise AssertionError("a chat model ended its turn without a response") from None
 
     async def _wait_before_retry(self, attempt: int, error: ToolchatError, deadline: float) -> bool:
         delay = self._retry.delay(attempt, error)

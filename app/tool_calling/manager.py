@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from app.messages import AssistantMessage, Message, ToolCall, ToolResponseMessage
@@ -168,23 +169,28 @@ async def _contained(callback: ToolCallback, arguments: str, context: ToolContex
 
 async def _within(limit: float, running: Coroutine[Any, Any, tuple[str, bool]]) -> tuple[str, bool]:
     """Wait for a tool in a task of its own, so that it can neither cancel its caller nor outstay its time."""
-    task = asyncio.create_task(running)
-    task.add_done_callback(_retrieve)
+    loop = asyncio.get_running_loop()
+    task = loop.create_task(running)
+    ended: asyncio.Future[None] = loop.create_future()
+    timer = loop.call_later(limit, _end, ended, None)
+    task.add_done_callback(partial(_end, ended))
     try:
-        done, _ = await asyncio.wait({task}, timeout=limit)
+        await ended
+        if not task.done():
+            raise _ToolRaised(ToolExecutionError(f"the tool did not answer within {limit:g} s", kind="timeout"))
+        return task.result()
     finally:
+        timer.cancel()
         if not task.done():
             task.cancel()
             await asyncio.wait({task}, timeout=_GRACE)
-    if not done:
-        raise _ToolRaised(ToolExecutionError(f"the tool did not answer within {limit:g} s", kind="timeout"))
-    return task.result()
 
 
-def _retrieve(task: asyncio.Task[tuple[str, bool]]) -> None:
-    """Look at the end of a task that nobody waits for any more, so that it is not reported as forgotten."""
-    if not task.cancelled():
-        task.exception()
+def _end(ended: asyncio.Future[None], task: asyncio.Task[tuple[str, bool]] | None) -> None:
+    if not ended.done():
+        ended.set_result(None)
+    if task is not None and not task.cancelled():
+        task.exception()  # looked at, so that a task which nobody waits for any more is not reported as forgotten
 
 
 def in_order(calls: Sequence[ToolCall], finished: Sequence[ToolCallFinished]) -> tuple[ToolCallFinished, ...]:

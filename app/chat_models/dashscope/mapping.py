@@ -119,7 +119,9 @@ class DashScopeAnswer:
 
     def _checked(self, output: object) -> Any:
         """Hold the SDK's ``json.loads`` to our limits: size, depth, numbers, no half of a surrogate pair."""
-        text = dumps(output, ensure_ascii=False).encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+        text = dumps(output, ensure_ascii=False)
+        if not text.isascii():
+            text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
         self._size += len(text)
         if self._size > MAX_ANSWER_CHARS:
             raise UpstreamInvalid("DashScope's answer does not end")

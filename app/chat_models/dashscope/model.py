@@ -19,7 +19,7 @@ import platform
 import re
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, Literal
 
 from pydantic import Field
@@ -78,6 +78,11 @@ def warm_up() -> None:
     _sdk()
 
 
+@lru_cache(maxsize=64)
+def _is_multimodal(model: str) -> bool:
+    return _MULTIMODAL_MODEL.search(model) is not None
+
+
 class DashScopeChatModel(ChatModel):
     """A model behind DashScope's ``text-generation`` or ``multimodal-generation`` endpoint.
 
@@ -111,31 +116,22 @@ class DashScopeChatModel(ChatModel):
                 :class:`NotConfigured` where the provider does not know the model.
         """
         answer = DashScopeAnswer(prompt.stream or self._settings.enable_thinking is True)
-        async with aclosing(self._texts(prompt, answer)) as texts:
-            async for text in texts:
-                yield TextDelta(text) if text and prompt.stream else Progress()
-        yield ChatResponse(answer.message(), answer.reason(), answer.usage, self._model(prompt))
-
-    async def _texts(self, prompt: Prompt, answer: DashScopeAnswer) -> AsyncGenerator[str, None]:
         try:
-            async with aclosing(self._replies(prompt, stream=answer.stream)) as replies:
-                async for reply in replies:
-                    yield answer.add(reply)
-            if rest := answer.close():
-                yield rest
+            sent = await _sdk().call(**self._request(prompt), stream=answer.stream, session=self._http.session)
+            if not answer.stream:
+                answer.add(sent)
+            else:
+                async with aclosing(sent):
+                    async for reply in sent:
+                        text = answer.add(reply)
+                        yield TextDelta(text) if text and prompt.stream else Progress()
+            if (rest := answer.close()) and prompt.stream:
+                yield TextDelta(rest)
         except ToolchatError:
             raise
         except Exception as error:  # the SDK raises whatever happened to it
             raise self._as_upstream_error(error) from error
-
-    async def _replies(self, prompt: Prompt, *, stream: bool) -> AsyncGenerator[Any, None]:
-        sent = await _sdk().call(**self._request(prompt), stream=stream, session=self._http.session)
-        if not stream:
-            yield sent
-            return
-        async with aclosing(sent):
-            async for reply in sent:
-                yield reply
+        yield ChatResponse(answer.message(), answer.reason(), answer.usage, self._model(prompt))
 
     def _request(self, prompt: Prompt) -> dict[str, Any]:
         model = self._model(prompt)
@@ -171,7 +167,7 @@ class DashScopeChatModel(ChatModel):
 
     def _is_multimodal(self, model: str) -> bool:
         if self._settings.endpoint == "auto":
-            return _MULTIMODAL_MODEL.search(model) is not None
+            return _is_multimodal(model)
         return self._settings.endpoint == "multimodal"
 
     def _as_upstream_error(self, error: Exception) -> UpstreamError:

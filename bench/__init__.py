@@ -1,0 +1,1 @@
+"""What a question costs: this service beside agent frameworks and beside the limit, in one run."""

@@ -1,0 +1,111 @@
+"""The command line: ``python -m bench``."""
+
+import argparse
+import signal
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import uvloop
+
+from bench.catalogue import LIMIT, SERVICES
+from bench.chart import growth_chart, question_chart
+from bench.guard import guard, record
+from bench.measure import Plan
+from bench.processes import ROOT
+from bench.profiling import profile
+from bench.report import markdown
+from bench.run import Run, read_run, run_all
+from bench.stage import BenchError
+
+__all__ = ["main"]
+
+_QUICK = Plan(rounds=3, seconds=130, busy_seconds=0.7, single_seconds=0.4, attempts=1)
+_QUICK_SERVICES = ("toolchat", "toolchat-dashscope", "haystack", LIMIT)
+_SMOKE = Plan(rounds=1, busy_seconds=0.2, single_seconds=0.1, burst=20, streams=10, attempts=1)
+_RESULTS = ROOT / "bench" / "results.json"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the benchmark.
+
+    Returns:
+        0; 1 when something could not be measured, an answer was wrong, or the guard found a regression.
+    """
+    chosen = _parser().parse_args(arguments)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that what was started is stopped, too
+    with tempfile.TemporaryDirectory(prefix="toolchat-bench-") as folder:
+        try:
+            return _run(chosen, Path(folder))
+        except BenchError as error:
+            print(f"bench: {error}", file=sys.stderr)
+            return 1
+        except KeyboardInterrupt:
+            return 130
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m bench", description="What a question costs, side by side.")
+    parser.add_argument("--only", help=f"services, separated by commas, of: {', '.join(SERVICES)}")
+    parser.add_argument("--rounds", type=int, help="interleaved rounds, if there is time (5; 3 with --quick)")
+    parser.add_argument("--no-growth", action="store_true", help="leave the curves out")
+    parser.add_argument("--write", action="store_true", help="write results.json, results.md and the charts")
+    kinds = parser.add_mutually_exclusive_group()
+    kinds.add_argument("--quick", action="store_true", help="fewer services and rounds, under three minutes")
+    kinds.add_argument("--smoke", action="store_true", help="a few questions; fails when one is answered wrongly")
+    kinds.add_argument("--guard", action="store_true", help="compare toolchat's ratio to the limit with baseline.json")
+    kinds.add_argument("--record", action="store_true", help="write baseline.json")
+    kinds.add_argument("--report", action="store_true", help="write the table and the charts again from results.json")
+    kinds.add_argument("--profile", action="store_true", help="show where toolchat's time goes")
+    parser.add_argument("--provider", choices=("openai", "dashscope"), default="openai", help="for --profile")
+    parser.add_argument("--tool", choices=("time", "weather"), default="time", help="for --profile")
+    return parser
+
+
+def _run(chosen: argparse.Namespace, folder: Path) -> int:
+    if chosen.profile:
+        print(uvloop.run(profile(folder, chosen.provider, chosen.tool)))
+    elif chosen.guard:
+        return 0 if uvloop.run(guard(folder)) else 1
+    elif chosen.record:
+        uvloop.run(record(folder))
+    elif chosen.report:
+        _write(read_run(_RESULTS.read_bytes()))
+    else:
+        return _measure(chosen, folder)
+    return 0
+
+
+def _measure(chosen: argparse.Namespace, folder: Path) -> int:
+    plan = _SMOKE if chosen.smoke else _QUICK if chosen.quick else Plan()
+    plan = replace(plan, rounds=chosen.rounds or plan.rounds)
+    growth = 0 if chosen.no_growth or chosen.smoke else 1 if chosen.quick else 3
+    run = uvloop.run(run_all(_services(chosen), plan, folder, 0.4 if chosen.quick else 1.0, growth))
+    if chosen.smoke:
+        wrong = [each for each in run.samples if each.values.get("faults")]
+        return 1 if wrong or run.missing else 0
+    print(markdown(run))
+    if chosen.write:
+        _write(run)
+    return 0
+
+
+def _services(chosen: argparse.Namespace) -> list[str]:
+    names = ("toolchat", LIMIT) if chosen.smoke else _QUICK_SERVICES if chosen.quick else tuple(SERVICES)
+    only = chosen.only.split(",") if chosen.only else names
+    if unknown := [name for name in only if name not in SERVICES]:
+        raise BenchError(f"no such service: {', '.join(unknown)}")
+    return list(only)
+
+
+def _write(run: Run) -> None:
+    _RESULTS.write_bytes(run.as_json())
+    (ROOT / "bench" / "results.md").write_text(markdown(run))
+    (ROOT / "docs" / "benchmark.svg").write_text(question_chart(run))
+    (ROOT / "docs" / "benchmark-growth.svg").write_text(growth_chart(run))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,104 @@
+"""The services that are compared, and how each is started."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.processes import ROOT
+
+__all__ = ["LIMIT", "SERVICES", "Service", "toolchat_environment"]
+
+PEERS_PYTHON = ROOT / "bench" / ".venv" / "bin" / "python"
+LIMIT = "limit"
+
+_NO_TELEMETRY = {
+    "AGNO_TELEMETRY": "false",
+    "HAYSTACK_TELEMETRY_ENABLED": "False",
+    "OPENAI_AGENTS_DISABLE_TRACING": "1",
+}
+
+_FRAMEWORKS = {
+    "pydantic-ai": ("pydantic_ai_agent", "pydantic-ai-slim"),
+    "langchain": ("langchain_agent", "langchain"),
+    "openai-agents": ("openai_agents", "openai-agents"),
+    "haystack": ("haystack_agent", "haystack-ai"),
+    "agno": ("agno_agent", "agno"),
+    "openai-client": ("openai_client", "openai"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """One row of the table."""
+
+    name: str
+    title: str
+    kind: str
+    """``toolchat``, ``framework``, ``client`` or ``limit``."""
+    package: str = ""
+    """The distribution whose version the report names."""
+    module: str = ""
+    """What is run, for all but toolchat."""
+    provider: str = ""
+    tools: str = "function"
+
+    @property
+    def path(self) -> str:
+        """The path of a question; ``{tool}`` is its tool."""
+        return f"/{{tool}}/chat-tool-{self.tools}"
+
+    def command(self, port: int) -> Sequence[str]:
+        """The program that serves on a port."""
+        if self.kind == "toolchat":
+            return ["python", "-m", "app"]
+        program = "python" if self.kind == "limit" else str(PEERS_PYTHON)
+        return [program, "-m", f"bench.services.{self.module}", str(port)]
+
+    def environment(self, port: int, upstream: str) -> Mapping[str, str]:
+        """The variables that it needs; ``upstream`` is the fake's address without a path."""
+        if self.kind == "toolchat":
+            return toolchat_environment(self.provider, port, upstream)
+        return {"BENCH_UPSTREAM": upstream, **_NO_TELEMETRY}
+
+    def missing(self) -> str:
+        """Why it cannot be run; empty when it can."""
+        needed: Path = PEERS_PYTHON
+        return "" if self.kind in ("toolchat", "limit") or needed.exists() else f"{needed} is not there: make bench"
+
+
+def toolchat_environment(provider: str, port: int, upstream: str, **more: str) -> dict[str, str]:
+    """Set toolchat up: everything at its default but the addresses, the keys and the size of the pool."""
+    model = (
+        {"DASHSCOPE_API_KEY": "bench", "DASHSCOPE_BASE_URL": f"{upstream}/api/v1"}
+        if provider == "dashscope"
+        else {"OPENAI_API_KEY": "bench", "OPENAI_BASE_URL": f"{upstream}/v1"}
+    )
+    return {
+        **model,
+        "SERVER_PORT": str(port),
+        "WEATHER_BASE_URL": f"{upstream}/v1",
+        "WEATHER_API_KEY": "bench",
+        "HTTP_MAX_CONNECTIONS": "2000",
+        **more,
+    }
+
+
+def _toolchat(name: str, title: str, provider: str, tools: str) -> Service:
+    return Service(name, f"toolchat, {title}", "toolchat", provider=provider, tools=tools)
+
+
+SERVICES: Mapping[str, Service] = {
+    each.name: each
+    for each in (
+        _toolchat("toolchat", "OpenAI-compatible", "openai", "function"),
+        _toolchat("toolchat-method", "OpenAI-compatible, method tools", "openai", "method"),
+        _toolchat("toolchat-dashscope", "DashScope", "dashscope", "function"),
+        _toolchat("toolchat-dashscope-method", "DashScope, method tools", "dashscope", "method"),
+        *(
+            Service(name, name, "client" if name == "openai-client" else "framework", package, module)
+            for name, (module, package) in _FRAMEWORKS.items()
+        ),
+        Service(LIMIT, "limit (bare ASGI, aiohttp)", "limit", "aiohttp", "limit"),
+    )
+}
+"""By name, in the order of the table."""

@@ -1,0 +1,151 @@
+"""The run as Markdown tables."""
+
+from collections.abc import Callable, Iterable, Sequence
+
+from bench.catalogue import LIMIT, SERVICES, Service
+from bench.goals import GOALS
+from bench.growth import CURVES, SUBJECT
+from bench.measure import STREAM_PACE
+from bench.run import Run
+from bench.summary import MARK, Figure, Summary, summarise
+from bench.wire import STREAM
+
+__all__ = ["markdown"]
+
+_NONE = "–"
+
+
+def markdown(run: Run) -> str:
+    """Write everything that a run found."""
+    summary = summarise(run.samples)
+    services = [SERVICES[name] for name in run.services]
+    parts = [
+        _where(run),
+        "### Goals\n\n" + _goals(summary),
+        "### One question\n\n" + _questions(summary, services),
+        "### Many at once\n\n" + _crowds(summary, services),
+        "### Start and memory\n\n" + _starts(summary, services),
+        *(["### How it grows\n\n" + _growth(summary)] if any(each.subject == SUBJECT for each in run.samples) else []),
+        _fine_print(run, summary),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _where(run: Run) -> str:
+    versions = ", ".join(f"{name} {version}" for name, version in run.versions.items())
+    return (
+        f"Measured on {run.date} on {run.machine}: each service on one core, the fake upstream and the load on the "
+        f"other; medians of the interleaved rounds, {run.rounds} in all (lowest–highest); every answer checked, every "
+        f"upstream call counted. {versions}."
+    )
+
+
+def _goals(summary: Summary) -> str:
+    rows = []
+    for goal in GOALS:
+        verdict = goal.verdict(summary)
+        met = {True: "yes", False: "**no**", None: _NONE}[verdict.met]
+        figures = (verdict.framework, verdict.limit, verdict.toolchat)
+        rows.append([goal.what, *(_text(each, goal.digits) for each in figures), verdict.wanted, met])
+    return _table(["what", "best framework", "limit", "toolchat", "goal", "met"], rows)
+
+
+def _questions(summary: Summary, services: Sequence[Service]) -> str:
+    header = ["service"]
+    for tool in ("time", "weather"):
+        header += [f"{tool}: CPU ms", "× limit", "rps", "p50/p99 ms, 32", "p50/p99 ms, 1"]
+    rows = []
+    for service in services:
+        row = [service.title]
+        for tool in ("time", "weather"):
+            busy, single = f"{tool}-32", f"{tool}-1"
+            row += [
+                _text(summary.figure(service.name, busy, "cpu_ms"), 3, spread=True),
+                _ratio(summary, service.name, busy, "cpu_ms"),
+                _text(summary.figure(service.name, busy, "rps"), 0),
+                _percentiles(summary, service.name, busy),
+                _percentiles(summary, service.name, single),
+            ]
+        rows.append(row)
+    return _table(header, rows)
+
+
+def _crowds(summary: Summary, services: Sequence[Service]) -> str:
+    ideal = f"{STREAM.first_text(*STREAM_PACE):.2f} and {STREAM.end(*STREAM_PACE):.2f}"
+    columns: list[tuple[str, Callable[[str], str]]] = [
+        ("burst: all answered, s", lambda name: _text(summary.figure(name, "burst", "wall_s"), 2, spread=True)),
+        ("CPU ms", lambda name: _text(summary.figure(name, "burst", "cpu_ms"), 3)),
+        ("streams: first text p50, s", lambda name: _text(summary.figure(name, "streams", "first_text_p50_s"), 2)),
+        ("all ended, s", lambda name: _text(summary.figure(name, "streams", "wall_s"), 2, spread=True)),
+        ("CPU ms per stream", lambda name: _text(summary.figure(name, "streams", "cpu_ms"), 3)),
+        ("× limit", lambda name: _ratio(summary, name, "streams", "cpu_ms")),
+    ]
+    return (
+        "The burst is 1,000 questions at once against a model that takes 500 ms per call (ideal 1.0 s). The streams "
+        f"are 500 at once, {STREAM.call_pieces + STREAM.text_pieces} pieces in two turns, 200 ms to a turn's first "
+        "piece and 50 ms from piece to piece (ideal: first text and end after "
+        f"{ideal} s).\n\n" + _columns(services, columns)
+    )
+
+
+def _starts(summary: Summary, services: Sequence[Service]) -> str:
+    columns: list[tuple[str, Callable[[str], str]]] = [
+        ("start to first 200, s", lambda name: _text(summary.figure(name, "start", "first_200_s"), 2, spread=True)),
+        ("RSS idle, MiB", lambda name: _text(summary.figure(name, "start", "rss_mib"), 0)),
+        ("RSS after the burst, MiB", lambda name: _text(summary.figure(name, "burst", "rss_mib"), 0)),
+    ]
+    return _columns(services, columns)
+
+
+def _growth(summary: Summary) -> str:
+    rows = []
+    for curve in CURVES:
+        figures = [(point, summary.figure(SUBJECT, f"{curve.name}/{point}", "cpu_ms")) for point in curve.points]
+        shown = [f"{point:,}: {_text(figure, 3)}" for point, figure in figures]
+        rows.append([curve.title, "; ".join(shown)])
+    return _table(["toolchat's CPU ms per question against", "measured"], rows)
+
+
+def _fine_print(run: Run, summary: Summary) -> str:
+    reasons = summary.reasons()
+    marked = sum(map(len, reasons.values()))
+    upstream, load = (_text(summary.figure(LIMIT, "time-32", metric), 0) for metric in ("upstream_us", "load_us"))
+    lines = [
+        f"While the limit answers 32 connections, the fake upstream costs {upstream} µs of CPU per call and the load "
+        f"{load} µs per question, both on the other core. {len(run.samples)} measurements, {marked} of them marked "
+        "and not counted (a wrong answer, a missing upstream call, or more than 5 % of a core taken by others). "
+        f"{MARK}: every measurement of the figure is marked. Each other figure rests on at least "
+        f"{summary.fewest()} that count.",
+        *(f"Not measured: {line}" for line in run.missing),
+    ]
+    return "\n\n".join(lines)
+
+
+def _columns(services: Iterable[Service], columns: Sequence[tuple[str, Callable[[str], str]]]) -> str:
+    rows = [[service.title, *(column(service.name) for _, column in columns)] for service in services]
+    return _table(["service", *(title for title, _ in columns)], rows)
+
+
+def _text(figure: Figure | None, digits: int, *, spread: bool = False) -> str:
+    return figure.text(digits, spread=spread) if figure else _NONE
+
+
+def _ratio(summary: Summary, subject: str, phase: str, metric: str) -> str:
+    mine, limit = summary.figure(subject, phase, metric), summary.figure(LIMIT, phase, metric)
+    if not mine or not limit or not limit.median:
+        return _NONE
+    return f"{mine.median / limit.median:.1f}" + _mark(mine, limit)
+
+
+def _percentiles(summary: Summary, subject: str, phase: str) -> str:
+    half, most = (summary.figure(subject, phase, metric) for metric in ("p50_ms", "p99_ms"))
+    return f"{half.median:.2f} / {most.median:.2f}{_mark(half, most)}" if half and most else _NONE
+
+
+def _mark(*figures: Figure) -> str:
+    return f" {MARK}" if any(each.marked for each in figures) else ""
+
+
+def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)

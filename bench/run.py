@@ -1,0 +1,104 @@
+"""A whole run: what was measured, where, with which versions; kept as JSON."""
+
+import os
+import platform
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+
+import psutil
+from pydantic_core import from_json, to_json
+
+from app.version import VERSION
+from bench.catalogue import PEERS_PYTHON, SERVICES
+from bench.growth import measure_growth
+from bench.measure import Plan, visit
+from bench.stage import BenchError, Sample, Stage
+
+__all__ = ["Run", "read_run", "run_all"]
+
+_SHARED = ("aiohttp", "fastapi", "uvicorn", "uvloop")
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run."""
+
+    date: str
+    machine: str
+    versions: Mapping[str, str]
+    rounds: int
+    services: Sequence[str]
+    missing: Sequence[str]
+    """What could not be measured, a line each."""
+    samples: Sequence[Sample]
+
+    def as_json(self) -> bytes:
+        """The run with every single sample."""
+        return to_json(asdict(self), indent=1) + b"\n"
+
+
+def read_run(content: bytes) -> Run:
+    """Read what :meth:`Run.as_json` wrote."""
+    fields = from_json(content)
+    samples = [
+        Sample(each["subject"], each["phase"], each["values"], tuple(each["marks"])) for each in fields["samples"]
+    ]
+    return Run(**fields | {"samples": samples})
+
+
+async def run_all(names: Sequence[str], plan: Plan, folder: Path, growth_seconds: float, growth_rounds: int) -> Run:
+    """Measure services in interleaved rounds, then the curves.
+
+    Args:
+        names: the services.
+        plan: how much.
+        folder: where logs go.
+        growth_seconds: length of a measurement of a curve's point.
+        growth_rounds: how often each curve is measured.
+    """
+    missing = {name: SERVICES[name].missing() for name in names}
+    able = [name for name in names if not missing[name]]
+    with Stage(folder) as stage:
+        rounds, began = 0, time.monotonic()
+        while rounds < plan.rounds and (time.monotonic() - began) * (rounds + 1) <= plan.seconds * max(rounds, 1):
+            for name in able if rounds % 2 == 0 else reversed(able):
+                try:
+                    await visit(stage, SERVICES[name], plan)
+                except BenchError as error:
+                    missing[name] = str(error)
+            rounds += 1
+        lost = [
+            line for _ in range(growth_rounds) for line in await measure_growth(stage, growth_seconds, plan.attempts)
+        ]
+        return Run(
+            date=datetime.now(UTC).date().isoformat(),
+            machine=_machine(),
+            versions=_versions(able),
+            rounds=rounds,
+            services=able,
+            missing=[f"{name}: {why}" for name, why in missing.items() if why] + list(dict.fromkeys(lost)),
+            samples=stage.samples,
+        )
+
+
+def _machine() -> str:
+    lines = Path("/proc/cpuinfo").read_text().splitlines()
+    model = next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), platform.machine())
+    memory = psutil.virtual_memory().total / 2**30
+    return f"{os.cpu_count()} cores of {model}, {memory:.0f} GiB, Linux"
+
+
+def _versions(names: Sequence[str]) -> dict[str, str]:
+    versions = {"Python": platform.python_version(), "toolchat": VERSION}
+    versions |= {name: version(name) for name in _SHARED}
+    packages = [SERVICES[name].package for name in names if SERVICES[name].kind in ("framework", "client")]
+    if packages:
+        script = "import importlib.metadata as m, sys; print(*map(m.version, sys.argv[1:]))"
+        found = subprocess.run([PEERS_PYTHON, "-c", script, *packages], capture_output=True, text=True, check=True)
+        versions |= dict(zip(packages, found.stdout.split(), strict=True))
+    return versions

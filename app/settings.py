@@ -107,7 +107,7 @@ class Settings(EnvironmentSettings):
     model_idle_timeout: float = Field(30, gt=0, le=3600, description="Seconds a streaming chat model may stay silent")
     model_max_attempts: int = Field(3, ge=1, le=10, description="Tries per model turn, before any text has gone out")
     connect_timeout: float = Field(5, gt=0, le=60, description="Seconds to connect to any upstream")
-    http_max_connections: int = Field(500, ge=1, description="Open connections to all upstreams together")
+    http_max_connections: int = Field(2000, ge=1, description="Open connections to all upstreams together")
     tool_timeout: float = Field(20, gt=0, le=600, description="Seconds one tool call may take")
     tool_max_concurrency: int = Field(8, ge=1, le=1000, description="Calls of one message that run side by side")
     tool_max_rounds: int = Field(10, ge=1, le=100, description="Rounds of tool calls per question")

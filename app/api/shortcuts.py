@@ -16,8 +16,8 @@ class Shortcuts:
     """Takes a plain ``GET path?query=…`` by the shortest way.
 
     FastAPI matches routes one by one, opens exit stacks and builds models of parameters: four times the price of all
-    else that is done to a question here. A request with anything unusual about it (another method, another or a
-    repeated parameter, a question outside the limits) goes to FastAPI's route of the same path, and is told what is wrong.
+    else that is done to a question here. Whatever is unusual about a request (another method, another or a repeated
+    parameter, a question outside the limits) goes to FastAPI's route of the same path and is told what is wrong.
     """
 
     def __init__(self, app: ASGIApp, questions: Mapping[str, Question], max_chars: int) -> None:

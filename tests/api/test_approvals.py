@@ -10,10 +10,10 @@ import pytest
 
 from app.api.approvals import ApprovalStore
 from app.api.schemas import ChatAnswer
-from app.chat.request import ChatRequest
 from app.chat_models.base import ChatResponse
 from app.errors import NotFound
 from app.messages import AssistantMessage, Usage
+from tests.chat.scripted import client_of, says
 from tests.command_line import ROOT, started
 from tests.players.openai_player import OpenAIPlayer, sensible_model
 from tests.serving import events_of
@@ -111,11 +111,12 @@ async def test_a_guarded_call_waits_and_runs_only_after_consent(tmp_path: Path) 
 
 def test_paused_turns_are_forgotten_after_their_time_and_beyond_their_number() -> None:
     paused = ChatResponse(AssistantMessage(), "approval_required", Usage(), "m")
+    question = client_of(says("?"))[0].prompt("?")
     expired = ApprovalStore(ttl=-1)
     with pytest.raises(NotFound):
-        expired.take(expired.keep(paused, ChatRequest(())))
+        expired.take(expired.keep(paused, question))
     small = ApprovalStore(limit=1)
-    first, second = small.keep(paused, ChatRequest(())), small.keep(paused, ChatRequest(()))
+    first, second = small.keep(paused, question), small.keep(paused, question)
     assert small.take(second).response is paused
     with pytest.raises(NotFound):
         small.take(first)

@@ -47,6 +47,7 @@ def project_with_the_tool(folder: Path, text: str) -> Path:
 def steady(answer: str) -> str:
     """An answer without what differs from run to run: numbers, days, ids, and where a text is cut into pieces."""
     answer = re.sub(r"event: delta\ndata: .*\n\n", "", answer)
+    answer = re.sub(r"^id: .*$", "id: …", answer, flags=re.MULTILINE)
     answer = re.sub(r'"request_id": ?"[^"]*"', '"request_id":"…"', answer)
     answer = re.sub(r"\b\w+day\b|星期.", "day", answer)
     answer = re.sub(rf"\b(?:{'|'.join(calendar.month_name[1:])})\b", "month", answer)

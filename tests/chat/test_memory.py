@@ -19,6 +19,7 @@ from app.messages import (
     ToolResponseMessage,
     UserMessage,
 )
+from app.state_store.base import Lock
 from app.state_store.locks import Locks
 from app.state_store.memory import InMemoryStateStore
 
@@ -144,7 +145,7 @@ async def test_a_conversation_that_cannot_be_read_is_said_to_be_unavailable_unti
 
 
 async def test_a_turn_whose_lock_was_taken_over_is_not_kept() -> None:
-    """The turn of the one who took over stands, and what is forgotten under a lost lock is not forgotten either."""
+    """The turn of the one who took over stands."""
     store = InMemoryStateStore()
     memory = memory_in(store)
     question, answer = UserMessage("who?"), AssistantMessage("the second")
@@ -156,3 +157,24 @@ async def test_a_turn_whose_lock_was_taken_over_is_not_kept() -> None:
             await late.keep((question, AssistantMessage("the late one")))
 
     assert await memory.turns("s") == ((question, answer),)
+
+
+class TakenOver(InMemoryStateStore):
+    """A store in which somebody takes a lock over right before something is forgotten under it."""
+
+    async def delete(self, *keys: str, lock: Lock | None = None) -> bool:
+        if lock is not None:
+            await self.unlock(lock)
+            await self.try_lock(lock.key, ttl=60)
+        return await super().delete(*keys, lock=lock)
+
+
+async def test_a_conversation_whose_lock_was_taken_over_is_not_forgotten() -> None:
+    """Its new turn would otherwise bring the conversation back after it was said to be gone."""
+    memory = memory_in(TakenOver())
+    async with memory.open_turn("s") as turn:
+        await turn.keep((UserMessage("who?"), AssistantMessage("me")))
+
+    with pytest.raises(SessionBusy, match="nothing was forgotten"):
+        await memory.forget("s")
+    assert len(await memory.turns("s")) == 1

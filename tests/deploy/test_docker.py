@@ -41,8 +41,8 @@ def _health_command() -> list[str]:
     return command
 
 
-def _service() -> dict[str, Any]:
-    (service,) = yaml.safe_load((ROOT / "docker-compose.yml").read_text(encoding="utf-8"))["services"].values()
+def _service(name: str = "toolchat") -> dict[str, Any]:
+    service = yaml.safe_load((ROOT / "docker-compose.yml").read_text(encoding="utf-8"))["services"][name]
     assert isinstance(service, dict)
     return service
 
@@ -196,3 +196,16 @@ def test_an_init_process_reaps_children_and_the_service_comes_back_after_a_crash
 
 def test_the_service_starts_without_an_env_file() -> None:
     assert _service()["env_file"] == [{"path": ".env", "required": False}]
+
+
+def test_shared_state_is_started_on_request_only_and_kept_as_close_as_the_service() -> None:
+    """The store is reached by no other host, runs as nobody special, and is bounded in everything."""
+    valkey, service = _service("valkey"), _service()
+
+    assert valkey["profiles"] == ["shared"]
+    assert not {"ports", "volumes", "privileged", "cap_add", "network_mode"} & set(valkey)
+    assert re.fullmatch(r"[1-9]\d*:[1-9]\d*", valkey["user"])
+    for rule in ("read_only", "cap_drop", "security_opt", "restart", "logging"):
+        assert valkey[rule] == service[rule], rule
+    assert {"mem_limit", "memswap_limit", "pids_limit", "cpus"} <= set(valkey)
+    assert "--maxmemory" in valkey["command"]

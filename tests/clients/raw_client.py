@@ -1,0 +1,102 @@
+"""A client on a bare socket, which can do what HTTP libraries do not: reset, stall, shut one half."""
+
+import asyncio
+import socket
+import struct
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Self
+from urllib.parse import urlsplit
+
+__all__ = ["EVENTS", "RawClient", "connected", "until"]
+
+EVENTS = "text/event-stream"
+_RESET = struct.pack("ii", 1, 0)
+_PIECE = 65536
+
+
+class RawClient:
+    """One connection; leaving its block closes it in order unless that has been done otherwise."""
+
+    def __init__(self, base_url: str, receive_buffer: int | None = None) -> None:
+        """Prepare a connection.
+
+        Args:
+            base_url: where the service is.
+            receive_buffer: bytes that the kernel may keep unread; none leaves the system's choice.
+        """
+        parts = urlsplit(str(base_url))
+        self._address = parts.hostname, parts.port
+        self.received = b""
+        """All that was read so far, head included."""
+        self._socket = socket.socket()
+        self._socket.setblocking(False)
+        if receive_buffer:
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
+
+    async def __aenter__(self) -> Self:
+        await asyncio.get_running_loop().sock_connect(self._socket, self._address)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self.close()
+
+    async def ask(self, path: str, accept: str = EVENTS, **headers: str) -> None:
+        """Send one GET; the answer is left to whoever reads it."""
+        lines = "".join(f"{name.replace('_', '-')}: {value}\r\n" for name, value in headers.items())
+        head = f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: {accept}\r\n{lines}\r\n"
+        await asyncio.get_running_loop().sock_sendall(self._socket, head.encode())
+
+    async def read_until(self, mark: bytes) -> bytes:
+        """Read until something has come; gives all that was read so far.
+
+        Raises:
+            EOFError: the service closed the connection before that.
+        """
+        while mark not in self.received:
+            if not await self.read_piece():
+                raise EOFError
+        return self.received
+
+    async def read_to_end(self) -> bytes:
+        """Read until the service closes the connection; gives all that was read so far."""
+        while await self.read_piece():
+            pass
+        return self.received
+
+    def reset(self) -> None:
+        """Drop the connection as a crashed program or a cut cable does: with RST, unread bytes and all."""
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+        self._socket.close()
+
+    def shut_sending_side(self) -> None:
+        """Say that no more requests come, and go on reading."""
+        self._socket.shutdown(socket.SHUT_WR)
+
+    def close(self) -> None:
+        """Close in order; doing it twice does no harm."""
+        self._socket.close()
+
+    async def read_piece(self, most: int = _PIECE) -> bytes:
+        """Read what is there, or wait for something; nothing means that the service closed the connection."""
+        piece = await asyncio.get_running_loop().sock_recv(self._socket, most)
+        self.received += piece
+        return piece
+
+
+@asynccontextmanager
+async def connected(base_url: str, count: int) -> AsyncGenerator[list[RawClient], None]:
+    """Connect several clients; leaving the block closes them."""
+    async with AsyncExitStack() as stack:
+        yield [await stack.enter_async_context(RawClient(base_url)) for _ in range(count)]
+
+
+async def until(condition: Callable[[], bool], seconds: float = 10) -> None:
+    """Wait for something that has to come true.
+
+    Raises:
+        TimeoutError: it did not.
+    """
+    async with asyncio.timeout(seconds):
+        while not condition():  # noqa: ASYNC110 - of many conditions, none is an event
+            await asyncio.sleep(0.005)

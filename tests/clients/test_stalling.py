@@ -1,0 +1,97 @@
+"""Clients that read nothing, or little: they cost a bounded time and a bounded memory, and nobody else anything."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Sequence
+
+import pytest
+
+from tests.clients.paced_model import Flood, PacedModel, Piece, text
+from tests.clients.raw_client import EVENTS, RawClient, until
+from tests.clients.watching import assert_nothing_was_reported, in_flight, open_files, outcomes
+from tests.players.openai_player import delta, event
+from tests.serving import service
+
+JSON = "application/json"
+MEBIBYTE = 2**20
+QUICK = {"SERVER_WRITE_TIMEOUT": "0.5"}
+LONG = ["x" * MEBIBYTE] * 6
+"""More than the kernel keeps for one connection, which is 4 MiB at most by Linux's defaults."""
+FLOOD = Flood([(0, event(delta(content="x" * 2000)))])
+
+
+@pytest.fixture(autouse=True)
+def _logged(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, logger="app")
+
+
+async def test_a_model_that_never_stops_is_held_back_by_a_client_that_does_not_read() -> None:
+    async with PacedModel(FLOOD) as model, service(OPENAI_BASE_URL=model.base_url) as client:
+        async with RawClient(str(client.base_url), receive_buffer=4096) as stalled:
+            await stalled.ask("/time/chat")
+            await stalled.read_until(b"delta")
+            written = -1
+            async with asyncio.timeout(10):
+                while written != model.written:
+                    written = model.written
+                    await asyncio.sleep(0.3)
+            began = time.monotonic()
+            assert (await client.get("/health/live")).status_code == 200
+            assert time.monotonic() - began < 1
+            assert await in_flight(client) == 1
+        assert model.written < 24 * MEBIBYTE
+        await until(lambda: model.aborted == 1)
+
+
+@pytest.mark.parametrize("pieces", [FLOOD, text([*LONG, "more"], ends=False)], ids=["flood", "then-silence"])
+async def test_a_stream_that_is_not_read_ends_as_if_the_client_had_left(
+    pieces: Sequence[Piece], caplog: pytest.LogCaptureFixture
+) -> None:
+    settings = QUICK | {"STREAM_KEEP_ALIVE": "0.1"}
+    async with PacedModel(pieces) as model, service(OPENAI_BASE_URL=model.base_url, **settings) as client:
+        async with RawClient(str(client.base_url), receive_buffer=4096) as stalled:
+            await stalled.ask("/time/chat")
+            await until(lambda: model.aborted == 1)
+            assert await in_flight(client) == 0
+            answer = await stalled.read_to_end()
+        assert b"event: done" not in answer
+    assert outcomes(caplog)["client_gone"] == 1
+    assert_nothing_was_reported(caplog)
+
+
+@pytest.mark.parametrize("connection", ["keep-alive", "close"])
+@pytest.mark.parametrize("accept", [EVENTS, JSON], ids=["stream", "whole"])
+async def test_a_finished_answer_that_is_not_read_does_not_hold_its_connection(
+    accept: str, connection: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with PacedModel(text(LONG)) as model, service(OPENAI_BASE_URL=model.base_url, **QUICK) as client:
+        assert await in_flight(client) == 0
+        async with RawClient(str(client.base_url), receive_buffer=4096) as stalled:
+            before = open_files()
+            await stalled.ask("/time/chat", accept, Connection=connection)
+            await until(lambda: model.finished == 1)
+            await until(lambda: open_files() <= before + 1)  # the one more is the pool's to the model
+            answer = await stalled.read_to_end()
+        assert len(answer) < 6 * MEBIBYTE
+        assert await in_flight(client) == 0
+    assert_nothing_was_reported(caplog)
+
+
+@pytest.mark.parametrize("accept", [EVENTS, JSON], ids=["stream", "whole"])
+async def test_a_client_that_reads_slowly_gets_everything(accept: str, caplog: pytest.LogCaptureFixture) -> None:
+    script = text([*LONG, " end"])
+    async with (
+        PacedModel(script) as model,
+        service(OPENAI_BASE_URL=model.base_url, SERVER_WRITE_TIMEOUT="1.2") as client,
+        RawClient(str(client.base_url), receive_buffer=65536) as slow,
+    ):
+        await slow.ask("/time/chat", accept, Connection="close")
+        began = time.monotonic()
+        piece = b"first"
+        while piece:
+            piece = await slow.read_piece()
+            await asyncio.sleep(0.02)
+    assert time.monotonic() - began > 1.2
+    assert b'x end"' in slow.received
+    assert outcomes(caplog)["ok"] == 1

@@ -1,0 +1,133 @@
+"""Several processes of the service behind nginx, as a team would run them."""
+
+import asyncio
+import os
+import re
+import shutil
+import signal
+import socket
+import sys
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.command_line import environment
+from tests.players.redis_server import REDIS_SERVER
+from tests.sessions.conversing import until
+
+__all__ = ["Replica", "behind_nginx", "client_of", "needs_nginx", "needs_redis", "running_replicas"]
+
+NGINX = shutil.which("nginx", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin")
+
+needs_redis = pytest.mark.skipif(REDIS_SERVER is None, reason="redis-server is not installed")
+needs_nginx = pytest.mark.skipif(NGINX is None, reason="nginx is not installed")
+
+# Everything else is nginx's default: responses are buffered unless the service says otherwise.
+CONFIGURATION = """
+daemon off; master_process off; pid nginx.pid; error_log error.log;
+events {{ worker_connections 512; }}
+http {{
+    access_log off;
+    client_body_temp_path body; proxy_temp_path proxy; fastcgi_temp_path fastcgi; uwsgi_temp_path uwsgi;
+    scgi_temp_path scgi;
+    upstream toolchat {{ {servers} }}
+    server {{
+        listen 127.0.0.1:{port};
+        location / {{ proxy_pass http://toolchat; }}
+    }}
+}}
+"""
+
+
+@dataclass(frozen=True)
+class Replica:
+    """One process of the service."""
+
+    process: asyncio.subprocess.Process
+    url: str
+    log: Path
+
+    @property
+    def finished(self) -> int:
+        """How many requests it has answered."""
+        return self.log.read_text().count('"request finished"')
+
+    def kill(self) -> None:
+        """End it at once, in the middle of whatever it does."""
+        self.process.send_signal(signal.SIGKILL)
+
+
+@asynccontextmanager
+async def running_replicas(count: int, folder: Path, **variables: str) -> AsyncGenerator[list[Replica], None]:
+    """Start processes side by side; each writes its log into the folder."""
+    logs = [folder / f"replica-{number}.log" for number in range(count)]
+    processes = [await _service(log, folder, variables) for log in logs]
+    try:
+        replicas = [Replica(each, await _url(log), log) for each, log in zip(processes, logs, strict=True)]
+        yield replicas
+    finally:
+        await _end(processes)
+
+
+@asynccontextmanager
+async def behind_nginx(replicas: Sequence[Replica], folder: Path) -> AsyncGenerator[str, None]:
+    """Start nginx, which hands requests to the replicas in turns; gives its base URL."""
+    assert NGINX, "nginx is not installed"
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port: int = free.getsockname()[1]
+    servers = " ".join(f"server {each.url.removeprefix('http://')};" for each in replicas)
+    (folder / "nginx.conf").write_text(CONFIGURATION.format(servers=servers, port=port))
+    command = [NGINX, "-p", str(folder), "-c", str(folder / "nginx.conf"), "-e", "error.log"]
+    process = await asyncio.create_subprocess_exec(*command)
+    try:
+        await until(lambda: _listens(port), 10)
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        await _end([process])
+
+
+def client_of(url: str) -> httpx.AsyncClient:
+    """A client for a base URL."""
+    return httpx.AsyncClient(base_url=url, timeout=30, trust_env=False)
+
+
+async def _service(log: Path, folder: Path, variables: dict[str, str]) -> asyncio.subprocess.Process:
+    with log.open("wb") as written:
+        return await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "app", cwd=folder, env=environment({"SERVER_PORT": "0", **variables}), stderr=written
+        )
+
+
+async def _url(log: Path) -> str:
+    async def is_said() -> bool:
+        return bool(_said(log))
+
+    await until(is_said, 30)
+    return _said(log)
+
+
+def _said(log: Path) -> str:
+    return "".join(re.findall(r"toolchat on (http://\S+)", log.read_text()))
+
+
+async def _listens(port: int) -> bool:
+    try:
+        _, writer = await asyncio.open_connection("127.0.0.1", port)
+    except OSError:
+        return False
+    writer.close()
+    await writer.wait_closed()
+    return True
+
+
+async def _end(processes: Sequence[asyncio.subprocess.Process]) -> None:
+    for process in processes:
+        if process.returncode is None:
+            process.send_signal(signal.SIGTERM)
+    async with asyncio.timeout(30):
+        for process in processes:
+            await process.wait()

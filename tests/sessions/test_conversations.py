@@ -1,0 +1,141 @@
+"""What the model is given of a conversation: whole turns, the newest, within the window."""
+
+from typing import Any
+
+import pytest
+
+from app.settings import Settings
+from tests.players.openai_player import OpenAIPlayer
+from tests.serving import service
+from tests.sessions.conversing import EVENTS, JSON, ask, conversation, faults, history, questions, reply, sociable
+
+SYSTEM = {"role": "system", "content": Settings().system_prompt}
+
+
+def exchanged(question: str) -> list[dict[str, str]]:
+    return [{"role": "user", "content": question}, {"role": "assistant", "content": reply(question)}]
+
+
+async def test_the_second_question_brings_the_first_turn_with_it_whatever_the_form() -> None:
+    """Text, JSON and streams share one memory; the instructions stand once, and first."""
+    async with OpenAIPlayer(sociable) as player, service(OPENAI_BASE_URL=player.base_url) as client:
+        for question, form in (("one", {}), ("two", JSON), ("three", EVENTS), ("four", {})):
+            assert (await ask(client, question, **form)).status_code == 200
+        kept = await client.get("/chat/s-1")
+
+    last = {"role": "user", "content": "four"}
+    assert player.requests[3].body["messages"] == [
+        SYSTEM, *exchanged("one"), *exchanged("two"), *exchanged("three"), last
+    ]  # fmt: skip
+    document = kept.json()
+    assert (document["session_id"], document["turns"], len(document["messages"])) == ("s-1", 4, 8)
+    assert document["messages"][:2] == [{"role": "user", "text": "one"}, {"role": "assistant", "text": reply("one")}]
+
+
+LONG = [
+    *("hello", "What time is it in Asia/Tokyo?", "and?", "Compare Europe/Paris and Asia/Tokyo.", "thanks", "长" * 30),
+    *("again: Europe/Rome", "x" * 200, "Asia/Seoul, Europe/Oslo, Africa/Lagos", "fine", "so", "bye"),
+]
+
+
+@pytest.mark.parametrize("tool_rounds", ["false", "true"])
+@pytest.mark.parametrize("form", [JSON, EVENTS], ids=["whole", "streamed"])
+@pytest.mark.parametrize(
+    "bound", [{}, {"MEMORY_MAX_MESSAGES": "7"}, {"MEMORY_MAX_TOKENS": "120"}, {"MEMORY_MAX_MESSAGES": "2"}], ids=str
+)
+async def test_every_request_of_a_long_conversation_is_one_that_strict_providers_take(
+    bound: dict[str, str], form: dict[str, str], tool_rounds: str
+) -> None:
+    """No result without its call, no reasoning of old, and the turns before are the newest ones, without a gap."""
+    variables = {"MEMORY_TOOL_ROUNDS": tool_rounds, **bound}
+    async with OpenAIPlayer(sociable) as player, service(OPENAI_BASE_URL=player.base_url, **variables) as client:
+        for question in LONG:
+            assert (await ask(client, question, **form)).status_code == 200
+
+    asked: list[str] = []
+    for request in player.requests:
+        messages = request.body["messages"]
+        assert faults(messages) == []
+        given = questions(request)
+        if given[-1] not in asked:
+            asked.append(given[-1])
+            assert len(history(request)) + 1 <= int(bound.get("MEMORY_MAX_MESSAGES", "1000")) or not history(request)
+        assert given == asked[-len(given) :]
+        answers = [each["content"] for each in history(request) if "tool_calls" not in each]
+        assert [each for each in answers if each.startswith("I heard")] == [reply(each) for each in given[:-1]]
+    assert asked == LONG
+    assert len(player.requests) == len(LONG) + 7
+
+
+async def test_beyond_the_window_the_oldest_turns_are_left_out_whole() -> None:
+    """Seven messages hold a question and three turns; the memory itself does not grow beyond the window either."""
+    variables = {"MEMORY_MAX_MESSAGES": "7"}
+    async with OpenAIPlayer(sociable) as player, service(OPENAI_BASE_URL=player.base_url, **variables) as client:
+        for number in range(6):
+            await ask(client, f"question {number}")
+        kept = await conversation(client)
+
+    assert questions(player.requests[-1]) == ["question 2", "question 3", "question 4", "question 5"]
+    assert [text for role, text in kept if role == "user"] == ["question 3", "question 4", "question 5"]
+
+
+async def test_the_window_counts_tokens_too() -> None:
+    """Two turns of about 90 tokens do not fit into 100 together with a question; the newer one does."""
+    variables = {"MEMORY_MAX_TOKENS": "100"}
+    async with OpenAIPlayer(sociable) as player, service(OPENAI_BASE_URL=player.base_url, **variables) as client:
+        for character in "一二三":
+            await ask(client, character * 40)
+        await ask(client, "四")
+
+    assert [questions(each) for each in player.requests] == [
+        ["一" * 40], ["二" * 40], ["三" * 40], ["三" * 40, "四"]
+    ]  # fmt: skip
+
+
+async def test_a_running_turn_that_is_larger_than_the_window_goes_out_whole() -> None:
+    """It is neither cut nor refused, keeps its tool results in every round, and leaves room again afterwards."""
+    variables = {"MEMORY_MAX_TOKENS": "100", "MEMORY_MAX_MESSAGES": "4"}
+    large = "长" * 3000 + " Asia/Tokyo Europe/Paris Asia/Seoul"
+    async with OpenAIPlayer(sociable) as player, service(OPENAI_BASE_URL=player.base_url, **variables) as client:
+        await ask(client, "small")
+        assert (await ask(client, large)).text == reply(large)
+        await ask(client, "next")
+        await ask(client, "last")
+
+    sent = [each.body["messages"] for each in player.requests]
+    assert [len(each) for each in sent] == [2, 2, 4, 6, 8, 2, 4]
+    assert [each for each in sent if faults(each)] == []
+    assert [each["content"] for each in sent[4] if each["role"] == "user"] == [large]
+    assert sum(each["role"] == "tool" for each in sent[4]) == 3
+    assert questions(player.requests[-1]) == ["next", "last"]
+
+
+async def with_tool_rounds(question: str, **variables: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """What the last model turn of a question with tools was given, and what the next question brings of it."""
+    variables |= {"MEMORY_TOOL_ROUNDS": "true"}
+    async with OpenAIPlayer(sociable) as player, service(OPENAI_BASE_URL=player.base_url, **variables) as client:
+        await ask(client, question, **JSON)
+        running = player.requests[-1].body["messages"]
+        await ask(client, "and then?", **JSON)
+        assert faults(player.requests[-1].body["messages"]) == []
+        return running[1:], player.requests[-1].body["messages"][1:-1]
+
+
+async def test_tool_rounds_are_kept_with_their_results_where_that_is_wished() -> None:
+    """Calls and results come back as they were, without the reasoning, which was there while the turn ran."""
+    question = "Compare Europe/Paris and Asia/Tokyo."
+    running, again = await with_tool_rounds(question)
+
+    assert [each["role"] for each in running] == ["user", "assistant", "tool", "assistant", "tool"]
+    assert running[1]["reasoning_content"] == f"Thinking about {question}"
+    expected = [{key: value for key, value in each.items() if key != "reasoning_content"} for each in running]
+    assert again == [*expected, {"role": "assistant", "content": reply(question)}]
+
+
+async def test_a_turn_whose_tool_rounds_are_too_large_is_kept_without_them() -> None:
+    """Nothing of the rounds stays, rather than a part of them."""
+    question = "Compare Europe/Paris and Asia/Tokyo."
+    running, again = await with_tool_rounds(question, MEMORY_MAX_MESSAGES="5")
+
+    assert len(running) == 5
+    assert again == exchanged(question)

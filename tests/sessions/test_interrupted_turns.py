@@ -1,0 +1,172 @@
+"""A turn that does not reach its end leaves the conversation as it was, and free at once."""
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Awaitable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.chat.played import asks, clock
+from tests.players.openai_player import Answer, OpenAIPlayer, PlayedRequest, body, delta, finish, message, sse, whole
+from tests.serving import events_of, service
+from tests.sessions.conversing import (
+    EVENTS,
+    JSON,
+    GatedPlayer,
+    ask,
+    conversation,
+    faults,
+    metric,
+    questions,
+    reply,
+    sociable,
+    until,
+)
+
+PARTIAL = delta(content="I was about to")
+CALL = delta(tool_calls=[{**asks(clock("Asia/Tokyo"))["tool_calls"][0], "index": 0}])
+KEPT = [("user", "before"), ("assistant", reply("before"))]
+
+
+def fails_once(*answers: Answer) -> Any:
+    """A sociable model that gives these answers instead while it is asked the question "fail"."""
+    remaining = iter(answers)
+
+    def answer(request: PlayedRequest) -> Answer:
+        return next(remaining, answers[-1]) if questions(request)[-1] == "fail" else sociable(request)
+
+    return answer
+
+
+@asynccontextmanager
+async def failing_service(
+    answers: Sequence[Answer], variables: Mapping[str, str]
+) -> AsyncGenerator[tuple[httpx.AsyncClient, OpenAIPlayer], None]:
+    async with OpenAIPlayer(fails_once(*answers)) as player:
+        environment = {"OPENAI_BASE_URL": player.base_url, "MODEL_MAX_ATTEMPTS": "1", **variables}
+        async with service(**environment) as client:
+            yield client, player
+
+
+async def go_on(client: httpx.AsyncClient, player: OpenAIPlayer) -> None:
+    """Make sure that nothing of the failed turn is kept and that the next one is answered at once."""
+    assert await conversation(client) == KEPT
+    began = time.monotonic()
+    after = await ask(client, "after")
+    assert (after.status_code, after.text) == (200, reply("after"))
+    assert time.monotonic() - began < 2
+    assert questions(player.requests[-1]) == ["before", "after"]
+    assert [each for each in player.requests if faults(each.body["messages"])] == []
+    assert await conversation(client) == [*KEPT, ("user", "after"), ("assistant", reply("after"))]
+
+
+FAILURES = [
+    pytest.param([sse(PARTIAL, done=False, ending="cut")], {}, "upstream-invalid", id="upstream dies in the stream"),
+    pytest.param([sse(PARTIAL, done=False, ending="reset")], {}, "upstream-", id="connection is reset"),
+    pytest.param([body(b"no", 500)], {}, "upstream-unavailable", id="upstream fails before a byte"),
+    pytest.param([sse(PARTIAL, done=False, ending="hang")], {"REQUEST_TIMEOUT": "0.3"}, "deadline", id="deadline"),
+    pytest.param(
+        [sse(PARTIAL, done=False, ending="hang")], {"MODEL_IDLE_TIMEOUT": "0.2"}, "upstream-timeout", id="silence"
+    ),
+    pytest.param([sse(CALL, finish("tool_calls"))], {"TOOL_MAX_ROUNDS": "1"}, "tool-loop", id="tool loop"),
+    pytest.param(
+        [sse(CALL, finish("tool_calls")), body(b"no", 500)], {}, "upstream-unavailable", id="dies after a tool round"
+    ),
+    pytest.param([sse(finish("content_filter"))], {}, "content-filtered", id="content filter"),
+    pytest.param([sse(finish("stop"))], {}, "upstream-invalid", id="empty answer"),
+]
+
+
+@pytest.mark.parametrize(("answers", "variables", "code"), FAILURES)
+async def test_a_streamed_turn_that_fails_leaves_no_trace(
+    answers: Sequence[Answer], variables: dict[str, str], code: str
+) -> None:
+    """Whatever the phase in which it failed."""
+    async with failing_service(answers, variables) as (client, player):
+        await ask(client, "before")
+        failed = await ask(client, "fail", **EVENTS)
+        if failed.status_code == 200:
+            *_, last = events_of(failed.text)
+            assert (last.name, last.data["code"].startswith(code)) == ("error", True)
+        else:
+            assert failed.json()["code"].startswith(code)
+        await go_on(client, player)
+
+
+WHOLE_FAILURES = [
+    pytest.param([whole(message(), 200)], {}, 502, id="empty answer"),
+    pytest.param([Answer([b'{"id"'], 200, {"Content-Type": "application/json"}, "cut")], {}, 502, id="cut"),
+    pytest.param([Answer([b"{"], ending="hang")], {"REQUEST_TIMEOUT": "0.3"}, 504, id="deadline"),
+    pytest.param([whole(message("tool_calls", **asks(clock("Asia/Tokyo"))))], {"TOOL_MAX_ROUNDS": "1"}, 502, id="loop"),
+]
+
+
+@pytest.mark.parametrize(("answers", "variables", "status"), WHOLE_FAILURES)
+async def test_a_whole_turn_that_fails_leaves_no_trace(
+    answers: Sequence[Answer], variables: dict[str, str], status: int
+) -> None:
+    """As with streams."""
+    async with failing_service(answers, variables) as (client, player):
+        await ask(client, "before")
+        failed = await ask(client, "fail", **JSON)
+        assert failed.status_code == status, failed.text
+        await go_on(client, player)
+
+
+async def test_an_answer_that_moderation_cut_is_given_and_not_kept() -> None:
+    """Given again with every question, it would have every one refused."""
+    answers = [sse(PARTIAL, finish("content_filter"))]
+    async with OpenAIPlayer(fails_once(*answers)) as player, service(OPENAI_BASE_URL=player.base_url) as client:
+        await ask(client, "before")
+        cut = events_of((await ask(client, "fail", **EVENTS)).text)[-1]
+        assert (cut.data["answer"], cut.data["finish_reason"]) == ("I was about to", "content_filter")
+        await go_on(client, player)
+
+
+@pytest.mark.parametrize("form", [EVENTS, JSON], ids=["streamed", "whole"])
+async def test_a_client_who_leaves_in_the_middle_leaves_no_trace(form: dict[str, str]) -> None:
+    """The model is stopped, and the session is free for the next question."""
+    answers = [sse(PARTIAL, done=False, ending="hang"), sse(PARTIAL, done=False, ending="hang")]
+    async with OpenAIPlayer(fails_once(*answers)) as player, service(OPENAI_BASE_URL=player.base_url) as client:
+        await ask(client, "before")
+        async with httpx.AsyncClient(base_url=client.base_url, trust_env=False) as leaving:
+            question = asyncio.create_task(ask(leaving, "fail", **form))
+            await until(lambda: _is_asked(player, "fail"))
+            question.cancel()
+            await asyncio.wait([question])
+        async with asyncio.timeout(5):
+            await player.aborted.wait()
+        await go_on(client, player)
+
+
+async def test_a_client_who_leaves_the_line_does_not_hold_up_those_behind() -> None:
+    """Its question is never asked, and the next in the line gets its turn when the running one ends."""
+    async with GatedPlayer(sociable) as player, service(OPENAI_BASE_URL=player.base_url) as client:
+
+        async def in_flight(number: int) -> None:
+            await until(lambda: _equals(metric(client, "questions_in_flight"), number))
+
+        await ask(client, "before")
+        player.gate.clear()
+        questions_asked = [asyncio.create_task(ask(client, "running"))]
+        await in_flight(1)
+        leaving = asyncio.create_task(ask(client, "never asked"))
+        await in_flight(2)
+        questions_asked.append(asyncio.create_task(ask(client, "behind")))
+        await in_flight(3)
+        leaving.cancel()
+        await in_flight(2)
+        player.gate.set()
+        assert [(await each).text for each in questions_asked] == [reply("running"), reply("behind")]
+    assert [questions(each)[-1] for each in player.requests] == ["before", "running", "behind"]
+
+
+async def _is_asked(player: OpenAIPlayer, question: str) -> bool:
+    return any(questions(each)[-1] == question for each in player.requests)
+
+
+async def _equals(figure: Awaitable[float], number: int) -> bool:
+    return await figure == number

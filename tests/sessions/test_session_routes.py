@@ -1,0 +1,210 @@
+"""The routes of a session: what they take, what they refuse, and in which form they answer."""
+
+import asyncio
+
+import pytest
+
+from app.api.schemas import ChatAnswer, Conversation
+from tests.chat.played import asks, says, turns, update
+from tests.players.openai_player import Answer, OpenAIPlayer, PlayedRequest
+from tests.serving import events_of, service
+from tests.sessions.conversing import EVENTS, JSON, GatedPlayer, ask, conversation, reply, sociable
+
+
+def offered(request: PlayedRequest) -> list[str]:
+    return [each["function"]["name"] for each in request.body.get("tools", ())]
+
+
+ASKED: list[tuple[dict[str, str], str]] = [
+    ({"userInput": "hello"}, "hello"),
+    ({"query": "hello"}, "hello"),
+    ({"userInput": "hello", "query": "hello"}, "hello"),
+    ({"userInput": "", "query": "hello"}, "hello"),
+    ({"userInput": " 长 "}, " 长 "),
+    ({"query": "x" * 4000}, "x" * 4000),
+]
+
+
+@pytest.mark.parametrize("path", ["/chat", "/chat/stream"])
+async def test_a_question_is_given_by_either_name(path: str) -> None:
+    """`userInput` as the original has it, or `query` as everywhere else here."""
+    async with OpenAIPlayer(sociable) as player, service(OPENAI_BASE_URL=player.base_url) as client:
+        for parameters, question in ASKED:
+            assert (await client.get(path, params=parameters)).status_code == 200, parameters
+            assert player.requests[-1].body["messages"][-1]["content"] == question
+    assert len(player.requests) == len(ASKED)
+
+
+REFUSED = [
+    ("", "userInput"),
+    ("userInput=&query=", "userInput"),
+    ("userInput=%20%E3%80%80%0A", "userInput"),
+    ("userInput=a&query=b", "userInput"),
+    ("userInput=a&userInput=b", "userInput"),
+    ("query=a&query=a", "query"),
+    ("userInput=a&sessionId=x&sessionId=y", "sessionId"),
+    ("userInput=" + "x" * 4001, "userInput"),
+    ("query=" + "x" * 4001, "query"),
+    ("userInput=a&tools=nothing", "tools"),
+    ("userInput=a&tools=getCityTimeFunction,nothing", "tools"),
+]
+
+
+@pytest.mark.parametrize("path", ["/chat", "/chat/stream"])
+async def test_a_question_that_is_not_clear_is_refused_and_asks_nobody(path: str) -> None:
+    """Missing, blank, ambiguous, too long, or with a tool that there is not: the answer names the parameter."""
+    async with OpenAIPlayer(sociable) as player, service(OPENAI_BASE_URL=player.base_url) as client:
+        for parameters, named in REFUSED:
+            answer = await client.get(f"{path}?{parameters}")
+            assert (answer.status_code, answer.json()["code"]) == (422, "validation"), parameters[:40]
+            assert answer.json()["detail"].startswith(f"{named}: "), parameters[:40]
+    assert player.requests == []
+
+
+CHOSEN: list[tuple[dict[str, str | list[str]], list[str]]] = [
+    ({"tools": ""}, []),
+    ({"tools": " , "}, []),
+    ({"tools": "getCityTimeFunction"}, ["getCityTimeFunction"]),
+    ({"tools": "getCityTimeMethod"}, ["getCityTimeMethod"]),
+    ({"tools": "todoRead, getCityTimeFunction,todoRead"}, ["todoRead", "getCityTimeFunction"]),
+    ({"tools": ["todoRead", "todoUpdate"]}, ["todoRead", "todoUpdate"]),
+]
+
+
+async def test_the_tools_of_a_question_can_be_chosen() -> None:
+    """All unless some or none are chosen; the choice holds for one question."""
+    async with OpenAIPlayer(sociable) as player, service(OPENAI_BASE_URL=player.base_url) as client:
+        for parameters, expected in CHOSEN:
+            assert (await client.get("/chat", params={"userInput": "hello", **parameters})).status_code == 200
+            assert offered(player.requests[-1]) == expected
+        await ask(client, "hello")
+    assert {"getCityTimeFunction", "todoRead", "todoUpdate"} <= set(offered(player.requests[-1]))
+    assert "getCityTimeMethod" not in offered(player.requests[-1])
+
+
+async def test_one_answer_has_three_forms_that_all_name_the_session() -> None:
+    """The text is the same in all of them; the stream and JSON hold the schema's document."""
+    async with OpenAIPlayer(sociable) as player, service(OPENAI_BASE_URL=player.base_url) as client:
+        answers = [await ask(client, "hello", **form) for form in ({}, JSON, EVENTS)]
+        shown = await client.get("/chat/s-1")
+    text, document, stream = answers
+    assert {each.headers["x-session-id"] for each in answers} == {"s-1"}
+    assert {each.headers["cache-control"] for each in [*answers, shown]} == {"no-store"}
+    assert text.headers["content-type"] == "text/plain; charset=utf-8"
+    done = events_of(stream.text)[-1]
+    assert text.text == document.json()["answer"] == done.data["answer"] == reply("hello")
+    assert document.json()["session_id"] == done.data["session_id"] == "s-1"
+    for each in (document.json(), done.data):
+        assert ChatAnswer.model_validate(each).session_id == "s-1"
+    assert Conversation.model_validate_json(shown.text).turns == 3
+
+
+STREAM_ACCEPTED = ["*/*", "text/event-stream", "text/*", "", "text/html;q=0.9, */*;q=0.1"]
+STREAM_REFUSED = ["application/json", "text/plain", "text/event-stream;q=0"]
+
+
+async def test_the_streaming_route_answers_in_no_other_form() -> None:
+    """Where `Accept` rules the form out, nobody is asked."""
+    async with OpenAIPlayer(sociable) as player, service(OPENAI_BASE_URL=player.base_url) as client:
+        for accept in STREAM_ACCEPTED:
+            answer = await client.get("/chat/stream", params={"userInput": "hello"}, headers={"Accept": accept})
+            assert answer.status_code == 200, accept
+            assert answer.headers["content-type"] == "text/event-stream; charset=utf-8"
+        for accept in STREAM_REFUSED:
+            answer = await client.get("/chat/stream", params={"userInput": "hello"}, headers={"Accept": accept})
+            assert (answer.status_code, answer.json()["code"]) == (406, "not-acceptable"), accept
+    assert len(player.requests) == len(STREAM_ACCEPTED)
+
+
+async def test_another_method_is_told_what_is_allowed_and_asks_nobody() -> None:
+    """A HEAD would ask the model for something that nobody sees."""
+    async with OpenAIPlayer(sociable) as player, service(OPENAI_BASE_URL=player.base_url) as client:
+        for path in ("/chat", "/chat/stream", "/todo/chat", "/chat/s-1"):
+            for method in ("HEAD", "POST", "PUT", "PATCH", "OPTIONS"):
+                answer = await client.request(method, path, params={"userInput": "hello"})
+                assert answer.status_code == 405, (method, path)
+                assert "GET" in answer.headers["allow"]
+    assert player.requests == []
+
+
+STREAMS = ["/chat", "/chat/stream", "/todo/chat", "/time/chat", "/time/chat-tool-function", "/time/chat-tool-method"]
+
+
+async def test_a_browser_that_reconnects_is_told_to_stop_and_asks_nobody() -> None:
+    """The first event has an id, which the browser sends back; 204 is what ends its attempts."""
+    async with OpenAIPlayer(sociable) as player, service(OPENAI_BASE_URL=player.base_url) as client:
+        for number, path in enumerate(STREAMS, start=1):
+            parameters = {"query": "hello", "sessionId": "s-1"}
+            first = await client.get(path, params=parameters, headers=EVENTS)
+            assert first.text.startswith(f"id: {first.headers['x-request-id']}\nevent: ")
+            assert first.text.count("\nid: ") == 0
+            again = await client.get(path, params=parameters, headers=EVENTS | {"Last-Event-ID": "1"})
+            assert (again.status_code, again.content, len(player.requests)) == (204, b"", number), path
+
+
+UNASKED: list[dict[str, str]] = [
+    {"Sec-Fetch-Site": "cross-site"},
+    {"Sec-Fetch-Site": "Cross-Site"},
+    {"Sec-Purpose": "prefetch;prerender"},
+    {"Purpose": "prefetch"},
+    {"X-Moz": "prefetch"},
+    *({"Sec-Fetch-Site": "same-origin", "Sec-Fetch-Dest": each} for each in ("image", "script", "iframe", "style")),
+]
+MEANT: list[dict[str, str]] = [
+    {},
+    {"Sec-Fetch-Site": "same-origin", "Sec-Fetch-Dest": "empty", "Sec-Fetch-Mode": "cors"},
+    {"Sec-Fetch-Site": "none", "Sec-Fetch-Dest": "document", "Sec-Fetch-User": "?1"},
+    {"Sec-Fetch-Site": "same-site"},
+]
+
+
+@pytest.mark.parametrize("path", ["/chat", "/chat/stream", "/todo/chat"])
+async def test_a_get_that_no_user_meant_is_refused_and_asks_nobody(path: str) -> None:
+    """A page of another site, an image's address and a prefetch have no effect on a conversation."""
+    parameters = {"query": "hello", "sessionId": "s-1"}
+    async with OpenAIPlayer(sociable) as player, service(OPENAI_BASE_URL=player.base_url) as client:
+        for headers in UNASKED:
+            answer = await client.get(path, params=parameters, headers=headers)
+            assert (answer.status_code, answer.json()["code"], player.requests) == (403, "cross-site", []), headers
+        assert await conversation(client) == []
+        for headers in MEANT:
+            assert (await client.get(path, params=parameters, headers=headers)).status_code == 200, headers
+    assert len(player.requests) == len(MEANT)
+
+
+def planning(request: PlayedRequest) -> Answer:
+    """A model that makes a plan of one step."""
+    last = request.body["messages"][-1]
+    return turns(asks(update(("look", "pending"))) if last["role"] == "user" else says("planned"))(request)
+
+
+async def test_forgetting_a_conversation_forgets_its_todo_list_and_may_be_repeated() -> None:
+    """What comes after it begins anew, under the same id; other sessions keep theirs."""
+    async with OpenAIPlayer(planning) as player, service(OPENAI_BASE_URL=player.base_url) as client:
+        for session in ("s-1", "s-2"):
+            await ask(client, "plan", session)
+            assert (await client.get(f"/todo/{session}")).json()["total"] == 1
+        for _ in range(2):
+            forgotten = await client.delete("/chat/s-1")
+            assert (forgotten.status_code, forgotten.content) == (204, b"")
+        assert (await client.get("/chat/s-1")).json()["code"] == "not-found"
+        assert (await client.get("/todo/s-1")).json()["total"] == 0
+        assert (await client.get("/todo/s-2")).json()["total"] == 1
+        await ask(client, "again")
+        assert [each["role"] for each in player.requests[-2].body["messages"]] == ["system", "user"]
+        assert [text for _, text in await conversation(client)] == ["again", "planned"]
+
+
+async def test_forgetting_waits_for_the_running_turn_and_forgets_it_too() -> None:
+    """Otherwise the turn would bring the conversation back."""
+    async with GatedPlayer(sociable) as player, service(OPENAI_BASE_URL=player.base_url) as client:
+        player.gate.clear()
+        running = asyncio.create_task(ask(client, "hello"))
+        async with asyncio.timeout(5):
+            await player.asked.wait()
+        forgetting = asyncio.create_task(client.delete("/chat/s-1"))
+        done, _ = await asyncio.wait([forgetting], timeout=0.3)
+        assert done == set()
+        player.gate.set()
+        assert [(await running).status_code, (await forgetting).status_code] == [200, 204]
+        assert await conversation(client) == []

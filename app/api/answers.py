@@ -11,7 +11,7 @@ from app.api.negotiation import AnswerForm, negotiate
 from app.api.state import service_state
 from app.chat.client import PromptSpec
 
-__all__ = ["answer", "answer_prompt"]
+__all__ = ["answer", "answer_prompt", "stopped_reconnecting"]
 
 
 async def answer(request: Request, query: str, tools: Sequence[object] = ()) -> Response:
@@ -26,6 +26,13 @@ async def answer(request: Request, query: str, tools: Sequence[object] = ()) -> 
         ToolchatError: as :func:`answer_prompt`.
     """
     return await answer_prompt(request, service_state(request).chat.prompt(query).tools(*tools))
+
+
+def stopped_reconnecting(request: Request, form: AnswerForm) -> Response | None:
+    """The answer to a browser that reconnects by itself: 204 stops it (WHATWG HTML, section 9.2)."""
+    if form is not AnswerForm.EVENTS or "last-event-id" not in request.headers:
+        return None
+    return Response(status_code=204, headers={"Cache-Control": "no-store"})
 
 
 async def answer_prompt(request: Request, prompt: PromptSpec, only: AnswerForm | None = None) -> Response:
@@ -43,10 +50,7 @@ async def answer_prompt(request: Request, prompt: PromptSpec, only: AnswerForm |
     form = negotiate(",".join(request.headers.getlist("accept")), only)
     asked = Asked(request, state, prompt)
     if form is AnswerForm.EVENTS:
-        if "last-event-id" in request.headers:
-            # A browser reconnects by itself and would ask the model again; 204 stops it (WHATWG HTML, section 9.2).
-            return Response(status_code=204, headers={"Cache-Control": "no-store"})
-        return EventStream(asked)
+        return stopped_reconnecting(request, form) or EventStream(asked)
     with state.admission.slot():
         response = await asked.whole()
     asked.headers["X-Finish-Reason"] = response.finish_reason

@@ -2,7 +2,7 @@
 
 from fastapi import APIRouter, Request, Response
 
-from app.api.answers import answer_prompt
+from app.api.answers import answer_prompt, stopped_reconnecting
 from app.api.approvals import Decisions
 from app.api.chat_routes import ANSWER_RESPONSES
 from app.api.negotiation import negotiate
@@ -27,7 +27,9 @@ async def decide(request: Request, identifier: str, decisions: Decisions) -> Res
     can be used once; a call without a decision counts as rejected.
     """
     state = service_state(request)
-    negotiate(",".join(request.headers.getlist("accept")))
+    form = negotiate(",".join(request.headers.getlist("accept")))
+    if stopped := stopped_reconnecting(request, form):
+        return stopped
     paused = state.approvals.take(identifier, decisions.decisions)
     approvals = {call_id: decision.as_approval() for call_id, decision in decisions.decisions.items()}
     before = paused.prompt

@@ -14,6 +14,7 @@ from app.chat.client import PromptSpec
 from app.chat.request import Approval
 from app.chat_models.base import ChatResponse
 from app.errors import NotFound, ValidationFailed
+from app.tool_calling.context import CONVERSATION_ID
 from app.tool_calling.events import parsed_arguments
 
 __all__ = ["ApprovalStore", "Decision", "Decisions", "PausedTurn", "pending_record"]
@@ -69,6 +70,12 @@ class ApprovalStore:
         if not set(decided) <= set(waiting):
             raise ValidationFailed(f"decisions: the calls that wait are {', '.join(waiting)}")
         return self._turns.pop(identifier)
+
+    def forget(self, conversation: str) -> None:
+        """Forget the turns of a conversation that wait."""
+        for identifier, turn in list(self._turns.items()):
+            if turn.prompt.request.context.get(CONVERSATION_ID) == conversation:
+                del self._turns[identifier]
 
 
 def _sendable(arguments: dict[str, Any]) -> dict[str, Any]:

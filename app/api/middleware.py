@@ -25,7 +25,7 @@ CONNECTION = "toolchat.connection"
 MAX_URL_BYTES = 60_000
 MAX_BODY_BYTES = 64 * 1024
 MAX_BODY_SECONDS = 20
-_PRIVATE = ("/chat", "/todo", "/approvals")
+_PRIVATE = ("chat", "todo", "approvals")
 _HEADERS = ((b"x-content-type-options", b"nosniff"), (b"referrer-policy", b"no-referrer"))
 
 
@@ -198,9 +198,10 @@ async def _whole_body(receive: Receive) -> bytes:
 
 def _shown_path(path: str) -> str:
     """A path without the ids that logs must not show."""
-    head, slash, last = path[:200].rpartition("/")
-    private = head in _PRIVATE and last not in ("", "chat", "stream")
-    return f"{head}/{hashed(last)}" if private else head + slash + last
+    first, *rest = path[:200].lstrip("/").split("/")
+    if first.lower() not in _PRIVATE:
+        return path[:200]
+    return "/".join(["", first, *(each if each in ("", "chat", "stream") else hashed(each) for each in rest)])
 
 
 def _request_id(scope: Scope) -> str:

@@ -137,4 +137,12 @@ async def _on_http_exception(request: Request, error: Exception) -> Response:
     said = error.detail if error.status_code == 400 else phrase.lower()
     detail = f"{request.method} {request.url.path[:200]}: {said}; GET / lists what there is"
     request.state.outcome = code
-    return problem_response(_document(error.status_code, code, phrase, detail, False, _id_of(request)), error.headers)
+    headers = dict(error.headers or {}) | _allowed(request, error.status_code)
+    return problem_response(_document(error.status_code, code, phrase, detail, False, _id_of(request)), headers)
+
+
+def _allowed(request: Request, status: int) -> dict[str, str]:
+    """Every method of the path: the framework names those of the first route that has it."""
+    path = getattr(request.scope.get("route"), "path_format", "")
+    documented = request.app.openapi()["paths"].get(path, {}) if status == 405 else {}
+    return {"Allow": ", ".join(sorted(method.upper() for method in documented))} if documented else {}

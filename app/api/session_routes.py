@@ -92,6 +92,7 @@ async def forget(request: Request, session: SessionPath) -> Response:
     """Forget everything that is kept of a conversation, whether or not there was anything; waits for a running turn."""
     state = service_state(request)
     await state.memory.forget(checked_session_id(session), *state.tools.state_keys(session))
+    state.approvals.forget(session)
     return Response(status_code=204)
 
 

@@ -10,10 +10,11 @@ from typing import Any
 import httpx
 from pydantic_core import from_json
 
-from tests.clients.paced_model import PacedModel, Piece, calls, text
+from tests.clients.paced_model import Flood, PacedModel, Piece, calls, text
 from tests.clients.raw_client import EVENTS, RawClient, connected, until
 from tests.clients.strict_sse import SentEvent, body_of, read_events
 from tests.command_line import started
+from tests.players.openai_player import delta, event
 
 WORDS = [f"word{number} " for number in range(30)]
 
@@ -109,6 +110,20 @@ async def test_a_service_that_does_nothing_stops_at_once(tmp_path: Path) -> None
             await idle.read_until(b"ok")
             process.send_signal(signal.SIGTERM)
             await asyncio.to_thread(process.wait, 20)
+    assert process.returncode == 0
+
+
+async def test_a_client_that_reads_nothing_does_not_hold_up_the_end(tmp_path: Path) -> None:
+    flood = Flood([(0, event(delta(content="x" * 2000)))])
+    async with PacedModel(flood) as model:
+        variables = {"OPENAI_BASE_URL": model.base_url, "LOG_LEVEL": "ERROR", "SERVER_WRITE_TIMEOUT": "600"}
+        with started(cwd=tmp_path, SHUTDOWN_TIMEOUT="1", **variables) as (process, url):
+            async with RawClient(url, receive_buffer=4096) as stalled:
+                await stalled.ask("/time/chat")
+                await stalled.read_until(b"delta")
+                process.send_signal(signal.SIGTERM)
+                await asyncio.to_thread(process.wait, 20)
+        await until(lambda: model.aborted == 1)
     assert process.returncode == 0
 
 

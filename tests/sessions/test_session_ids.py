@@ -95,12 +95,14 @@ async def test_logs_name_sessions_and_approvals_only_by_a_hash(caplog: pytest.Lo
             await client.get("/todo/chat", params={"query": "hello", "sessionId": session})
             for method, path in (("GET", "/chat"), ("GET", "/todo"), ("DELETE", "/chat"), ("HEAD", "/chat")):
                 await client.request(method, f"{path}/{session}")
+            for path in (f"/chat/{session}/", f"/chat//{session}", f"/todo/{session}/more", f"/approvals/{approval}/"):
+                await client.get(path)
             await client.post(f"/approvals/{approval}", json={"decisions": {}})
             await client.post(f"/approvals/{approval}", content=b"{")
     lines = [json.loads(JsonFormatter().format(each)) for each in caplog.records if each.name.startswith("app")]
     assert not [line for line in lines if session in str(line) or approval in str(line)]
     finished = [line for line in lines if line["message"] == "request finished"]
-    assert len(finished) == 9
+    assert len(finished) == 13
     hashed = sha256(session.encode()).hexdigest()[:12]
     assert [line.get("session") for line in finished[:3]] == [hashed] * 3
     paths = [line["path"] for line in lines if line["message"] == "request started"]

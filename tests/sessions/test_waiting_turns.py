@@ -10,7 +10,7 @@ import httpx
 from tests.chat.played import asks
 from tests.command_line import ROOT, started
 from tests.players.openai_player import Answer, OpenAIPlayer, PlayedRequest, message, whole
-from tests.sessions.conversing import JSON, ask, faults, questions, reply, sociable
+from tests.sessions.conversing import EVENTS, JSON, ask, conversation, faults, questions, reply, sociable
 from tests.sessions.test_interrupted_turns import go_on
 
 LIGHT = '''"""A switch."""
@@ -72,3 +72,22 @@ async def test_a_turn_that_waits_for_approval_is_kept_whole_once_it_is_approved_
         assert [each["content"] for each in messages[1:]] == [
             "before", reply("before"), "after", reply("after"), "light", "", "on", "It is on.", "last"
         ]  # fmt: skip
+
+
+async def test_a_turn_that_waits_is_neither_run_by_a_reconnection_nor_kept_beyond_its_conversation(
+    tmp_path: Path,
+) -> None:
+    """A browser that reconnects decides nothing, and forgetting the conversation forgets what waits in it."""
+    async with service_with_light(tmp_path) as (client, player):
+        waiting = (await ask(client, "light", **JSON)).json()["approval"]
+        path, call = f"/approvals/{waiting['id']}", waiting["calls"][0]["id"]
+        decisions = {"decisions": {call: {"approved": True}}}
+        again = await client.post(path, json=decisions, headers=EVENTS | {"Last-Event-ID": "1"})
+        assert (again.status_code, len(player.requests)) == (204, 1)
+        assert (await client.post(path, json=decisions, headers=JSON)).json()["answer"] == "It is on."
+
+        waiting = (await ask(client, "light", **JSON)).json()["approval"]
+        assert (await client.delete("/chat/s-1")).status_code == 204
+        asked = len(player.requests)
+        gone = await client.post(f"/approvals/{waiting['id']}", json=decisions, headers=JSON)
+        assert (gone.status_code, len(player.requests), await conversation(client)) == (404, asked, [])

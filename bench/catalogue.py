@@ -67,7 +67,7 @@ class Service:
 
 
 def toolchat_environment(provider: str, port: int, upstream: str, **more: str) -> dict[str, str]:
-    """Set toolchat up: everything at its default but the addresses, the keys and the size of the pool."""
+    """Set toolchat up: everything at its default but the addresses and the keys."""
     model = (
         {"DASHSCOPE_API_KEY": "bench", "DASHSCOPE_BASE_URL": f"{upstream}/api/v1"}
         if provider == "dashscope"
@@ -78,7 +78,6 @@ def toolchat_environment(provider: str, port: int, upstream: str, **more: str) -
         "SERVER_PORT": str(port),
         "WEATHER_BASE_URL": f"{upstream}/v1",
         "WEATHER_API_KEY": "bench",
-        "HTTP_MAX_CONNECTIONS": "2000",
         **more,
     }
 

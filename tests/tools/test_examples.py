@@ -595,4 +595,4 @@ async def test_openapi_shows_the_examples_under_their_own_tag_with_every_status(
         assert len(examples[path, "get"]["parameters"][0]["examples"]) >= 3
     assert set(examples["/tool/alarm", "post"]["responses"]) >= {"200", "403", "409", "422"}
     conflict = examples["/tool/alarm", "post"]["responses"]["409"]["content"]["application/problem+json"]
-    assert list(conflict["examples"]) == ["idempotency-conflict"]
+    assert "idempotency-conflict" in conflict["examples"]

@@ -61,6 +61,9 @@ class ProblemProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
         if self._on_lost is not None:
             self._on_lost()
+        elif self.cycle is None or self.cycle.response_complete:
+            # uvicorn leaves circles of references, which a burst of short connections would pile up for the collector.
+            self.cycle = self.scope = self.transport = None  # type: ignore[assignment]
 
     def when_lost(self, callback: Callable[[], None]) -> Callable[[], object]:
         """See ``Connection``; one request of a connection is answered at a time."""

@@ -78,9 +78,13 @@ def read_configuration() -> Configuration:
     settings = checked(lambda: read_settings(Settings))
     chat_model = checked(lambda: choose_chat_model(settings)) if settings else None
     modules = [checked(partial(ConfiguredModule.read, module)) for module in checked(discover) or ()]
-    if settings is None or chat_model is None or faults:
+    store = checked(lambda: _state_store(settings)) if settings else None
+    if settings is None or chat_model is None or store is None or faults:
         raise ConfigurationError("\n".join(dict.fromkeys(faults)))
-    return Configuration(settings, chat_model, tuple(each for each in modules if each))
+    read = Configuration(settings, chat_model, tuple(each for each in modules if each))
+    # Nothing is taken out of this container: what cannot be wired is told now, in one line, and not while serving.
+    _container(read, _outbound_http(settings), _manager(settings), store)
+    return read
 
 
 @asynccontextmanager
@@ -91,10 +95,9 @@ async def open_service(configuration: Configuration) -> AsyncGenerator[tuple[Ser
         ConfigurationError: a tool cannot be defined, or the container cannot be wired.
     """
     settings = configuration.settings
-    http = OutboundHttp(connect_timeout=settings.connect_timeout, max_connections=settings.http_max_connections)
+    http = _outbound_http(settings)
     manager = _manager(settings)
-    redis_url = settings.redis_url.get_secret_value() if settings.redis_url else None
-    store = open_state_store(redis_url, max_entries=settings.state_max_entries)
+    store = _state_store(settings)
     container = _container(configuration, http, manager, store)
     limit_threads(settings.tool_threads)
     try:
@@ -166,6 +169,15 @@ def _container(
     provided = (provider for each in active for provider in each.module.providers(each.settings))
     shared = instance(store, StateStore)  # type: ignore[type-abstract]
     return make_container([instances(configuration.settings, http, manager), shared, *provided])
+
+
+def _outbound_http(settings: Settings) -> OutboundHttp:
+    return OutboundHttp(connect_timeout=settings.connect_timeout, max_connections=settings.http_max_connections)
+
+
+def _state_store(settings: Settings) -> StateStore:
+    redis_url = settings.redis_url.get_secret_value() if settings.redis_url else None
+    return open_state_store(redis_url, max_entries=settings.state_max_entries)
 
 
 def _memory(settings: Settings, store: StateStore) -> ChatMemory:

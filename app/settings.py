@@ -90,8 +90,12 @@ class Settings(EnvironmentSettings):
         None,
         description="Where replicas share state, such as redis://host:6379/0; none keeps it in memory",
     )
-    state_max_entries: int = Field(10_000, ge=1, description="Values kept in memory; the least recently used give way")
-    session_ttl: float = Field(86_400, gt=0, description="Seconds that a conversation is kept after its last turn")
+    state_max_entries: int = Field(
+        10_000, ge=1, description="Values kept in memory, 64 MiB in all; the least recently used give way"
+    )
+    session_ttl: float = Field(
+        86_400, gt=0, le=31_536_000, description="Seconds that a conversation is kept after its last turn"
+    )
     session_wait: float = Field(
         5, ge=0, le=600, description="Seconds to wait for a running turn of the same session before 409 session-busy"
     )

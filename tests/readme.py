@@ -14,6 +14,10 @@ from tests.command_line import ROOT, environment, started
 
 READMES = (ROOT / "README.md", ROOT / "README.zh-CN.md")
 BASE_URL = "http://127.0.0.1:8083"
+APPROVAL_ID = "Qk3v0dWnT8yRz1LcXa5uEg"
+"""Stands in the README for the id of the answer that waits for approval, which is another one each time."""
+_TOOL = re.compile(r"`(app/tools/\w+/__init__\.py)`[^\n]*\n\n```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_APPROVAL = re.compile(r'"approval": \{\s*"id": "([\w-]+)"')
 _BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -30,17 +34,17 @@ def commands(text: str) -> list[Shown]:
     return [_shown(block) for block in _BLOCK.findall(text)]
 
 
-def tool_folder(text: str) -> str:
-    """The Python source that the README shows as a whole tool."""
-    found: list[str] = re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
-    return found[0]
+def tool_folders(text: str) -> dict[str, str]:
+    """The Python sources that a page shows as whole tools, by the file that it names right above them."""
+    return dict(_TOOL.findall(text))
 
 
-def project_with_the_tool(folder: Path, text: str) -> Path:
-    """Copy the application and add the README's own tool, as a reader adds it."""
+def project_with_the_tools(folder: Path, text: str) -> Path:
+    """Copy the application and add a page's own tools, as a reader adds them."""
     shutil.copytree(ROOT / "app", folder / "app", ignore=shutil.ignore_patterns("__pycache__"))
-    (folder / "app" / "tools" / "dice").mkdir()
-    (folder / "app" / "tools" / "dice" / "__init__.py").write_text(tool_folder(text), encoding="utf-8")
+    for file, source in tool_folders(text).items():
+        (folder / file).parent.mkdir()
+        (folder / file).write_text(source, encoding="utf-8")
     return folder
 
 
@@ -55,19 +59,29 @@ def steady(answer: str) -> str:
     return re.sub(r"0 [A-Z]{3,4}\b", "0 zone", answer).strip()
 
 
-def run(command: str, base_url: str, project: Path) -> str:
-    """Run one of the commands that give an answer, against a running service and a copy of the project.
+class Reader:
+    """Types the commands that give an answer, one after the other, at a running service and a copy of the project."""
 
-    On the terminal the tool has not been added yet: the README shows that only afterwards.
-    """
-    command = command.replace(BASE_URL, base_url).replace("curl ", "curl --silent --show-error --max-time 20 ")
-    if ".venv/bin/python" in command:
-        command, project = command.replace(".venv/bin/python", sys.executable), ROOT
-    shell = ["bash", "-c", command]
-    done = subprocess.run(
-        shell, cwd=project, env=environment({}), capture_output=True, text=True, check=True, timeout=60
-    )
-    return done.stdout.strip()
+    def __init__(self, base_url: str, project: Path) -> None:
+        self._base_url = base_url
+        self._project = project
+        self._approval = APPROVAL_ID
+
+    def run(self, command: str) -> str:
+        """Run a command, with the id of the approval that was waited for last in the place of the README's.
+
+        On the terminal no tool has been added yet: the README shows that only afterwards.
+        """
+        command = command.replace(BASE_URL, self._base_url).replace(APPROVAL_ID, self._approval)
+        command = command.replace("curl ", "curl --silent --show-error --max-time 20 ")
+        folder = ROOT if ".venv/bin/python" in command else self._project
+        shell = ["bash", "-c", command.replace(".venv/bin/python", sys.executable)]
+        done = subprocess.run(
+            shell, cwd=folder, env=environment({}), capture_output=True, text=True, check=True, timeout=60
+        )
+        for identifier in _APPROVAL.findall(done.stdout):
+            self._approval = identifier
+        return done.stdout.replace(self._approval, APPROVAL_ID).strip("\n")
 
 
 def filled(text: str, answer_of: Callable[[str], str]) -> str:
@@ -82,17 +96,17 @@ def filled(text: str, answer_of: Callable[[str], str]) -> str:
 
 def _shown(block: str) -> Shown:
     first, _, answer = block.partition("\n")
-    return Shown(first.removeprefix("$ "), answer.strip())
+    return Shown(first.removeprefix("$ "), answer.strip("\n"))
 
 
 def main() -> None:
     """Fill every answer of every README in anew."""
     with tempfile.TemporaryDirectory() as folder:
-        project = project_with_the_tool(Path(folder), READMES[0].read_text(encoding="utf-8"))
+        project = project_with_the_tools(Path(folder), READMES[0].read_text(encoding="utf-8"))
         with started(cwd=project, PYTHONPATH=str(project)) as (_, url):
+            reader = Reader(url, project)
             for readme in READMES:
-                text = filled(readme.read_text(encoding="utf-8"), lambda command: run(command, url, project))
-                readme.write_text(text, encoding="utf-8")
+                readme.write_text(filled(readme.read_text(encoding="utf-8"), reader.run), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -73,6 +73,8 @@ def test_tools_lists_what_is_registered_and_why_others_are_not(tmp_path: Path) -
         ({"OPENAI_BASE_URL": "ftp://x"}, ["OPENAI_BASE_URL: must be a URL that starts with http:// or https://"]),
         ({"DASHSCOPE_API_KEY": "sk-a\nb"}, ["DASHSCOPE_API_KEY: must be printable ASCII without line breaks"]),
         ({"WEATHER_ENABLED": "perhaps"}, ["WEATHER_ENABLED: Input should be a valid boolean"]),
+        ({"REDIS_URL": "nonsense"}, ["REDIS_URL: must be redis://"]),
+        ({"REDIS_URL": "redis://user:sk-a%zz@h:99999/0"}, ["REDIS_URL: must be redis://"]),
         ({"SERVER_PORT": "x", "TIME_ENABLED": "perhaps"}, ["SERVER_PORT: ", "TIME_ENABLED: "]),
     ],
 )

@@ -1,17 +1,28 @@
 """Every Python block of the documentation runs as it stands."""
 
 import ast
+import asyncio
 import inspect
 import re
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 from types import CodeType
 from typing import Any
 
+import httpx
 import pytest
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Route
 
 from app.main import open_service, read_configuration
-from tests.command_line import ROOT
+from tests.command_line import ROOT, started
+from tests.readme import project_with_the_tools
+from tests.serving import serving
 
+JSON = {"Accept": "application/json"}
 PAGES = [ROOT / "docs" / name for name in ("tools.md", "advisors.md")]
 BLOCKS = [
     (page, block)
@@ -33,6 +44,64 @@ async def test_a_block_of_a_page_runs_as_it_stands(page: Path, block: str) -> No
         running = eval(compiled(page, block), names)
         if inspect.iscoroutine(running):
             await running
+
+
+async def air(request: Request) -> JSONResponse:
+    """Plays the upstream of the folder in ``tools.md``."""
+    city = request.query_params["city"]
+    if request.headers.get("x-key") != "secret" or city == "Nowhere":
+        return JSONResponse({}, 404)
+    return JSONResponse({"city": city, "index": 42})
+
+
+@contextmanager
+def documented_folder(tmp_path: Path, **variables: str) -> Generator[httpx.Client, None, None]:
+    """The service with the folder that ``tools.md`` shows; gives a client for it."""
+    project = project_with_the_tools(tmp_path, (ROOT / "docs" / "tools.md").read_text(encoding="utf-8"))
+    with (
+        started(cwd=project, PYTHONPATH=str(project), **variables) as (_, url),
+        httpx.Client(base_url=url, timeout=30, trust_env=False) as client,
+    ):
+        yield client
+
+
+def quality_and_answers(client: httpx.Client) -> list[Any]:
+    """What the folder's own route and its two variants give, and what the route says of an unknown city."""
+    unknown, own = (client.get(f"/air/quality/{city}") for city in ("Nowhere", "Rome"))
+    variants = [client.get(f"/air/chat-tool-{kind}", headers=JSON).json() for kind in ("function", "method")]
+    calls = [(each["tool_calls"][0]["name"], each["tool_calls"][0]["result"]) for each in variants]
+    return [(unknown.status_code, unknown.json()["code"]), own.json(), *calls]
+
+
+async def test_the_whole_folder_answers_by_both_forms_of_the_tool_and_by_its_own_route(tmp_path: Path) -> None:
+    """Its settings, its client, its key in the header and its error work as ``tools.md`` shows them."""
+    upstream = Starlette(routes=[Route("/v1/quality", air)])
+    async with serving(upstream) as url:
+        with documented_folder(tmp_path, AIR_API_KEY="secret", AIR_BASE_URL=f"{url}/v1") as client:
+            given = await asyncio.to_thread(quality_and_answers, client)
+    assert given == [
+        (404, "not-found"),
+        {"city": "Rome", "index": 42},
+        ("airQualityFunction", '{"city":"Paris","index":42}'),
+        ("airQualityMethod", '{"city":"Paris","index":42}'),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("variables", "detail"),
+    [
+        ({}, "Air: not configured: set AIR_API_KEY"),
+        ({"AIR_API_KEY": "secret", "AIR_ENABLED": "false"}, "Air: switched off: set AIR_ENABLED=true"),
+    ],
+    ids=["no key", "switched off"],
+)
+def test_every_route_of_the_folder_names_the_variable_that_is_missing(
+    variables: dict[str, str], detail: str, tmp_path: Path
+) -> None:
+    with documented_folder(tmp_path, **variables) as client:
+        for path in ("/air/chat-tool-function", "/air/chat-tool-method", "/air/quality/Rome"):
+            refused = client.get(path)
+            assert (refused.status_code, refused.json()["detail"]) == (503, detail)
 
 
 @pytest.mark.parametrize("readme", ["README.md", "README.zh-CN.md"])

@@ -1,5 +1,9 @@
 """The route on which the user's consent is given."""
 
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from functools import partial
+
 from fastapi import APIRouter, Request, Response
 
 from app.api.answers import answer_prompt, stopped_reconnecting
@@ -8,6 +12,9 @@ from app.api.chat_routes import ANSWER_RESPONSES
 from app.api.negotiation import negotiate
 from app.api.problems import problems
 from app.api.state import service_state
+from app.chat.advisors import Advisor, AdvisorChain
+from app.chat.request import ChatEvent, ChatRequest
+from app.errors import NotFound
 
 __all__ = ["router"]
 
@@ -24,14 +31,41 @@ async def decide(request: Request, identifier: str, decisions: Decisions) -> Res
     """Go on with a turn that paused because a tool needs the user's consent.
 
     The answer that paused has `finish_reason` `approval_required` and names this path's id under `approval`. Each id
-    can be used once; a call without a decision counts as rejected.
+    can be used once; a call without a decision counts as rejected. Refused before anything was run, as with 409
+    `session-busy`, it can be used again.
     """
     state = service_state(request)
     form = negotiate(",".join(request.headers.getlist("accept")))
     if stopped := stopped_reconnecting(request, form):
         return stopped
-    paused = state.approvals.take(identifier, decisions.decisions)
+    with state.admission.slot():
+        paused = state.approvals.take(identifier, decisions.decisions)
+    if paused.conversation and await state.memory.was_forgotten_since(paused.conversation, paused.paused_at):
+        raise NotFound("the conversation that the answer belonged to has been deleted")
     approvals = {call_id: decision.as_approval() for call_id, decision in decisions.decisions.items()}
     before = paused.prompt
-    prompt = state.chat.resume(paused.response, approvals).tools(*before.request.tools).advisors(*before.own_advisors)
-    return await answer_prompt(request, prompt.tool_context(before.request.context.values))
+    prompt = state.chat.resume(paused.response, approvals).tools(*before.request.tools)
+    unused = UnusedApproval(partial(state.approvals.put_back, identifier, paused))
+    prompt = prompt.advisors(*before.own_advisors, unused).tool_context(before.request.context.values)
+    return await answer_prompt(request, prompt)
+
+
+class UnusedApproval(Advisor):
+    """Gives an approval back when the turn ends before anything of it was run: refused, or its client left."""
+
+    order = -2000
+
+    def __init__(self, give_back: Callable[[], None]) -> None:
+        self._give_back = give_back
+
+    async def advise(self, request: ChatRequest, chain: AdvisorChain) -> AsyncGenerator[ChatEvent, None]:
+        """See :meth:`Advisor.advise`."""
+        begun = False
+        try:
+            async with aclosing(chain.proceed(request)) as events:
+                async for event in events:
+                    begun = True
+                    yield event
+        finally:
+            if not begun:
+                self._give_back()

@@ -26,18 +26,33 @@ class PausedTurn:
 
     response: ChatResponse
     prompt: PromptSpec
-    expires_at: float = field(default=0)
+    expires_at: float
+    paused_at: float = field(default_factory=time.time)
+    """By the clock that the replicas share."""
+
+    @property
+    def conversation(self) -> str | None:
+        """The conversation that the turn belongs to, if any."""
+        conversation: str | None = self.prompt.request.context.get(CONVERSATION_ID)
+        return conversation
+
+    @property
+    def size(self) -> int:
+        """About how many bytes it keeps in memory."""
+        return sum(len(repr(message)) for message in (*self.response.history, self.response.message))
 
 
 class ApprovalStore:
     """Keeps paused turns for a while, in this process; each can be taken up once.
 
-    Bounded in number and time: the oldest give way.
+    Bounded in number, size and time: the oldest give way.
     """
 
-    def __init__(self, *, ttl: float = 600, limit: int = 1000) -> None:
+    def __init__(self, *, ttl: float = 600, limit: int = 1000, max_bytes: int = 64 * 1024 * 1024) -> None:
         self.ttl = ttl
         self._limit = limit
+        self._max_bytes = max_bytes
+        self._bytes = 0
         self._turns: OrderedDict[str, PausedTurn] = OrderedDict()
 
     def __len__(self) -> int:
@@ -51,10 +66,15 @@ class ApprovalStore:
             The id by which it is taken up, 128 random bits.
         """
         identifier = secrets.token_urlsafe(16)
-        self._turns[identifier] = PausedTurn(response, prompt, time.monotonic() + self.ttl)
-        while len(self._turns) > self._limit:
-            self._turns.popitem(last=False)
+        self.put_back(identifier, PausedTurn(response, prompt, time.monotonic() + self.ttl))
         return identifier
+
+    def put_back(self, identifier: str, turn: PausedTurn) -> None:
+        """Let a turn wait that was taken up, when nothing of it was run."""
+        self._turns[identifier] = turn
+        self._bytes += turn.size
+        while len(self._turns) > self._limit or (self._bytes > self._max_bytes and len(self._turns) > 1):
+            self._bytes -= self._turns.popitem(last=False)[1].size
 
     def take(self, identifier: str, decided: Collection[str] = ()) -> PausedTurn:
         """Take a paused turn up, if the decisions are about its calls.
@@ -69,13 +89,18 @@ class ApprovalStore:
         waiting = [call.id for call in turn.response.message.tool_calls]
         if not set(decided) <= set(waiting):
             raise ValidationFailed(f"decisions: the calls that wait are {', '.join(waiting)}")
-        return self._turns.pop(identifier)
+        return self._remove(identifier)
 
     def forget(self, conversation: str) -> None:
         """Forget the turns of a conversation that wait."""
         for identifier, turn in list(self._turns.items()):
-            if turn.prompt.request.context.get(CONVERSATION_ID) == conversation:
-                del self._turns[identifier]
+            if turn.conversation == conversation:
+                self._remove(identifier)
+
+    def _remove(self, identifier: str) -> PausedTurn:
+        turn = self._turns.pop(identifier)
+        self._bytes -= turn.size
+        return turn
 
 
 def _sendable(arguments: dict[str, Any]) -> dict[str, Any]:

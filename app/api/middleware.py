@@ -43,7 +43,7 @@ class RequestMiddleware:
     - accepts a well-formed ``X-Request-ID`` or makes one, and always sends it;
     - refuses a query string that is not UTF-8, holds a NUL or is too long, before anything reads it;
     - reads a body whole, within bounds of size and time, before anything parses it;
-    - cancels the answer to a GET when the client leaves;
+    - cancels the answer when the client leaves;
     - turns an exception that nobody expected into a problem document, and logs it;
     - logs one line when a request begins and one when it ends.
     """
@@ -73,11 +73,8 @@ class RequestMiddleware:
         try:
             _check_host(scope)
             _check_query(scope["query_string"])
-            if scope["method"] in ("GET", "HEAD"):
-                await _until_client_leaves(self._app, scope, receive, answer)
-            else:
-                body = await _whole_body(receive)
-                await self._app(scope, _Body(body), answer.send)
+            body = b"" if scope["method"] in ("GET", "HEAD") else await _whole_body(receive)
+            await _until_client_leaves(self._app, scope, receive, answer, body)
         except ToolchatError as error:
             await answer.fail(error, scope)
         except asyncio.CancelledError:
@@ -134,7 +131,7 @@ class _Answer:
         return line
 
 
-async def _until_client_leaves(app: ASGIApp, scope: Scope, receive: Receive, answer: _Answer) -> None:
+async def _until_client_leaves(app: ASGIApp, scope: Scope, receive: Receive, answer: _Answer, body: bytes) -> None:
     """Run the application; cancel it, and all that it waits for, when the client leaves before the end."""
     task = asyncio.current_task()
 
@@ -145,7 +142,7 @@ async def _until_client_leaves(app: ASGIApp, scope: Scope, receive: Receive, ans
 
     stop = _watch(scope, receive, leave)
     try:
-        await app(scope, _Body(), answer.send)
+        await app(scope, _Body(body), answer.send)
     except asyncio.CancelledError:
         if answer.outcome != CLIENT_GONE or task is None or task.uncancel() > 0:
             raise

@@ -1,8 +1,9 @@
 """What was said in a conversation before: kept whole turns at a time, within a window."""
 
+import time
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pydantic_core import from_json, to_json
 
@@ -11,8 +12,12 @@ from app.errors import SessionBusy, StoreUnavailable
 from app.messages import AssistantMessage, Message, ToolResponseMessage, UserMessage
 from app.state_store.base import Lock, LockLost, StateStore
 from app.state_store.locks import Locks
+from app.tool_calling.result_converter import truncated
 
 __all__ = ["ChatMemory", "MemoryWindow", "OpenTurn", "estimated_tokens"]
+
+_FORGOTTEN_TTL = 3600
+"""Seconds for which it is known that a conversation was forgotten; longer than any approval waits."""
 
 Turn = tuple[Message, ...]
 """A question, the tool rounds if they are kept, and the answer; never a part of that."""
@@ -26,14 +31,27 @@ class MemoryWindow:
     max_tokens: int = 8000
     """As :func:`estimated_tokens` counts them."""
     tool_rounds: bool = False
-    """Keep tool calls and their results, too; a turn that is larger than the window is kept without them."""
+    """Keep tool calls and their results, too; a turn that is larger than the window is kept without them.
+
+    A question and answer that would not fit even then are kept with their middles left out, so that one long answer
+    does not make the model forget the whole conversation.
+    """
 
     def kept(self, messages: Sequence[Message]) -> Turn:
         """What of a finished turn is worth keeping; reasoning never is."""
         whole = tuple(
             AssistantMessage(m.text, m.tool_calls) if isinstance(m, AssistantMessage) else m for m in messages
         )
-        return whole if self.tool_rounds and self.holds([whole]) else _without_tool_rounds(whole)
+        if self.tool_rounds and self.holds([whole]):
+            return whole
+        short = _without_tool_rounds(whole)
+        return short if sum(map(_tokens, short)) <= self.max_tokens else tuple(map(self._shortened, short))
+
+    def _shortened(self, message: Message) -> Message:
+        # A text takes as many characters as tokens at most; a quarter for each leaves half of the window to others.
+        if isinstance(message, UserMessage | AssistantMessage):
+            return replace(message, text=truncated(message.text, max(self.max_tokens // 4, 16)))
+        return message
 
     def holds(self, turns: Sequence[Turn]) -> bool:
         """Whether so many turns are within the bounds."""
@@ -108,9 +126,18 @@ class ChatMemory:
         """
         async with self._locks.hold(_key(conversation)) as lock:
             try:
+                await self._store.put(_forgotten_key(conversation), b"%f" % time.time(), ttl=_FORGOTTEN_TTL)
                 return await self._store.delete(_key(conversation), *also, lock=lock)
             except LockLost:
                 raise SessionBusy("another request took the session over; nothing was forgotten") from None
+
+    async def was_forgotten_since(self, conversation: str, moment: float) -> bool:
+        """Whether the conversation has been forgotten, on any replica, after a moment of the common clock.
+
+        Raises:
+            StoreUnavailable: that cannot be said.
+        """
+        return float(await self._store.get(_forgotten_key(conversation)) or b"0") > moment
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +178,10 @@ def _tokens(message: Message) -> int:
 def _without_tool_rounds(messages: Sequence[Message]) -> Turn:
     answer = messages[-1]
     return (*(message for message in messages if isinstance(message, UserMessage)), answer)
+
+
+def _forgotten_key(conversation: str) -> str:
+    return f"forgotten:{conversation}"
 
 
 def _key(conversation: str) -> str:

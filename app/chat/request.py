@@ -1,5 +1,6 @@
 """One question on its way through the advisors to the model."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,14 +14,28 @@ from app.tool_calling.events import ToolCallFinished, ToolCallStarted
 __all__ = ["Approval", "ChatEvent", "ChatRequest", "Notice"]
 
 
+_NOTICE_NAME = re.compile("[a-z_]+")
+_OWN_EVENTS = frozenset(("tool_call_started", "tool_call_finished", "delta", "usage", "done", "error"))
+
+
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """Something that an advisor tells the client while the question is being answered."""
+    """Something that an advisor tells the client while the question is being answered.
+
+    Raises:
+        ValueError: the name has other characters, or is that of an event which every stream has.
+    """
 
     name: str
     """The name of the server-sent event: lower case letters and underscores."""
     data: Mapping[str, Any]
     """The event's JSON object."""
+
+    def __post_init__(self) -> None:
+        if not _NOTICE_NAME.fullmatch(self.name):
+            raise ValueError(f"a notice's name has lower case letters and underscores only, unlike {self.name!r}")
+        if self.name in _OWN_EVENTS:
+            raise ValueError(f"a notice cannot be named {self.name}: every stream has an event of this name")
 
 
 ChatEvent = TextDelta | Progress | ToolCallStarted | ToolCallFinished | Notice | ChatResponse

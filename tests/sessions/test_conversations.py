@@ -93,7 +93,7 @@ async def test_the_window_counts_tokens_too() -> None:
 
 
 async def test_a_running_turn_that_is_larger_than_the_window_goes_out_whole() -> None:
-    """It is neither cut nor refused, keeps its tool results in every round, and leaves room again afterwards."""
+    """It is neither cut nor refused and keeps its tool results in every round; afterwards its middle is left out."""
     variables = {"MEMORY_MAX_TOKENS": "100", "MEMORY_MAX_MESSAGES": "4"}
     large = "长" * 3000 + " Asia/Tokyo Europe/Paris Asia/Seoul"
     async with OpenAIPlayer(sociable) as player, service(OPENAI_BASE_URL=player.base_url, **variables) as client:
@@ -103,10 +103,12 @@ async def test_a_running_turn_that_is_larger_than_the_window_goes_out_whole() ->
         await ask(client, "last")
 
     sent = [each.body["messages"] for each in player.requests]
-    assert [len(each) for each in sent] == [2, 2, 4, 6, 8, 2, 4]
+    assert [len(each) for each in sent] == [2, 2, 4, 6, 8, 4, 4]
     assert [each for each in sent if faults(each)] == []
     assert [each["content"] for each in sent[4] if each["role"] == "user"] == [large]
     assert sum(each["role"] == "tool" for each in sent[4]) == 3
+    shortened, following = questions(player.requests[-2])
+    assert ("characters left out" in shortened, len(shortened) < 100, following) == (True, True, "next")
     assert questions(player.requests[-1]) == ["next", "last"]
 
 

@@ -1,5 +1,6 @@
 """A turn that waits for approval: outside the conversation until it is approved, and then whole."""
 
+import asyncio
 import shutil
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -9,8 +10,21 @@ import httpx
 
 from tests.chat.played import asks
 from tests.command_line import ROOT, started
-from tests.players.openai_player import Answer, OpenAIPlayer, PlayedRequest, message, whole
-from tests.sessions.conversing import EVENTS, JSON, ask, conversation, faults, questions, reply, sociable
+from tests.players.openai_player import Answer, PlayedRequest, message, whole
+from tests.players.redis_server import RedisServer
+from tests.sessions.conversing import (
+    EVENTS,
+    JSON,
+    GatedPlayer,
+    ask,
+    conversation,
+    faults,
+    questions,
+    reply,
+    sociable,
+    until,
+)
+from tests.sessions.replicas import needs_redis
 from tests.sessions.test_interrupted_turns import go_on
 
 LIGHT = '''"""A switch."""
@@ -40,12 +54,14 @@ def careful(request: PlayedRequest) -> Answer:
 
 
 @asynccontextmanager
-async def service_with_light(tmp_path: Path) -> AsyncGenerator[tuple[httpx.AsyncClient, OpenAIPlayer], None]:
+async def service_with_light(
+    tmp_path: Path, **variables: str
+) -> AsyncGenerator[tuple[httpx.AsyncClient, GatedPlayer], None]:
     shutil.copytree(ROOT / "app", tmp_path / "app", ignore=shutil.ignore_patterns("__pycache__"))
     (tmp_path / "app" / "tools" / "light").mkdir()
     (tmp_path / "app" / "tools" / "light" / "__init__.py").write_text(LIGHT)
-    async with OpenAIPlayer(careful) as player:
-        variables = {"PYTHONPATH": str(tmp_path), "OPENAI_BASE_URL": player.base_url, "MEMORY_TOOL_ROUNDS": "true"}
+    async with GatedPlayer(careful) as player:
+        variables |= {"PYTHONPATH": str(tmp_path), "OPENAI_BASE_URL": player.base_url, "MEMORY_TOOL_ROUNDS": "true"}
         with started(cwd=tmp_path, **variables) as (_, url):
             async with httpx.AsyncClient(base_url=url, timeout=30, trust_env=False) as client:
                 yield client, player
@@ -91,3 +107,45 @@ async def test_a_turn_that_waits_is_neither_run_by_a_reconnection_nor_kept_beyon
         asked = len(player.requests)
         gone = await client.post(f"/approvals/{waiting['id']}", json=decisions, headers=JSON)
         assert (gone.status_code, len(player.requests), await conversation(client)) == (404, asked, [])
+
+
+async def asked(player: GatedPlayer, times: int) -> None:
+    async def reached() -> bool:
+        return len(player.requests) == times
+
+    await until(reached)
+
+
+async def test_an_approval_that_is_refused_before_anything_ran_can_be_given_again(tmp_path: Path) -> None:
+    """While another question of the session runs, and while there is no room for a question at all."""
+    async with service_with_light(tmp_path, SESSION_WAIT="0.1", MAX_QUESTIONS="2") as (client, player):
+        waiting = (await ask(client, "light", **JSON)).json()["approval"]
+        path, decisions = f"/approvals/{waiting['id']}", {"decisions": {waiting["calls"][0]["id"]: {"approved": True}}}
+        player.gate.clear()
+        running = [asyncio.create_task(ask(client, "slow"))]
+        await asked(player, 2)
+        busy = await client.post(path, json=decisions, headers=JSON)
+        running.append(asyncio.create_task(ask(client, "slow", "s-2")))
+        await asked(player, 3)
+        full = await client.post(path, json=decisions, headers=JSON)
+        assert [(each.status_code, each.json()["code"]) for each in (busy, full)] == [
+            (409, "session-busy"),
+            (503, "overloaded"),
+        ]
+        player.gate.set()
+        await asyncio.gather(*running)
+        again = await client.post(path, json=decisions, headers=JSON)
+        assert (again.status_code, again.json()["answer"]) == (200, "It is on.")
+        assert (await client.post(path, json=decisions)).status_code == 404
+
+
+@needs_redis
+async def test_a_conversation_that_another_replica_forgot_is_not_brought_back_by_an_approval(tmp_path: Path) -> None:
+    async with RedisServer() as redis, service_with_light(tmp_path, REDIS_URL=redis.url) as (client, player):
+        with started(cwd=tmp_path, REDIS_URL=redis.url, CHAT_PROVIDER="offline") as (_, other):
+            waiting = (await ask(client, "light", **JSON)).json()["approval"]
+            async with httpx.AsyncClient(base_url=other, timeout=30, trust_env=False) as replica:
+                assert (await replica.delete("/chat/s-1")).status_code == 204
+            decisions = {"decisions": {waiting["calls"][0]["id"]: {"approved": True}}}
+            refused = await client.post(f"/approvals/{waiting['id']}", json=decisions, headers=JSON)
+            assert (refused.status_code, len(player.requests), await conversation(client)) == (404, 1, [])

@@ -12,6 +12,7 @@ from app.tool_calling.context import CONVERSATION_ID
 from app.tool_calling.events import ToolCallFinished
 from app.tools.todo.items import completed, is_rendering
 from app.tools.todo.lists import TodoLists
+from app.tools.todo.planning import IS_PLANNED
 from app.tools.todo.tools import TODO_UPDATE
 
 __all__ = ["REMINDER", "TodoEvents", "TodoReminder"]
@@ -52,7 +53,8 @@ class TodoReminder(Advisor):
 
     It stands inside the tool loop, so it sees every turn of the model. The reminder follows the last tool result of
     that one turn: providers refuse a second result for a call, and since the loop keeps its own messages, the
-    reminder enters neither the next turn nor a memory. Rounds are counted per conversation, across its questions.
+    reminder enters neither the next turn nor a memory. Rounds are counted per conversation, across its questions. A
+    conversation that has nothing left to do, and was not asked to plan, is not reminded.
     """
 
     order = 350
@@ -66,13 +68,15 @@ class TodoReminder(Advisor):
         conversation_id = request.context.get(CONVERSATION_ID)
         if isinstance(last, ToolResponseMessage) and last.responses and conversation_id:
             offered = any(each.definition.name == TODO_UPDATE for each in request.tools)
-            if await self._is_due(str(conversation_id), last, offered=offered):
+            if await self._is_due(request, str(conversation_id), last, offered=offered):
                 request = replace(request, messages=(*request.messages[:-1], _with_reminder(last)))
         async with aclosing(chain.proceed(request)) as events:
             async for event in events:
                 yield event
 
-    async def _is_due(self, conversation_id: str, latest: ToolResponseMessage, *, offered: bool) -> bool:
+    async def _is_due(
+        self, request: ChatRequest, conversation_id: str, latest: ToolResponseMessage, *, offered: bool
+    ) -> bool:
         """Count a round; whether the model is to be reminded now. Never when the store is away."""
         updated = any(each.name == TODO_UPDATE and is_rendering(each.text) for each in latest.responses)
         if not (updated or offered):
@@ -81,9 +85,13 @@ class TodoReminder(Advisor):
             rounds = 0 if updated else await self._lists.rounds(conversation_id) + 1
             is_due = rounds >= _ROUNDS_BEFORE_REMINDER
             await self._lists.put_rounds(conversation_id, 0 if is_due else rounds)
+            return is_due and (bool(request.context.get(IS_PLANNED)) or await self._has_open_items(conversation_id))
         except StoreUnavailable:
             return False
-        return is_due
+
+    async def _has_open_items(self, conversation_id: str) -> bool:
+        items = await self._lists.get(conversation_id)
+        return completed(items) < len(items)
 
 
 def _with_reminder(message: ToolResponseMessage) -> ToolResponseMessage:

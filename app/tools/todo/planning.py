@@ -5,9 +5,13 @@ from dataclasses import replace
 from app.chat.advisors import BaseAdvisor
 from app.chat.request import ChatRequest
 from app.messages import SystemMessage
+from app.tool_calling.context import ToolContext
 from app.tools.todo.tools import TODO_UPDATE
 
-__all__ = ["PLANNING", "TodoPlanning"]
+__all__ = ["IS_PLANNED", "PLANNING", "TodoPlanning"]
+
+IS_PLANNED = "todo_planning"
+"""The context value of a question that is to be worked on by a list, even before there is one."""
 
 PLANNING = (
     f"Work by a todo list. For a question of several steps call {TODO_UPDATE} first, with one item for each step. Keep "
@@ -27,4 +31,5 @@ class TodoPlanning(BaseAdvisor):
             return request
         given = [each.text for each in request.messages if isinstance(each, SystemMessage)]
         rest = tuple(each for each in request.messages if not isinstance(each, SystemMessage))
-        return replace(request, messages=(SystemMessage("\n\n".join([*given, PLANNING])), *rest))
+        context = ToolContext({**request.context.values, IS_PLANNED: True})
+        return replace(request, messages=(SystemMessage("\n\n".join([*given, PLANNING])), *rest), context=context)

@@ -11,11 +11,12 @@ from pydantic_core import to_json
 from app.api.asked import answer_document
 from app.api.chat_routes import MAX_QUERY_CHARS
 from app.chat.client import PromptSpec
+from app.chat.tool_calling_advisor import APPROVAL_REQUIRED
 from app.chat_models.base import ChatResponse, TextDelta
 from app.errors import ConfigurationError, ToolchatError, ValidationFailed
 from app.main import open_service, read_configuration
 from app.tool_calling.context import CONVERSATION_ID
-from app.tool_calling.events import ToolCallFinished
+from app.tool_calling.events import ToolCallFinished, ToolCallStarted
 
 __all__ = ["ask", "list_tools"]
 
@@ -29,13 +30,13 @@ def ask(query: str, *, tools: Sequence[str] | None, as_json: bool) -> int:
         as_json: print the answer's JSON document instead.
 
     Returns:
-        0, or 1 when the question could not be answered.
+        0, or 1 when the question could not be answered, or its answer waits for an approval that cannot be given here.
 
     Raises:
         ConfigurationError: the service cannot start as it is set up, or there is no such tool.
     """
     if not query.strip() or len(query) > MAX_QUERY_CHARS:
-        print(f"toolchat: the question must have 1 to {MAX_QUERY_CHARS} characters", file=sys.stderr)  # noqa: T201
+        _complain(f"the question must have 1 to {MAX_QUERY_CHARS} characters")
         return 1
     return asyncio.run(_ask(query, tools, as_json))
 
@@ -58,22 +59,49 @@ async def _ask(query: str, names: Sequence[str] | None, as_json: bool) -> int:
                 response = await prompt.call().response()
                 _print(to_json(answer_document(response, state.chat.model.provider), indent=2).decode())
             else:
-                await _print_stream(prompt)
+                response = await _print_stream(prompt)
         except ToolchatError as error:
-            print(f"toolchat: {error.code}: {error.detail}", file=sys.stderr)  # noqa: T201
+            _complain(f"{error.code}: {error.detail}")
             return 1
-    return 0
+    return _waiting(response)
 
 
-async def _print_stream(prompt: PromptSpec) -> None:
+async def _print_stream(prompt: PromptSpec) -> ChatResponse:
+    turn, response = "", None
     async with aclosing(prompt.stream().events()) as events:
         async for event in events:
             if isinstance(event, TextDelta):
+                turn += event.text
                 print(event.text, end="", flush=True)  # noqa: T201
+            elif isinstance(event, ToolCallStarted) and turn:
+                turn = ""
+                _print("")
             elif isinstance(event, ChatResponse):
-                _print(" [cut off by the model's length limit]" if event.finish_reason == "length" else "")
-                for execution in event.executions:
-                    _print(_described(execution))
+                response = event
+    if response is None:
+        raise AssertionError("a stream ended without an answer")
+    rest = _unprinted(response.message.text, turn)
+    cut_off = " [cut off by the model's length limit]" if response.finish_reason == "length" else ""
+    if turn + rest + cut_off:
+        _print(rest + cut_off)
+    for execution in response.executions:
+        _print(_described(execution))
+    return response
+
+
+def _unprinted(answer: str, printed: str) -> str:
+    """What is still to be printed: an advisor, or a tool that returns directly, may end with more than was streamed."""
+    if printed.endswith(answer):
+        return ""
+    return answer.removeprefix(printed) if answer.startswith(printed) else f"\n{answer}"
+
+
+def _waiting(response: ChatResponse) -> int:
+    if response.finish_reason != APPROVAL_REQUIRED:
+        return 0
+    for call in response.message.tool_calls:
+        _complain(f"{call.name}({call.arguments}) waits for approval, which cannot be given on the terminal")
+    return 1
 
 
 async def _list_tools() -> int:
@@ -89,6 +117,10 @@ async def _list_tools() -> int:
 def _described(execution: ToolCallFinished) -> str:
     call = execution.call
     return f"- {call.name}({call.arguments}) -> {execution.outcome} in {execution.duration_ms:g} ms: {execution.result}"
+
+
+def _complain(line: str) -> None:
+    print(f"toolchat: {line}", file=sys.stderr)  # noqa: T201
 
 
 def _print(line: str) -> None:

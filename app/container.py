@@ -5,10 +5,12 @@ from typing import Annotated, Any, TypeVar
 
 from dishka import AsyncContainer, FromComponent, Provider, Scope, make_async_container
 from dishka.exception_base import DishkaError
+from dishka.exceptions import CycleDependenciesError, NoFactoryError
+from dishka.text_rendering import get_name
 
 from app.errors import ConfigurationError
 
-__all__ = ["instance", "instances", "make_container", "named"]
+__all__ = ["classes", "instance", "instances", "make_container", "named"]
 
 _T = TypeVar("_T")
 
@@ -22,7 +24,22 @@ def make_container(providers: Iterable[Provider]) -> AsyncContainer:
     try:
         return make_async_container(*providers)
     except DishkaError as error:
-        raise ConfigurationError(f"the container cannot be wired: {str(error).strip()}") from error
+        raise ConfigurationError(_fault(error)) from error
+
+
+def classes(*made: type) -> Provider:
+    """Provide objects of classes, made by their constructors from what is provided elsewhere.
+
+    Raises:
+        ConfigurationError: a constructor's parameter has no type, or one that cannot be read.
+    """
+    provider = Provider(scope=Scope.APP)
+    for each in made:
+        try:
+            provider.provide(each)
+        except DishkaError as error:
+            raise ConfigurationError(_fault(error)) from error
+    return provider
 
 
 def instances(*objects: object) -> Provider:
@@ -59,6 +76,21 @@ def named(name: str, provides: type[_T], make: Callable[[Any], _T], needs: type 
     provider = Provider(scope=Scope.APP, component=name)
     provider.provide((lambda: make(None)) if needs is None else from_dependency, provides=provides)
     return provider
+
+
+def _fault(error: DishkaError) -> str:
+    """One line that names who cannot be made; dishka's own text draws the way there on several."""
+    if isinstance(error, NoFactoryError) and error.path:
+        asking, missing = error.path[-1].source, error.requested.type_hint
+        return f"{_full_name(asking)}: cannot be made: nothing provides {_full_name(missing)}"
+    if isinstance(error, CycleDependenciesError):
+        way = " needs ".join(_full_name(each.source) for each in (*error.path, error.path[0]))
+        return f"the container cannot be wired: {way}"
+    return f"the container cannot be wired: {' '.join(str(error).split())}"
+
+
+def _full_name(kind: object) -> str:
+    return get_name(kind, include_module=True)
 
 
 def _constant(value: object) -> Callable[[], object]:

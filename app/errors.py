@@ -65,7 +65,6 @@ __all__ = [
     "ValidationFailed",
 ]
 
-
 CLIENT_GONE = "client_gone"
 """The outcome in the log of a request whose client left; nobody is there to be told."""
 
@@ -75,9 +74,9 @@ class ConfigurationError(Exception):
 
 
 class ToolchatError(Exception):
-    """Base of every error that a client may see.
+    """Something that the service did not expect went wrong; its log has it under the request's id.
 
-    ``detail`` is shown to the client: it holds no secret, no URL of an upstream and no upstream body.
+    The base of every error that a client may see. ``detail`` is shown: no secret, upstream URL or upstream body in it.
     """
 
     status = 500
@@ -113,7 +112,7 @@ class NotFound(ToolchatError):
 
 
 class NotAcceptable(ToolchatError):
-    """None of the forms that the service can give satisfies the ``Accept`` header."""
+    """None of the forms that the service can give satisfies the header Accept."""
 
     status, code, title = 406, "not-acceptable", "Not acceptable"
 

@@ -32,6 +32,22 @@ async def browser_page(requested: list[str]) -> AsyncGenerator[Page, None]:
             await browser.close()
 
 
+@pytest.mark.parametrize(
+    ("operation", "answered"), [("chat_chat_get", "Asia/Shanghai"), ("chat_stream_chat_stream_get", "done")]
+)
+async def test_swagger_ui_asks_in_a_session_with_the_example_as_it_stands(operation: str, answered: str) -> None:
+    """Try it out and Execute fill the question in, and accept the form that the route gives."""
+    async with service() as client, browser_page([]) as page:
+        await page.goto(f"{client.base_url}/docs")
+        shown = page.locator(f"#operations-Chat-{operation}")
+        await shown.click()
+        await shown.get_by_role("button", name="Try it out").click()
+        await shown.get_by_role("button", name="Execute").click()
+        response = shown.locator(".live-responses-table .response").first
+        await expect(response).to_contain_text("200", timeout=10_000)
+        await expect(response).to_contain_text(answered)
+
+
 async def test_swagger_ui_asks_no_other_host_and_executes_a_question() -> None:
     requested: list[str] = []
     async with service() as client, browser_page(requested) as page:

@@ -33,8 +33,14 @@ def negotiate(accept: str | None, only: AnswerForm | None = None) -> AnswerForm:
     forms = [only] if only else list(AnswerForm)
     best = max(((_rank(form, ranges), form) for form in forms), key=lambda ranked: ranked[0])
     if best[0][0] <= 0:
-        raise NotAcceptable(f"Accept allows none of {', '.join(form.value for form in forms)}")
+        raise NotAcceptable(_refusal(only))
     return best[1]
+
+
+def _refusal(only: AnswerForm | None) -> str:
+    if only:
+        return f"the only form here is {only.value}"
+    return f"Accept allows none of {', '.join(form.value for form in AnswerForm)}"
 
 
 def _media_range(part: str) -> tuple[str, float]:

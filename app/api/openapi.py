@@ -6,7 +6,7 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
 from app.api.negotiation import AnswerForm
-from app.api.problems import PROBLEM_MEDIA_TYPE, Problem, problems
+from app.api.problems import PROBLEM_MEDIA_TYPE, Problem, problem_examples, problems
 
 __all__ = ["document_api"]
 
@@ -27,7 +27,9 @@ def document_api(app: FastAPI) -> None:
             document = get_openapi(
                 title=app.title, version=app.version, description=_DESCRIPTION, routes=app.routes, tags=app.openapi_tags
             )
-            schemas = document.setdefault("components", {}).setdefault("schemas", {})
+            components = document.setdefault("components", {})
+            components["examples"] = problem_examples()
+            schemas = components.setdefault("schemas", {})
             schemas["Problem"] = Problem.model_json_schema(ref_template="#/components/schemas/{model}")
             for name in ("HTTPValidationError", "ValidationError"):
                 schemas.pop(name, None)

@@ -1,5 +1,6 @@
 """What surrounds the chat: the index, health, the list of tools, and Swagger UI."""
 
+from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -32,8 +33,12 @@ async def index(request: Request) -> dict[str, Any]:
         "chat_model": service_state(request).model_label,
         "documentation": "/docs",
         "playground": "/playground",
-        "endpoints": {path: next(iter(methods.values())).get("summary", "") for path, methods in paths.items()},
+        "endpoints": {path: _described(methods) for path, methods in paths.items()},
     }
+
+
+def _described(methods: Mapping[str, Mapping[str, Any]]) -> str:
+    return "; ".join(f"{method.upper()}: {operation.get('summary', '')}" for method, operation in methods.items())
 
 
 @router.get("/tools", response_model=list[ToolModuleDescription], response_model_exclude_unset=True, summary="Tools")

@@ -19,6 +19,7 @@ __all__ = [
     "add_problem_handlers",
     "error_response",
     "problem",
+    "problem_examples",
     "problem_response",
     "problems",
 ]
@@ -64,25 +65,47 @@ def error_response(error: ToolchatError, request_id: str) -> Response:
     return problem_response(problem(error, request_id), headers)
 
 
-def problems(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """Document problem documents of some statuses for OpenAPI."""
-    return {status: _documented(status) for status in statuses}
+def problems(*kinds: int | type[ToolchatError]) -> dict[int | str, dict[str, Any]]:
+    """Document problem documents for OpenAPI.
+
+    Args:
+        kinds: kinds of errors, or statuses, each of which stands for every kind that has it.
+    """
+    chosen: dict[int | str, list[type[ToolchatError]]] = {}
+    for each in kinds:
+        found = [kind for kind in _KINDS if kind.status == each] if isinstance(each, int) else [each]
+        for kind in found:
+            chosen.setdefault(kind.status, []).append(kind)
+    return {status: _documented(status, found) for status, found in chosen.items()}
 
 
-def _documented(status: int) -> dict[str, Any]:
-    kinds = [kind for kind in _kinds(ToolchatError) if kind.status == status and kind is not UpstreamError]
-    schema = {"schema": {"$ref": "#/components/schemas/Problem"}}
-    examples = {
-        kind.code: {
-            "value": _document(status, kind.code, kind.title, kind.__doc__ or "", kind.retryable, "4bf92f3577b34da6")
+def problem_examples() -> dict[str, Any]:
+    """One problem document of each kind, for the components of OpenAPI, to which :func:`problems` refers."""
+    return {
+        kind.__name__: {
+            "value": _document(kind.status, kind.code, kind.title, _meaning(kind), kind.retryable, "4bf92f3577b34da6")
         }
-        for kind in kinds
+        for kind in _KINDS
     }
-    return {"description": HTTPStatus(status).phrase, "content": {PROBLEM_MEDIA_TYPE: schema | {"examples": examples}}}
+
+
+def _documented(status: int | str, kinds: list[type[ToolchatError]]) -> dict[str, Any]:
+    schema = {"schema": {"$ref": "#/components/schemas/Problem"}}
+    examples = {kind.code: {"$ref": f"#/components/examples/{kind.__name__}"} for kind in kinds}
+    content = {PROBLEM_MEDIA_TYPE: schema | {"examples": examples}}
+    return {"description": HTTPStatus(int(status)).phrase, "content": content}
+
+
+def _meaning(kind: type[ToolchatError]) -> str:
+    """What an error means, in one sentence: the first of its docstring."""
+    return " ".join((kind.__doc__ or "").split("\n\n", 1)[0].split())
 
 
 def _kinds(kind: type[ToolchatError]) -> list[type[ToolchatError]]:
     return [kind, *(each for child in kind.__subclasses__() for each in _kinds(child))]
+
+
+_KINDS = [kind for kind in _kinds(ToolchatError) if kind is not UpstreamError]
 
 
 def add_problem_handlers(app: FastAPI) -> None:

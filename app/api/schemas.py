@@ -129,4 +129,4 @@ class Index(BaseModel):
     chat_model: str
     documentation: str
     playground: str
-    endpoints: dict[str, str] = Field(description="Path and what it is for")
+    endpoints: dict[str, str] = Field(description="By path: its methods, and what each is for")

@@ -11,7 +11,7 @@ from app.api.schemas import Conversation
 from app.api.sessions import answer_in_session, checked_session_id, session_or_new
 from app.api.state import service_state
 from app.chat.message_records import to_records
-from app.errors import NotFound, ValidationFailed
+from app.errors import CrossSite, NotFound, SessionBusy, StoreUnavailable, ValidationFailed
 
 __all__ = ["SESSION_RESPONSES", "Question", "SessionId", "SessionPath", "router"]
 
@@ -21,14 +21,28 @@ _SESSION_HEADER = {"X-Session-ID": {"description": "The session, to go on with",
 SESSION_RESPONSES: dict[int | str, dict[str, Any]] = {
     **ANSWER_RESPONSES,
     200: ANSWER_RESPONSES[200] | {"headers": ANSWER_RESPONSES[200]["headers"] | _SESSION_HEADER},
-    **problems(403, 409),
+    **problems(CrossSite, SessionBusy),
 }
 """Every status with which a question in a session can be answered."""
 
+_STREAM_RESPONSES: dict[int | str, dict[str, Any]] = {
+    **SESSION_RESPONSES,
+    200: {
+        "description": "The answer as server-sent events",
+        "content": {AnswerForm.EVENTS.value: ANSWER_RESPONSES[200]["content"][AnswerForm.EVENTS.value]},
+        "headers": SESSION_RESPONSES[200]["headers"],
+    },
+}
+
+_EXAMPLE = "北京现在几点？"
 Question = Annotated[
     str,
     Query(
-        max_length=MAX_QUERY_CHARS, description="The question", openapi_examples={"time": {"value": "北京现在几点？"}}
+        max_length=MAX_QUERY_CHARS,
+        description="The question",
+        openapi_examples={"中文": {"value": _EXAMPLE}, "English": {"value": "What time is it in London?"}},
+        # Swagger UI fills a field that has a default from its schema's example alone.
+        json_schema_extra={"example": _EXAMPLE},
     ),
 ]
 SessionId = Annotated[
@@ -57,7 +71,7 @@ async def chat(
 @router.get(
     "/chat/stream",
     response_class=Response,
-    responses=SESSION_RESPONSES,
+    responses=_STREAM_RESPONSES,
     summary="Ask in a session, answered as server-sent events",
 )
 async def chat_stream(
@@ -71,7 +85,10 @@ async def chat_stream(
 
 
 @router.get(
-    "/chat/{sessionId}", response_model=Conversation, responses=problems(404, 422, 503), summary="Show a conversation"
+    "/chat/{sessionId}",
+    response_model=Conversation,
+    responses=problems(NotFound, ValidationFailed, StoreUnavailable),
+    summary="Show a conversation",
 )
 async def show(request: Request, session: SessionPath) -> Response:
     """List what is kept of a conversation, oldest first; the model is given as much of it as fits beside a question."""
@@ -87,7 +104,12 @@ async def show(request: Request, session: SessionPath) -> Response:
     )
 
 
-@router.delete("/chat/{sessionId}", status_code=204, responses=problems(409, 422, 503), summary="Forget a conversation")
+@router.delete(
+    "/chat/{sessionId}",
+    status_code=204,
+    responses=problems(SessionBusy, ValidationFailed, StoreUnavailable),
+    summary="Forget a conversation",
+)
 async def forget(request: Request, session: SessionPath) -> Response:
     """Forget everything that is kept of a conversation, whether or not there was anything; waits for a running turn."""
     state = service_state(request)

@@ -30,7 +30,9 @@ def checked_session_id(given: str) -> str:
     Raises:
         ValidationFailed: it has other characters, is too long, or is the name of a route.
     """
-    if not _SESSION_ID.fullmatch(given) or given in _RESERVED:
+    if given in _RESERVED:
+        raise ValidationFailed(f"sessionId: {given} is reserved")
+    if not _SESSION_ID.fullmatch(given):
         raise ValidationFailed("sessionId: 1 to 64 of A-Z a-z 0-9 . _ - that begin with a letter or a digit")
     return given
 

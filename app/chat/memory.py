@@ -91,7 +91,9 @@ class ChatMemory:
         try:
             return tuple(map(from_records, from_json(value))) if value else ()
         except (ValueError, KeyError, TypeError) as error:
-            raise StoreUnavailable("the conversation cannot be read; DELETE it to begin anew") from error
+            raise StoreUnavailable(
+                "the conversation cannot be read; DELETE it to begin anew", retryable=False
+            ) from error
 
     @asynccontextmanager
     async def open_turn(self, conversation: str) -> AsyncGenerator["OpenTurn", None]:

@@ -4,7 +4,7 @@ import inspect
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeVar, overload
 
 from app.tool_calling.caching import RecentResults, ResultCache, call_key, check_cacheable
 from app.tool_calling.callback import ToolCallback, ToolResult
@@ -36,6 +36,11 @@ class ToolMarker:
         return found if isinstance(found, cls) else None
 
 
+@overload
+def tool(function: _F, /) -> _F: ...
+
+
+@overload
 def tool(
     *,
     name: str | None = None,
@@ -45,10 +50,25 @@ def tool(
     timeout: float | None = None,
     cache_seconds: float | None = None,
     result_converter: ToolCallResultConverter = convert_result,
-) -> Callable[[_F], _F]:
-    """Mark a function, a method or a class of callable objects as a tool.
+) -> Callable[[_F], _F]: ...
+
+
+def tool(
+    function: _F | None = None,
+    /,
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    return_direct: bool = False,
+    requires_approval: bool = False,
+    timeout: float | None = None,
+    cache_seconds: float | None = None,
+    result_converter: ToolCallResultConverter = convert_result,
+) -> _F | Callable[[_F], _F]:
+    """Mark a function, a method or a class of callable objects as a tool: ``@tool``, or ``@tool(...)`` with arguments.
 
     Args:
+        function: what is marked, where nothing more is to be said.
         name: the name that the model sees; else the function's own.
         description: what the model decides by; else the first paragraph of the docstring, else the name in words.
         return_direct: the result is the answer, the model is not asked again.
@@ -64,11 +84,11 @@ def tool(
         result_converter,
     )
 
-    def mark(function: _F) -> _F:
-        setattr(function, _MARKER, marker)
-        return function
+    def mark(marked: _F) -> _F:
+        setattr(marked, _MARKER, marker)
+        return marked
 
-    return mark
+    return mark if function is None else mark(function)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,14 +8,17 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from dishka import Provider, Scope
-from fastapi import APIRouter
+from dishka import Provider
+from fastapi import APIRouter, Depends, Request
 from pydantic import Field
+from pydantic_settings import SettingsConfigDict
 
 from app.api.chat_routes import VariantRouter, variant_router
+from app.api.problems import problems
+from app.api.state import service_state
 from app.chat.advisors import Advisor
-from app.container import instances, named
-from app.errors import ConfigurationError
+from app.container import classes, instance, named
+from app.errors import ConfigurationError, NotConfigured
 from app.settings import BaseUrl, EnvironmentSettings, environment_name
 from app.tool_calling.callback import ToolCallback
 from app.tool_calling.definition_faults import DeclaredTool, marked_methods, repeated_names, shown_path
@@ -28,12 +31,16 @@ __all__ = ["ToolModule", "ToolSettings", "discover"]
 class ToolSettings(EnvironmentSettings):
     """Base of a tool's settings: its switch, and what it cannot work without.
 
+    The variables begin with the folder's name in capitals, unless the class has an ``env_prefix`` of its own.
+
     A folder's own field ``cache_seconds`` says how long the results of its tools are kept; it reaches the tools that
     declare ``cache_seconds`` themselves and no others, and 0 switches their caches off.
     """
 
     required: ClassVar[tuple[str, ...]] = ()
     """Fields without which the tool does not register."""
+    has_sandbox: ClassVar[bool] = False
+    """Whether the stand-in plays this tool's upstream; then it needs no key there, and its results are marked."""
 
     enabled: bool = Field(True, description="Whether the tool registers at all")
     sandbox_url: BaseUrl | None = Field(
@@ -45,7 +52,7 @@ class ToolSettings(EnvironmentSettings):
     @property
     def in_sandbox(self) -> bool:
         """Whether the tool talks to the stand-in instead of its upstream."""
-        return self.sandbox_url is not None and bool(self.required)
+        return self.sandbox_url is not None and self.has_sandbox
 
     def fault(self) -> str | None:
         """Why the tool cannot register, naming the variable to set; ``None`` when it can."""
@@ -96,10 +103,7 @@ class ToolModule:
 
     def in_folder(self, name: str, folder: Path = Path()) -> "ToolModule":
         """Copy that knows its folder and has settings of its own."""
-        settings = self.settings
-        if settings is ToolSettings:
-            config = {**ToolSettings.model_config, "env_prefix": f"{name.upper()}_"}
-            settings = type(f"{name}Settings", (ToolSettings,), {"model_config": config, "__module__": __name__})
+        settings = self.settings if self.settings.model_config.get("env_prefix") else _prefixed(self.settings, name)
         title = self.title or name.replace("_", " ").capitalize()
         path = self.path or f"/{name}"
         return replace(self, name=name, folder=folder, settings=settings, path=path, title=title)
@@ -115,15 +119,20 @@ class ToolModule:
         return functions + [DeclaredTool(each, "method", self.folder) for each in methods]
 
     def routes(self) -> VariantRouter:
-        """The folder's routes: the three variants, then its own."""
+        """The folder's routes: the three variants, then its own, which answer 503 while it is not registered."""
         router = VariantRouter()
         if self.default_query:
             variants = self._variants()
             router.include_router(variants)
             router.questions |= variants.questions
         if self.router is not None:
-            router.include_router(self.router)
+            router.include_router(
+                self.router, dependencies=[Depends(self._check_registered)], responses=problems(NotConfigured)
+            )
         return router
+
+    async def _check_registered(self, request: Request) -> None:
+        service_state(request).tools.offered(self.name, "function")
 
     def _variants(self) -> VariantRouter:
         return variant_router(
@@ -137,14 +146,16 @@ class ToolModule:
         )
 
     def providers(self, settings: ToolSettings) -> list[Provider]:
-        """What the folder puts into the container when its settings allow it."""
-        own = Provider(scope=Scope.APP)
-        for needed in (*self.methods, *self.functions, *self.advisors):
-            if isinstance(needed, type):
-                own.provide(needed)
+        """What the folder puts into the container when its settings allow it.
+
+        Raises:
+            ConfigurationError: the constructor of a class cannot be read.
+        """
+        made = (each for each in (*self.methods, *self.functions, *self.advisors) if isinstance(each, type))
+        kinds = (each for each in type(settings).__mro__ if issubclass(each, ToolSettings) and each is not ToolSettings)
         return [
-            instances(settings),
-            own,
+            *(instance(settings, each) for each in kinds),
+            classes(*made),
             *([self.provider()] if self.provider else []),
             *(self._named(function, settings) for function in self.functions),
         ]
@@ -188,10 +199,17 @@ def _module_of(package: str, name: str, folder: Path) -> ToolModule:
     module, file = getattr(imported, "module", None), shown_path(folder / "__init__.py")
     if not isinstance(module, ToolModule):
         raise ConfigurationError(f"{file}: there is no 'module = ToolModule(...)'")
-    for field_name in ("functions", "methods"):
+    for field_name in ("functions", "methods", "advisors"):
         if not isinstance(getattr(module, field_name), tuple | list):
             raise ConfigurationError(f"{file}: {field_name} must be a tuple: write (one,) for a single one")
     return module.in_folder(name, folder)
+
+
+def _prefixed(settings: type[ToolSettings], folder: str) -> type[ToolSettings]:
+    """The same settings, read from variables that begin with the folder's name."""
+    config = SettingsConfigDict(env_prefix=f"{folder.upper()}_")
+    described = {"__module__": settings.__module__, "__doc__": settings.__doc__}
+    return type(settings.__name__, (settings,), {"model_config": config, **described})
 
 
 def _not_imported(error: BaseException, folder: Path) -> str:

@@ -1,5 +1,6 @@
 """The tools that are there now, and why the others are not."""
 
+import inspect
 import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -43,7 +44,7 @@ class ConfiguredModule:
         if settings.fault():
             return cls(module, settings)
         found = [definition_faults(tool) for tool in module.declared()]
-        errors = [*_without_tools(module), *(line for each in found for line in each.errors)]
+        errors = [*_without_tools(module), *_no_advisors(module), *(line for each in found for line in each.errors)]
         if errors:
             raise ConfigurationError("\n".join(errors))
         return cls(module, settings, tuple(line for each in found for line in each.warnings))
@@ -139,6 +140,19 @@ def _without_tools(module: ToolModule) -> list[str]:
     empty = [each for each in module.methods if not marked_names(each)]
     file = shown_path(module.folder / "__init__.py")
     return [f"{file}: class {each.__name__} has no method that @tool marks" for each in empty]
+
+
+def _no_advisors(module: ToolModule) -> list[str]:
+    file = shown_path(module.folder / "__init__.py")
+    faults: list[str] = []
+    given: Sequence[object] = module.advisors
+    for each in given:
+        if not (isinstance(each, type) and issubclass(each, Advisor)):
+            name = each.__name__ if isinstance(each, type) else f"an object of {type(each).__name__}"
+            faults.append(f"{file}: advisors: {name} is no class derived from Advisor")
+        elif inspect.isabstract(each):
+            faults.append(f"{file}: advisors: class {each.__name__} has no method advise")
+    return faults
 
 
 async def _entry(container: AsyncContainer, configured: ConfiguredModule) -> _Entry:

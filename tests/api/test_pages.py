@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from app.api.problems import Problem
 from app.api.schemas import Health, Index, ToolModuleDescription
 from tests.serving import service
 
@@ -25,6 +26,7 @@ async def test_the_index_says_what_there_is() -> None:
                 answer = await client.get(path.replace("{sessionId}", "42"), params=ASKED.get(path))
                 assert answer.status_code == (404 if path == "/chat/{sessionId}" else 200), path
     assert set(index.endpoints) >= NINE
+    assert index.endpoints["/chat/{sessionId}"] == "GET: Show a conversation; DELETE: Forget a conversation"
     assert index.chat_model == "offline"
 
 
@@ -88,6 +90,32 @@ async def test_openapi_documents_every_status_and_form_of_the_nine_endpoints() -
     references = set(re.findall(r"#/components/schemas/(\w+)", str(document)))
     assert references <= set(document["components"]["schemas"])
     assert "HTTPValidationError" not in document["components"]["schemas"]
+
+
+async def test_openapi_documents_the_one_form_of_the_streaming_route() -> None:
+    """Swagger UI asks for the first form that is listed, and would else be refused with 406."""
+    async with service() as client:
+        paths = (await client.get("/openapi.json")).json()["paths"]
+    assert list(paths["/chat/stream"]["get"]["responses"]["200"]["content"]) == ["text/event-stream"]
+
+
+async def test_every_problem_is_shown_by_an_example_in_plain_words() -> None:
+    """One sentence without markup, and on each route the kinds that it can answer with."""
+    async with service() as client:
+        document = (await client.get("/openapi.json")).json()
+    shown = document["components"]["examples"]
+    for name, example in shown.items():
+        Problem.model_validate(example["value"])
+        assert re.fullmatch(r"[A-Z][^`\n]+\.", example["value"]["detail"]), name
+    responses = [
+        each for path in document["paths"].values() for method in path.values() for each in [method["responses"]]
+    ]
+    contents = [each.get("content", {}).get("application/problem+json") for one in responses for each in one.values()]
+    for examples in (content["examples"] for content in contents if content):
+        for code, reference in examples.items():
+            assert shown[reference["$ref"].removeprefix("#/components/examples/")]["value"]["code"] == code
+    conflict = document["paths"]["/chat"]["get"]["responses"]["409"]["content"]["application/problem+json"]
+    assert list(conflict["examples"]) == ["session-busy"]
 
 
 @pytest.mark.parametrize("path", ["/docs", "/docs/static/swagger-ui-bundle.js", "/docs/static/swagger-ui.css"])

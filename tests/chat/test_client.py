@@ -11,7 +11,7 @@ from pydantic_core import from_json
 
 from app.chat.advisors import Advisor, AdvisorChain, SandboxNoticeAdvisor
 from app.chat.client import ChatClient
-from app.chat.request import ChatEvent, ChatRequest
+from app.chat.request import ChatEvent, ChatRequest, Notice
 from app.chat_models.base import ChatModel, ChatOptions, ChatResponse, ModelEvent, Prompt, TextDelta
 from app.chat_models.resilient import ResilientChatModel, RetryPolicy
 from app.errors import ContentFiltered, ProviderRateLimited, ToolLoop, UpstreamInvalid, UpstreamTimeout
@@ -175,6 +175,18 @@ async def test_advisors_wrap_whole_answers_and_streams_alike_in_their_order() ->
     *_, last = [event async for event in client.prompt("").stream().events()]
     assert isinstance(last, ChatResponse)
     assert last.message.text == "hi?!"
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["", "Todo", "to do", "a\n", "a\ndata: x", "todo1", "进度", "delta", "usage", "done", "error", "tool_call_started",
+     "tool_call_finished"],
+)  # fmt: skip
+def test_a_notice_with_a_name_that_a_stream_cannot_carry_is_refused(name: str) -> None:
+    """Other characters break the event's form, and the service's own names mean something else to clients."""
+    with pytest.raises(ValueError, match="notice"):
+        Notice(name, {})
+    assert Notice("my_progress", {}).name == "my_progress"
 
 
 async def test_an_answer_that_rests_on_a_sandbox_says_so_in_both_forms() -> None:

@@ -39,6 +39,7 @@ async def test_any_other_id_is_refused_and_asks_nobody(path: str) -> None:
             answer = await client.get(path, params={"query": "hello", "sessionId": session})
             assert (answer.status_code, answer.json()["code"]) == (422, "validation"), ascii(session)
             assert answer.json()["detail"].startswith("sessionId: ")
+            assert (answer.json()["detail"] == f"sessionId: {session} is reserved") == (session in ("chat", "stream"))
     assert player.requests == []
 
 

@@ -113,6 +113,7 @@ async def test_the_streaming_route_answers_in_no_other_form() -> None:
         for accept in STREAM_REFUSED:
             answer = await client.get("/chat/stream", params={"userInput": "hello"}, headers={"Accept": accept})
             assert (answer.status_code, answer.json()["code"]) == (406, "not-acceptable"), accept
+            assert answer.json()["detail"] == "the only form here is text/event-stream"
     assert len(player.requests) == len(STREAM_ACCEPTED)
 
 

@@ -83,6 +83,38 @@ async def test_a_marked_function_is_a_tool_with_what_the_mark_says() -> None:
     assert now() == "12:00", "a marked function stays a function"
 
 
+async def test_a_mark_without_parentheses_marks_functions_methods_and_classes() -> None:
+    """``@tool`` is ``@tool()``: what is marked stays what it is, and says everything about itself."""
+
+    @tool
+    async def now(zone: str) -> str:
+        """Tell the time."""
+        return zone
+
+    class Clock:
+        @tool
+        def later(self) -> str:
+            """Tell the time of later."""
+            return "13:00"
+
+    @tool
+    class Reader:
+        """Read."""
+
+        def __call__(self) -> str:
+            return "read"
+
+    (later,) = MethodToolCallbackProvider(Clock()).tool_callbacks()
+    made = [FunctionToolCallback.of(now), later, FunctionToolCallback.of(Reader())]
+    assert [(each.definition.name, each.definition.description) for each in made] == [
+        ("now", "Tell the time."),
+        ("later", "Tell the time of later."),
+        ("Reader", "Read."),
+    ]
+    assert await made[0].call('{"zone": "UTC"}', EMPTY) == "UTC"
+    assert [await each.call("", EMPTY) for each in made[1:]] == ["13:00", "read"]
+
+
 async def test_what_is_given_in_code_wins_over_the_mark() -> None:
     @tool(name="marked", description="marked")
     def function() -> None: ...

@@ -614,3 +614,10 @@ async def test_every_error_of_the_sandbox_reaches_the_model_as_an_error() -> Non
                     await tool.call(json.dumps({"q": text, "from": "auto", "to": "en"}), ToolContext())
                 kinds[code].add(caught.value.kind)
     assert kinds == {code: {_REACTIONS[code].kind} for code in asked}
+
+
+async def test_the_sandbox_is_asked_without_a_pace() -> None:
+    """It has no plan; at one request per second and no waiting, the second of two questions would be refused."""
+    async with serving(create_sandbox()) as url, client_of(settings(SANDBOX_URL=url, max_wait=0)) as client:
+        for text in ("谢谢", "你好", "再见"):
+            await client.translate(text, "zh", "en")

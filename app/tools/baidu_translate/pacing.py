@@ -18,7 +18,7 @@ class Pacer:
     A turn that was given to a call which is cancelled goes to the next in line.
 
     Args:
-        rate: turns per second; may be less than one.
+        rate: turns per second; may be less than one, or infinite.
         max_wait: seconds that a call may wait for its turn.
     """
 

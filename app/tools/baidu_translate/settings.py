@@ -19,6 +19,7 @@ class BaiduTranslateSettings(ToolSettings):
 
     model_config = SettingsConfigDict(env_prefix="BAIDU_TRANSLATE_")
     required: ClassVar[tuple[str, ...]] = ("app_id", "secret_key")
+    has_sandbox = True
 
     app_id: Secret | None = Field(None, description="APP ID of the Baidu translate account")
     secret_key: Secret | None = Field(None, description="Secret key of the Baidu translate account")

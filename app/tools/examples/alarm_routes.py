@@ -13,16 +13,16 @@ from app.api.browsers import refuse_cross_site, refuse_unasked_get
 from app.api.chat_routes import ANSWER_RESPONSES, MAX_QUERY_CHARS, checked_query
 from app.api.problems import problem, problem_response, problems
 from app.chat.client import PromptSpec
-from app.errors import IdempotencyConflict, ValidationFailed
+from app.errors import CrossSite, IdempotencyConflict, NotConfigured, NotFound, ValidationFailed
 from app.tools.examples.alarms import Alarm, AlarmOrder, AlarmStore
-from app.tools.examples.asking import Tenant, asked, component, prompt, registered
+from app.tools.examples.asking import Tenant, asked, component, prompt
 from app.tools.examples.idempotency import IdempotencyStore, OnceAdvisor
 from app.tools.examples.settings import ExamplesSettings
 from app.tools.examples.tools import AlarmTools, DateTimeTools
 
 __all__ = ["router"]
 
-router = APIRouter(dependencies=[Depends(registered)])
+router = APIRouter()
 
 _ALARM = "帮我设置一个10分钟以后的闹钟"
 _GET_WINDOW = timedelta(minutes=1)
@@ -63,7 +63,7 @@ _RESPONSES: dict[int | str, dict[str, Any]] = {
         "headers": ANSWER_RESPONSES[200]["headers"]
         | {"Idempotency-Replayed": {"description": "`true`: the first answer, again", "schema": {"type": "string"}}}
     },
-    **problems(403, 409),
+    **problems(CrossSite, IdempotencyConflict),
 }
 
 
@@ -113,7 +113,10 @@ async def set_alarm_by_get(request: Request, tenant: Tenant, query: _Alarm = "")
 
 
 @router.get(
-    "/tool/alarms", summary="The tenant's alarms", response_model=list[AlarmRecord], responses=problems(422, 503)
+    "/tool/alarms",
+    summary="The tenant's alarms",
+    response_model=list[AlarmRecord],
+    responses=problems(ValidationFailed, NotConfigured),
 )
 async def alarms(request: Request, response: Response, tenant: Tenant) -> Sequence[AlarmRecord]:
     """List them, the next due first; they live in this process."""
@@ -127,7 +130,7 @@ async def alarms(request: Request, response: Response, tenant: Tenant) -> Sequen
     summary="Delete an alarm",
     dependencies=[Depends(refuse_cross_site)],
     response_model=AlarmRecord,
-    responses=problems(403, 404, 422, 503),
+    responses=problems(CrossSite, NotFound, ValidationFailed, NotConfigured),
 )
 async def delete_alarm(request: Request, response: Response, identifier: str, tenant: Tenant) -> AlarmRecord:
     """Delete one of the tenant's alarms and give it back; a deleted one does not ring."""

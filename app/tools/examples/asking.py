@@ -11,14 +11,9 @@ from app.api.state import service_state
 from app.chat.client import PromptSpec
 from app.errors import ValidationFailed
 
-__all__ = ["Tenant", "asked", "component", "prompt", "registered"]
+__all__ = ["Tenant", "asked", "component", "prompt"]
 
 _T = TypeVar("_T")
-
-
-def registered(request: Request) -> None:
-    """Let a request pass when the folder is registered; raises ``NotConfigured``."""
-    service_state(request).tools.offered("examples", "function")
 
 
 def asked(default: str, examples: Mapping[str, str]) -> Any:

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Request, Response
+from fastapi import APIRouter, Request, Response
 
 from app.api.answers import answer, answer_prompt
 from app.api.chat_routes import ANSWER_RESPONSES, checked_query
@@ -13,13 +13,13 @@ from app.tool_calling.definition import ToolDefinition
 from app.tool_calling.function_callback import FunctionToolCallback
 from app.tool_calling.manager import ToolCallingManager
 from app.tool_calling.method_callback import MethodToolCallback
-from app.tools.examples.asking import Tenant, asked, component, prompt, registered
+from app.tools.examples.asking import Tenant, asked, component, prompt
 from app.tools.examples.control import UserControlledExecution
 from app.tools.examples.tools import CurrentWeather, DateTimeTools, DirectOrderQuery, OrderQuery
 
 __all__ = ["router"]
 
-router = APIRouter(dependencies=[Depends(registered)])
+router = APIRouter()
 
 _FORM: dict[str, Any] = {"response_class": Response, "responses": ANSWER_RESPONSES}
 

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi import APIRouter, Query, Request, Response
 from fastapi.openapi.models import Example
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
@@ -13,6 +13,7 @@ from app.api.sessions import answer_in_session, checked_session_id, session_or_n
 from app.api.state import service_state
 from app.chat.advisors import Advisor
 from app.chat.repair_advisor import ToolCallRepairAdvisor
+from app.errors import NotConfigured, StoreUnavailable, ValidationFailed
 from app.tools.todo.items import completed, rendered
 from app.tools.todo.lists import TodoLists
 from app.tools.todo.planning import TodoPlanning
@@ -27,11 +28,7 @@ _ITEMS: list[JsonValue] = [
 ]
 
 
-def _registered(request: Request) -> None:
-    service_state(request).tools.offered("todo", "function")
-
-
-router = APIRouter(prefix="/todo", tags=["Todo"], dependencies=[Depends(_registered)])
+router = APIRouter(prefix="/todo", tags=["Todo"])
 
 _Plan = Annotated[
     str,
@@ -41,6 +38,9 @@ _Plan = Annotated[
         openapi_examples={label: Example(value=query) for label, query in _EXAMPLES.items()},
     ),
 ]
+
+
+_SameQuestion = Annotated[str, Query(max_length=MAX_QUERY_CHARS, description="The same as `query`")]
 
 
 class TodoRecord(BaseModel):
@@ -76,13 +76,16 @@ class TodoList(BaseModel):
 
 
 @router.get("/chat", response_class=Response, responses=SESSION_RESPONSES, summary="Ask in a session, with a todo list")
-async def chat(request: Request, query: _Plan = _DEFAULT, session: SessionId = "") -> Response:
+async def chat(
+    request: Request, query: _Plan = _DEFAULT, userInput: _SameQuestion = "", session: SessionId = ""
+) -> Response:
     """Answer the next question of a conversation whose model plans with a todo list and has every tool of the service.
 
     As server-sent events, the list comes after every change: `event: todo` with `items`, `completed` and `total`. Tool
     calls with broken JSON go back to the model up to three times. The session's id is in the header `X-Session-ID`.
     """
-    question, session = checked_query(request, query, _DEFAULT), session_or_new(session)
+    given = userInput if userInput and "query" not in request.query_params else query
+    question, session = checked_query(request, given, _DEFAULT), session_or_new(session)
     state = service_state(request)
     tools, advisors = state.tools.for_conversation(None)
     more: list[Advisor] = [TodoPlanning()]
@@ -92,7 +95,10 @@ async def chat(request: Request, query: _Plan = _DEFAULT, session: SessionId = "
 
 
 @router.get(
-    "/{sessionId}", response_model=TodoList, responses=problems(422, 503), summary="Show a conversation's todo list"
+    "/{sessionId}",
+    response_model=TodoList,
+    responses=problems(ValidationFailed, NotConfigured, StoreUnavailable),
+    summary="Show a conversation's todo list",
 )
 async def show(request: Request, response: Response, session: SessionPath) -> dict[str, Any]:
     """Show the list; it is empty when the conversation has none, or is not known."""

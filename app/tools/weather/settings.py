@@ -19,6 +19,7 @@ class WeatherSettings(ToolSettings):
 
     model_config = SettingsConfigDict(env_prefix="WEATHER_")
     required: ClassVar[tuple[str, ...]] = ("api_key",)
+    has_sandbox = True
 
     api_key: Secret | None = Field(None, description="Key of weatherapi.com")
     base_url: BaseUrl = Field("https://api.weatherapi.com/v1", description="Address of WeatherAPI, up to its version")

@@ -1,0 +1,190 @@
+"""What a tool folder has beside its tools: settings, routes, advisors."""
+
+import shutil
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import httpx
+import pytest
+
+from app.errors import ConfigurationError
+from app.main import create_app, read_configuration
+from app.tools.module import ToolSettings, discover
+from app.tools.registry import ConfiguredModule
+from tests.command_line import ROOT, run
+from tests.players.openai_player import OpenAIPlayer, sensible_model
+from tests.serving import serving
+
+STOCKS = '''
+from typing import Annotated, ClassVar
+
+from fastapi import APIRouter, Request
+from pydantic import Field
+
+from app.api.state import service_state
+from app.settings import Secret
+from app.tool_calling.function_callback import tool
+from app.tools.module import ToolModule, ToolSettings
+
+
+class StockSettings(ToolSettings):
+    """Where prices come from."""
+
+    required: ClassVar[tuple[str, ...]] = ("api_key",)
+    api_key: Secret | None = Field(None, description="Key")
+    market: str = Field("XSHG", description="Market")
+
+
+@tool(description="Tell the price of a stock")
+class StockPrice:
+    def __init__(self, settings: StockSettings) -> None:
+        self.settings = settings
+
+    def __call__(self, name: Annotated[str, "Name"]) -> str:
+        return f"{name}: 1 at {self.settings.market}"
+
+
+router = APIRouter(prefix="/stocks")
+
+
+@router.get("/market")
+async def market(request: Request) -> str:
+    return (await service_state(request).container.get(StockSettings)).market
+
+
+module = ToolModule(functions=(StockPrice,), settings=StockSettings, router=router, default_query="What is ACME worth?")
+'''
+ADVISOR = "from app.chat.advisors import Advisor, BaseAdvisor\nfrom app.tools.module import ToolModule\n"
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> str:
+    """The name of a package in the working directory with the folder ``stocks``."""
+    name = f"parts_{abs(hash(request.node.nodeid))}"
+    folder = tmp_path / name / "stocks"
+    folder.mkdir(parents=True)
+    (tmp_path / name / "__init__.py").touch()
+    (folder / "__init__.py").write_text(STOCKS, encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    return name
+
+
+@asynccontextmanager
+async def serving_folders(package: str) -> AsyncGenerator[httpx.AsyncClient, None]:
+    """The service with the folders of a package instead of its own."""
+    modules = tuple(ConfiguredModule.read(each) for each in discover(package))
+    app = create_app(replace(read_configuration(), modules=modules))
+    async with serving(app) as url, httpx.AsyncClient(base_url=url, timeout=30, trust_env=False) as client:
+        yield client
+
+
+@pytest.mark.parametrize(
+    ("variables", "reason"),
+    [
+        ({}, "not configured: set STOCKS_API_KEY"),
+        ({"API_KEY": "k"}, "not configured: set STOCKS_API_KEY"),
+        ({"STOCKS_API_KEY": "k", "STOCKS_ENABLED": "false"}, "switched off: set STOCKS_ENABLED=true"),
+    ],
+)
+async def test_a_folder_that_is_not_registered_says_so_on_its_own_routes_too(
+    variables: Mapping[str, str], reason: str, package: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its settings need no ``model_config``: the variables begin with the folder's name."""
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    async with serving_folders(package) as client:
+        answers = [await client.get(path) for path in ("/stocks/market", "/stocks/chat-tool-function")]
+        document = (await client.get("/openapi.json")).json()
+    for answer in answers:
+        assert (answer.status_code, answer.json()["code"]) == (503, "not-configured")
+        assert answer.json()["detail"] == f"Stocks: {reason}"
+    assert "503" in document["paths"]["/stocks/market"]["get"]["responses"]
+
+
+async def test_a_tool_and_a_route_get_the_settings_by_the_class_that_the_folder_wrote(
+    package: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Read from the folder's own variables, and not from those of the same name without the prefix."""
+    for name, value in {"STOCKS_API_KEY": "k", "STOCKS_MARKET": "XNAS", "MARKET": "wrong"}.items():
+        monkeypatch.setenv(name, value)
+    async with OpenAIPlayer(sensible_model({"name": "ACME"})) as player, AsyncExitStack() as stack:
+        monkeypatch.setenv("OPENAI_BASE_URL", player.base_url)
+        client = await stack.enter_async_context(serving_folders(package))
+        assert (await client.get("/stocks/market")).json() == "XNAS"
+        (listed,) = (await client.get("/tools")).json()
+        assert listed["registered"] is True
+        answer = await client.get("/stocks/chat-tool-function", headers={"Accept": "application/json"})
+    (call,) = answer.json()["tool_calls"]
+    assert call["result"] == "ACME: 1 at XNAS"
+
+
+@pytest.mark.parametrize(
+    ("source", "line"),
+    [
+        ("module = ToolModule(advisors=(int,))", "advisors: int is no class derived from Advisor"),
+        (
+            "module = ToolModule(advisors=(BaseAdvisor(),))",
+            "advisors: an object of BaseAdvisor is no class derived from Advisor",
+        ),
+        (
+            "class Idle(Advisor): ...\nmodule = ToolModule(advisors=(Idle,))",
+            "advisors: class Idle has no method advise",
+        ),
+        ("module = ToolModule(advisors=BaseAdvisor)", "advisors must be a tuple: write (one,) for a single one"),
+    ],
+)
+def test_what_is_no_advisor_stops_the_start_with_the_folders_file(source: str, line: str, package: str) -> None:
+    """One line, found before anything is made."""
+    Path(package, "stocks", "__init__.py").write_text(ADVISOR + source, encoding="utf-8")
+    with pytest.raises(ConfigurationError) as fault:
+        ConfiguredModule.read(discover(package)[0])
+    assert str(fault.value) == f"{package}/stocks/__init__.py: {line}"
+
+
+@pytest.mark.parametrize(
+    ("parameter", "told"),
+    [
+        (
+            "feed: Feed",
+            "app.tools.stocks.Watcher: cannot be made: nothing provides app.tools.stocks.Feed",
+        ),
+        (
+            "feed",
+            "the container cannot be wired: Failed to analyze `app.tools.stocks.Watcher.__init__`. "
+            "Some parameters do not have type hints: feed",
+        ),
+        ("again: 'Watcher'", "the container cannot be wired: app.tools.stocks.Watcher needs app.tools.stocks.Watcher"),
+    ],
+    ids=["not provided", "without a type", "a circle"],
+)
+def test_an_advisor_whose_constructor_cannot_be_filled_stops_the_start_with_one_line(
+    parameter: str, told: str, tmp_path: Path
+) -> None:
+    """It names the class with its folder, whichever command is given."""
+    shutil.copytree(ROOT / "app", tmp_path / "app", ignore=shutil.ignore_patterns("__pycache__"))
+    (tmp_path / "app" / "tools" / "stocks").mkdir()
+    (tmp_path / "app" / "tools" / "stocks" / "__init__.py").write_text(
+        f"{ADVISOR}\nclass Feed: ...\n\nclass Watcher(BaseAdvisor):\n    def __init__(self, {parameter}): ...\n\n"
+        "module = ToolModule(advisors=(Watcher,))\n",
+        encoding="utf-8",
+    )
+    for command in ("tools", "serve"):
+        done = run(command, cwd=tmp_path, PYTHONPATH=str(tmp_path), SERVER_PORT="0")
+        assert (done.returncode, done.stderr) == (2, f"toolchat: {told}\n")
+
+
+def test_a_tool_without_a_stand_in_needs_its_key_beside_the_sandbox_too() -> None:
+    """Only settings that say so have a stand-in; any other tool would ask its real upstream and call that invented."""
+
+    class Own(ToolSettings):
+        required = ("api_key",)
+        api_key: str | None = None
+
+    class Played(Own):
+        has_sandbox = True
+
+    beside = {"SANDBOX_URL": "http://127.0.0.1:9"}
+    assert (Own(**beside).in_sandbox, Own(**beside).fault()) == (False, "not configured: set API_KEY")
+    assert (Played(**beside).in_sandbox, Played(**beside).fault()) == (True, None)

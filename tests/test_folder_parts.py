@@ -186,5 +186,6 @@ def test_a_tool_without_a_stand_in_needs_its_key_beside_the_sandbox_too() -> Non
         has_sandbox = True
 
     beside = {"SANDBOX_URL": "http://127.0.0.1:9"}
-    assert (Own(**beside).in_sandbox, Own(**beside).fault()) == (False, "not configured: set API_KEY")
-    assert (Played(**beside).in_sandbox, Played(**beside).fault()) == (True, None)
+    own, played = Own.model_validate(beside), Played.model_validate(beside)
+    assert (own.in_sandbox, own.fault()) == (False, "not configured: set API_KEY")
+    assert (played.in_sandbox, played.fault()) == (True, None)

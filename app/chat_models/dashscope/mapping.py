@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from json import dumps
 from typing import Any
 
-from pydantic_core import from_json
+from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from app.chat_models.merging import TextMerger, ToolCallMerger, is_json_object, usage_from
 from app.chat_models.provider_errors import provider_error, retry_after_from
@@ -15,8 +15,8 @@ from app.tool_calling.definition import ToolDefinition
 
 __all__ = ["DashScopeAnswer", "map_messages", "map_tool_definition"]
 
-MAX_ANSWER_CHARS = 16 * 2**20
-"""Most JSON, in characters, that one turn may bring; 64k tokens in as many events take about half of it."""
+MAX_ANSWER_BYTES = 32 * 2**20
+"""Most JSON, in bytes, that one turn may bring; 64k tokens in as many events take about half of it."""
 
 
 def map_messages(messages: Iterable[Message], *, multimodal: bool) -> list[dict[str, Any]]:
@@ -119,11 +119,13 @@ class DashScopeAnswer:
 
     def _checked(self, output: object) -> Any:
         """Hold the SDK's ``json.loads`` to our limits: size, depth, numbers, no half of a surrogate pair."""
-        text = dumps(output, ensure_ascii=False)
-        if not text.isascii():
-            text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+        try:
+            text = to_json(output, inf_nan_mode="constants")
+        except PydanticSerializationError:
+            half_pairs = dumps(output, ensure_ascii=False).encode("utf-16-le", "surrogatepass")
+            text = half_pairs.decode("utf-16-le", "replace").encode()
         self._size += len(text)
-        if self._size > MAX_ANSWER_CHARS:
+        if self._size > MAX_ANSWER_BYTES:
             raise UpstreamInvalid("DashScope's answer does not end")
         return from_json(text)
 

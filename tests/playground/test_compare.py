@@ -11,7 +11,7 @@ from app.main import create_app, read_configuration
 from tests.api.test_approvals import guarded_service
 from tests.command_line import started
 from tests.players.openai_player import Answer as ModelAnswer
-from tests.players.openai_player import OpenAIPlayer, PlayedRequest, delta, sse, whole
+from tests.players.openai_player import OpenAIPlayer, PlayedRequest, delta, sensible_model, sse, whole
 from tests.playground.page import LONDON, Visit, hanging, pane, played
 from tests.serving import service, serving
 
@@ -72,14 +72,35 @@ async def test_a_call_that_needs_consent_runs_when_it_is_approved(visit: Visit, 
     async with guarded_service(tmp_path) as client, visit(client.base_url) as page:
         await page.get_by_role("radio", name="Light").check()
         await expect(pane(page, "Method tool")).to_contain_text("This folder has no such tool.")
+        await expect(pane(page, "Method tool").locator(".pane-path")).to_be_hidden()
         shown = pane(page, "Function tool")
-        for decision, outcome, answer in (("Approve", "ok", "The tools say: on"), ("Reject", "error", "rejected")):
+        for decision, outcome, answer in (("Approve", "ok", "The tools say: on"), ("Reject", "rejected", "rejected")):
             await page.get_by_role("button", name="Ask").click()
             await expect(shown.get_by_text("The model asks for your consent")).to_be_visible()
             await expect(shown.locator(".waiting-call pre")).to_have_text('{ "on": true }')
             await shown.get_by_role("button", name=decision).click()
+            await expect(shown).to_be_focused()
             await expect(shown.locator(".text")).to_contain_text(answer)
             await expect(shown.locator("summary")).to_contain_text(f"switchLight{outcome}")
+            await expect(shown.locator(".badge.error")).to_have_count(0)
+
+
+async def test_a_call_does_not_go_on_once_its_answer_has_ended(visit: Visit) -> None:
+    """It is shown as stopped after Stop, and when the service dies."""
+    model = sensible_model({"city": "Paris", "days": 1})
+    async with OpenAIPlayer(lambda asked: model(asked) if asked.body else hanging("")) as player:
+        upstreams = {"OPENAI_BASE_URL": player.base_url, "WEATHER_BASE_URL": player.base_url, "WEATHER_API_KEY": "k"}
+        with started(cwd=Path.cwd(), **upstreams) as (process, url):
+            async with visit(url, faults="Failed to load resource") as page:
+                await page.get_by_role("radio", name="Weather").check()
+                await page.get_by_role("button", name="Ask").click()
+                for variant in ("Function tool", "Method tool"):
+                    await expect(pane(page, variant).locator("summary .badge")).to_have_text("running")
+                await pane(page, "Function tool").get_by_role("button", name="Stop").click()
+                await expect(pane(page, "Function tool").locator("summary .badge")).to_have_text("stopped")
+                await expect(pane(page, "Method tool").locator("summary .badge")).to_have_text("running")
+                process.kill()
+                await expect(pane(page, "Method tool").locator("summary .badge")).to_have_text("stopped")
 
 
 def failing_model(request: PlayedRequest) -> ModelAnswer:

@@ -2,9 +2,14 @@
 
 import json
 import re
+from itertools import pairwise
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
+import pytest
 from playwright.async_api import expect
 
+from tests.api.test_approvals import guarded_service
 from tests.players.openai_player import Answer, OpenAIPlayer, PlayedRequest, delta, finish, sse
 from tests.playground.page import CONVERSATION, Visit, hanging, played, say, streamed
 from tests.serving import service
@@ -57,6 +62,71 @@ async def test_the_todo_list_stands_beside_the_conversation(visit: Visit) -> Non
         await expect(page.locator("#todo-count")).to_have_text("Nothing planned yet.")
 
 
+@pytest.mark.parametrize(
+    ("locale", "question"),
+    [
+        ("zh-CN", "帮我计划：1. 查北京时间 2. 查东京时间"),
+        ("en-US", "Plan: check the time in Paris; check the time in Tokyo"),
+    ],
+)
+async def test_one_of_the_questions_to_begin_with_makes_a_plan(visit: Visit, locale: str, question: str) -> None:
+    """It is the todo route's own; on a phone the list stays closed, between the heading and the conversation."""
+    async with service() as client, visit(client.base_url, place=CONVERSATION, width=390, locale=locale) as page:
+        await expect(page.locator("#plan")).not_to_be_checked()
+        async with page.expect_request(re.compile("/todo/chat")) as asked:
+            await page.get_by_role("button", name=question).click()
+        assert parse_qs(urlsplit((await asked.value).url).query)["query"] == [question]
+        await expect(page.locator("#plan")).to_be_checked()
+        await expect(page.locator("#todo-count")).to_contain_text(re.compile("2.*2"))
+        await expect(page.locator("#todo-items")).to_be_hidden()
+        places = [page.locator(each).first for each in ("#conversation h1", "#todo", ".turn")]
+        boxes = [box for box in [await place.bounding_box() for place in places] if box]
+        assert len(boxes) == len(places)
+        assert all(above["y"] + above["height"] <= below["y"] for above, below in pairwise(boxes))
+        await page.locator("#todo summary").click()
+        await expect(page.locator("#todo-items li")).to_have_count(2)
+        await expect(page.locator("#todo-items")).to_be_visible()
+
+
+async def test_a_question_without_an_answer_outlives_a_reload(visit: Visit) -> None:
+    """A first turn that was cut is asked again, and kept once; nothing is asked for that the service does not have."""
+    answers = iter((hanging("Once"), hanging("Once upon"), streamed("Hello.")))
+    async with played(visit, lambda _: next(answers), CONVERSATION) as (page, _, _):
+        again = page.get_by_role("button", name="Ask again")
+        await say(page, "Tell me a tale")
+        await expect(page.locator(".turn.assistant .text")).to_have_text("Once")
+        await page.reload()
+        await expect(page.locator(".turn.user .text")).to_have_text(["Tell me a tale"])
+        await expect(page.locator(".turn.assistant")).to_contain_text("Not answered.")
+        await again.click()
+        await expect(page.locator(".turn.assistant .text")).to_have_text(["Once upon"])
+        await page.get_by_role("button", name="Stop").click()
+        await again.click()
+        for _ in range(2):
+            await expect(page.locator(".turn.assistant .text")).to_have_text(["Hello."])
+            await expect(page.locator(".turn.user .text")).to_have_text(["Tell me a tale"])
+            await expect(again).to_have_count(0)
+            await page.reload()
+
+
+async def test_a_call_that_waits_for_consent_outlives_a_reload(visit: Visit, tmp_path: Path) -> None:
+    """It is decided after the reload, the focus goes to the message, and the turn is kept."""
+    async with guarded_service(tmp_path) as client, visit(client.base_url, place=CONVERSATION) as page:
+        for times, decision in enumerate(("Approve", "Reject"), start=1):
+            await say(page, "Light, please")
+            await expect(page.locator(".waiting-call")).to_be_visible()
+            await page.reload()
+            await expect(page.locator(".turn.user .text")).to_have_text(["Light, please"] * times)
+            await expect(page.locator(".waiting-call")).to_contain_text("switchLight")
+            await page.get_by_role("button", name=decision).click()
+            await expect(page.get_by_label("Message")).to_be_focused()
+            await expect(page.locator(".turn.assistant .figures")).to_have_count(1)
+            await page.reload()
+            await expect(page.locator(".turn.user .text")).to_have_text(["Light, please"] * times)
+            await expect(page.locator(".turn.assistant .text").last).to_contain_text("The tools say:")
+            await expect(page.locator(".waiting-call")).to_have_count(0)
+
+
 async def test_stop_ends_the_work_behind_the_answer_and_the_next_question_can_follow(visit: Visit) -> None:
     answers = iter((hanging("Once upon a time"), streamed("Hello.")))
     async with played(visit, lambda _: next(answers), CONVERSATION) as (page, _, player):
@@ -69,10 +139,20 @@ async def test_stop_ends_the_work_behind_the_answer_and_the_next_question_can_fo
         await expect(page.locator(".turn.assistant .text").last).to_have_text("Hello.")
 
 
+BUSY = (
+    "^Session busy session-busy"
+    "Another question of this conversation is still being answered."
+    "Wait for it, then ask again; or start a new conversation."
+    "Request [0-9a-f]{16}"
+)
+
+
 async def test_a_busy_session_says_what_to_do(visit: Visit) -> None:
+    """Once, in the page's words; the question can be asked again when the other one has ended."""
+    answers = iter((hanging("Once"), streamed("Hello to you.")))
     async with (
-        OpenAIPlayer(lambda _: hanging("Once")) as player,
-        service(OPENAI_BASE_URL=player.base_url, SESSION_WAIT="0") as client,
+        OpenAIPlayer(lambda _: next(answers)) as player,
+        service(OPENAI_BASE_URL=player.base_url, SESSION_WAIT="1") as client,
         visit(client.base_url, place=CONVERSATION, faults="409 (Conflict)") as page,
         client.stream("GET", "/chat/stream", params={"userInput": "Tell me a tale", "sessionId": "shared"}) as held,
     ):
@@ -80,6 +160,10 @@ async def test_a_busy_session_says_what_to_do(visit: Visit) -> None:
         await page.evaluate("sessionStorage.setItem('toolchat.session', 'shared')")
         await say(page, "Hello")
         problem = page.locator(".turn .problem")
-        await expect(problem).to_contain_text("session-busy")
-        await expect(problem).to_contain_text("start a new conversation")
-        await expect(problem).to_contain_text(re.compile(r"Request [0-9a-f]{16}"))
+        await expect(problem).to_have_text(re.compile(BUSY))
+        await held.aclose()
+        await player.aborted.wait()
+        await expect(page.locator(".turn.user .text")).to_have_text(["Hello"])
+        await page.get_by_role("button", name="Ask again").click()
+        await expect(page.locator(".turn.assistant .text")).to_have_text(["Hello to you."])
+        await expect(page.locator(".turn.user .text")).to_have_text(["Hello"])

@@ -17,7 +17,7 @@ MARKUP = re.compile(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\bs
 STYLE = (APP / "api" / "playground" / "style.css").read_text(encoding="utf-8")
 READABLE = {
     "ink": ("paper", "card", "sunken", "raised", "accent-tint", "bad-tint"),
-    "soft": ("paper", "card", "sunken", "bad-tint"),
+    "soft": ("paper", "card", "sunken", "line", "bad-tint"),
     "on-accent": ("accent", "accent-strong"),
     "accent-strong": ("accent-tint",),
     "bad": ("bad-tint",),

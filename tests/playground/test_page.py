@@ -58,7 +58,7 @@ async def focus_order(page: Page) -> list[str]:
 
 async def test_everything_can_be_done_by_keyboard_with_the_focus_in_sight(visit: Visit) -> None:
     async with service() as client, visit(client.base_url) as page:
-        examples = ["请告诉我现在北京时间几点了", "纽约和东京现在分别是几点？", "UTC+8 现在几点？", LONDON]
+        examples = [LONDON, "请告诉我现在北京时间几点了", "纽约和东京现在分别是几点？", "UTC+8 现在几点？"]
         reached = await focus_order(page)
         assert reached == ["compare-tab", "API docs", "language", "time", "question", *examples, "ask"]
         await page.get_by_label("Question", exact=True).focus()
@@ -93,6 +93,25 @@ async def test_nothing_overflows_a_phone(visit: Visit, locale: str, width: int) 
         await say(page, "y" * 600)
         await expect(page.locator(".turn .figures")).to_have_count(1)
         assert await page.evaluate(fits)
+
+
+async def test_the_three_answers_use_the_width_that_there_is(visit: Visit) -> None:
+    """One column on a phone; the two with a tool side by side on a tablet; three on a desk."""
+    async with service() as client, visit(client.base_url) as page:
+        for width, rows in ((390, 3), (800, 2), (1280, 1)):
+            await page.set_viewport_size({"width": width, "height": 900})
+            boxes = [await pane(page, name).bounding_box() for name in ("No tool", "Function tool", "Method tool")]
+            assert len({box["y"] for box in boxes if box}) == rows
+            assert all(box and box["width"] > 300 for box in boxes)
+
+
+@pytest.mark.parametrize(
+    ("locale", "told"), [("zh-CN", "模型：openai_compatible/"), ("en-US", "Model: openai_compatible/")]
+)
+@pytest.mark.parametrize("width", [390, 1280])
+async def test_the_model_is_named(visit: Visit, locale: str, told: str, width: int) -> None:
+    async with played(visit, sensible_model(), width=width, locale=locale) as (page, _, _):
+        await expect(page.get_by_text(told)).to_be_visible()
 
 
 async def test_foreign_text_stays_text(visit: Visit) -> None:
@@ -152,7 +171,7 @@ async def test_json_is_indented_without_changing_its_numbers(visit: Visit) -> No
     texts = ['{"n":12345678901234567890,"a":[],"o":{"x":1.0,"t":"a, b: {\\u5317"}}', "7", "no { json"]
     async with service() as client, visit(client.base_url) as page:
         shown = await page.evaluate(
-            "async (texts) => { const { pretty } = await import('./answer.js'); return texts.map(pretty) }", texts
+            "async (texts) => { const { pretty } = await import('./calls.js'); return texts.map(pretty) }", texts
         )
     indented = '{\n  "n": 12345678901234567890,\n  "a": [],\n  "o": {\n    "x": 1.0,\n    "t": "a, b: {北"\n  }\n}'
     assert shown == [indented, "7", "no { json"]

@@ -1,15 +1,26 @@
 /** The same question to no tool, a function tool and a method tool, side by side. */
 
-import { AnswerView, address, button, make } from "./answer.js";
+import { AnswerView } from "./answer.js";
+import { address, button, find, make, questionButton } from "./elements.js";
 import { language, say, text } from "./texts.js";
 
 /** @typedef {{name: string, title: string, path: string, registered: boolean, reason?: string, tools: {name: string, kind: string}[]}} Folder */
 
 const VARIANTS = { none: "/chat", function: "/chat-tool-function", method: "/chat-tool-method" };
-const find = (/** @type {string} */ id) => document.getElementById(id);
 
 /** @param {Folder} folder */
 const titleOf = (folder) => text(folder.name, folder.title);
+
+/** Whether a question is in the page's language. @param {string} question */
+const isRead = (question) => /\p{Script=Han}/u.test(question) === (language() === "zh");
+
+/** The questions that a route's documentation shows, those in the page's language first.
+ * @param {any} operation @returns {string[]} */
+export function questionsOf(operation) {
+  const { examples = {}, schema } = operation.parameters.find((each) => each.name === "query");
+  const questions = [...new Set([schema.default, ...Object.values(examples).map((example) => example.value)])];
+  return [...questions.filter(isRead), ...questions.filter((each) => !isRead(each))];
+}
 
 /** One of the three columns. */
 class Pane {
@@ -22,7 +33,9 @@ class Pane {
     this.body = make("div", "pane-body", say(make("p", "idle"), "idle"));
     const title = say(make("h2"), variant);
     const head = make("div", "pane-head", title, this.stop);
-    this.element = make("section", `pane ${variant}`, head, say(make("p", "muted"), `${variant}Lead`), make("p", "pane-path", this.path, this.sandbox), this.body);
+    this.where = make("p", "pane-path", this.path, this.sandbox);
+    this.element = make("section", `pane ${variant}`, head, say(make("p", "muted"), `${variant}Lead`), this.where, this.body);
+    this.element.tabIndex = -1;
     title.id = `pane-${variant}`;
     this.element.setAttribute("aria-labelledby", title.id);
     this.stop.hidden = this.sandbox.hidden = true;
@@ -33,6 +46,7 @@ class Pane {
     this.view?.stop();
     this.url = exists ? folder.path + VARIANTS[this.variant] : null;
     this.path.textContent = this.url ?? "";
+    this.where.hidden = !exists;
     this.sandbox.hidden = true;
     this.body.replaceChildren(say(make("p", "idle"), exists ? "idle" : "noVariant"));
   }
@@ -43,6 +57,7 @@ class Pane {
     this.view?.stop();
     const view = (this.view = new AnswerView({
       name: () => text(this.variant),
+      place: () => this.element,
       onHeaders: (headers) => { this.sandbox.hidden = !headers.has("x-sandbox"); },
       onRunning: (running) => { if (view === this.view) this.stop.hidden = !running; },
     }));
@@ -79,22 +94,13 @@ export class Compare {
   choose(folder) {
     this.folder = folder;
     for (const pane of this.panes) pane.show(folder, Boolean(this.paths[folder.path + VARIANTS[pane.variant]]));
-    this.question.value = this.prefilled = this.firstQuestion(folder);
+    this.question.value = this.prefilled = this.questions(folder)[0];
     this.#showExamples();
   }
 
-  /** The questions that the folder's documentation shows. @param {Folder} folder @returns {string[]} */
+  /** @param {Folder} folder */
   questions(folder) {
-    const operation = (this.paths[`${folder.path}/chat`] ?? this.paths[`${folder.path}/chat-tool-function`]).get;
-    const { examples = {}, schema } = operation.parameters.find((each) => each.name === "query");
-    return [...new Set([schema.default, ...Object.values(examples).map((example) => example.value)])];
-  }
-
-  /** The first question in the page's language. @param {Folder} folder */
-  firstQuestion(folder) {
-    const questions = this.questions(folder);
-    const chinese = language() === "zh";
-    return questions.find((each) => /\p{Script=Han}/u.test(each) === chinese) ?? questions[0];
+    return questionsOf((this.paths[`${folder.path}/chat`] ?? this.paths[`${folder.path}/chat-tool-function`]).get);
   }
 
   #showFolders() {
@@ -112,10 +118,7 @@ export class Compare {
 
   #showExamples() {
     const choices = this.questions(this.folder).map((question) => {
-      const choice = button("example", "ask", () => { this.question.value = question; this.question.focus(); });
-      delete choice.dataset.text;
-      choice.textContent = question;
-      return choice;
+      return questionButton(question, () => { this.question.value = question; this.question.focus(); });
     });
     find("examples").replaceChildren(...choices);
   }
@@ -125,6 +128,8 @@ export class Compare {
     for (const [at, label] of [...document.querySelectorAll("#folders .chip span")].entries()) label.textContent = titleOf(this.folders[at]);
     const missing = this.folders.filter((folder) => !folder.registered);
     for (const [at, reason] of [...find("folder-reasons").children].entries()) reason.textContent = `${titleOf(missing[at])}: ${missing[at].reason}`;
-    if (this.folder && this.question.value === this.prefilled) this.question.value = this.prefilled = this.firstQuestion(this.folder);
+    if (!this.folder) return;
+    if (this.question.value === this.prefilled) this.question.value = this.prefilled = this.questions(this.folder)[0];
+    this.#showExamples();
   }
 }

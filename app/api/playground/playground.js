@@ -1,10 +1,10 @@
 /** The page: its tabs, its language, and what it asks the service first. */
 
-import { address } from "./answer.js";
-import { Compare } from "./compare.js";
+import { Compare, questionsOf } from "./compare.js";
 import { Conversation } from "./conversation.js";
+import { address, find } from "./elements.js";
 import { readJson } from "./sse.js";
-import { language, text, translate } from "./texts.js";
+import { language, say, translate } from "./texts.js";
 
 const tabs = /** @type {HTMLButtonElement[]} */ ([...document.querySelectorAll('[role="tab"]')]);
 
@@ -13,7 +13,7 @@ function select(chosen) {
   for (const tab of tabs) {
     tab.ariaSelected = String(tab === chosen);
     tab.tabIndex = tab === chosen ? 0 : -1;
-    document.getElementById(tab.getAttribute("aria-controls")).hidden = tab !== chosen;
+    find(tab.getAttribute("aria-controls")).hidden = tab !== chosen;
   }
   history.replaceState(null, "", `?view=${chosen.getAttribute("aria-controls")}`);
 }
@@ -30,9 +30,29 @@ function onTabKey(event) {
 }
 
 function showLanguage() {
-  const button = document.getElementById("language");
+  const button = find("language");
   button.textContent = language() === "zh" ? "English" : "中文";
   button.lang = language() === "zh" ? "en" : "zh-CN";
+}
+
+/** Whether the service keeps todo lists. @param {any[]} folders @param {any} openapi */
+function hasTodo(folders, openapi) {
+  return "/todo/chat" in openapi.paths && folders.some(({ name, registered }) => name === "todo" && registered);
+}
+
+/** Shows what the service offers. */
+async function show() {
+  const [folders, openapi, index] = await Promise.all(["/tools", "/openapi.json", "/"].map((path) => readJson(address(path))));
+  say(find("model"), "modelName", { name: decodeURIComponent(index.chat_model) }).hidden = false;
+  const compare = new Compare(folders, openapi);
+  find("ask").disabled = false;
+  const registered = compare.folders.filter((folder) => folder.registered);
+  const planned = hasTodo(folders, openapi) ? [openapi.paths["/todo/chat"].get] : [];
+  const conversation = new Conversation(planned.length > 0, () => [
+    ...registered.map((folder) => ({ question: compare.questions(folder)[0], plan: false })),
+    ...planned.map((operation) => ({ question: questionsOf(operation)[0], plan: true })),
+  ]);
+  await conversation.restore();
 }
 
 async function start() {
@@ -43,24 +63,13 @@ async function start() {
   const view = new URLSearchParams(location.search).get("view");
   select(tabs.find((tab) => tab.getAttribute("aria-controls") === view) ?? tabs[0]);
   document.addEventListener("languagechange", showLanguage);
-  document.getElementById("language").addEventListener("click", () => translate(language() === "zh" ? "en" : "zh"));
+  find("language").addEventListener("click", () => translate(language() === "zh" ? "en" : "zh"));
   document.querySelector(".key").textContent = navigator.platform.startsWith("Mac") ? "⌘ Enter" : "Ctrl Enter";
   translate();
   try {
-    const [folders, openapi, index] = await Promise.all(["/tools", "/openapi.json", "/"].map((path) => readJson(address(path))));
-    const model = document.getElementById("model");
-    model.textContent = index.chat_model;
-    model.hidden = false;
-    const compare = new Compare(folders, openapi);
-    const registered = compare.folders.filter((folder) => folder.registered);
-    const plans = "/todo/chat" in openapi.paths && folders.some((each) => each.name === "todo" && each.registered);
-    new Conversation(plans, () => registered.map((folder) => compare.firstQuestion(folder)));
-    for (const name of ["ask", "send"]) document.getElementById(name).disabled = false;
+    await show();
   } catch {
-    const problem = document.getElementById("page-problem");
-    problem.dataset.text = "advice.connection-lost";
-    problem.textContent = text("advice.connection-lost");
-    problem.hidden = false;
+    say(find("page-problem"), "advice.connection-lost").hidden = false;
   }
 }
 

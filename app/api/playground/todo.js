@@ -1,0 +1,29 @@
+/** The todo list of a conversation: a card beside it, a strip that opens above it on a small screen. */
+
+import { find, make } from "./elements.js";
+import { say } from "./texts.js";
+
+/** @typedef {{items: {id: string | number, text: string, status: string}[], completed: number, total: number}} TodoList */
+
+/** @type {TodoList} */
+export const EMPTY = { items: [], completed: 0, total: 0 };
+
+/** Keeps the list open where there is room for it, and closed where it would stand before the conversation. */
+export function foldTodo() {
+  const narrow = matchMedia("(max-width: 900px)");
+  const fold = () => { /** @type {HTMLDetailsElement} */ (find("todo-details")).open = !narrow.matches; };
+  narrow.addEventListener("change", fold);
+  fold();
+}
+
+/** @param {TodoList} list */
+export function showTodo({ items, completed, total }) {
+  const progress = /** @type {HTMLProgressElement} */ (find("todo-progress"));
+  progress.max = total || 1;
+  progress.value = completed;
+  progress.hidden = !total;
+  if (total) say(find("todo-count"), "todoCount", { completed, total });
+  else say(find("todo-count"), "todoEmpty");
+  find("todo-items").replaceChildren(...items.map(({ text: said, status }) =>
+    make("li", status, say(make("span", "hidden"), status), make("span", "", said))));
+}

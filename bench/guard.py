@@ -1,16 +1,13 @@
 """A slice of the benchmark that fails when toolchat's distance to the limit has grown."""
 
-import time
-from contextlib import AsyncExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
 
 from pydantic_core import from_json, to_json
 
-from bench.catalogue import LIMIT, SERVICES
-from bench.load import ask, question
-from bench.stage import BenchError, Measurement, Sample, Stage
+from bench.pairs import measure_pairs
+from bench.stage import BenchError, Stage
 
 __all__ = ["TOLERANCE", "guard", "is_worse", "record"]
 
@@ -19,7 +16,6 @@ TOLERANCE = 1.3
 
 _BASELINE = Path(__file__).parent / "baseline.json"
 _PAIRS = 7
-_SECONDS = 0.8
 _DEADLINE = 28
 
 
@@ -67,26 +63,10 @@ def is_worse(ratio: float, recorded: float) -> bool:
 
 
 async def _ratio(folder: Path) -> tuple[float | None, int]:
-    """Measure both by turns, started side by side; the median of the pairs of which neither is marked."""
-    began, ratios = time.monotonic(), list[float]()
-    async with AsyncExitStack() as exits:
-        stage = exits.enter_context(Stage(folder))
-        targets = []
-        for name in ("toolchat", LIMIT):
-            service = SERVICES[name]
-            path = service.path.format(tool="time")
-            opened = stage.started(name, service.command, service.environment, path)
-            target, _ = await exits.enter_async_context(opened)
-            await ask(target.ports, question(path), connections=32, seconds=_SECONDS)
-            targets.append((target, Measurement("time-32", question(path), 2, 32, seconds=_SECONDS)))
-        while len(ratios) < _PAIRS and time.monotonic() - began < _DEADLINE:
-            mine, limit = [_right(await stage.measured(target, what, attempts=1)) for target, what in targets]
-            if not mine.marks and not limit.marks:
-                ratios.append(mine.values["cpu_ms"] / limit.values["cpu_ms"])
+    """The median of the pairs of which neither is marked, and how many these are."""
+    with Stage(folder) as stage:
+        pairs = await measure_pairs(stage, "toolchat", "time", _PAIRS, _DEADLINE)
+    if wrong := [each for each in pairs if each.values["faults"]]:
+        raise BenchError(f"toolchat or the limit: {'; '.join(wrong[0].marks)}")
+    ratios = [each.values["ratio"] for each in pairs if not each.marks]
     return (median(ratios) if ratios else None), len(ratios)
-
-
-def _right(sample: Sample) -> Sample:
-    if sample.values["faults"]:
-        raise BenchError(f"{sample.subject}: {'; '.join(sample.marks)}")
-    return sample

@@ -28,6 +28,8 @@ class Plan:
     """Length of a measurement with one connection, and of the warming up."""
     burst: int = 1000
     streams: int = 500
+    pairs: int = 9
+    """Pairs of toolchat and the limit, measured by turns, for each provider and tool."""
     attempts: int = 3
     """Most measurements of one thing in one round, while they are marked."""
 

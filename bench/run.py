@@ -14,13 +14,15 @@ import psutil
 from pydantic_core import from_json, to_json
 
 from app.version import VERSION
-from bench.catalogue import PEERS_PYTHON, SERVICES
+from bench.catalogue import LIMIT, PEERS_PYTHON, SERVICES
 from bench.growth import measure_growth
 from bench.measure import Plan, visit
+from bench.pairs import measure_pairs
 from bench.stage import BenchError, Sample, Stage
 
 __all__ = ["Run", "read_run", "run_all"]
 
+_PAIRED = ("toolchat", "toolchat-dashscope")
 _SHARED = ("aiohttp", "fastapi", "uvicorn", "uvloop")
 
 
@@ -72,6 +74,9 @@ async def run_all(names: Sequence[str], plan: Plan, folder: Path, growth_seconds
                 except BenchError as error:
                     missing[name] = str(error)
             rounds += 1
+        for name, tool in ((name, tool) for name in _PAIRED for tool in ("time", "weather")):
+            if plan.pairs and {name, LIMIT} <= set(able):
+                stage.samples += await measure_pairs(stage, name, tool, plan.pairs, 8 * plan.pairs)
         lost = [
             line for _ in range(growth_rounds) for line in await measure_growth(stage, growth_seconds, plan.attempts)
         ]

@@ -96,7 +96,17 @@ class PromptSpec:
                 other = offered.setdefault(callback.definition.name, callback)
                 if other is not callback:
                     raise same_name(callback, other)
-        return self._with(tools=tuple(offered.values()))
+        before = self.request
+        request = ChatRequest(
+            before.messages,
+            tuple(offered.values()),
+            before.context,
+            before.options,
+            before.stream,
+            before.paused,
+            before.approvals,
+        )
+        return PromptSpec(self.client, request, self.own_advisors)
 
     def tool_context(self, values: Mapping[str, Any]) -> "PromptSpec":
         """Pass values to the tools behind the model's back."""

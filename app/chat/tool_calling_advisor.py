@@ -137,7 +137,7 @@ class _Turns:
             self.answer = self._finished(replace(response, finish_reason=APPROVAL_REQUIRED))
 
     def _wait_for_approval(self) -> bool:
-        guarded = {tool.definition.name for tool in self.request.tools if tool.metadata.requires_approval}
+        guarded = [tool.definition.name for tool in self.request.tools if tool.metadata.requires_approval]
         return bool(guarded) and any(call.name in guarded for call in self.calls)
 
     def go_on(self, max_rounds: int) -> None:

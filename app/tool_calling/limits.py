@@ -26,20 +26,26 @@ class CallCounter:
     """Counts the calls of one question."""
 
     limits: ToolCallLimits
-    _seen: dict[tuple[str, ...], int] = field(default_factory=dict)
+    _total: int = 0
+    _by_tool: dict[str, list[ToolCall]] = field(default_factory=dict)
 
     def refusal(self, call: ToolCall) -> ToolExecutionError | None:
         """Count a call; say why it must not run, if so."""
-        identical = (call.name, _canonical(call))
-        for key in ((), (call.name,), identical):
-            self._seen[key] = self._seen.get(key, 0) + 1
-        if self._seen[()] > self.limits.in_total:
+        earlier = self._by_tool.setdefault(call.name, [])
+        self._total += 1
+        if self._total > self.limits.in_total:
             return _refusal(f"this question has used up its {self.limits.in_total} tool calls")
-        if self._seen[(call.name,)] > self.limits.per_tool:
+        if len(earlier) >= self.limits.per_tool:
             return _refusal(f"this question has used up its {self.limits.per_tool} calls of this tool")
-        if self._seen[identical] > self.limits.identical:
-            return _refusal("this very call was made before in this question", kind="repeated-call")
-        return None
+        repeated = self._is_repeated(call, earlier)
+        earlier.append(call)
+        return _refusal("this very call was made before in this question", kind="repeated-call") if repeated else None
+
+    def _is_repeated(self, call: ToolCall, earlier: list[ToolCall]) -> bool:
+        if len(earlier) < self.limits.identical:
+            return False
+        asked = _canonical(call)
+        return sum(_canonical(each) == asked for each in earlier) >= self.limits.identical
 
 
 def _canonical(call: ToolCall) -> str:

@@ -163,7 +163,7 @@ def test_the_check_allows_no_skip_and_can_be_run() -> None:
     script = ROOT / ".ci/run"
 
     assert os.access(script, os.X_OK)
-    assert script.read_text().splitlines()[-1] == "TOOLCHAT_NO_SKIP=1 make test"
+    assert script.read_text().splitlines()[-2:] == ["TOOLCHAT_NO_SKIP=1 make test", "make bench-guard"]
     assert "set -euo pipefail" in script.read_text()
 
 

@@ -418,8 +418,9 @@ async def test_a_list_of_another_service_is_known_by_its_shape() -> None:
 
 
 def ordinary_questions() -> list[str]:
-    """What the README and the API's documentation ask, and the defaults."""
-    quoted = re.findall(r'"query=([^"]+)"', README.read_text())
+    """What the README and the API's documentation ask, and the defaults; not what asks for a plan."""
+    lines = [line for line in README.read_text().splitlines() if "/todo/" not in line]
+    quoted = re.findall(r'"query=([^"]+)"', "\n".join(lines))
     modules = discover()
     examples = [query for each in modules for query in each.examples.values()]
     return list(dict.fromkeys([*quoted, *(each.default_query for each in modules if each.default_query), *examples]))

@@ -7,12 +7,13 @@ from functools import partial
 from fastapi import APIRouter, Request, Response
 
 from app.api.answers import answer_prompt, stopped_reconnecting
-from app.api.approvals import Decisions
+from app.api.approvals import Decisions, PausedTurn
 from app.api.chat_routes import ANSWER_RESPONSES
 from app.api.negotiation import negotiate
 from app.api.problems import problems
 from app.api.state import service_state
 from app.chat.advisors import Advisor, AdvisorChain
+from app.chat.memory import ChatMemory
 from app.chat.request import ChatEvent, ChatRequest
 from app.errors import NotFound
 
@@ -40,12 +41,11 @@ async def decide(request: Request, identifier: str, decisions: Decisions) -> Res
         return stopped
     with state.admission.slot():
         paused = state.approvals.take(identifier, decisions.decisions)
-    if paused.conversation and await state.memory.was_forgotten_since(paused.conversation, paused.paused_at):
-        raise NotFound("the conversation that the answer belonged to has been deleted")
+    unused = UnusedApproval(partial(state.approvals.put_back, identifier, paused))
+    await unused.check(state.memory, paused)
     approvals = {call_id: decision.as_approval() for call_id, decision in decisions.decisions.items()}
     before = paused.prompt
     prompt = state.chat.resume(paused.response, approvals).tools(*before.request.tools)
-    unused = UnusedApproval(partial(state.approvals.put_back, identifier, paused))
     prompt = prompt.advisors(*before.own_advisors, unused).tool_context(before.request.context.values)
     return await answer_prompt(request, prompt)
 
@@ -57,6 +57,23 @@ class UnusedApproval(Advisor):
 
     def __init__(self, give_back: Callable[[], None]) -> None:
         self._give_back = give_back
+
+    async def check(self, memory: ChatMemory, paused: PausedTurn) -> None:
+        """Make sure that the turn's conversation is still there, if it has one.
+
+        Raises:
+            NotFound: it was forgotten since; the approval is void.
+            StoreUnavailable: that cannot be said; the approval goes on waiting.
+        """
+        if paused.conversation is None:
+            return
+        try:
+            forgotten = await memory.was_forgotten_since(paused.conversation, paused.paused_at)
+        except BaseException:
+            self._give_back()
+            raise
+        if forgotten:
+            raise NotFound("the conversation that the answer belonged to has been deleted")
 
     async def advise(self, request: ChatRequest, chain: AdvisorChain) -> AsyncGenerator[ChatEvent, None]:
         """See :meth:`Advisor.advise`."""

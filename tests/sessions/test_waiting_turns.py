@@ -149,3 +149,21 @@ async def test_a_conversation_that_another_replica_forgot_is_not_brought_back_by
             decisions = {"decisions": {waiting["calls"][0]["id"]: {"approved": True}}}
             refused = await client.post(f"/approvals/{waiting['id']}", json=decisions, headers=JSON)
             assert (refused.status_code, len(player.requests), await conversation(client)) == (404, 1, [])
+
+
+@needs_redis
+async def test_an_approval_that_the_store_could_not_serve_can_be_given_again(tmp_path: Path) -> None:
+    async with RedisServer() as redis, service_with_light(tmp_path, REDIS_URL=redis.url) as (client, _):
+        waiting = (await ask(client, "light", **JSON)).json()["approval"]
+        path, decisions = f"/approvals/{waiting['id']}", {"decisions": {waiting["calls"][0]["id"]: {"approved": True}}}
+        redis.freeze()
+        away = await client.post(path, json=decisions, headers=JSON)
+        assert (away.status_code, away.json()["code"]) == (503, "store-unavailable")
+        redis.thaw()
+
+        async def back() -> bool:
+            return bool((await client.get("/health/ready")).json()["state_store"]["available"])
+
+        await until(back)
+        again = await client.post(path, json=decisions, headers=JSON)
+        assert (again.status_code, again.json()["answer"]) == (200, "It is on.")

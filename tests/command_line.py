@@ -2,12 +2,17 @@
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Thread
+from typing import IO
+
+from tests.waiting import PATIENCE
 
 ROOT = Path(__file__).parent.parent
 
@@ -17,25 +22,54 @@ def environment(variables: Mapping[str, str]) -> dict[str, str]:
 
 
 def run(*arguments: str, cwd: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run to the end; what is told on stderr is also shown when the test fails."""
     command = [sys.executable, "-m", "app", *arguments]
-    return subprocess.run(command, cwd=cwd, env=environment(variables), capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        command, cwd=cwd, env=environment(variables), capture_output=True, text=True, timeout=PATIENCE
+    )
+    sys.stderr.write(done.stderr)
+    return done
 
 
 @contextmanager
 def started(*arguments: str, cwd: Path, **variables: str) -> Generator[tuple[subprocess.Popen[str], str], None, None]:
-    """Start the service on a free port; gives the process and its base URL, read from what it prints."""
+    """Start the service on a free port; gives the process and its base URL, read from what it prints.
+
+    Its log is shown when the test fails.
+    """
     command = [sys.executable, "-m", "app", *arguments]
     with subprocess.Popen(
         command, cwd=cwd, env=environment({"SERVER_PORT": "0", **variables}), stderr=subprocess.PIPE, text=True
     ) as process:
         assert process.stderr is not None
+        relay = Thread(target=_relay, args=(process.stderr,))
         try:
-            url = ""
-            while not url:
-                line = process.stderr.readline()
-                assert line, "the service ended before it listened"
-                url = "".join(re.findall(r"toolchat on (http://\S+)", line))
+            url = _url(process.stderr)
+            relay.start()
             yield process, url
         finally:
             process.send_signal(signal.SIGTERM)
-            process.wait(30)
+            process.wait(PATIENCE)
+            if relay.ident:
+                relay.join()
+
+
+def copy_of_the_app(folder: Path, tools: Mapping[str, str]) -> None:
+    """Copy the application and add tool folders, as a user adds them: the source of each by its name."""
+    shutil.copytree(ROOT / "app", folder / "app")  # its bytecode as well: to compile it takes longer than a test
+    for name, source in tools.items():
+        (folder / "app" / "tools" / name).mkdir()
+        (folder / "app" / "tools" / name / "__init__.py").write_text(source, encoding="utf-8")
+
+
+def _url(log: IO[str]) -> str:
+    for line in log:
+        sys.stderr.write(line)
+        if found := re.search(r"toolchat on (http://\S+)", line):
+            return found[1]
+    raise AssertionError("the service ended before it listened")
+
+
+def _relay(log: IO[str]) -> None:
+    for line in log:
+        sys.stderr.write(line)

@@ -1,9 +1,7 @@
 """Tools that need the user's consent, over HTTP."""
 
-import shutil
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
-from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -13,110 +11,156 @@ from app.api.schemas import ChatAnswer
 from app.chat_models.base import ChatResponse
 from app.errors import NotFound
 from app.messages import AssistantMessage, Usage
+from tests.api.guarded import guarded_service as guarded_service
 from tests.chat.scripted import client_of, says
-from tests.command_line import ROOT, started
-from tests.players.openai_player import OpenAIPlayer, sensible_model
+from tests.deploy.env_example import variables
 from tests.serving import events_of
 
+ASK = "/light/chat-tool-function"
 JSON = {"Accept": "application/json"}
-LIGHT = '''"""A switch."""
-
-from typing import Annotated
-
-from app.tool_calling.function_callback import tool
-from app.tools.module import ToolModule
+EVENTS = {"Accept": "text/event-stream"}
+JSON_BODY = {"Content-Type": "application/json"}
+DEEP = "[" * 500 + "]" * 500
 
 
-@tool(requires_approval=True)
-async def switchLight(on: Annotated[bool, "Whether the light is to be on"]) -> str:
-    """Switch the light."""
-    return "on" if on else "off"
+@pytest.fixture(scope="module")
+async def client(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[httpx.AsyncClient, None]:
+    """A client of one service for all tests here; each decides about a turn of its own."""
+    with pytest.MonkeyPatch.context() as environment:
+        for name in variables():
+            environment.delenv(name, raising=False)
+        async with guarded_service(tmp_path_factory.mktemp("guarded")) as client:
+            yield client
 
 
-module = ToolModule(functions=(switchLight,), default_query="Switch the light on")
-'''
+async def paused(client: httpx.AsyncClient) -> tuple[str, str]:
+    """A turn that waits: where it is decided, and the id of its call."""
+    approval = (await client.get(ASK, headers=JSON)).json()["approval"]
+    return f"/approvals/{approval['id']}", approval["calls"][0]["id"]
 
 
-@asynccontextmanager
-async def guarded_service(tmp_path: Path) -> AsyncGenerator[httpx.AsyncClient, None]:
-    """The service with a tool that needs approval, and a model that asks for it once."""
-    shutil.copytree(ROOT / "app", tmp_path / "app", ignore=shutil.ignore_patterns("__pycache__"))
-    (tmp_path / "app" / "tools" / "light").mkdir()
-    (tmp_path / "app" / "tools" / "light" / "__init__.py").write_text(LIGHT)
-    async with OpenAIPlayer(sensible_model({"on": True})) as player:
-        with started(cwd=tmp_path, PYTHONPATH=str(tmp_path), OPENAI_BASE_URL=player.base_url) as (_, url):
-            async with httpx.AsyncClient(base_url=url, timeout=30, trust_env=False) as client:
-                yield client
+def decision(call: str, **fields: Any) -> dict[str, Any]:
+    return {"decisions": {call: fields}}
 
 
-async def decided(client: httpx.AsyncClient, identifier: str, body: str) -> httpx.Response:
-    return await client.post(f"/approvals/{identifier}", content=body, headers={"Content-Type": "application/json"})
+async def assert_waits(client: httpx.AsyncClient, place: str, call: str) -> None:
+    """A turn waits if it can still be decided, which ends its waiting."""
+    answer = await client.post(place, json=decision(call, approved=True), headers=JSON)
+    assert (answer.status_code, answer.json()["tool_calls"][0]["result"]) == (200, "on")
 
 
-async def test_a_guarded_call_waits_and_runs_only_after_consent(tmp_path: Path) -> None:
-    async with guarded_service(tmp_path) as client:
-        paused = (await client.get("/light/chat-tool-function", headers=JSON)).json()
-        ChatAnswer.model_validate(paused)
-        assert (paused["finish_reason"], paused["tool_calls"]) == ("approval_required", [])
-        (call,) = paused["approval"]["calls"]
-        assert (call["name"], call["arguments"]) == ("switchLight", {"on": True})
-        decide = f"/approvals/{paused['approval']['id']}"
-        answer = await client.post(decide, json={"decisions": {call["id"]: {"approved": True}}}, headers=JSON)
-        assert answer.json()["tool_calls"][0]["result"] == "on"
-        again = await client.post(decide, json={"decisions": {}})
-        assert (again.status_code, again.json()["code"]) == (404, "not-found")
-
-        text = await client.get("/light/chat-tool-function")
-        assert text.text.startswith("Waiting for approval of switchLight: POST /approvals/")
-        rejected = {"decisions": {call["id"]: {"approved": False, "reason": "it is late"}}}
-        answer = await client.post(text.text.split("POST ")[1], json=rejected, headers=JSON)
-        assert answer.json()["tool_calls"][0]["error_kind"] == "rejected"
-        assert "it is late" in answer.json()["answer"]
-
-        waiting = (await client.get("/light/chat-tool-function", headers=JSON)).json()["approval"]["id"]
-        deep = "[" * 500 + "]" * 500
-        changed_to = [f'"approved": true, "arguments": {{"on": {each}}}' for each in ("NaN", '"\\ud800"', deep)]
-        for decision in ('"approved": 1', *changed_to):
-            wrong = await decided(client, waiting, f'{{"decisions": {{"{call["id"]}": {{{decision}}}}}}}')
-            assert (wrong.status_code, wrong.json()["code"]) == (422, "validation"), decision[:60]
-        other = await decided(client, waiting, '{"decisions": {"call_99": {"approved": true}}}')
-        assert call["id"] in other.json()["detail"]
-        yes = {"decisions": {call["id"]: {"approved": True, "arguments": {}}}}
-        assert (
-            await client.post(f"/approvals/{waiting}", json=yes, headers={"Accept": "image/png"})
-        ).status_code == 406
-        emptied = await client.post(f"/approvals/{waiting}", json=yes, headers=JSON)
-        assert emptied.json()["tool_calls"][0]["error_kind"] == "invalid-arguments"
-
-        stream = await client.get("/light/chat-tool-function", headers={"Accept": "text/event-stream"})
-        done = events_of(stream.text)[-1]
-        changed = {"decisions": {call["id"]: {"approved": True, "arguments": {"on": False}}}}
-        resumed = await client.post(
-            f"/approvals/{done.data['approval']['id']}", json=changed, headers={"Accept": "text/event-stream"}
-        )
-        assert events_of(resumed.text)[-1].data["tool_calls"][0]["result"] == "off"
-
-        wrong_bodies: list[dict[str, object]] = [
-            {},
-            {"decisions": {"a": {}}},
-            {"decisions": 1},
-            {"decisions": {}, "x": 1},
-        ]
-        for body in wrong_bodies:
-            wrong = await client.post("/approvals/nothing", json=body)
-            assert (wrong.status_code, wrong.json()["code"]) == (422, "validation")
-        unread = await client.post("/approvals/x", content=b"{", headers={"Content-Type": "application/json"})
-        assert (unread.status_code, unread.json()["code"]) == (400, "invalid-request")
+async def test_a_guarded_call_waits_for_consent_and_nothing_runs(client: httpx.AsyncClient) -> None:
+    answer = (await client.get(ASK, headers=JSON)).json()
+    ChatAnswer.model_validate(answer)
+    assert (answer["finish_reason"], answer["tool_calls"]) == ("approval_required", [])
+    (call,) = answer["approval"]["calls"]
+    assert (call["name"], call["arguments"]) == ("switchLight", {"on": True})
 
 
-def test_paused_turns_are_forgotten_after_their_time_and_beyond_their_number() -> None:
-    paused = ChatResponse(AssistantMessage(), "approval_required", Usage(), "m")
-    question = client_of(says("?"))[0].prompt("?")
+async def test_a_call_that_is_approved_runs(client: httpx.AsyncClient) -> None:
+    place, call = await paused(client)
+    answer = await client.post(place, json=decision(call, approved=True), headers=JSON)
+    assert answer.json()["tool_calls"][0]["result"] == "on"
+
+
+async def test_a_turn_is_decided_once(client: httpx.AsyncClient) -> None:
+    place, call = await paused(client)
+    await client.post(place, json=decision(call, approved=True), headers=JSON)
+    again = await client.post(place, json={"decisions": {}})
+    assert (again.status_code, again.json()["code"]) == (404, "not-found")
+
+
+async def test_an_answer_in_text_says_where_it_is_decided(client: httpx.AsyncClient) -> None:
+    _, call = await paused(client)
+    text = (await client.get(ASK)).text
+    assert text.startswith("Waiting for approval of switchLight: POST /approvals/")
+    await assert_waits(client, text.split("POST ")[1], call)
+
+
+async def test_a_call_that_is_rejected_does_not_run_and_the_model_is_told_why(client: httpx.AsyncClient) -> None:
+    place, call = await paused(client)
+    rejected = decision(call, approved=False, reason="it is late")
+    answer = (await client.post(place, json=rejected, headers=JSON)).json()
+    assert answer["tool_calls"][0]["error_kind"] == "rejected"
+    assert "it is late" in answer["answer"]
+
+
+async def test_a_call_that_is_changed_runs_with_the_new_arguments(client: httpx.AsyncClient) -> None:
+    place, call = await paused(client)
+    changed = decision(call, approved=True, arguments={"on": False})
+    answer = await client.post(place, json=changed, headers=JSON)
+    assert answer.json()["tool_calls"][0]["result"] == "off"
+
+
+async def test_arguments_that_were_emptied_are_not_those_of_the_model(client: httpx.AsyncClient) -> None:
+    place, call = await paused(client)
+    emptied = decision(call, approved=True, arguments={})
+    answer = await client.post(place, json=emptied, headers=JSON)
+    assert answer.json()["tool_calls"][0]["error_kind"] == "invalid-arguments"
+
+
+async def test_a_stream_that_waits_goes_on_as_a_stream(client: httpx.AsyncClient) -> None:
+    done = events_of((await client.get(ASK, headers=EVENTS)).text)[-1]
+    approval = done.data["approval"]
+    changed = decision(approval["calls"][0]["id"], approved=True, arguments={"on": False})
+    resumed = await client.post(f"/approvals/{approval['id']}", json=changed, headers=EVENTS)
+    assert events_of(resumed.text)[-1].data["tool_calls"][0]["result"] == "off"
+
+
+@pytest.mark.parametrize(
+    "fields",
+    ['"approved": 1', *(f'"approved": true, "arguments": {{"on": {each}}}' for each in ("NaN", '"\\ud800"', DEEP))],
+    ids=["number", "not a number", "lone surrogate", "too deep"],
+)
+async def test_a_decision_that_cannot_be_meant_is_refused_and_the_turn_goes_on_waiting(
+    client: httpx.AsyncClient, fields: str
+) -> None:
+    place, call = await paused(client)
+    wrong = await client.post(place, content=f'{{"decisions": {{"{call}": {{{fields}}}}}}}', headers=JSON_BODY)
+    assert (wrong.status_code, wrong.json()["code"]) == (422, "validation")
+    await assert_waits(client, place, call)
+
+
+async def test_a_decision_about_another_call_is_told_which_calls_wait(client: httpx.AsyncClient) -> None:
+    place, call = await paused(client)
+    other = await client.post(place, json=decision("call_99", approved=True))
+    assert (other.status_code, other.json()["code"]) == (422, "validation")
+    assert call in other.json()["detail"]
+    await assert_waits(client, place, call)
+
+
+async def test_a_form_that_cannot_be_given_is_refused_before_anything_runs(client: httpx.AsyncClient) -> None:
+    place, call = await paused(client)
+    answer = await client.post(place, json=decision(call, approved=True), headers={"Accept": "image/png"})
+    assert answer.status_code == 406
+    await assert_waits(client, place, call)
+
+
+@pytest.mark.parametrize("body", [{}, {"decisions": {"a": {}}}, {"decisions": 1}, {"decisions": {}, "x": 1}], ids=str)
+async def test_a_body_of_another_shape_is_refused(client: httpx.AsyncClient, body: dict[str, object]) -> None:
+    wrong = await client.post("/approvals/nothing", json=body)
+    assert (wrong.status_code, wrong.json()["code"]) == (422, "validation")
+
+
+async def test_a_body_that_is_no_json_is_refused(client: httpx.AsyncClient) -> None:
+    unread = await client.post("/approvals/x", content=b"{", headers=JSON_BODY)
+    assert (unread.status_code, unread.json()["code"]) == (400, "invalid-request")
+
+
+PAUSED = ChatResponse(AssistantMessage(), "approval_required", Usage(), "m")
+
+
+def test_a_paused_turn_is_forgotten_after_its_time() -> None:
     expired = ApprovalStore(ttl=-1)
+    question = client_of(says("?"))[0].prompt("?")
     with pytest.raises(NotFound):
-        expired.take(expired.keep(paused, question))
+        expired.take(expired.keep(PAUSED, question))
+
+
+def test_the_oldest_paused_turn_makes_room_beyond_their_number() -> None:
     small = ApprovalStore(limit=1)
-    first, second = small.keep(paused, question), small.keep(paused, question)
-    assert small.take(second).response is paused
+    question = client_of(says("?"))[0].prompt("?")
+    first, second = small.keep(PAUSED, question), small.keep(PAUSED, question)
+    assert small.take(second).response is PAUSED
     with pytest.raises(NotFound):
         small.take(first)

@@ -1,13 +1,17 @@
-"""Turns of a model that :class:`OpenAIPlayer` plays, whole or as a stream, whichever is asked for."""
+"""Turns of a model that :class:`OpenAIPlayer` plays, whole or as a stream, and questions that it is asked over HTTP."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from pydantic_core import to_json
 
-from tests.players.openai_player import Answer, PlayedRequest, chunk, delta, finish, message, sse, whole
+from tests.players.openai_player import Answer, OpenAIPlayer, PlayedRequest, chunk, delta, finish, message, sse, whole
+from tests.serving import service
 
-__all__ = ["USAGE", "Turn", "asks", "clock", "results", "says", "turns", "update"]
+__all__ = ["EVENTS", "JSON", "USAGE", "Turn", "asked", "asks", "clock", "results", "says", "turns", "update"]
+
+JSON = {"Accept": "application/json"}
+EVENTS = {"Accept": "text/event-stream"}
 
 Turn = Mapping[str, Any]
 USAGE = {"prompt_tokens": 20, "completion_tokens": 5, "total_tokens": 25}
@@ -56,6 +60,17 @@ def turns(*given: Turn) -> Callable[[PlayedRequest], Answer]:
         return sse(*pieces, finish(reason), chunk(usage=USAGE))
 
     return answer
+
+
+async def asked(
+    *given: Turn, path: str = "/todo/chat", params: Mapping[str, str] | None = None, **environment: str
+) -> tuple[dict[str, Any], list[PlayedRequest]]:
+    """The document of the answer to one question, and what the model was given turn by turn."""
+    async with OpenAIPlayer(turns(*given)) as player, service(OPENAI_BASE_URL=player.base_url, **environment) as client:
+        answer = await client.get(path, params=params, headers=JSON)
+        assert answer.status_code == 200, answer.text
+        document: dict[str, Any] = answer.json()
+        return document, player.requests
 
 
 def results(request: PlayedRequest) -> list[str]:

@@ -1,22 +1,52 @@
-"""A chat model that answers from a script, and a client that asks it."""
+"""A chat model that answers from a script, an advisor that can be seen, and a client that asks through them."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
-from dataclasses import dataclass, field
+from contextlib import aclosing
+from dataclasses import dataclass, field, replace
 
-from app.chat.advisors import Advisor
+from app.chat.advisors import Advisor, AdvisorChain
 from app.chat.client import ChatClient
+from app.chat.request import ChatEvent, ChatRequest
 from app.chat.tool_calling_advisor import ToolCallingAdvisor, ToolExecutionEligibility, is_eligible
 from app.chat_models.base import ChatModel, ChatResponse, ModelEvent, Prompt, TextDelta
-from app.messages import AssistantMessage, ToolCall, Usage
+from app.messages import AssistantMessage, ToolCall, ToolResponseMessage, Usage, UserMessage
 from app.tool_calling.function_callback import FunctionToolCallback, tool
 from app.tool_calling.limits import ToolCallLimits
 from app.tool_calling.manager import ToolCallingManager
 from app.tool_calling.resolver import StaticToolCallbackResolver
 
-__all__ = ["ADD", "ScriptedChatModel", "Turn", "add", "calls", "client_of", "receipt", "says"]
+__all__ = [
+    "ADD",
+    "MarkingAdvisor",
+    "ScriptedChatModel",
+    "Turn",
+    "Unfinished",
+    "add",
+    "answer_of",
+    "calls",
+    "client_of",
+    "receipt",
+    "says",
+    "told",
+    "turn_of",
+]
 
-Turn = AssistantMessage | Exception | Callable[[Prompt], AssistantMessage]
+
+@dataclass(frozen=True)
+class Unfinished:
+    """A turn that streams its text and then fails; without a fault nothing more comes."""
+
+    message: AssistantMessage
+    fault: Exception | None = None
+
+    async def end(self) -> None:
+        if self.fault:
+            raise self.fault
+        await asyncio.Event().wait()
+
+
+Turn = AssistantMessage | ChatResponse | Unfinished | Exception | Callable[[Prompt], AssistantMessage]
 
 
 @dataclass
@@ -32,16 +62,40 @@ class ScriptedChatModel(ChatModel):
     async def respond(self, prompt: Prompt) -> AsyncGenerator[ModelEvent, None]:
         self.prompts.append(prompt)
         turn = self.turns[min(len(self.prompts), len(self.turns)) - 1]
-        message = turn(prompt) if callable(turn) else turn
-        if isinstance(message, Exception):
-            raise message
+        turn = turn(prompt) if callable(turn) else turn
+        if isinstance(turn, Exception):
+            raise turn
+        response = _response(turn) if isinstance(turn, AssistantMessage) else turn
         try:
-            for piece in message.text if prompt.stream else ():
+            for piece in response.message.text if prompt.stream else ():
                 yield TextDelta(piece)
         except GeneratorExit:
             self.left.set()
             raise
-        yield ChatResponse(message, "tool_calls" if message.tool_calls else "stop", Usage(10, 2), "scripted-1")
+        if isinstance(response, Unfinished):
+            await response.end()
+        else:
+            yield response
+
+
+def _response(message: AssistantMessage) -> ChatResponse:
+    return ChatResponse(message, "tool_calls" if message.tool_calls else "stop", Usage(10, 2), "scripted-1")
+
+
+@dataclass(eq=False)
+class MarkingAdvisor(Advisor):
+    """Sets its mark behind every answer."""
+
+    order: int = 0
+    mark: str = ""
+
+    async def advise(self, request: ChatRequest, chain: AdvisorChain) -> AsyncGenerator[ChatEvent, None]:
+        async with aclosing(chain.proceed(request)) as events:
+            async for event in events:
+                if isinstance(event, ChatResponse):
+                    yield replace(event, message=says(event.message.text + self.mark))
+                else:
+                    yield event
 
 
 async def add(a: int, b: int) -> int:
@@ -60,6 +114,25 @@ def says(text: str) -> AssistantMessage:
 
 def calls(*named: tuple[str, str], text: str = "") -> AssistantMessage:
     return AssistantMessage(text, tuple(ToolCall(f"call_{n}", name, args) for n, (name, args) in enumerate(named)))
+
+
+async def turn_of(model: ChatModel, *, stream: bool = False) -> list[ModelEvent]:
+    """What a model gives for one question."""
+    return [event async for event in model.respond(Prompt((UserMessage("?"),), stream=stream))]
+
+
+async def answer_of(chain: AdvisorChain) -> str:
+    """What a chain answers to one question."""
+    events = [event async for event in chain.proceed(ChatRequest((UserMessage("?"),)))]
+    assert isinstance(events[-1], ChatResponse)
+    return events[-1].message.text
+
+
+def told(prompt: Prompt) -> list[str]:
+    """The tool results at the end of what a model was given."""
+    last = prompt.messages[-1]
+    assert isinstance(last, ToolResponseMessage)
+    return [each.text for each in last.responses]
 
 
 ADD = ("add", '{"a":1,"b":2}')

@@ -70,7 +70,7 @@ def roles(messages: Sequence[Message]) -> list[str]:
 
 @given(turns())
 def test_a_turn_survives_being_written_down_and_read_again(turn: Turn) -> None:
-    """Whatever the texts, ids and extra keys are; only reasoning, instructions and lone surrogates are not kept."""
+    # Whatever the texts, ids and extra keys are; only reasoning, instructions and lone surrogates are not kept.
     read = from_records(from_json(to_json(to_records([SystemMessage("Be brief."), *turn]))))
 
     assert read == tuple(map(as_kept, turn))
@@ -80,7 +80,7 @@ def test_a_turn_survives_being_written_down_and_read_again(turn: Turn) -> None:
 def test_the_newest_turns_are_given_whole_and_as_many_as_fit(
     window: MemoryWindow, conversation: list[Turn], running: Turn
 ) -> None:
-    """What is given again is the end of the conversation, is within the bounds, and one turn more would not be."""
+    # What is given again is the end of the conversation, is within the bounds, and one turn more would not be.
     fitting = window.fit(conversation, running)
 
     assert list(fitting) == conversation[len(conversation) - len(fitting) :]
@@ -93,7 +93,7 @@ def test_the_newest_turns_are_given_whole_and_as_many_as_fit(
 def test_what_is_kept_of_a_turn_is_whole_within_the_window_or_question_and_answer(
     window: MemoryWindow, turn: Turn
 ) -> None:
-    """A call is never kept without its result, and reasoning never is."""
+    # A call is never kept without its result, and reasoning never is.
     kept = window.kept(turn)
 
     whole = tuple(AssistantMessage(m.text, m.tool_calls) if isinstance(m, AssistantMessage) else m for m in turn)
@@ -108,7 +108,7 @@ def test_what_is_kept_of_a_turn_is_whole_within_the_window_or_question_and_answe
 
 @given(TEXTS, TEXTS)
 def test_the_estimate_of_tokens_grows_with_the_text(one: str, other: str) -> None:
-    """It is none only for no text, and two texts together count about as much as each alone."""
+    # It is none only for no text, and two texts together count about as much as each alone.
     assert (estimated_tokens(one) == 0) == (one == "")
     assert estimated_tokens(one) >= 0
     assert abs(estimated_tokens(one + other) - estimated_tokens(one) - estimated_tokens(other)) <= 1
@@ -118,12 +118,12 @@ def test_the_estimate_of_tokens_grows_with_the_text(one: str, other: str) -> Non
     ("text", "tokens"), [("现在几点？", 5), ("what time is it?", 4), ("a", 1), ("GPT 是什么", 4), ("привет", 5)]
 )
 def test_the_estimate_of_tokens_is_near_what_tokenizers_make(text: str, tokens: int) -> None:
-    """A Chinese character counts as one token, four Latin letters count as one together."""
+    # A Chinese character counts as one token, four Latin letters count as one together.
     assert abs(estimated_tokens(text) - tokens) <= 1
 
 
 def memory_in(store: InMemoryStateStore) -> ChatMemory:
-    return ChatMemory(store, Locks(store, ttl=0.05, wait=1))
+    return ChatMemory(store, Locks(store, ttl=60, wait=60))
 
 
 UNREADABLE = [
@@ -137,7 +137,7 @@ UNREADABLE = [
 async def test_a_conversation_that_cannot_be_read_is_said_to_be_unavailable_until_it_is_forgotten(
     value: bytes,
 ) -> None:
-    """Foreign bytes under the key are neither taken for a conversation nor silently replaced."""
+    # Foreign bytes under the key are neither taken for a conversation nor silently replaced.
     store = InMemoryStateStore()
     memory = memory_in(store)
     await store.put("memory:s", value, ttl=60)
@@ -149,7 +149,7 @@ async def test_a_conversation_that_cannot_be_read_is_said_to_be_unavailable_unti
 
 
 async def test_a_turn_whose_lock_was_taken_over_is_not_kept() -> None:
-    """The turn of the one who took over stands."""
+    # The turn of the one who took over stands.
     store = InMemoryStateStore()
     memory = memory_in(store)
     question, answer = UserMessage("who?"), AssistantMessage("the second")
@@ -174,7 +174,7 @@ class TakenOver(InMemoryStateStore):
 
 
 async def test_a_conversation_whose_lock_was_taken_over_is_not_forgotten() -> None:
-    """Its new turn would otherwise bring the conversation back after it was said to be gone."""
+    # Its new turn would otherwise bring the conversation back after it was said to be gone.
     memory = memory_in(TakenOver())
     async with memory.open_turn("s") as turn:
         await turn.keep((UserMessage("who?"), AssistantMessage("me")))

@@ -13,14 +13,12 @@ from app.messages import AssistantMessage, ToolResponseMessage
 from app.tool_calling.context import ToolContext
 from app.tool_calling.errors import ToolArgumentsError
 from app.tool_calling.function_callback import FunctionToolCallback
-from tests.chat.played import USAGE, Turn, asks, clock, results, says, turns, update
+from tests.chat.played import EVENTS, USAGE, asked, asks, clock, results, says, turns, update
 from tests.chat.scripted import ADD, add, calls, client_of
 from tests.chat.scripted import says as answers
-from tests.players.openai_player import OpenAIPlayer, PlayedRequest
+from tests.players.openai_player import OpenAIPlayer
 from tests.serving import events_of, service
 
-JSON = {"Accept": "application/json"}
-EVENTS = {"Accept": "text/event-stream"}
 CLOCK = "getCityTimeFunction"
 BROKEN = asks((CLOCK, '{"timeZoneId": "Asia/Tokyo", "at": }'))
 GOOD = asks(clock("Asia/Tokyo"))
@@ -52,17 +50,6 @@ READABLE_ARGUMENTS = {
 }
 
 
-async def asked(
-    *given: Turn, path: str = "/todo/chat", **environment: str
-) -> tuple[dict[str, Any], list[PlayedRequest]]:
-    """The answer's document, and what the model was given turn by turn."""
-    async with OpenAIPlayer(turns(*given)) as player, service(OPENAI_BASE_URL=player.base_url, **environment) as client:
-        answer = await client.get(path, headers=JSON)
-        assert answer.status_code == 200, answer.text
-        document: dict[str, Any] = answer.json()
-        return document, player.requests
-
-
 def error(result: str) -> dict[str, Any]:
     """The error that the model was told."""
     told: dict[str, Any] = from_json(result)["error"]
@@ -84,7 +71,7 @@ async def test_a_broken_call_is_told_where_it_breaks_and_by_which_rules_and_aske
 
 
 async def test_what_was_said_about_the_broken_call_does_not_stay_in_the_conversation() -> None:
-    """The turn after the repair is given the good call and its result, and nothing else; nor is more remembered."""
+    # The turn after the repair is given the good call and its result, and nothing else; nor is more remembered.
     async with (
         OpenAIPlayer(turns(BROKEN, BROKEN, GOOD, DONE)) as player,
         service(OPENAI_BASE_URL=player.base_url, MEMORY_TOOL_ROUNDS="true") as client,
@@ -127,7 +114,7 @@ async def test_a_stream_shows_the_text_of_every_try_and_only_calls_that_ran() ->
 
 
 async def test_whole_calls_beside_a_broken_one_do_not_run_and_are_told_so() -> None:
-    """Each call of the message has one answer, in the order of the calls; the list shows that none ran."""
+    # Each call of the message has one answer, in the order of the calls; the list shows that none ran.
     plan = update(("a", "pending"))
     mixed = asks(plan, (CLOCK, '{"timeZoneId"'), ("todoRead", ""))
     document, requests = await asked(mixed, asks(("todoRead", "")), DONE)
@@ -139,7 +126,7 @@ async def test_whole_calls_beside_a_broken_one_do_not_run_and_are_told_so() -> N
 
 
 async def test_after_three_repairs_the_broken_call_is_answered_as_any_failed_call() -> None:
-    """The loop then tells the model its ordinary, short error; the question still gets its answer."""
+    # The loop then tells the model its ordinary, short error; the question still gets its answer.
     document, requests = await asked(BROKEN, BROKEN, BROKEN, BROKEN, DONE)
     record = document["tool_calls"][0]
     assert (record["outcome"], record["error_kind"], record["round"]) == ("error", "invalid-arguments", 4)
@@ -149,14 +136,14 @@ async def test_after_three_repairs_the_broken_call_is_answered_as_any_failed_cal
 
 
 async def test_repairs_use_up_the_rounds_of_a_question() -> None:
-    """A model that never writes whole JSON costs no more turns than the loop's own limit and one set of repairs."""
+    # A model that never writes whole JSON costs no more turns than the loop's own limit and one set of repairs.
     document, requests = await asked(*[BROKEN] * 4, says("enough"), TOOL_MAX_ROUNDS="4")
     assert "tools" not in requests[4].body
     assert (document["answer"], document["rounds"]) == ("enough", 5)
 
 
 async def test_a_tools_own_failure_is_not_a_broken_call() -> None:
-    """Neither a failed look-up, nor arguments that do not fit, nor an unknown tool costs a repair."""
+    # Neither a failed look-up, nor arguments that do not fit, nor an unknown tool costs a repair.
     others = [asks(clock("Mars/Base")), asks((CLOCK, {"zone": 1})), asks(("nonsense", "{}")), asks((CLOCK, ""))]
     document, requests = await asked(*others, BROKEN, BROKEN, BROKEN, GOOD, DONE)
     assert len(document["tool_calls"]) == 5
@@ -164,7 +151,7 @@ async def test_a_tools_own_failure_is_not_a_broken_call() -> None:
     assert [each["outcome"] for each in document["tool_calls"]] == ["error"] * 4 + ["ok"]
 
 
-async def test_it_is_off_unless_the_settings_say_so() -> None:
+async def test_calls_are_not_repaired_unless_the_settings_say_so() -> None:
     path = "/time/chat-tool-function"
     off, requests = await asked(BROKEN, DONE, path=path)
     assert [each["error_kind"] for each in off["tool_calls"]] == ["invalid-arguments"]
@@ -176,13 +163,13 @@ async def test_it_is_off_unless_the_settings_say_so() -> None:
 
 
 async def test_the_setting_also_holds_where_a_route_would_repair_three_times() -> None:
-    """There is one advisor, not one within another."""
+    # There is one advisor, not one within another.
     _, requests = await asked(BROKEN, BROKEN, DONE, TOOL_CALL_REPAIRS="1")
     assert ["RFC 8259" in str(each.body) for each in requests] == [False, True, False]
 
 
 @pytest.mark.parametrize("value", ["-1", "11", "some"])
-def test_the_setting_has_bounds(value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_number_of_repairs_out_of_bounds_stops_the_start(value: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOOL_CALL_REPAIRS", value)
     with pytest.raises(ConfigurationError, match="TOOL_CALL_REPAIRS: "):
         read_configuration()
@@ -219,7 +206,7 @@ async def test_what_a_tool_can_read_is_left_to_it(name: str) -> None:
 
 
 async def test_a_turn_without_tools_is_not_repaired() -> None:
-    """When the tools have been taken away, asking again would only cost another turn."""
+    # When the tools have been taken away, asking again would only cost another turn.
 
     def stubborn(prompt: Prompt) -> AssistantMessage:
         return calls(("add", "{" + f'"a":{len(prompt.messages)}'))

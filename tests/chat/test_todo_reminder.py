@@ -13,14 +13,12 @@ from app.tool_calling.function_callback import FunctionToolCallback
 from app.tools.todo.advisors import REMINDER, TodoEvents, TodoReminder
 from app.tools.todo.lists import TodoLists
 from app.tools.todo.tools import TodoUpdate
-from tests.chat.played import Turn, asks, clock, results, says, turns, update
+from tests.chat.played import EVENTS, JSON, Turn, asked, asks, clock, results, says, turns, update
 from tests.chat.scripted import calls, client_of
 from tests.chat.scripted import says as answers
 from tests.players.openai_player import OpenAIPlayer, PlayedRequest
 from tests.serving import events_of, service
 
-JSON = {"Accept": "application/json"}
-EVENTS = {"Accept": "text/event-stream"}
 SESSION = {"sessionId": "s-1"}
 DONE = says("done")
 
@@ -35,18 +33,16 @@ def reminded(requests: Sequence[PlayedRequest]) -> list[int]:
     return [turn for turn, request in zip(count(1), requests, strict=False) if REMINDER in str(request.body)]
 
 
-async def asked(*given: Turn, tools: str = "", **environment: str) -> list[PlayedRequest]:
+async def turns_of(*given: Turn, tools: str = "", **environment: str) -> list[PlayedRequest]:
     """What the model was given, turn by turn, for one question; with ``tools`` no others are offered."""
-    path, params = ("/chat", {"tools": tools}) if tools else ("/todo/chat", {})
-    async with OpenAIPlayer(turns(*given)) as player, service(OPENAI_BASE_URL=player.base_url, **environment) as client:
-        answer = await client.get(path, params={"query": "?", **SESSION, **params}, headers=JSON)
-        assert answer.status_code == 200, answer.text
-        return player.requests
+    path, offered = ("/chat", {"tools": tools}) if tools else ("/todo/chat", {})
+    _, requests = await asked(*given, path=path, params={"query": "?", **SESSION, **offered}, **environment)
+    return requests
 
 
 async def test_the_model_is_reminded_once_after_three_rounds_and_again_only_after_three_more() -> None:
-    """The count begins anew with the reminder, and no turn is given an earlier one again."""
-    assert reminded(await asked(*looks(8), DONE)) == [4, 7]
+    # The count begins anew with the reminder, and no turn is given an earlier one again.
+    assert reminded(await turns_of(*looks(8), DONE)) == [4, 7]
 
 
 async def test_a_stream_is_reminded_as_a_whole_answer_is_and_its_client_does_not_see_it() -> None:
@@ -61,9 +57,9 @@ async def test_a_stream_is_reminded_as_a_whole_answer_is_and_its_client_does_not
 
 
 async def test_the_reminder_follows_the_last_result_and_no_result_is_added_or_moved() -> None:
-    """Strict providers refuse a second result for a call: each call has one, in the order of the calls."""
+    # Strict providers refuse a second result for a call: each call has one, in the order of the calls.
     batch = asks(clock("Asia/Tokyo"), ("todoRead", {}), clock("Europe/Paris"))
-    requests = await asked(*looks(2), batch, DONE)
+    requests = await turns_of(*looks(2), batch, DONE)
     given = [each for each in requests[3].body["messages"] if each["role"] == "tool"][2:]
     assert [each["tool_call_id"] for each in given] == ["c0", "c1", "c2"]
     tokyo, listed, paris = results(requests[3])
@@ -90,20 +86,20 @@ async def test_the_reminder_is_gone_from_the_next_turn_and_from_the_memory() -> 
 
 
 async def test_an_update_in_any_place_of_a_message_begins_the_count_anew() -> None:
-    """All calls of a message are looked at, not only its first."""
+    # All calls of a message are looked at, not only its first.
     second_place = asks(clock("Asia/Tokyo"), update(("a", "pending")))
-    assert reminded(await asked(*looks(2), second_place, *looks(2, 2), DONE)) == []
-    assert reminded(await asked(*looks(2), second_place, *looks(3, 2), DONE)) == [7]
+    assert reminded(await turns_of(*looks(2), second_place, *looks(2, 2), DONE)) == []
+    assert reminded(await turns_of(*looks(2), second_place, *looks(3, 2), DONE)) == [7]
 
 
 async def test_an_update_that_clears_the_list_counts_and_one_that_failed_does_not() -> None:
     cleared, failed = asks(("todoUpdate", {"items": []})), asks(("todoUpdate", {"items": [{"text": ""}]}))
-    assert reminded(await asked(*looks(2), cleared, *looks(2, 2), DONE)) == []
-    assert reminded(await asked(*looks(2), failed, *looks(1, 2), DONE)) == [4]
+    assert reminded(await turns_of(*looks(2), cleared, *looks(2, 2), DONE)) == []
+    assert reminded(await turns_of(*looks(2), failed, *looks(1, 2), DONE)) == [4]
 
 
 async def test_rounds_are_counted_across_the_questions_of_a_session_and_not_of_another() -> None:
-    """Two sessions of one service each come to three rounds on their own; turns without calls do not count."""
+    # Two sessions of one service each come to three rounds on their own; turns without calls do not count.
     given = turns(*looks(2), DONE, *looks(2), DONE, says("no tool"), *looks(1), DONE, *looks(1), DONE)
     async with OpenAIPlayer(given) as player, service(OPENAI_BASE_URL=player.base_url) as client:
         for session in ("s-1", "s-2", "s-1", "s-1", "s-2"):
@@ -114,14 +110,14 @@ async def test_rounds_are_counted_across_the_questions_of_a_session_and_not_of_a
 
 
 async def test_only_a_conversation_that_is_offered_the_list_is_reminded_of_it() -> None:
-    """Neither one that is offered other tools, nor one without a list, nor a last turn without tools."""
-    assert reminded(await asked(*looks(5), DONE, tools="getCityTimeFunction")) == []
-    assert reminded(await asked(*looks(5), DONE, tools="getCityTimeFunction,todoUpdate")) == []
-    assert reminded(await asked(*looks(3), DONE, TOOL_MAX_ROUNDS="3")) == []
+    # Neither one that is offered other tools, nor one without a list, nor a last turn without tools.
+    assert reminded(await turns_of(*looks(5), DONE, tools="getCityTimeFunction")) == []
+    assert reminded(await turns_of(*looks(5), DONE, tools="getCityTimeFunction,todoUpdate")) == []
+    assert reminded(await turns_of(*looks(3), DONE, TOOL_MAX_ROUNDS="3")) == []
 
 
 async def test_without_the_store_there_is_no_reminder_no_event_and_no_error() -> None:
-    """The tool itself says that the list cannot be reached; the question is answered all the same."""
+    # The tool itself says that the list cannot be reached; the question is answered all the same.
     store = RedisStateStore("redis://127.0.0.1:1/0")
     lists = TodoLists(store, Settings())
     turn = calls(("todoUpdate", '{"items":[{"text":"a"}]}'), ("add", '{"a":1,"b":2}'))
@@ -142,7 +138,7 @@ async def test_without_the_store_there_is_no_reminder_no_event_and_no_error() ->
 
 
 async def test_an_update_stands_even_when_its_event_cannot_be_told() -> None:
-    """The store goes away between the call and the news of it: the client gets everything else."""
+    # The store goes away between the call and the news of it: the client gets everything else.
     kept, gone = InMemoryStateStore(), RedisStateStore("redis://127.0.0.1:1/0")
     client, _ = client_of(
         calls(("todoUpdate", '{"items":[{"text":"a"}]}')),

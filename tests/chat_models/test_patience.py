@@ -2,12 +2,19 @@
 
 import asyncio
 from collections.abc import AsyncGenerator
+from typing import Any
 
 import pytest
 
 from app.chat_models.base import ModelEvent, Progress
 from app.chat_models.patience import Patience
 from app.errors import UpstreamTimeout
+from tests.chat_models.jumping_loop import JumpingLoop
+
+
+@pytest.fixture(scope="module")
+def anyio_backend() -> tuple[str, dict[str, Any]]:
+    return "asyncio", {"loop_factory": JumpingLoop}
 
 
 async def _events(*pauses: float) -> AsyncGenerator[ModelEvent, None]:
@@ -22,11 +29,13 @@ async def _all(patience: Patience, events: AsyncGenerator[ModelEvent, None]) -> 
 
 
 def _patience(*, total: float = 30, idle: float = 30) -> Patience:
-    return Patience(deadline=asyncio.get_running_loop().time() + total, idle=idle)
+    loop = asyncio.get_running_loop()
+    assert isinstance(loop, JumpingLoop)
+    return Patience(deadline=loop.time() + total, idle=idle)
 
 
 async def test_an_event_that_does_not_come_within_the_idle_limit_ends_the_wait() -> None:
-    patience, events = _patience(idle=0.05), _events(0, 30)
+    patience, events = _patience(idle=0.05), _events(0, 1)
     await patience.next(events)
     with pytest.raises(UpstreamTimeout):
         await patience.next(events)
@@ -56,7 +65,7 @@ async def test_the_time_that_the_reader_takes_is_not_counted_as_silence() -> Non
 
 
 async def test_a_deadline_that_passed_while_the_reader_was_busy_ends_the_next_wait() -> None:
-    patience, events = _patience(total=0.05), _events(0, 30)
+    patience, events = _patience(total=0.05), _events(0, 1)
     await patience.next(events)
     await asyncio.sleep(0.1)
     with pytest.raises(UpstreamTimeout):

@@ -2,8 +2,6 @@
 
 import asyncio
 import contextvars
-import datetime
-import decimal
 import threading
 from collections.abc import Callable
 from typing import Annotated, Any
@@ -16,9 +14,7 @@ from app.tool_calling.function_callback import FunctionToolCallback, tool
 from app.tool_calling.method_callback import MethodToolCallbackProvider
 from app.tool_calling.provider import StaticToolCallbackProvider, ToolCallbackProvider
 from app.tool_calling.resolver import DelegatingToolCallbackResolver, StaticToolCallbackResolver
-from app.tool_calling.result_converter import convert_result, truncated
-
-EMPTY = ToolContext()
+from tests.tool_calling.calling import EMPTY
 
 
 def roll_dice(sides: int = 6) -> int:
@@ -142,45 +138,11 @@ def test_a_static_provider_offers_what_it_was_given() -> None:
     assert [each.definition.name for each in provider.tool_callbacks()] == ["echo"]
 
 
-def _cycle() -> list[Any]:
-    cycle: list[Any] = []
-    cycle.append(cycle)
-    return cycle
-
-
 @pytest.mark.parametrize(
-    ("result", "text"),
-    [
-        (None, "Done"),
-        ("北京", "北京"),
-        ("\ud800", "?"),
-        ({"城市": "北京"}, '{"城市":"北京"}'),
-        ([1, 2.5, True, None], "[1,2.5,true,null]"),
-        ({1}, "[1]"),
-        (datetime.date(2026, 11, 20), '"2026-11-20"'),
-        (decimal.Decimal("1.10"), '"1.10"'),
-        (b"\xff", '"_w=="'),
-        (float("nan"), '"NaN"'),
-        ({"lock": threading.Lock()}, '{"lock":"<lock>"}'),
-        (_cycle(), '"<list>"'),
-        ({"bad": "\ud800"}, '"<dict>"'),
-    ],
+    ("function", "arguments"),
+    [(Shop().find, '{"number": 1}'), (roll_dice, "{}"), (echo, '{"text": "1"}')],
+    ids=["method", "blocking", "asynchronous"],
 )
-def test_whatever_a_tool_returns_becomes_text(result: object, text: str) -> None:
-    assert convert_result(result) == text
-
-
-def test_a_long_result_is_cut_in_the_middle_and_says_so() -> None:
-    cut = truncated("长" * 1000, 256)
-    assert cut.startswith("长" * 192)
-    assert cut.endswith("长" * 32)
-    assert "776 characters left out" in cut
-    assert truncated("short", 256) == "short"
-
-
-@pytest.mark.parametrize("make", [lambda: Shop().find, lambda: roll_dice, lambda: echo])
-async def test_a_tool_can_be_called_many_times_at_once(make: Callable[[], Callable[..., Any]]) -> None:
-    callback = FunctionToolCallback.of(make(), name="tool")
-    text = '{"number": 1}' if "number" in callback.definition.input_schema["properties"] else '{"text": "1"}'
-    text = "{}" if "sides" in callback.definition.input_schema["properties"] else text
-    assert len(set(await asyncio.gather(*(callback.call(text, EMPTY) for _ in range(50))))) == 1
+async def test_a_tool_can_be_called_many_times_at_once(function: Callable[..., Any], arguments: str) -> None:
+    callback = FunctionToolCallback.of(function)
+    assert len(set(await asyncio.gather(*(callback.call(arguments, EMPTY) for _ in range(50))))) == 1

@@ -2,6 +2,7 @@
 
 import datetime
 import enum
+import json
 from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
@@ -10,13 +11,13 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 from pydantic_core import from_json, to_json
 
-from app.messages import AssistantMessage, ToolCall, ToolResponseMessage
+from app.messages import ToolCall, ToolResponseMessage
 from app.tool_calling.callback import ToolCallback
 from app.tool_calling.context import ToolContext
 from app.tool_calling.events import ToolCallFinished
 from app.tool_calling.function_callback import FunctionToolCallback, tool
-from app.tool_calling.manager import ToolCallingManager
 from app.tool_calling.method_callback import MethodToolCallbackProvider
+from tests.tool_calling.calling import only, run
 
 
 class Size(enum.Enum):
@@ -103,8 +104,6 @@ VALUES = st.recursive(
 
 def _as_json(value: Any) -> str:
     """JSON as a model may write it: every character escaped, lone surrogates too, NaN as it is."""
-    import json
-
     return json.dumps(value)
 
 
@@ -136,6 +135,9 @@ WRAPPED = st.builds(
     WELL_FORMED,
 )
 ARGUMENTS = st.one_of(WELL_FORMED, VALUES.map(_as_json), DEEP, NUMBERS, BROKEN, MANGLED, WRAPPED, ANY_TEXT)
+ODD_ARGUMENTS = st.text() | st.sampled_from(
+    ["{}", "null", "[]", '{"text":1}', '{"text":', "```", '"{}"', "\x00", "\ud800"]
+)
 NAMES = st.sampled_from(KNOWN) | st.sampled_from(["", "default_api:plain", "PLAIN", "plain\n", "x" * 300]) | ANY_TEXT
 CALLS = st.lists(st.tuples(st.sampled_from(["a", "b", "c"]) | ANY_TEXT, NAMES, ARGUMENTS), min_size=1, max_size=4)
 
@@ -153,23 +155,28 @@ def _check(finished: ToolCallFinished) -> None:
     to_json(finished.as_record(), inf_nan_mode="constants")
 
 
+@given(st.lists(st.tuples(st.text() | st.just("plain"), ODD_ARGUMENTS), min_size=1, max_size=4))
+async def test_no_call_however_hostile_escapes_or_goes_unanswered(hostile: list[tuple[str, str]]) -> None:
+    result = await run(*hostile, tools=[plain])
+    assert [each.call.id for each in result.executions] == [f"call_{place}" for place in range(len(hostile))]
+
+
 @given(CALLS)
 async def test_every_hostile_call_gets_one_answer_in_its_place(hostile: list[tuple[str, str, str]]) -> None:
-    calls = tuple(ToolCall(*each) for each in hostile)
-    result = await ToolCallingManager().execute_tool_calls([], AssistantMessage(tool_calls=calls), TOOLS)
+    calls = [ToolCall(*each) for each in hostile]
+    result = await run(*calls, tools=TOOLS)
     *_, responses = result.conversation_history
     assert isinstance(responses, ToolResponseMessage)
     assert [(each.id, each.name) for each in responses.responses] == [(each.id, each.name) for each in calls]
-    assert [each.call for each in result.executions] == list(calls)
+    assert [each.call for each in result.executions] == calls
     for finished in result.executions:
         _check(finished)
 
 
 @given(st.sampled_from(TOOLS), ARGUMENTS)
 async def test_a_tool_is_given_what_fits_its_schema_or_is_not_run(callback: ToolCallback, arguments: str) -> None:
-    call = ToolCall("1", callback.definition.name, arguments)
-    result = await ToolCallingManager().execute_tool_calls([], AssistantMessage(tool_calls=(call,)), TOOLS)
-    finished = result.executions[0]
-    allowed = ("failed", "invalid-arguments") if call.name == "breaks" else (None, "invalid-arguments")
+    name = callback.definition.name
+    finished = await only((name, arguments), tools=TOOLS)
+    allowed = ("failed", "invalid-arguments") if name == "breaks" else (None, "invalid-arguments")
     assert finished.error_kind in allowed
     _check(finished)

@@ -1,0 +1,40 @@
+"""The service with a tool that needs the user's consent."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import httpx
+
+from tests.command_line import copy_of_the_app, started
+from tests.players.openai_player import OpenAIPlayer, sensible_model
+from tests.serving import client_of
+
+__all__ = ["LIGHT", "guarded_service"]
+
+LIGHT = '''"""A switch."""
+
+from typing import Annotated
+
+from app.tool_calling.function_callback import tool
+from app.tools.module import ToolModule
+
+
+@tool(requires_approval=True)
+async def switchLight(on: Annotated[bool, "Whether the light is to be on"]) -> str:
+    """Switch the light."""
+    return "on" if on else "off"
+
+
+module = ToolModule(functions=(switchLight,), default_query="Switch the light on")
+'''
+
+
+@asynccontextmanager
+async def guarded_service(tmp_path: Path) -> AsyncGenerator[httpx.AsyncClient, None]:
+    """The service with a tool that needs approval, and a model that asks for it once."""
+    copy_of_the_app(tmp_path, {"light": LIGHT})
+    async with OpenAIPlayer(sensible_model({"on": True})) as player:
+        with started(cwd=tmp_path, PYTHONPATH=str(tmp_path), OPENAI_BASE_URL=player.base_url) as (_, url):
+            async with client_of(url) as client:
+                yield client

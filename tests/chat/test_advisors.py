@@ -1,0 +1,81 @@
+"""Advisors around a question: their order, what they may change, and what they may tell."""
+
+from dataclasses import replace
+
+import pytest
+
+from app.chat.advisors import Advisor, AdvisorChain, BaseAdvisor, SandboxNoticeAdvisor
+from app.chat.request import ChatRequest, Notice
+from app.chat_models.base import ChatResponse
+from app.messages import UserMessage
+from app.tool_calling.function_callback import FunctionToolCallback
+from tests.chat.scripted import ADD, MarkingAdvisor, ScriptedChatModel, add, answer_of, calls, client_of, says
+
+
+async def test_advisors_wrap_whole_answers_and_streams_alike_in_their_order() -> None:
+    client, _ = client_of(says("hi"), advisors=[MarkingAdvisor(1, "!"), MarkingAdvisor(2, "?")])
+    assert await client.prompt("").call().content() == "hi?!"
+    *_, last = [event async for event in client.prompt("").stream().events()]
+    assert isinstance(last, ChatResponse)
+    assert last.message.text == "hi?!"
+
+
+class Politely(BaseAdvisor):
+    """Changes the question before and the answer after."""
+
+    order = 10
+
+    def before(self, request: ChatRequest) -> ChatRequest:
+        return replace(request, messages=(*request.messages, UserMessage("Please.")))
+
+    def after(self, response: ChatResponse) -> ChatResponse:
+        return replace(response, message=says(f"{response.message.text} Thank you."))
+
+
+async def test_an_advisor_for_one_question_changes_it_before_and_its_answer_after() -> None:
+    client, model = client_of(says("ok"))
+    assert await client.prompt("?").advisors(Politely()).call().content() == "ok Thank you."
+    assert await client.prompt("?").call().content() == "ok"
+    assert [prompt.messages[-1] for prompt in model.prompts] == [UserMessage("Please."), UserMessage("?")]
+    *_, last = [event async for event in client.prompt("?").advisors(Politely()).stream().events()]
+    assert isinstance(last, ChatResponse)
+    assert last.message.text == "ok Thank you."
+
+
+async def test_an_advisor_that_does_nothing_changes_nothing() -> None:
+    client, _ = client_of(says("ok"))
+    assert await client.prompt("?").advisors(BaseAdvisor()).call().content() == "ok"
+
+
+async def test_a_chain_can_be_entered_behind_any_of_its_advisors() -> None:
+    outer, middle, inner = MarkingAdvisor(1, " outer"), MarkingAdvisor(2, " middle"), MarkingAdvisor(3, " inner")
+    advisors: tuple[Advisor, ...] = (inner, outer, middle)
+    chain = AdvisorChain.of(advisors, ScriptedChatModel([says("ok")]))
+    assert await answer_of(chain) == "ok inner middle outer"
+    assert await answer_of(chain.copy_after(outer)) == "ok inner middle"
+    assert await answer_of(chain.copy_after(inner)) == "ok"
+    with pytest.raises(ValueError, match="not in tuple"):
+        chain.copy_after(BaseAdvisor())
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["", "Todo", "to do", "a\n", "a\ndata: x", "todo1", "进度", "delta", "usage", "done", "error", "tool_call_started",
+     "tool_call_finished"],
+)  # fmt: skip
+def test_a_notice_with_a_name_that_a_stream_cannot_carry_is_refused(name: str) -> None:
+    # Other characters break the event's form, and the service's own names mean something else to clients.
+    with pytest.raises(ValueError, match="notice"):
+        Notice(name, {})
+    assert Notice("my_progress", {}).name == "my_progress"
+
+
+async def test_an_answer_that_rests_on_a_sandbox_says_so_in_both_forms() -> None:
+    invented = FunctionToolCallback.of(add).in_sandbox()
+    client, _ = client_of(calls(ADD), says("3"), advisors=[SandboxNoticeAdvisor()])
+    answer = await client.prompt("?").tools(invented).call().content()
+    assert answer == "3" + SandboxNoticeAdvisor.notice
+    client, _ = client_of(calls(ADD), says("3"), advisors=[SandboxNoticeAdvisor()])
+    assert "".join([piece async for piece in client.prompt("?").tools(invented).stream().content()]) == answer
+    client, _ = client_of(says("I need no tool"), advisors=[SandboxNoticeAdvisor()])
+    assert await client.prompt("?").tools(invented).call().content() == "I need no tool"

@@ -1,0 +1,121 @@
+"""Calls that wait for the user's consent."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pytest
+
+from app.chat.client import ChatClient
+from app.chat.request import Approval
+from app.chat.tool_calling_advisor import APPROVAL_REQUIRED
+from app.chat_models.base import ChatResponse, TextDelta
+from app.tool_calling.events import ToolCallFinished, ToolCallStarted
+from app.tool_calling.function_callback import tool
+from tests.chat.scripted import ADD, ScriptedChatModel, Turn, calls, client_of, says, told
+
+SHIP_1, SHIP_2 = ("ship", '{"number":1}'), ("ship", '{"number":2}')
+
+
+@dataclass
+class Dock:
+    """A tool that needs consent, and what it has done."""
+
+    shipped: list[int]
+
+    @tool(requires_approval=True)
+    async def ship(self, number: int) -> str:
+        """Ship an order."""
+        self.shipped.append(number)
+        return f"shipped {number}"
+
+
+async def paused_at(*turns: Turn, dock: Dock) -> tuple[ChatClient, ScriptedChatModel, ChatResponse]:
+    client, model = client_of(*turns)
+    response = await client.prompt("Ship").tools(dock, "add").call().response()
+    assert response.finish_reason == APPROVAL_REQUIRED
+    return client, model, response
+
+
+async def test_a_call_that_needs_consent_pauses_the_question_and_runs_nothing() -> None:
+    dock = Dock([])
+    _, model, paused = await paused_at(calls(ADD, SHIP_1), dock=dock)
+    assert dock.shipped == []
+    assert paused.executions == ()
+    assert [call.name for call in paused.message.tool_calls] == ["add", "ship"]
+    assert len(model.prompts) == 1
+
+
+async def test_a_stream_pauses_too_and_can_go_on_as_a_stream() -> None:
+    dock = Dock([])
+    client, _ = client_of(calls(SHIP_1), says("done"))
+    *others, paused = [event async for event in client.prompt("Ship").tools(dock).stream().events()]
+    assert isinstance(paused, ChatResponse)
+    assert (paused.finish_reason, others, dock.shipped) == (APPROVAL_REQUIRED, [], [])
+    going_on = client.resume(paused, {"call_0": Approval(True)}).tools(dock).stream().events()
+    kinds = [type(event) async for event in going_on]
+    assert kinds == [ToolCallStarted, ToolCallFinished, *[TextDelta] * 4, ChatResponse]
+    assert dock.shipped == [1]
+
+
+@pytest.mark.parametrize(
+    ("approvals", "shipped", "results"),
+    [
+        ({"call_0": Approval(True), "call_1": Approval(True)}, [1, 2], ["shipped 1", "shipped 2"]),
+        (
+            {"call_0": Approval(True), "call_1": Approval(False, "too early")},
+            [1],
+            ["shipped 1", '{"error":{"kind":"rejected","message":"too early"}}'],
+        ),
+        (
+            {"call_1": Approval(True)},
+            [2],
+            ['{"error":{"kind":"rejected","message":"the user rejected this call"}}', "shipped 2"],
+        ),
+        (
+            {"call_0": Approval(True, arguments='{"number":7}'), "call_1": Approval(True)},
+            [7, 2],
+            ["shipped 7", "shipped 2"],
+        ),
+        ({"other": Approval(True)}, [], ['{"error":{"kind":"rejected","message":"the user rejected this call"}}'] * 2),
+        ({}, [], ['{"error":{"kind":"rejected","message":"the user rejected this call"}}'] * 2),
+    ],
+    ids=["approved", "rejected with a reason", "one decision missing", "changed", "another id", "none"],
+)
+async def test_the_decisions_say_what_runs_and_what_the_model_is_told(
+    approvals: Mapping[str, Approval], shipped: list[int], results: list[str]
+) -> None:
+    dock = Dock([])
+    client, model, paused = await paused_at(calls(SHIP_1, SHIP_2), says("done"), dock=dock)
+    response = await client.resume(paused, approvals).tools(dock, "add").call().response()
+    assert sorted(dock.shipped) == sorted(shipped)
+    assert told(model.prompts[1]) == results
+    assert (response.message.text, response.finish_reason) == ("done", "stop")
+
+
+async def test_changed_arguments_stand_in_the_conversation_and_are_checked() -> None:
+    dock = Dock([])
+    client, model, paused = await paused_at(calls(SHIP_1), says("done"), dock=dock)
+    changed = {"call_0": Approval(True, arguments='{"number":"none"}')}
+    response = await client.resume(paused, changed).tools(dock).call().response()
+    assert response.executions[0].error_kind == "invalid-arguments"
+    assert dock.shipped == []
+    assert model.prompts[1].messages[-2] == calls(("ship", '{"number":"none"}'))
+
+
+async def test_an_id_that_comes_again_is_not_approved_by_the_decision_before() -> None:
+    dock = Dock([])
+    client, _, paused = await paused_at(calls(SHIP_1), calls(SHIP_2), says("done"), dock=dock)
+    again = await client.resume(paused, {"call_0": Approval(True)}).tools(dock).call().response()
+    assert again.finish_reason == APPROVAL_REQUIRED
+    assert [call.arguments for call in again.message.tool_calls] == ['{"number":2}']
+    assert dock.shipped == [1]
+    done = await client.resume(again, {"call_0": Approval(False)}).tools(dock).call().response()
+    assert (done.message.text, dock.shipped) == ("done", [1])
+
+
+async def test_a_paused_question_can_only_run_tools_that_are_offered_again() -> None:
+    dock = Dock([])
+    client, _, paused = await paused_at(calls(SHIP_1), says("sorry"), dock=dock)
+    response = await client.resume(paused, {"call_0": Approval(True)}).call().response()
+    assert response.executions[0].error_kind == "unknown-tool"
+    assert dock.shipped == []

@@ -1,0 +1,68 @@
+"""A chat model that is asked again after a passing fault, within its time."""
+
+import asyncio
+
+import pytest
+
+from app.chat_models.base import ChatModel, ChatResponse
+from app.chat_models.resilient import ResilientChatModel, RetryPolicy
+from app.errors import ProviderRateLimited, UpstreamInvalid, UpstreamTimeout
+from tests.chat.scripted import ScriptedChatModel, Turn, Unfinished, says, turn_of
+
+
+def resilient(*turns: Turn, total: float = 60, idle: float = 60) -> tuple[ChatModel, ScriptedChatModel]:
+    model = ScriptedChatModel(turns)
+    retry = RetryPolicy(3, base_delay=0.001)
+    return ResilientChatModel(model, total_timeout=total, idle_timeout=idle, retry=retry), model
+
+
+async def test_a_passing_fault_is_tried_again() -> None:
+    model, script = resilient(ProviderRateLimited("busy"), ProviderRateLimited("busy"), says("ok"))
+    assert isinstance((await turn_of(model))[-1], ChatResponse)
+    assert len(script.prompts) == 3
+
+
+@pytest.mark.parametrize(
+    ("fault", "tries"),
+    [(ProviderRateLimited("busy"), 3), (UpstreamInvalid("nonsense"), 1)],
+    ids=["stays", "cannot pass"],
+)
+async def test_a_fault_that_stays_is_tried_three_times_and_one_that_cannot_pass_once(
+    fault: Exception, tries: int
+) -> None:
+    model, script = resilient(fault)
+    with pytest.raises(type(fault)):
+        await turn_of(model)
+    assert len(script.prompts) == tries
+
+
+async def test_a_wait_that_would_pass_the_deadline_is_not_begun() -> None:
+    model, script = resilient(ProviderRateLimited("busy", retry_after=30), says("ok"), total=5)
+    with pytest.raises(ProviderRateLimited):
+        await turn_of(model)
+    assert len(script.prompts) == 1
+
+
+async def test_retry_after_is_a_lower_bound_of_the_wait() -> None:
+    # A timer of as many seconds that was started before has rung when the model is asked again.
+    rung = asyncio.Event()
+    asyncio.get_running_loop().call_later(0.1, rung.set)
+    model, script = resilient(ProviderRateLimited("busy", retry_after=0.1), lambda _: says(f"rung: {rung.is_set()}"))
+    *_, last = await turn_of(model)
+    assert isinstance(last, ChatResponse)
+    assert (last.message.text, len(script.prompts)) == ("rung: True", 2)
+
+
+@pytest.mark.parametrize(("stream", "total", "idle"), [(False, 0.05, 60), (True, 60, 0.05), (True, 0.05, 60)])
+async def test_silence_and_slowness_end_in_a_timeout(stream: bool, total: float, idle: float) -> None:
+    model, script = resilient(Unfinished(says("abc")), total=total, idle=idle)
+    with pytest.raises(UpstreamTimeout):
+        await turn_of(model, stream=stream)
+    assert len(script.prompts) == 1
+
+
+async def test_nothing_is_tried_again_once_text_has_gone_out() -> None:
+    model, script = resilient(Unfinished(says("half"), ProviderRateLimited("busy")))
+    with pytest.raises(ProviderRateLimited):
+        await turn_of(model, stream=True)
+    assert len(script.prompts) == 1

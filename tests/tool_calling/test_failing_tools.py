@@ -1,0 +1,159 @@
+"""Whatever a tool raises: what the model is told, what the log keeps, and what reaches the caller."""
+
+import asyncio
+
+import pytest
+from pydantic_core import from_json
+
+from app.errors import ToolFailed, UpstreamTimeout
+from app.tool_calling.errors import ToolArgumentsError, ToolExecutionError
+from app.tool_calling.exception_processor import ToolExecutionExceptionProcessor
+from app.tool_calling.manager import ToolCallingManager
+from tests.tool_calling.calling import only, run
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        KeyError("x"),
+        TimeoutError(),
+        asyncio.CancelledError(),
+        SystemExit(3),
+        KeyboardInterrupt(),
+        GeneratorExit(),
+        MemoryError(),
+        RecursionError(),
+        ExceptionGroup("g", [ValueError()]),
+        BaseExceptionGroup("g", [SystemExit()]),
+        StopAsyncIteration(),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+async def test_whatever_a_tool_raises_the_process_goes_on(error: BaseException) -> None:
+    async def raises() -> None:
+        raise error
+
+    answer = await only(("raises", ""), tools=[raises])
+    assert (answer.outcome, answer.error_kind) == ("error", "failed")
+
+
+async def test_a_tool_that_cancels_its_own_task_has_only_failed() -> None:
+    async def cancels() -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        task.cancel()
+        await asyncio.Event().wait()
+
+    answer = await only(("cancels", ""), tools=[cancels])
+    assert (answer.outcome, answer.error_kind) == ("error", "failed")
+
+
+async def test_a_tool_that_will_not_be_cancelled_is_left_to_itself() -> None:
+    let_go = asyncio.Event()
+
+    async def stubborn() -> None:
+        while not let_go.is_set():
+            try:
+                await let_go.wait()
+            except asyncio.CancelledError:
+                continue
+
+    try:
+        answer = await only(("stubborn", ""), tools=[stubborn], timeout=0.05)
+    finally:
+        let_go.set()
+    assert answer.error_kind == "timeout"
+
+
+async def test_a_blocking_tool_that_raises_stop_iteration_fails_at_once() -> None:
+    def stops() -> None:
+        raise StopIteration
+
+    answer = await only(("stops", ""), tools=[stops], timeout=10)
+    assert answer.error_kind == "failed"
+
+
+async def test_a_tools_own_failure_is_told_word_for_word_and_an_upstreams_by_its_code() -> None:
+    async def refuses() -> None:
+        raise ToolExecutionError("no such place", kind="no-such-place", hint="add the country")
+
+    async def waits() -> None:
+        raise UpstreamTimeout("WeatherAPI did not answer within 10 s")
+
+    refused, waited = (await run(("refuses", ""), ("waits", ""), tools=[refuses, waits])).executions
+    assert from_json(refused.result) == {
+        "error": {"kind": "no-such-place", "message": "no such place", "hint": "add the country"}
+    }
+    assert waited.error_kind == "upstream-timeout"
+
+
+@pytest.mark.parametrize("blocking", [False, True])
+@pytest.mark.parametrize(
+    "error",
+    [ValueError("secret"), KeyError("secret"), TimeoutError("secret"), asyncio.CancelledError("secret"),
+     SystemExit("secret"), MemoryError("secret"), ExceptionGroup("secret", [ValueError("secret")])],
+    ids=lambda error: type(error).__name__,
+)  # fmt: skip
+async def test_an_exceptions_text_stays_in_the_log_and_the_other_calls_go_on(
+    error: BaseException, blocking: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    def raises_in_thread() -> None:
+        raise error
+
+    async def raises() -> None:
+        raise error
+
+    async def fine() -> str:
+        return "fine"
+
+    broken = raises_in_thread if blocking else raises
+    result = await run((broken.__name__, ""), ("fine", ""), tools=[broken, fine])
+    assert result.executions[0].result == '{"error":{"kind":"failed","message":"the tool failed"}}'
+    assert result.executions[1].result == "fine"
+    (record,) = caplog.records
+    assert record.exc_info is not None
+    assert type(record.exc_info[1]) is type(error)
+    assert "secret" not in record.getMessage()
+
+
+async def test_a_failing_tool_can_end_the_question() -> None:
+    async def raises() -> None:
+        raise ValueError("secret")
+
+    strict = ToolCallingManager(exception_processor=ToolExecutionExceptionProcessor(always_throw=True))
+    for asked in ([("raises", "")], [("raises", ""), ("raises", "{}")]):
+        with pytest.raises(ToolFailed, match=r"^raises: the tool failed$"):
+            await run(*asked, tools=[raises], manager=strict)
+    wrong = await run(("raises", '{"a": 1}'), ("nothing", ""), tools=[raises], manager=strict)
+    assert [each.error_kind for each in wrong.executions] == ["invalid-arguments", "unknown-tool"]
+
+
+async def test_chosen_exceptions_reach_the_caller_as_they_are() -> None:
+    error = PermissionError("not yours")
+
+    async def raises() -> None:
+        raise error
+
+    manager = ToolCallingManager(exception_processor=ToolExecutionExceptionProcessor(rethrow=(OSError,)))
+    with pytest.raises(PermissionError) as caught:
+        await run(("raises", ""), tools=[raises], manager=manager)
+    assert caught.value is error
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (ToolExecutionError("no such city", kind="no-such-city"), ("no-such-city", "no such city")),
+        (ToolArgumentsError("city: too long"), ("invalid-arguments", "city: too long")),
+        (UpstreamTimeout("the service did not answer"), ("upstream-timeout", "the service did not answer")),
+        (LookupError("secret"), ("failed", "the tool failed")),
+    ],
+)
+def test_what_the_model_is_told_depends_on_who_wrote_the_text(error: Exception, told: tuple[str, str]) -> None:
+    processed = ToolExecutionExceptionProcessor().process(error, "tool")
+    assert (processed.kind, processed.message) == told
+
+
+def test_an_error_result_is_json_that_a_model_can_read() -> None:
+    error = ToolArgumentsError("days: too many", [{"field": "days", "problem": "too many"}])
+    assert from_json(error.as_result())["error"]["fields"] == [{"field": "days", "problem": "too many"}]

@@ -1,0 +1,87 @@
+"""Limits of calls: for one message, for all rounds of a question, and by the settings."""
+
+import pytest
+from pydantic_core import to_json
+
+from app.chat_models.base import Prompt
+from app.messages import AssistantMessage
+from app.tool_calling.events import ToolCallFinished
+from app.tool_calling.function_callback import FunctionToolCallback
+from app.tool_calling.limits import CallCounter, ToolCallLimits
+from tests.chat.scripted import calls, client_of, says
+from tests.players.openai_player import Answer, OpenAIPlayer, PlayedRequest, message, whole
+from tests.serving import service
+from tests.tool_calling.calling import call, executing
+
+
+@pytest.mark.parametrize(
+    ("limits", "kind"),
+    [
+        (ToolCallLimits(in_total=2), "limit"),
+        (ToolCallLimits(per_tool=2), "limit"),
+        (ToolCallLimits(identical=2), "repeated-call"),
+    ],
+)
+async def test_a_call_beyond_a_limit_is_refused_and_not_run(limits: ToolCallLimits, kind: str) -> None:
+    runs = 0
+
+    async def counted(number: int = 0) -> None:
+        nonlocal runs
+        runs += 1
+
+    texts = ('{"number":1}', '{ "number": 1 }', '{"number":1}')
+    asked = [call("counted", text, str(place)) for place, text in enumerate(texts)]
+    events = [event async for event in executing(*asked, tools=[counted], counter=CallCounter(limits))]
+    ended = {event.call.id: event.error_kind for event in events if isinstance(event, ToolCallFinished)}
+    assert runs == 2
+    assert ended == {"0": None, "1": None, "2": kind}
+
+
+@pytest.mark.parametrize(
+    ("limits", "kinds"),
+    [
+        (ToolCallLimits(in_total=2), [None, None, "limit"]),
+        (ToolCallLimits(per_tool=1), [None, "limit", None, "limit"]),
+        (ToolCallLimits(identical=1), [None, None, None, "repeated-call"]),
+    ],
+)
+async def test_limits_hold_over_all_rounds_of_a_question(limits: ToolCallLimits, kinds: list[str | None]) -> None:
+    turns = [calls(("add", '{"a":1,"b":1}'), ("add", '{"a":1,"b":2}')), calls(("twice", '{"a":1}'))]
+
+    async def twice(a: int) -> int:
+        return 2 * a
+
+    def last(prompt: Prompt) -> AssistantMessage:
+        return calls(("add", '{"b":1,"a":1}')) if prompt.tools else says("done")
+
+    client, _ = client_of(*turns, last, max_rounds=9, limits=limits)
+    response = await client.prompt("?").tools("add", FunctionToolCallback.of(twice)).call().response()
+    assert [each.error_kind for each in response.executions] == kinds
+
+
+def restless(request: PlayedRequest) -> Answer:
+    """A model that asks for the time of one more city as long as it is offered tools; London twice."""
+    zones = ["Europe/London", "Europe/London", "Asia/Tokyo", "Europe/Paris", "Asia/Shanghai", "UTC"]
+    answered = sum(each["role"] == "tool" for each in request.body["messages"])
+    if not request.body.get("tools"):
+        return whole(message(content="Enough."))
+    arguments = to_json({"timeZoneId": zones[answered % len(zones)]}).decode()
+    function = {"name": "getCityTimeFunction", "arguments": arguments}
+    call = {"id": f"call_{answered}", "type": "function", "function": function}
+    return whole(message("tool_calls", tool_calls=[call]))
+
+
+@pytest.mark.parametrize(
+    ("variable", "kinds"),
+    [
+        ("TOOL_MAX_CALLS", [None, None, "limit"]),
+        ("TOOL_MAX_CALLS_PER_TOOL", [None, None, "limit"]),
+        ("TOOL_MAX_ROUNDS", [None, None]),
+    ],
+)
+async def test_the_settings_bound_a_question_over_http(variable: str, kinds: list[str | None]) -> None:
+    async with OpenAIPlayer(restless) as player, service(OPENAI_BASE_URL=player.base_url, **{variable: "2"}) as client:
+        answer = await client.get("/time/chat-tool-function", headers={"Accept": "application/json"})
+    assert answer.status_code == 200
+    assert answer.json()["answer"] == "Enough."
+    assert [each.get("error_kind") for each in answer.json()["tool_calls"]] == kinds

@@ -1,0 +1,110 @@
+"""Models within models as a tool's parameters, and what their schemas keep of them."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from app.tool_calling.function_callback import FunctionToolCallback
+from tests.tool_calling.calling import EMPTY, Place, callback_of, schema_of
+
+
+class Comment(BaseModel):
+    text: str
+    replies: list["Comment"] = []
+
+
+@dataclass
+class Branch:
+    length: int
+    left: "Branch | None" = None
+
+
+class Parcel(BaseModel):
+    sender: Place
+    receiver: Place
+
+
+class Letter(BaseModel):
+    to: Place
+    title: str = "none"
+
+
+def test_a_nested_model_that_is_used_once_stands_where_it_is_used() -> None:
+    def post(letter: Letter) -> None: ...
+
+    schema = FunctionToolCallback.of(post).definition.input_schema
+    assert "$defs" not in schema
+    assert schema["properties"]["to"]["properties"]["name"] == {"type": "string"}
+
+
+def test_a_nested_model_that_is_used_twice_is_told_once() -> None:
+    def send(parcel: Parcel) -> None: ...
+
+    schema = FunctionToolCallback.of(send).definition.input_schema
+    assert list(schema["$defs"]) == ["Place"]
+    assert schema["properties"]["sender"] == schema["properties"]["receiver"] == {"$ref": "#/$defs/Place"}
+
+
+@pytest.mark.parametrize(
+    ("model", "sent", "given"),
+    [
+        (
+            Comment,
+            '{"text": "a", "replies": [{"text": "b"}]}',
+            "Comment(text='a', replies=[Comment(text='b', replies=[])])",
+        ),
+        (
+            Branch,
+            '{"length": 1, "left": {"length": 2}}',
+            "Branch(length=1, left=Branch(length=2, left=None))",
+        ),
+    ],
+)
+async def test_a_recursive_model_refers_to_itself_as_the_whole_input_and_as_a_part(
+    model: Any, sent: str, given: str
+) -> None:
+    async def whole(value: Any) -> str:
+        return repr(value)
+
+    whole.__annotations__["value"] = model
+    callback = FunctionToolCallback.of(whole)
+    schema = callback.definition.input_schema
+    assert schema["type"] == "object"
+    assert list(schema["$defs"]) == [model.__name__]
+    assert await callback.call(sent, EMPTY) == given
+    assert schema_of(model) == {"$ref": f"#/$defs/{model.__name__}"}
+    assert await callback_of(model).call(f'{{"value": {sent}}}', EMPTY) == given
+
+
+def _objects(schema: Any) -> list[dict[str, Any]]:
+    if isinstance(schema, list):
+        return [found for each in schema for found in _objects(each)]
+    if not isinstance(schema, dict):
+        return []
+    return [schema] * ("properties" in schema) + [found for each in schema.values() for found in _objects(each)]
+
+
+@pytest.mark.parametrize("annotation", [Comment, Branch, Parcel, list[Letter], dict[str, Place], Place | None], ids=str)
+def test_every_object_at_every_level_is_closed(annotation: Any) -> None:
+    objects = _objects(callback_of(annotation).definition.input_schema)
+    assert len(objects) > 1
+    assert all(each["additionalProperties"] is False for each in objects)
+
+
+def test_a_property_named_title_and_a_default_with_a_title_are_left_alone() -> None:
+    def save(title: str, more: dict[str, str] = {"title": "x"}) -> None: ...  # noqa: B006
+
+    properties = FunctionToolCallback.of(save).definition.input_schema["properties"]
+    assert properties["title"] == {"type": "string"}
+    assert properties["more"]["default"] == {"title": "x"}
+
+
+async def test_the_schema_is_made_once_and_calls_leave_it_as_it_is() -> None:
+    callback = callback_of(Parcel)
+    before = callback.definition.input_schema
+    for _ in range(3):
+        await callback.call('{"value": {"sender": {"name": "a"}, "receiver": {"name": "b"}}}', EMPTY)
+    assert callback.definition.input_schema is before
+    assert callback.in_sandbox().definition.input_schema is before

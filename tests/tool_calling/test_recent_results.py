@@ -1,0 +1,52 @@
+"""Kept results: for how long, how many, and how much memory they take."""
+
+import pytest
+
+from app.tool_calling.caching import RecentResults
+from app.tool_calling.context import ToolContext
+from app.tool_calling.function_callback import FunctionToolCallback, tool
+from tests.tool_calling.calling import flights
+
+
+def test_the_result_that_was_not_used_for_longest_makes_room() -> None:
+    recent = RecentResults(60, max_entries=3)
+    for key in (b"1", b"2", b"3"):
+        recent.put(key, key.decode())
+    assert recent.get(b"1") == "1"
+    recent.put(b"4", "4")
+    assert [recent.get(key) for key in (b"1", b"2", b"3", b"4")] == ["1", None, "3", "4"]
+
+
+@pytest.mark.parametrize("letter", ["a", "é", "中", "😀"])
+def test_all_results_together_take_no_more_memory_than_allowed(letter: str) -> None:
+    recent = RecentResults(60, max_bytes=10_000)
+    for number in range(200):
+        recent.put(b"%d" % (number % 150), letter * (number * 37 % 900))
+        assert recent._bytes == sum(text.__sizeof__() for text, _ in recent._kept.values()) <= 10_000
+    assert recent.get(b"49") is not None
+    recent.put(b"49", letter * 10_000)
+    assert recent.get(b"49") is None
+
+
+def test_a_result_is_forgotten_when_its_time_is_over() -> None:
+    now = [0.0]
+    recent = RecentResults(10, clock=lambda: now[0])
+    recent.put(b"key", "text")
+    now[0] = 9.99
+    assert recent.get(b"key") == "text"
+    now[0] = 10
+    assert (recent.get(b"key"), recent._bytes) == (None, 0)
+
+
+async def test_ten_thousand_different_calls_leave_a_thousand_results() -> None:
+    @tool(cache_seconds=60)
+    async def echo(number: int) -> int:
+        """Say it again."""
+        return number
+
+    callback = FunctionToolCallback.of(echo)
+    for number in range(10_000):
+        await callback.cached_call(f'{{"number": {number}}}', ToolContext())
+    assert flights(callback) == {}
+    assert callback._cache is not None
+    assert len(callback._cache.recent._kept) == 1000

@@ -1,0 +1,122 @@
+"""One run for several callers: its errors, callers who leave, and that it belongs to none of them."""
+
+import asyncio
+import contextvars
+
+import pytest
+
+from app.errors import UpstreamTimeout
+from app.logs import request_id
+from app.tool_calling.caching import RecentResults, ResultCache
+from app.tool_calling.errors import ToolExecutionError
+from app.tool_calling.function_callback import FunctionToolCallback, tool
+from tests.tool_calling.calling import Atlas, asking, called, flights
+from tests.waiting import until
+
+
+@pytest.mark.parametrize(
+    ("fault", "kind"),
+    [
+        (ToolExecutionError("no such city", kind="no-such-city"), "no-such-city"),
+        (UpstreamTimeout("too slow"), "upstream-timeout"),
+        (ValueError("secret"), "failed"),
+        (asyncio.CancelledError(), "failed"),
+        (SystemExit(3), "failed"),
+        (StopAsyncIteration(), "failed"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+async def test_an_error_is_told_to_all_who_wait_and_is_not_kept(fault: BaseException, kind: str) -> None:
+    atlas = Atlas(faults=[fault])
+    callback = atlas.callback()
+    async with asking(atlas, callback, 5) as tasks:
+        atlas.open()
+        ended = await asyncio.gather(*tasks)
+    assert [(each.error_kind, each.cached) for each in ended] == [(kind, False)] * 5
+    assert len(atlas.runs) == 1
+    after = await called(callback)
+    assert (after.result, after.cached) == ("Paris 2", False)
+
+
+async def test_a_shared_error_does_not_grow_with_those_who_are_told() -> None:
+    fault = ToolExecutionError("no")
+    cache, door = ResultCache(RecentResults(60)), asyncio.Event()
+
+    async def fails() -> str:
+        await door.wait()
+        raise fault
+
+    async def depth() -> int:
+        with pytest.raises(ToolExecutionError) as caught:
+            await cache.result(b"key", fails)
+        return len(caught.traceback)
+
+    waiting = [asyncio.create_task(depth()) for _ in range(50)]
+    await asyncio.sleep(0)
+    door.set()
+    assert len(set(await asyncio.gather(*waiting))) == 1
+
+
+async def test_a_first_caller_who_leaves_takes_nothing_from_the_others() -> None:
+    atlas = Atlas()
+    async with asking(atlas, atlas.callback(), 3) as (first, *others):
+        first.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await first
+        assert atlas.ended == []
+        atlas.open()
+        ended = await asyncio.gather(*others)
+    assert [(each.result, each.cached) for each in ended] == [("Paris 1", True)] * 2
+    assert (await called(atlas.callback())).result == "Paris 2"
+
+
+async def test_the_run_ends_with_the_last_caller_who_leaves() -> None:
+    atlas = Atlas()
+    callback = atlas.callback()
+    async with asking(atlas, callback, 3) as tasks:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        assert (atlas.runs, atlas.ended) == (["Paris"], ["Paris"])
+        assert flights(callback) == {}
+        atlas.open()
+        assert (await called(callback)).result == "Paris 2"
+
+
+async def test_each_caller_keeps_the_time_limit_of_its_own() -> None:
+    atlas = Atlas()
+    callback = atlas.callback()
+    patient = asyncio.create_task(called(callback, timeout=30))
+    await until(lambda: bool(atlas.runs))
+    hurried = await called(callback, timeout=0.05)
+    assert (hurried.error_kind, hurried.cached) == ("timeout", False)
+    atlas.open()
+    assert (await patient).result == "Paris 1"
+    assert (await called(callback)).cached
+
+
+async def test_nobody_new_waits_for_a_run_that_somebody_has_given_up() -> None:
+    # One look-up that hangs must not hold every later question about the same city.
+    atlas = Atlas()
+    callback = atlas.callback()
+    async with asking(atlas, callback, 1):
+        assert (await called(callback, timeout=0.05)).error_kind == "timeout"
+        newcomer = asyncio.create_task(called(callback))
+        await until(lambda: len(atlas.runs) == 2)
+        atlas.open()
+        assert not (await newcomer).cached
+
+
+async def test_a_run_sees_no_callers_context_variables_and_no_request_id() -> None:
+    # It answers everybody, so it belongs to no request, the first caller's included.
+    tenant = contextvars.ContextVar("tenant", default="nobody")
+
+    @tool(cache_seconds=60)
+    async def whose() -> str:
+        """Tell whose shop this is."""
+        return f"{tenant.get()}/{request_id.get()}"
+
+    tenant.set("acme")
+    request_id.set("request-1")
+    assert (await called(FunctionToolCallback.of(whose), "{}")).result == "nobody/"
+    assert request_id.get() == "request-1"

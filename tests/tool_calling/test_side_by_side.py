@@ -1,0 +1,143 @@
+"""Several calls at once: what is told of them, and what each leaves to the others."""
+
+import asyncio
+import contextvars
+import threading
+from contextlib import aclosing
+
+import pytest
+
+from app.messages import ToolResponseMessage
+from app.tool_calling.events import ToolCallFinished, ToolCallStarted
+from app.tool_calling.function_callback import tool
+from app.tool_calling.manager import ToolCallingManager
+from tests.tool_calling.calling import call, executing, run
+
+
+async def ok(text: str = "fine") -> str:
+    return text
+
+
+async def test_a_start_and_an_end_are_told_for_every_call() -> None:
+    calls = [call("ok", identifier="a"), call("ok", '{"text": "two"}', identifier="b")]
+    events = [event async for event in executing(*calls, tools=[ok])]
+    assert [event.call.id for event in events if isinstance(event, ToolCallStarted)] == ["a", "b"]
+    assert {event.call.id: event.result for event in events if isinstance(event, ToolCallFinished)} == {
+        "a": "fine",
+        "b": "two",
+    }
+
+
+async def test_calls_run_side_by_side_but_no_more_than_allowed() -> None:
+    running, peak = 0, 0
+    gate = asyncio.Barrier(2)
+
+    async def counted(number: int) -> None:
+        nonlocal running, peak
+        running += 1
+        peak = max(peak, running)
+        await gate.wait()
+        running -= 1
+
+    asked = [("counted", f'{{"number": {number}}}') for number in range(6)]
+    result = await run(*asked, tools=[counted], manager=ToolCallingManager(max_concurrency=2, timeout=10))
+    assert [each.error_kind for each in result.executions] == [None] * 6
+    assert peak == 2
+
+
+async def test_three_calls_run_at_once_and_are_answered_in_their_order_however_they_end() -> None:
+    # None of them ends before all have begun, and they end in the opposite order.
+    stuck_began, bad_began, good_ended = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    async def good() -> str:
+        await stuck_began.wait()
+        await bad_began.wait()
+        good_ended.set()
+        return "good"
+
+    async def bad() -> None:
+        bad_began.set()
+        await good_ended.wait()
+        raise ValueError
+
+    @tool(timeout=0.2)
+    async def stuck() -> None:
+        stuck_began.set()
+        await asyncio.Event().wait()
+
+    result = await run(("stuck", ""), ("bad", ""), ("good", ""), tools=[good, bad, stuck])
+    assert [each.error_kind for each in result.executions] == ["timeout", "failed", None]
+    *_, responses = result.conversation_history
+    assert isinstance(responses, ToolResponseMessage)
+    assert [each.id for each in responses.responses] == ["call_0", "call_1", "call_2"]
+
+
+async def test_one_call_that_fails_or_hangs_leaves_the_others_their_results() -> None:
+    async def breaks() -> None:
+        raise ValueError("secret detail")
+
+    @tool(timeout=0.05)
+    async def hangs() -> None:
+        await asyncio.Event().wait()
+
+    result = await run(("hangs", ""), ("breaks", ""), ("ok", ""), tools=[ok, breaks, hangs])
+    assert [each.error_kind for each in result.executions] == ["timeout", "failed", None]
+    assert "secret" not in result.executions[1].result
+
+
+@pytest.mark.parametrize("blocking", [False, True])
+async def test_every_parallel_call_sees_the_callers_context_variables_and_changes_only_its_own(blocking: bool) -> None:
+    tenant: contextvars.ContextVar[str] = contextvars.ContextVar("tenant")
+    tenant.set("acme")
+
+    def blocks(number: int) -> str:
+        seen = tenant.get()
+        tenant.set(f"call {number}")
+        return f"{seen} {threading.current_thread() is threading.main_thread()}"
+
+    async def awaits(number: int) -> str:
+        return blocks(number)
+
+    chosen = blocks if blocking else awaits
+    asked = [(chosen.__name__, f'{{"number": {number}}}') for number in range(6)]
+    result = await run(*asked, tools=[chosen], manager=ToolCallingManager(max_concurrency=3))
+    assert {each.result for each in result.executions} == {f"acme {not blocking}"}
+    assert tenant.get() == "acme"
+
+
+@pytest.mark.parametrize("asked", [["slow"], ["slow", "ok"]], ids=["one", "several"])
+async def test_cancelling_the_caller_cancels_the_tools(asked: list[str]) -> None:
+    started, cancelled = asyncio.Event(), asyncio.Event()
+
+    async def slow() -> None:
+        started.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            cancelled.set()
+            raise
+
+    task = asyncio.create_task(run(*((name, "") for name in asked), tools=[slow, ok]))
+    await started.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert cancelled.is_set()
+
+
+async def test_closing_the_events_early_cancels_the_tools() -> None:
+    cancelled = asyncio.Event()
+
+    async def slow() -> None:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            cancelled.set()
+            raise
+
+    calls = [call("slow", identifier="a"), call("ok", identifier="b")]
+    async with aclosing(executing(*calls, tools=[slow, ok])) as events:
+        async for event in events:
+            if isinstance(event, ToolCallFinished):
+                break
+    assert cancelled.is_set()

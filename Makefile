@@ -3,7 +3,8 @@
 
 VENV := .venv
 PY := $(VENV)/bin/python
-PIP_INSTALL := $(PY) -m pip install --disable-pip-version-check
+PIP_INSTALL := $(PY) -m pip install --quiet --disable-pip-version-check
+SUITE := $(PY) -m pytest --quiet --numprocesses auto --dist loadgroup
 CANDIDATES := python3.13 python3.12 python3.11 python3.14 python3 python
 USABLE := import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))
 UV := $(VENV)/bin/uv
@@ -16,7 +17,7 @@ PEERS := bench/.venv
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help run demo test nightly lint lock bench bench-quick bench-guard bench-lock env-example clean
+.PHONY: help run demo test test-fast test-slowest nightly lint lock bench bench-quick bench-guard bench-lock env-example clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -28,7 +29,14 @@ demo: $(VENV)/.runtime ## Serve with invented weather and translations, so that 
 	@$(PY) -m app demo
 
 test: lint ## Check the code, then run every test and measure the coverage
-	$(PY) -m pytest --cov
+	$(SUITE) --cov --cov-report= --cov-fail-under=0
+	@table=$$($(PY) -m coverage report) || { echo "$$table"; exit 1; }; echo "$$table" | grep ^TOTAL
+
+test-fast: $(VENV)/.dev ## Run the tests that need no browser, no other process and no second, in under a minute
+	$(SUITE) -m "not slow"
+
+test-slowest: $(VENV)/.dev ## Run every test and name the twenty slowest, with their share of the time
+	$(SUITE) -p tests.slowest
 
 nightly: $(VENV)/.dev ## Try 20,000 hostile tool calls of each kind (make test tries 300)
 	HYPOTHESIS_PROFILE=nightly $(PY) -m pytest -o faulthandler_timeout=3600 tests/tool_calling/test_hostile_calls.py

@@ -1,11 +1,16 @@
-"""Fixtures that every test shares."""
+"""Fixtures that every test shares, and what is left behind when one fails."""
 
+import compileall
+import logging
 import os
+import traceback
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
+from app.logs import JsonFormatter
+from tests.command_line import ROOT
 from tests.deploy.env_example import variables
 
 # Which one is used says HYPOTHESIS_PROFILE; `make nightly` sets it.
@@ -13,7 +18,36 @@ settings.register_profile("default", max_examples=300, deadline=None)
 settings.register_profile("nightly", max_examples=20_000, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
-pytest_plugins = ["tests.no_skips"]
+pytest_plugins = ["tests.browser", "tests.grouping", "tests.no_skips"]
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    config = session.config
+    if not hasattr(config, "workerinput"):
+        # For all processes that tests start; some environments keep Python from doing it there, over and over.
+        compileall.compile_dir(ROOT / "app", quiet=2)
+    logging.getLogger("app").setLevel(logging.INFO)
+    config.pluginmanager.getplugin("logging-plugin").report_handler.setFormatter(_LogOfAFailure())
+
+
+class _LogOfAFailure(JsonFormatter):
+    """The service's log as it would write it, and whole tracebacks."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        lines = traceback.format_exception(record.exc_info[1]) if record.exc_info and record.exc_info[1] else []
+        return "".join([super().format(record), "\n" * bool(lines), *lines])
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """Two for each core, since half of the time a test waits: for a socket, another process or a limit."""
+    return 2 * (os.cpu_count() or 1)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Tell after a failure how to have the same order again."""
+    seed = config.getoption("randomly_seed", None)
+    if seed is not None and terminalreporter.stats.keys() & {"failed", "error"}:
+        terminalreporter.write_line(f"The tests ran in a random order: --randomly-seed={seed} repeats it.")
 
 
 @pytest.fixture(scope="session")

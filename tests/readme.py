@@ -2,7 +2,6 @@
 
 import calendar
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -10,7 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.command_line import ROOT, environment, started
+from tests.command_line import ROOT, copy_of_the_app, environment, started
+from tests.waiting import PATIENCE
 
 READMES = (ROOT / "README.md", ROOT / "README.zh-CN.md")
 BASE_URL = "http://127.0.0.1:8083"
@@ -41,7 +41,7 @@ def tool_folders(text: str) -> dict[str, str]:
 
 def project_with_the_tools(folder: Path, text: str) -> Path:
     """Copy the application and add a page's own tools, as a reader adds them."""
-    shutil.copytree(ROOT / "app", folder / "app", ignore=shutil.ignore_patterns("__pycache__"))
+    copy_of_the_app(folder, {})
     for file, source in tool_folders(text).items():
         (folder / file).parent.mkdir()
         (folder / file).write_text(source, encoding="utf-8")
@@ -73,11 +73,11 @@ class Reader:
         On the terminal no tool has been added yet: the README shows that only afterwards.
         """
         command = command.replace(BASE_URL, self._base_url).replace(APPROVAL_ID, self._approval)
-        command = command.replace("curl ", "curl --silent --show-error --max-time 20 ")
+        command = command.replace("curl ", f"curl --silent --show-error --max-time {PATIENCE} ")
         folder = ROOT if ".venv/bin/python" in command else self._project
         shell = ["bash", "-c", command.replace(".venv/bin/python", sys.executable)]
         done = subprocess.run(
-            shell, cwd=folder, env=environment({}), capture_output=True, text=True, check=True, timeout=60
+            shell, cwd=folder, env=environment({}), capture_output=True, text=True, check=True, timeout=PATIENCE
         )
         for identifier in _APPROVAL.findall(done.stdout):
             self._approval = identifier

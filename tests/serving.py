@@ -56,7 +56,7 @@ async def _stop(server: uvicorn.Server) -> None:
         connection.shutdown()
     with suppress(TimeoutError):
         async with asyncio.timeout(_GRACE):
-            while state.connections or state.tasks:
+            while state.connections or state.tasks:  # noqa: ASYNC110 - uvicorn has no event for it
                 await asyncio.sleep(0.001)
     for task in list(state.tasks):
         task.cancel()

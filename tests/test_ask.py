@@ -2,13 +2,12 @@
 
 import asyncio
 import json
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.command_line import ROOT, run
+from tests.command_line import copy_of_the_app, run
 from tests.players.openai_player import OpenAIPlayer, sensible_model
 
 LIGHT = '''
@@ -46,10 +45,7 @@ module = ToolModule(advisors=(Footer,))
 
 async def ask(tmp_path: Path, folders: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
     """Ask a model that calls the first tool it is offered, in a copy of the service with more tool folders."""
-    shutil.copytree(ROOT / "app", tmp_path / "app", ignore=shutil.ignore_patterns("__pycache__"))
-    for name, source in folders.items():
-        (tmp_path / "app" / "tools" / name).mkdir()
-        (tmp_path / "app" / "tools" / name / "__init__.py").write_text(source, encoding="utf-8")
+    copy_of_the_app(tmp_path, folders)
     async with OpenAIPlayer(sensible_model({"on": True})) as player:
         variables = {"PYTHONPATH": str(tmp_path), "OPENAI_BASE_URL": player.base_url}
         return await asyncio.to_thread(run, "ask", "Light on", *arguments, cwd=tmp_path, **variables)

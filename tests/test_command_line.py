@@ -10,12 +10,13 @@ import sys
 import urllib.request
 from pathlib import Path
 
-import httpx
 import pytest
 
 from tests.command_line import environment, run, started
 from tests.players.openai_player import Answer, OpenAIPlayer, delta, sse
-from tests.serving import events_of
+from tests.ports import silent_port
+from tests.serving import client_of, events_of
+from tests.waiting import PATIENCE, until
 
 
 def test_ask_prints_the_answer_and_then_the_tool_calls(tmp_path: Path) -> None:
@@ -41,9 +42,8 @@ def test_ask_with_a_tool_that_is_not_there_names_those_that_are(tmp_path: Path) 
 
 
 def test_ask_tells_an_upstreams_failure_in_one_line(tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
-    done = run("ask", "?", cwd=tmp_path, OPENAI_BASE_URL=f"http://127.0.0.1:{port}/v1", MODEL_MAX_ATTEMPTS="1")
+    with silent_port() as port:
+        done = run("ask", "?", cwd=tmp_path, OPENAI_BASE_URL=f"http://127.0.0.1:{port}/v1", MODEL_MAX_ATTEMPTS="1")
     assert done.returncode == 1
     assert done.stderr.startswith("toolchat: upstream-unavailable: ")
     assert "Traceback" not in done.stderr
@@ -154,12 +154,12 @@ async def test_an_answer_that_is_not_ready_when_the_service_stops_says_so(accept
     async with OpenAIPlayer(script) as player:
         variables = {"OPENAI_BASE_URL": player.base_url, "SHUTDOWN_TIMEOUT": "1"}
         with started(cwd=tmp_path, **variables) as (process, url):
-            async with httpx.AsyncClient(timeout=20, trust_env=False) as client:
-                asking = asyncio.create_task(client.get(f"{url}/time/chat", headers={"Accept": accept}))
-                await player.asked.wait()
+            async with client_of(url) as client:
+                asking = asyncio.create_task(client.get("/time/chat", headers={"Accept": accept}))
+                await until(player.asked.is_set)
                 process.send_signal(signal.SIGTERM)
                 answer = await asking
-            await asyncio.to_thread(process.wait, 20)
+            await asyncio.to_thread(process.wait, PATIENCE)
         assert process.returncode == 0
     if "json" in accept:
         assert (answer.status_code, answer.json()["code"]) == (503, "draining")
@@ -215,6 +215,11 @@ def test_heavy_packages_are_imported_only_when_they_are_used(tmp_path: Path) -> 
         "print([name for name in heavy if name in sys.modules])"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, env=environment({}), capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        env=environment({}),
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
     )
     assert (done.stdout, done.stderr) == ("[]\n", "")

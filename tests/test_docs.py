@@ -21,6 +21,7 @@ from app.main import open_service, read_configuration
 from tests.command_line import ROOT, started
 from tests.readme import project_with_the_tools
 from tests.serving import serving
+from tests.waiting import PATIENCE
 
 JSON = {"Accept": "application/json"}
 PAGES = [ROOT / "docs" / name for name in ("tools.md", "advisors.md")]
@@ -60,7 +61,7 @@ def documented_folder(tmp_path: Path, **variables: str) -> Generator[httpx.Clien
     project = project_with_the_tools(tmp_path, (ROOT / "docs" / "tools.md").read_text(encoding="utf-8"))
     with (
         started(cwd=project, PYTHONPATH=str(project), **variables) as (_, url),
-        httpx.Client(base_url=url, timeout=30, trust_env=False) as client,
+        httpx.Client(base_url=url, timeout=PATIENCE, trust_env=False, verify=False) as client,
     ):
         yield client
 

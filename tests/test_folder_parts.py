@@ -1,6 +1,5 @@
 """What a tool folder has beside its tools: settings, routes, advisors."""
 
-import shutil
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
@@ -13,9 +12,9 @@ from app.errors import ConfigurationError
 from app.main import create_app, read_configuration
 from app.tools.module import ToolSettings, discover
 from app.tools.registry import ConfiguredModule
-from tests.command_line import ROOT, run
+from tests.command_line import copy_of_the_app, run
 from tests.players.openai_player import OpenAIPlayer, sensible_model
-from tests.serving import serving
+from tests.serving import client_of, serving
 
 STOCKS = '''
 from typing import Annotated, ClassVar
@@ -76,7 +75,7 @@ async def serving_folders(package: str) -> AsyncGenerator[httpx.AsyncClient, Non
     """The service with the folders of a package instead of its own."""
     modules = tuple(ConfiguredModule.read(each) for each in discover(package))
     app = create_app(replace(read_configuration(), modules=modules))
-    async with serving(app) as url, httpx.AsyncClient(base_url=url, timeout=30, trust_env=False) as client:
+    async with serving(app) as url, client_of(url) as client:
         yield client
 
 
@@ -163,13 +162,11 @@ def test_an_advisor_whose_constructor_cannot_be_filled_stops_the_start_with_one_
     parameter: str, told: str, tmp_path: Path
 ) -> None:
     """It names the class with its folder, whichever command is given."""
-    shutil.copytree(ROOT / "app", tmp_path / "app", ignore=shutil.ignore_patterns("__pycache__"))
-    (tmp_path / "app" / "tools" / "stocks").mkdir()
-    (tmp_path / "app" / "tools" / "stocks" / "__init__.py").write_text(
+    stocks = (
         f"{ADVISOR}\nclass Feed: ...\n\nclass Watcher(BaseAdvisor):\n    def __init__(self, {parameter}): ...\n\n"
-        "module = ToolModule(advisors=(Watcher,))\n",
-        encoding="utf-8",
+        "module = ToolModule(advisors=(Watcher,))\n"
     )
+    copy_of_the_app(tmp_path, {"stocks": stocks})
     for command in ("tools", "serve"):
         done = run(command, cwd=tmp_path, PYTHONPATH=str(tmp_path), SERVER_PORT="0")
         assert (done.returncode, done.stderr) == (2, f"toolchat: {told}\n")

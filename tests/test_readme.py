@@ -4,14 +4,13 @@ import re
 import shutil
 import subprocess
 from collections import Counter
-from collections.abc import Generator
 
 import pytest
 
 from app.main import create_app
 from tests.command_line import ROOT, started
 from tests.deploy.env_example import render
-from tests.readme import READMES, Reader, Shown, commands, project_with_the_tools, steady, tool_folders
+from tests.readme import READMES, Reader, commands, project_with_the_tools, steady, tool_folders
 
 ENGLISH, CHINESE = (readme.read_text(encoding="utf-8") for readme in READMES)
 COLUMNS = ("/chat", "/chat-tool-function", "/chat-tool-method")
@@ -20,18 +19,22 @@ SHOWN = [shown for text in (ENGLISH, CHINESE) for shown in commands(text)]
 needs_curl = pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
 
 
+ANSWERED = [shown for shown in SHOWN if shown.answer]
+
+
 @pytest.fixture(scope="module")
-def reader(tmp_path_factory: pytest.TempPathFactory) -> Generator[Reader, None, None]:
-    """A reader at a copy of the project with the README's own tools added."""
+def printed(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """What the commands print for a reader who types one after the other, with the README's own tools added."""
     project = project_with_the_tools(tmp_path_factory.mktemp("project"), ENGLISH)
     with started(cwd=project, PYTHONPATH=str(project)) as (_, base_url):
-        yield Reader(base_url, project)
+        reader = Reader(base_url, project)
+        return [reader.run(shown.command) for shown in ANSWERED]
 
 
 @needs_curl
-@pytest.mark.parametrize("shown", [shown for shown in SHOWN if shown.answer], ids=lambda shown: shown.command[:60])
-def test_a_command_gives_the_answer_that_is_shown(shown: Shown, reader: Reader) -> None:
-    assert steady(reader.run(shown.command)) == steady(shown.answer)
+@pytest.mark.parametrize("number", range(len(ANSWERED)), ids=lambda number: ANSWERED[number].command[:60])
+def test_a_command_gives_the_answer_that_is_shown(number: int, printed: list[str]) -> None:
+    assert steady(printed[number]) == steady(ANSWERED[number].answer)
 
 
 @pytest.mark.parametrize("command", sorted({shown.command for shown in SHOWN if not shown.answer}))

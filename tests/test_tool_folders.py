@@ -11,7 +11,7 @@ from app.container import make_container
 from app.errors import ConfigurationError
 from app.tools.module import discover
 from app.tools.registry import ConfiguredModule, ToolRegistry
-from tests.command_line import ROOT, run
+from tests.command_line import copy_of_the_app, run
 
 HEAD = (
     "from typing import Annotated, Any\nfrom app.tools.module import ToolModule\n"
@@ -192,8 +192,7 @@ async def test_what_may_trouble_a_model_is_a_line_in_the_log(
 
 
 def test_every_fault_is_told_at_once_without_a_traceback_and_the_exit_code_is_2(tmp_path: Path) -> None:
-    shutil.copytree(ROOT / "app", tmp_path / "app", ignore=shutil.ignore_patterns("__pycache__"))
-    write(tmp_path / "app" / "tools", {"broken": "\n\ndef f(:", "empty": "", "one": HEAD + DICE, "two": HEAD + DICE})
+    copy_of_the_app(tmp_path, {"broken": "\n\ndef f(:", "empty": "", "one": HEAD + DICE, "two": HEAD + DICE})
     done = run("tools", cwd=tmp_path, PYTHONPATH=str(tmp_path))
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.splitlines() == [

@@ -18,7 +18,7 @@ async def until(condition: Callable[[], object]) -> None:
         TimeoutError: it never was.
     """
     async with asyncio.timeout(PATIENCE):
-        while not await _answer(condition):
+        while not await _answer(condition):  # noqa: ASYNC110 - of many conditions, none is an event
             await asyncio.sleep(0.005)
 
 

@@ -7,6 +7,7 @@ from pydantic_core import from_json
 from app.api.schemas import ChatAnswer
 from tests.players.openai_player import OpenAIPlayer, delta, finish, message, sensible_model, sse, whole
 from tests.serving import events_of, service
+from tests.waiting import until
 
 SHANGHAI = {"timeZoneId": "Asia/Shanghai"}
 JSON = {"Accept": "application/json"}
@@ -61,7 +62,7 @@ async def test_text_is_sent_while_the_model_still_writes() -> None:
         async with client.stream("GET", "/time/chat", headers=EVENTS) as answer:
             first = await anext(answer.aiter_text())
             assert events_of(first)[0].data == {"text": "北京"}
-        await player.aborted.wait()
+        await until(player.aborted.is_set)
 
 
 @pytest.mark.parametrize(
@@ -139,7 +140,7 @@ async def test_a_question_beyond_the_limit_is_refused_at_once() -> None:
                 refused = await client.get("/time/chat", headers=headers)
                 assert (refused.status_code, refused.json()["code"]) == (503, "overloaded")
                 assert refused.headers["retry-after"] == "1"
-        await player.aborted.wait()
+        await until(player.aborted.is_set)
         live = await client.get("/health/live")
     assert live.status_code == 200
 

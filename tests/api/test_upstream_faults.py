@@ -2,15 +2,16 @@
 
 import asyncio
 
-import httpx
 import pytest
 
 from app.errors import ToolchatError
 from tests.players.openai_player import Answer, OpenAIPlayer, body, delta, finish, message, sse, whole
+from tests.ports import silent_port
 from tests.serving import events_of, service
+from tests.waiting import until
 
 EVENTS = {"Accept": "text/event-stream"}
-QUICK = {"MODEL_TIMEOUT": "2", "MODEL_IDLE_TIMEOUT": "0.2", "MODEL_MAX_ATTEMPTS": "1"}
+ONCE = {"MODEL_MAX_ATTEMPTS": "1"}
 SECRET = "sk-canary-1234567890"
 
 FAULTS = [
@@ -38,7 +39,7 @@ FAULTS = [
 async def test_a_fault_before_the_first_byte_has_its_own_status_and_code(
     fault: Answer, status: int, code: str, retryable: bool, headers: dict[str, str]
 ) -> None:
-    environment = {"OPENAI_API_KEY": SECRET, **QUICK}
+    environment = {"OPENAI_API_KEY": SECRET, **ONCE}
     async with OpenAIPlayer([fault]) as player, service(OPENAI_BASE_URL=player.base_url, **environment) as client:
         answer = await client.get("/time/chat", headers=headers)
     assert (answer.status_code, answer.json()["code"]) == (status, code)
@@ -49,28 +50,20 @@ async def test_a_fault_before_the_first_byte_has_its_own_status_and_code(
 
 
 @pytest.mark.parametrize("headers", [{}, EVENTS], ids=["whole", "stream"])
-async def test_a_dead_upstream_is_told_quickly(headers: dict[str, str], unused_tcp_port: int) -> None:
-    async with service(OPENAI_BASE_URL=f"http://127.0.0.1:{unused_tcp_port}/v1", **QUICK) as client:
-        answer = await client.get("/time/chat", headers=headers)
+async def test_a_dead_upstream_is_told_quickly(headers: dict[str, str]) -> None:
+    with silent_port() as port:
+        async with service(OPENAI_BASE_URL=f"http://127.0.0.1:{port}/v1", **ONCE) as client:
+            answer = await client.get("/time/chat", headers=headers)
     assert (answer.status_code, answer.json()["code"]) == (502, "upstream-unavailable")
-
-
-@pytest.fixture
-def unused_tcp_port() -> int:
-    import socket
-
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return int(listener.getsockname()[1])
 
 
 @pytest.mark.parametrize("headers", [{}, EVENTS], ids=["whole", "stream"])
 async def test_a_silent_upstream_is_a_timeout(headers: dict[str, str]) -> None:
-    quick = {**QUICK, "MODEL_TIMEOUT": "0.3"}
     async with OpenAIPlayer([Answer(ending="hang")]) as player:
-        async with service(OPENAI_BASE_URL=player.base_url, **quick) as client:
+        async with service(OPENAI_BASE_URL=player.base_url, MODEL_TIMEOUT="0.3", **ONCE) as client:
             answer = await client.get("/time/chat", headers=headers)
         assert (answer.status_code, answer.json()["code"]) == (504, "upstream-timeout")
-        await player.aborted.wait()
+        await until(player.aborted.is_set)
 
 
 async def test_the_whole_question_has_a_deadline() -> None:
@@ -81,19 +74,22 @@ async def test_the_whole_question_has_a_deadline() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rest", "code"),
+    ("rest", "code", "variables"),
     [
-        (sse(delta(content="half"), done=False), "upstream-invalid"),
-        (sse(delta(content="half"), done=False, ending="cut"), "upstream-invalid"),
-        (sse(delta(content="half"), done=False, ending="hang"), "upstream-timeout"),
+        (sse(delta(content="half"), done=False), "upstream-invalid", {}),
+        (sse(delta(content="half"), done=False, ending="cut"), "upstream-invalid", {}),
+        (sse(delta(content="half"), done=False, ending="hang"), "upstream-timeout", {"MODEL_IDLE_TIMEOUT": "1"}),
         (
             sse(delta(content="half"), {"error": {"message": "x", "code": "rate_limit_exceeded"}}),
             "provider-rate-limited",
+            {},
         ),
     ],
 )
-async def test_a_fault_after_the_first_byte_is_an_error_event_and_there_is_no_done(rest: Answer, code: str) -> None:
-    async with OpenAIPlayer([rest]) as player, service(OPENAI_BASE_URL=player.base_url, **QUICK) as client:
+async def test_a_fault_after_the_first_byte_is_an_error_event_and_there_is_no_done(
+    rest: Answer, code: str, variables: dict[str, str]
+) -> None:
+    async with OpenAIPlayer([rest]) as player, service(OPENAI_BASE_URL=player.base_url, **ONCE, **variables) as client:
         answer = await client.get("/time/chat", headers=EVENTS)
     assert answer.status_code == 200
     events = events_of(answer.text)
@@ -167,10 +163,10 @@ async def test_different_calls_for_ever_end_in_an_error() -> None:
 async def test_a_client_who_leaves_stops_the_model(headers: dict[str, str]) -> None:
     script = [sse(delta(content="a"), done=False, ending="hang") if headers else Answer(ending="hang")]
     async with OpenAIPlayer(script) as player, service(OPENAI_BASE_URL=player.base_url) as client:
-        with pytest.raises(httpx.ReadTimeout):
-            await client.get("/time/chat", headers=headers, timeout=0.3)
-        async with asyncio.timeout(1):
-            await player.aborted.wait()
+        leaving = asyncio.create_task(client.get("/time/chat", headers=headers))
+        await until(player.asked.is_set)
+        leaving.cancel()
+        await until(player.aborted.is_set)
         assert (await client.get("/health/live")).status_code == 200
 
 

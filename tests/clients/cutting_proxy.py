@@ -1,10 +1,15 @@
-"""A TCP proxy on 127.0.0.1 that passes everything on until it is told to cut."""
+"""A TCP proxy on 127.0.0.1 that passes everything on until it is told to cut.
+
+In front of a chunked event stream it tells the browser to reconnect soon, where it would wait for three seconds.
+"""
 
 import asyncio
 import contextlib
 from typing import Self
 
 __all__ = ["CuttingProxy"]
+
+_SOON = b"retry: 50\n\n"
 
 
 class CuttingProxy:
@@ -53,5 +58,12 @@ class CuttingProxy:
     async def _pass_down(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while piece := await reader.read(65536):
             self.passed_to_client += piece
-            writer.write(piece)
+            writer.write(_hurried(piece))
         writer.close()
+
+
+def _hurried(piece: bytes) -> bytes:
+    head, end, body = piece.partition(b"\r\n\r\n")
+    if b"text/event-stream" not in head:
+        return piece
+    return head + end + b"%x\r\n%b\r\n" % (len(_SOON), _SOON) + body

@@ -44,11 +44,14 @@ class PacedModel:
     """The server; an asynchronous context manager.
 
     A script is a row of pieces, or tells them from a request's body. The answer is always a stream, asked for or not.
+    Its last piece comes once the gate is open, as it is at first.
     """
 
     def __init__(self, script: Script | Sequence[Piece]) -> None:
         self._script = script
         self._connections: set[_Connection] = set()
+        self.gate = asyncio.Event()
+        self.gate.set()
         self.asked = 0
         """Requests so far."""
         self.finished = 0
@@ -126,8 +129,10 @@ class _Connection(asyncio.Protocol):
     async def _answer(self, body: Mapping[str, Any]) -> None:
         pieces = self._model.pieces_for(body)
         self.transport.write(_HEAD)
-        for wait, piece in pieces:
+        for wait, piece in pieces[:-1]:
             await self._write(wait, piece)
+        await self._model.gate.wait()
+        await self._write(*pieces[-1])
         while isinstance(pieces, Flood):
             await self._write(*pieces[-1])
         self.transport.write(b"0\r\n\r\n")

@@ -3,12 +3,12 @@
 import asyncio
 import socket
 import struct
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Self
 from urllib.parse import urlsplit
 
-__all__ = ["EVENTS", "RawClient", "connected", "until"]
+__all__ = ["EVENTS", "RawClient", "connected"]
 
 EVENTS = "text/event-stream"
 _RESET = struct.pack("ii", 1, 0)
@@ -89,14 +89,3 @@ async def connected(base_url: str, count: int) -> AsyncGenerator[list[RawClient]
     """Connect several clients; leaving the block closes them."""
     async with AsyncExitStack() as stack:
         yield [await stack.enter_async_context(RawClient(base_url)) for _ in range(count)]
-
-
-async def until(condition: Callable[[], bool], seconds: float = 10) -> None:
-    """Wait for something that has to come true.
-
-    Raises:
-        TimeoutError: it did not.
-    """
-    async with asyncio.timeout(seconds):
-        while not condition():  # noqa: ASYNC110 - of many conditions, none is an event
-            await asyncio.sleep(0.005)

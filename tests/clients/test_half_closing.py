@@ -6,9 +6,10 @@ from collections.abc import Sequence
 import pytest
 
 from tests.clients.paced_model import PacedModel, Piece, text
-from tests.clients.raw_client import EVENTS, RawClient, until
+from tests.clients.raw_client import EVENTS, RawClient
 from tests.clients.watching import assert_nothing_was_reported, in_flight, open_files, outcomes
 from tests.serving import service
+from tests.waiting import until
 
 SILENT = text(["never"], first=3600)
 

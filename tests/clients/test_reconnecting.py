@@ -6,13 +6,11 @@ from contextlib import asynccontextmanager
 import pytest
 from playwright.async_api import Page
 
+from tests.browser import OpenPage
 from tests.clients.cutting_proxy import CuttingProxy
 from tests.clients.paced_model import PacedModel, text
-from tests.clients.raw_client import until
 from tests.serving import service
-from tests.test_browser import CHROMIUM, browser_page
-
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
+from tests.waiting import until
 
 LISTEN = """path => {
     window.seen = [];
@@ -23,12 +21,14 @@ STOPPED = "() => source.readyState === EventSource.CLOSED"
 
 
 @asynccontextmanager
-async def listening(model: PacedModel, path: str) -> AsyncGenerator[tuple[Page, CuttingProxy], None]:
+async def listening(
+    model: PacedModel, path: str, open_page: OpenPage
+) -> AsyncGenerator[tuple[Page, CuttingProxy], None]:
     """A page whose EventSource listens to a question, through a proxy that can cut it off."""
     async with (
         service(OPENAI_BASE_URL=model.base_url) as client,
         CuttingProxy(client.base_url.host, client.base_url.port or 80) as proxy,
-        browser_page([]) as page,
+        open_page() as page,
     ):
         await page.goto(f"{proxy.base_url}/health/live")
         await page.evaluate(LISTEN, path)
@@ -36,21 +36,25 @@ async def listening(model: PacedModel, path: str) -> AsyncGenerator[tuple[Page, 
 
 
 @pytest.mark.parametrize("path", ["/time/chat?query=one", "/chat/stream?query=one"])
-async def test_an_event_source_that_is_cut_off_reconnects_and_is_told_to_stop(path: str) -> None:
-    async with PacedModel(text(["one ", "two "], ends=False)) as model, listening(model, path) as (page, proxy):
+async def test_an_event_source_that_is_cut_off_reconnects_and_is_told_to_stop(path: str, open_page: OpenPage) -> None:
+    model = PacedModel(text(["one ", "two "], ends=False))
+    async with model, listening(model, path, open_page) as (page, proxy):
         await page.wait_for_function("() => seen.length === 2")
         proxy.cut()
         await until(lambda: model.aborted == 1)
-        await page.wait_for_function(STOPPED, timeout=20_000)
+        await page.wait_for_function(STOPPED)
         assert b"HTTP/1.1 204 " in proxy.passed_to_client
         assert b"\r\nLast-Event-ID: " in proxy.passed_to_service
         assert model.asked == 1
         assert "done" not in await page.evaluate("() => seen")
 
 
-async def test_an_event_source_that_has_the_whole_answer_is_told_to_stop_as_well() -> None:
-    async with PacedModel(text(["one ", "two "])) as model, listening(model, "/time/chat") as (page, proxy):
+async def test_an_event_source_that_has_the_whole_answer_is_told_to_stop_as_well(
+    open_page: OpenPage,
+) -> None:
+    model = PacedModel(text(["one ", "two "]))
+    async with model, listening(model, "/time/chat", open_page) as (page, proxy):
         await page.wait_for_function("() => seen.includes('done')")
-        await page.wait_for_function(STOPPED, timeout=20_000)
+        await page.wait_for_function(STOPPED)
         assert b"HTTP/1.1 204 " in proxy.passed_to_client
         assert (model.asked, model.finished) == (1, 1)

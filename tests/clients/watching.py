@@ -10,7 +10,7 @@ import httpx
 import psutil
 import pytest
 
-from tests.clients.raw_client import until
+from tests.waiting import until
 
 __all__ = ["assert_nothing_was_reported", "in_flight", "living_objects", "open_files", "outcomes", "tasks_are_back"]
 

@@ -13,6 +13,8 @@ import pytest
 import yaml
 
 from app.settings import Settings
+from tests.ports import silent_port
+from tests.waiting import PATIENCE
 
 ROOT = Path(__file__).parents[2]
 DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8")
@@ -55,7 +57,7 @@ def test_hadolint_finds_nothing() -> None:
     hadolint = Path(sys.executable).with_name("hadolint")
     if not hadolint.exists():
         pytest.skip("hadolint is not installed: its package is for Linux")
-    done = subprocess.run([hadolint, ROOT / "Dockerfile"], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([hadolint, ROOT / "Dockerfile"], capture_output=True, text=True, timeout=PATIENCE)
 
     assert (done.returncode, done.stdout) == (0, "")
 
@@ -131,10 +133,8 @@ async def test_the_health_check_asks_the_service_itself_whether_it_lives(status:
 
 
 async def test_the_health_check_fails_where_nobody_listens() -> None:
-    async with await asyncio.start_server(lambda *_: None, "127.0.0.1") as server:
-        port = server.sockets[0].getsockname()[1]
-
-    assert await _run_health_check(port) != 0
+    with silent_port() as port:
+        assert await _run_health_check(port) != 0
 
 
 async def _run_health_check(port: int) -> int:
@@ -147,7 +147,7 @@ async def _run_health_check(port: int) -> int:
         env=os.environ | {"SERVER_PORT": str(port), "HTTP_PROXY": proxy, "http_proxy": proxy},
         stderr=asyncio.subprocess.DEVNULL,
     )
-    return await asyncio.wait_for(check.wait(), 20)
+    return await asyncio.wait_for(check.wait(), PATIENCE)
 
 
 def test_compose_keeps_the_health_check_of_the_image_and_asks_often_at_the_start() -> None:

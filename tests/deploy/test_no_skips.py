@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.waiting import PATIENCE
+
 ROOT = Path(__file__).parents[2]
 
 OPTIONS = ["-ra", "-p", "tests.no_skips", "-p", "no:cacheprovider", "--continue-on-collection-errors"]
@@ -44,7 +46,7 @@ def _outcomes(folder: Path, no_skip: str) -> tuple[dict[str, int], str]:
         env=environment | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
     )
     summary = done.stdout.splitlines()[-1]
     return {word: int(count) for count, word in re.findall(r"(\d+) ([a-z]+)", summary)}, done.stdout

@@ -6,23 +6,20 @@ async with RedisServer() as server:
 """
 
 import asyncio
-import random
 import shutil
 import signal
-import socket
 from types import TracebackType
 from typing import Self
 
 from redis.asyncio import Redis
 
+from tests.ports import reserved
+from tests.waiting import until
+
 __all__ = ["REDIS_SERVER", "RedisServer"]
 
 REDIS_SERVER = shutil.which("redis-server") or shutil.which("valkey-server")
 """The program; ``None`` where it is not installed."""
-
-_READY_WITHIN = 10.0
-_PORTS = range(20_000, 30_000)
-"""Below those that the system gives to outgoing connections, which could take the port of a server that is down."""
 
 
 class RedisServer:
@@ -34,7 +31,8 @@ class RedisServer:
     """
 
     def __init__(self, password: str = "", *, options: list[str] | None = None) -> None:
-        self.port = _free_port()
+        self._reserved = reserved()  # also while the server is down
+        self.port: int = self._reserved.getsockname()[1]
         self.url = f"redis://:{password}@127.0.0.1:{self.port}/0" if password else f"redis://127.0.0.1:{self.port}/0"
         self._options = [*(["--requirepass", password] if password else []), *(options or [])]
         self._process: asyncio.subprocess.Process | None = None
@@ -47,6 +45,7 @@ class RedisServer:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.kill()
+        self._reserved.close()
 
     async def start(self) -> None:
         """Start the server and wait until it answers."""
@@ -55,10 +54,7 @@ class RedisServer:
         self._process = await asyncio.create_subprocess_exec(
             REDIS_SERVER, *command, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL
         )
-        async with asyncio.timeout(_READY_WITHIN):
-            while not await self._listens():
-                assert self._process.returncode is None, "redis-server ended at once"
-                await asyncio.sleep(0.01)
+        await until(self._listens)
 
     def freeze(self) -> None:
         """Stop the process where it is: connections stay open, and nothing is answered."""
@@ -97,6 +93,7 @@ class RedisServer:
         return self._process
 
     async def _listens(self) -> bool:
+        assert self._running.returncode is None, "redis-server ended at once"
         try:
             _, writer = await asyncio.open_connection("127.0.0.1", self.port)
         except OSError:
@@ -104,12 +101,3 @@ class RedisServer:
         writer.close()
         await writer.wait_closed()
         return True
-
-
-def _free_port() -> int:
-    for port in random.sample(_PORTS, 100):
-        with socket.socket() as free:
-            free.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            if free.connect_ex(("127.0.0.1", port)):
-                return port
-    raise AssertionError("a hundred ports are taken")

@@ -14,6 +14,7 @@ from tests.players.openai_player import Answer as ModelAnswer
 from tests.players.openai_player import OpenAIPlayer, PlayedRequest, delta, sensible_model, sse, whole
 from tests.playground.page import LONDON, Visit, hanging, pane, played
 from tests.serving import service, serving
+from tests.waiting import until
 
 
 async def test_the_time_question_is_answered_in_three_ways(visit: Visit) -> None:
@@ -62,7 +63,7 @@ async def test_stop_ends_the_work_behind_one_answer(visit: Visit) -> None:
             await expect(pane(page, variant).locator(".text")).to_have_text("Once upon a time")
         assert not player.aborted.is_set()
         await pane(page, "No tool").get_by_role("button", name="Stop").click()
-        await player.aborted.wait()
+        await until(player.aborted.is_set)
         await expect(pane(page, "No tool")).to_contain_text(re.compile("Once upon a time.*Stopped."))
         for variant in ("Function tool", "Method tool"):
             await expect(pane(page, variant).get_by_role("button", name="Stop")).to_be_visible()

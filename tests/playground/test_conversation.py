@@ -13,6 +13,7 @@ from tests.api.test_approvals import guarded_service
 from tests.players.openai_player import Answer, OpenAIPlayer, PlayedRequest, delta, finish, sse
 from tests.playground.page import CONVERSATION, Visit, hanging, played, say, streamed
 from tests.serving import service
+from tests.waiting import until
 
 
 async def test_a_conversation_survives_a_reload_and_is_forgotten_on_demand(visit: Visit) -> None:
@@ -133,7 +134,7 @@ async def test_stop_ends_the_work_behind_the_answer_and_the_next_question_can_fo
         await say(page, "Tell me a tale")
         await expect(page.locator(".turn.assistant .text")).to_have_text("Once upon a time")
         await page.get_by_role("button", name="Stop").click()
-        await player.aborted.wait()
+        await until(player.aborted.is_set)
         await expect(page.locator(".turn.assistant")).to_contain_text("Stopped.")
         await say(page, "Hello")
         await expect(page.locator(".turn.assistant .text").last).to_have_text("Hello.")
@@ -152,7 +153,7 @@ async def test_a_busy_session_says_what_to_do(visit: Visit) -> None:
     answers = iter((hanging("Once"), streamed("Hello to you.")))
     async with (
         OpenAIPlayer(lambda _: next(answers)) as player,
-        service(OPENAI_BASE_URL=player.base_url, SESSION_WAIT="1") as client,
+        service(OPENAI_BASE_URL=player.base_url, SESSION_WAIT="0.2") as client,
         visit(client.base_url, place=CONVERSATION, faults="409 (Conflict)") as page,
         client.stream("GET", "/chat/stream", params={"userInput": "Tell me a tale", "sessionId": "shared"}) as held,
     ):
@@ -162,7 +163,7 @@ async def test_a_busy_session_says_what_to_do(visit: Visit) -> None:
         problem = page.locator(".turn .problem")
         await expect(problem).to_have_text(re.compile(BUSY))
         await held.aclose()
-        await player.aborted.wait()
+        await until(player.aborted.is_set)
         await expect(page.locator(".turn.user .text")).to_have_text(["Hello"])
         await page.get_by_role("button", name="Ask again").click()
         await expect(page.locator(".turn.assistant .text")).to_have_text(["Hello to you."])

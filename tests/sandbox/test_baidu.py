@@ -8,7 +8,8 @@ import httpx
 import pytest
 
 from app.sandbox import create_sandbox, running_sandbox
-from tests.serving import serving
+from tests.serving import client_of, serving
+from tests.waiting import PATIENCE
 
 PATH = "/baidu/api/trans/vip/translate"
 
@@ -16,7 +17,7 @@ PATH = "/baidu/api/trans/vip/translate"
 @pytest.fixture(scope="module")
 async def client() -> AsyncGenerator[httpx.AsyncClient, None]:
     """A client of one sandbox for all tests here; each test uses texts and app ids of its own."""
-    async with serving(create_sandbox()) as url, httpx.AsyncClient(base_url=url, verify=False) as client:
+    async with serving(create_sandbox()) as url, client_of(url) as client:
         yield client
 
 
@@ -161,7 +162,7 @@ async def test_the_front_page_says_that_everything_is_invented(client: httpx.Asy
 
 
 def test_a_sandbox_beside_the_service_serves_until_it_is_left() -> None:
-    with running_sandbox() as url, httpx.Client(verify=False) as client:
+    with running_sandbox() as url, httpx.Client(timeout=PATIENCE, verify=False) as client:
         assert client.get(url).status_code == 200
     with httpx.Client(verify=False) as client, pytest.raises(httpx.ConnectError):
         client.get(url)

@@ -11,7 +11,7 @@ from pydantic_core import from_json
 from starlette.applications import Starlette
 
 from app.sandbox.weatherapi import routes
-from tests.serving import serving
+from tests.serving import client_of, serving
 
 
 def names(text: str) -> set[str]:
@@ -36,10 +36,7 @@ HOUR = CURRENT - {"last_updated_epoch", "last_updated"} | HOURLY
 
 @pytest.fixture(scope="module")
 async def sandbox() -> AsyncGenerator[httpx.AsyncClient, None]:
-    async with (
-        serving(Starlette(routes=routes)) as url,
-        httpx.AsyncClient(base_url=url, trust_env=False) as client,
-    ):
+    async with serving(Starlette(routes=routes)) as url, client_of(url) as client:
         yield client
 
 

@@ -2,8 +2,7 @@
 
 import asyncio
 import re
-import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import httpx
@@ -23,7 +22,6 @@ __all__ = [
     "questions",
     "reply",
     "sociable",
-    "until",
 ]
 
 JSON = {"Accept": "application/json"}
@@ -82,14 +80,6 @@ async def metric(client: httpx.AsyncClient, name: str) -> float:
     found = re.search(rf"^toolchat_{name}(?:{{.*}})? (\S+)$", (await client.get("/metrics")).text, re.MULTILINE)
     assert found, name
     return float(found[1])
-
-
-async def until(holds: Callable[[], Awaitable[bool]], within: float = 5.0) -> None:
-    """Wait until something holds, and no longer than so many seconds."""
-    deadline = time.monotonic() + within
-    while not await holds():
-        assert time.monotonic() < deadline, f"it does not hold after {within} s"
-        await asyncio.sleep(0.01)
 
 
 def history(request: PlayedRequest) -> list[Mapping[str, Any]]:

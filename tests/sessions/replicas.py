@@ -5,21 +5,20 @@ import os
 import re
 import shutil
 import signal
-import socket
 import sys
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-import httpx
 import pytest
 
 from tests.command_line import environment
 from tests.players.redis_server import REDIS_SERVER
-from tests.sessions.conversing import until
+from tests.ports import reserved
+from tests.waiting import PATIENCE, until
 
-__all__ = ["Replica", "behind_nginx", "client_of", "needs_nginx", "needs_redis", "running_replicas"]
+__all__ = ["Replica", "behind_nginx", "needs_nginx", "needs_redis", "running_replicas"]
 
 NGINX = shutil.which("nginx", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin")
 
@@ -63,7 +62,7 @@ class Replica:
 
 @asynccontextmanager
 async def running_replicas(count: int, folder: Path, **variables: str) -> AsyncGenerator[list[Replica], None]:
-    """Start processes side by side; each writes its log into the folder."""
+    """Start processes side by side; each writes its log into the folder, and all are shown when the test fails."""
     logs = [folder / f"replica-{number}.log" for number in range(count)]
     processes = [await _service(log, folder, variables) for log in logs]
     try:
@@ -71,28 +70,26 @@ async def running_replicas(count: int, folder: Path, **variables: str) -> AsyncG
         yield replicas
     finally:
         await _end(processes)
+        for log in logs:
+            sys.stderr.write(log.read_text())
 
 
 @asynccontextmanager
 async def behind_nginx(replicas: Sequence[Replica], folder: Path) -> AsyncGenerator[str, None]:
     """Start nginx, which hands requests to the replicas in turns; gives its base URL."""
     assert NGINX, "nginx is not installed"
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port: int = free.getsockname()[1]
     servers = " ".join(f"server {each.url.removeprefix('http://')};" for each in replicas)
-    (folder / "nginx.conf").write_text(CONFIGURATION.format(servers=servers, port=port))
     command = [NGINX, "-p", str(folder), "-c", str(folder / "nginx.conf"), "-e", "error.log"]
-    process = await asyncio.create_subprocess_exec(*command)
-    try:
-        await until(lambda: _listens(port), 10)
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        await _end([process])
-
-
-def client_of(url: str) -> httpx.AsyncClient:
-    """A client for a base URL."""
-    return httpx.AsyncClient(base_url=url, timeout=30, trust_env=False)
+    with reserved() as holder:
+        port: int = holder.getsockname()[1]
+        (folder / "nginx.conf").write_text(CONFIGURATION.format(servers=servers, port=port))
+        process = await asyncio.create_subprocess_exec(*command)
+        try:
+            await until(lambda: _listens(port))
+            yield f"http://127.0.0.1:{port}"
+        finally:
+            await _end([process])
+            sys.stderr.write((folder / "error.log").read_text())
 
 
 async def _service(log: Path, folder: Path, variables: dict[str, str]) -> asyncio.subprocess.Process:
@@ -106,7 +103,7 @@ async def _url(log: Path) -> str:
     async def is_said() -> bool:
         return bool(_said(log))
 
-    await until(is_said, 30)
+    await until(is_said)
     return _said(log)
 
 
@@ -128,6 +125,6 @@ async def _end(processes: Sequence[asyncio.subprocess.Process]) -> None:
     for process in processes:
         if process.returncode is None:
             process.send_signal(signal.SIGTERM)
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE):
         for process in processes:
             await process.wait()

@@ -17,8 +17,8 @@ from tests.sessions.conversing import (
     questions,
     reply,
     sociable,
-    until,
 )
+from tests.waiting import until
 
 ROOM = {"MEMORY_MAX_MESSAGES": "1000", "MEMORY_MAX_TOKENS": "1000000", "SESSION_WAIT": "60"}
 
@@ -41,7 +41,7 @@ async def test_fifty_questions_of_one_session_are_answered_in_a_row_and_the_over
         async def all_refused() -> bool:
             return sum(task.done() for task in tasks) == 17
 
-        await until(all_refused, 20)
+        await until(all_refused)
         player.gate.set()
         answers = [await task for task in tasks]
         kept = await conversation(client)
@@ -63,8 +63,7 @@ async def test_who_waits_longer_than_the_settings_allow_is_told_to_come_again() 
     async with GatedPlayer(sociable) as player, service(OPENAI_BASE_URL=player.base_url, **variables) as client:
         player.gate.clear()
         running = asyncio.create_task(ask(client, "first"))
-        async with asyncio.timeout(5):
-            await player.asked.wait()
+        await until(player.asked.is_set)
         busy = await ask(client, "second", **JSON)
         forgotten = await client.delete("/chat/s-1")
         player.gate.set()

@@ -1,7 +1,6 @@
 """A turn that does not reach its end leaves the conversation as it was, and free at once."""
 
 import asyncio
-import time
 from collections.abc import AsyncGenerator, Awaitable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
@@ -11,7 +10,7 @@ import pytest
 
 from tests.chat.played import asks, clock
 from tests.players.openai_player import Answer, OpenAIPlayer, PlayedRequest, body, delta, finish, message, sse, whole
-from tests.serving import events_of, service
+from tests.serving import client_of, events_of, service
 from tests.sessions.conversing import (
     EVENTS,
     JSON,
@@ -23,8 +22,8 @@ from tests.sessions.conversing import (
     questions,
     reply,
     sociable,
-    until,
 )
+from tests.waiting import until
 
 PARTIAL = delta(content="I was about to")
 CALL = delta(tool_calls=[{**asks(clock("Asia/Tokyo"))["tool_calls"][0], "index": 0}])
@@ -52,12 +51,10 @@ async def failing_service(
 
 
 async def go_on(client: httpx.AsyncClient, player: OpenAIPlayer) -> None:
-    """Make sure that nothing of the failed turn is kept and that the next one is answered at once."""
+    """Make sure that nothing of the failed turn is kept, its lock neither: the next one would wait for that in vain."""
     assert await conversation(client) == KEPT
-    began = time.monotonic()
     after = await ask(client, "after")
     assert (after.status_code, after.text) == (200, reply("after"))
-    assert time.monotonic() - began < 2
     assert questions(player.requests[-1]) == ["before", "after"]
     assert [each for each in player.requests if faults(each.body["messages"])] == []
     assert await conversation(client) == [*KEPT, ("user", "after"), ("assistant", reply("after"))]
@@ -67,9 +64,9 @@ FAILURES = [
     pytest.param([sse(PARTIAL, done=False, ending="cut")], {}, "upstream-invalid", id="upstream dies in the stream"),
     pytest.param([sse(PARTIAL, done=False, ending="reset")], {}, "upstream-", id="connection is reset"),
     pytest.param([body(b"no", 500)], {}, "upstream-unavailable", id="upstream fails before a byte"),
-    pytest.param([sse(PARTIAL, done=False, ending="hang")], {"REQUEST_TIMEOUT": "0.3"}, "deadline", id="deadline"),
+    pytest.param([sse(PARTIAL, done=False, ending="hang")], {"REQUEST_TIMEOUT": "2"}, "deadline", id="deadline"),
     pytest.param(
-        [sse(PARTIAL, done=False, ending="hang")], {"MODEL_IDLE_TIMEOUT": "0.2"}, "upstream-timeout", id="silence"
+        [sse(PARTIAL, done=False, ending="hang")], {"MODEL_IDLE_TIMEOUT": "2"}, "upstream-timeout", id="silence"
     ),
     pytest.param([sse(CALL, finish("tool_calls"))], {"TOOL_MAX_ROUNDS": "1"}, "tool-loop", id="tool loop"),
     pytest.param(
@@ -99,7 +96,7 @@ async def test_a_streamed_turn_that_fails_leaves_no_trace(
 WHOLE_FAILURES = [
     pytest.param([whole(message(), 200)], {}, 502, id="empty answer"),
     pytest.param([Answer([b'{"id"'], 200, {"Content-Type": "application/json"}, "cut")], {}, 502, id="cut"),
-    pytest.param([Answer([b"{"], ending="hang")], {"REQUEST_TIMEOUT": "0.3"}, 504, id="deadline"),
+    pytest.param([Answer([b"{"], ending="hang")], {"REQUEST_TIMEOUT": "2"}, 504, id="deadline"),
     pytest.param([whole(message("tool_calls", **asks(clock("Asia/Tokyo"))))], {"TOOL_MAX_ROUNDS": "1"}, 502, id="loop"),
 ]
 
@@ -132,13 +129,12 @@ async def test_a_client_who_leaves_in_the_middle_leaves_no_trace(form: dict[str,
     answers = [sse(PARTIAL, done=False, ending="hang"), sse(PARTIAL, done=False, ending="hang")]
     async with OpenAIPlayer(fails_once(*answers)) as player, service(OPENAI_BASE_URL=player.base_url) as client:
         await ask(client, "before")
-        async with httpx.AsyncClient(base_url=client.base_url, trust_env=False) as leaving:
+        async with client_of(str(client.base_url)) as leaving:
             question = asyncio.create_task(ask(leaving, "fail", **form))
             await until(lambda: _is_asked(player, "fail"))
             question.cancel()
             await asyncio.wait([question])
-        async with asyncio.timeout(5):
-            await player.aborted.wait()
+        await until(player.aborted.is_set)
         await go_on(client, player)
 
 

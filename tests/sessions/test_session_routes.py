@@ -9,6 +9,7 @@ from tests.chat.played import asks, says, turns, update
 from tests.players.openai_player import Answer, OpenAIPlayer, PlayedRequest
 from tests.serving import events_of, service
 from tests.sessions.conversing import EVENTS, JSON, GatedPlayer, ask, conversation, reply, sociable
+from tests.waiting import until
 
 
 def offered(request: PlayedRequest) -> list[str]:
@@ -201,8 +202,7 @@ async def test_forgetting_waits_for_the_running_turn_and_forgets_it_too() -> Non
     async with GatedPlayer(sociable) as player, service(OPENAI_BASE_URL=player.base_url) as client:
         player.gate.clear()
         running = asyncio.create_task(ask(client, "hello"))
-        async with asyncio.timeout(5):
-            await player.asked.wait()
+        await until(player.asked.is_set)
         forgetting = asyncio.create_task(client.delete("/chat/s-1"))
         done, _ = await asyncio.wait([forgetting], timeout=0.3)
         assert done == set()

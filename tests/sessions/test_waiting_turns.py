@@ -1,7 +1,6 @@
 """A turn that waits for approval: outside the conversation until it is approved, and then whole."""
 
 import asyncio
-import shutil
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -9,9 +8,10 @@ from pathlib import Path
 import httpx
 
 from tests.chat.played import asks
-from tests.command_line import ROOT, started
+from tests.command_line import copy_of_the_app, started
 from tests.players.openai_player import Answer, PlayedRequest, message, whole
 from tests.players.redis_server import RedisServer
+from tests.serving import client_of
 from tests.sessions.conversing import (
     EVENTS,
     JSON,
@@ -22,10 +22,10 @@ from tests.sessions.conversing import (
     questions,
     reply,
     sociable,
-    until,
 )
 from tests.sessions.replicas import needs_redis
 from tests.sessions.test_interrupted_turns import go_on
+from tests.waiting import until
 
 LIGHT = '''"""A switch."""
 
@@ -57,13 +57,11 @@ def careful(request: PlayedRequest) -> Answer:
 async def service_with_light(
     tmp_path: Path, **variables: str
 ) -> AsyncGenerator[tuple[httpx.AsyncClient, GatedPlayer], None]:
-    shutil.copytree(ROOT / "app", tmp_path / "app", ignore=shutil.ignore_patterns("__pycache__"))
-    (tmp_path / "app" / "tools" / "light").mkdir()
-    (tmp_path / "app" / "tools" / "light" / "__init__.py").write_text(LIGHT)
+    copy_of_the_app(tmp_path, {"light": LIGHT})
     async with GatedPlayer(careful) as player:
         variables |= {"PYTHONPATH": str(tmp_path), "OPENAI_BASE_URL": player.base_url, "MEMORY_TOOL_ROUNDS": "true"}
         with started(cwd=tmp_path, **variables) as (_, url):
-            async with httpx.AsyncClient(base_url=url, timeout=30, trust_env=False) as client:
+            async with client_of(url) as client:
                 yield client, player
 
 
@@ -144,7 +142,7 @@ async def test_a_conversation_that_another_replica_forgot_is_not_brought_back_by
     async with RedisServer() as redis, service_with_light(tmp_path, REDIS_URL=redis.url) as (client, player):
         with started(cwd=tmp_path, REDIS_URL=redis.url, CHAT_PROVIDER="offline") as (_, other):
             waiting = (await ask(client, "light", **JSON)).json()["approval"]
-            async with httpx.AsyncClient(base_url=other, timeout=30, trust_env=False) as replica:
+            async with client_of(other) as replica:
                 assert (await replica.delete("/chat/s-1")).status_code == 204
             decisions = {"decisions": {waiting["calls"][0]["id"]: {"approved": True}}}
             refused = await client.post(f"/approvals/{waiting['id']}", json=decisions, headers=JSON)

@@ -36,7 +36,7 @@ async def open_store(server: RedisServer) -> AsyncGenerator[OpenStore, None]:
         yield opened
 
 
-@pytest.fixture(params=["memory", pytest.param("redis", marks=needs_redis)])
+@pytest.fixture(params=["memory", pytest.param("redis", marks=[needs_redis, pytest.mark.slow])])
 async def store(request: pytest.FixtureRequest) -> AsyncGenerator[StateStore, None]:
     """Each of the two implementations."""
     if request.param == "memory":

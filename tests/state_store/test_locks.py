@@ -11,7 +11,7 @@ from app.errors import SessionBusy
 from app.state_store.base import Lock, StateStore
 from app.state_store.locks import Locks
 from app.state_store.memory import InMemoryStateStore
-from tests.state_store.waiting import until
+from tests.waiting import PATIENCE, until
 
 
 class CountingStore(InMemoryStateStore):
@@ -144,9 +144,9 @@ async def test_no_more_than_so_many_wait(store: StateStore) -> None:
 
 
 async def test_a_lock_is_renewed_as_long_as_it_is_held(store: StateStore) -> None:
-    """Work that takes three times the lock's time keeps it to the end."""
-    end = time.monotonic() + 0.9
-    async with Locks(store, ttl=0.3).hold("memory:a") as lock:
+    """Work that takes twice the lock's time keeps it to the end."""
+    end = time.monotonic() + 2
+    async with Locks(store, ttl=1).hold("memory:a") as lock:
         while time.monotonic() < end:
             assert await store.try_lock("memory:a", ttl=30) is None
             await asyncio.sleep(0.02)
@@ -156,12 +156,12 @@ async def test_a_lock_is_renewed_as_long_as_it_is_held(store: StateStore) -> Non
 
 async def test_the_lock_of_a_process_that_died_is_taken_over(store: StateStore) -> None:
     """Nobody renews it, so it is free after its time, and not before."""
+    began = time.monotonic()
     dead = await store.try_lock("memory:a", ttl=0.3)
     assert dead
-    began = time.monotonic()
-    async with Locks(store).hold("memory:a") as lock:
+    async with Locks(store, wait=PATIENCE).hold("memory:a") as lock:
         assert lock.token > dead.token
-        assert 0.2 < time.monotonic() - began < 2
+        assert time.monotonic() - began > 0.29
 
 
 async def test_a_failure_inside_releases_the_lock(store: StateStore) -> None:

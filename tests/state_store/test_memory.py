@@ -8,7 +8,7 @@ import pytest
 from app.state_store.base import LockLost
 from app.state_store.locks import Locks
 from app.state_store.memory import InMemoryStateStore
-from tests.state_store.waiting import until
+from tests.waiting import until
 
 
 async def test_the_values_used_least_recently_give_way() -> None:
@@ -50,7 +50,7 @@ async def test_a_hundred_thousand_sessions_leave_nothing_behind() -> None:
     """Never more values than allowed, and none once their times, which differ, are over."""
     store = InMemoryStateStore()
     for number in range(100_000):
-        await store.put(f"memory:{number}", b"turns", ttl=0.1 + number % 7 / 100)
+        await store.put(f"memory:{number}", b"turns", ttl=0.5 + number % 7 / 100)
         if number % 5000 == 0:
             assert len(store) <= 10_000
     assert 0 < len(store) <= 10_000

@@ -14,7 +14,7 @@ from app.state_store.redis import RedisStateStore
 from tests.players.redis_server import RedisServer
 from tests.state_store.conftest import OpenStore, needs_redis
 from tests.state_store.outages import AWAY, every_operation, recovered, refused
-from tests.state_store.waiting import until
+from tests.waiting import PATIENCE, until
 
 pytestmark = needs_redis
 
@@ -164,13 +164,13 @@ async def test_a_lock_outlives_an_outage(server: RedisServer, open_store: OpenSt
 async def test_five_thousand_values_leave_nothing_behind(server: RedisServer, open_store: OpenStore) -> None:
     store = await open_store()
     for batch in range(0, 5000, 50):
-        await asyncio.gather(*(store.put(f"memory:{batch + number}", b"x", ttl=0.5) for number in range(50)))
+        await asyncio.gather(*(store.put(f"memory:{batch + number}", b"x", ttl=1) for number in range(50)))
 
     async def is_empty() -> bool:
         return await server.run("DBSIZE") == 0
 
     assert not await is_empty()
-    await until(is_empty, within=10)
+    await until(is_empty)
 
 
 async def test_closing_takes_every_connection_along(server: RedisServer) -> None:
@@ -212,6 +212,6 @@ async def main():
 asyncio.run(main())
 """
     command = [sys.executable, "-X", "dev", "-W", "error", "-c", program]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert (done.returncode, done.stdout) == (0, "")
     assert done.stderr in ("", f"{AWAY}\n")

@@ -6,7 +6,7 @@ from itertools import pairwise
 import pytest
 
 from app.state_store.base import Lock, LockLost, StateStore
-from tests.state_store.waiting import until
+from tests.waiting import until
 
 
 async def taken(store: StateStore, key: str, ttl: float = 30) -> Lock:

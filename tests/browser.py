@@ -1,0 +1,60 @@
+"""A pytest plugin: a browser that the tests of a module share; its pages leave a picture when a test fails."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.waiting import PATIENCE
+
+if TYPE_CHECKING:
+    from playwright.async_api import Browser, Page
+
+__all__ = ["OpenPage"]
+
+_CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+_FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+          "--disable-component-update", "--disable-sync"]  # fmt: skip
+
+OpenPage = Callable[..., AbstractAsyncContextManager["Page"]]
+"""Opens an empty page; its arguments are those of a browser's context."""
+
+
+@pytest.fixture(scope="module")  # a longer one would give its event loop to tests that want another
+async def browser() -> AsyncGenerator[Browser, None]:
+    from playwright.async_api import async_playwright, expect  # only where a page is wanted: it takes its time
+
+    if _CHROMIUM is None:
+        pytest.skip("chromium is not installed")
+    expect.set_options(timeout=PATIENCE * 1000)
+    async with async_playwright() as playwright:
+        launched = await playwright.chromium.launch(executable_path=_CHROMIUM, args=_FLAGS)
+        yield launched
+        await launched.close()
+
+
+@pytest.fixture
+def open_page(browser: Browser, tmp_path: Path) -> OpenPage:
+    """Opens pages, each as in a browser of its own."""
+
+    @asynccontextmanager
+    async def opened(**options: Any) -> AsyncGenerator[Page, None]:
+        context = await browser.new_context(**options)
+        context.set_default_timeout(PATIENCE * 1000)
+        page = await context.new_page()
+        try:
+            yield page
+        except Exception as error:
+            picture = tmp_path / "page.png"
+            await page.screenshot(path=picture, full_page=True)
+            error.add_note(f"The page when it failed: {picture}")
+            raise
+        finally:
+            await context.close()
+
+    return opened

@@ -1,0 +1,127 @@
+"""A server that plays Baidu, byte for byte, and a client of the translation tool for it."""
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import parse_qsl
+
+import pytest
+
+from app.http import OutboundHttp
+from app.tool_calling.callback import ToolCallback
+from app.tool_calling.errors import ToolExecutionError
+from app.tool_calling.function_callback import FunctionToolCallback
+from app.tool_calling.method_callback import MethodToolCallbackProvider
+from app.tools.baidu_translate.client import BaiduTranslateClient
+from app.tools.baidu_translate.settings import BaiduTranslateSettings
+from app.tools.baidu_translate.tools import BaiduTranslateService, BaiduTranslateTools
+
+__all__ = [
+    "APP_ID",
+    "RESULT",
+    "SECRET_KEY",
+    "answer",
+    "client_of",
+    "error_of",
+    "fault",
+    "played",
+    "reply",
+    "settings",
+    "tools",
+]
+
+APP_ID, SECRET_KEY = "2015063000000001", "12345678"
+FAST = {"requests_per_second": 1000.0}
+RESULT = {"src": "你好", "dst": "Hello"}
+
+
+@dataclass
+class Arrival:
+    """A request as it came."""
+
+    form: dict[str, str]
+    body: bytes
+    head: str
+    at: float
+
+
+@dataclass
+class Player:
+    """Plays Baidu: scripted answers first, then every line in brackets."""
+
+    answers: list[bytes]
+    arrivals: list[Arrival] = field(default_factory=list)
+    url: str = ""
+
+    async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while head := (await reader.readuntil(b"\r\n\r\n")).decode():
+                length = next(
+                    int(h.split(":")[1]) for h in head.lower().split("\r\n") if h.startswith("content-length")
+                )
+                body = await reader.readexactly(length)
+                form = dict(parse_qsl(body.decode(), keep_blank_values=True))
+                self.arrivals.append(Arrival(form, body, head, time.monotonic()))
+                writer.write(self.answers.pop(0) if self.answers else translation(*form["q"].split("\n")))
+                await writer.drain()
+        except (asyncio.IncompleteReadError, ConnectionError):
+            pass
+        finally:
+            writer.close()
+
+
+def reply(body: bytes, status: str = "200 OK", kind: str = "application/json") -> bytes:
+    return f"HTTP/1.1 {status}\r\ncontent-type: {kind}\r\ncontent-length: {len(body)}\r\n\r\n".encode() + body
+
+
+def answer(**fields: Any) -> bytes:
+    return reply(json.dumps(fields).encode())
+
+
+def fault(code: object, **more: Any) -> bytes:
+    return answer(error_code=code, error_msg="MESSAGE OF BAIDU", **more)
+
+
+def translation(*lines: str) -> bytes:
+    results = [{"src": line, "dst": f"<{line}>"} for line in lines]
+    return answer(**{"from": "zh", "to": "en", "trans_result": results})
+
+
+def settings(**values: Any) -> BaiduTranslateSettings:
+    return BaiduTranslateSettings.model_validate({"app_id": APP_ID, "secret_key": SECRET_KEY, **FAST, **values})
+
+
+@asynccontextmanager
+async def client_of(chosen: BaiduTranslateSettings) -> AsyncGenerator[BaiduTranslateClient, None]:
+    http = OutboundHttp()
+    assert http.session  # opened before any time limit runs: the first use imports aiohttp
+    try:
+        yield BaiduTranslateClient(http, chosen)
+    finally:
+        await http.aclose()
+
+
+@asynccontextmanager
+async def played(*answers: bytes, **values: Any) -> AsyncGenerator[tuple[BaiduTranslateClient, Player], None]:
+    player = Player(list(answers))
+    async with await asyncio.start_server(player.handle, "127.0.0.1", 0) as server:
+        player.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/translate"
+        async with client_of(settings(base_url=player.url, **values)) as client:
+            yield client, player
+
+
+async def error_of(*answers: bytes, text: str = "你好", **values: Any) -> tuple[ToolExecutionError, int]:
+    """The error that answers of Baidu lead to, and how many requests were sent."""
+    async with played(*answers, **values) as (client, player):
+        with pytest.raises(ToolExecutionError) as caught:
+            await client.translate(text, "auto", "en")
+        return caught.value, len(player.arrivals)
+
+
+def tools(client: BaiduTranslateClient) -> list[ToolCallback]:
+    service = FunctionToolCallback.of(BaiduTranslateService(client))
+    return [service, *MethodToolCallbackProvider(BaiduTranslateTools(client)).tool_callbacks()]

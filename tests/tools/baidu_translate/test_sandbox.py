@@ -1,0 +1,64 @@
+"""The translation tool and the sandbox that stands in for Baidu."""
+
+import json
+from collections.abc import AsyncGenerator
+
+import pytest
+from pydantic_core import from_json
+
+from app.sandbox import create_sandbox
+from app.tool_calling.context import ToolContext
+from app.tool_calling.errors import ToolExecutionError
+from app.tools.baidu_translate.client import BaiduTranslateClient, sign
+from app.tools.baidu_translate.reactions import _REACTIONS
+from tests.serving import serving
+from tests.tools.baidu_translate.baidu_player import client_of, played, settings, tools
+
+
+@pytest.fixture(scope="module")
+async def sandbox() -> AsyncGenerator[str, None]:
+    """The address of a sandbox; no test asks for an answer of which it remembers something."""
+    async with serving(create_sandbox()) as url:
+        yield url
+
+
+@pytest.fixture
+async def client(sandbox: str) -> AsyncGenerator[BaiduTranslateClient, None]:
+    async with client_of(settings(SANDBOX_URL=sandbox)) as client:
+        yield client
+
+
+async def test_in_the_sandbox_no_real_key_is_sent() -> None:
+    async with played() as (_, player), client_of(settings(SANDBOX_URL=player.url)) as client:
+        await client.translate("你好", "auto", "en")
+    (arrival,) = player.arrivals
+    assert arrival.head.startswith("POST /translate/baidu/api/trans/vip/translate HTTP/1.1")
+    assert arrival.form["appid"] == "sandbox"
+    assert arrival.form["sign"] == sign("sandbox", "你好", arrival.form["salt"], "sandbox")
+
+
+async def test_the_sandbox_answers_both_tools_from_its_phrase_book(client: BaiduTranslateClient) -> None:
+    question = '{"q":"你好，世界。\\n\\n谢谢！","from":"auto","to":"en"}'
+    results = [await tool.call(question, ToolContext()) for tool in tools(client)]
+    assert [from_json(each) for each in results] == [
+        {"from": "zh", "to": "en", "text": "Hello, world.\n\nThank you!"}
+    ] * 2
+
+
+# The two limits of pace are left out: their second try comes after one second and after three.
+@pytest.mark.parametrize("code", [code for code in _REACTIONS if code not in ("54003", "54005")])
+async def test_every_error_of_the_sandbox_reaches_the_model_as_an_error(
+    code: str, client: BaiduTranslateClient
+) -> None:
+    question = json.dumps({"q": f"error:{code}", "from": "auto", "to": "en"})
+    for tool in tools(client):
+        with pytest.raises(ToolExecutionError) as caught:
+            await tool.call(question, ToolContext())
+        assert caught.value.kind == _REACTIONS[code].kind
+
+
+async def test_the_sandbox_is_asked_without_a_pace(sandbox: str) -> None:
+    # It has no plan; at one request per second and no waiting, the second of two questions would be refused.
+    async with client_of(settings(SANDBOX_URL=sandbox, max_wait=0)) as client:
+        for text in ("谢谢", "你好", "再见"):
+            await client.translate(text, "zh", "en")

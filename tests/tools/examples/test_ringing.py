@@ -1,0 +1,50 @@
+"""An alarm that is due."""
+
+import asyncio
+import logging
+
+import pytest
+
+from tests.players.openai_player import OpenAIPlayer
+from tests.serving import service
+from tests.tools.examples.asking import SAID, alarm_at, alarms, key
+from tests.waiting import PATIENCE
+
+
+class Rung(logging.Handler):
+    """Notes the log lines of the alarms."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.records: list[logging.LogRecord] = []
+        self.first = asyncio.Event()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.records.append(record)
+        self.first.set()
+
+
+def _timers() -> list[str]:
+    return [name for task in asyncio.all_tasks() if "_ring" in (name := repr(task.get_coro()))]
+
+
+async def test_an_alarm_fires_when_it_is_due_and_is_logged_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    log, rung = logging.getLogger("app.tools.examples.alarms"), Rung()
+    monkeypatch.setattr(log, "level", logging.INFO)
+    log.addHandler(rung)
+    try:
+        async with OpenAIPlayer([alarm_at("PT1H"), SAID, alarm_at("PT0.1S"), SAID]) as player:
+            async with service(OPENAI_BASE_URL=player.base_url) as client:
+                assert _timers() == []
+                for name in ("later", "sooner"):
+                    await client.post("/tool/alarm", headers=key(name))
+                assert len(_timers()) == 1
+                async with asyncio.timeout(PATIENCE):
+                    await rung.first.wait()
+                sooner, later = await alarms(client)
+            assert _timers() == []
+    finally:
+        log.removeHandler(rung)
+    assert (sooner["status"], later["status"]) == ("fired", "waiting")
+    assert [record.getMessage() for record in rung.records] == ["alarm fired"]
+    assert vars(rung.records[0])["alarm"] == sooner["id"]

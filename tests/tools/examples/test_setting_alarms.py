@@ -1,0 +1,111 @@
+"""Alarms: how they are asked for, what sets none, and how many there may be."""
+
+from datetime import UTC, datetime, timedelta
+
+import httpx
+import pytest
+
+from app.errors import NotFound
+from app.tool_calling.errors import ToolExecutionError
+from app.tools.examples.alarms import AlarmOrder, AlarmStore
+from tests.chat.played import JSON
+from tests.players.openai_player import OpenAIPlayer
+from tests.serving import service
+from tests.tools.examples.asking import SAID, alarm_at, alarms, key
+
+
+@pytest.mark.parametrize(
+    "query", ["", "帮我设置一个10分钟以后的闹钟", "Set an alarm in 10 minutes", "设一个闹钟，十分钟后"]
+)
+async def test_an_alarm_is_set_without_a_key_and_listed(
+    query: str, offline: httpx.AsyncClient, tenant: dict[str, str]
+) -> None:
+    before = datetime.now(UTC).replace(microsecond=0)
+    answer = await offline.post("/tool/alarm", params={"query": query}, headers=key() | tenant)
+    (alarm,) = await alarms(offline, **tenant)
+    due = datetime.fromisoformat(alarm["time"]) - timedelta(minutes=10)
+    assert before <= due <= datetime.now(UTC)
+    assert answer.text == f"设置闹钟成功! {alarm['time']} (Asia/Shanghai)"
+    assert (alarm["zone"], alarm["status"]) == ("Asia/Shanghai", "waiting")
+
+
+async def test_the_question_may_be_a_document() -> None:
+    async with OpenAIPlayer([SAID]) as player, service(OPENAI_BASE_URL=player.base_url) as client:
+        asked = await client.post("/tool/alarm", json={"query": "七点"}, headers=key())
+    assert asked.text == "done"
+    assert player.requests[0].body["messages"][-1]["content"] == "七点"
+
+
+async def test_a_question_given_twice_is_refused(offline: httpx.AsyncClient) -> None:
+    answer = await offline.post("/tool/alarm?query=八点", json={"query": "七点"}, headers=key())
+    assert (answer.status_code, await alarms(offline)) == (422, [])
+
+
+MALFORMED = (
+    (b"{", 400),
+    (b'"text"', 422),
+    (b'{"query": 1}', 422),
+    (b'{"query": "\\u0000"}', 422),
+    (b'{"query": "\\ud800"}', 422),
+    (b'{"query": "   "}', 422),
+    (b'{"other": 1}', 422),
+    (b'{"query": "' + b"a" * 4001 + b'"}', 422),
+    (b"[" * 50_000, 400),
+)
+
+
+@pytest.mark.parametrize(("content", "status"), MALFORMED, ids=lambda value: repr(value)[:30])
+async def test_a_malformed_document_is_refused_and_sets_nothing(
+    content: bytes, status: int, offline: httpx.AsyncClient
+) -> None:
+    answer = await offline.post("/tool/alarm", content=content, headers=key(Content_Type="application/json"))
+    assert (answer.status_code, await alarms(offline)) == (status, [])
+    assert answer.headers["content-type"] == "application/problem+json"
+
+
+async def test_two_wishes_are_two_alarms_even_under_one_request_id(
+    offline: httpx.AsyncClient, tenant: dict[str, str]
+) -> None:
+    for name in ("k-1", "k-2"):
+        await offline.post("/tool/alarm", headers=key(name, X_Request_ID="same") | tenant)
+    assert len(await alarms(offline, **tenant)) == 2
+
+
+async def test_the_same_minute_asked_for_twice_in_one_question_is_one_alarm() -> None:
+    extra = (30 - datetime.now(UTC).second) % 60  # due in the middle of a minute, far from the next one
+    once, again = f"PT10M{extra}S", f"PT{605 + extra}S"  # five seconds apart
+    script = [alarm_at(once, again, once), alarm_at(once), SAID]
+    async with OpenAIPlayer(script) as player, service(OPENAI_BASE_URL=player.base_url) as client:
+        answer = (await client.post("/tool/alarm", headers=key(**JSON))).json()
+        assert len(await alarms(client)) == 1
+    assert [call["outcome"] for call in answer["tool_calls"][:3]] == ["ok"] * 3
+
+
+async def test_alarms_are_bounded_and_the_oldest_fired_one_gives_way() -> None:
+    store, now = AlarmStore(limit=2), datetime.now(UTC)
+    order = AlarmOrder("zh")
+    try:
+        first, _ = (store.set(order, now + timedelta(hours=n), f"{n}") for n in (1, 2))
+        with pytest.raises(ToolExecutionError) as refused:
+            store.set(order, now + timedelta(hours=3), "3")
+        assert refused.value.kind == "too-many-alarms"
+        first.fired = True
+        store.set(order, now + timedelta(hours=3), "3")
+        with pytest.raises(NotFound):
+            store.delete("zh", first.id)
+    finally:
+        await store.aclose()
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD", "PUT", "PATCH"])
+async def test_only_a_post_sets_an_alarm(method: str, offline: httpx.AsyncClient) -> None:
+    answer = await offline.request(method, "/tool/alarm", headers=key())
+    assert (answer.status_code, answer.headers["allow"]) == (405, "POST")
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert await alarms(offline) == []
+
+
+async def test_a_page_of_another_site_cannot_post_an_alarm(offline: httpx.AsyncClient) -> None:
+    answer = await offline.post("/tool/alarm", headers=key(Sec_Fetch_Site="cross-site"))
+    assert (answer.status_code, answer.json()["code"]) == (403, "cross-site")
+    assert await alarms(offline) == []

@@ -1,0 +1,70 @@
+"""The tenant: told by a header, kept from the model, and owner of its alarms and keys."""
+
+import httpx
+import pytest
+
+from tests.chat.played import JSON
+from tests.players.openai_player import OpenAIPlayer, sensible_model
+from tests.serving import service
+from tests.tools.examples.asking import SAID, alarms, calls, key
+
+ORDERS = ("/tool/context/order", "/tool/context/order-direct")
+
+
+@pytest.mark.parametrize("path", ORDERS)
+@pytest.mark.parametrize(("headers", "tenant"), [({}, "zh"), ({"X-Tenant-ID": "acme-1"}, "acme-1")])
+async def test_the_tenant_comes_from_the_header_and_never_reaches_the_model(
+    path: str, headers: dict[str, str], tenant: str
+) -> None:
+    async with OpenAIPlayer(sensible_model({"id": 123})) as player, service(OPENAI_BASE_URL=player.base_url) as client:
+        answer = await client.get(path, headers=headers | JSON)
+    assert f"订单号:123 租户Id:{tenant}" in answer.json()["answer"]
+    assert tenant not in str(player.requests[0].body["tools"]) + str(player.requests[0].body["messages"])
+    assert answer.json()["finish_reason"] == ("return_direct" if path.endswith("direct") else "stop")
+    assert len(player.requests) == (1 if path.endswith("direct") else 2)
+
+
+async def test_a_model_that_names_a_tenant_is_refused() -> None:
+    script = [calls(("getTradeOrderInfo", {"id": 123, "tenantId": "other"})), SAID]
+    async with OpenAIPlayer(script) as player, service(OPENAI_BASE_URL=player.base_url) as client:
+        answer = (await client.get("/tool/context/order", headers=JSON)).json()
+    assert answer["tool_calls"][0]["error_kind"] == "invalid-arguments"
+
+
+@pytest.mark.parametrize("tenant", [b"", b"-a", b"a b", b"a;b", b"x" * 65, b"../a", b"a\tb", "租户".encode()])
+async def test_a_malformed_tenant_is_refused(tenant: bytes, offline: httpx.AsyncClient) -> None:
+    answer = await offline.get("/tool/context/order", headers=[(b"X-Tenant-ID", tenant)])
+    assert (answer.status_code, answer.json()["code"]) == (422, "validation")
+
+
+async def test_two_tenants_in_one_request_are_refused(offline: httpx.AsyncClient) -> None:
+    answer = await offline.get("/tool/context/order", headers=[("X-Tenant-ID", "a"), ("X-Tenant-ID", "b")])
+    assert (answer.status_code, answer.json()["code"]) == (422, "validation")
+
+
+async def test_one_tenants_key_is_not_anothers(offline: httpx.AsyncClient) -> None:
+    for tenant in ("a", "b"):
+        answer = await offline.post("/tool/alarm", headers=key(X_Tenant_ID=tenant))
+        assert "idempotency-replayed" not in answer.headers
+        assert len(await alarms(offline, **{"X-Tenant-ID": tenant})) == 1
+
+
+async def test_an_alarm_is_deleted_by_its_tenant_alone(offline: httpx.AsyncClient) -> None:
+    await offline.post("/tool/alarm", headers=key())
+    (alarm,) = await alarms(offline)
+    path = f"/tool/alarms/{alarm['id']}"
+    assert (await offline.delete(path, headers={"X-Tenant-ID": "other"})).status_code == 404
+    assert await alarms(offline) == [alarm]
+    assert (await offline.delete(path)).json() == alarm
+    assert (await offline.delete(path)).json()["code"] == "not-found"
+    assert await alarms(offline) == []
+
+
+async def test_a_page_of_another_site_cannot_delete_an_alarm(
+    offline: httpx.AsyncClient, tenant: dict[str, str]
+) -> None:
+    await offline.post("/tool/alarm", headers=key() | tenant)
+    (alarm,) = await alarms(offline, **tenant)
+    headers = {"Sec-Fetch-Site": "cross-site"} | tenant
+    assert (await offline.delete(f"/tool/alarms/{alarm['id']}", headers=headers)).status_code == 403
+    assert await alarms(offline, **tenant) == [alarm]

@@ -1,0 +1,133 @@
+"""A model that plans: what it is told, how its calls are run, and what a client sees meanwhile."""
+
+import httpx
+
+from app.settings import Settings
+from tests.chat.played import EVENTS, asked, asks, clock, says, turns, update
+from tests.players.openai_player import OpenAIPlayer, delta, sse
+from tests.serving import events_of, service
+from tests.tools.todo.caller import Caller
+
+
+async def test_the_model_is_told_to_plan_and_offered_every_function_tool() -> None:
+    _, (request,) = await asked(says("done"))
+    names = {each["function"]["name"] for each in request.body["tools"]}
+    system, question = request.body["messages"]
+    assert {"todoUpdate", "todoRead", "getCityTimeFunction"} <= names
+    assert system["content"].startswith(Settings().system_prompt)
+    assert "todoUpdate" in system["content"]
+    assert question == {"role": "user", "content": "帮我计划：1. 查北京时间 2. 查东京时间"}
+
+
+async def test_several_updates_in_one_message_are_all_refused() -> None:
+    # They run side by side, so none may win by chance; the list before stays, and other calls run.
+    one, other = update(("one", "pending")), update(("other", "pending"))
+    answer, _ = await asked(
+        asks(update(("first", "pending"))),
+        asks(one, clock("Asia/Tokyo"), other),
+        asks(("todoRead", "{}")),
+        says("done"),
+    )
+    records = answer["tool_calls"]
+    assert [each.get("error_kind") for each in records] == [None, "several-updates", None, "several-updates", None]
+    assert records[-1]["result"] == "[ ] #1: first\n(0/1 completed)"
+
+
+async def test_every_call_of_a_message_keeps_its_own_id_and_result() -> None:
+    # Results are paired with calls by id, not with the last call of the history.
+    answer, requests = await asked(
+        asks(clock("Asia/Tokyo"), update(("a", "pending")), ("nonsense", {}), ("todoRead", {})), says("done")
+    )
+    records = answer["tool_calls"]
+    given = [each for each in requests[1].body["messages"] if each["role"] == "tool"]
+    assert [(each["id"], each["name"]) for each in records] == [
+        ("c0", "getCityTimeFunction"),
+        ("c1", "todoUpdate"),
+        ("c2", "nonsense"),
+        ("c3", "todoRead"),
+    ]
+    assert [(each["tool_call_id"], each["content"]) for each in given] == [
+        (each["id"], each["result"]) for each in records
+    ]
+    assert "Asia/Tokyo" in records[0]["result"]
+    assert records[1]["result"] == "[ ] #1: a\n(0/1 completed)"
+    assert records[2]["error_kind"] == "unknown-tool"
+
+
+async def test_a_stream_tells_the_list_behind_every_successful_update_and_nowhere_else() -> None:
+    script = turns(
+        asks(update(("a", "in_progress"), ("b", "pending")), clock("Asia/Tokyo")),
+        asks(("todoUpdate", {"items": [{"text": ""}]})),
+        asks(update(("a", "completed"), ("b", "pending"))),
+        says("done"),
+    )
+    async with OpenAIPlayer(script) as player, service(OPENAI_BASE_URL=player.base_url) as client:
+        events = events_of((await client.get("/todo/chat", headers=EVENTS)).text)
+    told = [place for place, event in enumerate(events) if event.name == "todo"]
+    updates = [
+        place
+        for place, event in enumerate(events)
+        if event.name == "tool_call_finished" and event.data["name"] == "todoUpdate" and event.data["outcome"] == "ok"
+    ]
+    assert told == [place + 1 for place in updates]
+    a, b = ({"id": "1", "text": "a"}, {"id": "2", "text": "b", "status": "pending"})
+    assert [events[place].data for place in told] == [
+        {"items": [a | {"status": "in_progress"}, b], "completed": 0, "total": 2},
+        {"items": [a | {"status": "completed"}, b], "completed": 1, "total": 2},
+    ]
+    assert [event.name for event in events].count("done") == 1
+
+
+async def test_what_stands_around_the_loop_acts_once_for_a_question_of_many_rounds() -> None:
+    # Four rounds end once: one turn is remembered, and usage is told once.
+    rounds = [asks(clock(f"Etc/GMT+{n}")) for n in range(3)]
+    async with (
+        OpenAIPlayer(turns(*rounds, says("done"))) as player,
+        service(OPENAI_BASE_URL=player.base_url) as client,
+    ):
+        events = events_of((await client.get("/todo/chat", params={"sessionId": "s-1"}, headers=EVENTS)).text)
+        conversation = (await client.get("/chat/s-1")).json()
+    assert [event.name for event in events if event.name in ("usage", "done")] == ["usage", "done"]
+    assert (events[-1].data["rounds"], conversation["turns"]) == (4, 1)
+
+
+async def test_text_goes_out_while_the_model_still_writes() -> None:
+    # The first words are read although the model's turn never ends.
+    hanging = sse(delta(content="Let me "), delta(content="see"), done=False, ending="hang")
+    async with OpenAIPlayer([hanging]) as player, service(OPENAI_BASE_URL=player.base_url) as client:
+        async with client.stream("GET", "/todo/chat", headers=EVENTS) as response:
+            lines = response.aiter_lines()
+            read = [await anext(lines)]
+            while not read[-1].startswith("data:"):
+                read.append(await anext(lines))
+        assert read[-1] == 'data: {"text":"Let me "}'
+
+
+async def test_the_demonstration_works_through_its_plan_without_a_key() -> None:
+    # The offline model writes the steps down, does them, and ends with all of them completed.
+    async with service() as client:
+        events = events_of((await client.get("/todo/chat", params={"sessionId": "s-1"}, headers=EVENTS)).text)
+        document = await Caller(client).shown()
+    told = [each.data["completed"] for each in events if each.name == "todo"]
+    assert told == sorted(told)
+    assert (told[0], told[-1], document["completed"], document["total"]) == (0, 2, 2, 2)
+    assert [each.data["name"] for each in events if each.name == "tool_call_finished"].count("getCityTimeFunction") == 2
+    assert all(city in events[-1].data["answer"] for city in ("北京", "东京"))
+
+
+async def test_a_folder_that_is_switched_off_answers_503_and_names_the_variable() -> None:
+    async with service(TODO_ENABLED="false") as client:
+        for path in ("/todo/chat", "/todo/s-1"):
+            answer = await client.get(path)
+            assert (answer.status_code, answer.json()["code"]) == (503, "not-configured")
+            assert "TODO_ENABLED" in answer.json()["detail"]
+
+
+async def test_both_routes_are_documented_with_examples_and_problems(dutiful_service: httpx.AsyncClient) -> None:
+    document = (await dutiful_service.get("/openapi.json")).json()
+    chat, show = (document["paths"][path]["get"] for path in ("/todo/chat", "/todo/{sessionId}"))
+    assert {"200", "403", "409", "422", "503"} <= set(chat["responses"])
+    assert {"200", "422", "503"} <= set(show["responses"])
+    query = next(each for each in chat["parameters"] if each["name"] == "query")
+    assert len(query["examples"]) >= 2
+    assert document["components"]["schemas"]["TodoList"]["examples"][0]["total"] == 2

@@ -1,0 +1,51 @@
+"""The weather tool's folder: its settings, its questions, and what the container makes of it."""
+
+import pytest
+from pydantic import SecretStr
+from starlette.applications import Starlette
+
+from app.container import instances, make_container
+from app.http import OutboundHttp
+from app.sandbox.weatherapi import routes
+from app.tool_calling.callback import ToolCallback
+from app.tool_calling.method_callback import MethodToolCallbackProvider
+from app.tools.weather import module
+from app.tools.weather.tools import WeatherTools
+from tests.serving import serving
+from tests.tools.weather.weatherapi_player import KEY, called, settings
+
+
+def test_the_folder_is_named_and_asked_as_in_the_documents() -> None:
+    folder = module.in_folder("weather")
+    assert (folder.path, folder.title) == ("/weather", "Weather")
+    assert folder.default_query == "请告诉我北京1天以后的天气"
+    assert folder.function_names() == ("getWeatherFunction",)
+
+
+def test_without_a_key_the_tool_names_the_variable_to_set() -> None:
+    assert settings().fault() == "not configured: set WEATHER_API_KEY"
+    assert settings(api_key=SecretStr(KEY)).fault() is None
+    assert settings(SANDBOX_URL="http://127.0.0.1:1").fault() is None
+
+
+def test_the_settings_are_read_under_their_own_prefix(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {"API_KEY": f" {KEY} ", "BASE_URL": "http://here/v1/", "TIMEOUT": "3"}.items():
+        monkeypatch.setenv(f"WEATHER_{name}", value)
+    read = settings()
+    assert read.api_key is not None
+    assert (read.api_key.get_secret_value(), read.base_url, read.timeout) == (KEY, "http://here/v1", 3)
+    assert KEY not in repr(read)
+
+
+async def test_the_container_makes_both_forms_from_the_settings() -> None:
+    folder = module.in_folder("weather")
+    async with serving(Starlette(routes=routes)) as url:
+        http = OutboundHttp()
+        container = make_container([instances(http), *folder.providers(settings(SANDBOX_URL=url))])
+        callback = await container.get(ToolCallback, component="getWeatherFunction")
+        tools = await container.get(WeatherTools)
+        (method,) = MethodToolCallbackProvider(tools).tool_callbacks()
+        assert callback.metadata.sandbox
+        assert await called(callback, city="Paris", days=1) == await called(method, city="Paris", days=1)
+        await container.close()
+        await http.aclose()

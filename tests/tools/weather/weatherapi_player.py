@@ -1,0 +1,225 @@
+"""A server that plays WeatherAPI, byte for byte, and a client of the weather tool for it."""
+
+import asyncio
+import copy
+import json
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+import pytest
+from pydantic import SecretStr
+from pydantic_core import from_json
+
+from app.http import OutboundHttp
+from app.tool_calling.callback import ToolCallback
+from app.tool_calling.context import ToolContext
+from app.tool_calling.errors import ToolExecutionError
+from app.tool_calling.function_callback import FunctionToolCallback
+from app.tool_calling.method_callback import MethodToolCallbackProvider
+from app.tools.weather.client import WeatherClient
+from app.tools.weather.settings import WeatherSettings
+from app.tools.weather.tools import WeatherService, WeatherTools
+from tests.waiting import PATIENCE
+
+__all__ = [
+    "CURRENT",
+    "DAY",
+    "HTML",
+    "KEY",
+    "PLACE",
+    "both",
+    "called",
+    "client_of",
+    "day",
+    "error",
+    "failure_of",
+    "forecast",
+    "played",
+    "replaced",
+    "reply",
+    "settings",
+    "without",
+]
+
+KEY = "0a1b2c3d4e5f60718293a4b5c6d7e8f9"
+HTML = b"<html><body>It is 21 degrees</body></html>"
+
+
+def day(date: str = "2025-12-22") -> dict[str, Any]:
+    return {
+        "date": date,
+        "date_epoch": 1766361600,
+        "day": {
+            "maxtemp_c": 0.5,
+            "maxtemp_f": 32.8,
+            "mintemp_c": -2.7,
+            "maxwind_kph": 7.2,
+            "totalprecip_mm": 0,
+            "avghumidity": 36,
+            "daily_chance_of_rain": 0,
+            "daily_chance_of_snow": 10,
+            "condition": {"text": "Partly Cloudy ", "icon": "//cdn.weatherapi.com/116.png", "code": 1003},
+            "uv": 0.2,
+        },
+        "astro": {"sunrise": "07:34 AM", "sunset": "04:53 PM", "moon_phase": "Waxing Crescent"},
+        "hour": [{"time": f"{date} 12:00", "temp_c": 0}],
+    }
+
+
+def forecast(days: int = 1) -> dict[str, Any]:
+    return {
+        "location": {
+            "name": "海淀",
+            "region": "Beijing",
+            "country": "中国",
+            "lat": 39.9,
+            "localtime": "2025-12-22 09:52",
+        },
+        "current": {
+            "temp_c": -0.6,
+            "temp_f": 30.9,
+            "condition": {"text": " Sunny", "code": 1000},
+            "wind_kph": 5.8,
+            "wind_dir": "NE",
+            "precip_mm": 0,
+            "humidity": 64,
+            "feelslike_c": -2.6,
+            "uv": 0.2,
+        },
+        "forecast": {"forecastday": [day(f"2025-12-{22 + number}") for number in range(days)]},
+    }
+
+
+PLACE = {"name": "海淀", "region": "Beijing", "country": "中国", "local_time": "2025-12-22 09:52"}
+CURRENT = {
+    "text": "Sunny",
+    "temp_c": -0.6,
+    "feelslike_c": -2.6,
+    "humidity": 64,
+    "wind_kph": 5.8,
+    "wind_dir": "NE",
+    "precip_mm": 0,
+    "uv": 0.2,
+}
+DAY = {
+    "date": "2025-12-22",
+    "text": "Partly Cloudy",
+    "maxtemp_c": 0.5,
+    "mintemp_c": -2.7,
+    "chance_of_rain": 0,
+    "chance_of_snow": 10,
+    "precip_mm": 0,
+    "maxwind_kph": 7.2,
+    "humidity": 36,
+    "uv": 0.2,
+    "sunrise": "07:34 AM",
+    "sunset": "04:53 PM",
+}
+
+
+def without(*path: str) -> dict[str, Any]:
+    return replaced(None, *path)
+
+
+def replaced(value: object, *path: str) -> dict[str, Any]:
+    body = copy.deepcopy(forecast())
+    parent: Any = body
+    for key in path[:-1]:
+        parent = parent[key]
+    parent[path[-1]] = value
+    return body
+
+
+@dataclass
+class Arrival:
+    """A request as it came."""
+
+    target: str
+    headers: dict[str, str]
+
+    @property
+    def parameters(self) -> list[tuple[str, str]]:
+        return parse_qsl(urlsplit(self.target).query, keep_blank_values=True)
+
+
+@dataclass
+class Player:
+    """Plays WeatherAPI: answers from the script, the last one again and again; an empty one is silence."""
+
+    script: list[bytes]
+    arrivals: list[Arrival] = field(default_factory=list)
+    url: str = ""
+
+    async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while True:
+                first, *lines = (await reader.readuntil(b"\r\n\r\n")).decode().strip().split("\r\n")
+                headers = dict(line.lower().split(": ", 1) for line in lines)
+                self.arrivals.append(Arrival(first.split(" ")[1], headers))
+                answer = self.script.pop(0) if len(self.script) > 1 else self.script[0]
+                writer.write(answer)
+                await writer.drain()
+                if answer and not is_whole(answer):
+                    break
+        except (asyncio.IncompleteReadError, ConnectionError):
+            pass
+        finally:
+            writer.close()
+
+
+def reply(body: object, status: int = 200) -> bytes:
+    payload = body if isinstance(body, bytes) else json.dumps(body).encode()
+    return b"HTTP/1.1 %d Played\r\nContent-Length: %d\r\n\r\n" % (status, len(payload)) + payload
+
+
+def is_whole(answer: bytes) -> bool:
+    head, _, body = answer.partition(b"\r\n\r\n")
+    return b"Content-Length: %d" % len(body) in head
+
+
+def error(code: object, status: int = 400) -> bytes:
+    return reply({"error": {"code": code, "message": f"MESSAGE OF WEATHERAPI {KEY}"}}, status)
+
+
+def settings(**values: Any) -> WeatherSettings:
+    return WeatherSettings(_env_file=None, **values)
+
+
+@asynccontextmanager
+async def client_of(configured: WeatherSettings) -> AsyncGenerator[WeatherClient, None]:
+    http = OutboundHttp()
+    assert http.session  # opened before any time limit runs: the first use imports aiohttp
+    try:
+        async with asyncio.timeout(PATIENCE):
+            yield WeatherClient(configured, http)
+    finally:
+        await http.aclose()
+
+
+@asynccontextmanager
+async def played(*script: bytes, **values: Any) -> AsyncGenerator[tuple[WeatherClient, Player], None]:
+    player = Player(list(script) or [reply(forecast())])
+    async with await asyncio.start_server(player.handle, "127.0.0.1", 0) as server:
+        player.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
+        configured = settings(**{"api_key": SecretStr(KEY), "base_url": player.url} | values)
+        async with client_of(configured) as client:
+            yield client, player
+        server.close()
+
+
+def both(client: WeatherClient) -> tuple[ToolCallback, ToolCallback]:
+    (method,) = MethodToolCallbackProvider(WeatherTools(client)).tool_callbacks()
+    return FunctionToolCallback.of(WeatherService(client)), method
+
+
+async def called(callback: ToolCallback, **arguments: Any) -> Any:
+    return from_json(await callback.call(json.dumps(arguments), ToolContext()))
+
+
+async def failure_of(client: WeatherClient, city: str = "Beijing", days: int = 3) -> ToolExecutionError:
+    with pytest.raises(ToolExecutionError) as caught:
+        await client.forecast(city, days)
+    return caught.value

@@ -4,7 +4,7 @@
 VENV := .venv
 PY := $(VENV)/bin/python
 PIP_INSTALL := $(PY) -m pip install --quiet --disable-pip-version-check
-SUITE := $(PY) -m pytest --quiet --numprocesses auto --dist loadgroup
+SUITE := $(PY) -m pytest --quiet --numprocesses auto --dist loadfile --no-loadscope-reorder
 CANDIDATES := python3.13 python3.12 python3.11 python3.14 python3 python
 USABLE := import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))
 UV := $(VENV)/bin/uv

@@ -15,6 +15,8 @@ from typing import IO
 from tests.waiting import PATIENCE
 
 ROOT = Path(__file__).parent.parent
+LOG: list[str] = []
+"""What the services that were started wrote; some outlive a test, so each test shows and clears it in the end."""
 
 
 def environment(variables: Mapping[str, str]) -> dict[str, str]:
@@ -35,7 +37,7 @@ def run(*arguments: str, cwd: Path, **variables: str) -> subprocess.CompletedPro
 def started(*arguments: str, cwd: Path, **variables: str) -> Generator[tuple[subprocess.Popen[str], str], None, None]:
     """Start the service on a free port; gives the process and its base URL, read from what it prints.
 
-    Its log is shown when the test fails.
+    What it writes goes to ``LOG``.
     """
     command = [sys.executable, "-m", "app", *arguments]
     with subprocess.Popen(
@@ -64,7 +66,7 @@ def copy_of_the_app(folder: Path, tools: Mapping[str, str]) -> None:
 
 def _url(log: IO[str]) -> str:
     for line in log:
-        sys.stderr.write(line)
+        LOG.append(line)
         if found := re.search(r"toolchat on (http://\S+)", line):
             return found[1]
     raise AssertionError("the service ended before it listened")
@@ -72,4 +74,4 @@ def _url(log: IO[str]) -> str:
 
 def _relay(log: IO[str]) -> None:
     for line in log:
-        sys.stderr.write(line)
+        LOG.append(line)

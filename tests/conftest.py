@@ -3,15 +3,19 @@
 import compileall
 import logging
 import os
+import sys
 import traceback
+from collections.abc import AsyncGenerator, Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 from hypothesis import settings
 
 from app.logs import JsonFormatter
-from tests.command_line import ROOT
+from tests.command_line import LOG, ROOT
 from tests.deploy.env_example import variables
+from tests.serving import service
 
 # Which one is used says HYPOTHESIS_PROFILE; `make nightly` sets it.
 settings.register_profile("default", max_examples=300, deadline=None)
@@ -38,6 +42,7 @@ class _LogOfAFailure(JsonFormatter):
         return "".join([super().format(record), "\n" * bool(lines), *lines])
 
 
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
     """Two for each core, since half of the time a test waits: for a socket, another process or a limit."""
     return 2 * (os.cpu_count() or 1)
@@ -56,9 +61,31 @@ def anyio_backend() -> tuple[str, dict[str, bool]]:
     return "asyncio", {"use_uvloop": True}
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _settings_of_nobody(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Keep the developer's own keys and ``.env`` out of every test, and out of what the tests of a module share."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in variables():
+            patch.delenv(name, raising=False)
+        patch.chdir(tmp_path_factory.mktemp("nobody"))
+        yield
+
+
+@pytest.fixture(scope="module")
+async def offline() -> AsyncGenerator[httpx.AsyncClient, None]:
+    """A service without any key, which the tests of a module share."""
+    async with service() as client:
+        yield client
+
+
 @pytest.fixture(autouse=True)
-def _settings_of_nobody(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Keep the developer's own keys and ``.env`` out of every test."""
-    for name in variables():
-        monkeypatch.delenv(name, raising=False)
+def _log_of_other_processes() -> Iterator[None]:
+    """Show after a failure what the services wrote that tests started as processes of their own."""
+    yield
+    sys.stderr.write("".join(LOG))
+    LOG.clear()
+
+
+@pytest.fixture(autouse=True)
+def _folder_of_its_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)

@@ -54,13 +54,14 @@ class RedisStateStore(RedisConnection):
     Args:
         url: ``redis://host:6379/0``, ``rediss://`` for TLS, ``unix://`` for a socket.
         prefix: what the names of all keys begin with.
+        deadline: seconds that one operation may take.
 
     Raises:
         ValueError: the URL cannot be used.
     """
 
-    def __init__(self, url: str, *, prefix: str = "toolchat:") -> None:
-        super().__init__(url, prefix=prefix)
+    def __init__(self, url: str, *, prefix: str = "toolchat:", deadline: float = 0.5) -> None:
+        super().__init__(url, prefix=prefix, deadline=deadline)
         self._put, self._delete, self._lock, self._renew, self._unlock = (
             self._client.register_script(script) for script in (_PUT, _DELETE, _LOCK, _RENEW, _UNLOCK)
         )

@@ -21,7 +21,6 @@ from app.state_store.base import StateStore
 
 __all__ = ["RedisConnection"]
 
-_DEADLINE = 0.5
 _CONNECTIONS = 64
 _WHILE_AVAILABLE = 2.0
 _WHILE_AWAY = 1.0
@@ -34,12 +33,13 @@ T = TypeVar("T")
 class RedisConnection(StateStore):
     """What all operations share: connections, deadlines, and a watch over the server.
 
-    An operation fails when it takes longer than half a second, or when the server refuses it. From then on all fail
+    An operation fails when it takes longer than its deadline, or when the server refuses it. From then on all fail
     without being tried, until the watch has written a value again: it tries at once, then every second.
 
     Args:
         url: ``redis://``, ``rediss://`` or ``unix://``.
         prefix: what the names of all keys begin with.
+        deadline: seconds that one operation may take.
 
     Raises:
         ValueError: the URL cannot be used.
@@ -47,11 +47,12 @@ class RedisConnection(StateStore):
 
     kind = "redis"
 
-    def __init__(self, url: str, *, prefix: str) -> None:
+    def __init__(self, url: str, *, prefix: str, deadline: float) -> None:
         self.available = True
         self.failures = 0
         self._prefix = prefix
-        self._pool = _pool(url)
+        self._pool = _pool(url, deadline)
+        self._deadline = deadline
         self._client = Redis.from_pool(self._pool)
         self._permits = asyncio.Semaphore(_CONNECTIONS)
         self._went_away = asyncio.Event()
@@ -71,7 +72,7 @@ class RedisConnection(StateStore):
             self._watcher.cancel()
             await asyncio.wait([self._watcher])
         with suppress(Exception):
-            async with asyncio.timeout(_DEADLINE):
+            async with asyncio.timeout(self._deadline):
                 for _ in range(_CONNECTIONS):
                     await self._permits.acquire()
         await self._disconnect()
@@ -80,13 +81,13 @@ class RedisConnection(StateStore):
         if self.available:
             began = math.inf
             try:
-                async with asyncio.timeout(_DEADLINE), self._permits:
+                async with asyncio.timeout(self._deadline), self._permits:
                     began = time.monotonic()
                     if self.available:
                         return await operation()
             except Exception as error:  # noqa: BLE001 - to a peer that is no Redis the client says anything
                 # Whoever waited for a connection most of the time says nothing about the server.
-                if not isinstance(error, TimeoutError) or time.monotonic() - began > 0.8 * _DEADLINE:
+                if not isinstance(error, TimeoutError) or time.monotonic() - began > 0.8 * self._deadline:
                     self._failed(error)
         self.failures += 1
         raise StoreUnavailable("the state store cannot be reached", retry_after=1)
@@ -104,7 +105,7 @@ class RedisConnection(StateStore):
     async def _probe(self) -> None:
         """Write a value, since a server that is full or read-only would answer a ping."""
         try:
-            async with asyncio.timeout(_DEADLINE):
+            async with asyncio.timeout(self._deadline):
                 await self._client.set(f"{self._prefix}probe", b"", px=1)
         except Exception as error:  # noqa: BLE001 - the watch must not end
             self._failed(error)
@@ -114,7 +115,7 @@ class RedisConnection(StateStore):
     async def _disconnect(self) -> None:
         """Drop the idle connections: those to a server that was away may be dead without knowing it."""
         with suppress(Exception):
-            async with asyncio.timeout(_DEADLINE):
+            async with asyncio.timeout(self._deadline):
                 await self._pool.disconnect(inuse_connections=False)
 
     def _failed(self, error: Exception) -> None:
@@ -142,7 +143,7 @@ def _reason(error: Exception) -> str:
     return refusal.group() if refusal else type(error).__name__
 
 
-def _pool(url: str) -> ConnectionPool:
+def _pool(url: str, deadline: float) -> ConnectionPool:
     """Connections without time limits of their own: those would cost a task per command and bound no whole operation.
 
     There is one more than operations may use, for the probe.
@@ -150,7 +151,7 @@ def _pool(url: str) -> ConnectionPool:
     bounds: dict[str, Any] = {
         "max_connections": _CONNECTIONS + 1,
         "socket_timeout": None,
-        "socket_connect_timeout": _DEADLINE,
+        "socket_connect_timeout": deadline,
         "retry": Retry(NoBackoff(), 0),
         "health_check_interval": 0,
         "decode_responses": False,

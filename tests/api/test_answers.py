@@ -5,7 +5,7 @@ import pytest
 from pydantic_core import from_json
 
 from app.api.schemas import ChatAnswer
-from tests.players.openai_player import OpenAIPlayer, delta, finish, message, sensible_model, sse, whole
+from tests.players.openai_player import OpenAIPlayer, delta, finish, message, sse, whole
 from tests.serving import events_of, service
 from tests.waiting import until
 
@@ -14,9 +14,8 @@ JSON = {"Accept": "application/json"}
 EVENTS = {"Accept": "text/event-stream"}
 
 
-async def test_text_is_what_a_client_without_wishes_gets() -> None:
-    async with OpenAIPlayer(sensible_model()) as player, service(OPENAI_BASE_URL=player.base_url) as client:
-        answer = await client.get("/time/chat", headers={"Accept": ""})
+async def test_text_is_what_a_client_without_wishes_gets(client: httpx.AsyncClient) -> None:
+    answer = await client.get("/time/chat", headers={"Accept": ""})
     assert (answer.status_code, answer.text) == (200, "No tool was needed.")
     assert answer.headers["content-type"] == "text/plain; charset=utf-8"
     assert answer.headers["cache-control"] == "no-store"
@@ -26,9 +25,8 @@ async def test_text_is_what_a_client_without_wishes_gets() -> None:
 
 
 @pytest.mark.parametrize("variant", ["function", "method"])
-async def test_json_carries_the_whole_trace(variant: str) -> None:
-    async with OpenAIPlayer(sensible_model(SHANGHAI)) as player, service(OPENAI_BASE_URL=player.base_url) as client:
-        answer = (await client.get(f"/time/chat-tool-{variant}", headers=JSON)).json()
+async def test_json_carries_the_whole_trace(variant: str, client: httpx.AsyncClient) -> None:
+    answer = (await client.get(f"/time/chat-tool-{variant}", headers=JSON)).json()
     ChatAnswer.model_validate(answer)
     (call,) = answer["tool_calls"]
     assert call["name"] == ("getCityTimeFunction" if variant == "function" else "getCityTimeMethod")
@@ -40,9 +38,8 @@ async def test_json_carries_the_whole_trace(variant: str) -> None:
     assert answer["model"] == {"provider": "openai_compatible", "name": "played"}
 
 
-async def test_events_tell_the_calls_the_text_the_usage_and_the_end() -> None:
-    async with OpenAIPlayer(sensible_model(SHANGHAI)) as player, service(OPENAI_BASE_URL=player.base_url) as client:
-        answer = await client.get("/time/chat-tool-function", headers=EVENTS)
+async def test_events_tell_the_calls_the_text_the_usage_and_the_end(client: httpx.AsyncClient) -> None:
+    answer = await client.get("/time/chat-tool-function", headers=EVENTS)
     assert answer.headers["content-type"] == "text/event-stream; charset=utf-8"
     assert answer.headers["x-accel-buffering"] == "no"
     events = events_of(answer.text)
@@ -96,16 +93,16 @@ async def test_any_text_arrives_exactly_in_every_form(text: str) -> None:
         ("image/png, text/event-stream;q=0.1", "text/event-stream"),
     ],
 )
-async def test_accept_chooses_the_form(accept: str, media_type: str) -> None:
-    async with OpenAIPlayer(sensible_model()) as player, service(OPENAI_BASE_URL=player.base_url) as client:
-        answer = await client.get("/time/chat", headers={"Accept": accept})
+async def test_accept_chooses_the_form(accept: str, media_type: str, client: httpx.AsyncClient) -> None:
+    answer = await client.get("/time/chat", headers={"Accept": accept})
     assert answer.headers["content-type"].split(";")[0] == media_type
 
 
 @pytest.mark.parametrize("accept", ["text/html", "image/*", "garbage", "*/*;q=0", "text/plain;q=x", ",,,"])
-async def test_an_accept_that_cannot_be_met_is_refused_before_the_model_is_asked(accept: str) -> None:
-    async with OpenAIPlayer(sensible_model()) as player, service(OPENAI_BASE_URL=player.base_url) as client:
-        answer = await client.get("/time/chat", headers={"Accept": accept})
+async def test_an_accept_that_cannot_be_met_is_refused_before_the_model_is_asked(
+    accept: str, client: httpx.AsyncClient, player: OpenAIPlayer
+) -> None:
+    answer = await client.get("/time/chat", headers={"Accept": accept})
     assert (answer.status_code, answer.json()["code"]) == (406, "not-acceptable")
     assert player.requests == []
 
@@ -113,19 +110,21 @@ async def test_an_accept_that_cannot_be_met_is_refused_before_the_model_is_asked
 @pytest.mark.parametrize(
     ("given", "kept"), [("abc-1.2_Z", True), ("x" * 64, True), ("x" * 65, False), ("a b", False), ("", False)]
 )
-async def test_a_well_formed_request_id_is_kept_and_any_other_replaced(given: str, kept: bool) -> None:
-    async with service() as client:
-        answer = await client.get("/health/live", headers={"X-Request-ID": given})
-        problem = await client.get("/nothing", headers={"X-Request-ID": given})
+async def test_a_well_formed_request_id_is_kept_and_any_other_replaced(
+    given: str, kept: bool, offline: httpx.AsyncClient
+) -> None:
+    answer = await offline.get("/health/live", headers={"X-Request-ID": given})
+    problem = await offline.get("/nothing", headers={"X-Request-ID": given})
     assert (answer.headers["x-request-id"] == given) is kept
     assert answer.headers["x-request-id"]
     assert problem.json()["request_id"] == problem.headers["x-request-id"]
 
 
-async def test_a_missing_or_empty_question_is_the_documents_question() -> None:
-    async with OpenAIPlayer(sensible_model()) as player, service(OPENAI_BASE_URL=player.base_url) as client:
-        for url in ("/time/chat", "/time/chat?query=", "/time/chat?other=1", "/time/chat?query=你好"):
-            await client.get(url)
+async def test_a_missing_or_empty_question_is_the_documents_question(
+    client: httpx.AsyncClient, player: OpenAIPlayer
+) -> None:
+    for url in ("/time/chat", "/time/chat?query=", "/time/chat?other=1", "/time/chat?query=你好"):
+        await client.get(url)
     asked = [request.body["messages"][-1]["content"] for request in player.requests]
     assert asked == ["请告诉我现在北京时间几点了"] * 3 + ["你好"]
 
@@ -145,11 +144,10 @@ async def test_a_question_beyond_the_limit_is_refused_at_once() -> None:
     assert live.status_code == 200
 
 
-async def test_no_answer_is_cached_and_no_question_is_sent_on_as_a_referrer() -> None:
-    async with service() as client:
-        answers: list[httpx.Response] = [
-            await client.get(path) for path in ("/time/chat", "/nothing", "/time/chat?query=%ff")
-        ]
+async def test_no_answer_is_cached_and_no_question_is_sent_on_as_a_referrer(offline: httpx.AsyncClient) -> None:
+    answers: list[httpx.Response] = [
+        await offline.get(path) for path in ("/time/chat", "/nothing", "/time/chat?query=%ff")
+    ]
     for answer in answers:
         assert answer.headers["cache-control"] == "no-store"
         assert answer.headers["referrer-policy"] == "no-referrer"

@@ -11,9 +11,8 @@ from app.api.schemas import ChatAnswer
 from app.chat_models.base import ChatResponse
 from app.errors import NotFound
 from app.messages import AssistantMessage, Usage
-from tests.api.guarded import guarded_service as guarded_service
+from tests.api.guarded import guarded_service
 from tests.chat.scripted import client_of, says
-from tests.deploy.env_example import variables
 from tests.serving import events_of
 
 ASK = "/light/chat-tool-function"
@@ -26,11 +25,8 @@ DEEP = "[" * 500 + "]" * 500
 @pytest.fixture(scope="module")
 async def client(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[httpx.AsyncClient, None]:
     """A client of one service for all tests here; each decides about a turn of its own."""
-    with pytest.MonkeyPatch.context() as environment:
-        for name in variables():
-            environment.delenv(name, raising=False)
-        async with guarded_service(tmp_path_factory.mktemp("guarded")) as client:
-            yield client
+    async with guarded_service(tmp_path_factory.mktemp("guarded")) as client:
+        yield client
 
 
 async def paused(client: httpx.AsyncClient) -> tuple[str, str]:

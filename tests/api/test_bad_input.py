@@ -9,7 +9,7 @@ import pytest
 from pydantic_core import from_json
 
 from app.api.problems import Problem
-from tests.players.openai_player import OpenAIPlayer, sensible_model
+from tests.players.openai_player import OpenAIPlayer
 from tests.serving import service
 from tests.waiting import PATIENCE
 
@@ -37,26 +37,27 @@ def problem_of(answer: httpx.Response) -> Problem:
     ],
 )
 async def test_a_question_that_cannot_be_asked_is_refused_before_the_model_is_asked(
-    query: str, status: int, code: str
+    query: str, status: int, code: str, client: httpx.AsyncClient, player: OpenAIPlayer
 ) -> None:
-    async with OpenAIPlayer(sensible_model()) as player, service(OPENAI_BASE_URL=player.base_url) as client:
-        answer = await client.get(f"/time/chat?{query}")
+    answer = await client.get(f"/time/chat?{query}")
     assert (answer.status_code, problem_of(answer).code) == (status, code)
     assert player.requests == []
 
 
 @pytest.mark.parametrize("query", ["长" * 4000, "a\u0301" * 2000, "😀" * 4000, "\u202eolleh", "<b>&amp;%3C</b>", "0"])
-async def test_a_question_within_the_limits_arrives_as_it_was_sent(query: str) -> None:
-    async with OpenAIPlayer(sensible_model()) as player, service(OPENAI_BASE_URL=player.base_url) as client:
-        answer = await client.get("/time/chat", params={"query": query})
+async def test_a_question_within_the_limits_arrives_as_it_was_sent(
+    query: str, client: httpx.AsyncClient, player: OpenAIPlayer
+) -> None:
+    answer = await client.get("/time/chat", params={"query": query})
     assert answer.status_code == 200
     assert player.requests[0].body["messages"][-1]["content"] == query
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "OPTIONS", "HEAD"])
-async def test_another_method_is_told_what_is_allowed_and_asks_nobody(method: str) -> None:
-    async with OpenAIPlayer(sensible_model()) as player, service(OPENAI_BASE_URL=player.base_url) as client:
-        answer = await client.request(method, "/time/chat")
+async def test_another_method_is_told_what_is_allowed_and_asks_nobody(
+    method: str, client: httpx.AsyncClient, player: OpenAIPlayer
+) -> None:
+    answer = await client.request(method, "/time/chat")
     assert answer.status_code == 405
     assert answer.headers["allow"] == "GET"
     if method != "HEAD":
@@ -65,9 +66,8 @@ async def test_another_method_is_told_what_is_allowed_and_asks_nobody(method: st
 
 
 @pytest.mark.parametrize("path", ["/nothing", "/time", "/time/chat/", "/docs/static/nothing.js", "/%2e%2e/etc/passwd"])
-async def test_an_unknown_path_is_a_problem_document(path: str) -> None:
-    async with service() as client:
-        answer = await client.get(path)
+async def test_an_unknown_path_is_a_problem_document(path: str, offline: httpx.AsyncClient) -> None:
+    answer = await offline.get(path)
     assert (answer.status_code, problem_of(answer).code) == (404, "not-found")
 
 
@@ -101,20 +101,18 @@ async def exchange(client: httpx.AsyncClient, *pieces: bytes) -> tuple[bytes, di
     ],
 )
 async def test_what_is_no_proper_http_request_is_answered_with_a_problem_document_too(
-    raw: bytes, status: int, code: str
+    raw: bytes, status: int, code: str, offline: httpx.AsyncClient
 ) -> None:
-    async with service() as client:
-        head, problem = await exchange(client, raw)
+    head, problem = await exchange(offline, raw)
     assert head.startswith(b"HTTP/1.1 %d " % status)
     assert b"application/problem+json" in head
     assert problem["code"] == code
     assert problem["request_id"].encode() in head
 
 
-async def test_chinese_typed_into_a_url_is_understood() -> None:
+async def test_chinese_typed_into_a_url_is_understood(client: httpx.AsyncClient, player: OpenAIPlayer) -> None:
     request = "GET /time/chat?query=东京 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
-    async with OpenAIPlayer(sensible_model()) as player, service(OPENAI_BASE_URL=player.base_url) as client:
-        head, _ = await exchange_text(client, request)
+    head, _ = await exchange_text(client, request)
     assert head.startswith(b"HTTP/1.1 200 ")
     assert player.requests[0].body["messages"][-1]["content"] == "东京"
 
@@ -128,21 +126,19 @@ async def exchange_text(client: httpx.AsyncClient, request: str) -> tuple[bytes,
     return head, body
 
 
-async def test_a_body_that_looks_like_a_request_line_is_left_as_it_is() -> None:
+async def test_a_body_that_looks_like_a_request_line_is_left_as_it_is(offline: httpx.AsyncClient) -> None:
     body = "GET /é HTTP/1.1\r\n".encode()
     head = b"POST /approvals/x HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: %d\r\n\r\n" % len(body)
-    async with service() as client:
-        answer, problem = await exchange(client, head, body)
+    answer, problem = await exchange(offline, head, body)
     assert answer.startswith(b"HTTP/1.1 422 ")
     assert answer.count(b"HTTP/1.1") == 1
     assert problem["code"] == "validation"
 
 
-async def test_a_body_beyond_the_limit_is_refused_before_it_is_parsed() -> None:
-    async with service() as client:
-        answer = await client.post("/approvals/x", content=b"[" * 70_000, headers={"Content-Type": "application/json"})
-        assert (answer.status_code, problem_of(answer).code) == (413, "too-large")
-        wrong = await client.post("/approvals/x", content=b"{}", headers={"Content-Type": "text/plain"})
+async def test_a_body_beyond_the_limit_is_refused_before_it_is_parsed(offline: httpx.AsyncClient) -> None:
+    answer = await offline.post("/approvals/x", content=b"[" * 70_000, headers={"Content-Type": "application/json"})
+    assert (answer.status_code, problem_of(answer).code) == (413, "too-large")
+    wrong = await offline.post("/approvals/x", content=b"{}", headers={"Content-Type": "text/plain"})
     assert problem_of(wrong).detail.startswith("body: ")
 
 
@@ -160,11 +156,10 @@ async def test_a_client_that_does_not_get_its_headers_out_is_hung_up_on(sent: by
     [("/weather", ["WEATHER_API_KEY"]), ("/translate", ["BAIDU_TRANSLATE_APP_ID", "BAIDU_TRANSLATE_SECRET_KEY"])],
 )
 async def test_a_tool_without_its_key_names_the_variables_and_the_model_alone_still_answers(
-    kind: str, path: str, variables: list[str]
+    kind: str, path: str, variables: list[str], client: httpx.AsyncClient
 ) -> None:
-    async with OpenAIPlayer(sensible_model()) as player, service(OPENAI_BASE_URL=player.base_url) as client:
-        answer = await client.get(f"{path}/chat-tool-{kind}")
-        alone = await client.get(f"{path}/chat")
+    answer = await client.get(f"{path}/chat-tool-{kind}")
+    alone = await client.get(f"{path}/chat")
     assert (answer.status_code, problem_of(answer).code) == (503, "not-configured")
     assert all(variable in problem_of(answer).detail for variable in variables)
     assert "retry-after" not in answer.headers

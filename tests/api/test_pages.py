@@ -2,6 +2,7 @@
 
 import re
 
+import httpx
 import pytest
 
 from app.api.problems import Problem
@@ -17,22 +18,20 @@ ASKED = {path: {"query": "北京现在几点？"} for path in ("/chat", "/chat/s
 KEYS = {"WEATHER_API_KEY": "w", "BAIDU_TRANSLATE_APP_ID": "a", "BAIDU_TRANSLATE_SECRET_KEY": "s"}
 
 
-async def test_the_index_says_what_there_is() -> None:
-    async with service() as client:
-        index = Index.model_validate((await client.get("/")).json())
-        document = (await client.get("/openapi.json")).json()
-        for path in index.endpoints.keys() - NINE:
-            if "get" in document["paths"][path]:
-                answer = await client.get(path.replace("{sessionId}", "42"), params=ASKED.get(path))
-                assert answer.status_code == (404 if path == "/chat/{sessionId}" else 200), path
+async def test_the_index_says_what_there_is(offline: httpx.AsyncClient) -> None:
+    index = Index.model_validate((await offline.get("/")).json())
+    document = (await offline.get("/openapi.json")).json()
+    for path in index.endpoints.keys() - NINE:
+        if "get" in document["paths"][path]:
+            answer = await offline.get(path.replace("{sessionId}", "42"), params=ASKED.get(path))
+            assert answer.status_code == (404 if path == "/chat/{sessionId}" else 200), path
     assert set(index.endpoints) >= NINE
     assert index.endpoints["/chat/{sessionId}"] == "GET: Show a conversation; DELETE: Forget a conversation"
     assert index.chat_model == "offline"
 
 
-async def test_tools_lists_definitions_and_the_reasons_of_those_that_are_missing() -> None:
-    async with service() as client:
-        listed = {each["name"]: each for each in (await client.get("/tools")).json()}
+async def test_tools_lists_definitions_and_the_reasons_of_those_that_are_missing(offline: httpx.AsyncClient) -> None:
+    listed = {each["name"]: each for each in (await offline.get("/tools")).json()}
     for each in listed.values():
         ToolModuleDescription.model_validate(each)
     assert [tool["name"] for tool in listed["time"]["tools"]] == ["getCityTimeFunction", "getCityTimeMethod"]
@@ -59,15 +58,13 @@ async def test_with_keys_every_tool_of_the_documents_is_there() -> None:
     assert ready.tools == {"time": True, "weather": True, "baidu_translate": True, "examples": True, "todo": True}
 
 
-async def test_liveness_and_readiness_answer() -> None:
-    async with service() as client:
-        assert (await client.get("/health/live")).json() == {"status": "ok"}
-        assert (await client.get("/health/ready")).json()["chat_model"] == "offline"
+async def test_liveness_and_readiness_answer(offline: httpx.AsyncClient) -> None:
+    assert (await offline.get("/health/live")).json() == {"status": "ok"}
+    assert (await offline.get("/health/ready")).json()["chat_model"] == "offline"
 
 
-async def test_openapi_documents_every_status_and_form_of_the_nine_endpoints() -> None:
-    async with service() as client:
-        document = (await client.get("/openapi.json")).json()
+async def test_openapi_documents_every_status_and_form_of_the_nine_endpoints(offline: httpx.AsyncClient) -> None:
+    document = (await offline.get("/openapi.json")).json()
     assert set(document["paths"]) >= NINE
     for path in NINE:
         operation = document["paths"][path]["get"]
@@ -92,17 +89,15 @@ async def test_openapi_documents_every_status_and_form_of_the_nine_endpoints() -
     assert "HTTPValidationError" not in document["components"]["schemas"]
 
 
-async def test_openapi_documents_the_one_form_of_the_streaming_route() -> None:
+async def test_openapi_documents_the_one_form_of_the_streaming_route(offline: httpx.AsyncClient) -> None:
     """Swagger UI asks for the first form that is listed, and would else be refused with 406."""
-    async with service() as client:
-        paths = (await client.get("/openapi.json")).json()["paths"]
+    paths = (await offline.get("/openapi.json")).json()["paths"]
     assert list(paths["/chat/stream"]["get"]["responses"]["200"]["content"]) == ["text/event-stream"]
 
 
-async def test_every_problem_is_shown_by_an_example_in_plain_words() -> None:
+async def test_every_problem_is_shown_by_an_example_in_plain_words(offline: httpx.AsyncClient) -> None:
     """One sentence without markup, and on each route the kinds that it can answer with."""
-    async with service() as client:
-        document = (await client.get("/openapi.json")).json()
+    document = (await offline.get("/openapi.json")).json()
     shown = document["components"]["examples"]
     for name, example in shown.items():
         Problem.model_validate(example["value"])
@@ -119,18 +114,16 @@ async def test_every_problem_is_shown_by_an_example_in_plain_words() -> None:
 
 
 @pytest.mark.parametrize("path", ["/docs", "/docs/static/swagger-ui-bundle.js", "/docs/static/swagger-ui.css"])
-async def test_the_documentation_comes_from_this_host(path: str) -> None:
-    async with service() as client:
-        page = await client.get(path)
+async def test_the_documentation_comes_from_this_host(path: str, offline: httpx.AsyncClient) -> None:
+    page = await offline.get(path)
     assert page.status_code == 200
     if path == "/docs":
         assert re.findall(r"(?:src|href)=\"(?:https?:)?//", page.text) == []
 
 
-async def test_every_answer_that_is_not_2xx_has_a_status_that_openapi_documents() -> None:
-    async with service() as client:
-        document = (await client.get("/openapi.json")).json()
-        for path in sorted(path for path, methods in document["paths"].items() if "get" in methods):
-            for query in ("?query=%20", "?query=%ff", "?query=" + "a" * 5000, "?query=" + "a" * 60_001):
-                answer = await client.get(path + query)
-                assert str(answer.status_code) in document["paths"][path]["get"]["responses"], (path, query)
+async def test_every_answer_that_is_not_2xx_has_a_status_that_openapi_documents(offline: httpx.AsyncClient) -> None:
+    document = (await offline.get("/openapi.json")).json()
+    for path in sorted(path for path, methods in document["paths"].items() if "get" in methods):
+        for query in ("?query=%20", "?query=%ff", "?query=" + "a" * 5000, "?query=" + "a" * 60_001):
+            answer = await offline.get(path + query)
+            assert str(answer.status_code) in document["paths"][path]["get"]["responses"], (path, query)

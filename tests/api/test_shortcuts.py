@@ -5,7 +5,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.serving import events_of, service
+from tests.serving import events_of
 
 PATHS = ("/time/chat", "/time/chat-tool-function", "/time/chat-tool-method")
 JSON = {"Accept": "application/json"}
@@ -30,9 +30,8 @@ def _without_times(document: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize("query", ["东京现在几点？", "What time is it in Paris?", "", "a+b %41 & c=d;e#f", "x" * 4000])
-async def test_both_ways_give_the_same_answer_and_headers(path: str, query: str) -> None:
-    async with service() as client:
-        short, long = await _both(client, path, query, **JSON)
+async def test_both_ways_give_the_same_answer_and_headers(path: str, query: str, offline: httpx.AsyncClient) -> None:
+    short, long = await _both(offline, path, query, **JSON)
     assert (short.status_code, long.status_code) == (200, 200)
     assert _without_times(short.json()) == _without_times(long.json())
     changing = ("x-request-id", "content-length", "date")
@@ -41,9 +40,8 @@ async def test_both_ways_give_the_same_answer_and_headers(path: str, query: str)
     ]
 
 
-async def test_both_ways_stream_the_same_events() -> None:
-    async with service() as client:
-        short, long = await _both(client, PATHS[1], "北京现在几点？", Accept="text/event-stream")
+async def test_both_ways_stream_the_same_events(offline: httpx.AsyncClient) -> None:
+    short, long = await _both(offline, PATHS[1], "北京现在几点？", Accept="text/event-stream")
     assert [event.name for event in events_of(short.text)] == [event.name for event in events_of(long.text)]
     assert events_of(short.text)[-1].name == "done"
 
@@ -63,16 +61,16 @@ async def test_both_ways_stream_the_same_events() -> None:
         ("%71uery=a", 200),
     ],
 )
-async def test_what_is_unusual_about_a_question_is_answered_as_ever(query_string: str, status: int) -> None:
-    async with service() as client:
-        answer = await client.get(f"{PATHS[1]}?{query_string}")
+async def test_what_is_unusual_about_a_question_is_answered_as_ever(
+    query_string: str, status: int, offline: httpx.AsyncClient
+) -> None:
+    answer = await offline.get(f"{PATHS[1]}?{query_string}")
     assert answer.status_code == status
     if status != 200:
         assert answer.headers["content-type"] == "application/problem+json"
 
 
 @pytest.mark.parametrize(("method", "status"), [("HEAD", 405), ("POST", 405), ("OPTIONS", 405)])
-async def test_other_methods_find_the_documented_route(method: str, status: int) -> None:
-    async with service() as client:
-        answer = await client.request(method, PATHS[0])
+async def test_other_methods_find_the_documented_route(method: str, status: int, offline: httpx.AsyncClient) -> None:
+    answer = await offline.request(method, PATHS[0])
     assert (answer.status_code, answer.headers["allow"]) == (status, "GET")

@@ -27,7 +27,7 @@ class RawClient:
         """
         parts = urlsplit(str(base_url))
         self._address = parts.hostname, parts.port
-        self.received = b""
+        self.received = bytearray()
         """All that was read so far, head included."""
         self._socket = socket.socket()
         self._socket.setblocking(False)
@@ -40,6 +40,11 @@ class RawClient:
 
     async def __aexit__(self, *_: object) -> None:
         self.close()
+
+    @property
+    def port(self) -> int:
+        """The client's own port."""
+        return int(self._socket.getsockname()[1])
 
     async def ask(self, path: str, accept: str = EVENTS, **headers: str) -> None:
         """Send one GET; the answer is left to whoever reads it."""
@@ -56,13 +61,13 @@ class RawClient:
         while mark not in self.received:
             if not await self.read_piece():
                 raise EOFError
-        return self.received
+        return bytes(self.received)
 
     async def read_to_end(self) -> bytes:
         """Read until the service closes the connection; gives all that was read so far."""
         while await self.read_piece():
             pass
-        return self.received
+        return bytes(self.received)
 
     def reset(self) -> None:
         """Drop the connection as a crashed program or a cut cable does: with RST, unread bytes and all."""

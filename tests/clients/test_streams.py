@@ -156,24 +156,24 @@ async def slow_weather() -> AsyncGenerator[tuple[httpx.AsyncClient, PacedModel],
             yield client, weather
 
 
-async def open_after_comments(reader: RawClient, gate: asyncio.Event, number: int) -> int:
-    """Open a gate once so many comments came; gives how many there can have been at most when it was opened."""
-    began = time.monotonic()
-    while reader.received.count(b"\n:") < number:
+async def read_after_comments(reader: RawClient, number: int, behind: bytes, gate: asyncio.Event) -> list[SentEvent]:
+    """Read a stream to its end, and open a gate once so many comments came behind a mark."""
+    while reader.received.partition(behind)[2].count(b"\n:") < number:
         await reader.read_piece()
     gate.set()
-    return int((time.monotonic() - began) / float(SILENCE["STREAM_KEEP_ALIVE"])) + 1
+    return read_events(body_of(await reader.read_to_end()))
 
 
 async def test_comments_keep_a_stream_open_while_a_tool_takes_its_time() -> None:
     async with slow_weather() as (client, weather), RawClient(str(client.base_url)) as reader:
+        began = time.monotonic()
         await reader.ask("/weather/chat-tool-function", Connection="close")
-        most = await open_after_comments(reader, weather.gate, 3)
-        events = read_events(body_of(await reader.read_to_end()))
+        events = await read_after_comments(reader, 3, b"tool_call_started", weather.gate)
+        took = time.monotonic() - began
     found = names(events)
     started, finished = found.index("tool_call_started"), found.index("tool_call_finished")
     assert set(found[started + 1 : finished]) == {COMMENT}
-    assert 3 <= finished - started - 1 <= most
+    assert 3 <= finished - started - 1 <= took / float(SILENCE["STREAM_KEEP_ALIVE"])
     assert found[-1] == "done"
     assert from_json(events[-1].data)["answer"] == "answered"
 
@@ -187,8 +187,7 @@ async def test_comments_come_before_the_first_word_as_well() -> None:
     ):
         model.gate.clear()
         await reader.ask("/time/chat", Connection="close")
-        await open_after_comments(reader, model.gate, 1)
-        events = read_events(body_of(await reader.read_to_end()))
+        events = await read_after_comments(reader, 1, b"\r\n\r\n", model.gate)
     assert names(events)[0] == COMMENT
     assert [name for name in names(events) if name != COMMENT] == ["delta", "usage", "done"]
     assert len({event.last_id for event in events}) == 1

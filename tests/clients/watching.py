@@ -10,9 +10,18 @@ import httpx
 import psutil
 import pytest
 
+from tests.clients.raw_client import RawClient
 from tests.waiting import until
 
-__all__ = ["assert_nothing_was_reported", "in_flight", "living_objects", "open_files", "outcomes", "tasks_are_back"]
+__all__ = [
+    "assert_nothing_was_reported",
+    "in_flight",
+    "is_served",
+    "living_objects",
+    "open_files",
+    "outcomes",
+    "tasks_are_back",
+]
 
 _OURS = ("app.", "uvicorn.", "aiohttp.")
 
@@ -40,6 +49,12 @@ def assert_nothing_was_reported(caplog: pytest.LogCaptureFixture) -> None:
 async def tasks_are_back(before: int) -> None:
     """Wait until no more tasks run than before."""
     await until(lambda: len(asyncio.all_tasks()) <= before)
+
+
+def is_served(client: RawClient) -> bool:
+    """Whether this process, which is the service as well, holds the other end of a client's connection."""
+    connections = psutil.Process().net_connections("tcp4")
+    return any(each.raddr and each.raddr.port == client.port for each in connections)
 
 
 def open_files() -> int:

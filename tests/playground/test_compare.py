@@ -8,7 +8,7 @@ from playwright.async_api import expect
 from starlette.types import Message, Receive, Scope, Send
 
 from app.main import create_app, read_configuration
-from tests.api.test_approvals import guarded_service
+from tests.api.guarded import guarded_service
 from tests.command_line import started
 from tests.players.openai_player import Answer as ModelAnswer
 from tests.players.openai_player import OpenAIPlayer, PlayedRequest, delta, sensible_model, sse, whole

@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from playwright.async_api import expect
 
-from tests.api.test_approvals import guarded_service
+from tests.api.guarded import guarded_service
 from tests.players.openai_player import Answer, OpenAIPlayer, PlayedRequest, delta, finish, sse
 from tests.playground.page import CONVERSATION, Visit, hanging, played, say, streamed
 from tests.serving import service

@@ -5,10 +5,10 @@ import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 
+import httpx
 import pytest
 
 from tests.command_line import ROOT
-from tests.serving import service
 
 APP = ROOT / "app"
 FILES = sorted((APP / "api" / "playground").iterdir())
@@ -26,28 +26,26 @@ READABLE = {
 """Every colour of text, and what it stands on."""
 
 
-async def test_the_page_may_load_nothing_from_elsewhere() -> None:
+async def test_the_page_may_load_nothing_from_elsewhere(offline: httpx.AsyncClient) -> None:
     """Every file comes with the policy and can be asked for again cheaply."""
-    async with service() as client:
-        for name in ("", *(file.name for file in FILES)):
-            answer = await client.get(f"/playground/{name}")
-            first, *rules = answer.headers["content-security-policy"].split("; ")
-            assert first == "default-src 'none'"
-            assert all(rule.endswith((" 'self'", " 'none'")) for rule in rules)
-            assert answer.headers["x-content-type-options"] == "nosniff"
-            assert answer.headers["cache-control"] == "no-cache"
-            again = await client.get(f"/playground/{name}", headers={"If-None-Match": answer.headers["etag"]})
-            assert (again.status_code, again.content) == (304, b"")
+    for name in ("", *(file.name for file in FILES)):
+        answer = await offline.get(f"/playground/{name}")
+        first, *rules = answer.headers["content-security-policy"].split("; ")
+        assert first == "default-src 'none'"
+        assert all(rule.endswith((" 'self'", " 'none'")) for rule in rules)
+        assert answer.headers["x-content-type-options"] == "nosniff"
+        assert answer.headers["cache-control"] == "no-cache"
+        again = await offline.get(f"/playground/{name}", headers={"If-None-Match": answer.headers["etag"]})
+        assert (again.status_code, again.content) == (304, b"")
 
 
-async def test_the_page_is_found_with_and_without_its_last_slash_and_from_the_index() -> None:
-    async with service() as client:
-        listed = (await client.get("/")).json()["playground"]
-        bare = await client.get(listed)
-        assert (bare.status_code, bare.headers["location"]) == (307, "playground/")
-        assert "text/html" in (await client.get(listed, follow_redirects=True)).headers["content-type"]
-        for missing in ("nothing", "../pages.py", "%2e%2e/pages.py"):
-            assert (await client.get(f"/playground/{missing}")).json()["code"] == "not-found"
+async def test_the_page_is_found_with_and_without_its_last_slash_and_from_the_index(offline: httpx.AsyncClient) -> None:
+    listed = (await offline.get("/")).json()["playground"]
+    bare = await offline.get(listed)
+    assert (bare.status_code, bare.headers["location"]) == (307, "playground/")
+    assert "text/html" in (await offline.get(listed, follow_redirects=True)).headers["content-type"]
+    for missing in ("nothing", "../pages.py", "%2e%2e/pages.py"):
+        assert (await offline.get(f"/playground/{missing}")).json()["code"] == "not-found"
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)

@@ -5,6 +5,7 @@ import logging
 import re
 from hashlib import sha256
 
+import httpx
 import pytest
 
 from app.logs import JsonFormatter
@@ -20,15 +21,14 @@ REFUSED = [
 ]
 
 
-async def test_an_id_of_plain_characters_is_taken() -> None:
+async def test_an_id_of_plain_characters_is_taken(offline: httpx.AsyncClient) -> None:
     """It comes back as it was given, and is the way to the conversation."""
-    async with service() as client:
-        for session in ALLOWED:
-            answer = await ask(client, "hello", session, **JSON)
-            assert (answer.status_code, answer.headers["x-session-id"]) == (200, session)
-            assert answer.json()["session_id"] == session
-            assert len(await conversation(client, session)) == 2
-            assert (await client.delete(f"/chat/{session}")).status_code == 204
+    for session in ALLOWED:
+        answer = await ask(offline, "hello", session, **JSON)
+        assert (answer.status_code, answer.headers["x-session-id"]) == (200, session)
+        assert answer.json()["session_id"] == session
+        assert len(await conversation(offline, session)) == 2
+        assert (await offline.delete(f"/chat/{session}")).status_code == 204
 
 
 @pytest.mark.parametrize("path", ["/chat", "/chat/stream", "/todo/chat"])
@@ -50,20 +50,20 @@ IN_A_PATH = [
 
 
 @pytest.mark.parametrize("method", ["GET", "DELETE"])
-async def test_an_id_in_a_path_is_held_to_the_same_rule(method: str) -> None:
+async def test_an_id_in_a_path_is_held_to_the_same_rule(method: str, offline: httpx.AsyncClient) -> None:
     """Percent-encoding is undone once; a slash makes another path."""
-    async with service() as client:
-        for encoded in IN_A_PATH:
-            answer = await client.request(method, f"/chat/{encoded}")
-            elsewhere = "2F" in encoded.replace("%252F", "") or encoded in ("", "a/")
-            assert answer.status_code == (404 if elsewhere else 422), encoded
+    for encoded in IN_A_PATH:
+        answer = await offline.request(method, f"/chat/{encoded}")
+        elsewhere = "2F" in encoded.replace("%252F", "") or encoded in ("", "a/")
+        assert answer.status_code == (404 if elsewhere else 422), encoded
 
 
 @pytest.mark.parametrize("query", ["sessionId=a%00", "sessionId=%FF"])
-async def test_bytes_that_are_no_text_are_refused_before_anything_reads_them(query: str) -> None:
+async def test_bytes_that_are_no_text_are_refused_before_anything_reads_them(
+    query: str, offline: httpx.AsyncClient
+) -> None:
     """A NUL, and what is not UTF-8."""
-    async with service() as client:
-        answer = await client.get(f"/chat?query=hello&{query}")
+    answer = await offline.get(f"/chat?query=hello&{query}")
     assert (answer.status_code, answer.json()["code"]) == (400, "invalid-request")
 
 

@@ -9,10 +9,12 @@ from app.state_store.base import StateStore
 from app.state_store.memory import InMemoryStateStore
 from app.state_store.redis import RedisStateStore
 from tests.players.redis_server import REDIS_SERVER, RedisServer
+from tests.waiting import PATIENCE
 
 needs_redis = pytest.mark.skipif(REDIS_SERVER is None, reason="redis-server is not installed")
 
-OpenStore = Callable[[], Awaitable[RedisStateStore]]
+OpenStore = Callable[..., Awaitable[RedisStateStore]]
+"""Opens a store; its operations may take long unless a ``deadline`` is given."""
 
 
 @pytest.fixture
@@ -27,8 +29,8 @@ async def open_store(server: RedisServer) -> AsyncGenerator[OpenStore, None]:
     """Opens stores that share the server, as several processes have one each."""
     async with AsyncExitStack() as stack:
 
-        async def opened() -> RedisStateStore:
-            store = RedisStateStore(server.url)
+        async def opened(deadline: float = PATIENCE) -> RedisStateStore:
+            store = RedisStateStore(server.url, deadline=deadline)
             stack.push_async_callback(store.aclose)
             await store.start()
             return store
@@ -43,7 +45,7 @@ async def store(request: pytest.FixtureRequest) -> AsyncGenerator[StateStore, No
         yield InMemoryStateStore()
         return
     async with RedisServer() as server:
-        store = RedisStateStore(server.url)
+        store = RedisStateStore(server.url, deadline=PATIENCE)
         await store.start()
         yield store
         await store.aclose()

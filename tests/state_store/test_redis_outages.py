@@ -21,7 +21,7 @@ pytestmark = needs_redis
 
 async def test_a_frozen_server_costs_half_a_second_once(server: RedisServer, open_store: OpenStore) -> None:
     """Every operation is answered, the later ones without waiting, and all work again after the thaw."""
-    store = await open_store()
+    store = await open_store(deadline=0.5)
     operations = every_operation(store)
     await asyncio.gather(*(operation() for operation in operations), return_exceptions=True)
     server.freeze()
@@ -36,7 +36,7 @@ async def test_a_frozen_server_costs_half_a_second_once(server: RedisServer, ope
 async def test_a_server_that_freezes_is_noticed_without_any_operation(
     server: RedisServer, open_store: OpenStore
 ) -> None:
-    store = await open_store()
+    store = await open_store(deadline=0.5)
     server.freeze()
 
     async def is_away() -> bool:
@@ -199,8 +199,8 @@ async def test_options_in_the_url_do_not_undo_the_bounds(server: RedisServer) ->
 
 async def test_waiting_for_a_connection_says_nothing_about_the_server(caplog: pytest.LogCaptureFixture) -> None:
     """More than a slow server can do in time: some operations are refused, the next one is not."""
-    async with answering(b"+OK\r\n", after=0.1) as url:
-        store = RedisStateStore(url)
+    async with answering(b"+OK\r\n", after=0.4) as url:
+        store = RedisStateStore(url, deadline=2)
         await store.start()
         for number in (64, 450):
             puts = [store.put("memory:a", b"x", ttl=30) for _ in range(number)]

@@ -1,19 +1,8 @@
-"""A service that the tests of a module share, each as a tenant of its own where it sets alarms."""
+"""What keeps tests apart that share a service."""
 
 import secrets
-from collections.abc import AsyncGenerator
 
-import httpx
 import pytest
-
-from tests.serving import service
-
-
-@pytest.fixture(scope="module")
-async def offline() -> AsyncGenerator[httpx.AsyncClient, None]:
-    """A service without any key."""
-    async with service() as client:
-        yield client
 
 
 @pytest.fixture

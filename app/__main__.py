@@ -13,10 +13,6 @@ from app.version import VERSION
 __all__ = ["main"]
 
 
-# While modules load there is nothing to collect; the application turns the collector on when it has started.
-gc.disable()
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command.
 
@@ -40,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m app", description="Chat questions answered with live tools.")
+    parser = argparse.ArgumentParser(prog="toolchat", description="Chat questions answered with live tools.")
     parser.add_argument("--version", action="version", version=f"toolchat {VERSION}")
     parser.set_defaults(run=_serve)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
@@ -57,12 +53,15 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _serve(_: argparse.Namespace) -> int:
+    # While modules load there is nothing to collect, and looking costs a tenth of the start; the server turns it on.
+    gc.disable()
     from app.server import serve
 
     return serve()
 
 
 def _demo(_: argparse.Namespace) -> int:
+    gc.disable()
     from app.server import demo
 
     return demo()

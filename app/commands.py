@@ -4,13 +4,13 @@ import asyncio
 import secrets
 import sys
 from collections.abc import Sequence
-from contextlib import aclosing
 
 from pydantic_core import to_json
 
-from app.api.asked import answer_document
-from app.api.chat_routes import MAX_QUERY_CHARS
+from app.api.answering.documents import answer_document
+from app.api.questions import MAX_QUERY_CHARS
 from app.chat.client import PromptSpec
+from app.chat.request import ChatEvent
 from app.chat.tool_calling_advisor import APPROVAL_REQUIRED
 from app.chat_models.base import ChatResponse, TextDelta
 from app.errors import ConfigurationError, ToolchatError, ValidationFailed
@@ -67,19 +67,18 @@ async def _ask(query: str, names: Sequence[str] | None, as_json: bool) -> int:
 
 
 async def _print_stream(prompt: PromptSpec) -> ChatResponse:
-    turn, response = "", None
-    async with aclosing(prompt.stream().events()) as events:
-        async for event in events:
-            if isinstance(event, TextDelta):
-                turn += event.text
-                print(event.text, end="", flush=True)  # noqa: T201
-            elif isinstance(event, ToolCallStarted) and turn:
-                turn = ""
-                _print("")
-            elif isinstance(event, ChatResponse):
-                response = event
-    if response is None:
-        raise AssertionError("a stream ended without an answer")
+    turn = ""
+
+    async def printed(event: ChatEvent) -> None:
+        nonlocal turn
+        if isinstance(event, TextDelta):
+            turn += event.text
+            print(event.text, end="", flush=True)  # noqa: T201
+        elif isinstance(event, ToolCallStarted) and turn:
+            turn = ""
+            _print("")
+
+    response = await prompt.stream().response(printed)
     rest = _unprinted(response.message.text, turn)
     cut_off = " [cut off by the model's length limit]" if response.finish_reason == "length" else ""
     if turn + rest + cut_off:

@@ -72,6 +72,7 @@ def named(name: str, provides: type[_T], make: Callable[[Any], _T], needs: type 
     def from_dependency(dependency: Any) -> Any:
         return make(dependency)
 
+    # dishka reads from the annotation what to give, and which class that is stands in the caller's hands alone.
     from_dependency.__annotations__["dependency"] = Annotated[needs, FromComponent("")]
     provider = Provider(scope=Scope.APP, component=name)
     provider.provide((lambda: make(None)) if needs is None else from_dependency, provides=provides)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import aiohttp
     import httpx
 
-__all__ = ["Exchange", "OutboundHttp", "Reply"]
+__all__ = ["Exchange", "OutboundHttp", "Reply", "as_upstream_error", "read_body"]
 
 MAX_BODY_BYTES = 4 * 1024 * 1024
 """Longest body that is read from any upstream; WeatherAPI's largest answer is about 0.3 MB."""

@@ -74,7 +74,7 @@ def log_event(logger: logging.Logger, level: int, message: str, fields: Mapping[
     if not logger.isEnabledFor(level):
         return
     handlers = logging.root.handlers
-    if len(handlers) == 1 and type(handlers[0]) is DirectHandler and logger.propagate:
+    if len(handlers) == 1 and isinstance(handlers[0], DirectHandler) and logger.propagate:
         line = _line(time.time(), logging.getLevelName(level), logger.name, message, fields)
         handlers[0].write_line(line)
     else:

@@ -1,7 +1,6 @@
 """The application put together: the only place that knows everything."""
 
-import gc
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -10,18 +9,21 @@ from typing import TypeVar
 
 from dishka import AsyncContainer
 from fastapi import FastAPI
+from fastapi.params import Depends
 
+from app.api.admission import Admission
+from app.api.answering import ANSWER_FORMATS
+from app.api.answering.format import AnswerFormat
 from app.api.approval_routes import router as approval_routes
 from app.api.approvals import ApprovalStore
-from app.api.chat_routes import MAX_QUERY_CHARS
+from app.api.documentation import add_documentation
 from app.api.middleware import RequestMiddleware
-from app.api.openapi import document_api
-from app.api.pages import add_documentation
-from app.api.pages import router as pages
+from app.api.openapi import DESCRIPTION, document_api, operation_id
 from app.api.problems import add_problem_handlers
+from app.api.questions import ShortWay
+from app.api.service import ServiceState
 from app.api.session_routes import router as session_routes
-from app.api.shortcuts import Question, Shortcuts
-from app.api.state import Admission, ServiceState
+from app.api.status_routes import router as status_routes
 from app.chat.advisors import SandboxNoticeAdvisor
 from app.chat.client import ChatClient
 from app.chat.memory import ChatMemory, MemoryWindow
@@ -118,8 +120,18 @@ async def open_service(configuration: Configuration) -> AsyncGenerator[tuple[Ser
         await http.aclose()
 
 
-def create_app(configuration: Configuration | None = None) -> FastAPI:
+def create_app(
+    configuration: Configuration | None = None,
+    *,
+    dependencies: Sequence[Depends] = (),
+    answer_formats: Sequence[AnswerFormat] = ANSWER_FORMATS,
+) -> FastAPI:
     """Put the application together; nothing is opened before it starts.
+
+    Args:
+        configuration: what was read from the environment; read now unless given.
+        dependencies: guards that every route of the service has, as ``FastAPI(dependencies=...)`` takes them.
+        answer_formats: the forms of answers that ``Accept`` chooses from, the default first.
 
     Raises:
         ConfigurationError: the service cannot start as it is set up.
@@ -130,35 +142,31 @@ def create_app(configuration: Configuration | None = None) -> FastAPI:
     async def lifespan(app: FastAPI) -> AsyncGenerator[None, None]:
         async with open_service(read) as (state, _):
             app.state.service = state
-            # What was made at start lives as long as the process: the collector need not look at it again.
-            gc.collect()
-            gc.freeze()
-            gc.enable()
-            gc.set_threshold(20_000, 20, 20)  # a question makes thousands of objects and hardly a cycle
             yield
 
     app = FastAPI(
         title="toolchat",
+        description=DESCRIPTION,
         version=VERSION,
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
         lifespan=lifespan,
+        dependencies=dependencies,
+        generate_unique_id_function=operation_id,
         telemetry={"tracing": False, "metrics": False, "logs": False},
     )
-    questions: dict[str, Question] = {}
-    app.add_middleware(Shortcuts, questions=questions, max_chars=MAX_QUERY_CHARS)
+    app.state.answer_formats = tuple(answer_formats)
     app.add_middleware(RequestMiddleware)
     add_problem_handlers(app)
     for configured in read.modules:
-        routes = configured.module.routes()
-        app.include_router(routes)
-        questions |= routes.questions
+        configured.module.add_routes(app.router)
     app.include_router(session_routes)
     app.include_router(approval_routes)
-    app.include_router(pages)
+    app.include_router(status_routes)
     add_documentation(app)
     document_api(app)
+    app.router.middleware_stack = ShortWay(app.router)
     return app
 
 

@@ -31,16 +31,19 @@ class ProblemProtocol(HttpToolsProtocol):
     - What cannot be parsed is answered with a problem document.
     """
 
-    read_timeout: float = 20
-    """Seconds from connecting, or from a request's first byte, to the end of its headers."""
-    write_timeout: float = 20
-    """Seconds in which a client must have read something of what waits to be sent.
+    def __init__(self, *args: Any, read_timeout: float = 20, write_timeout: float = 20, **kwargs: Any) -> None:
+        """Take what uvicorn gives, and two limits.
 
-    The kernel takes more only when much of its own buffer is free, so "something" can be a megabyte on a fast network.
-    """
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        Args:
+            *args: uvicorn's own.
+            read_timeout: seconds from connecting, or from a request's first byte, to the end of its headers.
+            write_timeout: seconds in which a client must have read something of what waits to be sent. The kernel
+                takes more only when much of its own buffer is free, so "something" can be a megabyte on a fast network.
+            **kwargs: uvicorn's own.
+        """
         super().__init__(*args, **kwargs)
+        self.read_timeout = read_timeout
+        self.write_timeout = write_timeout
         self._between_requests = True
         self._header_bytes = 0
         self._deadline: asyncio.TimerHandle | None = None

@@ -1,18 +1,21 @@
 """Serving over HTTP: sockets, signals, and uvicorn's settings."""
 
 import errno
+import gc
 import math
 import os
 import signal
 import socket
 import sys
 import time
+from functools import partial
 from types import FrameType
 
 import uvicorn
 from fastapi import FastAPI
 
-from app.api.state import Admission, ServiceState
+from app.api.admission import Admission
+from app.api.service import ServiceState
 from app.errors import ConfigurationError
 from app.logs import configure_logging
 from app.main import create_app, read_configuration
@@ -27,16 +30,18 @@ _OPEN_FILES = 65_536
 
 def server_config(app: object, settings: Settings) -> uvicorn.Config:
     """Set uvicorn up: no access log (it would hold the questions), no banner, a bounded shutdown."""
-    timeouts = {"read_timeout": settings.server_read_timeout, "write_timeout": settings.server_write_timeout}
-    protocol = type("Protocol", (ProblemProtocol,), timeouts)
+    protocol = partial(
+        ProblemProtocol, read_timeout=settings.server_read_timeout, write_timeout=settings.server_write_timeout
+    )
     return uvicorn.Config(
         app,  # type: ignore[arg-type]
-        http=protocol,
+        http=protocol,  # type: ignore[arg-type] # uvicorn only calls it, once for each connection
         log_config=None,
         access_log=False,
         server_header=False,
         proxy_headers=False,
         lifespan="on",
+        root_path=settings.server_root_path,
         timeout_graceful_shutdown=settings.shutdown_timeout,
     )
 
@@ -107,7 +112,20 @@ class _Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         if self.started:
+            _collect_seldom()
             print(self.banner, file=sys.stderr, flush=True)  # noqa: T201
+
+
+def _collect_seldom() -> None:
+    """Set the garbage collector up for a process that serves; it has been off since the modules were loaded.
+
+    What was made at start lives as long as the process, so the collector need not look at it again. A question makes
+    thousands of objects and hardly a cycle.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.enable()
+    gc.set_threshold(20_000, 20, 20)
 
 
 def _banner(listener: socket.socket, provider: str) -> str:

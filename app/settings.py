@@ -1,5 +1,6 @@
 """Configuration from the environment and ``.env``: read once, validated at start, one line per fault."""
 
+import re
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 from urllib.parse import urlsplit
@@ -44,6 +45,13 @@ def _base_url(value: str) -> str:
     return value.rstrip("/")
 
 
+def _root_path(value: str) -> str:
+    value = value.rstrip("/")
+    if value and not re.fullmatch(r"(?:/[A-Za-z0-9._~-]+)+", value):
+        raise ValueError("must begin with / and have only letters, digits and . _ ~ - between slashes")
+    return value
+
+
 Secret = Annotated[SecretStr, BeforeValidator(_stripped), AfterValidator(_header_safe)]
 """A key: surrounding blanks are dropped, and it is never printed."""
 
@@ -69,6 +77,9 @@ class Settings(EnvironmentSettings):
 
     server_host: str = Field("127.0.0.1", description="Address to listen on; 0.0.0.0 in a container")
     server_port: int = Field(8083, ge=0, le=65535, description="Port to listen on; 0 picks a free one")
+    server_root_path: Annotated[str, BeforeValidator(_stripped), AfterValidator(_root_path)] = Field(
+        "", description="Path prefix that a proxy strips before it hands requests on, such as /ai; none below a host"
+    )
     server_read_timeout: float = Field(20, gt=0, le=600, description="Seconds a client may take to send its headers")
     server_write_timeout: float = Field(
         20, gt=0, le=600, description="Seconds a client may read nothing of what waits for it, before it counts as gone"

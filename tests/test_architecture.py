@@ -55,3 +55,22 @@ def test_the_sandbox_knows_nothing_of_the_service() -> None:
     """The stand-in plays the outside world, so it shares no code with what talks to it."""
     for file in (ROOT / "app" / "sandbox").rglob("*.py"):
         assert {name for name in imports(file) if not name.startswith("app.sandbox")} == set(), file.name
+
+
+def exported(file: Path) -> set[str]:
+    assigned = [node for node in ast.parse(file.read_text()).body if isinstance(node, ast.Assign)]
+    lists = [each.value for each in assigned if ast.unparse(each.targets[0]) == "__all__"]
+    return {name for each in lists for name in ast.literal_eval(each)}
+
+
+def test_every_name_that_another_file_imports_is_exported() -> None:
+    modules = {module_of(file): file for file in FILES}
+    hidden = [
+        f"{module_of(file)} imports {node.module}.{name.name}"
+        for file in FILES
+        for node in ast.walk(ast.parse(file.read_text()))
+        if isinstance(node, ast.ImportFrom) and node.module in modules
+        for name in node.names
+        if f"{node.module}.{name.name}" not in modules and name.name not in exported(modules[node.module])
+    ]
+    assert hidden == []

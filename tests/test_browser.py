@@ -13,9 +13,7 @@ from tests.serving import service
 DESK = {"width": 1200, "height": 1250}
 
 
-@pytest.mark.parametrize(
-    ("operation", "answered"), [("chat_chat_get", "Asia/Shanghai"), ("chat_stream_chat_stream_get", "done")]
-)
+@pytest.mark.parametrize(("operation", "answered"), [("get_chat", "Asia/Shanghai"), ("get_chat_stream", "done")])
 async def test_swagger_ui_asks_in_a_session_with_the_example_as_it_stands(
     operation: str, answered: str, open_page: OpenPage
 ) -> None:
@@ -36,7 +34,7 @@ async def test_swagger_ui_asks_no_other_host_and_executes_a_question(open_page: 
     async with service() as client, open_page(viewport=DESK) as page:
         page.on("request", lambda request: requested.append(request.url))
         await page.goto(f"{client.base_url}/docs")
-        operation = page.locator("#operations-Time-time_chat_tool_function")
+        operation = page.locator("#operations-Time-get_time_chat_tool_function")
         await operation.click()
         await operation.get_by_role("button", name="Try it out").click()
         await operation.get_by_role("button", name="Execute").click()

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+from fastapi import FastAPI
 
 from app.errors import ConfigurationError
 from app.main import create_app, read_configuration
@@ -19,10 +20,10 @@ from tests.serving import client_of, serving
 STOCKS = '''
 from typing import Annotated, ClassVar
 
-from fastapi import APIRouter, Request
+from dishka.integrations.fastapi import DishkaRoute, FromDishka, inject
+from fastapi import APIRouter, HTTPException, WebSocket
 from pydantic import Field
 
-from app.api.state import service_state
 from app.settings import Secret
 from app.tool_calling.function_callback import tool
 from app.tools.module import ToolModule, ToolSettings
@@ -45,12 +46,25 @@ class StockPrice:
         return f"{name}: 1 at {self.settings.market}"
 
 
-router = APIRouter(prefix="/stocks")
+router = APIRouter(prefix="/stocks", route_class=DishkaRoute)
 
 
 @router.get("/market")
-async def market(request: Request) -> str:
-    return (await service_state(request).container.get(StockSettings)).market
+async def market(settings: FromDishka[StockSettings]) -> str:
+    return settings.market
+
+
+@router.websocket("/ticker")
+@inject
+async def ticker(socket: WebSocket, settings: FromDishka[StockSettings]) -> None:
+    await socket.accept()
+    await socket.send_text(settings.market)
+    await socket.close()
+
+
+@router.get("/refused/{status}")
+async def refused(status: int, detail: str | None = None) -> str:
+    raise HTTPException(status, detail)
 
 
 module = ToolModule(functions=(StockPrice,), settings=StockSettings, router=router, default_query="What is ACME worth?")
@@ -70,12 +84,16 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.Fix
     return name
 
 
+def with_folders(package: str) -> FastAPI:
+    """The application with the folders of a package instead of its own."""
+    modules = tuple(ConfiguredModule.read(each) for each in discover(package))
+    return create_app(replace(read_configuration(), modules=modules))
+
+
 @asynccontextmanager
 async def serving_folders(package: str) -> AsyncGenerator[httpx.AsyncClient, None]:
-    """The service with the folders of a package instead of its own."""
-    modules = tuple(ConfiguredModule.read(each) for each in discover(package))
-    app = create_app(replace(read_configuration(), modules=modules))
-    async with serving(app) as url, client_of(url) as client:
+    """The same, served; gives a client for it."""
+    async with serving(with_folders(package)) as url, client_of(url) as client:
         yield client
 
 

@@ -1,20 +1,20 @@
 """The route on which the user's consent is given."""
 
-from collections.abc import AsyncGenerator, Callable
-from contextlib import aclosing
+from collections.abc import Callable
 from functools import partial
 
 from fastapi import APIRouter, Request, Response
 
-from app.api.answers import answer_prompt, stopped_reconnecting
+from app.api.answer_responses import ANSWER_RESPONSES
+from app.api.answering import answer_prompt
+from app.api.answering.negotiation import acceptable
 from app.api.approvals import Decisions, PausedTurn
-from app.api.chat_routes import ANSWER_RESPONSES
-from app.api.negotiation import negotiate
 from app.api.problems import problems
-from app.api.state import service_state
+from app.api.service import Service
 from app.chat.advisors import Advisor, AdvisorChain
 from app.chat.memory import ChatMemory
-from app.chat.request import ChatEvent, ChatRequest
+from app.chat.request import ChatEvent, ChatRequest, Emit
+from app.chat_models.base import ChatResponse
 from app.errors import NotFound
 
 __all__ = ["router"]
@@ -28,24 +28,22 @@ router = APIRouter(tags=["Approvals"])
     responses={**ANSWER_RESPONSES, **problems(404)},
     summary="Decide about the calls of an answer that waits for approval",
 )
-async def decide(request: Request, identifier: str, decisions: Decisions) -> Response:
+async def decide(request: Request, service: Service, identifier: str, decisions: Decisions) -> Response:
     """Go on with a turn that paused because a tool needs the user's consent.
 
     The answer that paused has `finish_reason` `approval_required` and names this path's id under `approval`. Each id
     can be used once; a call without a decision counts as rejected. Refused before anything was run, as with 409
     `session-busy`, it can be used again.
     """
-    state = service_state(request)
-    form = negotiate(",".join(request.headers.getlist("accept")))
-    if stopped := stopped_reconnecting(request, form):
+    if stopped := acceptable(request).without_asking(request):
         return stopped
-    with state.admission.slot():
-        paused = state.approvals.take(identifier, decisions.decisions)
-    unused = UnusedApproval(partial(state.approvals.put_back, identifier, paused))
-    await unused.check(state.memory, paused)
+    with service.admission.slot():
+        paused = service.approvals.take(identifier, decisions.decisions)
+    unused = UnusedApproval(partial(service.approvals.put_back, identifier, paused))
+    await unused.check(service.memory, paused)
     approvals = {call_id: decision.as_approval() for call_id, decision in decisions.decisions.items()}
     before = paused.prompt
-    prompt = state.chat.resume(paused.response, approvals).tools(*before.request.tools)
+    prompt = service.chat.resume(paused.response, approvals).tools(*before.request.tools)
     prompt = prompt.advisors(*before.own_advisors, unused).tool_context(before.request.context.values)
     return await answer_prompt(request, prompt)
 
@@ -75,14 +73,19 @@ class UnusedApproval(Advisor):
         if forgotten:
             raise NotFound("the conversation that the answer belonged to has been deleted")
 
-    async def advise(self, request: ChatRequest, chain: AdvisorChain) -> AsyncGenerator[ChatEvent, None]:
+    async def advise(self, request: ChatRequest, chain: AdvisorChain, emit: Emit) -> ChatResponse:
         """See :meth:`Advisor.advise`."""
         begun = False
+
+        async def noted(event: ChatEvent) -> None:
+            nonlocal begun
+            begun = True
+            await emit(event)
+
         try:
-            async with aclosing(chain.proceed(request)) as events:
-                async for event in events:
-                    begun = True
-                    yield event
+            response = await chain.proceed(request, noted)
+            begun = True
+            return response
         finally:
             if not begun:
                 self._give_back()

@@ -1,6 +1,6 @@
 """The service's figures in the text format of Prometheus (version 0.0.4)."""
 
-from app.api.state import ServiceState
+from app.api.service import ServiceState
 from app.version import VERSION
 
 __all__ = ["metrics_text"]

@@ -16,7 +16,7 @@ from app.errors import CLIENT_GONE, BodyTimeout, BodyTooLarge, Draining, Invalid
 from app.logs import hashed, log_event
 from app.logs import request_id as current_request_id
 
-__all__ = ["CONNECTION", "MAX_URL_BYTES", "Connection", "RequestMiddleware"]
+__all__ = ["CONNECTION", "MAX_URL_BYTES", "Connection", "RequestMiddleware", "path_below_root"]
 
 _log = logging.getLogger("app.request")
 _WELL_FORMED_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
@@ -61,8 +61,9 @@ class RequestMiddleware:
         token = current_request_id.set(request_id)
         answer = _Answer(send, request_id)
         # Probes come every few seconds and say nothing.
-        level = logging.DEBUG if scope["path"].startswith("/health/") else logging.INFO
-        log_event(_log, level, "request started", {"method": scope["method"], "path": _shown_path(scope["path"])})
+        path = path_below_root(scope)
+        level = logging.DEBUG if path.startswith("/health/") else logging.INFO
+        log_event(_log, level, "request started", {"method": scope["method"], "path": _shown_path(path)})
         try:
             await self._guarded(scope, receive, answer)
         finally:
@@ -191,6 +192,13 @@ async def _whole_body(receive: Receive) -> bytes:
     except TimeoutError:
         raise BodyTimeout(f"the body did not arrive within {MAX_BODY_SECONDS} s") from None
     return bytes(body)
+
+
+def path_below_root(scope: Scope) -> str:
+    """The path as the application's routes have it: a server that is told its prefix puts that before every path."""
+    root: str = scope.get("root_path", "")
+    path: str = scope["path"]
+    return path[len(root) :] if root and path.startswith(f"{root}/") else path
 
 
 def _shown_path(path: str) -> str:

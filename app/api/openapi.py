@@ -1,16 +1,19 @@
 """The OpenAPI document, with problem documents instead of the framework's own error schema."""
 
+import re
+from collections.abc import Sequence
 from typing import Any
 
 from fastapi import FastAPI
-from fastapi.openapi.utils import get_openapi
+from fastapi.routing import APIRoute
 
-from app.api.negotiation import AnswerForm
+from app.api.answering.format import AnswerFormat
+from app.api.answering.json_document import JsonDocument
 from app.api.problems import PROBLEM_MEDIA_TYPE, Problem, problem_examples, problems
 
-__all__ = ["document_api"]
+__all__ = ["DESCRIPTION", "document_api", "operation_id"]
 
-_DESCRIPTION = """\
+DESCRIPTION = """\
 Chat questions answered with live tools: the chat model decides whether it needs the time, the weather, a translation
 or a tool of yours; the service runs the tool, and the model answers from the result.
 
@@ -19,14 +22,19 @@ of the answer: `text/plain` (default), `application/json` with the whole trace o
 """
 
 
+def operation_id(route: APIRoute) -> str:
+    """Name an operation by its method and its path: ``get_time_chat``, ``delete_chat_by_session_id``."""
+    path = re.sub(r"\{(\w+)\}", r"by_\1", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", route.path_format).lower())
+    return "_".join([min(route.methods or {"get"}).lower(), *re.findall(r"\w+", path.replace("-", "_"))])
+
+
 def document_api(app: FastAPI) -> None:
     """Make ``app.openapi`` describe what the service really answers."""
+    described = app.openapi
 
     def openapi() -> dict[str, Any]:
         if app.openapi_schema is None:
-            document = get_openapi(
-                title=app.title, version=app.version, description=_DESCRIPTION, routes=app.routes, tags=app.openapi_tags
-            )
+            document = described()
             components = document.setdefault("components", {})
             components["examples"] = problem_examples()
             schemas = components.setdefault("schemas", {})
@@ -34,9 +42,8 @@ def document_api(app: FastAPI) -> None:
             for name in ("HTTPValidationError", "ValidationError"):
                 schemas.pop(name, None)
             for operation in _operations(document):
-                _complete(operation)
-            app.openapi_schema = document
-        return app.openapi_schema
+                _complete(operation, app.state.answer_formats)
+        return described()
 
     app.openapi = openapi  # type: ignore[method-assign]
 
@@ -45,13 +52,16 @@ def _operations(document: dict[str, Any]) -> list[dict[str, Any]]:
     return [operation for path in document["paths"].values() for operation in path.values()]
 
 
-def _complete(operation: dict[str, Any]) -> None:
+def _complete(operation: dict[str, Any], forms: Sequence[AnswerFormat]) -> None:
     responses = operation["responses"]
     for status in (400, 414, 500):
         responses.setdefault(str(status), problems(status)[status])
-    content = responses.get("200", {}).get("content", {})
-    if all(form.value in content for form in AnswerForm):
-        # Swagger UI sends the first form that is listed: the one that a client without Accept gets.
-        responses["200"]["content"] = {form.value: content[form.value] for form in AnswerForm}
+    success = responses.get("200", {})
+    if success.get("content") == {JsonDocument.media_type: JsonDocument.documentation}:
+        # A generated client takes the first form; as JSON it has a type. What */* gets is another matter.
+        ordered = sorted(forms, key=lambda form: form.media_type != JsonDocument.media_type)
+        success["content"] = {form.media_type: form.documentation for form in ordered}
+    # Swagger UI shows fields in this order, and the question is what one fills in first.
+    operation.get("parameters", []).sort(key=lambda each: each["in"] == "header")
     if PROBLEM_MEDIA_TYPE not in responses.get("422", {}).get("content", {PROBLEM_MEDIA_TYPE: None}):
         responses.pop("422")

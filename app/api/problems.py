@@ -17,6 +17,7 @@ __all__ = [
     "PROBLEM_MEDIA_TYPE",
     "Problem",
     "add_problem_handlers",
+    "as_toolchat_error",
     "error_response",
     "problem",
     "problem_examples",
@@ -27,6 +28,7 @@ __all__ = [
 PROBLEM_MEDIA_TYPE = "application/problem+json"
 MAX_RETRY_AFTER = 60
 
+_STATUSES = frozenset(HTTPStatus)
 _CODES = {400: "invalid-request", 404: "not-found", 405: "method-not-allowed", 415: "unsupported-media-type"}
 
 
@@ -155,13 +157,27 @@ async def _on_validation_error(request: Request, error: Exception) -> Response:
 async def _on_http_exception(request: Request, error: Exception) -> Response:
     if not isinstance(error, HTTPException):
         raise error
-    phrase = HTTPStatus(error.status_code).phrase
-    code = _CODES.get(error.status_code, phrase.lower().replace(" ", "-"))
-    said = error.detail if error.status_code == 400 else phrase.lower()
-    detail = f"{request.method} {request.url.path[:200]}: {said}; GET / lists what there is"
-    request.state.outcome = code
-    headers = dict(error.headers or {}) | _allowed(request, error.status_code)
-    return problem_response(_document(error.status_code, code, phrase, detail, False, _id_of(request)), headers)
+    problem = as_toolchat_error(error)
+    if problem.detail == problem.title:  # the framework's own: no route is here, or none for this method
+        place = f"{request.method} {request.url.path[:200]}"
+        problem.detail = f"{place}: {problem.title.lower()}; GET / lists what there is"
+    request.state.outcome = problem.code
+    response = error_response(problem, _id_of(request))
+    response.headers.update(dict(error.headers or {}) | _allowed(request, error.status_code))
+    return response
+
+
+def as_toolchat_error(error: Exception) -> ToolchatError:
+    """Put an exception into the words of a problem document: an ``HTTPException`` keeps its status and detail."""
+    if not isinstance(error, HTTPException):
+        return ToolchatError("An unexpected error; the log has it under this request id")
+    status: int = error.status_code
+    phrase = HTTPStatus(status).phrase if status in _STATUSES else "Error"
+    said = error.detail if isinstance(error.detail, str) else to_json(error.detail, fallback=str).decode()
+    problem = ToolchatError(said or phrase, retryable=status in (408, 429, 503))
+    problem.status, problem.title = status, phrase
+    problem.code = _CODES.get(status, phrase.lower().replace(" ", "-") if status in _STATUSES else f"status-{status}")
+    return problem
 
 
 def _allowed(request: Request, status: int) -> dict[str, str]:

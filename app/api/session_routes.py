@@ -1,41 +1,27 @@
 """Chat with a session: questions that belong together, with every tool of the service."""
 
-from typing import Annotated, Any
+from dataclasses import dataclass
+from typing import Annotated
 
-from fastapi import APIRouter, Path, Query, Request, Response
+from fastapi import APIRouter, Depends, Path, Query, Request, Response
 
-from app.api.chat_routes import ANSWER_RESPONSES, MAX_QUERY_CHARS
-from app.api.negotiation import AnswerForm
+from app.api.answer_responses import SESSION_RESPONSES, STREAM_RESPONSES
+from app.api.answering import EVENTS
+from app.api.answering.format import AnswerFormat
 from app.api.problems import problems
+from app.api.questions import MAX_QUERY_CHARS
 from app.api.schemas import Conversation
-from app.api.sessions import answer_in_session, checked_session_id, session_or_new
-from app.api.state import service_state
+from app.api.service import Service, ServiceState
+from app.api.sessions import answer_in_session, checked_session_id, refuse_unknown_parameters, session_or_new
 from app.chat.message_records import to_records
-from app.errors import CrossSite, NotFound, SessionBusy, StoreUnavailable, ValidationFailed
+from app.errors import NotFound, SessionBusy, StoreUnavailable, ValidationFailed
 
-__all__ = ["SESSION_RESPONSES", "Question", "SessionId", "SessionPath", "router"]
+__all__ = ["SessionId", "SessionPath", "UserInput", "router"]
 
-router = APIRouter(tags=["Chat"])
-
-_SESSION_HEADER = {"X-Session-ID": {"description": "The session, to go on with", "schema": {"type": "string"}}}
-SESSION_RESPONSES: dict[int | str, dict[str, Any]] = {
-    **ANSWER_RESPONSES,
-    200: ANSWER_RESPONSES[200] | {"headers": ANSWER_RESPONSES[200]["headers"] | _SESSION_HEADER},
-    **problems(CrossSite, SessionBusy),
-}
-"""Every status with which a question in a session can be answered."""
-
-_STREAM_RESPONSES: dict[int | str, dict[str, Any]] = {
-    **SESSION_RESPONSES,
-    200: {
-        "description": "The answer as server-sent events",
-        "content": {AnswerForm.EVENTS.value: ANSWER_RESPONSES[200]["content"][AnswerForm.EVENTS.value]},
-        "headers": SESSION_RESPONSES[200]["headers"],
-    },
-}
+router = APIRouter(tags=["Chat"], dependencies=[Depends(refuse_unknown_parameters)])
 
 _EXAMPLE = "北京现在几点？"
-Question = Annotated[
+UserInput = Annotated[
     str,
     Query(
         max_length=MAX_QUERY_CHARS,
@@ -57,31 +43,49 @@ _Tools = Annotated[
 ]
 
 
+@dataclass(frozen=True, slots=True)
+class _Wish:
+    """What the parameters of a question in a session say."""
+
+    question: str
+    session: str
+    tools: list[str] | None
+
+
+def _wish(userInput: UserInput = "", query: _Query = "", sessionId: SessionId = "", tools: _Tools = None) -> _Wish:
+    if userInput and query and userInput != query:
+        raise ValidationFailed("userInput: is another question than query; give one of them")
+    question = userInput or query
+    if not question.strip():
+        raise ValidationFailed("userInput: is missing or blank")
+    chosen = None if tools is None else [name.strip() for part in tools for name in part.split(",") if name.strip()]
+    return _Wish(question, session_or_new(sessionId), chosen)
+
+
+_Wished = Annotated[_Wish, Depends(_wish)]
+
+
 @router.get("/chat", response_class=Response, responses=SESSION_RESPONSES, summary="Ask in a session")
-async def chat(
-    request: Request, userInput: Question = "", query: _Query = "", sessionId: SessionId = "", tools: _Tools = None
-) -> Response:
+async def chat(request: Request, service: Service, wish: _Wished) -> Response:
     """Answer the next question of a conversation; the model is given the turns before.
 
     Questions of one session are answered one after the other. The session's id is in the header `X-Session-ID`.
     """
-    return await _ask(request, _question(userInput, query), sessionId, tools)
+    return await _ask(request, service, wish)
 
 
 @router.get(
     "/chat/stream",
     response_class=Response,
-    responses=_STREAM_RESPONSES,
+    responses=STREAM_RESPONSES,
     summary="Ask in a session, answered as server-sent events",
 )
-async def chat_stream(
-    request: Request, userInput: Question = "", query: _Query = "", sessionId: SessionId = "", tools: _Tools = None
-) -> Response:
+async def chat_stream(request: Request, service: Service, wish: _Wished) -> Response:
     """Answer as `/chat` does, always as server-sent events, live from the first word through every tool call.
 
     A browser that reconnects (`Last-Event-ID`) gets 204 and stops; the model is not asked twice.
     """
-    return await _ask(request, _question(userInput, query), sessionId, tools, AnswerForm.EVENTS)
+    return await _ask(request, service, wish, EVENTS)
 
 
 @router.get(
@@ -90,9 +94,9 @@ async def chat_stream(
     responses=problems(NotFound, ValidationFailed, StoreUnavailable),
     summary="Show a conversation",
 )
-async def show(request: Request, session: SessionPath) -> Response:
+async def show(service: Service, session: SessionPath) -> Response:
     """List what is kept of a conversation, oldest first; the model is given as much of it as fits beside a question."""
-    turns = await service_state(request).memory.turns(checked_session_id(session))
+    turns = await service.memory.turns(checked_session_id(session))
     if not turns:
         raise NotFound("no conversation is kept under this id")
     messages = [record for turn in turns for record in to_records(turn)]
@@ -110,27 +114,13 @@ async def show(request: Request, session: SessionPath) -> Response:
     responses=problems(SessionBusy, ValidationFailed, StoreUnavailable),
     summary="Forget a conversation",
 )
-async def forget(request: Request, session: SessionPath) -> Response:
+async def forget(service: Service, session: SessionPath) -> Response:
     """Forget everything that is kept of a conversation, whether or not there was anything; waits for a running turn."""
-    state = service_state(request)
-    await state.memory.forget(checked_session_id(session), *state.tools.state_keys(session))
-    state.approvals.forget(session)
+    await service.memory.forget(checked_session_id(session), *service.tools.state_keys(session))
+    service.approvals.forget(session)
     return Response(status_code=204)
 
 
-async def _ask(
-    request: Request, question: str, session: str, tools: list[str] | None, form: AnswerForm | None = None
-) -> Response:
-    chosen = None if tools is None else [name.strip() for part in tools for name in part.split(",") if name.strip()]
-    offered, advisors = service_state(request).tools.for_conversation(chosen)
-    session = session_or_new(session)
-    return await answer_in_session(request, question, session, tools=offered, advisors=advisors, form=form)
-
-
-def _question(user_input: str, query: str) -> str:
-    if user_input and query and user_input != query:
-        raise ValidationFailed("userInput: is another question than query; give one of them")
-    question = user_input or query
-    if not question.strip():
-        raise ValidationFailed("userInput: is missing or blank")
-    return question
+async def _ask(request: Request, service: ServiceState, wish: _Wish, form: AnswerFormat | None = None) -> Response:
+    offered, advisors = service.tools.for_conversation(wish.tools)
+    return await answer_in_session(request, wish.question, wish.session, tools=offered, advisors=advisors, form=form)

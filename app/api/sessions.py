@@ -1,20 +1,27 @@
 """Sessions: conversations that a client names by an id, or lets the service name."""
 
+import difflib
 import re
 import secrets
 from collections.abc import Sequence
 
 from fastapi import Request, Response
 
-from app.api.answers import answer_prompt
-from app.api.browsers import refuse_unasked_get
-from app.api.negotiation import AnswerForm
-from app.api.state import service_state
+from app.api.answering import answer_prompt
+from app.api.answering.format import AnswerFormat
+from app.api.cross_site import refuse_unasked_get
+from app.api.service import service_state
 from app.chat.advisors import Advisor
 from app.errors import ValidationFailed
 from app.tool_calling.context import CONVERSATION_ID
 
-__all__ = ["SESSION_ID_PATTERN", "answer_in_session", "checked_session_id", "session_or_new"]
+__all__ = [
+    "SESSION_ID_PATTERN",
+    "answer_in_session",
+    "checked_session_id",
+    "refuse_unknown_parameters",
+    "session_or_new",
+]
 
 SESSION_ID_PATTERN = "[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
 """What a session id may be; it is part of paths and keys."""
@@ -42,6 +49,24 @@ def session_or_new(given: str) -> str:
     return checked_session_id(given) if given else secrets.token_hex(16)
 
 
+def refuse_unknown_parameters(request: Request) -> None:
+    """Let a request pass whose parameters the route knows; a dependency of routes that belong to a session.
+
+    Elsewhere an unknown parameter is left alone. Here a mistyped ``session_id`` would begin a new conversation with
+    every question, and nobody would know why the model remembers nothing.
+
+    Raises:
+        ValidationFailed: one is unknown; the detail names the nearest one that there is.
+    """
+    operation = request.app.openapi()["paths"][request.scope["route"].path_format][request.method.lower()]
+    known = [each["name"] for each in operation.get("parameters", ()) if each["in"] == "query"]
+    for name in request.query_params:
+        if name not in known:
+            near = difflib.get_close_matches(name.lower().replace("_", ""), known, n=1, cutoff=0.4)
+            meant = f"; is {near[0]} meant?" if near else f"; known: {', '.join(known) or 'none'}"
+            raise ValidationFailed(f"{name[:64]}: there is no such parameter{meant}")
+
+
 async def answer_in_session(
     request: Request,
     query: str,
@@ -49,7 +74,7 @@ async def answer_in_session(
     *,
     tools: Sequence[object] = (),
     advisors: Sequence[Advisor] = (),
-    form: AnswerForm | None = None,
+    form: AnswerFormat | None = None,
 ) -> Response:
     """Answer the next question of a conversation, in the form that the client accepts.
 

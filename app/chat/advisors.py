@@ -1,11 +1,11 @@
 """What happens around a question: a chain of advisors, the model at its end."""
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, Iterable
-from contextlib import aclosing
-from dataclasses import dataclass, replace
+from collections.abc import Coroutine, Iterable
+from dataclasses import dataclass
+from typing import Any
 
-from app.chat.request import ChatEvent, ChatRequest
+from app.chat.request import ChatRequest, Emit
 from app.chat_models.base import ChatModel, ChatResponse, TextDelta
 
 __all__ = ["Advisor", "AdvisorChain", "BaseAdvisor", "SandboxNoticeAdvisor"]
@@ -22,10 +22,11 @@ class Advisor(ABC):
         return True
 
     @abstractmethod
-    def advise(self, request: ChatRequest, chain: "AdvisorChain") -> AsyncGenerator[ChatEvent, None]:
-        """Pass the question on through ``chain.proceed``, as it is or changed, once or several times.
+    async def advise(self, request: ChatRequest, chain: "AdvisorChain", emit: Emit) -> ChatResponse:
+        """Pass the question on by ``await chain.proceed(request, emit)``, as it is or changed, once or several times.
 
-        Close what ``chain.proceed`` returns (``contextlib.aclosing``), so that a client who leaves stops the model.
+        ``emit`` tells the client what happens meanwhile; whole answers have an ``emit`` that tells nobody. Give
+        another one down to see or change what comes from below.
         """
 
 
@@ -49,11 +50,11 @@ class AdvisorChain:
         """The part of the chain behind one of its advisors."""
         return AdvisorChain(self.advisors[self.advisors.index(advisor) + 1 :], self.model)
 
-    def proceed(self, request: ChatRequest) -> AsyncGenerator[ChatEvent, None]:
+    def proceed(self, request: ChatRequest, emit: Emit) -> Coroutine[Any, Any, ChatResponse]:
         """Hand the question to the next advisor, or to the model; may be called several times."""
         if not self.advisors:
-            return self.model.respond(request.prompt())
-        return self.advisors[0].advise(request, AdvisorChain(self.advisors[1:], self.model))
+            return self.model.respond(request.prompt(), emit)
+        return self.advisors[0].advise(request, AdvisorChain(self.advisors[1:], self.model), emit)
 
 
 class BaseAdvisor(Advisor):
@@ -67,11 +68,9 @@ class BaseAdvisor(Advisor):
         """Change the finished answer; text that has been streamed is out already."""
         return response
 
-    async def advise(self, request: ChatRequest, chain: AdvisorChain) -> AsyncGenerator[ChatEvent, None]:
+    async def advise(self, request: ChatRequest, chain: AdvisorChain, emit: Emit) -> ChatResponse:
         """See :meth:`Advisor.advise`."""
-        async with aclosing(chain.proceed(self.before(request))) as events:
-            async for event in events:
-                yield self.after(event) if isinstance(event, ChatResponse) else event
+        return self.after(await chain.proceed(self.before(request), emit))
 
 
 class SandboxNoticeAdvisor(Advisor):
@@ -84,18 +83,10 @@ class SandboxNoticeAdvisor(Advisor):
         """See :meth:`Advisor.applies`."""
         return any(tool.metadata.sandbox for tool in request.tools)
 
-    async def advise(self, request: ChatRequest, chain: AdvisorChain) -> AsyncGenerator[ChatEvent, None]:
+    async def advise(self, request: ChatRequest, chain: AdvisorChain, emit: Emit) -> ChatResponse:
         """See :meth:`Advisor.advise`."""
-        async with aclosing(chain.proceed(request)) as events:
-            async for event in events:
-                if isinstance(event, ChatResponse) and _rests_on_sandbox(event):
-                    if request.stream:
-                        yield TextDelta(self.notice)
-                    message = replace(event.message, text=event.message.text + self.notice)
-                    yield replace(event, message=message)
-                else:
-                    yield event
-
-
-def _rests_on_sandbox(response: ChatResponse) -> bool:
-    return any(each.sandbox and each.outcome == "ok" for each in response.executions)
+        response = await chain.proceed(request, emit)
+        if not any(each.sandbox and each.outcome == "ok" for each in response.executions):
+            return response
+        await emit(TextDelta(self.notice))
+        return response.with_text(response.message.text + self.notice)

@@ -1,5 +1,6 @@
 """Asking a chat model a question, with tools, in one sentence of code."""
 
+import asyncio
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
@@ -7,13 +8,14 @@ from typing import Any, TypeVar
 
 from app.chat.advisors import Advisor, AdvisorChain
 from app.chat.entity import entity_from, with_format
-from app.chat.request import Approval, ChatEvent, ChatRequest
+from app.chat.request import Approval, ChatEvent, ChatRequest, Emit
 from app.chat_models.base import ChatModel, ChatOptions, ChatResponse, TextDelta
 from app.errors import UpstreamInvalid
 from app.messages import Message, SystemMessage, UserMessage
 from app.tool_calling.callback import ToolCallback
 from app.tool_calling.context import ToolContext
 from app.tool_calling.errors import ToolDefinitionError
+from app.tool_calling.events import silent
 from app.tool_calling.method_callback import MethodToolCallbackProvider
 from app.tool_calling.provider import ToolCallbackProvider
 from app.tool_calling.resolver import ToolCallbackResolver, same_name
@@ -21,6 +23,7 @@ from app.tool_calling.resolver import ToolCallbackResolver, same_name
 __all__ = ["ChatClient", "PromptSpec"]
 
 _T = TypeVar("_T")
+_EVENTS_AHEAD = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,14 +164,7 @@ class CallSpec:
         Raises:
             ToolchatError: the question could not be answered; see ``app.errors``.
         """
-        answer: ChatResponse | None = None
-        async with aclosing(self.chain.proceed(self.request)) as events:
-            async for event in events:
-                if isinstance(event, ChatResponse):
-                    answer = event
-        if answer is None:
-            raise AssertionError("a chain of advisors ended without an answer")
-        return answer
+        return await self.chain.proceed(self.request, silent)
 
     async def content(self) -> str:
         """The answer's text; raises as :meth:`response`."""
@@ -203,9 +199,33 @@ class StreamSpec:
     chain: AdvisorChain
     request: ChatRequest
 
-    def events(self) -> AsyncGenerator[ChatEvent, None]:
-        """Everything that happens; the :class:`ChatResponse` comes last. Raises as :meth:`CallSpec.response`."""
-        return self.chain.proceed(self.request)
+    async def response(self, emit: Emit) -> ChatResponse:
+        """The answer as :meth:`CallSpec.response` gives it; ``emit`` is told what happens until then."""
+        return await self.chain.proceed(self.request, emit)
+
+    async def events(self) -> AsyncGenerator[ChatEvent | ChatResponse, None]:
+        """What happens, then the :class:`ChatResponse`. Raises as :meth:`CallSpec.response`.
+
+        The question is answered in a task of its own, which is at most a few events ahead of whoever iterates; closing
+        the iterator (``contextlib.aclosing``) cancels it.
+        """
+        told: asyncio.Queue[ChatEvent | asyncio.Task[ChatResponse]] = asyncio.Queue()
+        room = asyncio.Semaphore(_EVENTS_AHEAD)
+
+        async def tell(event: ChatEvent) -> None:
+            await room.acquire()
+            told.put_nowait(event)
+
+        answering = asyncio.create_task(self.response(tell))
+        answering.add_done_callback(told.put_nowait)
+        try:
+            while not isinstance(event := await told.get(), asyncio.Task):
+                room.release()
+                yield event
+            yield event.result()
+        finally:
+            answering.cancel()
+            await asyncio.wait({answering})
 
     async def content(self) -> AsyncGenerator[str, None]:
         """The answer's text, piece by piece."""

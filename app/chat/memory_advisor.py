@@ -1,12 +1,10 @@
 """Puts a conversation's memory before its next question, and the answer into it."""
 
-from collections.abc import AsyncGenerator
-from contextlib import aclosing
 from dataclasses import replace
 
 from app.chat.advisors import Advisor, AdvisorChain
 from app.chat.memory import ChatMemory, OpenTurn
-from app.chat.request import ChatEvent, ChatRequest
+from app.chat.request import ChatRequest, Emit
 from app.chat_models.base import ChatResponse
 from app.messages import SystemMessage, UserMessage
 from app.tool_calling.context import CONVERSATION_ID
@@ -27,7 +25,7 @@ class MemoryAdvisor(Advisor):
     def __init__(self, memory: ChatMemory) -> None:
         self._memory = memory
 
-    async def advise(self, request: ChatRequest, chain: AdvisorChain) -> AsyncGenerator[ChatEvent, None]:
+    async def advise(self, request: ChatRequest, chain: AdvisorChain, emit: Emit) -> ChatResponse:
         """See :meth:`Advisor.advise`.
 
         Raises:
@@ -39,11 +37,10 @@ class MemoryAdvisor(Advisor):
             raise AssertionError("a question with a memory needs a conversation id in its context")
         async with self._memory.open_turn(conversation) as turn:
             begin, request = _with_history(request, turn)
-            async with aclosing(chain.proceed(request)) as events:
-                async for event in events:
-                    if isinstance(event, ChatResponse) and _is_worth_keeping(event):
-                        await turn.keep((*event.history[begin:], event.message))
-                    yield event
+            response = await chain.proceed(request, emit)
+            if _is_worth_keeping(response):
+                await turn.keep((*response.history[begin:], response.message))
+            return response
 
 
 def _is_worth_keeping(response: ChatResponse) -> bool:

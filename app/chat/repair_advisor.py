@@ -1,15 +1,14 @@
 """Sends tool calls whose arguments are broken JSON back to the model, before they count as calls."""
 
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing
+from collections.abc import Sequence
 from dataclasses import replace
 
 from pydantic import BaseModel, ConfigDict
 
 from app.chat.advisors import Advisor, AdvisorChain
-from app.chat.request import ChatEvent, ChatRequest
+from app.chat.request import ChatRequest, Emit
 from app.chat_models.base import ChatResponse
-from app.messages import AssistantMessage, ToolCall, ToolResponse, ToolResponseMessage, Usage
+from app.messages import AssistantMessage, ToolCall, ToolResponse, ToolResponseMessage
 from app.tool_calling.errors import ToolArgumentsError, ToolExecutionError
 from app.tool_calling.result_converter import truncated
 from app.tool_calling.schema import tool_input_of
@@ -49,24 +48,18 @@ class ToolCallRepairAdvisor(Advisor):
         self._max_repairs = max_repairs
         """Per turn of the model; after that many the calls go on as they are, and fail one by one."""
 
-    async def advise(self, request: ChatRequest, chain: AdvisorChain) -> AsyncGenerator[ChatEvent, None]:
+    async def advise(self, request: ChatRequest, chain: AdvisorChain, emit: Emit) -> ChatResponse:
         """See :meth:`Advisor.advise`."""
-        usage, rounds, repairs, response = Usage(), 0, 0, None
-        while response is None:
-            async with aclosing(chain.proceed(request)) as events:
-                async for event in events:
-                    if isinstance(event, ChatResponse):
-                        response = event
-                    else:
-                        yield event
-            if response is None:
-                raise AssertionError("a chain of advisors ended without an answer")
+        response = await chain.proceed(request, emit)
+        usage, rounds = response.usage, response.rounds
+        for _ in range(self._max_repairs if request.tools else 0):
+            exchange = _exchange(response.message)
+            if exchange is None:
+                break
+            request = replace(request, messages=(*request.messages, *exchange))
+            response = await chain.proceed(request, emit)
             usage, rounds = usage + response.usage, rounds + response.rounds
-            exchange = _exchange(response.message) if request.tools and repairs < self._max_repairs else None
-            if exchange:
-                request, response = replace(request, messages=(*request.messages, *exchange)), None
-                repairs += 1
-        yield replace(response, usage=usage, rounds=rounds)
+        return replace(response, usage=usage, rounds=rounds)
 
 
 def _exchange(message: AssistantMessage) -> tuple[AssistantMessage, ToolResponseMessage] | None:

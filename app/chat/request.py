@@ -1,18 +1,17 @@
 """One question on its way through the advisors to the model."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from app.chat_models.base import ChatOptions, ChatResponse, Progress, Prompt, TextDelta
+from app.chat_models.base import ChatOptions, ModelEvent, Prompt
 from app.messages import AssistantMessage, Message
 from app.tool_calling.callback import ToolCallback
 from app.tool_calling.context import ToolContext
 from app.tool_calling.events import ToolCallFinished, ToolCallStarted
 
-__all__ = ["Approval", "ChatEvent", "ChatRequest", "Notice"]
-
+__all__ = ["Approval", "ChatEvent", "ChatRequest", "Emit", "Notice"]
 
 _NOTICE_NAME = re.compile("[a-z_]+")
 _OWN_EVENTS = frozenset(("tool_call_started", "tool_call_finished", "delta", "usage", "done", "error"))
@@ -38,8 +37,15 @@ class Notice:
             raise ValueError(f"a notice cannot be named {self.name}: every stream has an event of this name")
 
 
-ChatEvent = TextDelta | Progress | ToolCallStarted | ToolCallFinished | Notice | ChatResponse
-"""What a question brings forth; the :class:`ChatResponse` comes last, once."""
+ChatEvent = ModelEvent | ToolCallStarted | ToolCallFinished | Notice
+"""What is told while a question is being answered."""
+
+Emit = Callable[[ChatEvent], Coroutine[Any, Any, None]]
+"""Tells whoever listens. Await it: a client who reads slowly then slows the model's reader.
+
+Whatever it raises is the listener's failure and ends the question. Several tasks may call it: each event is written
+whole, in the order of the calls.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,18 +1,17 @@
 """The one tool loop: ask the model, run what it asks for, ask again."""
 
-from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import aclosing
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from app.chat.advisors import Advisor, AdvisorChain
-from app.chat.request import Approval, ChatEvent, ChatRequest
+from app.chat.request import Approval, ChatRequest, Emit
 from app.chat_models.base import ChatResponse
 from app.errors import ContentFiltered, ToolLoop, UpstreamInvalid
 from app.messages import AssistantMessage, ToolCall, ToolResponseMessage, Usage
 from app.tool_calling.errors import ToolExecutionError
-from app.tool_calling.events import ToolCallFinished, ToolCallStarted
+from app.tool_calling.events import ToolCallFinished
 from app.tool_calling.limits import CallCounter, ToolCallLimits
-from app.tool_calling.manager import ToolCallingManager, in_order, is_direct
+from app.tool_calling.manager import ToolCallingManager, is_direct
 
 __all__ = ["APPROVAL_REQUIRED", "ToolCallingAdvisor", "ToolExecutionEligibility", "is_eligible"]
 
@@ -52,7 +51,7 @@ class ToolCallingAdvisor(Advisor):
         self._max_rounds = max_rounds
         self._limits = limits or ToolCallLimits()
 
-    async def advise(self, request: ChatRequest, chain: AdvisorChain) -> AsyncGenerator[ChatEvent, None]:
+    async def advise(self, request: ChatRequest, chain: AdvisorChain, emit: Emit) -> ChatResponse:
         """See :meth:`Advisor.advise`.
 
         Raises:
@@ -64,28 +63,18 @@ class ToolCallingAdvisor(Advisor):
         while turns.answer is None:
             turns.round += 1
             if not turns.resume():
-                async with aclosing(chain.proceed(turns.request)) as events:
-                    async for event in events:
-                        if isinstance(event, ChatResponse):
-                            turns.hear(event, self._eligibility)
-                        else:
-                            yield event
+                turns.hear(await chain.proceed(turns.request, emit), self._eligibility)
             if turns.calls and turns.answer is None:
-                async with aclosing(self._execute(turns)) as executions:
-                    async for execution in executions:
-                        if isinstance(execution, ToolCallFinished):
-                            turns.latest.append(execution)
-                        yield execution
-                turns.go_on(self._max_rounds)
-        yield turns.answer
+                turns.go_on(await self._execute(turns, emit), self._max_rounds)
+        return turns.answer
 
-    def _execute(self, turns: "_Turns") -> AsyncGenerator[ToolCallStarted | ToolCallFinished, None]:
+    async def _execute(self, turns: "_Turns", emit: Emit) -> tuple[ToolCallFinished, ...]:
         request = turns.request
         offered = {tool.definition.name: tool for tool in request.tools}
         context = request.context.with_history((*request.messages, turns.message))
         rejected = _rejected(turns.calls, request.approvals) if request.approvals else None
-        return self._manager.execute(
-            turns.calls, offered, context, counter=turns.counter, round=turns.round, rejected=rejected
+        return await self._manager.execute(
+            turns.calls, offered, context, emit, counter=turns.counter, round=turns.round, rejected=rejected
         )
 
 
@@ -98,7 +87,6 @@ class _Turns:
     round: int = 0
     usage: Usage = field(default_factory=Usage)
     executions: list[ToolCallFinished] = field(default_factory=list)
-    latest: list[ToolCallFinished] = field(default_factory=list)
     response: ChatResponse | None = None
     answer: ChatResponse | None = None
     withdrawn: bool = False
@@ -123,7 +111,7 @@ class _Turns:
         return True
 
     def hear(self, response: ChatResponse, is_eligible: ToolExecutionEligibility) -> None:
-        self.response, self.latest = response, []
+        self.response = response
         self.usage += response.usage
         self.round += response.rounds - 1
         if not self.calls:
@@ -140,23 +128,22 @@ class _Turns:
         guarded = [tool.definition.name for tool in self.request.tools if tool.metadata.requires_approval]
         return bool(guarded) and any(call.name in guarded for call in self.calls)
 
-    def go_on(self, max_rounds: int) -> None:
+    def go_on(self, latest: Sequence[ToolCallFinished], max_rounds: int) -> None:
         """Take up the results of this round's calls, in the order of the calls."""
-        self.latest = list(in_order(self.calls, self.latest))
-        self.executions += self.latest
-        if is_direct(self.latest):
-            self.answer = self._returned_directly()
+        self.executions += latest
+        if is_direct(latest):
+            self.answer = self._returned_directly(latest)
             return
-        self.withdrawn = self.round >= max_rounds or all(map(_is_refused, self.latest))
-        responses = ToolResponseMessage(tuple([each.response for each in self.latest]))
+        self.withdrawn = self.round >= max_rounds or all(map(_is_refused, latest))
+        responses = ToolResponseMessage(tuple([each.response for each in latest]))
         messages = (*self.request.messages, self.message, responses)
         tools = () if self.withdrawn else self.request.tools
         # A decision is about the calls that it was made for: a later call may bear the same id.
         before = self.request
         self.request = ChatRequest(messages, tools, before.context, before.options, before.stream)
 
-    def _returned_directly(self) -> ChatResponse:
-        text = "\n\n".join(each.result for each in self.latest)
+    def _returned_directly(self, latest: Sequence[ToolCallFinished]) -> ChatResponse:
+        text = "\n\n".join(each.result for each in latest)
         direct = ChatResponse(
             AssistantMessage(text), "return_direct", self.usage, self.response.model if self.response else ""
         )

@@ -1,14 +1,24 @@
 """What a chat model is to the rest of the service: definitions in, text and calls out."""
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from app.messages import AssistantMessage, Message, Usage
 from app.tool_calling.definition import ToolDefinition
 from app.tool_calling.events import ToolCallFinished
 
-__all__ = ["ChatModel", "ChatOptions", "ChatResponse", "ModelEvent", "Progress", "Prompt", "TextDelta"]
+__all__ = [
+    "ChatModel",
+    "ChatOptions",
+    "ChatResponse",
+    "EmitModelEvent",
+    "ModelEvent",
+    "Progress",
+    "Prompt",
+    "TextDelta",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +78,16 @@ class ChatResponse:
         """Whether the message asks for tool calls that have not been run."""
         return bool(self.message.tool_calls)
 
+    def with_text(self, text: str) -> "ChatResponse":
+        """Copy that answers with another text."""
+        return replace(self, message=replace(self.message, text=text))
 
-ModelEvent = TextDelta | Progress | ChatResponse
+
+ModelEvent = TextDelta | Progress
+"""What a model tells while it answers."""
+
+EmitModelEvent = Callable[[ModelEvent], Coroutine[Any, Any, None]]
+"""Tells whoever listens; awaited, so that a client who reads slowly slows the reading of the model's answer."""
 
 
 class ChatModel(ABC):
@@ -81,11 +99,11 @@ class ChatModel(ABC):
     """The configured model name."""
 
     @abstractmethod
-    def respond(self, prompt: Prompt) -> AsyncGenerator[ModelEvent, None]:
-        """Run one turn; the last event, and only the last, is the :class:`ChatResponse`.
+    async def respond(self, prompt: Prompt, emit: EmitModelEvent) -> ChatResponse:
+        """Run one turn.
 
-        With ``prompt.stream`` the text comes before it as :class:`TextDelta` pieces whose concatenation is
-        the response's text; without, the response may be the only event.
+        With ``prompt.stream`` the text is told meanwhile as :class:`TextDelta` pieces whose concatenation is the
+        response's text, and :class:`Progress` for what is none; without, nothing need be told.
 
         Raises:
             UpstreamError: one of its kinds; also :class:`ContextTooLong` and :class:`ContentFiltered`.

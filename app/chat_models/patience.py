@@ -1,66 +1,75 @@
 """How long to wait for a chat model's next event."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+from types import TracebackType
+from typing import Self
 
-from app.chat_models.base import ModelEvent
 from app.errors import UpstreamTimeout
 
 __all__ = ["Patience"]
 
 
 class Patience:
-    """Waits for the events of one turn, none longer than the idle limit and all no longer than to the deadline.
+    """Waits for one turn, never longer than the idle limit between two events, nor than to the deadline in all.
+
+    ::
+
+        async with Patience(deadline=deadline, idle=30) as patience:
+            ...  # patience.pause() while the listener takes an event, patience.resume() behind it
 
     One timer serves a whole turn and looks at the clock when it rings; a time limit of its own for every event costs
-    more than all else that is done to a piece of text. The time that the reader of the events takes is not counted.
+    more than all else that is done to a piece of text. The time that the listener takes is not the model's silence.
+
+    Raises:
+        UpstreamTimeout: at the end, when a limit cancelled what was waited for.
     """
 
-    __slots__ = ("_cancelling", "_deadline", "_expired", "_idle", "_limit", "_loop", "_task", "_timer")
+    __slots__ = ("_cancelling", "_deadline", "_expired", "_idle", "_limit", "_loop", "_paused", "_task", "_timer")
 
     def __init__(self, *, deadline: float, idle: float) -> None:
         """Set the limits: a time of the event loop's clock, and seconds."""
         self._loop = asyncio.get_running_loop()
         self._deadline = deadline
         self._idle = idle
-        self._limit = deadline
+        self._paused = False
         self._expired = False
-        self._task: asyncio.Task[object] | None = None
-        self._cancelling = 0
-        self._timer: asyncio.TimerHandle | None = None
 
-    def end(self) -> None:
-        """Stop the timer."""
+    async def __aenter__(self) -> Self:
+        task = asyncio.current_task(self._loop)
+        if task is None:
+            raise RuntimeError("a time limit needs a task that it can cancel")
+        self._task = task
+        # Noted now: whoever cancels the task after this wins over a limit that expires while the model tidies up.
+        self._cancelling = task.cancelling()
+        self._limit = min(self._deadline, self._loop.time() + self._idle)
+        self._timer: asyncio.TimerHandle | None = self._loop.call_at(self._limit, self._ring)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         if self._timer is not None:
             self._timer.cancel()
+        if self._expired and self._task.uncancel() <= self._cancelling and kind is asyncio.CancelledError:
+            raise UpstreamTimeout("the chat model did not answer in time") from None
 
-    async def next(self, events: AsyncGenerator[ModelEvent, None]) -> ModelEvent:
-        """The next event.
+    def pause(self) -> None:
+        """Let time stand still: an event has come, and its listener takes it."""
+        self._paused = True
 
-        Raises:
-            UpstreamTimeout: it did not come in time.
-            StopAsyncIteration: there is none.
-        """
+    def resume(self) -> None:
+        """Begin to wait for the next event."""
+        self._paused = False
         self._limit = min(self._deadline, self._loop.time() + self._idle)
         if self._timer is None:
             self._timer = self._loop.call_at(self._limit, self._ring)
-        self._task = task = asyncio.current_task(self._loop)
-        try:
-            return await anext(events)
-        except asyncio.CancelledError:
-            # Somebody else may have cancelled the task as well; then it stays cancelled.
-            if self._expired and task is not None and task.uncancel() <= self._cancelling:
-                raise UpstreamTimeout("the chat model did not answer in time") from None
-            raise
-        finally:
-            self._task = None
 
     def _ring(self) -> None:
-        if self._task is None:
-            self._timer = None
-        elif self._loop.time() < self._limit:
+        self._timer = None
+        if self._paused or self._task.cancelling() > self._cancelling:
+            return
+        if self._loop.time() < self._limit:
             self._timer = self._loop.call_at(self._limit, self._ring)
         else:
             self._expired = True
-            self._cancelling = self._task.cancelling()
             self._task.cancel()

@@ -3,11 +3,10 @@
 import asyncio
 import logging
 import random
-from collections.abc import AsyncGenerator
-from contextlib import aclosing
 from dataclasses import dataclass
+from itertools import count
 
-from app.chat_models.base import ChatModel, ChatResponse, ModelEvent, Progress, Prompt
+from app.chat_models.base import ChatModel, ChatResponse, EmitModelEvent, ModelEvent, Progress, Prompt
 from app.chat_models.patience import Patience
 from app.errors import ToolchatError
 
@@ -50,7 +49,7 @@ class ResilientChatModel(ChatModel):
         self._idle_timeout = idle_timeout
         self._retry = retry or RetryPolicy()
 
-    async def respond(self, prompt: Prompt) -> AsyncGenerator[ModelEvent, None]:
+    async def respond(self, prompt: Prompt, emit: EmitModelEvent) -> ChatResponse:
         """Run one turn; see :meth:`ChatModel.respond`.
 
         Raises:
@@ -59,24 +58,18 @@ class ResilientChatModel(ChatModel):
         deadline = asyncio.get_running_loop().time() + self._total_timeout
         # Without streaming nothing arrives before the end, so silence means nothing there.
         idle = self._idle_timeout if prompt.stream else self._total_timeout
-        attempt = 1
-        while True:
-            handed_out = False
+        for attempt in count(1):
             patience = Patience(deadline=deadline, idle=idle)
+            listener = _Listener(emit, patience)
             try:
-                async with aclosing(self._model.respond(prompt)) as events:
-                    while True:
-                        event = await patience.next(events)
-                        handed_out = handed_out or not isinstance(event, Progress)
-                        yield event
-                        if isinstance(event, ChatResponse):
-                            return
+                async with patience:
+                    return await self._model.respond(prompt, listener.tell)
+            except _ListenerFailed as failed:
+                raise failed.error from None
             except ToolchatError as error:
-                if handed_out or not await self._wait_before_retry(attempt, error, deadline):
+                if listener.has_text or not await self._wait_before_retry(attempt, error, deadline):
                     raise
-            finally:
-                patience.end()
-            attempt += 1
+        raise AssertionError("a turn ends with an answer or an error")
 
     async def _wait_before_retry(self, attempt: int, error: ToolchatError, deadline: float) -> bool:
         delay = self._retry.delay(attempt, error)
@@ -86,3 +79,36 @@ class ResilientChatModel(ChatModel):
         _log.warning("chat model failed, trying again", extra={"code": error.code, "attempt": attempt})
         await asyncio.sleep(delay)
         return True
+
+
+class _ListenerFailed(BaseException):
+    """Carries what a listener raised past the model.
+
+    It is no :class:`Exception`, so that a provider, which takes whatever happens while it reads for its upstream's
+    fault, does not take the listener's for one.
+    """
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__()
+        self.error = error
+
+
+class _Listener:
+    """Whoever is told a turn's events: meanwhile the model's time stands still."""
+
+    __slots__ = ("_emit", "_patience", "has_text")
+
+    def __init__(self, emit: EmitModelEvent, patience: Patience) -> None:
+        self._emit = emit
+        self._patience = patience
+        self.has_text = False
+        """Text has been handed out, so that the turn cannot be tried again."""
+
+    async def tell(self, event: ModelEvent) -> None:
+        self.has_text = self.has_text or not isinstance(event, Progress)
+        self._patience.pause()
+        try:
+            await self._emit(event)
+        except Exception as error:
+            raise _ListenerFailed(error) from error
+        self._patience.resume()

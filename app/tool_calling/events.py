@@ -1,5 +1,6 @@
-"""What a caller sees of tool calls while they run."""
+"""What a caller is told of tool calls while they run."""
 
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -7,7 +8,7 @@ from pydantic_core import from_json
 
 from app.messages import ToolCall, ToolResponse
 
-__all__ = ["ToolCallFinished", "ToolCallStarted"]
+__all__ = ["EmitToolCall", "ToolCallFinished", "ToolCallStarted", "parsed_arguments", "silent"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +56,14 @@ class ToolCallFinished:
         if self.cached:
             record["cached"] = True
         return record | ({"error_kind": self.error_kind} if self.error_kind else {})
+
+
+EmitToolCall = Callable[[ToolCallStarted | ToolCallFinished], Coroutine[Any, Any, None]]
+"""Tells whoever listens; awaited, so that a slow listener slows what is told."""
+
+
+async def silent(event: object) -> None:
+    """Tell nobody: the ``emit`` of a whole answer."""
 
 
 def parsed_arguments(call: ToolCall) -> Any:

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Coroutine, Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -11,12 +11,12 @@ from app.messages import AssistantMessage, Message, ToolCall, ToolResponseMessag
 from app.tool_calling.callback import ToolCallback
 from app.tool_calling.context import ToolContext
 from app.tool_calling.errors import ToolExecutionError
-from app.tool_calling.events import ToolCallFinished, ToolCallStarted
+from app.tool_calling.events import EmitToolCall, ToolCallFinished, ToolCallStarted, silent
 from app.tool_calling.exception_processor import ToolExecutionExceptionProcessor
 from app.tool_calling.limits import CallCounter, ToolCallLimits
 from app.tool_calling.result_converter import truncated
 
-__all__ = ["ToolCallingManager", "ToolExecutionResult", "in_order", "is_direct"]
+__all__ = ["ToolCallingManager", "ToolExecutionResult", "is_direct"]
 
 _SHOWN_NAME = 64
 _GRACE = 1.0
@@ -54,6 +54,9 @@ class ToolCallingManager:
         message: AssistantMessage,
         tools: Sequence[ToolCallback],
         context: ToolContext | None = None,
+        *,
+        round: int = 1,  # noqa: A002
+        emit: EmitToolCall = silent,
     ) -> ToolExecutionResult:
         """Run the calls of one message for a caller who controls the loop himself.
 
@@ -62,12 +65,13 @@ class ToolCallingManager:
             message: the assistant's message with the calls.
             tools: the tools that were offered; only these can run.
             context: what the tools are told behind the model's back.
+            round: the model turn that asked for the calls, from 1.
+            emit: is told as by :meth:`execute`.
         """
         offered = {tool.definition.name: tool for tool in tools}
         context = (context or ToolContext()).with_history((*messages, message))
-        events = self.execute(message.tool_calls, offered, context, counter=CallCounter(ToolCallLimits()))
-        finished = [event async for event in events if isinstance(event, ToolCallFinished)]
-        executions = in_order(message.tool_calls, finished)
+        counter = CallCounter(ToolCallLimits())
+        executions = await self.execute(message.tool_calls, offered, context, emit, counter=counter, round=round)
         responses = ToolResponseMessage(tuple(each.response for each in executions))
         return ToolExecutionResult((*messages, message, responses), executions, is_direct(executions))
 
@@ -76,21 +80,27 @@ class ToolCallingManager:
         calls: Sequence[ToolCall],
         offered: Mapping[str, ToolCallback],
         context: ToolContext,
+        emit: EmitToolCall = silent,
         *,
         counter: CallCounter,
         round: int = 1,  # noqa: A002
         rejected: Mapping[str, ToolExecutionError] | None = None,
-    ) -> AsyncGenerator[ToolCallStarted | ToolCallFinished, None]:
+    ) -> tuple[ToolCallFinished, ...]:
         """Run the calls of one message; only tools in ``offered`` can run, and no call whose id is in ``rejected``.
 
-        Yields a start for every call, then each call's end as it comes. Closing the generator cancels what runs.
+        ``emit`` is told the start of every call, then each call's end as it comes, by the caller's own task. Being
+        cancelled cancels what runs.
+
+        Returns:
+            What became of the calls, in the order in which the model asked for them.
         """
         rejected = rejected or {}
         for call in calls:
-            yield ToolCallStarted(call, round)
+            await emit(ToolCallStarted(call, round))
         if len(calls) == 1:
-            yield await self._run(calls[0], offered, context, counter, round, rejected.get(calls[0].id))
-            return
+            finished = await self._run(calls[0], offered, context, counter, round, rejected.get(calls[0].id))
+            await emit(finished)
+            return (finished,)
         gate = asyncio.Semaphore(self.max_concurrency)
 
         async def gated(call: ToolCall) -> ToolCallFinished:
@@ -99,8 +109,9 @@ class ToolCallingManager:
 
         tasks = [asyncio.create_task(gated(call)) for call in calls]
         try:
-            for finished in asyncio.as_completed(tasks):
-                yield await finished
+            for ended in asyncio.as_completed(tasks):
+                await emit(await ended)
+            return tuple([task.result() for task in tasks])
         finally:
             for task in tasks:
                 task.cancel()
@@ -191,14 +202,6 @@ def _end(ended: asyncio.Future[None], task: asyncio.Task[tuple[str, bool]] | Non
         ended.set_result(None)
     if task is not None and not task.cancelled():
         task.exception()  # looked at, so that a task which nobody waits for any more is not reported as forgotten
-
-
-def in_order(calls: Sequence[ToolCall], finished: Sequence[ToolCallFinished]) -> tuple[ToolCallFinished, ...]:
-    """Put ended calls into the order in which the model asked for them."""
-    if len(finished) == 1:
-        return tuple(finished)
-    position = {id(call): index for index, call in enumerate(calls)}
-    return tuple(sorted(finished, key=lambda each: position[id(each.call)]))
 
 
 def is_direct(executions: Sequence[ToolCallFinished]) -> bool:

@@ -12,15 +12,16 @@ __all__ = ["limit_threads", "run_blocking", "stop_threads"]
 
 _T = TypeVar("_T")
 _PREFIX = "toolchat-tool"
-_pool = ThreadPoolExecutor(16, _PREFIX)
+_number = 16
+_pool = ThreadPoolExecutor(_number, _PREFIX)
 
 
 def limit_threads(number: int) -> None:
     """Set how many blocking calls may run at once in this process; further ones wait, within their time limits."""
-    global _pool
-    if _pool._max_workers != number:  # noqa: SLF001
+    global _number, _pool
+    if number != _number:
         _pool.shutdown(wait=False)
-        _pool = ThreadPoolExecutor(number, _PREFIX)
+        _number, _pool = number, ThreadPoolExecutor(number, _PREFIX)
 
 
 def stop_threads(seconds: float) -> bool:

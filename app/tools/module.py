@@ -3,19 +3,20 @@
 import importlib
 import pkgutil
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from dishka import Provider
-from fastapi import APIRouter, Depends, Request
+from dishka import Provider, Scope
+from fastapi import APIRouter, Depends
 from pydantic import Field
 from pydantic_settings import SettingsConfigDict
+from starlette.requests import HTTPConnection
 
-from app.api.chat_routes import VariantRouter, variant_router
 from app.api.problems import problems
-from app.api.state import service_state
+from app.api.service import service_state
+from app.api.variant_routes import add_variants
 from app.chat.advisors import Advisor
 from app.container import classes, instance, named
 from app.errors import ConfigurationError, NotConfigured
@@ -118,32 +119,30 @@ class ToolModule:
         methods = [method for each in self.methods for method in marked_methods(each)]
         return functions + [DeclaredTool(each, "method", self.folder) for each in methods]
 
-    def routes(self) -> VariantRouter:
-        """The folder's routes: the three variants, then its own, which answer 503 while it is not registered."""
-        router = VariantRouter()
+    def add_routes(self, router: APIRouter) -> None:
+        """Add the three variants, then the folder's own routes, which answer 503 while it is not registered."""
         if self.default_query:
-            variants = self._variants()
-            router.include_router(variants)
-            router.questions |= variants.questions
-        if self.router is not None:
-            router.include_router(
-                self.router, dependencies=[Depends(self._check_registered)], responses=problems(NotConfigured)
+            add_variants(
+                router,
+                module=self.name,
+                path=self.path,
+                title=self.title,
+                default_query=self.default_query,
+                examples=self.examples,
+                function_names=self.function_names(),
+                method_names=tuple(name for each in self.methods for name in marked_names(each)),
             )
-        return router
+        if self.router is not None:
+            open_folder = Depends(self._open_folder)
+            router.include_router(self.router, dependencies=[open_folder], responses=problems(NotConfigured))
 
-    async def _check_registered(self, request: Request) -> None:
-        service_state(request).tools.offered(self.name, "function")
-
-    def _variants(self) -> VariantRouter:
-        return variant_router(
-            module=self.name,
-            path=self.path,
-            title=self.title,
-            default_query=self.default_query,
-            examples=self.examples,
-            function_names=self.function_names(),
-            method_names=tuple(name for each in self.methods for name in marked_names(each)),
-        )
+    async def _open_folder(self, connection: HTTPConnection) -> AsyncGenerator[None, None]:
+        """Refuse what a folder that is not registered cannot answer; open the scope that ``FromDishka`` takes from."""
+        service = service_state(connection)
+        service.tools.offered(self.name, "function")
+        async with service.container(scope=Scope.REQUEST) as container:
+            connection.state.dishka_container = container
+            yield
 
     def providers(self, settings: ToolSettings) -> list[Provider]:
         """What the folder puts into the container when its settings allow it.

@@ -1,20 +1,21 @@
 """A chat model that answers from a script, an advisor that can be seen, and a client that asks through them."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import aclosing
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 
 from app.chat.advisors import Advisor, AdvisorChain
 from app.chat.client import ChatClient
-from app.chat.request import ChatEvent, ChatRequest
+from app.chat.request import ChatRequest, Emit
 from app.chat.tool_calling_advisor import ToolCallingAdvisor, ToolExecutionEligibility, is_eligible
-from app.chat_models.base import ChatModel, ChatResponse, ModelEvent, Prompt, TextDelta
+from app.chat_models.base import ChatModel, ChatResponse, EmitModelEvent, ModelEvent, Prompt, TextDelta
 from app.messages import AssistantMessage, ToolCall, ToolResponseMessage, Usage, UserMessage
+from app.tool_calling.events import silent
 from app.tool_calling.function_callback import FunctionToolCallback, tool
 from app.tool_calling.limits import ToolCallLimits
 from app.tool_calling.manager import ToolCallingManager
 from app.tool_calling.resolver import StaticToolCallbackResolver
+from tests.chat_models.responding import events_of
 
 __all__ = [
     "ADD",
@@ -40,10 +41,11 @@ class Unfinished:
     message: AssistantMessage
     fault: Exception | None = None
 
-    async def end(self) -> None:
+    async def end(self) -> ChatResponse:
         if self.fault:
             raise self.fault
         await asyncio.Event().wait()
+        raise AssertionError("nothing more comes")
 
 
 Turn = AssistantMessage | ChatResponse | Unfinished | Exception | Callable[[Prompt], AssistantMessage]
@@ -57,9 +59,11 @@ class ScriptedChatModel(ChatModel):
     provider: str = "scripted"
     name: str = "scripted"
     prompts: list[Prompt] = field(default_factory=list)
+    told: list[str] = field(default_factory=list)
+    """The pieces of text, each noted before it is told."""
     left: asyncio.Event = field(default_factory=asyncio.Event)
 
-    async def respond(self, prompt: Prompt) -> AsyncGenerator[ModelEvent, None]:
+    async def respond(self, prompt: Prompt, emit: EmitModelEvent) -> ChatResponse:
         self.prompts.append(prompt)
         turn = self.turns[min(len(self.prompts), len(self.turns)) - 1]
         turn = turn(prompt) if callable(turn) else turn
@@ -68,14 +72,12 @@ class ScriptedChatModel(ChatModel):
         response = _response(turn) if isinstance(turn, AssistantMessage) else turn
         try:
             for piece in response.message.text if prompt.stream else ():
-                yield TextDelta(piece)
-        except GeneratorExit:
+                self.told.append(piece)
+                await emit(TextDelta(piece))
+        except asyncio.CancelledError:
             self.left.set()
             raise
-        if isinstance(response, Unfinished):
-            await response.end()
-        else:
-            yield response
+        return await response.end() if isinstance(response, Unfinished) else response
 
 
 def _response(message: AssistantMessage) -> ChatResponse:
@@ -89,13 +91,9 @@ class MarkingAdvisor(Advisor):
     order: int = 0
     mark: str = ""
 
-    async def advise(self, request: ChatRequest, chain: AdvisorChain) -> AsyncGenerator[ChatEvent, None]:
-        async with aclosing(chain.proceed(request)) as events:
-            async for event in events:
-                if isinstance(event, ChatResponse):
-                    yield replace(event, message=says(event.message.text + self.mark))
-                else:
-                    yield event
+    async def advise(self, request: ChatRequest, chain: AdvisorChain, emit: Emit) -> ChatResponse:
+        response = await chain.proceed(request, emit)
+        return response.with_text(response.message.text + self.mark)
 
 
 async def add(a: int, b: int) -> int:
@@ -116,16 +114,14 @@ def calls(*named: tuple[str, str], text: str = "") -> AssistantMessage:
     return AssistantMessage(text, tuple(ToolCall(f"call_{n}", name, args) for n, (name, args) in enumerate(named)))
 
 
-async def turn_of(model: ChatModel, *, stream: bool = False) -> list[ModelEvent]:
-    """What a model gives for one question."""
-    return [event async for event in model.respond(Prompt((UserMessage("?"),), stream=stream))]
+async def turn_of(model: ChatModel, *, stream: bool = False) -> list[ModelEvent | ChatResponse]:
+    """What a model tells and gives for one question."""
+    return await events_of(model, Prompt((UserMessage("?"),), stream=stream))
 
 
 async def answer_of(chain: AdvisorChain) -> str:
     """What a chain answers to one question."""
-    events = [event async for event in chain.proceed(ChatRequest((UserMessage("?"),)))]
-    assert isinstance(events[-1], ChatResponse)
-    return events[-1].message.text
+    return (await chain.proceed(ChatRequest((UserMessage("?"),)), silent)).message.text
 
 
 def told(prompt: Prompt) -> list[str]:

@@ -1,19 +1,20 @@
 """Asking questions through the client: what the model is given, and what comes back."""
 
 import asyncio
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import replace
 
 import pytest
 
 from app.chat_models.base import ChatOptions, ChatResponse, TextDelta
-from app.errors import ContentFiltered, UpstreamInvalid
+from app.errors import ContentFiltered, ProviderRateLimited, UpstreamInvalid
 from app.messages import AssistantMessage, SystemMessage, ToolResponseMessage, Usage, UserMessage
 from app.tool_calling.context import ToolContext
 from app.tool_calling.errors import ToolDefinitionError
 from app.tool_calling.events import ToolCallFinished, ToolCallStarted
 from app.tool_calling.function_callback import FunctionToolCallback, tool
-from tests.chat.scripted import ADD, add, calls, client_of, receipt, says
+from tests.chat.scripted import ADD, Unfinished, add, calls, client_of, receipt, says
 
 
 async def test_the_model_answers_from_the_result_of_the_call_that_it_asked_for() -> None:
@@ -43,6 +44,31 @@ async def test_leaving_a_stream_closes_the_model() -> None:
     async with aclosing(client.prompt("?").stream().events()) as events:
         await anext(events)
     assert model.left.is_set()
+
+
+async def test_a_model_is_at_most_a_few_pieces_ahead_of_whoever_iterates() -> None:
+    text = "x" * 100
+    client, model = client_of(says(text))
+    async with aclosing(client.prompt("?").stream().events()) as events:
+        await anext(events)
+        for _ in range(1000):
+            await asyncio.sleep(0)
+        assert 1 <= len(model.told) < 10
+        rest = [event async for event in events]
+    assert len(rest) == len(text)
+
+
+async def test_an_error_comes_behind_the_pieces_that_were_told_before_it() -> None:
+    client, _ = client_of(Unfinished(says("abc"), ProviderRateLimited("busy")))
+    seen: list[object] = []
+    with pytest.raises(ProviderRateLimited):
+        await _collect(client.prompt("?").stream().events(), seen)
+    assert seen == [TextDelta("a"), TextDelta("b"), TextDelta("c")]
+
+
+async def _collect(events: AsyncGenerator[object, None], seen: list[object]) -> None:
+    async for event in events:
+        seen.append(event)
 
 
 async def test_results_are_given_back_in_the_order_of_the_calls() -> None:

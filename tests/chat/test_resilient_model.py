@@ -4,9 +4,10 @@ import asyncio
 
 import pytest
 
-from app.chat_models.base import ChatModel, ChatResponse
+from app.chat_models.base import ChatModel, ChatResponse, EmitModelEvent, ModelEvent, Prompt, TextDelta
 from app.chat_models.resilient import ResilientChatModel, RetryPolicy
-from app.errors import ProviderRateLimited, UpstreamInvalid, UpstreamTimeout
+from app.errors import ProviderRateLimited, UpstreamInvalid, UpstreamTimeout, UpstreamUnavailable
+from app.messages import AssistantMessage, Usage, UserMessage
 from tests.chat.scripted import ScriptedChatModel, Turn, Unfinished, says, turn_of
 
 
@@ -66,3 +67,40 @@ async def test_nothing_is_tried_again_once_text_has_gone_out() -> None:
     with pytest.raises(ProviderRateLimited):
         await turn_of(model, stream=True)
     assert len(script.prompts) == 1
+
+
+class Distrustful(ChatModel):
+    """Takes whatever happens while it reads for its upstream's fault, as providers do."""
+
+    provider = name = "distrustful"
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    async def respond(self, prompt: Prompt, emit: EmitModelEvent) -> ChatResponse:
+        self.asked += 1
+        try:
+            await emit(TextDelta("word"))
+        except Exception as error:
+            raise UpstreamUnavailable("the connection was lost") from error
+        return ChatResponse(AssistantMessage("word"), "stop", Usage(), self.name)
+
+
+async def test_what_a_listener_raises_is_its_own_failure_and_nothing_is_asked_again() -> None:
+    async def breaks(event: ModelEvent) -> None:
+        raise BrokenPipeError("nobody reads")
+
+    script = Distrustful()
+    model = ResilientChatModel(script, total_timeout=60, idle_timeout=60, retry=RetryPolicy(3, base_delay=0.001))
+    with pytest.raises(BrokenPipeError, match="nobody reads"):
+        await model.respond(Prompt((UserMessage("?"),), stream=True), breaks)
+    assert script.asked == 1
+
+
+async def test_a_listener_that_takes_longer_than_the_idle_limit_is_waited_for() -> None:
+    async def slowly(event: ModelEvent) -> None:
+        await asyncio.sleep(0.1)
+
+    model, _ = resilient(says("ab"), idle=0.05)
+    response = await model.respond(Prompt((UserMessage("?"),), stream=True), slowly)
+    assert response.message.text == "ab"

@@ -1,19 +1,25 @@
 """One turn of a chat model: the only place in these tests that asks a model to respond."""
 
+import asyncio
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing, asynccontextmanager
+from contextlib import asynccontextmanager
 
 from app.chat_models.base import ChatModel, ChatResponse, ModelEvent, Prompt, TextDelta
 
 __all__ = ["begun", "events_of", "response_of", "streamed_text"]
 
+Told = ModelEvent | ChatResponse
 
-async def events_of(model: ChatModel, prompt: Prompt) -> list[ModelEvent]:
-    """Everything that a turn tells; the response comes last and once."""
-    async with aclosing(model.respond(prompt)) as events:
-        told = [event async for event in events]
-    assert [isinstance(event, ChatResponse) for event in told] == [False] * (len(told) - 1) + [True]
-    return told
+
+async def events_of(model: ChatModel, prompt: Prompt) -> list[Told]:
+    """Everything that a turn tells, and its response at the end."""
+    told: list[Told] = []
+
+    async def emit(event: ModelEvent) -> None:
+        told.append(event)
+
+    response = await model.respond(prompt, emit)
+    return [*told, response]
 
 
 async def response_of(model: ChatModel, prompt: Prompt) -> ChatResponse:
@@ -24,10 +30,21 @@ async def response_of(model: ChatModel, prompt: Prompt) -> ChatResponse:
 
 @asynccontextmanager
 async def begun(model: ChatModel, prompt: Prompt) -> AsyncGenerator[ModelEvent, None]:
-    """A turn that has told its first event, which is given; it is left in the middle at the end of the block."""
-    async with aclosing(model.respond(prompt)) as events:
-        yield await anext(events)
+    """A turn that has told its first event, which is given, and is left in the middle at the end of the block."""
+    first: asyncio.Queue[ModelEvent] = asyncio.Queue()
+
+    async def emit(event: ModelEvent) -> None:
+        first.put_nowait(event)
+        await asyncio.Event().wait()
+
+    async with asyncio.timeout(60):
+        turn = asyncio.create_task(model.respond(prompt, emit))
+        try:
+            yield await first.get()
+        finally:
+            turn.cancel()
+            await asyncio.wait({turn})
 
 
-def streamed_text(events: Sequence[ModelEvent]) -> str:
+def streamed_text(events: Sequence[Told]) -> str:
     return "".join(event.text for event in events if isinstance(event, TextDelta))

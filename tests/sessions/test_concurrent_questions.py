@@ -5,6 +5,7 @@ import re
 
 import httpx
 
+from tests.clients.raw_client import RawClient
 from tests.players.openai_player import Answer, OpenAIPlayer, PlayedRequest, delta, sse
 from tests.serving import service
 from tests.sessions.conversing import (
@@ -116,3 +117,14 @@ async def test_no_session_sees_anything_of_another_one() -> None:
         assert given == answered[session][: len(given)]
     assert {len(each) for each in answered} == {TURNS, TURNS - 1}
     assert sum(len(each) < TURNS for each in answered) == 60
+
+
+async def test_who_has_read_done_finds_the_turn_kept_and_the_session_free() -> None:
+    async with OpenAIPlayer(sociable) as player, service(OPENAI_BASE_URL=player.base_url, SESSION_WAIT="0") as client:
+        for number in range(20):
+            async with RawClient(str(client.base_url)) as reader:
+                await reader.ask(f"/chat?userInput=q{number}&sessionId=s-1")
+                await reader.read_until(b"event: done")
+                next_answer = await ask(client, f"and {number}")
+            assert (next_answer.status_code, next_answer.text) == (200, reply(f"and {number}"))
+        assert len(await conversation(client)) == 40  # as many as a conversation keeps

@@ -13,7 +13,7 @@ from app.tool_calling.caching import _Flight
 from app.tool_calling.callback import ToolCallback
 from app.tool_calling.context import ToolContext
 from app.tool_calling.definition import ToolMetadata
-from app.tool_calling.events import ToolCallFinished, ToolCallStarted
+from app.tool_calling.events import EmitToolCall, ToolCallFinished, ToolCallStarted, silent
 from app.tool_calling.function_callback import FunctionToolCallback, tool
 from app.tool_calling.limits import CallCounter, ToolCallLimits
 from app.tool_calling.manager import ToolCallingManager, ToolExecutionResult
@@ -51,12 +51,16 @@ def call(name: str, arguments: str = "{}", identifier: str = "call_1") -> ToolCa
 
 
 async def run(
-    *asked: ToolCall | tuple[str, str], tools: Sequence[AnyTool], manager: ToolCallingManager | None = None
+    *asked: ToolCall | tuple[str, str],
+    tools: Sequence[AnyTool],
+    manager: ToolCallingManager | None = None,
+    emit: EmitToolCall = silent,
 ) -> ToolExecutionResult:
     """Run calls as a caller does who controls the loop himself; those without an id get call_0, call_1 and so on."""
     calls = [each if isinstance(each, ToolCall) else call(*each, f"call_{n}") for n, each in enumerate(asked)]
     asking = AssistantMessage(tool_calls=tuple(calls))
-    return await (manager or ToolCallingManager()).execute_tool_calls([UserMessage("?")], asking, _callbacks(tools))
+    manager, history = manager or ToolCallingManager(), [UserMessage("?")]
+    return await manager.execute_tool_calls(history, asking, _callbacks(tools), emit=emit)
 
 
 async def only(asked: ToolCall | tuple[str, str], *, tools: Sequence[AnyTool], **settings: Any) -> ToolCallFinished:
@@ -64,13 +68,19 @@ async def only(asked: ToolCall | tuple[str, str], *, tools: Sequence[AnyTool], *
     return (await run(asked, tools=tools, manager=ToolCallingManager(**settings))).executions[0]
 
 
-def executing(
+async def executing(
     *calls: ToolCall, tools: Sequence[AnyTool], counter: CallCounter | None = None, **settings: Any
-) -> AsyncGenerator[ToolCallStarted | ToolCallFinished, None]:
+) -> list[ToolCallStarted | ToolCallFinished]:
     """What the loop of a question is told while calls run."""
+    told: list[ToolCallStarted | ToolCallFinished] = []
+
+    async def emit(event: ToolCallStarted | ToolCallFinished) -> None:
+        told.append(event)
+
     offered = {each.definition.name: each for each in _callbacks(tools)}
     counter = counter or CallCounter(ToolCallLimits())
-    return ToolCallingManager(**settings).execute(calls, offered, EMPTY, counter=counter)
+    await ToolCallingManager(**settings).execute(calls, offered, EMPTY, emit, counter=counter)
+    return told
 
 
 async def called(
@@ -85,7 +95,7 @@ async def called(
     counter = counter or CallCounter(ToolCallLimits())
     for _ in range(times):
         asked = call(callback.definition.name, arguments)
-        *_, last = [event async for event in executing(asked, tools=[callback], counter=counter, **settings)]
+        *_, last = await executing(asked, tools=[callback], counter=counter, **settings)
     assert isinstance(last, ToolCallFinished)
     return last
 

@@ -31,7 +31,7 @@ async def test_a_call_beyond_a_limit_is_refused_and_not_run(limits: ToolCallLimi
 
     texts = ('{"number":1}', '{ "number": 1 }', '{"number":1}')
     asked = [call("counted", text, str(place)) for place, text in enumerate(texts)]
-    events = [event async for event in executing(*asked, tools=[counted], counter=CallCounter(limits))]
+    events = await executing(*asked, tools=[counted], counter=CallCounter(limits))
     ended = {event.call.id: event.error_kind for event in events if isinstance(event, ToolCallFinished)}
     assert runs == 2
     assert ended == {"0": None, "1": None, "2": kind}

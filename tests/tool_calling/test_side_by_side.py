@@ -3,7 +3,6 @@
 import asyncio
 import contextvars
 import threading
-from contextlib import aclosing
 
 import pytest
 
@@ -20,7 +19,7 @@ async def ok(text: str = "fine") -> str:
 
 async def test_a_start_and_an_end_are_told_for_every_call() -> None:
     calls = [call("ok", identifier="a"), call("ok", '{"text": "two"}', identifier="b")]
-    events = [event async for event in executing(*calls, tools=[ok])]
+    events = await executing(*calls, tools=[ok])
     assert [event.call.id for event in events if isinstance(event, ToolCallStarted)] == ["a", "b"]
     assert {event.call.id: event.result for event in events if isinstance(event, ToolCallFinished)} == {
         "a": "fine",
@@ -125,7 +124,7 @@ async def test_cancelling_the_caller_cancels_the_tools(asked: list[str]) -> None
     assert cancelled.is_set()
 
 
-async def test_closing_the_events_early_cancels_the_tools() -> None:
+async def test_a_listener_that_fails_cancels_the_tools_and_is_heard() -> None:
     cancelled = asyncio.Event()
 
     async def slow() -> None:
@@ -135,9 +134,10 @@ async def test_closing_the_events_early_cancels_the_tools() -> None:
             cancelled.set()
             raise
 
-    calls = [call("slow", identifier="a"), call("ok", identifier="b")]
-    async with aclosing(executing(*calls, tools=[slow, ok])) as events:
-        async for event in events:
-            if isinstance(event, ToolCallFinished):
-                break
+    async def refuses(event: ToolCallStarted | ToolCallFinished) -> None:
+        if isinstance(event, ToolCallFinished):
+            raise OSError("nobody listens")
+
+    with pytest.raises(OSError, match="nobody listens"):
+        await run(("slow", ""), ("ok", ""), tools=[slow, ok], emit=refuses)
     assert cancelled.is_set()

@@ -17,7 +17,6 @@ comes back as :class:`UpstreamInvalid`.
 import logging
 import platform
 import re
-from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from functools import cache, lru_cache
 from typing import Any, Literal
@@ -25,7 +24,7 @@ from typing import Any, Literal
 from pydantic import Field
 from pydantic_settings import SettingsConfigDict
 
-from app.chat_models.base import ChatModel, ChatResponse, ModelEvent, Progress, Prompt, TextDelta
+from app.chat_models.base import ChatModel, ChatResponse, EmitModelEvent, Progress, Prompt, TextDelta
 from app.chat_models.dashscope.mapping import DashScopeAnswer, map_messages, map_tool_definition
 from app.errors import ConfigurationError, ToolchatError, UpstreamError, UpstreamInvalid, UpstreamUnavailable
 from app.http import OutboundHttp, as_upstream_error
@@ -105,7 +104,7 @@ class DashScopeChatModel(ChatModel):
         self._settings = settings
         self._http = http
 
-    async def respond(self, prompt: Prompt) -> AsyncGenerator[ModelEvent, None]:
+    async def respond(self, prompt: Prompt, emit: EmitModelEvent) -> ChatResponse:
         """Run one turn; see :meth:`ChatModel.respond`.
 
         With thinking switched on the wire is a stream in any case, since many models think only there
@@ -124,14 +123,14 @@ class DashScopeChatModel(ChatModel):
                 async with aclosing(sent):
                     async for reply in sent:
                         text = answer.add(reply)
-                        yield TextDelta(text) if text and prompt.stream else Progress()
+                        await emit(TextDelta(text) if text and prompt.stream else Progress())
             if (rest := answer.close()) and prompt.stream:
-                yield TextDelta(rest)
+                await emit(TextDelta(rest))
         except ToolchatError:
             raise
         except Exception as error:  # the SDK raises whatever happened to it
             raise self._as_upstream_error(error) from error
-        yield ChatResponse(answer.message(), answer.reason(), answer.usage, self._model(prompt))
+        return ChatResponse(answer.message(), answer.reason(), answer.usage, self._model(prompt))
 
     def _request(self, prompt: Prompt) -> dict[str, Any]:
         model = self._model(prompt)

@@ -1,12 +1,11 @@
 """The chat model that needs no network and no key."""
 
 import re
-from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
 
 from pydantic_core import PydanticSerializationError, to_json
 
-from app.chat_models.base import ChatModel, ChatResponse, ModelEvent, Prompt, TextDelta
+from app.chat_models.base import ChatModel, ChatResponse, EmitModelEvent, Prompt, TextDelta
 from app.chat_models.offline.answers import details, from_results, without_a_fitting_tool, without_tools
 from app.chat_models.offline.choosing import KnownTool, known
 from app.chat_models.offline.following import question_in_context
@@ -38,14 +37,14 @@ class OfflineChatModel(ChatModel):
     name = "offline"
     _known: dict[int, KnownTool] = field(default_factory=dict, init=False, repr=False)
 
-    async def respond(self, prompt: Prompt) -> AsyncGenerator[ModelEvent, None]:
+    async def respond(self, prompt: Prompt, emit: EmitModelEvent) -> ChatResponse:
         """Run one turn; see :meth:`ChatModel.respond`. Nothing is raised."""
         message = self._message(prompt)
         if prompt.stream:
             for piece in _PIECE.findall(message.text):
-                yield TextDelta(piece)
+                await emit(TextDelta(piece))
         reason = "tool_calls" if message.tool_calls else "stop"
-        yield ChatResponse(message, reason, Usage(), self.name)
+        return ChatResponse(message, reason, Usage(), self.name)
 
     def _message(self, prompt: Prompt) -> AssistantMessage:
         asked = [each.text for each in prompt.messages if isinstance(each, UserMessage)] or [""]

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
-from contextlib import aclosing, suppress
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 from pydantic_core import from_json, to_json
 from pydantic_settings import SettingsConfigDict
 
-from app.chat_models.base import ChatModel, ModelEvent, Progress, Prompt, TextDelta
+from app.chat_models.base import ChatModel, ChatResponse, EmitModelEvent, Progress, Prompt, TextDelta
 from app.chat_models.openai_compatible.mapping import map_messages, map_options, map_tool_definition
 from app.chat_models.openai_compatible.sse import ServerSentEvent, SseDecoder
 from app.chat_models.openai_compatible.turn import Fault, OpenAITurn, fault_in
@@ -63,7 +62,7 @@ class OpenAICompatibleChatModel(ChatModel):
         self._stream_headers = self._headers | {"Accept": "text/event-stream"}
         self._http = http
 
-    async def respond(self, prompt: Prompt) -> AsyncGenerator[ModelEvent, None]:
+    async def respond(self, prompt: Prompt, emit: EmitModelEvent) -> ChatResponse:
         """Run one turn; see :meth:`ChatModel.respond`.
 
         The answer's own content type decides how it is read: some servers stream unasked, some do not when asked.
@@ -74,19 +73,33 @@ class OpenAICompatibleChatModel(ChatModel):
         """
         turn = OpenAITurn(prompt.options.model or self.name)
         async with self._http.request("POST", self._url, upstream=_UPSTREAM, **self._request(prompt)) as response:
-            if await _is_stream(response):
-                async with aclosing(_chunks(response, turn)) as chunks:
-                    async for chunk in chunks:
-                        text = turn.add(chunk)
-                        if prompt.stream:
-                            yield TextDelta(text) if text else Progress()
+            if not await _is_stream(response):
+                await _tell(turn.add(await _whole_body(response)), prompt, emit)
             else:
-                text = turn.add(await _whole_body(response))
-                if prompt.stream and text:
-                    yield TextDelta(text)
-        if (rest := turn.close()) and prompt.stream:
-            yield TextDelta(rest)
-        yield turn.response()
+                await self._read_stream(response, turn, prompt, emit)
+        await _tell(turn.close(), prompt, emit)
+        return turn.response()
+
+    async def _read_stream(
+        self, response: aiohttp.ClientResponse, turn: OpenAITurn, prompt: Prompt, emit: EmitModelEvent
+    ) -> None:
+        """Read the stream's chunks, up to ``[DONE]`` or to its end.
+
+        Raises:
+            UpstreamInvalid: it ended before the provider said why it stopped.
+        """
+        events = _EventReader(response)
+        while (arrived := await events.read()) is not None:
+            for event in arrived:
+                if event.data.strip() == "[DONE]":
+                    await _read_to_end(response)
+                    return
+                if event.event == "error" or event.data.strip():
+                    text = turn.add(_read_chunk(response, event.data, is_error=event.event == "error"))
+                    if prompt.stream:
+                        await emit(TextDelta(text) if text else Progress())
+        if not turn.finished:
+            raise UpstreamInvalid(f"{_UPSTREAM}'s answer was cut short")
 
     def _request(self, prompt: Prompt) -> dict[str, Any]:
         tools = {tool.name for tool in prompt.tools}
@@ -117,42 +130,49 @@ async def _whole_body(response: aiohttp.ClientResponse) -> dict[str, Any]:
     return _read_chunk(response, body.removeprefix(_BYTE_ORDER_MARK))
 
 
-async def _chunks(response: aiohttp.ClientResponse, turn: OpenAITurn) -> AsyncGenerator[dict[str, Any], None]:
-    """The stream's chunks, up to ``[DONE]`` or to its end.
+class _EventReader:
+    """Reads a response's server-sent events, a slice of what has arrived at a time."""
 
-    Raises:
-        UpstreamInvalid: it ended before the provider said why it stopped.
-    """
-    async with aclosing(_events(response)) as events:
-        async for event in events:
-            if event.data.strip() == "[DONE]":
-                await _read_to_end(response)
-                return
-            if event.event == "error" or event.data.strip():
-                yield _read_chunk(response, event.data, is_error=event.event == "error")
-    if not turn.finished:
-        raise UpstreamInvalid(f"{_UPSTREAM}'s answer was cut short")
+    def __init__(self, response: aiohttp.ClientResponse) -> None:
+        self._content = response.content
+        self._decoder = SseDecoder(_UPSTREAM)
+        self._left = b""
+        self._size = 0
+        self._ended = False
+
+    async def read(self) -> list[ServerSentEvent] | None:
+        """The events that come next, possibly none; ``None`` at the end.
+
+        A connection that is lost ends the stream as well: whether that was too early is for the caller to say.
+        """
+        if self._ended:
+            return None
+        if self._left:
+            await asyncio.sleep(0)  # a flood of tiny lines must not hold up everybody else
+        elif not await self._arrived():
+            self._ended = True
+            return self._decoder.finish()
+        piece, self._left = self._left[:_SLICE_BYTES], self._left[_SLICE_BYTES:]
+        return self._decoder.feed(piece)
+
+    async def _arrived(self) -> bool:
+        import aiohttp
+
+        try:
+            self._left = await self._content.readany()
+        except (aiohttp.ClientError, OSError):
+            # What was begun is not to be trusted: no last event is made of it.
+            self._decoder = SseDecoder(_UPSTREAM)
+            return False
+        self._size += len(self._left)
+        if self._size > _MAX_STREAM_BYTES:
+            raise UpstreamInvalid(f"{_UPSTREAM} sent more than {_MAX_STREAM_BYTES} bytes")
+        return bool(self._left)
 
 
-async def _events(response: aiohttp.ClientResponse) -> AsyncGenerator[ServerSentEvent, None]:
-    import aiohttp
-
-    decoder = SseDecoder(_UPSTREAM)
-    size = 0
-    try:
-        async for piece in response.content.iter_any():
-            size += len(piece)
-            if size > _MAX_STREAM_BYTES:
-                raise UpstreamInvalid(f"{_UPSTREAM} sent more than {_MAX_STREAM_BYTES} bytes")
-            for start in range(0, len(piece), _SLICE_BYTES):
-                for event in decoder.feed(piece[start : start + _SLICE_BYTES]):
-                    yield event
-                if start:
-                    await asyncio.sleep(0)  # a flood of tiny lines must not hold up everybody else
-    except (aiohttp.ClientError, OSError):
-        return  # whether that was too early is for the reader to say
-    for event in decoder.finish():
-        yield event
+async def _tell(text: str, prompt: Prompt, emit: EmitModelEvent) -> None:
+    if text and prompt.stream:
+        await emit(TextDelta(text))
 
 
 async def _read_to_end(response: aiohttp.ClientResponse) -> None:

@@ -4,31 +4,33 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Annotated, Any, Literal
 
+from dishka.integrations.fastapi import DishkaRoute, FromDishka
 from fastapi import APIRouter, Body, Depends, Header, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 
-from app.api.answers import answer_prompt
-from app.api.browsers import refuse_cross_site, refuse_unasked_get
-from app.api.chat_routes import ANSWER_RESPONSES, MAX_QUERY_CHARS, checked_query
-from app.api.problems import problem, problem_response, problems
-from app.chat.client import PromptSpec
+from app.api.answer_responses import ANSWER_RESPONSES
+from app.api.answering import answer_prompt
+from app.api.cross_site import refuse_cross_site, refuse_unasked_get
+from app.api.problems import problems
+from app.api.questions import MAX_QUERY_CHARS, QuestionParameter
 from app.errors import CrossSite, IdempotencyConflict, NotConfigured, NotFound, ValidationFailed
 from app.tools.examples.alarms import Alarm, AlarmOrder, AlarmStore
-from app.tools.examples.asking import Tenant, asked, component, prompt
+from app.tools.examples.asking import Tenant, prompt
 from app.tools.examples.idempotency import IdempotencyStore, OnceAdvisor
 from app.tools.examples.settings import ExamplesSettings
 from app.tools.examples.tools import AlarmTools, DateTimeTools
 
 __all__ = ["router"]
 
-router = APIRouter()
+router = APIRouter(route_class=DishkaRoute)
 
-_ALARM = "帮我设置一个10分钟以后的闹钟"
+_ALARM = QuestionParameter(
+    "帮我设置一个10分钟以后的闹钟", {"半小时": "半小时后叫醒我", "English": "Set an alarm in 10 minutes"}
+)
 _GET_WINDOW = timedelta(minutes=1)
 """How long the same GET counts as a repetition, as browsers and previews make them."""
 
-_Alarm = Annotated[str, asked(_ALARM, {"半小时": "半小时后叫醒我", "English": "Set an alarm in 10 minutes"})]
 _Key = Annotated[
     str,
     Header(
@@ -73,12 +75,15 @@ _RESPONSES: dict[int | str, dict[str, Any]] = {
     dependencies=[Depends(refuse_cross_site)],
     response_class=Response,
     responses=_RESPONSES,
+    openapi_extra=_ALARM.documented(),
 )
 async def set_alarm(
     request: Request,
     tenant: Tenant,
     idempotency_key: _Key,
-    query: _Alarm = "",
+    store: FromDishka[IdempotencyStore],
+    clock: FromDishka[DateTimeTools],
+    alarm: FromDishka[AlarmTools],
     body: Annotated[AlarmQuestion | None, Body()] = None,
 ) -> Response:
     """Let the model set an alarm. The question is the parameter `query` or the body `{"query": ...}`.
@@ -87,29 +92,32 @@ async def set_alarm(
     """
     if len(request.headers.getlist("idempotency-key")) > 1:
         raise ValidationFailed("Idempotency-Key: given more than once")
-    question = _question(request, query, body)
-    key, store = (tenant, idempotency_key), await component(request, IdempotencyStore)
-    try:
-        known = store.find(key, question)
-    except IdempotencyConflict as conflict:
-        request.state.outcome = conflict.code
-        return problem_response(problem(conflict, request.state.request_id), {"Retry-After": "1"})
+    question = _question(request, body)
+    key = (tenant, idempotency_key)
+    known = store.find(key, question)
     order = AlarmOrder(tenant)
-    asking = (await _prompt(request, question, order)).advisors(OnceAdvisor(store, key, question, order))
-    response = await answer_prompt(request, asking)
+    asking = prompt(request, question, clock, alarm).tool_context({"order": order})
+    response = await answer_prompt(request, asking.advisors(OnceAdvisor(store, key, question, order)))
     if known is not None:
         response.headers["Idempotency-Replayed"] = "true"
     return response
 
 
 @router.get("/tool/alarm", include_in_schema=False, response_class=Response)
-async def set_alarm_by_get(request: Request, tenant: Tenant, query: _Alarm = "") -> Response:
+async def set_alarm_by_get(
+    request: Request,
+    tenant: Tenant,
+    settings: FromDishka[ExamplesSettings],
+    clock: FromDishka[DateTimeTools],
+    alarm: FromDishka[AlarmTools],
+) -> Response:
     """The documents' own form, where the settings allow it: the same wish within a minute is one alarm."""
-    if not (await component(request, ExamplesSettings)).alarm_by_get:
+    if not settings.alarm_by_get:
         raise HTTPException(405, headers={"Allow": "POST"})
     refuse_unasked_get(request)
     order = AlarmOrder(tenant, _GET_WINDOW)
-    return await answer_prompt(request, await _prompt(request, checked_query(request, query, _ALARM), order))
+    asking = prompt(request, _ALARM.read(request), clock, alarm)
+    return await answer_prompt(request, asking.tool_context({"order": order}))
 
 
 @router.get(
@@ -118,11 +126,12 @@ async def set_alarm_by_get(request: Request, tenant: Tenant, query: _Alarm = "")
     response_model=list[AlarmRecord],
     responses=problems(ValidationFailed, NotConfigured),
 )
-async def alarms(request: Request, response: Response, tenant: Tenant) -> Sequence[AlarmRecord]:
+async def alarms(
+    response: Response, tenant: Tenant, store: FromDishka[AlarmStore], settings: FromDishka[ExamplesSettings]
+) -> Sequence[AlarmRecord]:
     """List them, the next due first; they live in this process."""
     response.headers["Cache-Control"] = "no-store"
-    settings = await component(request, ExamplesSettings)
-    return [_record(each, settings) for each in (await component(request, AlarmStore)).of(tenant)]
+    return [_record(each, settings) for each in store.of(tenant)]
 
 
 @router.delete(
@@ -132,25 +141,28 @@ async def alarms(request: Request, response: Response, tenant: Tenant) -> Sequen
     response_model=AlarmRecord,
     responses=problems(CrossSite, NotFound, ValidationFailed, NotConfigured),
 )
-async def delete_alarm(request: Request, response: Response, identifier: str, tenant: Tenant) -> AlarmRecord:
+async def delete_alarm(
+    response: Response,
+    identifier: str,
+    tenant: Tenant,
+    store: FromDishka[AlarmStore],
+    settings: FromDishka[ExamplesSettings],
+) -> AlarmRecord:
     """Delete one of the tenant's alarms and give it back; a deleted one does not ring."""
     response.headers["Cache-Control"] = "no-store"
-    deleted = (await component(request, AlarmStore)).delete(tenant, identifier)
-    return _record(deleted, await component(request, ExamplesSettings))
+    return _record(store.delete(tenant, identifier), settings)
 
 
-async def _prompt(request: Request, question: str, order: AlarmOrder) -> PromptSpec:
-    tools = (await component(request, DateTimeTools), await component(request, AlarmTools))
-    return prompt(request, question, *tools).tool_context({"order": order})
-
-
-def _question(request: Request, query: str, body: AlarmQuestion | None) -> str:
+def _question(request: Request, body: AlarmQuestion | None) -> str:
+    query = _ALARM.given(request)
     in_body = body.query if body else ""
     if query and in_body:
         raise ValidationFailed("query: given in the URL and in the body")
     if "\x00" in in_body:
         raise ValidationFailed("query: holds a NUL character")
-    return checked_query(request, query or in_body, _ALARM)
+    if in_body and not in_body.strip():
+        raise ValidationFailed("query: must not be blank")
+    return query or in_body or _ALARM.default
 
 
 def _record(alarm: Alarm, settings: ExamplesSettings) -> AlarmRecord:

@@ -1,15 +1,13 @@
 """Tool execution in the caller's own hands: the documents' loop around ``ToolCallingManager``."""
 
-from collections.abc import AsyncGenerator
-from contextlib import aclosing
 from dataclasses import replace
 
 from app.chat.advisors import Advisor, AdvisorChain
-from app.chat.request import ChatEvent, ChatRequest
+from app.chat.request import ChatRequest, Emit
 from app.chat_models.base import ChatResponse
 from app.errors import ToolLoop
 from app.messages import Usage
-from app.tool_calling.events import ToolCallFinished, ToolCallStarted
+from app.tool_calling.events import ToolCallFinished
 from app.tool_calling.manager import ToolCallingManager
 
 __all__ = ["UserControlledExecution"]
@@ -26,7 +24,7 @@ class UserControlledExecution(Advisor):
         self._manager = manager
         self._max_rounds = max_rounds
 
-    async def advise(self, request: ChatRequest, chain: AdvisorChain) -> AsyncGenerator[ChatEvent, None]:
+    async def advise(self, request: ChatRequest, chain: AdvisorChain, emit: Emit) -> ChatResponse:
         """See :meth:`Advisor.advise`.
 
         Raises:
@@ -34,28 +32,15 @@ class UserControlledExecution(Advisor):
         """
         usage, executions = Usage(), list[ToolCallFinished]()
         for turn in range(1, self._max_rounds + 2):
-            response: ChatResponse | None = None
-            async with aclosing(chain.proceed(request)) as events:
-                async for event in events:
-                    if isinstance(event, ChatResponse):
-                        response = event
-                    else:
-                        yield event
-            if response is None:
-                raise AssertionError("a chain of advisors ended without an answer")
+            response = await chain.proceed(request, emit)
             usage += response.usage
             if not response.has_tool_calls:
-                yield replace(response, usage=usage, rounds=turn, executions=tuple(executions))
-                return
+                return replace(response, usage=usage, rounds=turn, executions=tuple(executions))
             if turn > self._max_rounds:
                 break
-            for call in response.message.tool_calls:
-                yield ToolCallStarted(call, turn)
             result = await self._manager.execute_tool_calls(
-                request.messages, response.message, request.tools, request.context
+                request.messages, response.message, request.tools, request.context, round=turn, emit=emit
             )
-            for execution in result.executions:
-                executions.append(replace(execution, round=turn))
-                yield executions[-1]
+            executions += result.executions
             request = replace(request, messages=result.conversation_history)
         raise ToolLoop(f"the model still asked for tools after {self._max_rounds} rounds of calls")

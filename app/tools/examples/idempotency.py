@@ -3,12 +3,10 @@
 import hashlib
 import time
 from collections import OrderedDict
-from collections.abc import AsyncGenerator
-from contextlib import aclosing
 from dataclasses import dataclass
 
 from app.chat.advisors import Advisor, AdvisorChain
-from app.chat.request import ChatEvent, ChatRequest
+from app.chat.request import ChatRequest, Emit
 from app.chat_models.base import ChatResponse, TextDelta
 from app.errors import IdempotencyConflict, Overloaded, ValidationFailed
 from app.messages import AssistantMessage, Usage
@@ -88,20 +86,16 @@ class OnceAdvisor(Advisor):
         self._question = question
         self._order = order
 
-    async def advise(self, request: ChatRequest, chain: AdvisorChain) -> AsyncGenerator[ChatEvent, None]:
+    async def advise(self, request: ChatRequest, chain: AdvisorChain, emit: Emit) -> ChatResponse:
         """See :meth:`Advisor.advise`; raises as :meth:`IdempotencyStore.find` and :meth:`IdempotencyStore.begin`."""
         known = self._store.find(self._key, self._question)
         if known is not None:
-            for event in _replayed(known, request.stream):
-                yield event
-            return
+            return await _replayed(known, emit)
         self._store.begin(self._key, self._question)
         answer: ChatResponse | None = None
         try:
-            async with aclosing(chain.proceed(request)) as events:
-                async for event in events:
-                    answer = event if isinstance(event, ChatResponse) else answer
-                    yield event
+            answer = await chain.proceed(request, emit)
+            return answer
         finally:
             self._store.end(self._key, answer or self._what_was_set())
 
@@ -113,13 +107,12 @@ class OnceAdvisor(Advisor):
         return ChatResponse(AssistantMessage(text), "stop", Usage(), "")
 
 
-def _replayed(answer: ChatResponse, stream: bool) -> list[ChatEvent]:
-    events: list[ChatEvent] = []
+async def _replayed(answer: ChatResponse, emit: Emit) -> ChatResponse:
     for execution in answer.executions:
-        events += [ToolCallStarted(execution.call, execution.round), execution]
-    if stream:
-        events.append(TextDelta(answer.message.text))
-    return [*events, answer]
+        await emit(ToolCallStarted(execution.call, execution.round))
+        await emit(execution)
+    await emit(TextDelta(answer.message.text))
+    return answer
 
 
 def _digest(question: str) -> str:

@@ -2,100 +2,103 @@
 
 from typing import Annotated, Any
 
+from dishka import FromComponent
+from dishka.integrations.fastapi import DishkaRoute, FromDishka
 from fastapi import APIRouter, Request, Response
 
-from app.api.answers import answer, answer_prompt
-from app.api.chat_routes import ANSWER_RESPONSES, checked_query
-from app.api.state import service_state
+from app.api.answer_responses import ANSWER_RESPONSES
+from app.api.answering import answer, answer_prompt
+from app.api.questions import QuestionParameter
+from app.api.service import Service
 from app.chat_models.base import ChatOptions
 from app.tool_calling.callback import ToolCallback
 from app.tool_calling.definition import ToolDefinition
 from app.tool_calling.function_callback import FunctionToolCallback
 from app.tool_calling.manager import ToolCallingManager
 from app.tool_calling.method_callback import MethodToolCallback
-from app.tools.examples.asking import Tenant, asked, component, prompt
+from app.tools.examples.asking import Tenant, prompt
 from app.tools.examples.control import UserControlledExecution
 from app.tools.examples.tools import CurrentWeather, DateTimeTools, DirectOrderQuery, OrderQuery
 
 __all__ = ["router"]
 
-router = APIRouter()
+router = APIRouter(route_class=DishkaRoute)
 
-_FORM: dict[str, Any] = {"response_class": Response, "responses": ANSWER_RESPONSES}
+_TOMORROW = QuestionParameter("明天是星期几?", {"后天": "后天是几号?", "English": "Which weekday is it tomorrow?"})
+_CONTROL = QuestionParameter("明天星期几?", _TOMORROW.examples)
+_WEATHER = QuestionParameter(
+    "杭州天气怎么样?", {"华氏": "杭州天气怎么样?用华氏度", "English": "What is the weather in Paris?"}
+)
+_ORDER = QuestionParameter(
+    "查询订单编号为123的交易订单信息", {"456": "查询订单456", "English": "Show me trade order 123"}
+)
 
-_TOMORROW = "明天是星期几?"
-_CONTROL = "明天星期几?"
-_WEATHER = "杭州天气怎么样?"
-_ORDER = "查询订单编号为123的交易订单信息"
-
-_Tomorrow = Annotated[str, asked(_TOMORROW, {"后天": "后天是几号?", "English": "Which weekday is it tomorrow?"})]
-_Control = Annotated[str, asked(_CONTROL, {"后天": "后天是几号?", "English": "Which weekday is it tomorrow?"})]
-_Weather = Annotated[
-    str, asked(_WEATHER, {"华氏": "杭州天气怎么样?用华氏度", "English": "What is the weather in Paris?"})
-]
-_Order = Annotated[str, asked(_ORDER, {"456": "查询订单456", "English": "Show me trade order 123"})]
+_CurrentWeather = Annotated[ToolCallback, FromComponent("currentWeather")]
 
 
-@router.get("/tools/simple/test", summary="No tool: the model cannot know the date", **_FORM)
-async def simple_test(request: Request, query: _Tomorrow = _TOMORROW) -> Response:
+def _asking(question: QuestionParameter) -> dict[str, Any]:
+    return {"response_class": Response, "responses": ANSWER_RESPONSES, "openapi_extra": question.documented()}
+
+
+@router.get("/tools/simple/test", summary="No tool: the model cannot know the date", **_asking(_TOMORROW))
+async def simple_test(request: Request) -> Response:
     """Ask for tomorrow's weekday without a tool, for comparison with `/tools/simple/call`."""
-    return await answer(request, checked_query(request, query, _TOMORROW))
+    return await answer(request, _TOMORROW.read(request))
 
 
-@router.get("/tools/simple/call", summary="Method tool: getCurrentDateTime", **_FORM)
-async def simple_call(request: Request, query: _Tomorrow = _TOMORROW) -> Response:
+@router.get("/tools/simple/call", summary="Method tool: getCurrentDateTime", **_asking(_TOMORROW))
+async def simple_call(request: Request, tools: FromDishka[DateTimeTools]) -> Response:
     """Ask for tomorrow's weekday with a tool that tells today's date, in the zone of `EXAMPLES_ZONE`."""
-    tools = await component(request, DateTimeTools)
-    return await answer(request, checked_query(request, query, _TOMORROW), [tools])
+    return await answer(request, _TOMORROW.read(request), [tools])
 
 
-@router.get("/tools/programmatic", summary="Method tool from a definition: an unmarked method", **_FORM)
-async def programmatic(request: Request, query: _Tomorrow = _TOMORROW) -> Response:
+@router.get("/tools/programmatic", summary="Method tool from a definition: an unmarked method", **_asking(_TOMORROW))
+async def programmatic(request: Request, tools: FromDishka[DateTimeTools]) -> Response:
     """Make a tool of a method that nothing marks, by a definition of its own."""
-    tools = await component(request, DateTimeTools)
     definition = ToolDefinition(
         "getCurrentDateTimeWithoutAnnotation",
         "获取用户时区的当前日期和时间",
         {"type": "object", "properties": {}, "additionalProperties": False},
     )
     callback = MethodToolCallback.of(tools.get_current_date_time_without_annotation, definition=definition)
-    return await answer(request, checked_query(request, query, _TOMORROW), [callback])
+    return await answer(request, _TOMORROW.read(request), [callback])
 
 
-@router.get("/tool/function/annotation", summary="Function tool found by its name: currentWeather", **_FORM)
-async def function_annotation(request: Request, query: _Weather = _WEATHER) -> Response:
+@router.get("/tool/function/annotation", summary="Function tool found by its name: currentWeather", **_asking(_WEATHER))
+async def function_annotation(request: Request, callback: _CurrentWeather) -> Response:
     """Find the tool under its name in the container. Its 30 degrees are the documents' fixed value, and it says so."""
-    callback = await component(request, ToolCallback, "currentWeather")  # type: ignore[type-abstract]
-    return await answer(request, checked_query(request, query, _WEATHER), [callback])
+    return await answer(request, _WEATHER.read(request), [callback])
 
 
-@router.get("/tool/function/programmatic", summary="Function tool made in code: currentWeather", **_FORM)
-async def function_programmatic(request: Request, query: _Weather = _WEATHER) -> Response:
+@router.get("/tool/function/programmatic", summary="Function tool made in code: currentWeather", **_asking(_WEATHER))
+async def function_programmatic(request: Request, service: FromDishka[CurrentWeather]) -> Response:
     """Make the same tool of a callable object, with name and description given here."""
-    service = await component(request, CurrentWeather)
     callback = FunctionToolCallback.of(service, name="currentWeather", description="依据位置获取天气信息").in_sandbox()
-    return await answer(request, checked_query(request, query, _WEATHER), [callback])
+    return await answer(request, _WEATHER.read(request), [callback])
 
 
-@router.get("/tool/context/order", summary="Context behind the model's back: the tenant of an order", **_FORM)
-async def order(request: Request, tenant: Tenant, query: _Order = _ORDER) -> Response:
+@router.get("/tool/context/order", summary="Context behind the model's back: the tenant of an order", **_asking(_ORDER))
+async def order(request: Request, tenant: Tenant) -> Response:
     """Look up an order. The model gives its number; the tenant comes from the header `X-Tenant-ID`."""
-    asking = prompt(request, checked_query(request, query, _ORDER), OrderQuery())
+    asking = prompt(request, _ORDER.read(request), OrderQuery())
     return await answer_prompt(request, asking.tool_context({"tenantId": tenant}))
 
 
-@router.get("/tool/context/order-direct", summary="Return direct: the tool's result is the answer", **_FORM)
-async def order_direct(request: Request, tenant: Tenant, query: _Order = _ORDER) -> Response:
+@router.get("/tool/context/order-direct", summary="Return direct: the tool's result is the answer", **_asking(_ORDER))
+async def order_direct(request: Request, tenant: Tenant) -> Response:
     """The same, but the model is not asked again."""
-    asking = prompt(request, checked_query(request, query, _ORDER), DirectOrderQuery())
+    asking = prompt(request, _ORDER.read(request), DirectOrderQuery())
     return await answer_prompt(request, asking.tool_context({"tenantId": tenant}))
 
 
-@router.get("/tool/control", summary="User-controlled execution: the route runs the calls itself", **_FORM)
-async def control(request: Request, query: _Control = _CONTROL) -> Response:
+@router.get("/tool/control", summary="User-controlled execution: the route runs the calls itself", **_asking(_CONTROL))
+async def control(
+    request: Request,
+    service: Service,
+    tools: FromDishka[DateTimeTools],
+    manager: FromDishka[ToolCallingManager],
+) -> Response:
     """Take the calls from the model, run them, and ask again with their results, for `TOOL_MAX_ROUNDS` rounds."""
-    settings = service_state(request).settings
-    tools = await component(request, DateTimeTools)
-    own_hands = UserControlledExecution(await component(request, ToolCallingManager), settings.tool_max_rounds)
-    asking = prompt(request, checked_query(request, query, _CONTROL), tools).advisors(own_hands)
+    own_hands = UserControlledExecution(manager, service.settings.tool_max_rounds)
+    asking = prompt(request, _CONTROL.read(request), tools).advisors(own_hands)
     return await answer_prompt(request, asking.options(ChatOptions(internal_tool_execution_enabled=False)))

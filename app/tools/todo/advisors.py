@@ -1,11 +1,10 @@
 """What accompanies a conversation with a todo list: news for the client, and a reminder for the model."""
 
-from collections.abc import AsyncGenerator
-from contextlib import aclosing
 from dataclasses import replace
 
 from app.chat.advisors import Advisor, AdvisorChain
-from app.chat.request import ChatEvent, ChatRequest, Notice
+from app.chat.request import ChatEvent, ChatRequest, Emit, Notice
+from app.chat_models.base import ChatResponse
 from app.errors import StoreUnavailable
 from app.messages import ToolResponseMessage
 from app.tool_calling.context import CONVERSATION_ID
@@ -29,15 +28,17 @@ class TodoEvents(Advisor):
     def __init__(self, lists: TodoLists) -> None:
         self._lists = lists
 
-    async def advise(self, request: ChatRequest, chain: AdvisorChain) -> AsyncGenerator[ChatEvent, None]:
+    async def advise(self, request: ChatRequest, chain: AdvisorChain, emit: Emit) -> ChatResponse:
         """See :meth:`Advisor.advise`."""
-        async with aclosing(chain.proceed(request)) as events:
-            async for event in events:
-                yield event
-                if isinstance(event, ToolCallFinished) and event.call.name == TODO_UPDATE and event.outcome == "ok":
-                    notice = await self._notice(request)
-                    if notice is not None:
-                        yield notice
+
+        async def with_list(event: ChatEvent) -> None:
+            await emit(event)
+            if isinstance(event, ToolCallFinished) and event.call.name == TODO_UPDATE and event.outcome == "ok":
+                notice = await self._notice(request)
+                if notice is not None:
+                    await emit(notice)
+
+        return await chain.proceed(request, with_list)
 
     async def _notice(self, request: ChatRequest) -> Notice | None:
         try:
@@ -62,7 +63,7 @@ class TodoReminder(Advisor):
     def __init__(self, lists: TodoLists) -> None:
         self._lists = lists
 
-    async def advise(self, request: ChatRequest, chain: AdvisorChain) -> AsyncGenerator[ChatEvent, None]:
+    async def advise(self, request: ChatRequest, chain: AdvisorChain, emit: Emit) -> ChatResponse:
         """See :meth:`Advisor.advise`."""
         last = request.messages[-1] if request.messages else None
         conversation_id = request.context.get(CONVERSATION_ID)
@@ -70,9 +71,7 @@ class TodoReminder(Advisor):
             offered = any(each.definition.name == TODO_UPDATE for each in request.tools)
             if await self._is_due(request, str(conversation_id), last, offered=offered):
                 request = replace(request, messages=(*request.messages[:-1], _with_reminder(last)))
-        async with aclosing(chain.proceed(request)) as events:
-            async for event in events:
-                yield event
+        return await chain.proceed(request, emit)
 
     async def _is_due(
         self, request: ChatRequest, conversation_id: str, latest: ToolResponseMessage, *, offered: bool

@@ -2,15 +2,16 @@
 
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Query, Request, Response
-from fastapi.openapi.models import Example
+from dishka.integrations.fastapi import DishkaRoute, FromDishka
+from fastapi import APIRouter, Depends, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-from app.api.chat_routes import MAX_QUERY_CHARS, checked_query
+from app.api.answer_responses import SESSION_RESPONSES
 from app.api.problems import problems
-from app.api.session_routes import SESSION_RESPONSES, SessionId, SessionPath
-from app.api.sessions import answer_in_session, checked_session_id, session_or_new
-from app.api.state import service_state
+from app.api.questions import MAX_QUERY_CHARS, QuestionParameter
+from app.api.service import Service
+from app.api.session_routes import SessionId, SessionPath
+from app.api.sessions import answer_in_session, checked_session_id, refuse_unknown_parameters, session_or_new
 from app.chat.advisors import Advisor
 from app.chat.repair_advisor import ToolCallRepairAdvisor
 from app.errors import NotConfigured, StoreUnavailable, ValidationFailed
@@ -20,25 +21,17 @@ from app.tools.todo.planning import TodoPlanning
 
 __all__ = ["router"]
 
-_DEFAULT = "帮我计划：1. 查北京时间 2. 查东京时间"
-_EXAMPLES = {"默认 / default": _DEFAULT, "English": "Plan: check the time in Paris; check the time in Tokyo"}
+_QUESTION = QuestionParameter(
+    "帮我计划：1. 查北京时间 2. 查东京时间", {"English": "Plan: check the time in Paris; check the time in Tokyo"}
+)
 _ITEMS: list[JsonValue] = [
     {"id": "1", "text": "查北京时间", "status": "completed"},
     {"id": "2", "text": "查东京时间", "status": "in_progress"},
 ]
 
-
-router = APIRouter(prefix="/todo", tags=["Todo"])
-
-_Plan = Annotated[
-    str,
-    Query(
-        description="The question. Missing or empty: the default.",
-        max_length=MAX_QUERY_CHARS,
-        openapi_examples={label: Example(value=query) for label, query in _EXAMPLES.items()},
-    ),
-]
-
+router = APIRouter(
+    prefix="/todo", tags=["Todo"], route_class=DishkaRoute, dependencies=[Depends(refuse_unknown_parameters)]
+)
 
 _SameQuestion = Annotated[str, Query(max_length=MAX_QUERY_CHARS, description="The same as `query`")]
 
@@ -75,23 +68,27 @@ class TodoList(BaseModel):
     text: str = Field(description="The list as the model is shown it")
 
 
-@router.get("/chat", response_class=Response, responses=SESSION_RESPONSES, summary="Ask in a session, with a todo list")
-async def chat(
-    request: Request, query: _Plan = _DEFAULT, userInput: _SameQuestion = "", session: SessionId = ""
-) -> Response:
+@router.get(
+    "/chat",
+    response_class=Response,
+    responses=SESSION_RESPONSES,
+    summary="Ask in a session, with a todo list",
+    openapi_extra=_QUESTION.documented(),
+)
+async def chat(request: Request, service: Service, userInput: _SameQuestion = "", session: SessionId = "") -> Response:
     """Answer the next question of a conversation whose model plans with a todo list and has every tool of the service.
 
     As server-sent events, the list comes after every change: `event: todo` with `items`, `completed` and `total`. Tool
     calls with broken JSON go back to the model up to three times. The session's id is in the header `X-Session-ID`.
     """
-    given = userInput if userInput and "query" not in request.query_params else query
-    question, session = checked_query(request, given, _DEFAULT), session_or_new(session)
-    state = service_state(request)
-    tools, advisors = state.tools.for_conversation(None)
+    if not userInput.strip() and userInput:
+        raise ValidationFailed("userInput: must not be blank")
+    question = _QUESTION.given(request) or userInput or _QUESTION.default
+    tools, advisors = service.tools.for_conversation(None)
     more: list[Advisor] = [TodoPlanning()]
-    if not state.settings.tool_call_repairs:
+    if not service.settings.tool_call_repairs:
         more.append(ToolCallRepairAdvisor())
-    return await answer_in_session(request, question, session, tools=tools, advisors=[*advisors, *more])
+    return await answer_in_session(request, question, session_or_new(session), tools=tools, advisors=[*advisors, *more])
 
 
 @router.get(
@@ -100,10 +97,9 @@ async def chat(
     responses=problems(ValidationFailed, NotConfigured, StoreUnavailable),
     summary="Show a conversation's todo list",
 )
-async def show(request: Request, response: Response, session: SessionPath) -> dict[str, Any]:
+async def show(response: Response, session: SessionPath, lists: FromDishka[TodoLists]) -> dict[str, Any]:
     """Show the list; it is empty when the conversation has none, or is not known."""
     response.headers["Cache-Control"] = "no-store"
-    lists = await service_state(request).container.get(TodoLists)
     items = await lists.get(checked_session_id(session))
     return {
         "session_id": session,

@@ -38,7 +38,7 @@ def model_at(base_url: str, http: OutboundHttp, key: str | None = SECRET) -> Ope
     return OpenAICompatibleChatModel(settings, http)
 
 
-async def play(script: Script, prompt: Prompt = STREAMED) -> list[ModelEvent]:
+async def play(script: Script, prompt: Prompt = STREAMED) -> list[ModelEvent | ChatResponse]:
     async with played(script) as (model, _):
         return await events_of(model, prompt)
 

@@ -4,11 +4,12 @@ import time
 
 import pytest
 
-from app.chat_models.base import ChatResponse, Prompt
+from app.chat_models.base import Prompt
 from app.chat_models.offline import OfflineChatModel
 from app.chat_models.offline.durations import durations
 from app.messages import UserMessage
 from app.tool_calling.definition import ToolDefinition
+from tests.chat_models.responding import response_of
 
 
 @pytest.mark.parametrize(
@@ -33,8 +34,7 @@ async def test_the_offline_model_reads_spans_from_now_where_a_tool_takes_a_durat
 ) -> None:
     schema = {"type": "object", "properties": {"delay": {"type": "string", "format": "duration"}}}
     tool = ToolDefinition("wait", question, schema | {"required": ["delay"]})
-    (response,) = [each async for each in OfflineChatModel().respond(Prompt((UserMessage(question),), (tool,)))]
-    assert isinstance(response, ChatResponse)
+    response = await response_of(OfflineChatModel(), Prompt((UserMessage(question),), (tool,)))
     asked = [call.arguments for call in response.message.tool_calls]
     assert asked == ([] if duration is None else [f'{{"delay":"{duration}"}}'])
 

@@ -1,60 +1,38 @@
-"""A question that is being answered for one request, and its answer as a document."""
+"""A question that is being answered for one request."""
 
 import asyncio
 import time
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Coroutine
 from typing import Any
 
 from fastapi import Request
 
+from app.api.answering.documents import answer_document
 from app.api.approvals import pending_record
-from app.api.problems import problem
-from app.api.state import ServiceState
+from app.api.service import ServiceState
 from app.chat.client import PromptSpec
+from app.chat.request import Emit
 from app.chat.tool_calling_advisor import APPROVAL_REQUIRED
 from app.chat_models.base import ChatResponse
 from app.errors import CLIENT_GONE, DeadlineExceeded, ToolchatError
 from app.logs import hashed
 from app.tool_calling.context import CONVERSATION_ID
 
-__all__ = ["Asked", "answer_document", "usage_record"]
-
-
-def answer_document(response: ChatResponse, provider: str) -> dict[str, Any]:
-    """An answer with its whole trace, as a plain object."""
-    return {
-        "answer": response.message.text,
-        "model": {"provider": provider, "name": response.model},
-        "finish_reason": response.finish_reason,
-        "rounds": response.rounds,
-        "tool_calls": [each.as_record() for each in response.executions],
-        "usage": usage_record(response),
-    }
-
-
-def usage_record(response: ChatResponse) -> dict[str, int]:
-    """The tokens of all turns together."""
-    usage = response.usage
-    return {
-        "input_tokens": usage.input_tokens,
-        "output_tokens": usage.output_tokens,
-        "total_tokens": usage.total_tokens,
-    }
+__all__ = ["Asked"]
 
 
 class Asked:
     """A question that is being answered for one request."""
 
-    def __init__(self, request: Request, state: ServiceState, prompt: PromptSpec) -> None:
-        self.state = state
+    def __init__(self, request: Request, service: ServiceState, prompt: PromptSpec) -> None:
+        self.service = service
         self.prompt = prompt
         self._state: dict[str, Any] = request.scope["state"]
         self.request_id: str = self._state["request_id"]
         self._summary: dict[str, Any] = self._state.setdefault("summary", {})
         self._started = time.perf_counter()
         self._approval: dict[str, Any] | None = None
-        self.headers = {"Cache-Control": "no-store", "Vary": "Accept", "X-Chat-Model": state.model_label}
+        self.headers = {"Cache-Control": "no-store", "Vary": "Accept", "X-Chat-Model": service.model_label}
         self.session: str | None = prompt.request.context.get(CONVERSATION_ID)
         if self.session:
             self.headers["X-Session-ID"] = self.session
@@ -70,44 +48,45 @@ class Asked:
 
     async def whole(self) -> ChatResponse:
         """The whole answer; raises :class:`DeadlineExceeded` and what ``CallSpec.response`` raises."""
-        try:
-            async with asyncio.timeout(self.state.settings.request_timeout):
-                response = await self.prompt.call().response()
-        except TimeoutError:
-            raise self.too_late() from None
-        return self.finished(response)
+        return await self._in_time(self.prompt.call().response())
 
-    def finished(self, response: ChatResponse) -> ChatResponse:
-        """Keep an answer that waits for approval, and leave what the log line of the request says about it."""
+    async def streamed(self, emit: Emit) -> ChatResponse:
+        """The same answer; ``emit`` is told what happens until then."""
+        return await self._in_time(self.prompt.stream().response(emit))
+
+    async def _in_time(self, answering: Coroutine[Any, Any, ChatResponse]) -> ChatResponse:
+        limit = self.service.settings.request_timeout
+        try:
+            async with asyncio.timeout(limit):
+                response = await answering
+        except TimeoutError:
+            raise DeadlineExceeded(f"the question was not answered within {limit:g} s") from None
         self._note(response)
-        if response.finish_reason != APPROVAL_REQUIRED:
-            return response
-        store = self.state.approvals
+        return response if response.finish_reason != APPROVAL_REQUIRED else self._paused(response)
+
+    def _paused(self, response: ChatResponse) -> ChatResponse:
+        """Keep an answer that waits for approval, and say how it is decided."""
+        store = self.service.approvals
         self._approval = pending_record(response, store.keep(response, self.prompt), store.ttl)
         names = ", ".join(call.name for call in response.message.tool_calls)
         waiting = f"Waiting for approval of {names}: POST /approvals/{self._approval['id']}"
-        text = "\n\n".join(filter(None, (response.message.text, waiting)))
-        return replace(response, message=replace(response.message, text=text))
-
-    def too_late(self) -> DeadlineExceeded:
-        """The error of a question that took too long."""
-        return DeadlineExceeded(f"the question was not answered within {self.state.settings.request_timeout:g} s")
+        return response.with_text("\n\n".join(filter(None, (response.message.text, waiting))))
 
     def _note(self, response: ChatResponse) -> None:
+        """Leave what the log line of the request says about the answer."""
         calls = [
             {"name": each.call.name[:64], "outcome": each.error_kind or "ok", "ms": each.duration_ms}
             for each in response.executions
         ]
         self._summary |= {"rounds": response.rounds, "tool_calls": calls}
 
-    def failed(self, error: ToolchatError) -> Mapping[str, Any]:
-        """Leave the error for the log line, and give its problem document."""
+    def note_failure(self, error: ToolchatError) -> None:
+        """Leave an error that is told within a stream for the log line of the request."""
         self._state["outcome"] = error.code
-        return problem(error, self.request_id)
 
     def document(self, response: ChatResponse) -> dict[str, Any]:
         """The answer's JSON document."""
-        document = answer_document(response, self.state.chat.model.provider)
+        document = answer_document(response, self.service.chat.model.provider)
         document["duration_ms"] = round((time.perf_counter() - self._started) * 1000, 3)
         document["request_id"] = self.request_id
         if self.session:

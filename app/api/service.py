@@ -1,24 +1,25 @@
 """What the routes find in the running service."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Annotated, Any, Literal, Protocol
 from urllib.parse import quote
 
 from dishka import AsyncContainer
-from fastapi import Request
+from fastapi import Depends
+from starlette.requests import HTTPConnection
 
+from app.api.admission import Admission
 from app.api.approvals import ApprovalStore
 from app.chat.advisors import Advisor
 from app.chat.client import ChatClient
 from app.chat.memory import ChatMemory
 from app.chat.memory_advisor import MemoryAdvisor
-from app.errors import Draining, Overloaded
+from app.errors import ToolchatError
 from app.settings import Settings
 from app.state_store.base import StateStore
 
-__all__ = ["Admission", "ServiceState", "ToolCatalogue", "service_state"]
+__all__ = ["Service", "ServiceState", "ToolCatalogue", "service_state"]
 
 
 class ToolCatalogue(Protocol):
@@ -45,36 +46,6 @@ class ToolCatalogue(Protocol):
         ...
 
 
-class Admission:
-    """How many questions are answered at once; one more is refused at once instead of waiting unseen."""
-
-    def __init__(self, limit: int) -> None:
-        self._limit = limit
-        self.in_flight = 0
-        self.refused = 0
-        self.draining = False
-        """Set when the service is told to stop; the questions that it has are answered, and no others."""
-
-    @contextmanager
-    def slot(self) -> Iterator[None]:
-        """Take a place for one question.
-
-        Raises:
-            Overloaded: there is none.
-            Draining: the service is being stopped.
-        """
-        if self.draining:
-            raise Draining("the service is being stopped and takes no more questions", retry_after=1)
-        if self.in_flight >= self._limit:
-            self.refused += 1
-            raise Overloaded(f"{self._limit} questions are being answered already", retry_after=1)
-        self.in_flight += 1
-        try:
-            yield
-        finally:
-            self.in_flight -= 1
-
-
 @dataclass(frozen=True, slots=True)
 class ServiceState:
     """Made by the lifespan; lives as long as the service."""
@@ -99,9 +70,17 @@ class ServiceState:
         object.__setattr__(self, "model_label", quote(named, safe="/:.@"))
 
 
-def service_state(request: Request) -> ServiceState:
-    """Take the running service's state from a request."""
-    state = request.app.state.service
+def service_state(connection: HTTPConnection) -> ServiceState:
+    """Take the running service's state from a request.
+
+    Raises:
+        ToolchatError: the application's lifespan does not run.
+    """
+    state = getattr(connection.app.state, "service", None)
     if not isinstance(state, ServiceState):
-        raise TypeError("the application has not been started")
+        raise ToolchatError("the application has not been started; a test does it by: with TestClient(app) as client")
     return state
+
+
+Service = Annotated[ServiceState, Depends(service_state)]
+"""What a route takes as a parameter to get at the running service; ``dependency_overrides`` can replace it."""

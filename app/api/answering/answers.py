@@ -1,0 +1,62 @@
+"""Answering a question in the form that the client accepts."""
+
+from collections.abc import Sequence
+
+from fastapi import Request, Response
+
+from app.api.answering.asked import Asked
+from app.api.answering.format import AnswerFormat, StreamFormat, WholeFormat
+from app.api.answering.negotiation import acceptable
+from app.api.answering.streamed import StreamedAnswer
+from app.api.service import service_state
+from app.chat.client import PromptSpec
+from app.errors import ToolchatError
+
+__all__ = ["answer", "answer_prompt"]
+
+
+async def answer(request: Request, query: str, tools: Sequence[object] = ()) -> Response:
+    """Ask the model and answer in the form that the client accepts.
+
+    Args:
+        request: the HTTP request.
+        query: the question.
+        tools: what ``PromptSpec.tools`` takes.
+
+    Raises:
+        ToolchatError: as :func:`answer_prompt`.
+    """
+    return await answer_prompt(request, service_state(request).chat.prompt(query).tools(*tools))
+
+
+async def answer_prompt(request: Request, prompt: PromptSpec, only: AnswerFormat | None = None) -> Response:
+    """Answer a question that has been put together already.
+
+    Args:
+        request: the HTTP request.
+        prompt: the question.
+        only: the form of a route that gives one form.
+
+    Raises:
+        ToolchatError: the question could not be answered; an error in the middle of a stream becomes its last piece.
+    """
+    form = acceptable(request, only)
+    if response := form.without_asking(request):
+        return response
+    asked = Asked(request, service_state(request), prompt)
+    if isinstance(form, StreamFormat):
+        return StreamedAnswer(asked, form)
+    if isinstance(form, WholeFormat):
+        return await _whole(asked, form)
+    raise TypeError(f"{type(form).__name__} is neither a WholeFormat nor a StreamFormat")
+
+
+async def _whole(asked: Asked, form: WholeFormat) -> Response:
+    try:
+        with asked.service.admission.slot():
+            response = await asked.whole()
+    except ToolchatError as error:
+        return form.refused(asked, error)
+    asked.headers["X-Finish-Reason"] = response.finish_reason
+    body = form.written(asked, response)
+    return Response(body, media_type=form.media_type + form.parameters, headers=asked.headers)

@@ -1,0 +1,72 @@
+"""What surrounds the chat: the index, health, figures, and the list of tools."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from fastapi import APIRouter, Request
+from starlette.responses import PlainTextResponse
+
+from app.api.metrics import metrics_text
+from app.api.problems import problems
+from app.api.reading import ReadRoute
+from app.api.schemas import Health, Index, ToolModuleDescription
+from app.api.service import Service
+from app.errors import Draining
+from app.version import VERSION
+
+__all__ = ["router"]
+
+router = APIRouter(tags=["Service"], route_class=ReadRoute)
+
+
+@router.get("/", response_model=Index, summary="What there is")
+async def index(request: Request, service: Service) -> dict[str, Any]:
+    """List the endpoints, the chat model and the documentation."""
+    paths = request.app.openapi()["paths"]
+    return {
+        "name": "toolchat",
+        "version": VERSION,
+        "chat_model": service.model_label,
+        "documentation": "/docs",
+        "playground": "/playground",
+        "endpoints": {path: _described(methods) for path, methods in paths.items()},
+    }
+
+
+def _described(methods: Mapping[str, Mapping[str, Any]]) -> str:
+    return "; ".join(f"{method.upper()}: {operation.get('summary', '')}" for method, operation in methods.items())
+
+
+@router.get("/tools", response_model=list[ToolModuleDescription], response_model_exclude_unset=True, summary="Tools")
+async def tools(service: Service) -> list[dict[str, Any]]:
+    """List every tool folder: its tools' definitions, or why it is not registered and which variable to set."""
+    return service.tools.describe()
+
+
+@router.get("/health/live", response_model=Health, response_model_exclude_unset=True, summary="Liveness")
+async def live() -> dict[str, Any]:
+    """Say that the process answers; depends on nothing outside it."""
+    return {"status": "ok"}
+
+
+@router.get(
+    "/health/ready",
+    response_model=Health,
+    response_model_exclude_unset=True,
+    responses=problems(503),
+    summary="Readiness",
+)
+async def ready(service: Service) -> dict[str, Any]:
+    """Say that questions are taken, by which model, and which tools are registered; 503 while the service stops."""
+    if service.admission.draining:
+        raise Draining("the service is being stopped", retry_after=1)
+    registered = {each["name"]: each["registered"] for each in service.tools.describe()}
+    store = {"kind": service.store.kind, "available": service.store.available}
+    status = "ok" if service.store.available else "degraded"
+    return {"status": status, "chat_model": service.model_label, "tools": registered, "state_store": store}
+
+
+@router.get("/metrics", response_class=PlainTextResponse, summary="Metrics")
+async def metrics(service: Service) -> PlainTextResponse:
+    """Give the service's figures in the text format of Prometheus; read when asked for."""
+    return PlainTextResponse(metrics_text(service), media_type="text/plain; version=0.0.4")

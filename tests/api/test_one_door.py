@@ -1,0 +1,155 @@
+"""Every request comes in by one door: a guard put up the framework's way guards the short way, too."""
+
+from typing import Any
+
+import pytest
+from fastapi import APIRouter, Depends, HTTPException, Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+
+from app.api.questions import ShortWay
+from app.main import create_app, read_configuration
+from tests.api.assembled import assembled
+from tests.serving import events_of, service
+
+PATHS = ("/time/chat", "/time/chat-tool-function", "/time/chat-tool-method")
+JSON = {"Accept": "application/json"}
+MEASURED = ("duration_ms", "request_id")
+
+
+def deny() -> None:
+    raise HTTPException(401, "who are you?")
+
+
+def let_pass() -> None:
+    """A guard that is content with everybody: with it a question goes the framework's way."""
+
+
+@pytest.mark.parametrize("query", ["", "?query=hi", "?unknown=1", "?query=hi&x=1"])
+async def test_a_guard_of_the_application_guards_every_documented_path(query: str) -> None:
+    async with assembled(create_app(dependencies=[Depends(deny)])) as client:
+        document = create_app().openapi()
+        refused = {
+            (method, path): (await client.request(method, path.replace("{", "").replace("}", "") + query)).status_code
+            for path, operations in document["paths"].items()
+            for method in operations
+        }
+    assert len(refused) > 25
+    assert {status for status in refused.values() if status != 401} == set()
+
+
+async def test_a_guard_of_an_included_router_guards_its_questions() -> None:
+    router = APIRouter()
+    configuration = read_configuration()
+    for configured in configuration.modules:
+        configured.module.add_routes(router)
+    app = create_app()
+    app.router.routes[:] = [each for each in app.router.routes if getattr(each, "path", "") not in PATHS]
+    app.include_router(router, dependencies=[Depends(deny)])
+    async with assembled(app) as client:
+        for path in PATHS:
+            assert (await client.get(f"{path}?query=hi")).status_code == 401
+        assert (await client.get("/health/live")).status_code == 200
+
+
+async def test_a_route_that_comes_first_keeps_its_path() -> None:
+    app = create_app()
+
+    async def other() -> PlainTextResponse:
+        return PlainTextResponse("another route")
+
+    app.add_api_route("/time/{anything}", other)
+    app.router.routes.insert(0, app.router.routes.pop())
+    async with assembled(app) as client:
+        assert (await client.get("/time/chat?query=hi")).text == "another route"
+
+
+async def test_a_question_takes_the_short_way_unless_something_guards_it() -> None:
+    short, guarded = create_app(), create_app(dependencies=[Depends(let_pass)])
+    for app, found in ((short, True), (guarded, False)):
+        way = app.router.middleware_stack
+        assert isinstance(way, ShortWay)
+        scope = {"type": "http", "method": "GET", "path": "/time/chat", "root_path": ""}
+        assert (way.route_of(scope) is not None) is found
+
+
+def _without_times(document: dict[str, Any]) -> dict[str, Any]:
+    calls = [{**call, "duration_ms": 0, "result": ""} for call in document["tool_calls"]]
+    kept = {name: value for name, value in document.items() if name not in MEASURED}
+    return kept | {"tool_calls": calls, "answer": ""}
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("query", ["东京现在几点？", "What time is it in Paris?", "", "a+b %41 & c=d;e#f", "x" * 4000])
+async def test_both_ways_give_the_same_answer_and_headers(path: str, query: str) -> None:
+    async with service() as one, assembled(create_app(dependencies=[Depends(let_pass)])) as other:
+        short, long = [await each.get(path, params={"query": query}, headers=JSON) for each in (one, other)]
+    assert (short.status_code, long.status_code) == (200, 200)
+    assert _without_times(short.json()) == _without_times(long.json())
+    changing = ("x-request-id", "content-length", "date")
+    assert [(n, v) for n, v in short.headers.multi_items() if n not in changing] == [
+        (n, v) for n, v in long.headers.multi_items() if n not in changing
+    ]
+
+
+async def test_both_ways_stream_the_same_events() -> None:
+    accept = {"Accept": "text/event-stream"}
+    async with service() as one, assembled(create_app(dependencies=[Depends(let_pass)])) as other:
+        short, long = [await each.get(f"{PATHS[1]}?query=北京现在几点？", headers=accept) for each in (one, other)]
+    assert [event.name for event in events_of(short.text)] == [event.name for event in events_of(long.text)]
+    assert events_of(short.text)[-1].name == "done"
+
+
+@pytest.mark.parametrize(
+    ("query_string", "status"),
+    [
+        ("query=%20%20", 422),
+        ("query=" + "x" * 4001, 422),
+        ("query=a&query=b", 422),
+        ("query=%FF", 400),
+        ("query=%00", 400),
+        ("query", 200),
+        ("query=", 200),
+        ("", 200),
+        ("Query=a", 200),
+        ("%71uery=a", 200),
+        ("query=a&unknown=b", 200),
+    ],
+)
+async def test_what_is_unusual_about_a_question_is_answered_alike_by_both_ways(query_string: str, status: int) -> None:
+    async with service() as one, assembled(create_app(dependencies=[Depends(let_pass)])) as other:
+        answers = [await each.get(f"{PATHS[1]}?{query_string}") for each in (one, other)]
+    assert [each.status_code for each in answers] == [status, status]
+    if status != 200:
+        assert {each.headers["content-type"] for each in answers} == {"application/problem+json"}
+        assert answers[0].json()["detail"] == answers[1].json()["detail"]
+
+
+@pytest.mark.parametrize("method", ["HEAD", "POST", "OPTIONS"])
+async def test_other_methods_find_the_documented_route(method: str) -> None:
+    async with service() as client:
+        answer = await client.request(method, PATHS[0])
+    assert (answer.status_code, answer.headers["allow"]) == (405, "GET")
+
+
+class PaymentNeeded(Exception):
+    """An exception that only the application knows."""
+
+
+async def on_payment(request: Request, error: Exception) -> Response:
+    return JSONResponse({"pay": str(error)}, 402)
+
+
+async def test_an_exception_handler_of_the_application_answers_for_questions_too() -> None:
+    app = create_app()
+    app.add_exception_handler(PaymentNeeded, on_payment)
+
+    class NoService:
+        def __getattr__(self, name: str) -> Any:
+            raise PaymentNeeded("five euros")
+
+    async with assembled(app) as client:
+        tools = app.state.service.tools
+        object.__setattr__(app.state.service, "tools", NoService())
+        answer = await client.get(PATHS[1])
+        object.__setattr__(app.state.service, "tools", tools)
+    assert (answer.status_code, answer.json()) == (402, {"pay": "five euros"})

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
-from app.gazetteer import find_place
+from app.places.gazetteer import find_place
 
 __all__ = [
     "Language",

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from app.gazetteer import folded, mentions
+from app.folding import folded
+from app.places.gazetteer import mentions
 
 __all__ = ["QUOTED", "Question", "Span", "blanked", "is_chinese", "question_of"]
 

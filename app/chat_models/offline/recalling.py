@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 from app.chat_models.offline.question import Question
-from app.gazetteer import folded
+from app.folding import folded
 
 __all__ = ["recalled"]
 

@@ -10,7 +10,8 @@ from app.chat_models.offline.companions import companions
 from app.chat_models.offline.languages import languages, targets
 from app.chat_models.offline.qualifiers import qualified
 from app.chat_models.offline.question import Question, Span
-from app.gazetteer import folded, mentions, zone_ids
+from app.folding import folded
+from app.places.gazetteer import mentions, zone_ids
 
 __all__ = ["NamedPlace", "identifiers", "matched", "place_spans", "places", "subject", "text_to_handle"]
 
@@ -118,7 +119,7 @@ def _mentioned(readable: str) -> Iterator[_Named]:
     """Places of the gazetteer; one whose qualifier does not belong to it is a place that nobody knows."""
     for each in islice(mentions(readable), _MOST_MENTIONS):
         name, english = readable[each.start : each.end], each.place.english
-        wider = qualified(readable, each.start, each.end, english)
+        wider = qualified(readable, each.start, each.end, each.place)
         if wider is None:
             yield each.start, each.end, name, each.place.zone, english
         else:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 
-from app.gazetteer import folded
+from app.folding import folded
 
 __all__ = [
     "TRANSLATE",

@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 from pydantic import AfterValidator, Field
 from pydantic_settings import SettingsConfigDict
 
-from app.gazetteer import zone_ids
+from app.places.gazetteer import zone_ids
 from app.tools.module import ToolSettings
 
 __all__ = ["ExamplesSettings"]

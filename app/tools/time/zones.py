@@ -13,7 +13,8 @@ from datetime import UTC, timedelta, timezone, tzinfo
 from functools import cache
 from zoneinfo import ZoneInfo
 
-from app.gazetteer import find_place, folded, place_in, place_names, zone_ids
+from app.folding import folded
+from app.places.gazetteer import find_place, place_in, place_names, zone_ids
 from app.tool_calling.errors import ToolExecutionError
 
 __all__ = ["TimeZone", "nearest_ids", "time_zone_of"]

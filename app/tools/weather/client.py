@@ -9,7 +9,8 @@ from pydantic_core import from_json
 
 from app.errors import UpstreamInvalid, UpstreamTimeout
 from app.http import OutboundHttp, Reply
-from app.tools.weather import pinyin
+from app.places import pinyin
+from app.places.gazetteer import find_place
 from app.tools.weather.faults import error_code, fault_of
 from app.tools.weather.forecast import slim
 from app.tools.weather.place_checks import MAX_NAME
@@ -93,8 +94,10 @@ class WeatherClient:
 
 
 async def _query(city: str) -> PlaceQuery:
-    if is_chinese(city[: 4 * MAX_NAME]) and not pinyin.is_loaded():
-        await anyio.to_thread.run_sync(pinyin.load)
+    # The first Chinese name that is in no table costs the import of pypinyin, which must not hold up the event loop.
+    name = city[: 4 * MAX_NAME]
+    if is_chinese(name) and not pinyin.is_loaded() and find_place(name) is None:
+        return await anyio.to_thread.run_sync(place_query, city)
     return place_query(city)
 
 

@@ -8,27 +8,39 @@ import re
 import unicodedata
 from dataclasses import dataclass, field
 
-from app.gazetteer import Place, find_place, mentions
-from app.tools.weather.pinyin import romanised
+from app.folding import simplified
+from app.places.gazetteer import Place, find_place, mentions
+from app.places.pinyin import romanised, spelling_of
+from app.places.regions import chinese_countries, provinces
 from app.tools.weather.place_checks import checked_name, refusal
-from app.tools.weather.place_names import COUNTRIES, PEOPLES, PROVINCES, Spelling, simplified, spelling_of
 
 __all__ = ["PlaceQuery", "is_chinese", "place_query"]
 
+_CHINA = "Asia/Shanghai"
 _HAN = "\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U0003ffff"
 _CHINESE = re.compile(f"[{_HAN}]")
+# Kana and hangul: with them, characters that Chinese shares are read in another way.
 _OTHER_SCRIPT = re.compile("[\u3041-\u30ff\u1100-\u11ff\uac00-\ud7a3]")
+# A name may be written in both scripts, as in 北京Beijing; a blank ends Chinese names, but stands inside of Latin ones.
 _RUNS = re.compile(
     f"(?P<chinese>[{_HAN}][{_HAN}·]*)|(?P<latin>[^\\W\\d_](?:[^\\W\\d_{_HAN}]|[ .'-](?=[^\\W\\d_{_HAN}]))*)"
 )
+# Letters that Unicode does not take apart into a plain one and a mark.
 _UNFOLDING = str.maketrans(
     {"ł": "l", "Ł": "L", "ø": "o", "Ø": "O", "đ": "d", "Đ": "D", "ı": "i", "ð": "d", "ß": "ss", "æ": "ae", "œ": "oe"}
 )
+# Peoples in the names of autonomous prefectures and counties; 各 is "various".
+_PEOPLES = (
+    "土家|蒙古|朝鲜|布依|景颇|哈尼|傈僳|维吾尔|哈萨克|柯尔克孜|仡佬|拉祜|纳西|普米|独龙|撒拉|东乡|保安|裕固|达斡尔|鄂温克"
+    "|鄂伦春|锡伯|塔吉克|毛南|仫佬|布朗|苗|藏|羌|彝|回|侗|傣|白|壮|瑶|满|畲|黎|水|佤|怒|土|各"
+)
+# No name has one character: what would leave a single one behind (中国人) is itself a piece of a name.
 _REST = "(?=..|$)"
-_COUNTRY = re.compile(f"({'|'.join(sorted(COUNTRIES, key=len, reverse=True))}){_REST}")
-_PROVINCE = re.compile(f"({'|'.join(PROVINCES)})(?:省|市|(?:壮族|回族|维吾尔)?自治区)?{_REST}")
-_CITY = re.compile(f"(..+?)(?:(?:(?:{PEOPLES})族?)+自治[州县]|市|地区|盟){_REST}")
-_SUFFIX = re.compile("(..+?)(?:地区|林区|新区|[市县区省盟州都府])")
+_COUNTRY = re.compile(f"({'|'.join(sorted(chinese_countries(), key=len, reverse=True))}){_REST}")
+_PROVINCE = re.compile(f"({'|'.join(provinces())})(?:省|市|(?:壮族|回族|维吾尔)?自治区)?{_REST}")
+_CITY = re.compile(f"(..+?)(?:(?:(?:{_PEOPLES})族?)+自治[州县]|市|地区|盟){_REST}")
+# What says the rank of a place; with two characters left before it, since 沙市 and 单县 are names.
+_RANK = re.compile("(..+?)(?:地区|林区|新区|[市县区省盟州都府])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +71,9 @@ def is_chinese(name: str) -> bool:
 def place_query(city: str) -> PlaceQuery:
     """Turn a name into a query.
 
-    Names that WeatherAPI spells in its own way, and those that pinyin cannot tell apart, come from a table;
-    well-known places abroad from the gazetteer; all others are read by pypinyin, and taken to be in China. A
-    country or a province beside the name is kept: ``苏州,安徽`` is ``Suzhou, Anhui, China``.
+    Well-known places and those that pinyin gets wrong come from tables; all others are read by pypinyin, which may
+    take 0.2 s, and taken to be in China. A country or a province beside the name is kept: ``苏州,安徽`` is
+    ``Suzhou, Anhui, China``.
 
     Raises:
         ToolExecutionError: ``invalid-place``: it is no name of a place, or one abroad that only its English name
@@ -85,12 +97,12 @@ def _plain(character: str) -> str:
 
 def _abroad(name: str) -> Place | None:
     place = find_place(name) or find_place(_bare(name))
-    return place if place and place.zone != "Asia/Shanghai" else None
+    return place if place and place.zone != _CHINA else None
 
 
 def _bare(name: str) -> str:
-    """Drop what says only the rank of a place, as long as two characters are left: 沙市 and 单县 stay."""
-    found = _SUFFIX.fullmatch(name)
+    """Drop what says only the rank of a place."""
+    found = _RANK.fullmatch(name)
     return found[1] if found else name
 
 
@@ -99,7 +111,7 @@ def _parts_of(name: str) -> _Parts:
     for run in _RUNS.finditer(name):
         if run["chinese"]:
             _take_apart(run["chinese"].replace("·", "").replace("特别行政区", ""), parts)
-        elif run["latin"].title() in PROVINCES.values():
+        elif run["latin"].title() in provinces().values():
             parts.province = parts.province or run["latin"].title()
         elif run["latin"].title() != "China":
             parts.latin.append(_without_accents(run["latin"]))
@@ -113,7 +125,7 @@ def _take_apart(run: str, parts: _Parts) -> None:
             english, length = country
             parts.country = english if english != "China" else parts.country or english
         elif not parts.province and (found := _PROVINCE.match(run)):
-            parts.province, length = PROVINCES[found[1]], found.end()
+            parts.province, length = provinces()[found[1]], found.end()
         else:
             break
         run = run[length:]
@@ -123,7 +135,7 @@ def _take_apart(run: str, parts: _Parts) -> None:
 
 def _country_at(run: str) -> tuple[str, int] | None:
     if found := _COUNTRY.match(run):
-        return COUNTRIES[found[1]], found.end()
+        return chinese_countries()[found[1]], found.end()
     place, length = _place_at(run)
     return (place.english, length) if place and "," not in place.english else None
 
@@ -152,25 +164,34 @@ def _of_parts(parts: _Parts) -> str:
         return _joined(*parts.latin, parts.province, country)
     inner = next((name for name in parts.names if not find_place(name)), parts.names[0])
     outer = next((name for name in parts.names if name != inner), "")
-    spelling = spelling_of(inner) or spelling_of(_bare(inner))
-    known = next(filter(None, map(_abroad, (inner, outer))), None)
-    if parts.country not in ("", "China", spelling and spelling.country):
-        return _in_country(parts, known)
-    if known and not spelling and not parts.province:
-        return known.english
-    return _in_china(spelling or Spelling(romanised(_bare(inner))), parts.province, outer)
+    spelled = _spelled(inner)
+    abroad = next(filter(None, map(_abroad, (inner, outer))), None)
+    if parts.country not in ("", "China", spelled and spelled.country):
+        return _in_country(parts, abroad)
+    # 台北中山区 is a district of Taipei, although Zhongshan is a city as well.
+    if abroad and not parts.province and (spelled is None or find_place(_bare(inner))):
+        return abroad.english
+    return _in_china(spelled or _read(inner), parts.province, outer)
 
 
 def _in_country(parts: _Parts, known: Place | None) -> str:
     if known is None and not parts.latin:
         raise refusal(f"only the English name can find this place in {parts.country}")
-    return _joined(known.english.split(",")[0] if known else parts.latin[0], parts.country)
+    return _joined(known.name if known else parts.latin[0], parts.country)
 
 
-def _in_china(spelling: Spelling, province: str, outer: str) -> str:
-    around = spelling_of(outer) or spelling_of(_bare(outer)) or Spelling(romanised(_bare(outer)) if outer else "")
-    region = spelling.country and (province or spelling.region or around.region or around.name)
-    return _joined(spelling.name, region, spelling.country)
+def _in_china(place: Place, province: str, outer: str) -> str:
+    around = (_spelled(outer) or _read(outer)) if outer else None
+    region = province or place.region or (around.region or around.name if around else "")
+    return _joined(place.name, region, place.country).replace("'", "")
+
+
+def _spelled(name: str) -> Place | None:
+    return spelling_of(name) or spelling_of(_bare(name))
+
+
+def _read(name: str) -> Place:
+    return Place((romanised(_bare(name)),), _CHINA, "China")
 
 
 def _joined(*parts: str) -> str:

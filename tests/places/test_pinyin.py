@@ -1,0 +1,48 @@
+"""Chinese names in Latin letters, and what reading them costs."""
+
+import subprocess
+import sys
+
+import pytest
+
+from app.places.pinyin import romanised, spelling_of
+from tests.command_line import environment
+
+
+@pytest.mark.parametrize(
+    ("name", "written"),
+    [("六安", "Luan"), ("宜都", "Yidu"), ("天长", "Tianchang"), ("绿春", "Luchun"), ("疏勒", "Shule")],
+)
+def test_a_name_is_written_as_one_word_without_tones(name: str, written: str) -> None:
+    assert romanised(name) == written
+
+
+@pytest.mark.parametrize(
+    ("name", "english", "region"),
+    [("和田", "Hotan", ""), ("宿州", "Suzhou", "Anhui"), ("西安", "Xi'an", "Shaanxi"), ("高雄", "Kaohsiung", "")],
+)
+def test_what_pinyin_gets_wrong_is_spelled_by_the_tables(name: str, english: str, region: str) -> None:
+    place = spelling_of(name)
+    assert place is not None
+    assert (place.name, place.region) == (english, region)
+
+
+@pytest.mark.parametrize("name", ["六安", "东京", "中国", "吉林", "吉林市", "山西", ""])
+def test_provinces_and_places_abroad_or_in_no_table_have_no_spelling(name: str) -> None:
+    assert spelling_of(name) is None
+
+
+def test_pypinyin_is_imported_for_a_name_in_no_table_and_not_before() -> None:
+    code = (
+        "import sys; from app.tools.weather.places import place_query; "
+        "asked = ('北京', '东莞市', '宿州', '台北', '东京', '美国'); "
+        "print(*(place_query(name).q for name in asked), 'pypinyin' in sys.modules, sep='; '); "
+        "print(place_query('六安').q, 'pypinyin' in sys.modules, sep='; ')"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", code], env=environment({}), capture_output=True, text=True, check=True, timeout=60
+    )
+    assert ran.stdout.splitlines() == [
+        "Beijing, China; Dongguan, China; Suzhou, Anhui, China; Taipei, Taiwan; Tokyo, Japan; USA; False",
+        "Luan, China; True",
+    ]

@@ -4,10 +4,11 @@ import hashlib
 import math
 import secrets
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import SecretStr
+from pydantic import Field, SecretStr
 from pydantic_core import from_json
+from typing_extensions import TypedDict
 
 from app.errors import UpstreamInvalid, UpstreamUnavailable
 from app.http import OutboundHttp, Reply
@@ -18,12 +19,23 @@ from app.tools.baidu_translate.pacing import Pacer
 from app.tools.baidu_translate.reactions import reaction_to
 from app.tools.baidu_translate.settings import BaiduTranslateSettings
 
-__all__ = ["BaiduTranslateClient", "Translation", "sign"]
+__all__ = ["BaiduTranslateClient", "Translation", "TranslationResult", "sign"]
 
 _UPSTREAM = "Baidu translate"
 _SANDBOX_ACCOUNT = "sandbox"
 _MAX_TEXT_BYTES = 6000
 """Baidu's bound for the text of one request, in UTF-8 (https://fanyi-api.baidu.com/doc/21)."""
+
+
+TranslationResult = TypedDict(
+    "TranslationResult",
+    {
+        "from": Annotated[str, Field(title="原文语言 / source language", description="Baidu's code")],
+        "to": Annotated[str, Field(title="译文语言 / target language", description="Baidu's code")],
+        "text": Annotated[str, Field(title="译文 / translation")],
+    },
+)
+"""The translation for the model, under Baidu's own names; ``from`` is a keyword, so it cannot be a class."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +47,8 @@ class Translation:
     target: str
     text: str
 
-    def as_result(self) -> dict[str, str]:
-        """The translation for the model, under Baidu's own names."""
+    def as_result(self) -> TranslationResult:
+        """The translation for the model."""
         return {"from": self.source, "to": self.target, "text": self.text}
 
 

@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field
 
 from app.tool_calling.function_callback import tool
-from app.tools.baidu_translate.client import BaiduTranslateClient
+from app.tools.baidu_translate.client import BaiduTranslateClient, TranslationResult
 from app.tools.baidu_translate.settings import CACHE_SECONDS
 
 __all__ = ["BaiduTranslateService", "BaiduTranslateTools", "TranslateRequest"]
@@ -33,7 +33,7 @@ class BaiduTranslateService:
     def __init__(self, client: BaiduTranslateClient) -> None:
         self._client = client
 
-    async def __call__(self, request: TranslateRequest) -> dict[str, str]:
+    async def __call__(self, request: TranslateRequest) -> TranslationResult:
         """Translate; raises as :meth:`BaiduTranslateClient.translate`."""
         return (await self._client.translate(request.text, request.source, request.target)).as_result()
 
@@ -45,6 +45,6 @@ class BaiduTranslateTools:
         self._client = client
 
     @tool(name="baiduTranslateMethod", description=_DESCRIPTION, cache_seconds=CACHE_SECONDS)
-    async def baidu_translate(self, text: _Text, source: _Source, target: _Target) -> dict[str, str]:
+    async def baidu_translate(self, text: _Text, source: _Source, target: _Target) -> TranslationResult:
         """Translate; raises as :meth:`BaiduTranslateClient.translate`."""
         return (await self._client.translate(text, source, target)).as_result()

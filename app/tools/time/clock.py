@@ -2,6 +2,9 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Annotated
+
+from pydantic import Field
 
 from app.tools.time.zones import TimeZone, time_zone_of
 
@@ -14,15 +17,15 @@ _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday",
 class CityTime:
     """A moment as the clocks and calendars of a time zone show it."""
 
-    description: str
+    description: Annotated[str, Field(title="说明 / description")]
     """One sentence with all of it, as the Java tool words it."""
-    time_zone: str
-    date: str
+    time_zone: Annotated[str, Field(title="时区 / time zone")]
+    date: Annotated[str, Field(title="日期 / date")]
     """``yyyy-MM-dd``."""
-    time: str
+    time: Annotated[str, Field(title="时间 / time")]
     """``HH:mm:ss``."""
-    weekday: str
-    utc_offset: str
+    weekday: Annotated[str, Field(title="星期 / weekday")]
+    utc_offset: Annotated[str, Field(title="与 UTC 的差 / UTC offset")]
     """Such as ``+08:00``: abbreviations like ``CST`` have several meanings, this has one."""
 
 

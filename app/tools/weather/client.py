@@ -15,6 +15,7 @@ from app.tools.weather.faults import error_code, fault_of
 from app.tools.weather.forecast import slim
 from app.tools.weather.place_checks import MAX_NAME
 from app.tools.weather.places import PlaceQuery, is_chinese, place_query
+from app.tools.weather.results import Weather
 from app.tools.weather.settings import WeatherSettings
 
 __all__ = ["WeatherClient"]
@@ -48,7 +49,7 @@ class WeatherClient:
         self._timeout = settings.timeout
         self._http = http
 
-    async def forecast(self, city: str, days: int) -> dict[str, Any]:
+    async def forecast(self, city: str, days: int) -> Weather:
         """Look up the weather of a place, now and for some days from today.
 
         A name in Chinese characters is answered in Chinese. ``WeatherAPI``'s internal error is tried once more, and

@@ -5,9 +5,10 @@ beyond any weather is left out; nothing is put in its place.
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 from app.errors import UpstreamInvalid
+from app.tools.weather.results import Weather
 
 __all__ = ["slim"]
 
@@ -29,7 +30,7 @@ _DAY = {
 _TEXTS = frozenset(("name", "region", "country", "localtime", "wind_dir", "sunrise", "sunset", "date", "text"))
 
 
-def slim(body: Any, days: int) -> dict[str, Any]:
+def slim(body: Any, days: int) -> Weather:
     """Keep what answers a question about the weather.
 
     Args:
@@ -54,7 +55,7 @@ def slim(body: Any, days: int) -> dict[str, Any]:
     result["days"] = found
     if len(found) < days:
         result |= {"days_requested": days, "days_delivered": len(found)}
-    return result
+    return cast(Weather, result)
 
 
 def _current(current: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,11 +1,12 @@
 """The weather tool in its two forms."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from app.tool_calling.function_callback import tool
 from app.tools.weather.client import WeatherClient
+from app.tools.weather.results import Weather
 from app.tools.weather.settings import CACHE_SECONDS
 
 __all__ = ["WeatherRequest", "WeatherService", "WeatherTools"]
@@ -30,7 +31,7 @@ class WeatherService:
     def __init__(self, client: WeatherClient) -> None:
         self._client = client
 
-    async def __call__(self, request: WeatherRequest) -> dict[str, Any]:
+    async def __call__(self, request: WeatherRequest) -> Weather:
         """Look up a forecast; see :meth:`WeatherClient.forecast`."""
         return await self._client.forecast(request.city, request.days)
 
@@ -46,6 +47,6 @@ class WeatherTools:
         self,
         city: Annotated[str, Field(description="City name")],
         days: Annotated[int, Field(ge=1, le=14, description=_DAYS)],
-    ) -> dict[str, Any]:
+    ) -> Weather:
         """Look up a forecast; see :meth:`WeatherClient.forecast`."""
         return await self._client.forecast(city, days)

@@ -141,7 +141,7 @@ def _end_of_name(text: str, original: str, start: int) -> int:
     for length in _lengths().get(text[start], ()):
         end = start + length
         name = text[start:end]
-        known = name in _not_places() or (name in _by_name() and _stands_alone(text, original, start, end))
+        known = name in _NOT_PLACES or (name in _by_name() and _stands_alone(text, original, start, end))
         if known and len(name) == length:
             return end
     return start
@@ -164,14 +164,9 @@ def _is_latin(character: str) -> bool:
 def _lengths() -> dict[str, tuple[int, ...]]:
     """How long the names are that begin with a character, longest first."""
     found: dict[str, set[int]] = {}
-    for name in (*_by_name(), *_not_places()):
+    for name in (*_by_name(), *_NOT_PLACES):
         found.setdefault(name[0], set()).add(len(name))
     return {first: tuple(sorted(lengths, reverse=True)) for first, lengths in found.items()}
-
-
-@cache
-def _not_places() -> frozenset[str]:
-    return frozenset(NOT_PLACES.split())
 
 
 @cache
@@ -194,5 +189,6 @@ def _names_in_ids() -> Iterator[tuple[str, str]]:
             yield name, zone
 
 
+_NOT_PLACES = frozenset(NOT_PLACES.split())
 # The other areas hold offsets (Etc) and old names (US), not cities.
 _AREAS = frozenset(("Africa", "America", "Asia", "Atlantic", "Australia", "Europe", "Indian", "Pacific"))

@@ -89,13 +89,15 @@ def _regions() -> dict[str, tuple[str, ...]]:
     """The regions that each folded name stands for: WA is Washington and Western Australia."""
     found: dict[str, tuple[str, ...]] = {}
     for region, names in entries(_REGIONS):
+        # California and Hawaii are places themselves: their Chinese names are in that table.
         place = find_place(region) if all(name.isascii() for name in names) else None
         for name in dict.fromkeys((folded(region), *names, *map(folded, place.names if place else ()))):
             found[name] = (*found.get(name, ()), region)
     return found
 
 
-# English name, as in the table of places: other names, folded. Names that are in that table are not repeated here.
+# English name, as in the table of places: other names, folded. Names that are in that table are not repeated here, so
+# countries with several time zones and lesser ones stand here with all of theirs.
 _COUNTRIES = """
 USA: us, u.s, u.s.a, united states, united states of america, america, 美国;
 UK: gb, wales, northern ireland, 威尔士, 北爱尔兰; Canada: ca, 加拿大; Australia: au, 澳大利亚, 澳洲;
@@ -107,6 +109,7 @@ Tanzania: 坦桑尼亚; Jordan: 约旦; Oman: 阿曼; Georgia: 格鲁吉亚; Lit
 Slovakia: 斯洛伐克; Slovenia: 斯洛文尼亚; Malta: 马耳他; Cyprus: 塞浦路斯; Bolivia: 玻利维亚; Paraguay: 巴拉圭
 """
 
+# What the brackets in the table of places name: states, provinces and the like, by their short forms and in Chinese.
 _REGIONS = """
 Alabama: al, 亚拉巴马, 阿拉巴马; Alaska: ak, 阿拉斯加; Arizona: az, 亚利桑那; Arkansas: ar, 阿肯色; California: ca;
 Colorado: co, 科罗拉多; Connecticut: ct, 康涅狄格; Delaware: de, 特拉华; Florida: fl, 佛州, 佛罗里达;
@@ -127,6 +130,7 @@ South Australia: sa, 南澳; Northern Territory: nt, 北领地; Tasmania: tas, �
 Bavaria: 巴伐利亚; Hesse: 黑森
 """
 
+# Apart from the regions: Chinese texts name the province without any need (江苏苏州), not to tell places apart.
 _PROVINCES = """
 Beijing: 北京; Shanghai: 上海; Tianjin: 天津; Chongqing: 重庆; Hebei: 河北; Shanxi: 山西; Inner Mongolia: 内蒙古;
 Liaoning: 辽宁; Jilin: 吉林; Heilongjiang: 黑龙江; Jiangsu: 江苏; Zhejiang: 浙江; Anhui: 安徽; Fujian: 福建;

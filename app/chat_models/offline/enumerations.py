@@ -3,11 +3,11 @@
 import re
 from typing import Any
 
-from app.chat_models.offline.languages import Language
 from app.chat_models.offline.numbers import numbers
 from app.chat_models.offline.question import Question
 from app.chat_models.offline.schemas import Parameter
 from app.chat_models.offline.vocabulary import concepts_in, folded_words
+from app.languages import Language
 
 __all__ = ["chosen_values", "is_wanted"]
 

@@ -3,8 +3,8 @@
 import re
 from functools import cache
 
-from app.chat_models.offline.languages import language_of
 from app.chat_models.offline.vocabulary import words_of
+from app.languages import language_of
 
 __all__ = ["label", "language_name", "measured"]
 
@@ -65,11 +65,6 @@ _UNITS = (
     (re.compile(r"_km$"), " km"),
     (re.compile(r"_(?:pct|percent)$|humidity$|^(?:daily_)?chance_of_"), "%"),
 )
-_OTHER_CODES = """
-jp ja; kor ko; fra fr; spa es; ara ar; vie vi; cht zh-tw; rom ro; swe sv; dan da; fin fi; bul bg; est et; slo sl;
-zh-cn zh; zh-hans zh; zh-hant zh-tw; eng en; deu de; jpn ja; zho zh; may ms; msa ms; ukr uk; heb he; hin hi; per fa;
-tur tr; lat la; nor no; pot pt; por pt; ita it; rus ru; tha th; ell el; nld nl; pol pl; ces cs; hun hu; ind id
-"""
 
 
 def label(key: str, chinese: bool) -> str:
@@ -87,8 +82,7 @@ def measured(key: str, value: str, chinese: bool) -> str:
 
 def language_name(code: str, chinese: bool) -> str:
     """A language's name by its code; the code itself when the table does not know it."""
-    other = dict(re.findall(r"([\w-]+) ([\w-]+)", _OTHER_CODES))
-    language = language_of(other.get(code.lower(), code.lower()))
+    language = language_of(code)
     if language is None:
         return code[:40]
     return language.chinese if chinese else language.english

@@ -1,73 +1,15 @@
-"""Languages by their Chinese and English names and ISO 639 codes."""
+"""Languages that a question names: what it wants put into them, and what is in them."""
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
+from app.folding import simplified
+from app.languages import Language, language_of, languages
 from app.places.gazetteer import find_place
 
-__all__ = [
-    "Language",
-    "Targets",
-    "language_of",
-    "languages",
-    "source_language",
-    "target_language",
-    "target_spans",
-    "targets",
-]
-
-
-@dataclass(frozen=True, slots=True)
-class Language:
-    """A language."""
-
-    code: str
-    english: str
-    chinese: str
-    names: tuple[str, ...]
-    """Further names, folded."""
-
-
-_TABLE = """
-zh; Chinese; 中文; 汉语, 漢語, 国语, 普通话, 简体中文, 简体, 华语, mandarin, simplified chinese
-zh-TW; Traditional Chinese; 繁体中文; 繁體中文, 繁体, 繁體
-yue; Cantonese; 粤语; 粵語, 广东话
-en; English; 英语; 英文, 英語
-ja; Japanese; 日语; 日文, 日語, 日本语
-ko; Korean; 韩语; 韩文, 韓語, 韓文, 朝鲜语
-fr; French; 法语; 法文, 法語
-de; German; 德语; 德文, 德語
-es; Spanish; 西班牙语; 西班牙文, 西语
-pt; Portuguese; 葡萄牙语; 葡语, 葡萄牙文
-it; Italian; 意大利语; 意语, 意大利文
-ru; Russian; 俄语; 俄文, 俄語
-ar; Arabic; 阿拉伯语; 阿拉伯文
-th; Thai; 泰语; 泰文
-vi; Vietnamese; 越南语; 越南文, 越语
-id; Indonesian; 印尼语; 印度尼西亚语
-ms; Malay; 马来语; 马来文
-hi; Hindi; 印地语; 北印度语
-nl; Dutch; 荷兰语; 荷兰文
-el; Greek; 希腊语; 希腊文
-pl; Polish; 波兰语; 波兰文
-sv; Swedish; 瑞典语; 瑞典文
-da; Danish; 丹麦语; 丹麦文
-fi; Finnish; 芬兰语; 芬兰文
-no; Norwegian; 挪威语; 挪威文
-cs; Czech; 捷克语; 捷克文
-hu; Hungarian; 匈牙利语; 匈牙利文
-ro; Romanian; 罗马尼亚语; 罗马尼亚文
-bg; Bulgarian; 保加利亚语; 保加利亚文
-et; Estonian; 爱沙尼亚语; 爱沙尼亚文
-sl; Slovenian; 斯洛文尼亚语; slovene
-uk; Ukrainian; 乌克兰语; 乌克兰文
-tr; Turkish; 土耳其语; 土耳其文
-he; Hebrew; 希伯来语; 希伯来文
-fa; Persian; 波斯语; farsi
-la; Latin; 拉丁语; 拉丁文
-"""
+__all__ = ["Targets", "source_language", "target_language", "target_spans", "targets"]
 
 _PAIR = re.compile(r"(?P<source>[中英日韩法德俄汉])(?:译|翻|译成|翻译成)(?P<target>[中英日韩法德俄汉])")
 _SHORT = {"中": "zh", "汉": "zh", "英": "en", "日": "ja", "韩": "ko", "法": "fr", "德": "de", "俄": "ru"}
@@ -110,8 +52,9 @@ def targets(text: str) -> Targets:
 def _listed(text: str, match: re.Match[str]) -> Targets | None:
     listed = match["english"] or match["chinese"]
     items = [each for each in re.split(_BETWEEN, listed) if each]
-    known = tuple(dict.fromkeys(each for item in items if (each := _by_name().get(item))))
-    unknown = tuple(item for item in items if item not in _by_name())
+    named = [(item, _by_name().get(simplified(item))) for item in items]
+    known = tuple(dict.fromkeys(language for _, language in named if language))
+    unknown = tuple(item for item, language in named if language is None)
     if match["english"] and not _is_a_list(text, match, bool(known)):
         return None
     at_end = match["english"] is not None and match["rest"] is not None
@@ -134,21 +77,11 @@ class _Mention:
     end: int
 
 
-def languages() -> tuple[Language, ...]:
-    """Every language in the table."""
-    return tuple(_by_code().values())
-
-
-def language_of(text: str) -> Language | None:
-    """Look up a language by its code or one of its names, folded."""
-    return _by_name().get(text) or _by_code().get(text)
-
-
 def target_language(text: str) -> Language | None:
     """Find the language that a folded text wants something put into."""
     pair = _PAIR.search(text)
     if pair is not None:
-        return _by_code()[_SHORT[pair["target"]]]
+        return language_of(_SHORT[pair["target"]])
     named = list(_mentions(text))
     into = next((each.language for each in named if _INTO.search(text, max(each.start - 12, 0), each.start)), None)
     return into or next((each.language for each in reversed(named) if not _is_source(text, each)), None)
@@ -158,7 +91,7 @@ def source_language(text: str) -> Language | None:
     """Find the language that a folded text says something is in."""
     pair = _PAIR.search(text)
     if pair is not None:
-        return _by_code()[_SHORT[pair["source"]]]
+        return language_of(_SHORT[pair["source"]])
     return next((each.language for each in _mentions(text) if _is_source(text, each)), None)
 
 
@@ -172,7 +105,7 @@ def _is_source(text: str, mention: _Mention) -> bool:
 
 
 def _mentions(text: str) -> Iterator[_Mention]:
-    for match in _pattern().finditer(text):
+    for match in _pattern().finditer(simplified(text)):
         yield _Mention(_by_name()[match[0]], *match.span())
 
 
@@ -184,12 +117,4 @@ def _pattern() -> re.Pattern[str]:
 
 @cache
 def _by_name() -> dict[str, Language]:
-    every = _by_code().values()
-    return {name: each for each in every for name in (each.english.lower(), each.chinese, *each.names)}
-
-
-@cache
-def _by_code() -> dict[str, Language]:
-    rows = (re.split(r"\s*;\s*", line) for line in _TABLE.strip().splitlines())
-    every = [Language(code, english, chinese, tuple(names.split(", "))) for code, english, chinese, names in rows]
-    return {each.code.lower(): each for each in every}
+    return {name: each for each in languages() for name in each.names}

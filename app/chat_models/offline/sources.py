@@ -4,10 +4,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from app.chat_models.offline.languages import Language
 from app.chat_models.offline.question import Question
 from app.chat_models.offline.schemas import Parameter
 from app.chat_models.offline.texts import NamedPlace
+from app.languages import Language
 
 __all__ = ["Sources"]
 

@@ -6,12 +6,13 @@ from typing import Any
 
 from app.chat_models.offline import texts
 from app.chat_models.offline.durations import durations
-from app.chat_models.offline.languages import Language, language_of, source_language, target_language
+from app.chat_models.offline.languages import source_language, target_language
 from app.chat_models.offline.numbers import dates, times_of_day
 from app.chat_models.offline.roles import Role, is_source, is_target
 from app.chat_models.offline.schemas import Parameter
 from app.chat_models.offline.sources import Sources
 from app.chat_models.offline.vocabulary import concepts_in
+from app.languages import Language, language_of
 
 __all__ = ["BY_ROLE", "spoken_language"]
 

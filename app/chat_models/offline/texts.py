@@ -7,10 +7,11 @@ from functools import cache
 from itertools import islice
 
 from app.chat_models.offline.companions import companions
-from app.chat_models.offline.languages import languages, targets
+from app.chat_models.offline.languages import targets
 from app.chat_models.offline.qualifiers import qualified
 from app.chat_models.offline.question import Question, Span
-from app.folding import folded
+from app.folding import folded, simplified
+from app.languages import languages
 from app.places.gazetteer import mentions, zone_ids
 
 __all__ = ["NamedPlace", "identifiers", "matched", "place_spans", "places", "subject", "text_to_handle"]
@@ -148,7 +149,7 @@ def text_to_handle(question: Question) -> str | None:
     """The text that something is to be done with, as written: quoted, behind a colon, or beside a verb."""
     if question.payload:
         return question.payload
-    flat = question.flat
+    flat = simplified(question.flat)
     listed = targets(flat)
     end = listed.start if listed.ends_the_text else len(flat)
     for form, text_is_first in ((_SAY_IN, True), (_PUT_INTO, True), (_TRANSLATE, False), (_SAY, False)):
@@ -166,20 +167,21 @@ def text_to_handle(question: Question) -> str | None:
 
 
 def _text_between(question: Question, start: int, end: int) -> str | None:
+    flat = simplified(question.flat)
     for opening in (_BEFORE_TEXT, _compiled(_LEADING_LANGUAGE)):
-        opened = opening.match(question.flat, start, end)
+        opened = opening.match(flat, start, end)
         start = opened.end() if opened else start
     trailing = _compiled(_TRAILING_LANGUAGE)
-    ends = (m.start() for m in trailing.finditer(question.flat, start, end) if m.end() == end)
+    ends = (m.start() for m in trailing.finditer(flat, start, end) if m.end() == end)
     end = next(ends, end)
-    if _NO_TEXT.fullmatch(question.flat, start, end):
+    if _NO_TEXT.fullmatch(flat, start, end):
         return None
     return question.raw[start:end].strip(" ,，:：用拿") or None
 
 
 @cache
 def _compiled(form: str) -> re.Pattern[str]:
-    names = {name for each in languages() for name in (each.chinese, each.english.lower(), *each.names)}
+    names = {name for each in languages() for name in each.names}
     return re.compile(form.replace("{names}", "|".join(sorted(names, key=len, reverse=True))))
 
 

@@ -135,6 +135,7 @@ def _remarks(parameters: list[Parameter], part: Question, found: list[NamedPlace
     yield from remarks.unknown_languages(map(part.as_written, wanted.unknown), chinese)
     yield from remarks.about_days(parameters, part)
     yield from remarks.about_moments(parameters, part)
+    yield from remarks.about_units(parameters, part)
 
 
 def _undoes(tool: ToolDefinition) -> bool:

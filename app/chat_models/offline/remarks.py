@@ -12,6 +12,7 @@ from app.chat_models.offline.vocabulary import concepts_in
 __all__ = [
     "about_days",
     "about_moments",
+    "about_units",
     "left_out",
     "list_unchanged",
     "unanswered",
@@ -46,6 +47,7 @@ _WISH = re.compile(rf"\s*(?:(?:please|also|can you|could you|请|帮我|给我|�
 _EDGES = " \n,，.。;；、?？!！"
 _NEXT = re.compile(r"(?:\b(?:and|also|then|plus)|还有|并且?|然后|另外|同时|[再和])$")
 _COMES_ALONG = {"time", "date", "calendar", "search", "translate"}
+_FAHRENHEIT = re.compile(r"华氏|華氏|\bfahrenheit\b|[°˚º]\s?f\b|℉")
 _OTHER_DAY = re.compile(r"下个?(?:周|週|星期|礼拜)|下个月|\bnext (?:week|month|year|[a-z]+day)\b")
 
 
@@ -122,6 +124,17 @@ def about_moments(parameters: list[Parameter], question: Question) -> Iterator[s
             "我只能告诉你现在的时间，不能推算别的时刻。"
             if question.chinese
             else ("I can only tell the current time, not work out another moment.")
+        )
+
+
+def about_units(parameters: list[Parameter], question: Question) -> Iterator[str]:
+    """Say that a tool which takes a place and no unit answers in its own where the question wants Fahrenheit."""
+    takes_a_unit = any(re.search(r"\bunits?\b|fahrenheit|华氏|单位", each.about) or each.choices for each in parameters)
+    if Role.PLACE in map(role_of, parameters) and not takes_a_unit and _FAHRENHEIT.search(question.command):
+        yield (
+            "数值用的是工具自己的单位：我不换算成华氏度。"
+            if question.chinese
+            else ("The figures are in the tool's own units: I do not convert them to Fahrenheit.")
         )
 
 

@@ -1,8 +1,19 @@
 """What was asked for and not answered is said, and never dropped in silence."""
 
+import httpx
 import pytest
 
-from tests.chat_models.offline.asking import CLOCK, CLOCK_RESULT, answered, asked
+from app.tool_calling.definition import ToolDefinition
+from tests.chat_models.offline.asking import (
+    CLOCK,
+    CLOCK_RESULT,
+    FORECAST,
+    WEATHER,
+    answered,
+    asked,
+    parameters,
+    text,
+)
 
 
 @pytest.mark.parametrize(
@@ -54,3 +65,35 @@ async def test_a_part_that_no_tool_fits_is_said_to_be_unanswered_beside_the_answ
 async def test_politeness_is_not_called_an_unanswered_part(question: str) -> None:
     # What comes with the answer, or asks for nothing, gets no remark.
     assert len((await answered(question, CLOCK_RESULT)).splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        ("What is the weather in Beijing in Fahrenheit?", "I do not convert them to Fahrenheit"),
+        ("weather in Beijing in °F", "I do not convert them to Fahrenheit"),
+        ("北京的天气，用华氏度", "我不换算成华氏度"),
+        ("北京的天氣，用華氏度", "我不换算成华氏度"),
+    ],
+)
+async def test_a_unit_that_the_tool_does_not_have_is_said_to_be_left_out(question: str, said: str) -> None:
+    assert said in await answered(question, FORECAST, WEATHER)
+
+
+async def test_a_tool_that_takes_the_unit_is_given_it_without_a_remark() -> None:
+    unit = {"enum": ["celsius", "fahrenheit"]}
+    tool = ToolDefinition("weather", "Weather of a city", parameters("city", "unit", city=text("city"), unit=unit))
+    assert await asked("weather in Beijing in Fahrenheit", tool) == [
+        ("weather", {"city": "Beijing", "unit": "fahrenheit"})
+    ]
+    assert "convert" not in await answered("weather in Beijing in Fahrenheit", FORECAST, tool)
+
+
+async def test_thirty_days_in_fahrenheit_are_answered_with_what_there_is_and_what_there_is_not(
+    toolchat: httpx.AsyncClient,
+) -> None:
+    query = {"query": "What is the weather in Beijing for 30 days in Fahrenheit?"}
+    told = (await toolchat.get("/weather/chat-tool-function", params=query)).text
+    assert "days delivered 3" in told
+    assert "The limit is 14 days" in told
+    assert "I do not convert them to Fahrenheit" in told

@@ -32,7 +32,7 @@ def belongs(name: str, place: Place) -> bool:
     country = find_place(name)
     if name in _countries().get(place.country, ()) or (country is not None and place.country in country.names):
         return True
-    return country is None and place.country == "China" and not place.region and name in _folded_provinces()
+    return country is None and place.country == "China" and not place.region and name in _province_names()
 
 
 def is_country(name: str) -> bool:
@@ -75,8 +75,8 @@ def provinces() -> dict[str, str]:
 
 
 @cache
-def _folded_provinces() -> frozenset[str]:
-    return frozenset(map(folded, provinces().values()))
+def _province_names() -> frozenset[str]:
+    return frozenset((*provinces(), *map(folded, provinces().values())))
 
 
 @cache
@@ -102,7 +102,7 @@ _COUNTRIES = """
 USA: us, u.s, u.s.a, united states, united states of america, america, 美国;
 UK: gb, wales, northern ireland, 威尔士, 北爱尔兰; Canada: ca, 加拿大; Australia: au, 澳大利亚, 澳洲;
 China: cn, people's republic of china, 中华人民共和国; Russia: ru, 俄罗斯, 俄国; Indonesia: 印度尼西亚, 印尼;
-Mongolia: 蒙古国; Mexico: mx, 墨西哥; Brazil: br, 巴西; Chile: 智利; France: fr; Germany: de; Japan: jp;
+Mongolia: 蒙古, 蒙古国; Mexico: mx, 墨西哥; Brazil: br, 巴西; Chile: 智利; France: fr; Germany: de; Japan: jp;
 Italy: it; Spain: es; South Korea: kr; Costa Rica: 哥斯达黎加; Jamaica: 牙买加; El Salvador: 萨尔瓦多;
 Guatemala: 危地马拉; Puerto Rico: 波多黎各; Ecuador: 厄瓜多尔; Algeria: 阿尔及利亚; Tunisia: 突尼斯; Ghana: 加纳;
 Tanzania: 坦桑尼亚; Jordan: 约旦; Oman: 阿曼; Georgia: 格鲁吉亚; Lithuania: 立陶宛; Latvia: 拉脱维亚; Estonia: 爱沙尼亚;

@@ -73,6 +73,8 @@ async def test_a_place_with_a_foreign_qualifier_is_an_unknown_place(question: st
         ("法国巴黎现在几点", ["Europe/Paris"]),
         ("广东省深圳现在几点", ["Asia/Shanghai"]),
         ("吉林省长春现在几点", ["Asia/Shanghai"]),
+        ("内蒙古呼和浩特现在几点", ["Asia/Shanghai"]),
+        ("内蒙古包头市现在几点", ["Asia/Shanghai"]),
         ("加利福尼亚州的旧金山现在几点", ["America/Los_Angeles"]),
     ],
 )

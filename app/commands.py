@@ -67,32 +67,24 @@ async def _ask(query: str, names: Sequence[str] | None, as_json: bool) -> int:
 
 
 async def _print_stream(prompt: PromptSpec) -> ChatResponse:
-    turn = ""
+    in_line = False
 
     async def printed(event: ChatEvent) -> None:
-        nonlocal turn
+        nonlocal in_line
         if isinstance(event, TextDelta):
-            turn += event.text
+            in_line = True
             print(event.text, end="", flush=True)  # noqa: T201
-        elif isinstance(event, ToolCallStarted) and turn:
-            turn = ""
+        elif isinstance(event, ToolCallStarted) and in_line:
+            in_line = False
             _print("")
 
     response = await prompt.stream().response(printed)
-    rest = _unprinted(response.message.text, turn)
     cut_off = " [cut off by the model's length limit]" if response.finish_reason == "length" else ""
-    if turn + rest + cut_off:
-        _print(rest + cut_off)
+    if in_line or cut_off:
+        _print(cut_off)
     for execution in response.executions:
         _print(_described(execution))
     return response
-
-
-def _unprinted(answer: str, printed: str) -> str:
-    """What is still to be printed: an advisor, or a tool that returns directly, may end with more than was streamed."""
-    if printed.endswith(answer):
-        return ""
-    return answer.removeprefix(printed) if answer.startswith(printed) else f"\n{answer}"
 
 
 def _waiting(response: ChatResponse) -> int:

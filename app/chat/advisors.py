@@ -1,12 +1,13 @@
 """What happens around a question: a chain of advisors, the model at its end."""
 
+import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Coroutine, Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
 
 from app.chat.request import ChatRequest, Emit
 from app.chat_models.base import ChatModel, ChatResponse, TextDelta
+from app.errors import ToolchatError, UpstreamInvalid
 
 __all__ = ["Advisor", "AdvisorChain", "BaseAdvisor", "SandboxNoticeAdvisor"]
 
@@ -16,6 +17,13 @@ class Advisor(ABC):
 
     order: int = 0
     """Lower is further out."""
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if inspect.isasyncgenfunction(cls.advise):
+            raise TypeError(
+                f"{cls.__name__}.advise is a generator: it must return its response, and tell events to emit"
+            )
 
     def applies(self, request: ChatRequest) -> bool:  # noqa: ARG002
         """Whether the question needs this advisor; asked once, before it begins."""
@@ -36,6 +44,8 @@ class AdvisorChain:
 
     advisors: tuple[Advisor, ...]
     model: ChatModel
+    heard: Callable[[ChatRequest], None] | None = None
+    """Told each request as it reaches the model, whatever the advisors between have made of it."""
 
     @classmethod
     def of(cls, advisors: Iterable[Advisor], model: ChatModel) -> "AdvisorChain":
@@ -44,17 +54,35 @@ class AdvisorChain:
 
     def needed_for(self, request: ChatRequest) -> "AdvisorChain":
         """The chain without the advisors that do not apply to a question."""
-        return AdvisorChain(tuple([each for each in self.advisors if each.applies(request)]), self.model)
+        return AdvisorChain(tuple([each for each in self.advisors if each.applies(request)]), self.model, self.heard)
 
     def copy_after(self, advisor: Advisor) -> "AdvisorChain":
         """The part of the chain behind one of its advisors."""
         return AdvisorChain(self.advisors[self.advisors.index(advisor) + 1 :], self.model)
 
-    def proceed(self, request: ChatRequest, emit: Emit) -> Coroutine[Any, Any, ChatResponse]:
-        """Hand the question to the next advisor, or to the model; may be called several times."""
+    async def proceed(self, request: ChatRequest, emit: Emit) -> ChatResponse:
+        """Hand the question to the next advisor, or to the model; may be called several times.
+
+        Raises:
+            UpstreamInvalid: the model ended without a response; also whatever it raises itself.
+            ToolchatError: an advisor did; also whatever it raises itself.
+        """
         if not self.advisors:
-            return self.model.respond(request.prompt(), emit)
-        return self.advisors[0].advise(request, AdvisorChain(self.advisors[1:], self.model), emit)
+            return await self._ask_model(request, emit)
+        advisor = self.advisors[0]
+        rest = AdvisorChain(self.advisors[1:], self.model, self.heard)
+        response = await advisor.advise(request, rest, emit)
+        if not isinstance(response, ChatResponse):
+            raise ToolchatError(f"the advisor {type(advisor).__name__} ended without a response")
+        return response
+
+    async def _ask_model(self, request: ChatRequest, emit: Emit) -> ChatResponse:
+        if self.heard is not None:
+            self.heard(request)
+        response = await self.model.respond(request.prompt(), emit)
+        if not isinstance(response, ChatResponse):
+            raise UpstreamInvalid("the chat model ended without a response")
+        return response
 
 
 class BaseAdvisor(Advisor):
@@ -65,12 +93,17 @@ class BaseAdvisor(Advisor):
         return request
 
     def after(self, response: ChatResponse) -> ChatResponse:
-        """Change the finished answer; text that has been streamed is out already."""
+        """Change the finished answer; of a stream only text that is added at its end still reaches the client."""
         return response
 
     async def advise(self, request: ChatRequest, chain: AdvisorChain, emit: Emit) -> ChatResponse:
         """See :meth:`Advisor.advise`."""
-        return self.after(await chain.proceed(self.before(request), emit))
+        response = await chain.proceed(self.before(request), emit)
+        changed = self.after(response)
+        text, before = changed.message.text, response.message.text
+        if len(text) > len(before) and text.startswith(before):
+            await emit(TextDelta(text[len(before) :]))
+        return changed
 
 
 class SandboxNoticeAdvisor(Advisor):

@@ -5,9 +5,10 @@ from dataclasses import dataclass, field, replace
 
 from app.chat.advisors import Advisor, AdvisorChain
 from app.chat.request import Approval, ChatRequest, Emit
-from app.chat_models.base import ChatResponse
+from app.chat_models.base import ChatResponse, TextDelta
 from app.errors import ContentFiltered, ToolLoop, UpstreamInvalid
 from app.messages import AssistantMessage, ToolCall, ToolResponseMessage, Usage
+from app.tool_calling.callback import ToolCallback
 from app.tool_calling.errors import ToolExecutionError
 from app.tool_calling.events import ToolCallFinished
 from app.tool_calling.limits import CallCounter, ToolCallLimits
@@ -59,18 +60,20 @@ class ToolCallingAdvisor(Advisor):
             UpstreamInvalid: the model's last turn held neither text nor a call.
             ContentFiltered: the provider's moderation took the text away.
         """
-        turns = _Turns(request, CallCounter(self._limits))
+        turns = _Turns(request, CallCounter(self._limits.within(request.options.max_tool_calls)), chain)
         while turns.answer is None:
             turns.round += 1
             if not turns.resume():
-                turns.hear(await chain.proceed(turns.request, emit), self._eligibility)
+                turns.hear(await turns.chain.proceed(turns.request, emit), self._eligibility)
             if turns.calls and turns.answer is None:
                 turns.go_on(await self._execute(turns, emit), self._max_rounds)
+                if turns.answer is not None:
+                    await emit(TextDelta(turns.answer.message.text))
         return turns.answer
 
     async def _execute(self, turns: "_Turns", emit: Emit) -> tuple[ToolCallFinished, ...]:
         request = turns.request
-        offered = {tool.definition.name: tool for tool in request.tools}
+        offered = {tool.definition.name: tool for tool in turns.offered}
         context = request.context.with_history((*request.messages, turns.message))
         rejected = _rejected(turns.calls, request.approvals) if request.approvals else None
         return await self._manager.execute(
@@ -84,6 +87,9 @@ class _Turns:
 
     request: ChatRequest
     counter: CallCounter
+    chain: AdvisorChain
+    offered: Sequence[ToolCallback] = ()
+    """What the model was offered in this turn: the request's tools, unless an advisor inside the loop changed them."""
     round: int = 0
     usage: Usage = field(default_factory=Usage)
     executions: list[ToolCallFinished] = field(default_factory=list)
@@ -91,6 +97,14 @@ class _Turns:
     answer: ChatResponse | None = None
     withdrawn: bool = False
     """The tools have been taken away: this turn must be the last."""
+
+    def __post_init__(self) -> None:
+        self.offered = self.request.tools
+        if self.chain.advisors:
+            self.chain = replace(self.chain, heard=self._offer)
+
+    def _offer(self, request: ChatRequest) -> None:
+        self.offered = request.tools
 
     @property
     def message(self) -> AssistantMessage:
@@ -125,7 +139,7 @@ class _Turns:
             self.answer = self._finished(replace(response, finish_reason=APPROVAL_REQUIRED))
 
     def _wait_for_approval(self) -> bool:
-        guarded = [tool.definition.name for tool in self.request.tools if tool.metadata.requires_approval]
+        guarded = [tool.definition.name for tool in self.offered if tool.metadata.requires_approval]
         return bool(guarded) and any(call.name in guarded for call in self.calls)
 
     def go_on(self, latest: Sequence[ToolCallFinished], max_rounds: int) -> None:

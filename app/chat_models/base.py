@@ -29,6 +29,8 @@ class ChatOptions:
     temperature: float | None = None
     top_p: float | None = None
     max_tokens: int | None = None
+    max_tool_calls: int | None = None
+    """Most tool calls of this question; ``None`` leaves it to the loop's own limits."""
     internal_tool_execution_enabled: bool = True
     """Whether the service runs the tool calls; if not, the caller gets them and runs them himself."""
 

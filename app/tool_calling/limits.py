@@ -1,6 +1,6 @@
 """How many tool calls one question may cause."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pydantic_core import to_json
 
@@ -19,6 +19,10 @@ class ToolCallLimits:
     in_total: int = 150
     identical: int = 3
     """Calls of one tool with the same arguments."""
+
+    def within(self, most: int | None) -> "ToolCallLimits":
+        """The same limits where no more than so many calls are left in all; ``None`` changes nothing."""
+        return self if most is None or most >= self.in_total else replace(self, in_total=max(most, 0))
 
 
 @dataclass(slots=True)

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from dishka import AsyncContainer
+from dishka import AsyncContainer, Provider, Scope
 from fastapi import FastAPI
 from fastapi.params import Depends
 
@@ -26,6 +26,7 @@ from app.api.session_routes import router as session_routes
 from app.api.status_routes import router as status_routes
 from app.chat.advisors import SandboxNoticeAdvisor
 from app.chat.client import ChatClient
+from app.chat.configured import exception_processor, manager, outbound_http, tool_loop
 from app.chat.memory import ChatMemory, MemoryWindow
 from app.chat.memory_advisor import MemoryAdvisor
 from app.chat.repair_advisor import ToolCallRepairAdvisor
@@ -39,9 +40,6 @@ from app.settings import Settings, check_env_file, read_settings
 from app.state_store.base import StateStore
 from app.state_store.factory import open_state_store
 from app.state_store.locks import Locks
-from app.tool_calling.exception_processor import ToolExecutionExceptionProcessor
-from app.tool_calling.limits import ToolCallLimits
-from app.tool_calling.manager import ToolCallingManager
 from app.tool_calling.threads import limit_threads
 from app.tools.module import discover
 from app.tools.registry import ConfiguredModule, ToolRegistry
@@ -85,7 +83,7 @@ def read_configuration() -> Configuration:
         raise ConfigurationError("\n".join(dict.fromkeys(faults)))
     read = Configuration(settings, chat_model, tuple(each for each in modules if each))
     # Nothing is taken out of this container: what cannot be wired is told now, in one line, and not while serving.
-    _container(read, _outbound_http(settings), _manager(settings), store)
+    _container(read, outbound_http(settings), store)
     return read
 
 
@@ -97,15 +95,15 @@ async def open_service(configuration: Configuration) -> AsyncGenerator[tuple[Ser
         ConfigurationError: a tool cannot be defined, or the container cannot be wired.
     """
     settings = configuration.settings
-    http = _outbound_http(settings)
-    manager = _manager(settings)
+    http = outbound_http(settings)
     store = _state_store(settings)
-    container = _container(configuration, http, manager, store)
+    container = _container(configuration, http, store)
     limit_threads(settings.tool_threads)
     try:
         await store.start()
         tools = await ToolRegistry.open(container, configuration.modules)
-        chat = _chat_client(settings, configuration.chat_model.create(http), manager, tools)
+        loop = await container.get(ToolCallingAdvisor)
+        chat = _chat_client(settings, configuration.chat_model.create(http), loop, tools)
         admission = Admission(settings.max_questions)
         memory = _memory(settings, store)
         yield (
@@ -170,17 +168,15 @@ def create_app(
     return app
 
 
-def _container(
-    configuration: Configuration, http: OutboundHttp, manager: ToolCallingManager, store: StateStore
-) -> AsyncContainer:
+def _container(configuration: Configuration, http: OutboundHttp, store: StateStore) -> AsyncContainer:
+    core = Provider(scope=Scope.APP)
+    for make in (exception_processor, manager, tool_loop):
+        core.provide(make)
     active = [each for each in configuration.modules if each.fault is None]
+    # What a folder provides takes the place of what the core does: a manager of its own, say.
     provided = (provider for each in active for provider in each.module.providers(each.settings))
     shared = instance(store, StateStore)  # type: ignore[type-abstract]
-    return make_container([instances(configuration.settings, http, manager), shared, *provided])
-
-
-def _outbound_http(settings: Settings) -> OutboundHttp:
-    return OutboundHttp(connect_timeout=settings.connect_timeout, max_connections=settings.http_max_connections)
+    return make_container([instances(configuration.settings, http), shared, core, *provided])
 
 
 def _state_store(settings: Settings) -> StateStore:
@@ -193,20 +189,7 @@ def _memory(settings: Settings, store: StateStore) -> ChatMemory:
     return ChatMemory(store, Locks(store, wait=settings.session_wait), window, ttl=settings.session_ttl)
 
 
-def _manager(settings: Settings) -> ToolCallingManager:
-    return ToolCallingManager(
-        timeout=settings.tool_timeout,
-        max_concurrency=settings.tool_max_concurrency,
-        max_result_chars=settings.tool_result_max_chars,
-        exception_processor=ToolExecutionExceptionProcessor(settings.tool_throw_exception_on_error),
-    )
-
-
-def _chat_client(settings: Settings, model: ChatModel, manager: ToolCallingManager, tools: ToolRegistry) -> ChatClient:
-    limits = ToolCallLimits(
-        settings.tool_max_calls_per_tool, settings.tool_max_calls, settings.tool_max_identical_calls
-    )
-    loop = ToolCallingAdvisor(manager, max_rounds=settings.tool_max_rounds, limits=limits)
+def _chat_client(settings: Settings, model: ChatModel, loop: ToolCallingAdvisor, tools: ToolRegistry) -> ChatClient:
     repairs = settings.tool_call_repairs
     repair = (ToolCallRepairAdvisor(repairs),) if repairs else ()
     return ChatClient(model, tools.resolver, (SandboxNoticeAdvisor(), loop, *repair), settings.system_prompt)

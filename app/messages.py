@@ -88,6 +88,10 @@ class Usage:
 
     input_tokens: int = 0
     output_tokens: int = 0
+    cached_tokens: int = 0
+    """How many of the input tokens the provider had at hand; 0 where it does not tell."""
+    reasoning_tokens: int = 0
+    """How many of the output tokens nobody is shown; 0 where it does not tell."""
 
     @property
     def total_tokens(self) -> int:
@@ -95,4 +99,9 @@ class Usage:
         return self.input_tokens + self.output_tokens
 
     def __add__(self, other: "Usage") -> "Usage":
-        return Usage(self.input_tokens + other.input_tokens, self.output_tokens + other.output_tokens)
+        return Usage(
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            self.cached_tokens + other.cached_tokens,
+            self.reasoning_tokens + other.reasoning_tokens,
+        )

@@ -7,7 +7,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 FILES = sorted((ROOT / "app").rglob("*.py"))
-GROUND = {"messages", "errors", "settings", "container", "http", "logs", "version", "state_store"}
+GROUND = {"lazy", "messages", "errors", "settings", "container", "http", "logs", "version", "state_store"}
 GROUND |= {"folding", "languages", "places"}
 FLOORS = {"sandbox": 1, "tool_calling": 1, "chat_models": 2, "chat": 3, "api": 4, "tools": 5}
 

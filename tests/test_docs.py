@@ -47,6 +47,17 @@ async def test_a_block_of_a_page_runs_as_it_stands(page: Path, block: str) -> No
             await running
 
 
+async def test_the_blocks_about_the_library_run_one_after_the_other() -> None:
+    page = ROOT / "docs" / "library.md"
+    blocks = re.findall(r"^```python\n(.*?)^```$", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    names: dict[str, Any] = {"__name__": "shown"}
+    for block in blocks:
+        running = eval(compiled(page, block.replace("asyncio.run(main())", "await main()")), names)
+        if inspect.iscoroutine(running):
+            await running
+    assert len(blocks) == 8
+
+
 async def air(request: Request) -> JSONResponse:
     """Plays the upstream of the folder in ``tools.md``."""
     city = request.query_params["city"]
@@ -108,4 +119,5 @@ def test_every_route_of_the_folder_names_the_variable_that_is_missing(
 @pytest.mark.parametrize("readme", ["README.md", "README.zh-CN.md"])
 def test_the_readme_leads_to_every_page(readme: str) -> None:
     text = (ROOT / readme).read_text(encoding="utf-8")
-    assert [page.name for page in PAGES if f"](docs/{page.name})" not in text] == []
+    pages = [*PAGES, ROOT / "docs" / "library.md"]
+    assert [page.name for page in pages if f"](docs/{page.name})" not in text] == []

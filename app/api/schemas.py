@@ -34,6 +34,8 @@ class TokenUsage(BaseModel):
     input_tokens: int
     output_tokens: int
     total_tokens: int
+    cached_tokens: int = Field(0, description="Of the input, what the provider had at hand; absent where it tells none")
+    reasoning_tokens: int = Field(0, description="Of the output, what nobody is shown; absent where it tells none")
 
 
 class PendingCall(BaseModel):

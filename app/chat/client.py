@@ -1,29 +1,24 @@
 """Asking a chat model a question, with tools, in one sentence of code."""
 
-import asyncio
-from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import aclosing
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import Any
 
 from app.chat.advisors import Advisor, AdvisorChain
-from app.chat.entity import entity_from, with_format
-from app.chat.request import Approval, ChatEvent, ChatRequest, Emit
-from app.chat_models.base import ChatModel, ChatOptions, ChatResponse, TextDelta
-from app.errors import UpstreamInvalid
+from app.chat.request import Approval, ChatRequest
+from app.chat.specs import CallSpec, StreamSpec
+from app.chat.tool_calling_advisor import ToolCallingAdvisor
+from app.chat_models.base import ChatModel, ChatOptions, ChatResponse
 from app.messages import Message, SystemMessage, UserMessage
 from app.tool_calling.callback import ToolCallback
 from app.tool_calling.context import ToolContext
 from app.tool_calling.errors import ToolDefinitionError
-from app.tool_calling.events import silent
-from app.tool_calling.method_callback import MethodToolCallbackProvider
+from app.tool_calling.offering import callbacks_of
 from app.tool_calling.provider import ToolCallbackProvider
-from app.tool_calling.resolver import ToolCallbackResolver, same_name
+from app.tool_calling.resolver import StaticToolCallbackResolver, ToolCallbackResolver, same_name
 
 __all__ = ["ChatClient", "PromptSpec"]
-
-_T = TypeVar("_T")
-_EVENTS_AHEAD = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,23 +31,67 @@ class ChatClient:
     """
 
     model: ChatModel
-    resolver: ToolCallbackResolver
+    resolver: ToolCallbackResolver = field(default_factory=lambda: StaticToolCallbackResolver(()))
+    """Finds the tools that are offered by their names."""
     advisors: tuple[Advisor, ...] = ()
+    """Without a :class:`ToolCallingAdvisor` among them, one with its own defaults is added."""
     system_text: str = ""
     default_tools: tuple[ToolCallback, ...] = ()
     """Offered with every question, beside those of the question."""
+    default_options: ChatOptions = field(default_factory=ChatOptions)
+    default_context: ToolContext = field(default_factory=ToolContext)
     chain: AdvisorChain = field(init=False, repr=False)
     """The advisors in their order, with the model at the end."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "chain", AdvisorChain.of(self.advisors, self.model))
+        loop = () if any(isinstance(each, ToolCallingAdvisor) for each in self.advisors) else (ToolCallingAdvisor(),)
+        object.__setattr__(self, "chain", AdvisorChain.of((*self.advisors, *loop), self.model))
+
+    @classmethod
+    def create(
+        cls,
+        model: ChatModel,
+        *,
+        system_text: str = "",
+        tools: Sequence[object] = (),
+        advisors: Sequence[Advisor] = (),
+        options: ChatOptions | None = None,
+        tool_context: Mapping[str, Any] | None = None,
+    ) -> "ChatClient":
+        """Make a client whose every question begins with these; tools are offered as by :meth:`PromptSpec.tools`.
+
+        Raises:
+            ToolDefinitionError: a tool cannot be defined as it is written, or two have one name.
+        """
+        client = cls(
+            model,
+            StaticToolCallbackResolver(callbacks_of(list(tools))),
+            tuple(advisors),
+            system_text,
+            default_options=options or ChatOptions(),
+            default_context=ToolContext(tool_context or {}),
+        )
+        return replace(client, default_tools=client.prompt().tools(*tools).request.tools)
+
+    @classmethod
+    def from_env(cls) -> AbstractAsyncContextManager["ChatClient"]:
+        """Open a client for the model that the environment and ``.env`` name, as the service does.
+
+        Its connections are closed with the block. Tools of the service's folders are not among its names.
+
+        Raises:
+            ConfigurationError: a setting cannot be used, or the provider that is named lacks its key.
+        """
+        from app.chat.configured import open_client
+
+        return open_client()
 
     def prompt(self, query: str = "") -> "PromptSpec":
         """Begin a question; without a text, a whole conversation follows by :meth:`PromptSpec.messages`."""
         messages: tuple[Message, ...] = (UserMessage(query),) if query else ()
         if self.system_text:
             messages = (SystemMessage(self.system_text), *messages)
-        return PromptSpec(self, ChatRequest(messages, self.default_tools))
+        return PromptSpec(self, ChatRequest(messages, self.default_tools, self.default_context, self.default_options))
 
     def resume(self, paused: ChatResponse, approvals: Mapping[str, Approval]) -> "PromptSpec":
         """Go on with an answer that waits for approval; offer the same tools again.
@@ -87,11 +126,11 @@ class PromptSpec:
         """Add advisors for this question alone; they take their places by their order."""
         return replace(self, own_advisors=(*self.own_advisors, *advisors))
 
-    def tools(self, *tools: str | ToolCallback | ToolCallbackProvider | object) -> "PromptSpec":
-        """Offer tools: names that the resolver finds, callbacks, providers, or objects with marked methods.
+    def tools(self, *tools: str | ToolCallback | ToolCallbackProvider | Callable[..., Any] | object) -> "PromptSpec":
+        """Offer tools: names that the resolver finds, or whatever :func:`callbacks_of` takes.
 
         Raises:
-            ToolDefinitionError: a name is not known, or two different tools have one name.
+            ToolDefinitionError: a name is not known, a tool cannot be defined, or two different tools have one name.
         """
         offered = {tool.definition.name: tool for tool in self.request.tools}
         for tool in tools:
@@ -99,7 +138,7 @@ class PromptSpec:
                 other = offered.setdefault(callback.definition.name, callback)
                 if other is not callback:
                     raise same_name(callback, other)
-        before = self.request
+        before = self.request  # field by field: dataclasses.replace costs more than all else here
         request = ChatRequest(
             before.messages,
             tuple(offered.values()),
@@ -133,103 +172,33 @@ class PromptSpec:
     def _chain(self) -> AdvisorChain:
         chain = self.client.chain
         if self.own_advisors:
-            chain = AdvisorChain.of((*chain.advisors, *self.own_advisors), chain.model)
+            chain = AdvisorChain.of(
+                (*_without_replaced(chain.advisors, self.own_advisors), *self.own_advisors), chain.model
+            )
         return chain.needed_for(self.request)
 
     def _with(self, **changes: Any) -> "PromptSpec":
         return PromptSpec(self.client, replace(self.request, **changes), self.own_advisors)
 
     def _callbacks(self, tool: object) -> tuple[ToolCallback, ...]:
-        if isinstance(tool, str):
-            found = self.client.resolver.resolve(tool)
-            if found is None:
-                known = ", ".join(self.client.resolver.names()) or "none"
-                raise ToolDefinitionError(f"no tool has the name {tool}; known: {known}")
-            return (found,)
-        if isinstance(tool, ToolCallbackProvider):
-            return tool.tool_callbacks()
-        return MethodToolCallbackProvider(tool).tool_callbacks()
+        if isinstance(tool, list | tuple):
+            return tuple(callback for each in tool for callback in self._callbacks(each))
+        if not isinstance(tool, str):
+            return callbacks_of(tool)
+        found = self.client.resolver.resolve(tool)
+        if found is None:
+            known = ", ".join(self.client.resolver.names()) or "none"
+            raise ToolDefinitionError(f"no tool has the name {tool}; known: {known}")
+        return (found,)
 
 
-@dataclass(frozen=True, slots=True)
-class CallSpec:
-    """A question to be answered whole."""
+def _without_replaced(advisors: Sequence[Advisor], own: Sequence[Advisor]) -> list[Advisor]:
+    """The client's advisors beside those of one question, whose tool loop takes the place of the client's.
 
-    chain: AdvisorChain
-    request: ChatRequest
-
-    async def response(self) -> ChatResponse:
-        """The answer with its tool calls, usage and rounds.
-
-        Raises:
-            ToolchatError: the question could not be answered; see ``app.errors``.
-        """
-        return await self.chain.proceed(self.request, silent)
-
-    async def content(self) -> str:
-        """The answer's text; raises as :meth:`response`."""
-        return (await self.response()).message.text
-
-    async def entity(self, model: type[_T]) -> _T:
-        """The answer as an object: the model is told the JSON Schema, and once more where its answer does not fit.
-
-        Args:
-            model: a pydantic model, a dataclass or any other type that pydantic validates.
-
-        Raises:
-            UpstreamInvalid: the second answer did not fit either; else as :meth:`response`.
-        """
-        request = replace(self.request, messages=with_format(self.request.messages, model))
-        response = await CallSpec(self.chain, request).response()
-        entity, fault = entity_from(response.message.text, model)
-        if fault:
-            told = UserMessage(f"That does not fit: {fault}. Answer with the corrected JSON alone.")
-            again = replace(request, messages=(*response.history, response.message, told))
-            response = await CallSpec(self.chain, again).response()
-            entity, fault = entity_from(response.message.text, model)
-        if entity is None:
-            raise UpstreamInvalid("the chat model did not answer in the form that it was asked for")
-        return entity
-
-
-@dataclass(frozen=True, slots=True)
-class StreamSpec:
-    """A question to be answered piece by piece."""
-
-    chain: AdvisorChain
-    request: ChatRequest
-
-    async def response(self, emit: Emit) -> ChatResponse:
-        """The answer as :meth:`CallSpec.response` gives it; ``emit`` is told what happens until then."""
-        return await self.chain.proceed(self.request, emit)
-
-    async def events(self) -> AsyncGenerator[ChatEvent | ChatResponse, None]:
-        """What happens, then the :class:`ChatResponse`. Raises as :meth:`CallSpec.response`.
-
-        The question is answered in a task of its own, which is at most a few events ahead of whoever iterates; closing
-        the iterator (``contextlib.aclosing``) cancels it.
-        """
-        told: asyncio.Queue[ChatEvent | asyncio.Task[ChatResponse]] = asyncio.Queue()
-        room = asyncio.Semaphore(_EVENTS_AHEAD)
-
-        async def tell(event: ChatEvent) -> None:
-            await room.acquire()
-            told.put_nowait(event)
-
-        answering = asyncio.create_task(self.response(tell))
-        answering.add_done_callback(told.put_nowait)
-        try:
-            while not isinstance(event := await told.get(), asyncio.Task):
-                room.release()
-                yield event
-            yield event.result()
-        finally:
-            answering.cancel()
-            await asyncio.wait({answering})
-
-    async def content(self) -> AsyncGenerator[str, None]:
-        """The answer's text, piece by piece."""
-        async with aclosing(self.events()) as events:
-            async for event in events:
-                if isinstance(event, TextDelta):
-                    yield event.text
+    Raises:
+        ValueError: the question has two loops: the inner one would hide its calls from the outer one.
+    """
+    loops = sum(isinstance(each, ToolCallingAdvisor) for each in own)
+    if loops > 1:
+        raise ValueError("a question has one tool loop; it was given several ToolCallingAdvisors")
+    return [each for each in advisors if not (loops and isinstance(each, ToolCallingAdvisor))]

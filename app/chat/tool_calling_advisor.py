@@ -41,13 +41,13 @@ class ToolCallingAdvisor(Advisor):
 
     def __init__(
         self,
-        manager: ToolCallingManager,
+        manager: ToolCallingManager | None = None,
         *,
         max_rounds: int = 10,
         limits: ToolCallLimits | None = None,
         eligibility: ToolExecutionEligibility = is_eligible,
     ) -> None:
-        self._manager = manager
+        self._manager = manager or ToolCallingManager()
         self._eligibility = eligibility
         self._max_rounds = max_rounds
         self._limits = limits or ToolCallLimits()

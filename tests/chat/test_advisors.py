@@ -1,13 +1,16 @@
 """Advisors around a question: their order, what they may change, and what they may tell."""
 
-from dataclasses import replace
+from dataclasses import Field, fields, replace
+from typing import Any
 
 import pytest
 
 from app.chat.advisors import Advisor, AdvisorChain, BaseAdvisor, SandboxNoticeAdvisor
-from app.chat.request import ChatRequest, Notice
-from app.chat_models.base import ChatResponse
+from app.chat.client import PromptSpec
+from app.chat.request import Approval, ChatRequest, Notice
+from app.chat_models.base import ChatOptions, ChatResponse
 from app.messages import UserMessage
+from app.tool_calling.context import ToolContext
 from app.tool_calling.function_callback import FunctionToolCallback
 from tests.chat.scripted import ADD, MarkingAdvisor, ScriptedChatModel, add, answer_of, calls, client_of, says
 
@@ -79,3 +82,34 @@ async def test_an_answer_that_rests_on_a_sandbox_says_so_in_both_forms() -> None
     assert "".join([piece async for piece in client.prompt("?").tools(invented).stream().content()]) == answer
     client, _ = client_of(says("I need no tool"), advisors=[SandboxNoticeAdvisor()])
     assert await client.prompt("?").tools(invented).call().content() == "I need no tool"
+
+
+async def test_text_that_is_put_behind_an_answer_afterwards_is_a_piece_of_the_stream() -> None:
+    class Signed(BaseAdvisor):
+        def after(self, response: ChatResponse) -> ChatResponse:
+            return response.with_text(f"{response.message.text} (signed)")
+
+    client, _ = client_of(says("ok"), advisors=(Signed(),))
+    pieces = [piece async for piece in client.prompt("?").stream().content()]
+    assert pieces == ["o", "k", " (signed)"]
+
+
+def test_offering_tools_leaves_everything_else_of_a_question_as_it_is() -> None:
+    client, _ = client_of(says("ok"))
+    given = ChatRequest(
+        (UserMessage("?"),),
+        (),
+        ToolContext({"tenant": "acme"}),
+        ChatOptions(temperature=1),
+        True,
+        says("paused"),
+        {"call_0": Approval(True)},
+    )
+    assert [each.name for each in fields(ChatRequest) if getattr(given, each.name) == _default(each)] == ["tools"]
+    offered = PromptSpec(client, given).tools(add).request
+    changed = [each.name for each in fields(ChatRequest) if getattr(offered, each.name) != getattr(given, each.name)]
+    assert changed == ["tools"]
+
+
+def _default(field: Field[Any]) -> object:
+    return field.default_factory() if callable(field.default_factory) else field.default

@@ -68,3 +68,9 @@ async def test_an_eligibility_of_ones_own_decides_about_every_response(limit: in
     assert [each.result for each in response.executions] == executed
     assert response.has_tool_calls == (limit == 2)
     assert seen == [True, True]
+
+
+async def test_a_direct_result_is_a_piece_of_the_stream_once() -> None:
+    client, _ = client_of(calls(("receipt", '{"number": 7}')))
+    pieces = [piece async for piece in client.prompt("?").tools("receipt").stream().content()]
+    assert pieces == ["receipt 7"]

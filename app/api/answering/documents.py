@@ -22,8 +22,13 @@ def answer_document(response: ChatResponse, provider: str) -> dict[str, Any]:
 def usage_record(response: ChatResponse) -> dict[str, int]:
     """The tokens of all turns together."""
     usage = response.usage
-    return {
+    record = {
         "input_tokens": usage.input_tokens,
         "output_tokens": usage.output_tokens,
         "total_tokens": usage.total_tokens,
     }
+    if usage.cached_tokens:
+        record["cached_tokens"] = usage.cached_tokens
+    if usage.reasoning_tokens:
+        record["reasoning_tokens"] = usage.reasoning_tokens
+    return record

@@ -1,0 +1,177 @@
+"""The core as a library: what the packages export, and a client that needs nothing of the service."""
+
+import importlib
+import subprocess
+import sys
+from collections.abc import AsyncGenerator
+
+import pytest
+
+from app.chat.advisors import Advisor, AdvisorChain
+from app.chat.client import ChatClient
+from app.chat.request import ChatRequest, Emit
+from app.chat.tool_calling_advisor import ToolCallingAdvisor
+from app.chat_models.base import ChatModel, ChatOptions, ChatResponse, EmitModelEvent, Prompt
+from app.errors import ToolchatError, UpstreamInvalid
+from app.tool_calling.callback import ToolCallback
+from app.tool_calling.errors import ToolDefinitionError
+from app.tool_calling.function_callback import FunctionToolCallback, tool
+from tests.chat.scripted import ADD, ScriptedChatModel, add, calls, says
+from tests.command_line import environment
+from tests.waiting import PATIENCE
+
+PACKAGES = ["app", "app.tool_calling", "app.chat", "app.chat_models"]
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_every_exported_name_is_there_and_is_the_one_below(package: str) -> None:
+    module = importlib.import_module(package)
+    assert module.__all__ == sorted(module.__all__)
+    for name in module.__all__:
+        found = getattr(module, name)
+        assert getattr(importlib.import_module(getattr(found, "__module__", package)), name, found) is found
+
+
+def test_a_name_that_is_not_exported_is_no_attribute() -> None:
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        importlib.import_module("app.chat").nothing  # noqa: B018
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_importing_a_package_loads_nothing_heavy(package: str) -> None:
+    program = f"import sys, {package}; print(sorted(each for each in sys.modules if each.partition('.')[0] in heavy))"
+    program = f"heavy = ('pydantic', 'fastapi', 'aiohttp', 'httpx', 'dishka', 'asyncio')\n{program}"
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=environment({}), capture_output=True, text=True, timeout=PATIENCE
+    )
+    assert (done.stdout.strip(), done.returncode) == ("[]", 0), done.stderr
+
+
+class Shop:
+    @tool
+    async def close(self) -> str:
+        """Close the shop."""
+        return "closed"
+
+    async def add(self, a: int, b: int) -> int:
+        """Add two numbers."""
+        return a + b
+
+
+@tool(name="hours")
+class Hours:
+    """Tell the hours."""
+
+    def __call__(self) -> str:
+        return "9-17"
+
+
+class Several:
+    def tool_callbacks(self) -> tuple[ToolCallback, ...]:
+        return (FunctionToolCallback.of(add),)
+
+
+@pytest.mark.parametrize(
+    ("offered", "names"),
+    [
+        ([add], ["add"]),
+        ([Shop().add], ["add"]),
+        ([Shop()], ["close"]),
+        ([Hours()], ["hours"]),
+        ([FunctionToolCallback.of(add)], ["add"]),
+        ([Several()], ["add"]),
+        ([[add, [Shop()]], (Hours(),)], ["add", "close", "hours"]),
+        ([add, add], ["add"]),
+    ],
+)
+def test_whatever_is_a_tool_can_be_offered(offered: list[object], names: list[str]) -> None:
+    client = ChatClient(ScriptedChatModel([says("ok")]))
+    request = client.prompt("?").tools(*offered).request
+    assert [each.definition.name for each in request.tools] == names
+
+
+@pytest.mark.parametrize("offered", [Shop, 5, object()], ids=["class", "number", "object"])
+def test_what_is_no_tool_is_refused_with_a_reason(offered: object) -> None:
+    with pytest.raises(
+        ToolDefinitionError, match=r"(is a class: offer an object of it|has no method that @tool marks)"
+    ):
+        ChatClient(ScriptedChatModel([says("ok")])).prompt("?").tools(offered)
+
+
+async def test_a_client_of_a_model_alone_runs_tools() -> None:
+    client = ChatClient(ScriptedChatModel([calls(ADD), says("3")]))
+    response = await client.prompt("1+2?").tools(add).call().response()
+    assert (response.message.text, [each.result for each in response.executions]) == ("3", ["3"])
+
+
+async def test_what_a_client_is_made_with_holds_for_every_question() -> None:
+    model = ScriptedChatModel([says("ok")])
+    client = ChatClient.create(
+        model, system_text="Be brief.", tools=[add], options=ChatOptions(temperature=0), tool_context={"tenant": "acme"}
+    )
+    spec = client.prompt("?")
+    await spec.call().content()
+    assert model.prompts[0].options.temperature == 0
+    assert [each.name for each in model.prompts[0].tools] == ["add"]
+    assert (spec.request.context.get("tenant"), client.resolver.names()) == ("acme", ("add",))
+
+
+async def test_a_client_from_the_environment_asks_its_model() -> None:
+    async with ChatClient.from_env() as client:
+        assert client.model.provider == "offline"
+        assert "Bob" in await client.prompt('Greet "Bob"').tools(greet).call().content()
+
+
+async def greet(name: str) -> str:
+    """Greet a person by name."""
+    return f"Hello {name}"
+
+
+async def test_a_loop_of_the_questions_own_takes_the_place_of_the_clients() -> None:
+    model = ScriptedChatModel([calls(ADD), says("3")])
+    asking = ChatClient(model).prompt("?").tools(add).advisors(ToolCallingAdvisor(max_rounds=1))
+    response = await asking.call().response()
+    assert (len(response.executions), len(response.history)) == (1, 3)
+    assert model.prompts[1].tools == ()
+
+
+def test_two_loops_for_one_question_are_refused() -> None:
+    asking = ChatClient(ScriptedChatModel([says("ok")])).prompt("?")
+    with pytest.raises(ValueError, match="one tool loop"):
+        asking.advisors(ToolCallingAdvisor(), ToolCallingAdvisor()).call()
+
+
+class Speechless(ChatModel):
+    provider = name = "speechless"
+
+    async def respond(self, prompt: Prompt, emit: EmitModelEvent) -> ChatResponse:
+        return None  # type: ignore[return-value]
+
+
+class Lost(Advisor):
+    order = 350
+
+    async def advise(self, request: ChatRequest, chain: AdvisorChain, emit: Emit) -> ChatResponse:
+        await chain.proceed(request, emit)
+        return None  # type: ignore[return-value]
+
+
+async def test_a_model_that_ends_without_a_response_ends_the_question() -> None:
+    with pytest.raises(UpstreamInvalid, match="ended without a response"):
+        await ChatClient(Speechless()).prompt("?").call().response()
+
+
+async def test_an_advisor_that_ends_without_a_response_is_named() -> None:
+    client = ChatClient(ScriptedChatModel([calls(ADD), says("3")]), advisors=(Lost(),))
+    with pytest.raises(ToolchatError, match="the advisor Lost ended without a response"):
+        await client.prompt("?").tools(add).call().response()
+
+
+def test_an_advisor_written_as_a_generator_is_refused_where_it_is_defined() -> None:
+    with pytest.raises(TypeError, match=r"Old\.advise is a generator"):
+
+        class Old(Advisor):
+            async def advise(  # type: ignore[override]
+                self, request: ChatRequest, chain: AdvisorChain, emit: Emit
+            ) -> AsyncGenerator[None, None]:
+                yield None

@@ -101,17 +101,14 @@ async def open_service(configuration: Configuration) -> AsyncGenerator[tuple[Ser
     limit_threads(settings.tool_threads)
     try:
         await store.start()
-        tools = await ToolRegistry.open(container, configuration.modules)
-        loop = await container.get(ToolCallingAdvisor)
-        chat = _chat_client(settings, configuration.chat_model.create(http), loop, tools)
-        admission = Admission(settings.max_questions)
-        memory = _memory(settings, store)
-        yield (
-            ServiceState(
-                settings, chat, tools, admission, ApprovalStore(), store, memory, MemoryAdvisor(memory), container
-            ),
-            tools,
-        )
+        async with ToolRegistry.opened(container, configuration.modules) as tools:
+            loop = await container.get(ToolCallingAdvisor)
+            chat = _chat_client(settings, configuration.chat_model.create(http), loop, tools)
+            admission = Admission(settings.max_questions)
+            memory = _memory(settings, store)
+            advisor = MemoryAdvisor(memory)
+            state = ServiceState(settings, chat, tools, admission, ApprovalStore(), store, memory, advisor, container)
+            yield state, tools
     finally:
         await container.close()
         await store.aclose()

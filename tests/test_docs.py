@@ -55,7 +55,7 @@ async def test_the_blocks_about_the_library_run_one_after_the_other() -> None:
         running = eval(compiled(page, block.replace("asyncio.run(main())", "await main()")), names)
         if inspect.iscoroutine(running):
             await running
-    assert len(blocks) == 8
+    assert len(blocks) == 6
 
 
 async def air(request: Request) -> JSONResponse:

@@ -182,7 +182,8 @@ async def test_what_may_trouble_a_model_is_a_line_in_the_log(
     configured = [ConfiguredModule.read(module) for module in discover(package)]
     container = make_container([made for each in configured for made in each.module.providers(each.settings)])
     with caplog.at_level(logging.WARNING):
-        await ToolRegistry.open(container, configured)
+        async with ToolRegistry.opened(container, configured):
+            pass
     await container.close()
     told = [(record.name, record.levelname, record.getMessage()) for record in caplog.records]
     assert len(told) == len(warnings)

@@ -3,12 +3,13 @@
 import importlib
 import pkgutil
 import traceback
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeGuard
 
-from dishka import Provider, Scope
+from dishka import AsyncContainer, Provider, Scope
 from fastapi import APIRouter, Depends
 from pydantic import Field
 from pydantic_settings import SettingsConfigDict
@@ -25,6 +26,7 @@ from app.tool_calling.callback import ToolCallback
 from app.tool_calling.definition_faults import DeclaredTool, marked_methods, repeated_names, shown_path
 from app.tool_calling.function_callback import FunctionToolCallback, name_of
 from app.tool_calling.method_callback import marked_names
+from app.tool_calling.provider import ToolCallbackProvider
 
 __all__ = ["ToolModule", "ToolSettings", "discover"]
 
@@ -79,8 +81,14 @@ class ToolModule:
 
     default_query: str = ""
     """What the three variants ask when ``query`` is missing or empty; without it there are no variants."""
-    functions: tuple[Callable[..., Any], ...] = ()
-    """Function tools, found by name: typed functions, or classes of callable objects made by the container."""
+    functions: tuple[Callable[..., Any] | ToolCallback | ToolCallbackProvider, ...] = ()
+    """Function tools, found by name: typed functions, or classes of callable objects made by the container.
+
+    Also ready callbacks and providers of callbacks, or classes of both, made by the container.
+    """
+    offered: Callable[[AsyncContainer], AbstractAsyncContextManager[Sequence[object]]] | None = None
+    """Opens what has more tools to offer, such as another server: an ``asynccontextmanager`` that is entered at start,
+    gives callbacks or whatever else ``PromptSpec.tools`` takes, and is left at shutdown."""
     methods: tuple[type, ...] = ()
     """Classes with ``@tool`` methods, given as objects made by the container."""
     settings: type[ToolSettings] = ToolSettings
@@ -111,17 +119,28 @@ class ToolModule:
 
     def function_names(self) -> tuple[str, ...]:
         """The names under which the container knows the function tools."""
-        return tuple(name_of(function) for function in self.functions)
+        return tuple(name_of(function) for function in self.written)
+
+    @property
+    def written(self) -> tuple[Callable[..., Any], ...]:
+        """The function tools that are written as functions or as classes of callable objects."""
+        return tuple(each for each in self.functions if not _offers_callbacks(each))  # type: ignore[misc]
+
+    @property
+    def ready(self) -> tuple[object, ...]:
+        """The callbacks and providers among the function tools, or their classes."""
+        return tuple(each for each in self.functions if _offers_callbacks(each))
 
     def declared(self) -> list[DeclaredTool]:
         """Every tool of the folder as it is written, before anything is made."""
-        functions = [DeclaredTool(each, "function", self.folder) for each in self.functions]
+        functions = [DeclaredTool(each, "function", self.folder) for each in self.written]
         methods = [method for each in self.methods for method in marked_methods(each)]
         return functions + [DeclaredTool(each, "method", self.folder) for each in methods]
 
     def add_routes(self, router: APIRouter) -> None:
         """Add the three variants, then the folder's own routes, which answer 503 while it is not registered."""
         if self.default_query:
+            made_at_start = ("those that are made at start",) if self.ready or self.offered else ()
             add_variants(
                 router,
                 module=self.name,
@@ -129,7 +148,7 @@ class ToolModule:
                 title=self.title,
                 default_query=self.default_query,
                 examples=self.examples,
-                function_names=self.function_names(),
+                function_names=(*self.function_names(), *made_at_start),
                 method_names=tuple(name for each in self.methods for name in marked_names(each)),
             )
         if self.router is not None:
@@ -156,7 +175,7 @@ class ToolModule:
             *(instance(settings, each) for each in kinds),
             classes(*made),
             *([self.provider()] if self.provider else []),
-            *(self._named(function, settings) for function in self.functions),
+            *(self._named(function, settings) for function in self.written),
         ]
 
     def _named(self, function: Callable[..., Any], settings: ToolSettings) -> Provider:
@@ -165,6 +184,11 @@ class ToolModule:
 
         needs = function if isinstance(function, type) else None
         return named(name_of(function), ToolCallback, make, needs)  # type: ignore[type-abstract]
+
+
+def _offers_callbacks(part: object) -> TypeGuard[ToolCallback | ToolCallbackProvider | type]:
+    kinds = (ToolCallback, ToolCallbackProvider)
+    return isinstance(part, kinds) or (isinstance(part, type) and issubclass(part, kinds))
 
 
 def discover(package: str = "app.tools") -> tuple[ToolModule, ...]:

@@ -2,7 +2,8 @@
 
 import inspect
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import AsyncGenerator, Iterable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -15,6 +16,7 @@ from app.tool_calling.callback import ToolCallback
 from app.tool_calling.definition_faults import definition_faults, shown_path
 from app.tool_calling.errors import ToolDefinitionError
 from app.tool_calling.method_callback import MethodToolCallbackProvider, marked_names
+from app.tool_calling.offering import callbacks_of
 from app.tool_calling.provider import StaticToolCallbackProvider
 from app.tool_calling.resolver import StaticToolCallbackResolver
 from app.tools.module import ToolModule, ToolSettings
@@ -43,8 +45,8 @@ class ConfiguredModule:
         settings = read_settings(module.settings)
         if settings.fault():
             return cls(module, settings)
-        found = [definition_faults(tool) for tool in module.declared()]
-        errors = [*_without_tools(module), *_no_advisors(module), *(line for each in found for line in each.errors)]
+        found = [definition_faults(tool) for tool in module.declared() if callable(tool.function)]
+        errors = [*_no_tools(module), *_no_advisors(module), *(line for each in found for line in each.errors)]
         if errors:
             raise ConfigurationError("\n".join(errors))
         return cls(module, settings, tuple(line for each in found for line in each.warnings))
@@ -85,16 +87,24 @@ class ToolRegistry:
         }
 
     @classmethod
-    async def open(cls, container: AsyncContainer, modules: Iterable[ConfiguredModule]) -> "ToolRegistry":
-        """Take the tools of every module that can register out of the container.
+    @asynccontextmanager
+    async def opened(
+        cls, container: AsyncContainer, modules: Iterable[ConfiguredModule]
+    ) -> AsyncGenerator["ToolRegistry", None]:
+        """Take the tools of every module that can register out of the container, and open what offers more.
 
         Raises:
-            ConfigurationError: a tool cannot be defined; the message names its folder.
+            ConfigurationError: a tool cannot be defined, or what offers tools cannot be opened; names the folder.
         """
-        entries = [await _entry(container, each) for each in modules]
-        for warning in (line for entry in entries for line in entry.configured.warnings):
-            _log.warning("%s", warning)
-        return cls(entries)
+        async with AsyncExitStack() as stack:
+            entries = [await _entry(container, each, stack) for each in modules]
+            for warning in (line for entry in entries for line in entry.configured.warnings):
+                _log.warning("%s", warning)
+            try:
+                registry = cls(entries)
+            except ToolDefinitionError as error:
+                raise ConfigurationError(str(error)) from error
+            yield registry
 
     def offered(self, module: str, kind: Literal["function", "method"]) -> Sequence[object]:
         """What a folder's routes offer the model.
@@ -136,10 +146,19 @@ class ToolRegistry:
         return [_described(entry) for entry in self._entries.values()]
 
 
-def _without_tools(module: ToolModule) -> list[str]:
-    empty = [each for each in module.methods if not marked_names(each)]
+def _no_tools(module: ToolModule) -> list[str]:
     file = shown_path(module.folder / "__init__.py")
-    return [f"{file}: class {each.__name__} has no method that @tool marks" for each in empty]
+    given: Sequence[object] = module.methods
+    methods = [each for each in given if not (isinstance(each, type) and marked_names(each))]
+    functions = [each for each in module.written if not callable(each)]
+    return [
+        *(f"{file}: {_told(each)} has no method that @tool marks" for each in methods),
+        *(f"{file}: functions: {_told(each)} is no tool" for each in functions),
+    ]
+
+
+def _told(part: object) -> str:
+    return f"class {part.__name__}" if isinstance(part, type) else f"an object of {type(part).__name__}"
 
 
 def _no_advisors(module: ToolModule) -> list[str]:
@@ -148,19 +167,21 @@ def _no_advisors(module: ToolModule) -> list[str]:
     given: Sequence[object] = module.advisors
     for each in given:
         if not (isinstance(each, type) and issubclass(each, Advisor)):
-            name = each.__name__ if isinstance(each, type) else f"an object of {type(each).__name__}"
-            faults.append(f"{file}: advisors: {name} is no class derived from Advisor")
+            faults.append(f"{file}: advisors: {_told(each).removeprefix('class ')} is no class derived from Advisor")
         elif inspect.isabstract(each):
             faults.append(f"{file}: advisors: class {each.__name__} has no method advise")
     return faults
 
 
-async def _entry(container: AsyncContainer, configured: ConfiguredModule) -> _Entry:
+async def _entry(container: AsyncContainer, configured: ConfiguredModule, stack: AsyncExitStack) -> _Entry:
     if fault := configured.fault:
         return _Entry(configured, fault=fault)
     module = configured.module
     try:
         functions = [await container.get(ToolCallback, component=name) for name in module.function_names()]
+        more = [await container.get(each) if isinstance(each, type) else each for each in module.ready]
+        more += await _opened(container, module, stack)
+        functions += [configured.settings.applied_to(callback) for callback in callbacks_of(more)]
         objects: list[object] = [await container.get(needed) for needed in module.methods]
         methods = MethodToolCallbackProvider(*objects).tool_callbacks() if objects else ()
     except ToolDefinitionError as error:
@@ -169,6 +190,17 @@ async def _entry(container: AsyncContainer, configured: ConfiguredModule) -> _En
     advisors = tuple([await container.get(each) for each in module.advisors])
     provider = StaticToolCallbackProvider(*methods)
     return _Entry(configured, tuple(functions), provider, advisors=advisors)
+
+
+async def _opened(container: AsyncContainer, module: ToolModule, stack: AsyncExitStack) -> Sequence[object]:
+    if module.offered is None:
+        return ()
+    try:
+        return await stack.enter_async_context(module.offered(container))
+    except Exception as error:
+        _log.error("tools cannot be opened", extra={"folder": module.name}, exc_info=error)
+        file = shown_path(module.folder / "__init__.py")
+        raise ConfigurationError(f"{file}: offered: {type(error).__name__}; the log has more") from error
 
 
 def _described(entry: _Entry) -> dict[str, Any]:

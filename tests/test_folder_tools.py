@@ -1,0 +1,203 @@
+"""What a folder may register beside typed functions, and parts of its own in the place of the service's."""
+
+from pathlib import Path
+
+import pytest
+
+from app.errors import ConfigurationError
+from app.main import create_app
+from app.tools.module import discover
+from app.tools.registry import ConfiguredModule
+from tests.api.assembled import assembled
+from tests.test_folder_parts import with_folders
+
+JSON = {"Accept": "application/json"}
+HEAD = """
+from contextlib import asynccontextmanager
+
+from dishka import Provider, Scope, provide
+
+from app.messages import ToolCall
+from app.tool_calling.callback import ToolCallback
+from app.tool_calling.context import ToolContext
+from app.tool_calling.definition import ToolDefinition, ToolMetadata
+from app.tool_calling.errors import ToolExecutionError
+from app.tool_calling.exception_processor import ToolExecutionExceptionProcessor
+from app.tool_calling.function_callback import FunctionToolCallback
+from app.tool_calling.manager import ToolCallingManager
+from app.tools.module import ToolModule
+
+NO_INPUT = {"type": "object", "properties": {}, "additionalProperties": False}
+
+
+async def roll() -> str:
+    "Roll a die."
+    return "rolled 4"
+
+
+class Dice(ToolCallback):
+    "A callback of one's own, made by the container."
+
+    definition = ToolDefinition("roll", "Roll a die", NO_INPUT)
+    metadata = ToolMetadata()
+
+    async def call(self, tool_input: str, context: ToolContext) -> str:
+        return "rolled 4"
+
+
+class Table:
+    "A provider of callbacks."
+
+    def tool_callbacks(self):
+        return (FunctionToolCallback.of(roll),)
+
+
+@asynccontextmanager
+async def another_server(container):
+    print("opened")
+    yield [roll]
+    print("closed")
+"""
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> str:
+    """The name of a package in the working directory."""
+    name = f"folders_{abs(hash(request.node.nodeid))}"
+    (tmp_path / name / "dice").mkdir(parents=True)
+    (tmp_path / name / "__init__.py").touch()
+    monkeypatch.syspath_prepend(str(tmp_path))
+    return name
+
+
+def write(package: str, source: str) -> None:
+    (Path(package) / "dice" / "__init__.py").write_text(HEAD + source, encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        "functions=(roll,)",
+        "functions=(FunctionToolCallback.of(roll),)",
+        "functions=(Dice,)",
+        "functions=(Dice(),)",
+        "functions=(Table,)",
+        "functions=(Table(),)",
+        "offered=another_server",
+    ],
+)
+async def test_whatever_is_a_tool_can_be_registered(parts: str, package: str) -> None:
+    write(package, f"module = ToolModule(default_query='Please roll a die', {parts})")
+    async with assembled(with_folders(package)) as client:
+        answer = (await client.get("/dice/chat-tool-function", headers=JSON)).json()
+        (folder,) = (await client.get("/tools")).json()
+    assert [(each["name"], each["result"]) for each in answer["tool_calls"]] == [("roll", "rolled 4")]
+    assert [each["name"] for each in folder["tools"]] == ["roll"]
+
+
+async def test_what_is_opened_at_start_is_closed_at_shutdown(package: str, capsys: pytest.CaptureFixture[str]) -> None:
+    write(package, "module = ToolModule(offered=another_server)")
+    async with assembled(with_folders(package)):
+        assert capsys.readouterr().out == "opened\n"
+    assert capsys.readouterr().out == "closed\n"
+
+
+@pytest.mark.parametrize(
+    ("parts", "line"),
+    [
+        ("functions=(5,)", "functions: an object of int is no tool"),
+        ("functions=('roll',)", "functions: an object of str is no tool"),
+        ("methods=(roll,)", "an object of function has no method that @tool marks"),
+        ("methods=(Table(),)", "an object of Table has no method that @tool marks"),
+    ],
+)
+def test_anything_else_stops_the_start_with_one_line(parts: str, line: str, package: str) -> None:
+    write(package, f"module = ToolModule({parts})")
+    with pytest.raises(ConfigurationError) as caught:
+        [ConfiguredModule.read(each) for each in discover(package)]
+    assert str(caught.value) == f"{package}/dice/__init__.py: {line}"
+
+
+@pytest.mark.parametrize(
+    ("source", "line"),
+    [
+        (
+            "@asynccontextmanager\nasync def away(container):\n    raise OSError('secret address')\n    yield []\n"
+            "module = ToolModule(offered=away)",
+            "dice/__init__.py: offered: OSError; the log has more",
+        ),
+        ("module = ToolModule(functions=(roll, FunctionToolCallback.of(roll)))", "two tools have the name roll"),
+    ],
+    ids=["cannot be opened", "one name twice"],
+)
+async def test_what_fails_at_start_is_told_in_one_line(source: str, line: str, package: str) -> None:
+    write(package, source)
+    app = with_folders(package)
+    with pytest.raises(ConfigurationError) as caught:
+        async with app.router.lifespan_context(app):
+            pass
+    assert line in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+PROCESSOR = """
+class Frank(ToolExecutionExceptionProcessor):
+    def process(self, error, tool):
+        return ToolExecutionError(f"{tool} says {error}")
+
+
+class Own(Provider):
+    scope = Scope.APP
+
+    @provide
+    def processor(self) -> ToolExecutionExceptionProcessor:
+        return Frank()
+
+
+async def breaks() -> str:
+    "Break a die."
+    raise ValueError("it is glass")
+
+
+module = ToolModule(default_query="Please break a die", functions=(breaks,), provider=Own)
+"""
+MANAGER = """
+class Counted(ToolCallingManager):
+    async def execute(self, calls, *arguments, **options):
+        print(f"{len(calls)} calls")
+        return await super().execute(calls, *arguments, **options)
+
+
+class Own(Provider):
+    scope = Scope.APP
+
+    @provide
+    def manager(self) -> ToolCallingManager:
+        return Counted()
+
+
+module = ToolModule(default_query="Please roll a die", functions=(roll,), provider=Own)
+"""
+
+
+async def test_an_exception_processor_that_a_folder_provides_is_the_services(package: str) -> None:
+    write(package, PROCESSOR)
+    async with assembled(with_folders(package)) as client:
+        answer = (await client.get("/dice/chat-tool-function", headers=JSON)).json()
+    assert "breaks says it is glass" in answer["tool_calls"][0]["result"]
+
+
+async def test_a_manager_that_a_folder_provides_runs_every_call(
+    package: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(package, MANAGER)
+    async with assembled(with_folders(package)) as client:
+        assert (await client.get("/dice/chat-tool-function")).status_code == 200
+    assert capsys.readouterr().out == "1 calls\n"
+
+
+def test_the_documentation_says_that_tools_are_made_at_start(package: str) -> None:
+    write(package, "module = ToolModule(default_query='Please roll a die', offered=another_server)")
+    operation = with_folders(package).openapi()["paths"]["/dice/chat-tool-function"]["get"]
+    assert operation["summary"] == "Function tool, found by its name: those that are made at start"
+    assert "/dice/chat-tool-function" not in create_app().openapi()["paths"]

@@ -1,23 +1,27 @@
 """Baidu's general translation, as this service sees it."""
 
+import asyncio
 import hashlib
 import math
 import secrets
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field, SecretStr
 from pydantic_core import from_json
 from typing_extensions import TypedDict
 
-from app.errors import UpstreamInvalid, UpstreamUnavailable
-from app.http import OutboundHttp, Reply
+from app.errors import UpstreamInvalid, UpstreamTimeout, UpstreamUnavailable
+from app.http import OutboundHttp
 from app.tool_calling.errors import ToolArgumentsError, ToolExecutionError
 from app.tools.baidu_translate.languages import source_code, target_code
 from app.tools.baidu_translate.layout import Layout
 from app.tools.baidu_translate.pacing import Pacer
 from app.tools.baidu_translate.reactions import reaction_to
 from app.tools.baidu_translate.settings import BaiduTranslateSettings
+
+if TYPE_CHECKING:
+    import httpx
 
 __all__ = ["BaiduTranslateClient", "Translation", "TranslationResult", "sign"]
 
@@ -113,8 +117,12 @@ class BaiduTranslateClient:
         salt = secrets.token_hex(8)
         signature = sign(self._app_id, question["q"], salt, self._secret_key)
         form = question | {"appid": self._app_id, "salt": salt, "sign": signature}
-        timeout = self._settings.timeout
-        return _parsed(await self._http.fetch("POST", self._url, upstream=_UPSTREAM, timeout=timeout, data=form))
+        limit = self._settings.timeout
+        try:
+            async with asyncio.timeout(limit):
+                return _parsed(await self._http.httpx.post(self._url, data=form, extensions={"upstream": _UPSTREAM}))
+        except TimeoutError:
+            raise UpstreamTimeout(f"{_UPSTREAM} did not answer within {limit:g} s") from None
 
 
 def sign(app_id: str, text: str, salt: str, secret_key: str) -> str:
@@ -137,15 +145,16 @@ def _too_long(length: str, limit: str) -> ToolExecutionError:
     )
 
 
-def _parsed(reply: Reply) -> dict[str, Any]:
-    if reply.status == 429 or reply.status >= 500:
-        raise UpstreamUnavailable(f"{_UPSTREAM} is not available just now (HTTP {reply.status})")
+def _parsed(reply: "httpx.Response") -> dict[str, Any]:
+    status = reply.status_code
+    if status == 429 or status >= 500:
+        raise UpstreamUnavailable(f"{_UPSTREAM} is not available just now (HTTP {status})")
     try:
-        answer = from_json(reply.body)
+        answer = from_json(reply.content)
     except ValueError:
         answer = None
-    if reply.status != 200 or not isinstance(answer, dict):
-        raise UpstreamInvalid(f"{_UPSTREAM} sent something that is not an answer of its API (HTTP {reply.status})")
+    if status != 200 or not isinstance(answer, dict):
+        raise UpstreamInvalid(f"{_UPSTREAM} sent something that is not an answer of its API (HTTP {status})")
     return answer
 
 

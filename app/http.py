@@ -98,7 +98,7 @@ class OutboundHttp:
             from app.pooled_httpx import PooledTransport
 
             self._httpx = httpx.AsyncClient(
-                transport=PooledTransport(lambda: self.session, MAX_BODY_BYTES),
+                transport=PooledTransport(lambda: self.session, MAX_BODY_BYTES, as_upstream_error),
                 timeout=httpx.Timeout(20, connect=self._connect_timeout),
                 trust_env=False,
             )

@@ -47,7 +47,7 @@ UPSTREAM = Starlette(routes=[Route(f"/{each.__name__}", each) for each in (cooki
     [
         ("/moved", UpstreamInvalid, "the upstream answered with a redirect, which is never followed"),
         ("/endless", UpstreamInvalid, f"Shop sent more than {MAX_BODY_BYTES} bytes"),
-        ("/silent", UpstreamTimeout, "Shop did not answer in time"),
+        ("/silent", UpstreamTimeout, "Shop could not be reached in time"),
     ],
 )
 async def test_what_fails_is_told_in_the_words_of_the_service(path: str, kind: type[UpstreamError], told: str) -> None:

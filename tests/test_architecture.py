@@ -1,57 +1,34 @@
 """The floors of the house: imports point down, and no tool knows another."""
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parent.parent
-FILES = sorted((ROOT / "app").rglob("*.py"))
-GROUND = {
-    "lazy",
-    "pooled_httpx",
-    "messages",
-    "errors",
-    "settings",
-    "container",
-    "http",
-    "logs",
-    "version",
-    "state_store",
-}
-GROUND |= {"folding", "languages", "places"}
-FLOORS = {"sandbox": 1, "tool_calling": 1, "chat_models": 2, "chat": 3, "api": 4, "tools": 5}
+from tests.architecture import FILES, FLOORS, PICTURE, ROOT, SIDEWAYS, arrows, drawn, floor, imports, module_of, room
 
 
-def floor(module: str) -> int:
-    """The floor of a dotted module below ``app``."""
-    part = module.split(".")[1] if "." in module else ""
-    return 0 if part in GROUND else FLOORS.get(part, 6)
-
-
-def imports(file: Path) -> set[str]:
-    found: set[str] = set()
-    for node in ast.walk(ast.parse(file.read_text())):
-        if isinstance(node, ast.ImportFrom):
-            assert node.level == 0, "imports are absolute"
-            found.add(node.module or "")
-        elif isinstance(node, ast.Import):
-            found.update(alias.name for alias in node.names)
-    return {name for name in found if name == "app" or name.startswith("app.")}
-
-
-def module_of(file: Path) -> str:
-    return ".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
-
-
-@pytest.mark.parametrize("file", FILES, ids=lambda file: module_of(file))
+@pytest.mark.parametrize("file", FILES, ids=module_of)
 def test_a_file_imports_only_its_own_package_and_what_is_below_it(file: Path) -> None:
-    """An import within one package, or from a lower floor, is allowed; the ground floor shares errors and folding."""
     here = module_of(file)
     for target in imports(file):
-        same_package = target.split(".")[:2] == here.split(".")[:2] and floor(here) != 6
-        ground = floor(here) == 0 and target in ("app.errors", "app.folding", "app.pooled_httpx")
-        assert ground or same_package or floor(target) < floor(here) or floor(here) == 6, f"{here} imports {target}"
+        assembly = floor(here) >= len(FLOORS) - 1
+        meant = room(here) == room(target) or (room(here), room(target)) in SIDEWAYS
+        assert assembly or meant or floor(target) < floor(here), f"{here} imports {target}"
+
+
+def test_no_room_leads_back_to_itself() -> None:
+    pairs = arrows()
+    rooms = {name for pair in pairs for name in pair}
+    while leaves := {name for name in rooms if not any(here == name for here, _ in pairs)}:
+        rooms -= leaves
+        pairs = {(here, there) for here, there in pairs if there not in leaves}
+    assert pairs == set()
+
+
+def test_the_picture_of_the_floors_is_current() -> None:
+    assert PICTURE.read_text(encoding="utf-8") == drawn(), "run `make architecture`"
 
 
 @pytest.mark.parametrize("folder", sorted(p.parent.name for p in (ROOT / "app" / "tools").glob("*/__init__.py")))
@@ -87,3 +64,11 @@ def test_every_name_that_another_file_imports_is_exported() -> None:
         if f"{node.module}.{name.name}" not in modules and name.name not in modules[node.module]
     ]
     assert hidden == []
+
+
+def test_every_file_that_the_page_names_is_there() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`((?:[\w]+/)*[\w]+\.py|(?:[\w]+/)+)`", page))
+    inside = [ROOT, ROOT / "app", *(each for each in (ROOT / "app").rglob("*") if each.is_dir())]
+    assert len(named) > 40
+    assert [each for each in sorted(named) if not any((folder / each).exists() for folder in inside)] == []

@@ -1,7 +1,7 @@
 """Asking a chat model a question, with tools, in one sentence of code."""
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -74,7 +74,8 @@ class ChatClient:
         return replace(client, default_tools=client.prompt().tools(*tools).request.tools)
 
     @classmethod
-    def from_env(cls) -> AbstractAsyncContextManager["ChatClient"]:
+    @asynccontextmanager
+    async def from_env(cls) -> AsyncGenerator["ChatClient", None]:
         """Open a client for the model that the environment and ``.env`` name, as the service does.
 
         Its connections are closed with the block. Tools of the service's folders are not among its names.
@@ -82,9 +83,10 @@ class ChatClient:
         Raises:
             ConfigurationError: a setting cannot be used, or the provider that is named lacks its key.
         """
-        from app.chat.configured import open_client
+        from app.chat.configured import open_parts
 
-        return open_client()
+        async with open_parts() as parts:
+            yield cls(parts.model, advisors=(parts.loop,), system_text=parts.system_text)
 
     def prompt(self, query: str = "") -> "PromptSpec":
         """Begin a question; without a text, a whole conversation follows by :meth:`PromptSpec.messages`."""

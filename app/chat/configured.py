@@ -2,9 +2,10 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 
-from app.chat.client import ChatClient
 from app.chat.tool_calling_advisor import ToolCallingAdvisor
+from app.chat_models.base import ChatModel
 from app.chat_models.factory import choose_chat_model
 from app.http import OutboundHttp
 from app.settings import Settings, read_settings
@@ -12,18 +13,31 @@ from app.tool_calling.exception_processor import ToolExecutionExceptionProcessor
 from app.tool_calling.limits import ToolCallLimits
 from app.tool_calling.manager import ToolCallingManager
 
-__all__ = ["exception_processor", "manager", "open_client", "outbound_http", "tool_loop"]
+__all__ = ["ConfiguredParts", "exception_processor", "manager", "open_parts", "outbound_http", "tool_loop"]
+
+
+@dataclass(frozen=True, slots=True)
+class ConfiguredParts:
+    """What a client is made of."""
+
+    model: ChatModel
+    loop: ToolCallingAdvisor
+    system_text: str
 
 
 @asynccontextmanager
-async def open_client() -> AsyncGenerator[ChatClient, None]:
-    """Open a client for the model that the environment and ``.env`` name; see :meth:`ChatClient.from_env`."""
+async def open_parts() -> AsyncGenerator[ConfiguredParts, None]:
+    """Open what a client needs that asks the model which the environment and ``.env`` name.
+
+    Raises:
+        ConfigurationError: a setting cannot be used, or the provider that is named lacks its key.
+    """
     settings = read_settings(Settings)
     chosen = choose_chat_model(settings)
     http = outbound_http(settings)
     try:
         loop = tool_loop(settings, manager(settings, exception_processor(settings)))
-        yield ChatClient(chosen.create(http), advisors=(loop,), system_text=settings.system_prompt)
+        yield ConfiguredParts(chosen.create(http), loop, settings.system_prompt)
     finally:
         await http.aclose()
 

@@ -5,12 +5,12 @@ from dataclasses import dataclass, field, replace
 
 from app.chat.advisors import Advisor, AdvisorChain
 from app.chat.request import Approval, ChatRequest, Emit
-from app.chat_models.base import ChatResponse, TextDelta
+from app.chat_models.base import ChatModel, ChatResponse, EmitModelEvent, Prompt, TextDelta
 from app.errors import ContentFiltered, ToolLoop, UpstreamInvalid
 from app.messages import AssistantMessage, ToolCall, ToolResponseMessage, Usage
 from app.tool_calling.callback import ToolCallback
 from app.tool_calling.errors import ToolExecutionError
-from app.tool_calling.events import ToolCallFinished
+from app.tool_calling.events import ToolCallFinished, silent
 from app.tool_calling.limits import CallCounter, ToolCallLimits
 from app.tool_calling.manager import ToolCallingManager, is_direct
 
@@ -63,7 +63,9 @@ class ToolCallingAdvisor(Advisor):
         turns = _Turns(request, CallCounter(self._limits.within(request.options.max_tool_calls)), chain)
         while turns.answer is None:
             turns.round += 1
-            if not turns.resume():
+            if turns.resume():
+                await turns.offer_again()
+            else:
                 turns.hear(await turns.chain.proceed(turns.request, emit), self._eligibility)
             if turns.calls and turns.answer is None:
                 turns.go_on(await self._execute(turns, emit), self._max_rounds)
@@ -124,6 +126,12 @@ class _Turns:
         self.request = replace(self.request, paused=None)
         return True
 
+    async def offer_again(self) -> None:
+        """Ask the advisors inside the loop for what they had added when the turn paused, if a call of it needs that."""
+        names = {tool.definition.name for tool in self.offered}
+        if self.response and any(call.name not in names for call in self.calls):
+            await replace(self.chain, model=_Answered(self.response)).proceed(self.request, silent)
+
     def hear(self, response: ChatResponse, is_eligible: ToolExecutionEligibility) -> None:
         self.response = response
         self.usage += response.usage
@@ -168,6 +176,18 @@ class _Turns:
         return ChatResponse(
             response.message, response.finish_reason, self.usage, response.model, self.round, executions, history
         )
+
+
+class _Answered(ChatModel):
+    """Stands at the end of the chain for a turn that the model has answered already."""
+
+    provider = name = ""
+
+    def __init__(self, response: ChatResponse) -> None:
+        self._response = response
+
+    async def respond(self, prompt: Prompt, emit: EmitModelEvent) -> ChatResponse:  # noqa: ARG002
+        return self._response
 
 
 def _rejected(calls: tuple[ToolCall, ...], approvals: Mapping[str, Approval]) -> dict[str, ToolExecutionError]:

@@ -31,6 +31,7 @@ from app.chat.memory import ChatMemory, MemoryWindow
 from app.chat.memory_advisor import MemoryAdvisor
 from app.chat.repair_advisor import ToolCallRepairAdvisor
 from app.chat.tool_calling_advisor import ToolCallingAdvisor
+from app.chat.tool_search import ToolSearchAdvisor
 from app.chat_models.base import ChatModel
 from app.chat_models.factory import ChosenModel, choose_chat_model
 from app.container import instance, instances, make_container
@@ -189,4 +190,7 @@ def _memory(settings: Settings, store: StateStore) -> ChatMemory:
 def _chat_client(settings: Settings, model: ChatModel, loop: ToolCallingAdvisor, tools: ToolRegistry) -> ChatClient:
     repairs = settings.tool_call_repairs
     repair = (ToolCallRepairAdvisor(repairs),) if repairs else ()
-    return ChatClient(model, tools.resolver, (SandboxNoticeAdvisor(), loop, *repair), settings.system_prompt)
+    above = settings.tool_search_above
+    # The offline model picks a tool by the question itself, and can be told of any number; it would not search.
+    search = (ToolSearchAdvisor(above),) if above and model.provider != "offline" else ()
+    return ChatClient(model, tools.resolver, (SandboxNoticeAdvisor(), loop, *search, *repair), settings.system_prompt)

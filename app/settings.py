@@ -135,6 +135,11 @@ class Settings(EnvironmentSettings):
     tool_call_repairs: int = Field(
         0, ge=0, le=10, description="Times per model turn that calls with broken JSON go back to the model at once"
     )
+    tool_search_above: int = Field(
+        30,
+        ge=0,
+        description="Most tools that the model is told of; where there are more it searches for those it needs; 0: all",
+    )
     tool_result_max_chars: int = Field(32768, ge=256, description="Longest tool result that the model is given")
     tool_threads: int = Field(16, ge=1, le=256, description="Threads for tools that block")
 

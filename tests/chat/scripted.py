@@ -27,6 +27,7 @@ __all__ = [
     "answer_of",
     "calls",
     "client_of",
+    "offered",
     "receipt",
     "says",
     "told",
@@ -122,6 +123,11 @@ async def turn_of(model: ChatModel, *, stream: bool = False) -> list[ModelEvent 
 async def answer_of(chain: AdvisorChain) -> str:
     """What a chain answers to one question."""
     return (await chain.proceed(ChatRequest((UserMessage("?"),)), silent)).message.text
+
+
+def offered(model: ScriptedChatModel) -> list[list[str]]:
+    """The names of the tools that a model was told of, turn by turn."""
+    return [[tool.name for tool in prompt.tools] for prompt in model.prompts]
 
 
 def told(prompt: Prompt) -> list[str]:

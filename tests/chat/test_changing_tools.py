@@ -10,7 +10,7 @@ from app.chat.tool_calling_advisor import APPROVAL_REQUIRED
 from app.chat_models.base import ChatResponse
 from app.tool_calling.callback import ToolCallback
 from app.tool_calling.function_callback import FunctionToolCallback, tool
-from tests.chat.scripted import ADD, ScriptedChatModel, Turn, add, calls, client_of, says, told
+from tests.chat.scripted import ADD, ScriptedChatModel, Turn, add, calls, client_of, offered, says, told
 
 DOUBLE, SHIP = ("double", '{"n":4}'), ("ship", '{"number":1}')
 REJECTED = '{"error":{"kind":"rejected","message":"too early"}}'
@@ -53,11 +53,6 @@ async def double(n: int) -> int:
 def adding(*added: Callable[..., object]) -> Offering:
     callbacks = tuple(map(FunctionToolCallback.of, added))
     return Offering(lambda tools: (*tools, *callbacks) if tools else ())
-
-
-def offered(model: ScriptedChatModel) -> list[list[str]]:
-    """The names of the tools that the model was told of, turn by turn."""
-    return [[each.name for each in prompt.tools] for prompt in model.prompts]
 
 
 async def test_a_tool_that_an_advisor_inside_the_loop_adds_is_offered_and_can_be_called_in_every_turn() -> None:

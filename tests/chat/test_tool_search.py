@@ -1,0 +1,242 @@
+"""A model with many tools is given a search for them, and what the search has found."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from pydantic_core import from_json
+
+from app.chat.client import ChatClient, PromptSpec
+from app.chat.request import Approval
+from app.chat.tool_calling_advisor import APPROVAL_REQUIRED
+from app.chat.tool_search import MOST_FOUND, SEARCH_TOOL, ToolSearchAdvisor
+from app.chat_models.base import ChatOptions, ChatResponse
+from app.messages import AssistantMessage, SystemMessage, ToolResponse, ToolResponseMessage, UserMessage
+from app.tool_calling.callback import ToolCallback
+from app.tool_calling.definition import ToolDefinition, ToolMetadata
+from app.tool_calling.function_callback import FunctionToolCallback
+from tests.chat.scripted import ScriptedChatModel, Turn, calls, client_of, offered, says, told
+
+ABOVE = 10
+WEATHER, SHIP = ("getWeather", '{"place":"Rome"}'), ("shipOrder", '{"place":"Rome"}')
+
+
+async def answered(place: str = "here") -> str:
+    return f"nothing new in {place}"
+
+
+def named(name: str, description: str, **metadata: Any) -> ToolCallback:
+    schema = {"type": "object", "properties": {"place": {"type": "string"}}}
+    definition = ToolDefinition(name, description, schema)
+    return FunctionToolCallback.of(answered, definition=definition, metadata=ToolMetadata(**metadata))
+
+
+TOOLS = (
+    named("getWeather", "Look up the weather forecast (天气预报)"),
+    named("shipOrder", "Send an order to a customer (发货)", requires_approval=True),
+    named("todoUpdate", "Write the list of steps"),
+    *(named(f"tellJoke{number}", "Tell a joke") for number in range(20)),
+)
+NAMES = [tool.definition.name for tool in TOOLS]
+
+
+def search(*queries: str) -> AssistantMessage:
+    return calls(*((SEARCH_TOOL, f'{{"query":"{each}"}}') for each in queries))
+
+
+def searching(*turns: Turn, max_result_chars: int = 32768) -> tuple[PromptSpec, ScriptedChatModel]:
+    """A question with many tools, and the model that is asked."""
+    client, model = client_of(
+        *turns, advisors=[ToolSearchAdvisor(ABOVE)], max_rounds=5, max_result_chars=max_result_chars
+    )
+    return client.prompt("How is it there?").tools(*TOOLS), model
+
+
+async def test_a_model_is_given_the_search_and_then_what_it_has_found() -> None:
+    asking, model = searching(search("weather"), calls(WEATHER), says("Nothing new."))
+    response = await asking.call().response()
+    assert offered(model) == [[SEARCH_TOOL], [SEARCH_TOOL, "getWeather"], [SEARCH_TOOL, "getWeather"]]
+    assert [(each.call.name, each.outcome, each.round) for each in response.executions] == [
+        (SEARCH_TOOL, "ok", 1),
+        ("getWeather", "ok", 2),
+    ]
+    assert response.executions[1].result == "nothing new in Rome"
+
+
+async def test_the_result_of_a_search_is_short_and_says_what_to_do() -> None:
+    long = named("getWeatherReport", f"Tell every detail. {'x' * 5000}")
+    client, model = client_of(search("weather"), says("ok"), advisors=[ToolSearchAdvisor(ABOVE)])
+    await client.prompt("?").tools(*TOOLS, long).call().response()
+    result = from_json(told(model.prompts[1])[0])
+    assert [each["name"] for each in result["tools"]] == ["getWeather", "getWeatherReport"]
+    assert result["tools"][0]["description"] == "Look up the weather forecast (天气预报)"
+    assert len(result["tools"][1]["description"]) == 200
+    assert "call these" in result["note"]
+
+
+async def test_a_search_finds_so_many_tools_at_most_and_all_stay_in_the_order_in_which_they_were_found() -> None:
+    asking, model = searching(search("joke", "发货"), search("天气"), says("ok"))
+    await asking.call().response()
+    jokes = [f"tellJoke{number}" for number in range(MOST_FOUND)]
+    assert offered(model)[1:] == [
+        [SEARCH_TOOL, *jokes, "shipOrder"],
+        [SEARCH_TOOL, *jokes, "shipOrder", "getWeather"],
+    ]
+
+
+async def test_a_search_without_a_result_says_so_and_offers_nothing_more() -> None:
+    asking, model = searching(search("quantum"), says("sorry"))
+    await asking.call().response()
+    assert from_json(told(model.prompts[1])[0])["tools"] == []
+    assert offered(model)[1] == [SEARCH_TOOL]
+
+
+async def test_a_tool_that_was_not_found_cannot_be_called() -> None:
+    asking, model = searching(calls(WEATHER), says("sorry"))
+    response = await asking.call().response()
+    assert response.executions[0].error_kind == "unknown-tool"
+    assert f"available: {SEARCH_TOOL}" in told(model.prompts[1])[0]
+
+
+@pytest.mark.parametrize("arguments", ["", "{}", '{"query":7}', "weather", '{"query":""}'])
+async def test_a_search_with_odd_arguments_finds_nothing_and_ends_nothing(arguments: str) -> None:
+    asking, model = searching(calls((SEARCH_TOOL, arguments)), says("sorry"))
+    assert await asking.call().content() == "sorry"
+    assert offered(model)[1] == [SEARCH_TOOL]
+
+
+async def test_what_the_question_before_has_found_is_not_offered_again() -> None:
+    asking, model = searching(search("weather"), says("ok"))
+    before = await asking.call().response()
+    again = asking.messages((*before.history, before.message, UserMessage("And today?")))
+    await again.call().response()
+    assert offered(model) == [[SEARCH_TOOL], [SEARCH_TOOL, "getWeather"], [SEARCH_TOOL]]
+
+
+async def test_what_instructions_or_question_call_by_name_is_offered_from_the_first_turn_on() -> None:
+    asking, model = searching(says("ok"))
+    messages = (SystemMessage("Plan first: call todoUpdate."), UserMessage("请用getWeather查天气，tellJoke3."))
+    await asking.messages(messages).call().response()
+    assert offered(model) == [[SEARCH_TOOL, "todoUpdate", "getWeather", "tellJoke3"]]
+
+
+@pytest.mark.parametrize("count", [ABOVE, 1, 0])
+async def test_a_question_with_few_tools_has_no_search_in_its_way(count: int) -> None:
+    client, model = client_of(says("ok"), advisors=[ToolSearchAdvisor(ABOVE)])
+    asking = client.prompt("?").tools(*TOOLS[:count]).call()
+    await asking.response()
+    assert [type(each).__name__ for each in asking.chain.advisors] == ["ToolCallingAdvisor"]
+    assert offered(model) == [[each.definition.name for each in TOOLS[:count]]]
+
+
+async def test_it_never_searches_when_it_is_switched_off() -> None:
+    client, model = client_of(says("ok"), advisors=[ToolSearchAdvisor(0)])
+    await client.prompt("?").tools(*TOOLS).call().response()
+    assert len(model.prompts[0].tools) == len(TOOLS)
+
+
+async def test_a_caller_who_runs_the_calls_himself_is_given_all_tools() -> None:
+    asking, model = searching(calls(WEATHER))
+    response = await asking.options(ChatOptions(internal_tool_execution_enabled=False)).call().response()
+    assert [call.name for call in response.message.tool_calls] == ["getWeather"]
+    assert len(model.prompts[0].tools) == len(TOOLS)
+
+
+async def test_nothing_is_offered_when_the_loop_has_taken_the_tools_away() -> None:
+    asking, model = searching(lambda prompt: search("weather") if prompt.tools else says("enough"))
+    assert await asking.call().content() == "enough"
+    assert offered(model)[-1] == []
+
+
+async def test_the_search_takes_another_name_when_a_tool_has_its_own() -> None:
+    taken = (named(SEARCH_TOOL, "Find hammers"), named(f"{SEARCH_TOOL}2", "Find nails"))
+    client, model = client_of(
+        calls((f"{SEARCH_TOOL}3", '{"query":"hammers"}')),
+        calls((SEARCH_TOOL, "{}")),
+        says("ok"),
+        advisors=[ToolSearchAdvisor(ABOVE)],
+    )
+    response = await client.prompt("?").tools(*TOOLS, *taken).call().response()
+    assert offered(model)[1:] == [[f"{SEARCH_TOOL}3", SEARCH_TOOL]] * 2
+    assert response.executions[1].result == "nothing new in here"
+
+
+@pytest.mark.parametrize("limit", [256, 400])
+async def test_a_result_that_is_cut_to_fit_offers_what_it_still_shows(limit: int) -> None:
+    asking, model = searching(search("joke"), says("ok"), max_result_chars=limit)
+    await asking.call().response()
+    (shown,) = told(model.prompts[1])
+    assert "characters left out" in shown
+    assert offered(model)[1] == [SEARCH_TOOL, *(name for name in NAMES if f'"{name}"' in shown)]
+
+
+async def paused_at(*turns: Turn) -> tuple[PromptSpec, ScriptedChatModel, ChatResponse]:
+    asking, model = searching(search("发货"), *turns)
+    paused = await asking.call().response()
+    assert paused.finish_reason == APPROVAL_REQUIRED
+    return asking, model, paused
+
+
+def going_on(client: ChatClient, paused: ChatResponse) -> PromptSpec:
+    yes = {call.id: Approval(True) for call in paused.message.tool_calls}
+    return client.resume(paused, yes).tools(*TOOLS)
+
+
+async def test_a_tool_that_was_found_asks_for_consent_and_is_still_offered_after_it() -> None:
+    asking, model, paused = await paused_at(calls(SHIP), says("done"))
+    response = await going_on(asking.client, paused).call().response()
+    assert [(each.call.name, each.result) for each in response.executions] == [("shipOrder", "nothing new in Rome")]
+    assert offered(model)[1:] == [[SEARCH_TOOL, "shipOrder"]] * 2
+
+
+async def test_a_search_beside_a_call_that_waits_for_consent_runs_with_it() -> None:
+    asking, model, paused = await paused_at(calls(SHIP, (SEARCH_TOOL, '{"query":"weather"}')), says("done"))
+    response = await going_on(asking.client, paused).call().response()
+    assert [each.outcome for each in response.executions] == ["ok", "ok"]
+    assert offered(model)[-1] == [SEARCH_TOOL, "shipOrder", "getWeather"]
+
+
+async def ask(client: ChatClient, tools: Sequence[ToolCallback]) -> None:
+    await client.prompt("?").tools(*tools).call().response()
+
+
+async def test_the_index_of_a_set_of_tools_is_made_once_and_few_sets_are_kept() -> None:
+    client, model = client_of(says("ok"), advisors=[ToolSearchAdvisor(ABOVE)])
+    others = [(*TOOLS, named(f"other{number}", "Do something else")) for number in range(16)]
+    for tools in (TOOLS, TOOLS, *others, TOOLS):
+        await ask(client, tools)
+    first, second, *_, last = (prompt.tools[0] for prompt in model.prompts)
+    # The first set gave way to the sixteen others: its search tool had to be made again.
+    assert (first is second, first is last, first == last) == (True, False, True)
+
+
+async def test_questions_with_different_tools_at_the_same_time_find_their_own() -> None:
+    advisor = ToolSearchAdvisor(ABOVE)
+    results = []
+    for tools in (TOOLS, tuple(reversed(TOOLS[1:]))):
+        client, model = client_of(search("joke weather"), says("ok"), advisors=[advisor])
+        await ask(client, tools)
+        results.append(set(offered(model)[1]))
+    assert "getWeather" in results[0]
+    assert "getWeather" not in results[1]
+
+
+@pytest.mark.parametrize(
+    ("text", "offers"),
+    [
+        ('{"name":"getWeather"', ["getWeather"]),
+        ('[{"name":"nonsense"},{"name":""},{"name":"getWeather"},{"name":"tellJ', ["getWeather"]),
+        ('{"name":"\\ud800"}{"name":"get\\u0057eather"}', []),
+        ('{"description":"{\\"name\\":\\"getWeather\\"}"}', []),
+        ('{"error":{"kind":"rejected","message":"no"}}', []),
+        ("", []),
+    ],
+)
+async def test_whatever_stands_in_the_result_of_a_search_only_its_tools_are_offered(
+    text: str, offers: list[str]
+) -> None:
+    # A caller may send a whole conversation, results and all.
+    asking, model = searching(says("ok"))
+    result = ToolResponseMessage((ToolResponse("call_0", SEARCH_TOOL, text), ToolResponse("c", "x", '{"name":"todo"}')))
+    await asking.messages((UserMessage("?"), search("weather"), result)).call().response()
+    assert offered(model) == [[SEARCH_TOOL, *offers]]

@@ -75,7 +75,7 @@ async def _folders(stage: Stage, seconds: float, attempts: int) -> None:
     if not root.exists():
         shutil.copytree(ROOT / "app", root / "app", ignore=shutil.ignore_patterns("__pycache__"))
         _write_folders(root / "app" / "tools")
-    more = {"PYTHONPATH": str(root), "TOOL_RESULT_MAX_CHARS": "2000000"}
+    more = {"PYTHONPATH": str(root), "TOOL_RESULT_MAX_CHARS": "2000000", "TOOL_SEARCH_ABOVE": "0"}
     async with _toolchat(stage, more, _TIME) as target:
         for curve in CURVES:
             for point in curve.points if curve.name in ("tools", "result") else ():

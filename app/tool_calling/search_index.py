@@ -4,6 +4,7 @@ import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
@@ -34,7 +35,7 @@ class ToolIndex:
     def __init__(self, tools: Sequence[ToolDefinition]) -> None:
         self._tools = tuple(tools)
         self._places = {tool.name: place for place, tool in enumerate(self._tools)}
-        self._scores = _scores([Counter(_described(tool)) for tool in self._tools])
+        self._scores = _scores([_counted(tool) for tool in self._tools])
 
     def search(self, query: str, most: int) -> list[ToolDefinition]:
         """The tools that fit best, best first; a tool whose very name stands in the query comes before all others."""
@@ -72,11 +73,11 @@ def _weighted(places: list[tuple[int, float]], tools: int) -> list[tuple[int, fl
     return [(place, rarity * score) for place, score in places]
 
 
-def _described(tool: ToolDefinition) -> Iterator[str]:
-    for _ in range(_NAME_WEIGHT):
-        yield from _terms(tool.name, single=True)
+def _counted(tool: ToolDefinition) -> Counter[str]:
+    count = Counter({term: _NAME_WEIGHT * often for term, often in Counter(_terms(tool.name, single=True)).items()})
     for text in (tool.description, *_parameters(tool.input_schema)):
-        yield from _terms(text, single=True)
+        count.update(_terms(text, single=True))
+    return count
 
 
 def _parameters(schema: Mapping[str, Any]) -> Iterator[str]:
@@ -103,7 +104,7 @@ def _terms(text: str, *, single: bool = False) -> Iterator[str]:
         if run[1]:
             yield from _pairs(folded_name(run[1]), single=single)
         else:
-            yield from map(_singular, _words(run[0]))
+            yield from _words(run[0])
 
 
 def _pairs(run: str, *, single: bool) -> Iterable[str]:
@@ -111,10 +112,11 @@ def _pairs(run: str, *, single: bool) -> Iterable[str]:
     return [*pairs, *run] if single or not pairs else pairs
 
 
-def _words(run: str) -> list[str]:
+@lru_cache(maxsize=4096)  # tools say the same words again and again, and an index is made while others wait
+def _words(run: str) -> tuple[str, ...]:
     """A word's parts at its changes of case, and neighbours joined: GitHub is also asked for as github."""
     parts = [folded(part) for part in _CASE_CHANGES.split(run)]
-    return [*parts, *(first + second for first, second in pairwise(parts))]
+    return tuple(map(_singular, (*parts, *(first + second for first, second in pairwise(parts)))))
 
 
 def _singular(word: str) -> str:

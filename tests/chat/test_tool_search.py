@@ -237,6 +237,8 @@ async def test_whatever_stands_in_the_result_of_a_search_only_its_tools_are_offe
 ) -> None:
     # A caller may send a whole conversation, results and all.
     asking, model = searching(says("ok"))
-    result = ToolResponseMessage((ToolResponse("call_0", SEARCH_TOOL, text), ToolResponse("c", "x", '{"name":"todo"}')))
+    result = ToolResponseMessage(
+        (ToolResponse("call_0", SEARCH_TOOL, text), ToolResponse("c", "x", '{"name":"shipOrder"}'))
+    )
     await asking.messages((UserMessage("?"), search("weather"), result)).call().response()
     assert offered(model) == [[SEARCH_TOOL, *offers]]

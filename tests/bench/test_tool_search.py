@@ -1,0 +1,39 @@
+"""The benchmark of the tool search: its model plays both ways, and what it counts is what was sent."""
+
+import asyncio
+
+import pytest
+
+from app.chat.tool_search import SEARCH_TOOL
+from app.chat_models.factory import choose_chat_model
+from app.http import OutboundHttp
+from app.settings import Settings
+from app.tool_calling.function_callback import FunctionToolCallback
+from bench.tool_search import answered, asking, definitions, serve
+
+
+@pytest.mark.parametrize("count", [10, 40, 500])
+def test_there_are_as_many_tools_as_asked_for_with_names_of_their_own(count: int) -> None:
+    assert len({tool.name for tool in definitions(count)}) == count
+
+
+@pytest.mark.parametrize("count", [10, 60])
+async def test_both_ways_call_the_tool_and_the_search_is_told_of_fewer_tools(
+    count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with await asyncio.start_server(serve, "127.0.0.1", 0, limit=2**24) as server:
+        port = server.sockets[0].getsockname()[1]
+        monkeypatch.setenv("OPENAI_BASE_URL", f"http://127.0.0.1:{port}/v1")
+        http = OutboundHttp(connect_timeout=5, max_connections=2)
+        try:
+            model = choose_chat_model(Settings()).create(http)
+            tools = [FunctionToolCallback.of(answered, definition=each) for each in definitions(count)]
+            told, searched = [await asking(model, tools, above=above).call().response() for above in (0, 30)]
+        finally:
+            await http.aclose()
+    assert [each.call.name for each in told.executions] == ["getWeatherForecast"]
+    if count > 30:
+        assert [each.call.name for each in searched.executions] == [SEARCH_TOOL, "getWeatherForecast"]
+        assert searched.usage.input_tokens < told.usage.input_tokens / 5
+    else:
+        assert searched.usage == told.usage

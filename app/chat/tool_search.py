@@ -70,33 +70,34 @@ class ToolSearchAdvisor(Advisor):
         return await chain.proceed(request, emit)
 
     def _searchable(self, tools: tuple[ToolCallback, ...]) -> "_SearchableTools":
-        # By identity, which the entry's hold on the tools keeps from being given to others.
+        # By identity: the entry holds on to its tools, so that no others can have their ids.
         key = tuple(map(id, tools))
-        kept = self._kept.get(key)
-        if kept is None:
-            kept = self._kept[key] = _SearchableTools.of(tools)
-            if len(self._kept) > _MAX_KEPT:
-                self._kept.popitem(last=False)
-        return kept
+        if key not in self._kept:
+            self._kept[key] = _SearchableTools.of(tools)
+        self._kept.move_to_end(key)
+        if len(self._kept) > _MAX_KEPT:
+            self._kept.popitem(last=False)
+        return self._kept[key]
 
 
 @dataclass(frozen=True, slots=True)
 class _SearchableTools:
     """A set of tools, and the tool that searches it."""
 
+    tools: tuple[ToolCallback, ...]
     by_name: Mapping[str, ToolCallback]
     search: ToolCallback
 
     @classmethod
-    def of(cls, tools: Sequence[ToolCallback]) -> "_SearchableTools":
+    def of(cls, tools: tuple[ToolCallback, ...]) -> "_SearchableTools":
         by_name = {tool.definition.name: tool for tool in tools}
         index = ToolIndex([tool.definition for tool in tools])
 
         async def search(query: Query) -> dict[str, Any]:
             return _result(index.search(query, MOST_FOUND))
 
-        instructions = _INSTRUCTIONS.format(count=len(tools))
-        return cls(by_name, FunctionToolCallback.of(search, name=_free_name(by_name), description=instructions))
+        told = _INSTRUCTIONS.format(count=len(tools))
+        return cls(tools, by_name, FunctionToolCallback.of(search, name=_free_name(by_name), description=told))
 
     def offered(self, messages: Sequence[Message]) -> tuple[ToolCallback, ...]:
         """The search tool, then what has been found, in that order: a provider's cache holds on to the beginning."""

@@ -200,14 +200,15 @@ async def ask(client: ChatClient, tools: Sequence[ToolCallback]) -> None:
     await client.prompt("?").tools(*tools).call().response()
 
 
-async def test_the_index_of_a_set_of_tools_is_made_once_and_few_sets_are_kept() -> None:
+async def test_the_index_of_a_set_of_tools_is_made_once_and_the_sets_used_last_are_kept() -> None:
     client, model = client_of(says("ok"), advisors=[ToolSearchAdvisor(ABOVE)])
     others = [(*TOOLS, named(f"other{number}", "Do something else")) for number in range(16)]
-    for tools in (TOOLS, TOOLS, *others, TOOLS):
+    for tools in (TOOLS, *others[:8], TOOLS, *others[8:], TOOLS, others[0]):
         await ask(client, tools)
-    first, second, *_, last = (prompt.tools[0] for prompt in model.prompts)
-    # The first set gave way to the sixteen others: its search tool had to be made again.
-    assert (first is second, first is last, first == last) == (True, False, True)
+    made = [prompt.tools[0] for prompt in model.prompts]
+    assert made[0] is made[9] is made[18]
+    # Of seventeen sets this one was not asked for the longest, so that its search tool had to be made again.
+    assert (made[1] is made[19], made[1] == made[19]) == (False, True)
 
 
 async def test_questions_with_different_tools_at_the_same_time_find_their_own() -> None:

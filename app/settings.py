@@ -102,7 +102,7 @@ class Settings(EnvironmentSettings):
         description="Where replicas share state, such as redis://host:6379/0; none keeps it in memory",
     )
     state_max_entries: int = Field(
-        10_000, ge=1, description="Values kept in memory, 64 MiB in all; the least recently used give way"
+        10_000, ge=1, description="Values of each kind kept in memory, 64 MiB in all; the least recently used give way"
     )
     session_ttl: float = Field(
         86_400, gt=0, le=31_536_000, description="Seconds that a conversation is kept after its last turn"

@@ -2,7 +2,7 @@
 
 import heapq
 import time
-from collections import OrderedDict
+from collections import OrderedDict, defaultdict
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -23,12 +23,14 @@ class _Held:
 
 
 class InMemoryStateStore(StateStore):
-    """Keeps the values that were used last, up to a number of values and of bytes.
+    """Keeps the values that were used last, up to a number of values of each kind, and of bytes in all.
 
-    A value that is larger than the whole store is not kept.
+    The kind of a value is what stands before the first colon of its key: many conversations drive out conversations,
+    and nothing that waits for approval. Where there are too many bytes, the kind that has most of them gives way. A
+    value that is larger than the whole store is not kept.
 
     Args:
-        max_entries: values at once.
+        max_entries: values of one kind at once.
         max_bytes: bytes of all keys and values together.
     """
 
@@ -37,17 +39,16 @@ class InMemoryStateStore(StateStore):
     failures = 0
 
     def __init__(self, max_entries: int = 10_000, max_bytes: int = 64 * 2**20) -> None:
-        self._values: _Expiring[bytes] = _Expiring()
+        self._kinds: defaultdict[str, _Values] = defaultdict(_Values)
         self._locks: _Expiring[_Held] = _Expiring()
         self._max_entries = max_entries
         self._max_bytes = max_bytes
-        self._bytes = 0
         self._token = 0
 
     def __len__(self) -> int:
         """How many values there are."""
         self._sweep()
-        return len(self._values)
+        return sum(map(len, self._kinds.values()))
 
     @property
     def size(self) -> int:
@@ -58,25 +59,26 @@ class InMemoryStateStore(StateStore):
     async def get(self, key: str) -> bytes | None:
         """Look a value up; that makes it the one used last."""
         self._sweep()
-        return self._values.use(key)
+        return self._kind(key).use(key)
 
     async def put(self, key: str, value: bytes, *, ttl: float, lock: Lock | None = None) -> None:
-        """Keep a value; those that were not used for longest give way."""
+        """Keep a value; those of its kind that were not used for longest give way."""
         self._sweep()
         self._check(lock)
-        self._forget(key)
-        size = _size(key, value)
-        if ttl > 0 and size <= self._max_bytes:
-            self._values.put(key, value, time.monotonic() + ttl)
-            self._bytes += size
-        while len(self._values) > self._max_entries or self._bytes > self._max_bytes:
-            self._bytes -= _size(*self._values.pop_least_used())
+        values = self._kind(key)
+        values.pop(key)
+        if ttl > 0 and _size(key, value) <= self._max_bytes:
+            values.put(key, value, time.monotonic() + ttl)
+        if len(values) > self._max_entries:
+            values.pop_least_used()
+        while self._bytes > self._max_bytes:
+            max(self._kinds.values(), key=lambda each: each.bytes).pop_least_used()
 
     async def delete(self, *keys: str, lock: Lock | None = None) -> bool:
         """Forget values."""
         self._sweep()
         self._check(lock)
-        return sum(self._forget(key) for key in keys) > 0
+        return sum(self._kind(key).pop(key) is not None for key in keys) > 0
 
     async def try_lock(self, key: str, *, ttl: float) -> Lock | None:
         """Take a lock that is free or ran out."""
@@ -114,17 +116,19 @@ class InMemoryStateStore(StateStore):
         if lock is not None and not self._owns(lock):
             raise LockLost(lock.token)
 
-    def _forget(self, key: str) -> bool:
-        value = self._values.pop(key)
-        if value is None:
-            return False
-        self._bytes -= _size(key, value)
-        return True
+    @property
+    def _bytes(self) -> int:
+        return sum(each.bytes for each in self._kinds.values())
+
+    def _kind(self, key: str) -> "_Values":
+        kind, colon, _ = key.partition(":")
+        return self._kinds[kind if colon else ""]
 
     def _sweep(self) -> None:
         now = time.monotonic()
-        self._locks.pop_expired(now)
-        self._bytes -= sum(_size(key, value) for key, value in self._values.pop_expired(now))
+        self._locks.drop_expired(now)
+        for each in self._kinds.values():
+            each.drop_expired(now)
 
 
 def _size(key: str, value: bytes) -> int:
@@ -163,16 +167,29 @@ class _Expiring(Generic[V]):
         entry = self._entries.pop(key, None)
         return entry[1] if entry else None
 
-    def pop_least_used(self) -> tuple[str, V]:
-        key, (_, value) = self._entries.popitem(last=False)
-        return key, value
-
-    def pop_expired(self, now: float) -> list[tuple[str, V]]:
-        expired = []
+    def drop_expired(self, now: float) -> None:
         while self._deadlines and self._deadlines[0][0] <= now:
             deadline, key = heapq.heappop(self._deadlines)
             entry = self._entries.get(key)
             if entry and entry[0] == deadline:
-                del self._entries[key]
-                expired.append((key, entry[1]))
-        return expired
+                self.pop(key)
+
+
+class _Values(_Expiring[bytes]):
+    """The values of one kind, and how many bytes they take with their keys."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.bytes = 0
+
+    def put(self, key: str, value: bytes, deadline: float) -> None:
+        super().put(key, value, deadline)
+        self.bytes += _size(key, value)
+
+    def pop(self, key: str) -> bytes | None:
+        value = super().pop(key)
+        self.bytes -= 0 if value is None else _size(key, value)
+        return value
+
+    def pop_least_used(self) -> None:
+        self.pop(next(iter(self._entries)))

@@ -22,6 +22,15 @@ async def test_the_values_used_least_recently_give_way() -> None:
     assert [await store.get(key) for key in "abcd"] == [b"x", b"y", None, b"x"]
 
 
+async def test_values_of_one_kind_drive_out_none_of_another() -> None:
+    store = InMemoryStateStore(max_entries=2, max_bytes=1000)
+    await store.put("approval:a", bytes(100), ttl=30)
+    for number in range(100):
+        await store.put(f"memory:{number}", bytes(400), ttl=30)
+    assert (await store.get("approval:a"), len(store)) == (bytes(100), 3)
+    assert await store.get("memory:99") == bytes(400)
+
+
 async def test_a_value_that_is_over_makes_room_for_a_new_one() -> None:
     store = InMemoryStateStore(max_entries=2)
     await store.put("old", b"x", ttl=30)

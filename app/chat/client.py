@@ -96,15 +96,15 @@ class ChatClient:
         return PromptSpec(self, ChatRequest(messages, self.default_tools, self.default_context, self.default_options))
 
     def resume(self, paused: ChatResponse, approvals: Mapping[str, Approval]) -> "PromptSpec":
-        """Go on with an answer that waits for approval; offer the same tools again.
+        """Go on with an answer that waits for approval, with its context and options; offer the same tools again.
 
         Args:
             paused: the answer, with the finish reason ``approval_required``.
             approvals: the decisions by call id; a call without one counts as rejected.
         """
         decided = {call.id: approvals.get(call.id, Approval(False)) for call in paused.message.tool_calls}
-        request = ChatRequest(paused.history, self.default_tools, paused=paused.message, approvals=decided)
-        return PromptSpec(self, request)
+        request = ChatRequest(paused.history, self.default_tools, paused.context, paused.options)
+        return PromptSpec(self, replace(request, paused=paused.message, approvals=decided))
 
 
 @dataclass(frozen=True, slots=True)

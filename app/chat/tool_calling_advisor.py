@@ -172,9 +172,17 @@ class _Turns:
         return self._finished(direct)
 
     def _finished(self, response: ChatResponse) -> ChatResponse:
-        executions, history = tuple(self.executions), self.request.messages
+        request = self.request
         return ChatResponse(
-            response.message, response.finish_reason, self.usage, response.model, self.round, executions, history
+            response.message,
+            response.finish_reason,
+            self.usage,
+            response.model,
+            self.round,
+            tuple(self.executions),
+            request.messages,
+            request.context,
+            request.options,
         )
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from app.messages import AssistantMessage, Message, Usage
+from app.tool_calling.context import ToolContext
 from app.tool_calling.definition import ToolDefinition
 from app.tool_calling.events import ToolCallFinished
 
@@ -58,6 +59,10 @@ class Progress:
     """The upstream sent something that is not text for the user (reasoning, a piece of a call): it is alive."""
 
 
+_NO_CONTEXT = ToolContext()
+_NO_OPTIONS = ChatOptions()
+
+
 @dataclass(frozen=True, slots=True)
 class ChatResponse:
     """One finished turn of a model."""
@@ -74,6 +79,10 @@ class ChatResponse:
     """The tool calls that were run on the way, in order."""
     history: tuple[Message, ...] = ()
     """The conversation that led to the message, tool rounds included."""
+    context: ToolContext = _NO_CONTEXT
+    """What tools were told behind the model's back; an answer that waits for approval goes on with it."""
+    options: ChatOptions = _NO_OPTIONS
+    """What the model was asked with; likewise."""
 
     @property
     def has_tool_calls(self) -> bool:

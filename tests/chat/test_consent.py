@@ -8,9 +8,10 @@ import pytest
 from app.chat.client import ChatClient
 from app.chat.request import Approval
 from app.chat.tool_calling_advisor import APPROVAL_REQUIRED
-from app.chat_models.base import ChatResponse, TextDelta
+from app.chat_models.base import ChatOptions, ChatResponse, TextDelta
+from app.tool_calling.context import ToolContext
 from app.tool_calling.events import ToolCallFinished, ToolCallStarted
-from app.tool_calling.function_callback import tool
+from app.tool_calling.function_callback import FunctionToolCallback, tool
 from tests.chat.scripted import ADD, ScriptedChatModel, Turn, calls, client_of, says, told
 
 SHIP_1, SHIP_2 = ("ship", '{"number":1}'), ("ship", '{"number":2}')
@@ -90,6 +91,22 @@ async def test_the_decisions_say_what_runs_and_what_the_model_is_told(
     assert sorted(dock.shipped) == sorted(shipped)
     assert told(model.prompts[1]) == results
     assert (response.message.text, response.finish_reason) == ("done", "stop")
+
+
+async def test_a_paused_question_goes_on_with_its_context_and_its_options() -> None:
+    @tool(requires_approval=True)
+    async def ship(number: int, context: ToolContext) -> str:
+        return f"shipped {number} for {context.get('tenant')}"
+
+    client, model = client_of(calls(ADD), calls(SHIP_1), says("done"))
+    options = ChatOptions(temperature=0.5, max_tokens=7)
+    asking = client.prompt("Ship").tools(FunctionToolCallback.of(ship), "add").options(options)
+    paused = await asking.tool_context({"tenant": "acme"}).call().response()
+    going_on = client.resume(paused, {"call_0": Approval(True)}).tools(FunctionToolCallback.of(ship))
+    response = await going_on.tool_context({"more": 1}).call().response()
+    assert response.executions[0].result == "shipped 1 for acme"
+    assert [each.options for each in model.prompts] == [options] * 3
+    assert response.context.values == {"tenant": "acme", "more": 1}
 
 
 async def test_changed_arguments_stand_in_the_conversation_and_are_checked() -> None:

@@ -70,6 +70,8 @@ class ToolResponse:
     id: str
     name: str
     text: str
+    sandbox: bool = False
+    """The text is a sandbox's invented data."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from app.chat.request import ChatRequest, Emit
 from app.chat_models.base import ChatModel, ChatResponse, TextDelta
 from app.errors import ToolchatError, UpstreamInvalid
+from app.messages import ToolResponseMessage, UserMessage
 
 __all__ = ["Advisor", "AdvisorChain", "BaseAdvisor", "SandboxNoticeAdvisor"]
 
@@ -107,9 +108,12 @@ class BaseAdvisor(Advisor):
 
 
 class SandboxNoticeAdvisor(Advisor):
-    """Says so under every answer that rests on a sandbox's invented data."""
+    """Says so under every answer that rests on a sandbox's invented data.
 
-    order = -1000
+    It stands inside the memory, so that what is kept of the conversation says so, too.
+    """
+
+    order = 210
     notice = "\n\n【演示数据，并非真实结果 / Sandbox data, not real】"
 
     def applies(self, request: ChatRequest) -> bool:
@@ -119,7 +123,16 @@ class SandboxNoticeAdvisor(Advisor):
     async def advise(self, request: ChatRequest, chain: AdvisorChain, emit: Emit) -> ChatResponse:
         """See :meth:`Advisor.advise`."""
         response = await chain.proceed(request, emit)
-        if not any(each.sandbox and each.outcome == "ok" for each in response.executions):
+        if not (_invented_before(request) or any(each.sandbox for each in response.executions)):
             return response
         await emit(TextDelta(self.notice))
         return response.with_text(response.message.text + self.notice)
+
+
+def _invented_before(request: ChatRequest) -> bool:
+    """Whether a turn that paused was given invented data before that."""
+    if request.paused is None:
+        return False
+    last = max((place for place, each in enumerate(request.messages) if isinstance(each, UserMessage)), default=0)
+    results = (each.responses for each in request.messages[last:] if isinstance(each, ToolResponseMessage))
+    return any(each.sandbox for responses in results for each in responses)

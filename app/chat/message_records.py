@@ -1,19 +1,24 @@
-"""Messages as plain records: how a conversation is kept, and shown to its user."""
+"""Messages as plain records: how a conversation, or a turn that waits, is kept, and shown to its user."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from app.messages import AssistantMessage, Message, ToolCall, ToolResponse, ToolResponseMessage, UserMessage
+from app.messages import (
+    AssistantMessage,
+    Message,
+    SystemMessage,
+    ToolCall,
+    ToolResponse,
+    ToolResponseMessage,
+    UserMessage,
+)
 
 __all__ = ["from_records", "to_records"]
 
 
 def to_records(messages: Sequence[Message]) -> list[dict[str, Any]]:
-    """Questions, answers and tool rounds as JSON objects; instructions are the service's own and are left out.
-
-    A lone surrogate, which UTF-8 cannot write, becomes a question mark; reasoning is left out.
-    """
-    return [record for record in map(_record, messages) if record]
+    """Messages as JSON objects; a lone surrogate, which UTF-8 cannot write, becomes a question mark."""
+    return list(map(_record, messages))
 
 
 def from_records(records: Sequence[Mapping[str, Any]]) -> tuple[Message, ...]:
@@ -27,15 +32,16 @@ def from_records(records: Sequence[Mapping[str, Any]]) -> tuple[Message, ...]:
 
 def _record(message: Message) -> dict[str, Any]:
     match message:
+        case SystemMessage(text):
+            return {"role": "system", "text": _sendable(text)}
         case UserMessage(text):
             return {"role": "user", "text": _sendable(text)}
-        case AssistantMessage(text, calls):
-            record = {"role": "assistant", "text": _sendable(text)}
-            return record | ({"tool_calls": list(map(_call_record, calls))} if calls else {})
+        case AssistantMessage(text, calls, extra):
+            record: dict[str, Any] = {"role": "assistant", "text": _sendable(text)}
+            record |= {"tool_calls": list(map(_call_record, calls))} if calls else {}
+            return record | ({"extra": dict(extra)} if extra else {})
         case ToolResponseMessage(responses):
             return {"role": "tool", "responses": list(map(_response_record, responses))}
-        case _:
-            return {}
 
 
 def _call_record(call: ToolCall) -> dict[str, Any]:
@@ -44,7 +50,8 @@ def _call_record(call: ToolCall) -> dict[str, Any]:
 
 
 def _response_record(response: ToolResponse) -> dict[str, Any]:
-    return {"id": response.id, "name": response.name, "text": _sendable(response.text)}
+    record: dict[str, Any] = {"id": response.id, "name": response.name, "text": _sendable(response.text)}
+    return record | ({"sandbox": True} if response.sandbox else {})
 
 
 def _sendable(text: str) -> str:
@@ -53,10 +60,13 @@ def _sendable(text: str) -> str:
 
 def _message(record: Mapping[str, Any]) -> Message:
     match record["role"]:
+        case "system":
+            return SystemMessage(record["text"])
         case "user":
             return UserMessage(record["text"])
         case "assistant":
-            return AssistantMessage(record["text"], tuple(ToolCall(**call) for call in record.get("tool_calls", ())))
+            calls = tuple(ToolCall(**call) for call in record.get("tool_calls", ()))
+            return AssistantMessage(record["text"], calls, record.get("extra", {}))
         case "tool":
             return ToolResponseMessage(tuple(ToolResponse(**response) for response in record["responses"]))
         case role:

@@ -34,13 +34,14 @@ class ToolCallFinished:
     """A stable word for the failure; ``None`` when the outcome is ``ok``."""
     return_direct: bool = False
     sandbox: bool = False
+    """The result is a sandbox's invented data."""
     cached: bool = False
     """The result was made for an equal call; this one did not run."""
 
     @property
     def response(self) -> ToolResponse:
         """The call's answer as a message part."""
-        return ToolResponse(self.call.id, self.call.name, self.result)
+        return ToolResponse(self.call.id, self.call.name, self.result, self.sandbox)
 
     def as_record(self) -> dict[str, Any]:
         """The call as a plain object for traces and answers; arguments parsed where they are JSON."""
@@ -53,6 +54,8 @@ class ToolCallFinished:
             "duration_ms": self.duration_ms,
             "round": self.round,
         }
+        if self.sandbox:
+            record["sandbox"] = True
         if self.cached:
             record["cached"] = True
         return record | ({"error_kind": self.error_kind} if self.error_kind else {})

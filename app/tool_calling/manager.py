@@ -144,7 +144,7 @@ class ToolCallingManager:
             duration_ms=round((time.perf_counter() - started) * 1000, 3),
             error_kind=error.kind if error else None,
             return_direct=callback is not None and callback.metadata.return_direct,
-            sandbox=callback is not None and callback.metadata.sandbox,
+            sandbox=error is None and callback is not None and callback.metadata.sandbox,
             cached=cached,
         )
 

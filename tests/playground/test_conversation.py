@@ -9,10 +9,11 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from playwright.async_api import expect
 
+from app.sandbox import create_sandbox
 from tests.api.guarded import guarded_service
 from tests.players.openai_player import Answer, OpenAIPlayer, PlayedRequest, delta, finish, sse
 from tests.playground.page import CONVERSATION, Visit, hanging, played, say, streamed
-from tests.serving import service
+from tests.serving import service, serving
 from tests.waiting import until
 
 
@@ -36,6 +37,18 @@ async def test_a_conversation_survives_a_reload_and_is_forgotten_on_demand(visit
         await page.reload()
         await expect(page.get_by_text("earlier questions are remembered")).to_be_visible()
         await expect(page.locator(".turn")).to_have_count(0)
+
+
+async def test_invented_data_is_marked_as_such_after_a_reload_too(visit: Visit) -> None:
+    async with (
+        serving(create_sandbox()) as sandbox,
+        service(SANDBOX_URL=sandbox) as client,
+        visit(client.base_url, place=CONVERSATION) as page,
+    ):
+        await say(page, "What is the weather in Oslo?")
+        await expect(page.locator(".turn.assistant .figures")).to_have_count(1)
+        await page.reload()
+        await expect(page.locator(".turn.assistant .text")).to_contain_text("Sandbox data, not real")
 
 
 def planning_model(request: PlayedRequest) -> Answer:

@@ -17,8 +17,11 @@ class UserControlledExecution(Advisor):
     """Runs the calls of a question whose options have ``internal_tool_execution_enabled=False``.
 
     The service's own loop then hands each turn with calls back; here they are run, and the conversation with their
-    results is asked again. As an advisor it serves whole answers and streams alike.
+    results is asked again. As an advisor it serves whole answers and streams alike. It stands inside the notice of
+    invented data, which looks at the calls that were run.
     """
+
+    order = 250
 
     def __init__(self, manager: ToolCallingManager, max_rounds: int) -> None:
         self._manager = manager

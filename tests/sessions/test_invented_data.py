@@ -1,0 +1,68 @@
+"""Answers that rest on a sandbox's invented data: in the conversation they stay marked as such."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+import httpx
+
+from app.chat.advisors import SandboxNoticeAdvisor
+from app.sandbox import create_sandbox
+from tests.chat.played import EVENTS, JSON, asks, clock
+from tests.players.openai_player import Answer, OpenAIPlayer, PlayedRequest, message, whole
+from tests.serving import events_of, service, serving
+from tests.sessions.conversing import ask, conversation
+
+NOTICE = SandboxNoticeAdvisor.notice
+WEATHER = ("getWeatherFunction", {"city": "Oslo", "days": 1})
+
+
+def forecaster(request: PlayedRequest) -> Answer:
+    """Looks at the clock when it is asked for the time, else at the weather, and answers at length when asked to."""
+    messages = request.body["messages"]
+    question = next(each["content"] for each in reversed(messages) if each["role"] == "user")
+    if messages[-1]["role"] == "user":
+        return whole(message("tool_calls", **asks(clock("Europe/Oslo") if "time" in question else WEATHER)))
+    return whole(message(content="Mild. " * 2000 if "long" in question else "Mild."))
+
+
+@asynccontextmanager
+async def sandboxed(**variables: str) -> AsyncGenerator[httpx.AsyncClient, None]:
+    async with (
+        serving(create_sandbox()) as url,
+        OpenAIPlayer(forecaster) as player,
+        service(SANDBOX_URL=url, OPENAI_BASE_URL=player.base_url, **variables) as client,
+    ):
+        yield client
+
+
+async def test_a_kept_answer_keeps_its_notice() -> None:
+    async with sandboxed() as client:
+        for form in ({}, JSON, EVENTS):
+            assert NOTICE in (await ask(client, "weather", **form)).text.replace("\\n", "\n")
+        kept = await conversation(client)
+    assert kept == [("user", "weather"), ("assistant", f"Mild.{NOTICE}")] * 3
+
+
+async def test_an_answer_that_rests_on_real_data_gets_no_notice_though_invented_was_on_offer() -> None:
+    async with sandboxed() as client:
+        await ask(client, "time")
+        assert await conversation(client) == [("user", "time"), ("assistant", "Mild.")]
+
+
+async def test_an_answer_that_is_too_long_to_be_kept_whole_keeps_its_notice() -> None:
+    async with sandboxed(MEMORY_MAX_TOKENS="2000") as client:
+        await ask(client, "weather, long")
+        (_, answer) = (await conversation(client))[1]
+    assert len(answer) < 600
+    assert answer.endswith(NOTICE)
+
+
+async def test_the_trace_marks_each_call_that_was_answered_from_invented_data() -> None:
+    async with sandboxed(MEMORY_TOOL_ROUNDS="true") as client:
+        invented, real = [(await ask(client, each, **JSON)).json() for each in ("weather", "time")]
+        streamed = events_of((await ask(client, "weather", **EVENTS)).text)
+        kept = (await client.get("/chat/s-1")).json()["messages"]
+    assert [each["tool_calls"][0].get("sandbox") for each in (invented, real)] == [True, None]
+    assert [each.data["sandbox"] for each in streamed if each.name == "tool_call_finished"] == [True]
+    results = [each for one in kept for each in one.get("responses", ())]
+    assert [each.get("sandbox") for each in results] == [True, None, True]

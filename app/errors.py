@@ -12,12 +12,14 @@ turns it into a problem document (RFC 9457). The tree::
     ├── IdempotencyConflict         409     the first request with this key still runs
     ├── BodyTooLarge                413     the body is longer than the service reads
     ├── BodyTimeout                 408     the body did not arrive in time
+    ├── PartMissing                 409     a paused answer goes on with a tool that is not here
     ├── SessionBusy                 409     another request of the same session is being answered
     ├── TooLarge                    414     the URL is longer than the service reads
     ├── HeadersTooLarge             431     the headers are
     ├── ValidationFailed            422     well-formed, but outside the limits
     │   ├── ContextTooLong          422     more text than the model takes
     │   └── ContentFiltered         422     the provider's moderation refused it
+    ├── PauseImpossible             500     an answer needs an approval and cannot wait for it
     ├── NotConfigured               503     a key or a switch is missing
     ├── Overloaded                  503     capacity reached
     ├── Draining                    503     the service stops before the answer is ready
@@ -50,6 +52,8 @@ __all__ = [
     "NotConfigured",
     "NotFound",
     "Overloaded",
+    "PartMissing",
+    "PauseImpossible",
     "ProviderAuth",
     "ProviderRateLimited",
     "SessionBusy",
@@ -123,6 +127,12 @@ class IdempotencyConflict(ToolchatError):
     status, code, title, retryable = 409, "idempotency-conflict", "Already running", True
 
 
+class PartMissing(ToolchatError):
+    """A tool or an advisor that a paused answer goes on with is not here; the answer goes on waiting."""
+
+    status, code, title, retryable = 409, "part-missing", "Not here", True
+
+
 class SessionBusy(ToolchatError):
     """Another request of the same session is being answered, and did not end in time."""
 
@@ -169,6 +179,12 @@ class ContentFiltered(ValidationFailed):
     """The provider's moderation refused the question or the answer."""
 
     code, title = "content-filtered", "Refused by the provider's moderation"
+
+
+class PauseImpossible(ToolchatError):
+    """The answer needs an approval and cannot wait for it: a part of its question cannot be kept."""
+
+    status, code, title = 500, "pause-impossible", "Cannot wait for approval"
 
 
 class NotConfigured(ToolchatError):

@@ -19,6 +19,7 @@ from app.api.approvals import ApprovalStore
 from app.api.documentation import add_documentation
 from app.api.middleware import RequestMiddleware
 from app.api.openapi import DESCRIPTION, document_api, operation_id
+from app.api.paused_turns import PausedTurnRecords
 from app.api.problems import add_problem_handlers
 from app.api.questions import ShortWay
 from app.api.service import ServiceState
@@ -108,8 +109,8 @@ async def open_service(configuration: Configuration) -> AsyncGenerator[tuple[Ser
             admission = Admission(settings.max_questions)
             memory = _memory(settings, store)
             advisor = MemoryAdvisor(memory)
-            state = ServiceState(settings, chat, tools, admission, ApprovalStore(), store, memory, advisor, container)
-            yield state, tools
+            approvals = ApprovalStore(store, PausedTurnRecords(tools.resolver, (advisor, *tools.advisors)))
+            yield ServiceState(settings, chat, tools, admission, approvals, store, memory, advisor, container), tools
     finally:
         await container.close()
         await store.aclose()

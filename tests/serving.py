@@ -5,7 +5,7 @@ import os
 import socket
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import httpx
@@ -15,6 +15,8 @@ from pydantic_core import from_json
 from app.main import create_app, read_configuration
 from app.server import server_config
 from app.settings import Settings
+from app.tools.module import discover
+from app.tools.registry import ConfiguredModule
 from tests.waiting import PATIENCE
 
 __all__ = ["Event", "client_of", "events_of", "running", "service", "serving"]
@@ -71,12 +73,17 @@ async def serving(app: object, settings: Settings | None = None) -> AsyncGenerat
 
 
 @asynccontextmanager
-async def service(**environment: str) -> AsyncGenerator[httpx.AsyncClient, None]:
-    """Run the whole service as the given variables set it up; gives a client for it."""
+async def service(*packages: str, **environment: str) -> AsyncGenerator[httpx.AsyncClient, None]:
+    """Run the whole service as the given variables set it up, with the tool folders of more packages.
+
+    Gives a client for it.
+    """
     before = dict(os.environ)
     os.environ.update(environment)
     try:
         configuration = read_configuration()
+        more = [ConfiguredModule.read(module) for package in packages for module in discover(package)]
+        configuration = replace(configuration, modules=(*configuration.modules, *more))
         app = create_app(configuration)
     finally:
         os.environ.clear()

@@ -1,146 +1,168 @@
-"""Turns that wait for the user's consent."""
+"""Turns that wait for the user's consent: kept, taken up once, and forgotten with their conversation."""
 
+import asyncio
 import secrets
-import time
-from collections import OrderedDict
-from collections.abc import Collection
-from dataclasses import dataclass, field
-from typing import Annotated, Any
+from collections.abc import Collection, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictBool
-from pydantic_core import PydanticSerializationError, from_json, to_json
+from pydantic_core import from_json, to_json
 
-from app.chat.client import PromptSpec
-from app.chat.request import Approval
+from app.api.paused_turns import PausedTurn, PausedTurnRecords
+from app.chat.advisors import Advisor, AdvisorChain
+from app.chat.request import ChatRequest, Emit
+from app.chat.tool_calling_advisor import APPROVAL_REQUIRED
 from app.chat_models.base import ChatResponse
-from app.errors import NotFound, ValidationFailed
+from app.errors import NotFound, StoreUnavailable, ValidationFailed
+from app.state_store.base import StateStore
 from app.tool_calling.context import CONVERSATION_ID
 from app.tool_calling.events import parsed_arguments
 
-__all__ = ["ApprovalStore", "Decision", "Decisions", "PausedTurn", "pending_record"]
+__all__ = ["ApprovalStore", "ConsentAdvisor", "WaitingTurn"]
+
+_LISTED = 100
+"""Turns of one conversation that may wait; the oldest give way."""
 
 
 @dataclass(frozen=True, slots=True)
-class PausedTurn:
-    """What is needed to go on: the answer so far, and what the question was asked with."""
+class WaitingTurn:
+    """A paused turn, as it was found."""
 
-    response: ChatResponse
-    prompt: PromptSpec
-    expires_at: float
-    paused_at: float = field(default_factory=time.time)
-    """By the clock that the replicas share."""
-
-    @property
-    def conversation(self) -> str | None:
-        """The conversation that the turn belongs to, if any."""
-        conversation: str | None = self.prompt.request.context.get(CONVERSATION_ID)
-        return conversation
-
-    @property
-    def size(self) -> int:
-        """About how many bytes it keeps in memory."""
-        return sum(len(repr(message)) for message in (*self.response.history, self.response.message))
+    identifier: str
+    turn: PausedTurn
+    record: bytes
 
 
 class ApprovalStore:
-    """Keeps paused turns for a while, in this process; each can be taken up once.
+    """Keeps paused turns in the state store for a while; any replica finds them, and one takes each up.
 
-    Bounded in number, size and time: the oldest give way.
+    Every operation raises ``StoreUnavailable`` when the store cannot be reached.
+
+    Args:
+        store: where the records are; their time is the store's.
+        records: how they are written.
+        ttl: seconds that a turn waits.
     """
 
-    def __init__(self, *, ttl: float = 600, limit: int = 1000, max_bytes: int = 64 * 1024 * 1024) -> None:
+    def __init__(self, store: StateStore, records: PausedTurnRecords, *, ttl: float = 600) -> None:
         self.ttl = ttl
-        self._limit = limit
-        self._max_bytes = max_bytes
-        self._bytes = 0
-        self._turns: OrderedDict[str, PausedTurn] = OrderedDict()
+        self.kept = 0
+        """Turns that have paused at this process."""
+        self._store = store
+        self._records = records
 
-    def __len__(self) -> int:
-        """How many turns wait."""
-        return len(self._turns)
-
-    def keep(self, response: ChatResponse, prompt: PromptSpec) -> str:
+    async def keep(self, turn: PausedTurn) -> str:
         """Keep a paused turn.
 
         Returns:
             The id by which it is taken up, 128 random bits.
-        """
-        identifier = secrets.token_urlsafe(16)
-        self.put_back(identifier, PausedTurn(response, prompt, time.monotonic() + self.ttl))
-        return identifier
-
-    def put_back(self, identifier: str, turn: PausedTurn) -> None:
-        """Let a turn wait that was taken up, when nothing of it was run."""
-        self._turns[identifier] = turn
-        self._bytes += turn.size
-        while len(self._turns) > self._limit or (self._bytes > self._max_bytes and len(self._turns) > 1):
-            self._bytes -= self._turns.popitem(last=False)[1].size
-
-    def take(self, identifier: str, decided: Collection[str] = ()) -> PausedTurn:
-        """Take a paused turn up, if the decisions are about its calls.
 
         Raises:
-            NotFound: there is none of this id, it was taken up before, or it has expired.
-            ValidationFailed: a decision is about a call that the turn does not have; the turn goes on waiting.
+            PauseImpossible: a part of it cannot be written down, or would not be found again.
         """
-        turn = self._turns.get(identifier)
-        if turn is None or turn.expires_at < time.monotonic():
-            raise NotFound("no answer waits for approval under this id; it was decided before, or has expired")
+        record, identifier = self._records.written(turn), secrets.token_urlsafe(16)
+        if conversation := turn.response.context.get(CONVERSATION_ID):
+            await self._list(conversation, identifier)
+        await self._store.put(_key(identifier), record, ttl=self.ttl)
+        self.kept += 1
+        return identifier
+
+    async def find(self, identifier: str, decided: Collection[str] = ()) -> WaitingTurn:
+        """Look a paused turn up, if the decisions are about its calls; it goes on waiting.
+
+        Raises:
+            NotFound: there is none of this id, it was taken up before, or its time is over.
+            ValidationFailed: a decision is about a call that the turn does not have.
+            PartMissing: this replica lacks a tool or an advisor of the turn.
+        """
+        record = await self._store.get(_key(identifier))
+        if record is None:
+            raise _nothing_waits()
+        turn = self._records.read(record)
         waiting = [call.id for call in turn.response.message.tool_calls]
         if not set(decided) <= set(waiting):
             raise ValidationFailed(f"decisions: the calls that wait are {', '.join(waiting)}")
-        return self._remove(identifier)
+        return WaitingTurn(identifier, turn, record)
 
-    def forget(self, conversation: str) -> None:
+    async def take(self, waiting: WaitingTurn) -> None:
+        """Take a turn up that was found. Who is cancelled meanwhile leaves it waiting.
+
+        Raises:
+            NotFound: somebody else was faster, its time is over, or its conversation was forgotten.
+        """
+        key = _key(waiting.identifier)
+        taking = asyncio.ensure_future(self._store.delete(key))
+        try:
+            taken = await asyncio.shield(taking)
+        except asyncio.CancelledError:
+            with suppress(StoreUnavailable):
+                if await taking:
+                    await self._store.put(key, waiting.record, ttl=self.ttl)
+            raise
+        if not taken:
+            raise _nothing_waits()
+
+    async def forget(self, conversation: str) -> None:
         """Forget the turns of a conversation that wait."""
-        for identifier, turn in list(self._turns.items()):
-            if turn.conversation == conversation:
-                self._remove(identifier)
+        listed = await self._listed(conversation)
+        await self._store.delete(*map(_key, listed), _list_key(conversation))
 
-    def _remove(self, identifier: str) -> PausedTurn:
-        turn = self._turns.pop(identifier)
-        self._bytes -= turn.size
-        return turn
+    async def _list(self, conversation: str, identifier: str) -> None:
+        """Note that a turn of a conversation waits, before it does: what is not noted could not be forgotten."""
+        listed = [*await self._listed(conversation), identifier]
+        await self._store.put(_list_key(conversation), to_json(listed[-_LISTED:]), ttl=self.ttl)
+        await self._store.delete(*map(_key, listed[:-_LISTED]))
 
-
-def _sendable(arguments: dict[str, Any]) -> dict[str, Any]:
-    """Make sure that arguments can be sent on as JSON: no lone surrogate, no NaN, no endless nesting."""
-    try:
-        from_json(to_json(arguments, inf_nan_mode="constants"), allow_inf_nan=False)
-    except (PydanticSerializationError, RecursionError) as error:
-        raise ValueError("cannot be sent on as JSON") from error
-    return arguments
+    async def _listed(self, conversation: str) -> list[str]:
+        listed: list[str] = from_json(await self._store.get(_list_key(conversation)) or b"[]")
+        return listed
 
 
-class Decision(BaseModel):
-    """A decision about one call."""
+class ConsentAdvisor(Advisor):
+    """Keeps a turn that pauses, and takes up the one that goes on.
 
-    model_config = ConfigDict(extra="forbid")
+    It stands inside the memory and right outside the tool loop: while the conversation is locked, so that a turn
+    cannot be kept beyond its conversation, and after everything that could refuse it, so that a turn is taken up only
+    when its tools run next.
 
-    approved: StrictBool
-    reason: str = Field("", max_length=1000, description="Told to the model when the call is rejected")
-    arguments: Annotated[dict[str, Any], AfterValidator(_sendable)] | None = Field(
-        None, description="Replaces the model's arguments"
-    )
+    Args:
+        store: where paused turns are.
+        advisors: those of the question.
+        taken: the turn that goes on, if one does.
+    """
 
-    def as_approval(self) -> Approval:
-        """The decision in the words of the chat."""
-        return Approval(
-            self.approved, self.reason, None if self.arguments is None else to_json(self.arguments).decode()
-        )
+    order = 290
+
+    def __init__(self, store: ApprovalStore, advisors: Sequence[Advisor], taken: WaitingTurn | None = None) -> None:
+        self.pending: dict[str, Any] | None = None
+        """What a client is told of the answer when it waits."""
+        self._store = store
+        self._advisors = tuple(advisors)
+        self._taken = taken
+
+    async def advise(self, request: ChatRequest, chain: AdvisorChain, emit: Emit) -> ChatResponse:
+        """See :meth:`Advisor.advise`; raises as :meth:`ApprovalStore.take` and :meth:`ApprovalStore.keep`."""
+        if self._taken:
+            await self._store.take(self._taken)
+        response = await chain.proceed(request, emit)
+        is_paused = response.finish_reason == APPROVAL_REQUIRED
+        self.pending = await self._kept(PausedTurn(response, request.tools, self._advisors)) if is_paused else None
+        return response
+
+    async def _kept(self, turn: PausedTurn) -> dict[str, Any]:
+        identifier, calls = await self._store.keep(turn), turn.response.message.tool_calls
+        waiting = [{"id": call.id, "name": call.name, "arguments": parsed_arguments(call)} for call in calls]
+        return {"id": identifier, "expires_in": self._store.ttl, "calls": waiting}
 
 
-class Decisions(BaseModel):
-    """Decisions by call id; a call without one counts as rejected."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    decisions: dict[str, Decision] = Field(max_length=200)
+def _nothing_waits() -> NotFound:
+    return NotFound("no answer waits for approval under this id; it was decided before, or has expired")
 
 
-def pending_record(response: ChatResponse, identifier: str, ttl: float) -> dict[str, Any]:
-    """What a client is told of an answer that waits for approval."""
-    calls = [
-        {"id": call.id, "name": call.name, "arguments": parsed_arguments(call)} for call in response.message.tool_calls
-    ]
-    return {"id": identifier, "expires_in": ttl, "calls": calls}
+def _key(identifier: str) -> str:
+    return f"approval:{identifier}"
+
+
+def _list_key(conversation: str) -> str:
+    return f"approvals:{conversation}"

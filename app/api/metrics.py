@@ -13,7 +13,7 @@ def metrics_text(state: ServiceState) -> str:
         ("info", "gauge", "Version and chat model", f'{{version="{VERSION}",chat_model="{state.model_label}"}}', 1),
         ("questions_in_flight", "gauge", "Questions that are being answered", "", state.admission.in_flight),
         ("questions_refused_total", "counter", "Questions refused as overloaded", "", state.admission.refused),
-        ("approvals_waiting", "gauge", "Answers that wait for approval", "", len(state.approvals)),
+        ("approvals_total", "counter", "Answers that paused for approval at this process", "", state.approvals.kept),
         ("state_store_up", "gauge", "Whether the state store can be reached", store, int(state.store.available)),
         ("state_store_failures_total", "counter", "Operations that the store failed", store, state.store.failures),
     ]

@@ -1,6 +1,7 @@
 """Chat with a session: questions that belong together, with every tool of the service."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
@@ -116,8 +117,8 @@ async def show(service: Service, session: SessionPath) -> Response:
 )
 async def forget(service: Service, session: SessionPath) -> Response:
     """Forget everything that is kept of a conversation, whether or not there was anything; waits for a running turn."""
-    await service.memory.forget(checked_session_id(session), *service.tools.state_keys(session))
-    service.approvals.forget(session)
+    forget_approvals = partial(service.approvals.forget, session)
+    await service.memory.forget(checked_session_id(session), *service.tools.state_keys(session), then=forget_approvals)
     return Response(status_code=204)
 
 

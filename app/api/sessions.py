@@ -3,7 +3,8 @@
 import difflib
 import re
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from fastapi import Request, Response
 
@@ -74,6 +75,7 @@ async def answer_in_session(
     *,
     tools: Sequence[object] = (),
     advisors: Sequence[Advisor] = (),
+    context: Mapping[str, Any] | None = None,
     form: AnswerFormat | None = None,
 ) -> Response:
     """Answer the next question of a conversation, in the form that the client accepts.
@@ -84,6 +86,7 @@ async def answer_in_session(
         session: the conversation's id, checked.
         tools: what ``PromptSpec.tools`` takes.
         advisors: advisors beside the memory's.
+        context: values for tools and advisors beside the conversation's id.
         form: the only form that the route gives, if it gives only one.
 
     Raises:
@@ -96,5 +99,5 @@ async def answer_in_session(
         if len(request.query_params.getlist(name)) > 1:
             raise ValidationFailed(f"{name}: given more than once")
     state = service_state(request)
-    prompt = state.chat.prompt(query).tools(*tools).tool_context({CONVERSATION_ID: session})
+    prompt = state.chat.prompt(query).tools(*tools).tool_context({**(context or {}), CONVERSATION_ID: session})
     return await answer_prompt(request, prompt.advisors(state.memory_advisor, *advisors), form)

@@ -1,7 +1,6 @@
 """What was said in a conversation before: kept whole turns at a time, within a window."""
 
-import time
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 
@@ -15,9 +14,6 @@ from app.state_store.locks import Locks
 from app.tool_calling.result_converter import truncated
 
 __all__ = ["ChatMemory", "MemoryWindow", "OpenTurn", "estimated_tokens"]
-
-_FORGOTTEN_TTL = 3600
-"""Seconds for which it is known that a conversation was forgotten; longer than any approval waits."""
 
 Turn = tuple[Message, ...]
 """A question, the tool rounds if they are kept, and the answer; never a part of that."""
@@ -119,8 +115,13 @@ class ChatMemory:
         except LockLost:
             raise SessionBusy("another request took the session over; this answer was not kept") from None
 
-    async def forget(self, conversation: str, *also: str) -> bool:
+    async def forget(self, conversation: str, *also: str, then: Callable[[], Awaitable[object]] | None = None) -> bool:
         """Forget a conversation and what else is kept under the given keys; whether there was anything.
+
+        Args:
+            conversation: the conversation.
+            also: keys of the state store.
+            then: awaited before the next turn can begin.
 
         Raises:
             SessionBusy: a turn is running, and did not end in time, or took the lock over; nothing was forgotten.
@@ -128,18 +129,12 @@ class ChatMemory:
         """
         async with self._locks.hold(_key(conversation)) as lock:
             try:
-                await self._store.put(_forgotten_key(conversation), b"%f" % time.time(), ttl=_FORGOTTEN_TTL)
-                return await self._store.delete(_key(conversation), *also, lock=lock)
+                forgotten = await self._store.delete(_key(conversation), *also, lock=lock)
             except LockLost:
                 raise SessionBusy("another request took the session over; nothing was forgotten") from None
-
-    async def was_forgotten_since(self, conversation: str, moment: float) -> bool:
-        """Whether the conversation has been forgotten, on any replica, after a moment of the common clock.
-
-        Raises:
-            StoreUnavailable: that cannot be said.
-        """
-        return float(await self._store.get(_forgotten_key(conversation)) or b"0") > moment
+            if then is not None:
+                await then()
+            return forgotten
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,10 +175,6 @@ def _tokens(message: Message) -> int:
 def _without_tool_rounds(messages: Sequence[Message]) -> Turn:
     answer = messages[-1]
     return (*(message for message in messages if isinstance(message, UserMessage)), answer)
-
-
-def _forgotten_key(conversation: str) -> str:
-    return f"forgotten:{conversation}"
 
 
 def _key(conversation: str) -> str:

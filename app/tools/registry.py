@@ -79,7 +79,7 @@ class ToolRegistry:
         methods = [tool for entry in self._entries.values() for tool in entry.methods.tool_callbacks()]
         self.resolver = StaticToolCallbackResolver([*functions, *methods])
         self._all_tools = [tool for entry in self._entries.values() for tool in entry.in_conversation()]
-        self._all_advisors = [each for entry in self._entries.values() for each in entry.advisors]
+        self.advisors = [each for entry in self._entries.values() for each in entry.advisors]
         self._advisors = {
             tool.definition.name: entry.advisors
             for entry in self._entries.values()
@@ -124,7 +124,7 @@ class ToolRegistry:
             ValidationFailed: there is no such tool.
         """
         if names is None:
-            return self._all_tools, self._all_advisors
+            return self._all_tools, self.advisors
         tools = [self._known(name) for name in dict.fromkeys(names)]
         advisors = (each for tool in tools for each in self._advisors[tool.definition.name])
         return tools, list(dict.fromkeys(advisors))

@@ -7,13 +7,16 @@ import httpx
 import pytest
 
 from app.api.approvals import ApprovalStore
+from app.api.paused_turns import PausedTurn, PausedTurnRecords
 from app.api.schemas import ChatAnswer
 from app.chat_models.base import ChatResponse
 from app.errors import NotFound
 from app.messages import AssistantMessage, Usage
+from app.state_store.memory import InMemoryStateStore
+from app.tool_calling.resolver import StaticToolCallbackResolver
 from tests.api.guarded import guarded_service
-from tests.chat.scripted import client_of, says
 from tests.serving import events_of
+from tests.waiting import until
 
 ASK = "/light/chat-tool-function"
 JSON = {"Accept": "application/json"}
@@ -143,20 +146,38 @@ async def test_a_body_that_is_no_json_is_refused(client: httpx.AsyncClient) -> N
     assert (unread.status_code, unread.json()["code"]) == (400, "invalid-request")
 
 
-PAUSED = ChatResponse(AssistantMessage(), "approval_required", Usage(), "m")
+PAUSED = PausedTurn(ChatResponse(AssistantMessage("?"), "approval_required", Usage(), "m"), (), ())
 
 
-def test_a_paused_turn_is_forgotten_after_its_time() -> None:
-    expired = ApprovalStore(ttl=-1)
-    question = client_of(says("?"))[0].prompt("?")
+def approvals_in(store: InMemoryStateStore, ttl: float = 60) -> ApprovalStore:
+    return ApprovalStore(store, PausedTurnRecords(StaticToolCallbackResolver(()), ()), ttl=ttl)
+
+
+async def test_a_paused_turn_is_forgotten_after_its_time() -> None:
+    approvals = approvals_in(InMemoryStateStore(), ttl=0.02)
+    identifier = await approvals.keep(PAUSED)
+
+    async def is_over() -> bool:
+        try:
+            await approvals.find(identifier)
+        except NotFound:
+            return True
+        return False
+
+    await until(is_over)
+
+
+async def test_the_oldest_paused_turn_makes_room_beyond_their_number() -> None:
+    small = approvals_in(InMemoryStateStore(max_entries=1))
+    first, second = await small.keep(PAUSED), await small.keep(PAUSED)
+    assert (await small.find(second)).turn.response.message == PAUSED.response.message
     with pytest.raises(NotFound):
-        expired.take(expired.keep(PAUSED, question))
+        await small.find(first)
 
 
-def test_the_oldest_paused_turn_makes_room_beyond_their_number() -> None:
-    small = ApprovalStore(limit=1)
-    question = client_of(says("?"))[0].prompt("?")
-    first, second = small.keep(PAUSED, question), small.keep(PAUSED, question)
-    assert small.take(second).response is PAUSED
+async def test_a_turn_that_two_have_found_is_taken_up_by_one() -> None:
+    approvals = approvals_in(InMemoryStateStore())
+    found = await approvals.find(await approvals.keep(PAUSED))
+    await approvals.take(found)
     with pytest.raises(NotFound):
-        small.take(first)
+        await approvals.take(found)

@@ -7,10 +7,11 @@ import httpx
 
 from app.chat.advisors import SandboxNoticeAdvisor
 from app.sandbox import create_sandbox
-from tests.chat.played import EVENTS, JSON, asks, clock
+from tests.chat.played import EVENTS, JSON, asks, clock, says, turns
 from tests.players.openai_player import Answer, OpenAIPlayer, PlayedRequest, message, whole
 from tests.serving import events_of, service, serving
 from tests.sessions.conversing import ask, conversation
+from tests.sessions.deciding import LIGHTS, approve, waiting
 
 NOTICE = SandboxNoticeAdvisor.notice
 WEATHER = ("getWeatherFunction", {"city": "Oslo", "days": 1})
@@ -66,3 +67,19 @@ async def test_the_trace_marks_each_call_that_was_answered_from_invented_data() 
     assert [each.data["sandbox"] for each in streamed if each.name == "tool_call_finished"] == [True]
     results = [each for one in kept for each in one.get("responses", ())]
     assert [each.get("sandbox") for each in results] == [True, None, True]
+
+
+async def test_an_answer_says_what_it_was_given_before_it_waited_for_an_approval() -> None:
+    script = turns(asks(WEATHER), asks(("switchLight", {"on": True})), says("Mild, and light."), says("Good night."))
+    async with (
+        serving(create_sandbox()) as url,
+        OpenAIPlayer(script) as player,
+        service(LIGHTS, SANDBOX_URL=url, OPENAI_BASE_URL=player.base_url) as client,
+    ):
+        place, call = await waiting(client, "/chat", userInput="weather and light", sessionId="s-1")
+        answer = (await approve(client, place, call)).json()["answer"]
+        await ask(client, "thanks")
+        kept = await conversation(client)
+    assert answer == f"Mild, and light.{NOTICE}"
+    assert [text for role, text in kept if role == "assistant"] == [answer, "Good night."]
+    assert NOTICE not in str([each.body for each in player.requests[:3]])

@@ -8,6 +8,7 @@ from app.api.answering.asked import Asked
 from app.api.answering.format import AnswerFormat, StreamFormat, WholeFormat
 from app.api.answering.negotiation import acceptable
 from app.api.answering.streamed import StreamedAnswer
+from app.api.approvals import WaitingTurn
 from app.api.service import service_state
 from app.chat.client import PromptSpec
 from app.errors import ToolchatError
@@ -29,13 +30,16 @@ async def answer(request: Request, query: str, tools: Sequence[object] = ()) -> 
     return await answer_prompt(request, service_state(request).chat.prompt(query).tools(*tools))
 
 
-async def answer_prompt(request: Request, prompt: PromptSpec, only: AnswerFormat | None = None) -> Response:
+async def answer_prompt(
+    request: Request, prompt: PromptSpec, only: AnswerFormat | None = None, *, taken: WaitingTurn | None = None
+) -> Response:
     """Answer a question that has been put together already.
 
     Args:
         request: the HTTP request.
         prompt: the question.
         only: the form of a route that gives one form.
+        taken: the turn that goes on with it, where it goes on with one.
 
     Raises:
         ToolchatError: the question could not be answered; an error in the middle of a stream becomes its last piece.
@@ -43,7 +47,7 @@ async def answer_prompt(request: Request, prompt: PromptSpec, only: AnswerFormat
     form = acceptable(request, only)
     if response := form.without_asking(request):
         return response
-    asked = Asked(request, service_state(request), prompt)
+    asked = Asked(request, service_state(request), prompt, taken)
     if isinstance(form, StreamFormat):
         return StreamedAnswer(asked, form)
     if isinstance(form, WholeFormat):

@@ -2,17 +2,16 @@
 
 import asyncio
 import time
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
 from typing import Any
 
 from fastapi import Request
 
 from app.api.answering.documents import answer_document
-from app.api.approvals import pending_record
+from app.api.approvals import ConsentAdvisor, WaitingTurn
 from app.api.service import ServiceState
 from app.chat.client import PromptSpec
 from app.chat.request import Emit
-from app.chat.tool_calling_advisor import APPROVAL_REQUIRED
 from app.chat_models.base import ChatResponse
 from app.errors import CLIENT_GONE, DeadlineExceeded, ToolchatError
 from app.logs import hashed
@@ -24,14 +23,16 @@ __all__ = ["Asked"]
 class Asked:
     """A question that is being answered for one request."""
 
-    def __init__(self, request: Request, service: ServiceState, prompt: PromptSpec) -> None:
+    def __init__(
+        self, request: Request, service: ServiceState, prompt: PromptSpec, taken: WaitingTurn | None = None
+    ) -> None:
         self.service = service
-        self.prompt = prompt
+        self._consent = ConsentAdvisor(service.approvals, prompt.own_advisors, taken)
+        self.prompt = prompt.advisors(self._consent) if prompt.request.tools else prompt
         self._state: dict[str, Any] = request.scope["state"]
         self.request_id: str = self._state["request_id"]
         self._summary: dict[str, Any] = self._state.setdefault("summary", {})
         self._started = time.perf_counter()
-        self._approval: dict[str, Any] | None = None
         self.headers = {"Cache-Control": "no-store", "Vary": "Accept", "X-Chat-Model": service.model_label}
         self.session: str | None = prompt.request.context.get(CONVERSATION_ID)
         if self.session:
@@ -62,15 +63,7 @@ class Asked:
         except TimeoutError:
             raise DeadlineExceeded(f"the question was not answered within {limit:g} s") from None
         self._note(response)
-        return response if response.finish_reason != APPROVAL_REQUIRED else self._paused(response)
-
-    def _paused(self, response: ChatResponse) -> ChatResponse:
-        """Keep an answer that waits for approval, and say how it is decided."""
-        store = self.service.approvals
-        self._approval = pending_record(response, store.keep(response, self.prompt), store.ttl)
-        names = ", ".join(call.name for call in response.message.tool_calls)
-        waiting = f"Waiting for approval of {names}: POST /approvals/{self._approval['id']}"
-        return response.with_text("\n\n".join(filter(None, (response.message.text, waiting))))
+        return _waiting(response, self._consent.pending) if self._consent.pending else response
 
     def _note(self, response: ChatResponse) -> None:
         """Leave what the log line of the request says about the answer."""
@@ -91,4 +84,11 @@ class Asked:
         document["request_id"] = self.request_id
         if self.session:
             document["session_id"] = self.session
-        return document | ({"approval": self._approval} if self._approval else {})
+        return document | ({"approval": self._consent.pending} if self._consent.pending else {})
+
+
+def _waiting(response: ChatResponse, pending: Mapping[str, Any]) -> ChatResponse:
+    """An answer that waits for approval, and says in its text how it is decided."""
+    names = ", ".join(call["name"] for call in pending["calls"])
+    waiting = f"Waiting for approval of {names}: POST /approvals/{pending['id']}"
+    return response.with_text("\n\n".join(filter(None, (response.message.text, waiting))))

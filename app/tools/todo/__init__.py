@@ -5,6 +5,7 @@ from dishka import Provider, Scope, provide
 from app.tools.module import ToolModule
 from app.tools.todo.advisors import TodoEvents, TodoReminder
 from app.tools.todo.lists import TodoLists
+from app.tools.todo.planning import TodoPlanning, TodoRepairs
 from app.tools.todo.routes import router
 from app.tools.todo.tools import TodoRead, TodoUpdate
 
@@ -21,7 +22,7 @@ class TodoProvider(Provider):
 module = ToolModule(
     title="Todo",
     functions=(TodoUpdate, TodoRead),
-    advisors=(TodoEvents, TodoReminder),
+    advisors=(TodoPlanning, TodoEvents, TodoReminder, TodoRepairs),
     kept=("todo", "todo-rounds"),
     provider=TodoProvider,
     router=router,

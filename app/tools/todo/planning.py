@@ -3,12 +3,13 @@
 from dataclasses import replace
 
 from app.chat.advisors import BaseAdvisor
+from app.chat.repair_advisor import ToolCallRepairAdvisor
 from app.chat.request import ChatRequest
 from app.messages import SystemMessage
-from app.tool_calling.context import ToolContext
+from app.settings import Settings
 from app.tools.todo.tools import TODO_UPDATE
 
-__all__ = ["IS_PLANNED", "PLANNING", "TodoPlanning"]
+__all__ = ["IS_PLANNED", "PLANNING", "TodoPlanning", "TodoRepairs"]
 
 IS_PLANNED = "todo_planning"
 """The context value of a question that is to be worked on by a list, even before there is one."""
@@ -25,11 +26,24 @@ class TodoPlanning(BaseAdvisor):
 
     order = 100
 
+    def applies(self, request: ChatRequest) -> bool:
+        """See :meth:`Advisor.applies`; a turn that goes on after approval has the instructions already."""
+        return request.paused is None and bool(request.context.get(IS_PLANNED))
+
     def before(self, request: ChatRequest) -> ChatRequest:
-        """See :meth:`BaseAdvisor.before`; a turn that goes on after approval has the instructions already."""
-        if request.paused is not None:
-            return request
+        """See :meth:`BaseAdvisor.before`."""
         given = [each.text for each in request.messages if isinstance(each, SystemMessage)]
         rest = tuple(each for each in request.messages if not isinstance(each, SystemMessage))
-        context = ToolContext({**request.context.values, IS_PLANNED: True})
-        return replace(request, messages=(SystemMessage("\n\n".join([*given, PLANNING])), *rest), context=context)
+        return replace(request, messages=(SystemMessage("\n\n".join([*given, PLANNING])), *rest))
+
+
+class TodoRepairs(ToolCallRepairAdvisor):
+    """Sends a plan's broken calls back to the model, where the service does not do so with every question's."""
+
+    def __init__(self, settings: Settings) -> None:
+        super().__init__()
+        self._is_needed = not settings.tool_call_repairs
+
+    def applies(self, request: ChatRequest) -> bool:
+        """See :meth:`Advisor.applies`."""
+        return self._is_needed and bool(request.context.get(IS_PLANNED))

@@ -12,12 +12,10 @@ from app.api.questions import MAX_QUERY_CHARS, QuestionParameter
 from app.api.service import Service
 from app.api.session_routes import SessionId, SessionPath
 from app.api.sessions import answer_in_session, checked_session_id, refuse_unknown_parameters, session_or_new
-from app.chat.advisors import Advisor
-from app.chat.repair_advisor import ToolCallRepairAdvisor
 from app.errors import NotConfigured, StoreUnavailable, ValidationFailed
 from app.tools.todo.items import completed, rendered
 from app.tools.todo.lists import TodoLists
-from app.tools.todo.planning import TodoPlanning
+from app.tools.todo.planning import IS_PLANNED
 
 __all__ = ["router"]
 
@@ -85,10 +83,9 @@ async def chat(request: Request, service: Service, userInput: _SameQuestion = ""
         raise ValidationFailed("userInput: must not be blank")
     question = _QUESTION.given(request) or userInput or _QUESTION.default
     tools, advisors = service.tools.for_conversation(None)
-    more: list[Advisor] = [TodoPlanning()]
-    if not service.settings.tool_call_repairs:
-        more.append(ToolCallRepairAdvisor())
-    return await answer_in_session(request, question, session_or_new(session), tools=tools, advisors=[*advisors, *more])
+    return await answer_in_session(
+        request, question, session_or_new(session), tools=tools, advisors=advisors, context={IS_PLANNED: True}
+    )
 
 
 @router.get(

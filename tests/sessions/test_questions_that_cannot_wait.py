@@ -1,0 +1,51 @@
+"""A question that cannot be kept is refused when it would have to wait, and says which part of it is at fault."""
+
+import logging
+from collections.abc import AsyncGenerator
+
+import httpx
+import pytest
+
+from tests.chat.played import EVENTS, JSON
+from tests.sessions.conversing import metric
+from tests.sessions.deciding import lit
+
+UNKEEPABLE = [
+    *(("/light/context/" + kind, "context value odd") for kind in ("object", "tuple", "number", "key", "text")),
+    ("/light/advised", "advisor tests.sessions.lights.light.Signed"),
+    ("/light/renamed", "tool switchOwnLight"),
+]
+
+
+@pytest.fixture
+async def client() -> AsyncGenerator[httpx.AsyncClient, None]:
+    async with lit() as (client, _):
+        yield client
+
+
+@pytest.mark.parametrize(("path", "part"), UNKEEPABLE, ids=lambda value: value.split("/")[-1].split()[0])
+async def test_the_client_and_the_log_are_told_which_part_cannot_be_kept(
+    path: str, part: str, client: httpx.AsyncClient, caplog: pytest.LogCaptureFixture
+) -> None:
+    answer = await client.get(path, headers=JSON)
+    assert (answer.status_code, answer.json()["code"]) == (500, "pause-impossible")
+    assert f"the {part} " in answer.json()["detail"]
+    (line,) = [each for each in caplog.records if each.levelno == logging.ERROR]
+    assert f"the {part} " in vars(line)["reason"]
+    assert await metric(client, "approvals_total") == 0
+
+
+async def test_a_stream_that_cannot_wait_is_refused_with_its_status(client: httpx.AsyncClient) -> None:
+    answer = await client.get("/light/advised", headers=EVENTS)
+    assert (answer.status_code, answer.json()["code"]) == (500, "pause-impossible")
+
+
+async def test_an_answer_that_waits_is_counted_by_the_process_that_paused_it(client: httpx.AsyncClient) -> None:
+    for path in ("/light/attic", "/light/advised", "/light/chat-tool-function"):
+        await client.get(path)
+    assert await metric(client, "approvals_total") == 2
+
+
+async def test_what_cannot_be_kept_hinders_no_question_that_need_not_wait(client: httpx.AsyncClient) -> None:
+    answer = await client.get("/light/plain", headers=JSON)
+    assert answer.json()["answer"] == "It is ."

@@ -1,0 +1,68 @@
+"""Two hundred decisions about one answer at once, at two processes: its tools run once."""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.api.guarded import LIGHT
+from tests.chat.played import EVENTS, JSON
+from tests.command_line import copy_of_the_app
+from tests.players.openai_player import OpenAIPlayer
+from tests.players.redis_server import RedisServer
+from tests.serving import client_of
+from tests.sessions.deciding import approve, careful, waiting
+from tests.sessions.replicas import Replica, needs_redis, running_replicas
+
+pytestmark = needs_redis
+
+FORMS: tuple[dict[str, str], ...] = ({}, JSON, EVENTS)
+ROUNDS = 5
+
+
+@asynccontextmanager
+async def two_processes(
+    folder: Path, **variables: str
+) -> AsyncGenerator[tuple[list[httpx.AsyncClient], list[Replica], OpenAIPlayer], None]:
+    """Two processes with a switch that share a Redis, a client for each, and their model."""
+    copy_of_the_app(folder, {"light": LIGHT})
+    async with AsyncExitStack() as stack:
+        redis = await stack.enter_async_context(RedisServer())
+        player = await stack.enter_async_context(OpenAIPlayer(careful))
+        variables |= {"REDIS_URL": redis.url, "OPENAI_BASE_URL": player.base_url, "PYTHONPATH": str(folder)}
+        processes = await stack.enter_async_context(running_replicas(2, folder, **variables))
+        yield [await stack.enter_async_context(client_of(each.url)) for each in processes], processes, player
+
+
+@pytest.mark.parametrize(
+    ("path", "parameters", "refusals"),
+    [
+        ("/light/chat-tool-function", {"query": "Light, please"}, {404}),
+        ("/chat", {"userInput": "Light, please", "sessionId": "s-1"}, {404, 409}),
+    ],
+    ids=["without a session", "in a session"],
+)
+async def test_of_two_hundred_decisions_at_two_processes_one_is_taken(
+    path: str, parameters: dict[str, str], refusals: set[int], tmp_path: Path
+) -> None:
+    # In a session those who wait for it longer than 32 others are told to come again.
+    async with two_processes(tmp_path) as (clients, _, player):
+        for _ in range(ROUNDS):
+            place, call = await waiting(clients[0], path, **parameters)
+            asked = len(player.requests)
+            decisions = [approve(clients[n % 2], place, call, **FORMS[n % 3]) for n in range(200)]
+            statuses = Counter(each.status_code for each in await asyncio.gather(*decisions))
+            assert statuses[200] == 1
+            assert set(statuses) <= {200} | refusals
+            assert len(player.requests) == asked + 1
+
+
+async def test_what_a_process_that_died_has_paused_goes_on_at_the_other(tmp_path: Path) -> None:
+    async with two_processes(tmp_path) as (clients, processes, _):
+        place, call = await waiting(clients[0], "/chat", userInput="Light, please", sessionId="s-1")
+        processes[0].kill()
+        assert (await approve(clients[1], place, call)).json()["answer"] == "It is on."

@@ -57,6 +57,7 @@ def test_tools_lists_what_is_registered_and_why_others_are_not(tmp_path: Path) -
         "Time (/time): switched off: set TIME_ENABLED=true",
         "Todo (/todo): registered",
         "Examples (/tool): registered",
+        "Alarms (/tool/alarm): registered",
         "Translate (/translate): not configured: set BAIDU_TRANSLATE_APP_ID and BAIDU_TRANSLATE_SECRET_KEY",
         "Weather (/weather): not configured: set WEATHER_API_KEY",
     ]

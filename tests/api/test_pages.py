@@ -55,7 +55,8 @@ async def test_with_keys_every_tool_of_the_documents_is_there() -> None:
         "todoRead": set(),
     }
     assert all(schema["additionalProperties"] is False for schema in names.values())
-    assert ready.tools == {"time": True, "weather": True, "baidu_translate": True, "examples": True, "todo": True}
+    registered = ("time", "weather", "baidu_translate", "examples", "alarms", "todo")
+    assert ready.tools == dict.fromkeys(registered, True)
 
 
 async def test_liveness_and_readiness_answer(offline: httpx.AsyncClient) -> None:

@@ -1,43 +1,24 @@
-"""The documents' other examples as routes: date and time, alarms, weather by a fixed value, orders, own control."""
-
-from collections.abc import AsyncGenerator
+"""The documents' other examples as routes: date and time, weather by a fixed value, orders, own control."""
 
 from dishka import Provider, Scope, provide
-from fastapi import APIRouter
 
 from app.container import named
 from app.tool_calling.callback import ToolCallback
 from app.tool_calling.function_callback import FunctionToolCallback
-from app.tools.examples.alarm_routes import router as alarm_routes
-from app.tools.examples.alarms import AlarmStore
-from app.tools.examples.idempotency import IdempotencyStore
-from app.tools.examples.routes import router as example_routes
-from app.tools.examples.settings import ExamplesSettings
-from app.tools.examples.tools import AlarmTools, CurrentWeather, DateTimeTools
+from app.tools.examples.routes import router
+from app.tools.examples.tools import CurrentWeather
 from app.tools.module import ToolModule, ToolSettings
+from app.tools.user_clock import DateTimeTools, UserClockSettings
 
 __all__ = ["module"]
 
 
 class ExamplesProvider(Provider):
-    """What the examples share; the alarms' timer ends with the container."""
+    """What the examples share."""
 
     scope = Scope.APP
     date_time_tools = provide(DateTimeTools)
-    alarm_tools = provide(AlarmTools)
     current_weather = provide(CurrentWeather)
-
-    @provide
-    def idempotency(self) -> IdempotencyStore:
-        """The answers that a repeated request gets again."""
-        return IdempotencyStore()
-
-    @provide
-    async def alarms(self) -> AsyncGenerator[AlarmStore, None]:
-        """The alarms of this process."""
-        store = AlarmStore()
-        yield store
-        await store.aclose()
 
 
 class ExamplesModule(ToolModule):
@@ -57,13 +38,6 @@ class ExamplesModule(ToolModule):
         return [*super().providers(settings), weather]
 
 
-def _routes() -> APIRouter:
-    router = APIRouter(tags=["Examples"])
-    router.include_router(example_routes)
-    router.include_router(alarm_routes)
-    return router
-
-
 module = ExamplesModule(
-    title="Examples", path="/tool", settings=ExamplesSettings, provider=ExamplesProvider, router=_routes()
+    title="Examples", path="/tool", settings=UserClockSettings, provider=ExamplesProvider, router=router
 )

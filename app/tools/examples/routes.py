@@ -10,19 +10,20 @@ from app.api.answer_responses import ANSWER_RESPONSES
 from app.api.answering import answer, answer_prompt
 from app.api.questions import QuestionParameter
 from app.api.service import Service
+from app.api.tenant import Tenant
 from app.chat_models.base import ChatOptions
 from app.tool_calling.callback import ToolCallback
 from app.tool_calling.definition import ToolDefinition
 from app.tool_calling.function_callback import FunctionToolCallback
 from app.tool_calling.manager import ToolCallingManager
 from app.tool_calling.method_callback import MethodToolCallback
-from app.tools.examples.asking import Tenant, prompt
 from app.tools.examples.control import UserControlledExecution
-from app.tools.examples.tools import CurrentWeather, DateTimeTools, DirectOrderQuery, OrderQuery
+from app.tools.examples.tools import CurrentWeather, DirectOrderQuery, OrderQuery
+from app.tools.user_clock import DateTimeTools
 
 __all__ = ["router"]
 
-router = APIRouter(route_class=DishkaRoute)
+router = APIRouter(tags=["Examples"], route_class=DishkaRoute)
 
 _TOMORROW = QuestionParameter("明天是星期几?", {"后天": "后天是几号?", "English": "Which weekday is it tomorrow?"})
 _CONTROL = QuestionParameter("明天星期几?", _TOMORROW.examples)
@@ -78,16 +79,16 @@ async def function_programmatic(request: Request, service: FromDishka[CurrentWea
 
 
 @router.get("/tool/context/order", summary="Context behind the model's back: the tenant of an order", **_asking(_ORDER))
-async def order(request: Request, tenant: Tenant) -> Response:
+async def order(request: Request, service: Service, tenant: Tenant) -> Response:
     """Look up an order. The model gives its number; the tenant comes from the header `X-Tenant-ID`."""
-    asking = prompt(request, _ORDER.read(request), OrderQuery())
+    asking = service.chat.prompt(_ORDER.read(request)).tools(OrderQuery())
     return await answer_prompt(request, asking.tool_context({"tenantId": tenant}))
 
 
 @router.get("/tool/context/order-direct", summary="Return direct: the tool's result is the answer", **_asking(_ORDER))
-async def order_direct(request: Request, tenant: Tenant) -> Response:
+async def order_direct(request: Request, service: Service, tenant: Tenant) -> Response:
     """The same, but the model is not asked again."""
-    asking = prompt(request, _ORDER.read(request), DirectOrderQuery())
+    asking = service.chat.prompt(_ORDER.read(request)).tools(DirectOrderQuery())
     return await answer_prompt(request, asking.tool_context({"tenantId": tenant}))
 
 
@@ -100,5 +101,5 @@ async def control(
 ) -> Response:
     """Take the calls from the model, run them, and ask again with their results, for `TOOL_MAX_ROUNDS` rounds."""
     own_hands = UserControlledExecution(manager, service.settings.tool_max_rounds)
-    asking = prompt(request, _CONTROL.read(request), tools).advisors(own_hands)
+    asking = service.chat.prompt(_CONTROL.read(request)).tools(tools).advisors(own_hands)
     return await answer_prompt(request, asking.options(ChatOptions(internal_tool_execution_enabled=False)))

@@ -1,7 +1,6 @@
-"""The documents' tools: the date, an alarm, a weather with a fixed value, an order of a tenant."""
+"""The documents' tools: a weather with a fixed value, an order of a tenant."""
 
 from dataclasses import dataclass
-from datetime import datetime
 from enum import StrEnum
 from typing import Annotated
 
@@ -9,88 +8,10 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from app.tool_calling.context import ToolContext
 from app.tool_calling.function_callback import tool
-from app.tools.examples.alarms import Alarm, AlarmStore
-from app.tools.examples.moments import due_at
-from app.tools.examples.settings import ExamplesSettings
 
-__all__ = ["AlarmTools", "CurrentWeather", "DateTimeTools", "DirectOrderQuery", "OrderQuery"]
+__all__ = ["CurrentWeather", "DirectOrderQuery", "OrderQuery"]
 
-_WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _FIXED_CELSIUS = 30.0
-
-
-@dataclass(frozen=True, slots=True)
-class CurrentDateTime:
-    """A moment as the user's clock and calendar show it."""
-
-    date: str
-    time: str
-    weekday: str
-    zone: str
-
-
-class DateTimeTools:
-    """The documents' ``DateTimeTools``, with the user's zone from the settings, never the machine's."""
-
-    def __init__(self, settings: ExamplesSettings) -> None:
-        self._settings = settings
-
-    @tool(name="getCurrentDateTime", description="获取用户时区的当前日期和时间")
-    async def get_current_date_time(self) -> CurrentDateTime:
-        """Tell the date and the time."""
-        return await self.get_current_date_time_without_annotation()
-
-    async def get_current_date_time_without_annotation(self) -> CurrentDateTime:
-        """The same, not marked as a tool: a definition of its own makes it one."""
-        now = datetime.now(self._settings.time_zone)
-        return CurrentDateTime(f"{now:%Y-%m-%d}", f"{now:%H:%M:%S}", _WEEKDAYS[now.weekday()], self._settings.zone)
-
-
-@dataclass(frozen=True, slots=True)
-class AlarmSet:
-    """What the model is told of an alarm that has been set."""
-
-    description: str
-    id: str
-    time: str
-    zone: str
-
-    @classmethod
-    def of(cls, alarm: Alarm, settings: ExamplesSettings) -> "AlarmSet":
-        """Put an alarm into words, in the user's zone."""
-        time = alarm.at.astimezone(settings.time_zone).isoformat(timespec="seconds")
-        return cls(f"设置闹钟成功! {time} ({settings.zone})", alarm.id, time, settings.zone)
-
-
-class AlarmTools:
-    """A tool that changes something: offered only where a request may have effects."""
-
-    def __init__(self, settings: ExamplesSettings, alarms: AlarmStore) -> None:
-        self._settings = settings
-        self._alarms = alarms
-
-    @tool(name="setAlarm", description="为用户设置闹钟，时间参数需为ISO-8601格式")
-    async def set_alarm(
-        self,
-        time: Annotated[
-            str,
-            Field(
-                description="ISO-8601 date and time such as 2030-01-31T07:30:00+08:00, without an offset in the user's "
-                "zone; or an ISO-8601 duration from now such as PT10M",
-                max_length=64,
-            ),
-        ],
-        context: ToolContext,
-    ) -> AlarmSet:
-        """Set an alarm for whoever asks; the same moment asked for twice is one alarm.
-
-        Raises:
-            ToolExecutionError: the time cannot be read, is past or too far ahead, or there are too many alarms.
-        """
-        order = context.get("order")
-        alarm = self._alarms.set(order, *due_at(time, order.asked_at, self._settings.time_zone))
-        order.alarms.append(alarm)
-        return AlarmSet.of(alarm, self._settings)
 
 
 class Unit(StrEnum):

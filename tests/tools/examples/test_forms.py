@@ -10,7 +10,7 @@ from app.errors import ConfigurationError
 from tests.chat.played import EVENTS, JSON
 from tests.players.openai_player import OpenAIPlayer
 from tests.serving import events_of, service
-from tests.tools.examples.asking import READING, SAID, key
+from tests.tools.examples.asking import READING, SAID
 
 
 @pytest.mark.parametrize("path", READING)
@@ -66,8 +66,7 @@ async def test_the_first_example_offers_the_model_nothing_and_the_others_one_too
 
 async def test_switched_off_the_examples_say_which_variable_to_set() -> None:
     async with service(EXAMPLES_ENABLED="false") as client:
-        answers = [await client.get(path) for path in (*READING, "/tool/alarm", "/tool/alarms")]
-        answers.append(await client.post("/tool/alarm", headers=key()))
+        answers = [await client.get(path) for path in READING]
         assert (await client.get("/time/chat-tool-function")).status_code == 200
     for answer in answers:
         assert (answer.status_code, answer.json()["code"]) == (503, "not-configured")
@@ -89,12 +88,7 @@ async def shown(client: httpx.AsyncClient) -> dict[tuple[str, str], dict[str, An
 
 
 async def test_openapi_shows_the_examples_under_their_own_tag(offline: httpx.AsyncClient) -> None:
-    assert set(await shown(offline)) == {
-        *((path, "get") for path in READING),
-        ("/tool/alarm", "post"),
-        ("/tool/alarms", "get"),
-        ("/tool/alarms/{identifier}", "delete"),
-    }
+    assert set(await shown(offline)) == {(path, "get") for path in READING}
 
 
 @pytest.mark.parametrize("path", READING)
@@ -104,11 +98,3 @@ async def test_openapi_shows_an_example_with_every_status_and_three_questions(
     example = (await shown(offline))[path, "get"]
     assert set(example["responses"]) >= {"200", "400", "406", "414", "422", "502", "503", "504"}
     assert len(example["parameters"][0]["examples"]) >= 3
-
-
-async def test_openapi_shows_the_alarm_with_every_status_and_an_example_of_a_conflict(
-    offline: httpx.AsyncClient,
-) -> None:
-    responses = (await shown(offline))["/tool/alarm", "post"]["responses"]
-    assert set(responses) >= {"200", "403", "409", "422"}
-    assert "idempotency-conflict" in responses["409"]["content"]["application/problem+json"]["examples"]

@@ -7,7 +7,8 @@ import pytest
 
 from tests.players.openai_player import OpenAIPlayer
 from tests.serving import service
-from tests.tools.examples.asking import SAID, alarm_at, alarms, key
+from tests.tools.alarms.asking import alarm_at, alarms, key
+from tests.tools.examples.asking import SAID
 from tests.waiting import PATIENCE
 
 
@@ -29,7 +30,7 @@ def _timers() -> list[str]:
 
 
 async def test_an_alarm_fires_when_it_is_due_and_is_logged_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    log, rung = logging.getLogger("app.tools.examples.alarms"), Rung()
+    log, rung = logging.getLogger("app.tools.alarms.alarms"), Rung()
     monkeypatch.setattr(log, "level", logging.INFO)
     log.addHandler(rung)
     try:

@@ -1,19 +1,12 @@
-"""What the examples' routes share."""
+"""On whose behalf a request is made."""
 
 from typing import Annotated
 
 from fastapi import Depends, Header, Request
 
-from app.api.service import service_state
-from app.chat.client import PromptSpec
 from app.errors import ValidationFailed
 
-__all__ = ["Tenant", "prompt"]
-
-
-def prompt(request: Request, query: str, *tools: object) -> PromptSpec:
-    """Begin a question with tools."""
-    return service_state(request).chat.prompt(query).tools(*tools)
+__all__ = ["Tenant"]
 
 
 def _tenant(

@@ -11,7 +11,7 @@ from app.chat_models.base import ChatResponse, TextDelta
 from app.errors import IdempotencyConflict, Overloaded, ValidationFailed
 from app.messages import AssistantMessage, Usage
 from app.tool_calling.events import ToolCallStarted
-from app.tools.examples.alarms import AlarmOrder
+from app.tools.alarms.alarms import AlarmOrder
 
 __all__ = ["IdempotencyStore", "OnceAdvisor"]
 

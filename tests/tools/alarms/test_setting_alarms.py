@@ -7,11 +7,12 @@ import pytest
 
 from app.errors import NotFound
 from app.tool_calling.errors import ToolExecutionError
-from app.tools.examples.alarms import AlarmOrder, AlarmStore
+from app.tools.alarms.alarms import AlarmOrder, AlarmStore
 from tests.chat.played import JSON
 from tests.players.openai_player import OpenAIPlayer
 from tests.serving import service
-from tests.tools.examples.asking import SAID, alarm_at, alarms, key
+from tests.tools.alarms.asking import alarm_at, alarms, key
+from tests.tools.examples.asking import SAID
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from tests.serving import service
-from tests.tools.examples.asking import alarms
+from tests.tools.alarms.asking import alarms
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,8 @@ import pytest
 from tests.chat.played import JSON
 from tests.players.openai_player import Answer, OpenAIPlayer, PlayedRequest
 from tests.serving import service
-from tests.tools.examples.asking import SAID, ZONE, alarm_at, alarms, key
+from tests.tools.alarms.asking import alarm_at, alarms, key
+from tests.tools.examples.asking import SAID, ZONE
 
 
 def obedient(request: PlayedRequest) -> Answer:

@@ -8,7 +8,8 @@ import pytest
 from tests.chat.played import EVENTS, JSON
 from tests.players.openai_player import OpenAIPlayer, body, delta, sse
 from tests.serving import events_of, service
-from tests.tools.examples.asking import SAID, alarm_at, alarms, key
+from tests.tools.alarms.asking import alarm_at, alarms, key
+from tests.tools.examples.asking import SAID
 
 
 async def test_a_write_without_a_key_is_refused(offline: httpx.AsyncClient) -> None:

@@ -1,4 +1,4 @@
-"""What keeps tests apart that share a service."""
+"""Tests of one module share a service; each sets alarms as a tenant of its own."""
 
 import secrets
 

@@ -1,4 +1,4 @@
-"""The documents' example that writes: alarms."""
+"""The routes of the alarms: one that lets the model set them, and those that show and delete them."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -14,16 +14,18 @@ from app.api.answering import answer_prompt
 from app.api.cross_site import refuse_cross_site, refuse_unasked_get
 from app.api.problems import problems
 from app.api.questions import MAX_QUERY_CHARS, QuestionParameter
+from app.api.service import Service
+from app.api.tenant import Tenant
 from app.errors import CrossSite, IdempotencyConflict, NotConfigured, NotFound, ValidationFailed
-from app.tools.examples.alarms import Alarm, AlarmOrder, AlarmStore
-from app.tools.examples.asking import Tenant, prompt
-from app.tools.examples.idempotency import IdempotencyStore, OnceAdvisor
-from app.tools.examples.settings import ExamplesSettings
-from app.tools.examples.tools import AlarmTools, DateTimeTools
+from app.tools.alarms.alarms import Alarm, AlarmOrder, AlarmStore
+from app.tools.alarms.idempotency import IdempotencyStore, OnceAdvisor
+from app.tools.alarms.settings import AlarmsSettings
+from app.tools.alarms.tools import AlarmTools
+from app.tools.user_clock import DateTimeTools
 
 __all__ = ["router"]
 
-router = APIRouter(route_class=DishkaRoute)
+router = APIRouter(tags=["Alarms"], route_class=DishkaRoute)
 
 _ALARM = QuestionParameter(
     "帮我设置一个10分钟以后的闹钟", {"半小时": "半小时后叫醒我", "English": "Set an alarm in 10 minutes"}
@@ -79,6 +81,7 @@ _RESPONSES: dict[int | str, dict[str, Any]] = {
 )
 async def set_alarm(
     request: Request,
+    service: Service,
     tenant: Tenant,
     idempotency_key: _Key,
     store: FromDishka[IdempotencyStore],
@@ -96,7 +99,7 @@ async def set_alarm(
     key = (tenant, idempotency_key)
     known = store.find(key, question)
     order = AlarmOrder(tenant)
-    asking = prompt(request, question, clock, alarm).tool_context({"order": order})
+    asking = service.chat.prompt(question).tools(clock, alarm).tool_context({"order": order})
     response = await answer_prompt(request, asking.advisors(OnceAdvisor(store, key, question, order)))
     if known is not None:
         response.headers["Idempotency-Replayed"] = "true"
@@ -106,8 +109,9 @@ async def set_alarm(
 @router.get("/tool/alarm", include_in_schema=False, response_class=Response)
 async def set_alarm_by_get(
     request: Request,
+    service: Service,
     tenant: Tenant,
-    settings: FromDishka[ExamplesSettings],
+    settings: FromDishka[AlarmsSettings],
     clock: FromDishka[DateTimeTools],
     alarm: FromDishka[AlarmTools],
 ) -> Response:
@@ -116,7 +120,7 @@ async def set_alarm_by_get(
         raise HTTPException(405, headers={"Allow": "POST"})
     refuse_unasked_get(request)
     order = AlarmOrder(tenant, _GET_WINDOW)
-    asking = prompt(request, _ALARM.read(request), clock, alarm)
+    asking = service.chat.prompt(_ALARM.read(request)).tools(clock, alarm)
     return await answer_prompt(request, asking.tool_context({"order": order}))
 
 
@@ -127,7 +131,7 @@ async def set_alarm_by_get(
     responses=problems(ValidationFailed, NotConfigured),
 )
 async def alarms(
-    response: Response, tenant: Tenant, store: FromDishka[AlarmStore], settings: FromDishka[ExamplesSettings]
+    response: Response, tenant: Tenant, store: FromDishka[AlarmStore], settings: FromDishka[AlarmsSettings]
 ) -> Sequence[AlarmRecord]:
     """List them, the next due first; they live in this process."""
     response.headers["Cache-Control"] = "no-store"
@@ -146,7 +150,7 @@ async def delete_alarm(
     identifier: str,
     tenant: Tenant,
     store: FromDishka[AlarmStore],
-    settings: FromDishka[ExamplesSettings],
+    settings: FromDishka[AlarmsSettings],
 ) -> AlarmRecord:
     """Delete one of the tenant's alarms and give it back; a deleted one does not ring."""
     response.headers["Cache-Control"] = "no-store"
@@ -165,6 +169,6 @@ def _question(request: Request, body: AlarmQuestion | None) -> str:
     return query or in_body or _ALARM.default
 
 
-def _record(alarm: Alarm, settings: ExamplesSettings) -> AlarmRecord:
+def _record(alarm: Alarm, settings: AlarmsSettings) -> AlarmRecord:
     time = alarm.at.astimezone(settings.time_zone).isoformat(timespec="seconds")
     return AlarmRecord(id=alarm.id, time=time, zone=settings.zone, status="fired" if alarm.fired else "waiting")

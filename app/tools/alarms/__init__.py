@@ -1,0 +1,39 @@
+"""The documents' example that writes: alarms, each set once, listed, deleted, and rung."""
+
+from collections.abc import AsyncGenerator
+
+from dishka import Provider, Scope, provide
+
+from app.tools.alarms.alarms import AlarmStore
+from app.tools.alarms.idempotency import IdempotencyStore
+from app.tools.alarms.routes import router
+from app.tools.alarms.settings import AlarmsSettings
+from app.tools.alarms.tools import AlarmTools
+from app.tools.module import ToolModule
+from app.tools.user_clock import DateTimeTools
+
+__all__ = ["module"]
+
+
+class AlarmsProvider(Provider):
+    """What the routes need; the alarms' timer ends with the container."""
+
+    scope = Scope.APP
+    date_time_tools = provide(DateTimeTools)
+    alarm_tools = provide(AlarmTools)
+
+    @provide
+    def idempotency(self) -> IdempotencyStore:
+        """The answers that a repeated request gets again."""
+        return IdempotencyStore()
+
+    @provide
+    async def alarms(self) -> AsyncGenerator[AlarmStore, None]:
+        """The alarms of this process."""
+        store = AlarmStore()
+        yield store
+        await store.aclose()
+
+
+# The tool is no part of the folder's functions: what is there is offered in every conversation, and it writes.
+module = ToolModule(title="Alarms", path="/tool/alarm", settings=AlarmsSettings, provider=AlarmsProvider, router=router)

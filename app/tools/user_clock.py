@@ -1,0 +1,65 @@
+"""The user's time: its zone, and the tool that tells it. For every folder whose tools speak of the user's day."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated
+from zoneinfo import ZoneInfo
+
+from pydantic import AfterValidator, Field
+from pydantic_settings import SettingsConfigDict
+
+from app.places.gazetteer import zone_ids
+from app.tool_calling.function_callback import tool
+from app.tools.module import ToolSettings
+
+__all__ = ["DateTimeTools", "UserClockSettings"]
+
+_WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+
+
+def _known_zone(value: str) -> str:
+    if value not in zone_ids():
+        raise ValueError("must be an IANA time-zone id such as Asia/Shanghai")
+    return value
+
+
+class UserClockSettings(ToolSettings):
+    """The user's time zone; the documents' examples share it, and one switch."""
+
+    model_config = SettingsConfigDict(env_prefix="EXAMPLES_")
+
+    zone: Annotated[str, AfterValidator(_known_zone)] = Field(
+        "Asia/Shanghai", description="The user's time zone in the examples, an IANA id"
+    )
+
+    @property
+    def time_zone(self) -> ZoneInfo:
+        """The rules of the user's time zone."""
+        return ZoneInfo(self.zone)
+
+
+@dataclass(frozen=True, slots=True)
+class CurrentDateTime:
+    """A moment as the user's clock and calendar show it."""
+
+    date: str
+    time: str
+    weekday: str
+    zone: str
+
+
+class DateTimeTools:
+    """The documents' ``DateTimeTools``, with the user's zone from the settings, never the machine's."""
+
+    def __init__(self, settings: UserClockSettings) -> None:
+        self._settings = settings
+
+    @tool(name="getCurrentDateTime", description="获取用户时区的当前日期和时间")
+    async def get_current_date_time(self) -> CurrentDateTime:
+        """Tell the date and the time."""
+        return await self.get_current_date_time_without_annotation()
+
+    async def get_current_date_time_without_annotation(self) -> CurrentDateTime:
+        """The same, not marked as a tool: a definition of its own makes it one."""
+        now = datetime.now(self._settings.time_zone)
+        return CurrentDateTime(f"{now:%Y-%m-%d}", f"{now:%H:%M:%S}", _WEEKDAYS[now.weekday()], self._settings.zone)

@@ -1,0 +1,40 @@
+"""The folder of the alarms: its documentation, and the switch that it shares with the examples."""
+
+from typing import Any
+
+import httpx
+
+from tests.serving import service
+from tests.tools.alarms.asking import key
+
+
+async def test_switched_off_the_alarms_say_which_variable_to_set() -> None:
+    async with service(EXAMPLES_ENABLED="false") as client:
+        answers = [await client.get(path) for path in ("/tool/alarm", "/tool/alarms")]
+        answers.append(await client.post("/tool/alarm", headers=key()))
+    for answer in answers:
+        assert (answer.status_code, answer.json()["code"]) == (503, "not-configured")
+        assert "EXAMPLES_ENABLED=true" in answer.json()["detail"]
+
+
+async def shown(client: httpx.AsyncClient) -> dict[tuple[str, str], dict[str, Any]]:
+    """What OpenAPI shows of the alarms, by path and method."""
+    paths = (await client.get("/openapi.json")).json()["paths"]
+    found = {(path, method): each for path, methods in paths.items() for method, each in methods.items()}
+    return {at: each for at, each in found.items() if each.get("tags") == ["Alarms"]}
+
+
+async def test_openapi_shows_the_alarms_under_their_own_tag(offline: httpx.AsyncClient) -> None:
+    assert set(await shown(offline)) == {
+        ("/tool/alarm", "post"),
+        ("/tool/alarms", "get"),
+        ("/tool/alarms/{identifier}", "delete"),
+    }
+
+
+async def test_openapi_shows_the_alarm_with_every_status_and_an_example_of_a_conflict(
+    offline: httpx.AsyncClient,
+) -> None:
+    responses = (await shown(offline))["/tool/alarm", "post"]["responses"]
+    assert set(responses) >= {"200", "403", "409", "422"}
+    assert "idempotency-conflict" in responses["409"]["content"]["application/problem+json"]["examples"]

@@ -1,0 +1,33 @@
+"""Alarms and keys belong to their tenant."""
+
+import httpx
+
+from tests.tools.alarms.asking import alarms, key
+
+
+async def test_one_tenants_key_is_not_anothers(offline: httpx.AsyncClient) -> None:
+    for tenant in ("a", "b"):
+        answer = await offline.post("/tool/alarm", headers=key(X_Tenant_ID=tenant))
+        assert "idempotency-replayed" not in answer.headers
+        assert len(await alarms(offline, **{"X-Tenant-ID": tenant})) == 1
+
+
+async def test_an_alarm_is_deleted_by_its_tenant_alone(offline: httpx.AsyncClient) -> None:
+    await offline.post("/tool/alarm", headers=key())
+    (alarm,) = await alarms(offline)
+    path = f"/tool/alarms/{alarm['id']}"
+    assert (await offline.delete(path, headers={"X-Tenant-ID": "other"})).status_code == 404
+    assert await alarms(offline) == [alarm]
+    assert (await offline.delete(path)).json() == alarm
+    assert (await offline.delete(path)).json()["code"] == "not-found"
+    assert await alarms(offline) == []
+
+
+async def test_a_page_of_another_site_cannot_delete_an_alarm(
+    offline: httpx.AsyncClient, tenant: dict[str, str]
+) -> None:
+    await offline.post("/tool/alarm", headers=key() | tenant)
+    (alarm,) = await alarms(offline, **tenant)
+    headers = {"Sec-Fetch-Site": "cross-site"} | tenant
+    assert (await offline.delete(f"/tool/alarms/{alarm['id']}", headers=headers)).status_code == 403
+    assert await alarms(offline, **tenant) == [alarm]

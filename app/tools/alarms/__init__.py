@@ -4,6 +4,7 @@ from collections.abc import AsyncGenerator
 
 from dishka import Provider, Scope, provide
 
+from app.state_store.base import StateStore
 from app.tools.alarms.alarms import AlarmStore
 from app.tools.alarms.idempotency import IdempotencyStore
 from app.tools.alarms.routes import router
@@ -23,16 +24,16 @@ class AlarmsProvider(Provider):
     alarm_tools = provide(AlarmTools)
 
     @provide
-    def idempotency(self) -> IdempotencyStore:
+    def idempotency(self, store: StateStore, alarms: AlarmStore) -> IdempotencyStore:
         """The answers that a repeated request gets again."""
-        return IdempotencyStore()
+        return IdempotencyStore(store, alarms)
 
     @provide
-    async def alarms(self) -> AsyncGenerator[AlarmStore, None]:
-        """The alarms of this process."""
-        store = AlarmStore()
-        yield store
-        await store.aclose()
+    async def alarms(self, store: StateStore) -> AsyncGenerator[AlarmStore, None]:
+        """The alarms, and the timer that rings them."""
+        alarms = AlarmStore(store)
+        yield alarms
+        await alarms.aclose()
 
 
 # The tool is no part of the folder's functions: what is there is offered in every conversation, and it writes.

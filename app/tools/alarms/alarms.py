@@ -1,26 +1,34 @@
-"""Alarms of this process: kept, listed, deleted, and rung when they are due."""
+"""Alarms: kept in the state store for all replicas, listed, deleted, and rung when they are due."""
 
 import asyncio
 import contextlib
 import logging
 import secrets
-from collections.abc import Iterator
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
 from contextvars import Context
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
-from app.errors import NotFound
+from pydantic import TypeAdapter, ValidationError
+
+from app.errors import NotFound, Overloaded, SessionBusy, StoreUnavailable, ToolchatError
+from app.state_store.base import LockLost, StateStore
+from app.state_store.locks import Locks
 from app.tool_calling.errors import ToolExecutionError
 
 __all__ = ["Alarm", "AlarmOrder", "AlarmStore"]
 
 _log = logging.getLogger(__name__)
 
-_LONGEST_SLEEP = 60
-"""Seconds after which the timer looks at the clock again: the machine's clock may have been set."""
+_KEY = "alarms:all"
+_KEPT = 367 * 86_400.0
+"""Seconds that the alarms are kept after their last change: longer than the farthest one is ahead."""
+_LONGEST_SLEEP = 60.0
+"""Seconds after which the timer looks again: the clock may have been set, and other replicas set alarms."""
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Alarm:
     """One alarm."""
 
@@ -47,6 +55,9 @@ class Alarm:
         return (self.at == at and not self.fired) or (self.request == order.request and same_minute) or lately
 
 
+_ALARMS = TypeAdapter(list[Alarm])
+
+
 @dataclass(frozen=True, slots=True)
 class AlarmOrder:
     """On whose behalf the alarms of one question are set; handed to the tool behind the model's back."""
@@ -56,50 +67,60 @@ class AlarmOrder:
     """How long the same argument from the same owner means the same alarm; nothing unless a GET may set alarms."""
     asked_at: datetime = field(default_factory=lambda: datetime.now(UTC))
     request: str = field(default_factory=lambda: secrets.token_hex(8))
-    """Marks the question, and is no client's to choose; within one question there is one alarm per minute."""
-    alarms: list[Alarm] = field(default_factory=list)
-    """What has been set so far."""
+    """Marks the wish; by one wish there is one alarm per minute."""
 
 
 class AlarmStore:
-    """Keeps a bounded number of alarms; one task, begun with the first alarm, rings the next one due."""
+    """Keeps a bounded number of alarms; one task, begun when there are any, rings the next one due.
 
-    def __init__(self, *, limit: int = 1000) -> None:
+    Of the replicas that have had to do with alarms, whichever comes first rings one. Every operation raises
+    ``StoreUnavailable`` when the store cannot be reached, and what changes alarms ``Overloaded`` when too many do.
+    """
+
+    def __init__(self, store: StateStore, *, limit: int = 1000) -> None:
+        self._store = store
+        self._locks = Locks(store, max_waiting=limit)
         self._limit = limit
-        self._alarms: dict[str, Alarm] = {}
         self._changed = asyncio.Event()
         self._timer: asyncio.Task[None] | None = None
 
-    def set(self, order: AlarmOrder, at: datetime, asked_for: str) -> Alarm:
+    async def set(self, order: AlarmOrder, at: datetime, asked_for: str) -> Alarm:
         """Set an alarm, or find the one that was set by the same wish before.
 
         Raises:
             ToolExecutionError: so many alarms are waiting that there is no room (``too-many-alarms``).
         """
-        known = next((each for each in self._alarms.values() if each.is_meant_by(order, at, asked_for)), None)
-        if known is not None:
-            return known
-        self._make_room()
-        alarm = Alarm(secrets.token_hex(8), order.owner, at, asked_for, order.request, datetime.now(UTC))
-        self._alarms[alarm.id] = alarm
+        async with self._changing() as alarms:
+            known = next((each for each in alarms if each.is_meant_by(order, at, asked_for)), None)
+            if known is None:
+                self._make_room(alarms)
+                known = Alarm(secrets.token_hex(8), order.owner, at, asked_for, order.request, datetime.now(UTC))
+                alarms.append(known)
         self._wake()
-        return alarm
+        return known
 
-    def of(self, owner: str) -> list[Alarm]:
+    async def of(self, owner: str) -> list[Alarm]:
         """An owner's alarms, the next due first."""
-        return sorted((each for each in self._alarms.values() if each.owner == owner), key=lambda each: each.at)
+        alarms = await self._read()
+        if alarms:
+            self._wake()
+        return sorted((each for each in alarms if each.owner == owner), key=lambda each: each.at)
 
-    def delete(self, owner: str, identifier: str) -> Alarm:
+    async def set_by(self, request: str) -> list[Alarm]:
+        """The alarms that a wish has set."""
+        return [each for each in await self._read() if each.request == request]
+
+    async def delete(self, owner: str, identifier: str) -> Alarm:
         """Delete an owner's alarm.
 
         Raises:
             NotFound: the owner has none of this id.
         """
-        alarm = self._alarms.get(identifier)
-        if alarm is None or alarm.owner != owner:
-            raise NotFound("there is no alarm under this id")
-        del self._alarms[identifier]
-        self._changed.set()
+        async with self._changing() as alarms:
+            alarm = next((each for each in alarms if (each.owner, each.id) == (owner, identifier)), None)
+            if alarm is None:
+                raise NotFound("there is no alarm under this id")
+            alarms.remove(alarm)
         return alarm
 
     async def aclose(self) -> None:
@@ -108,13 +129,32 @@ class AlarmStore:
             self._timer.cancel()
             await asyncio.gather(self._timer, return_exceptions=True)
 
-    def _make_room(self) -> None:
-        if len(self._alarms) < self._limit:
+    @asynccontextmanager
+    async def _changing(self) -> AsyncGenerator[list[Alarm], None]:
+        """All alarms, to be changed; nobody else changes them meanwhile."""
+        try:
+            async with self._locks.hold(_KEY) as lock:
+                alarms = await self._read()
+                before = tuple(alarms)
+                yield alarms
+                if tuple(alarms) != before:
+                    await self._store.put(_KEY, _ALARMS.dump_json(alarms), ttl=_KEPT, lock=lock)
+        except (SessionBusy, LockLost):
+            raise Overloaded("too many alarms are being changed just now", retry_after=1) from None
+
+    async def _read(self) -> list[Alarm]:
+        try:
+            return _ALARMS.validate_json(await self._store.get(_KEY) or b"[]")
+        except ValidationError as error:
+            raise StoreUnavailable("the alarms cannot be read", retryable=False) from error
+
+    def _make_room(self, alarms: list[Alarm]) -> None:
+        if len(alarms) < self._limit:
             return
-        oldest = min((each for each in self._alarms.values() if each.fired), key=lambda each: each.at, default=None)
+        oldest = min((each for each in alarms if each.fired), key=lambda each: each.at, default=None)
         if oldest is None:
             raise ToolExecutionError(f"{self._limit} alarms are waiting already", kind="too-many-alarms")
-        del self._alarms[oldest.id]
+        alarms.remove(oldest)
 
     def _wake(self) -> None:
         self._changed.set()
@@ -122,17 +162,34 @@ class AlarmStore:
             # A context of its own: the log lines of the timer belong to no request.
             self._timer = asyncio.create_task(self._ring(), context=Context())
 
-    def _waiting(self) -> Iterator[Alarm]:
-        return (each for each in self._alarms.values() if not each.fired)
-
     async def _ring(self) -> None:
-        while (due := min(self._waiting(), key=lambda each: each.at, default=None)) is not None:
-            wait = (due.at - datetime.now(UTC)).total_seconds()
-            if wait <= 0:
-                due.fired = True
-                _log.info("alarm fired", extra={"alarm": due.id, "due": due.at.isoformat()})
-                continue
+        while True:
             self._changed.clear()
+            wait = await self._rung()
+            if wait is None and not self._changed.is_set():
+                return
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(min(wait, _LONGEST_SLEEP)):
+                async with asyncio.timeout(min(wait or 0, _LONGEST_SLEEP)):
                     await self._changed.wait()
+
+    async def _rung(self) -> float | None:
+        """Ring what is due; seconds until the next alarm is, ``None`` when no other waits."""
+        try:
+            if _due(await self._read()):
+                await self._ring_all()
+            waiting = [each.at for each in await self._read() if not each.fired]
+        except ToolchatError:
+            return 1.0
+        return max((min(waiting) - datetime.now(UTC)).total_seconds(), 0) if waiting else None
+
+    async def _ring_all(self) -> None:
+        async with self._changing() as alarms:
+            due = _due(alarms)
+            alarms[:] = [replace(each, fired=True) if each in due else each for each in alarms]
+        for each in due:
+            _log.info("alarm fired", extra={"alarm": each.id, "due": each.at.isoformat()})
+
+
+def _due(alarms: Sequence[Alarm]) -> list[Alarm]:
+    now = datetime.now(UTC)
+    return [each for each in alarms if not each.fired and each.at <= now]

@@ -1,110 +1,149 @@
 """A write that is asked for twice happens once (draft-ietf-httpapi-idempotency-key-header)."""
 
 import hashlib
-import time
-from collections import OrderedDict
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
+
+from pydantic import TypeAdapter
 
 from app.chat.advisors import Advisor, AdvisorChain
 from app.chat.request import ChatRequest, Emit
 from app.chat_models.base import ChatResponse, TextDelta
-from app.errors import IdempotencyConflict, Overloaded, ValidationFailed
+from app.errors import IdempotencyConflict, SessionBusy, StoreUnavailable, ValidationFailed
 from app.messages import AssistantMessage, Usage
-from app.tool_calling.events import ToolCallStarted
-from app.tools.alarms.alarms import AlarmOrder
+from app.state_store.base import StateStore
+from app.state_store.locks import Locks
+from app.tool_calling.events import ToolCallFinished, ToolCallStarted
+from app.tools.alarms.alarms import AlarmStore
 
-__all__ = ["IdempotencyStore", "OnceAdvisor"]
+__all__ = ["IdempotencyStore", "OnceAdvisor", "Wish"]
 
-_Key = tuple[str, str]
+_Answer = tuple[AssistantMessage, str, Usage, str, int, tuple[ToolCallFinished, ...]]
+"""What is told of a response again: its first six fields."""
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """A question, and the key that its client has given it."""
+
+    owner: str
+    key: str
+    question: str
+
+    @property
+    def name(self) -> str:
+        """What the wish is known by; says neither the owner nor the key."""
+        return _digest(f"{self.owner}\n{self.key}")
+
+
+@dataclass(frozen=True, slots=True)
 class _Entry:
     question: str
-    expires_at: float
-    answer: ChatResponse | None = None
-    """``None`` while the first request still runs."""
+    answer: _Answer | None = None
+    """``None`` while the first request runs, and for ever when its process died."""
+
+
+_ENTRY = TypeAdapter(_Entry)
 
 
 class IdempotencyStore:
-    """Answers by owner and key, in this process; bounded in number and time, the oldest finished ones give way."""
+    """The answers to wishes, in the state store. Every operation raises ``StoreUnavailable``."""
 
-    def __init__(self, *, ttl: float = 86400, limit: int = 1000) -> None:
+    def __init__(self, store: StateStore, alarms: AlarmStore, *, ttl: float = 86400) -> None:
+        self._store = store
+        self._alarms = alarms
+        self._locks = Locks(store, wait=0)
         self._ttl = ttl
-        self._limit = limit
-        self._entries: OrderedDict[_Key, _Entry] = OrderedDict()
 
-    def find(self, key: _Key, question: str) -> ChatResponse | None:
-        """The answer that was given under a key; ``None`` when the key is new.
+    async def find(self, wish: Wish) -> ChatResponse | None:
+        """The answer that a wish was given; ``None`` when there is none yet.
 
         Raises:
             ValidationFailed: the key was used with another question.
-            IdempotencyConflict: the first request under the key still runs.
         """
-        entry = self._entries.get(key)
-        if entry is None or (entry.answer is not None and entry.expires_at < time.monotonic()):
+        value = await self._store.get(_key(wish))
+        if value is None:
             return None
-        if entry.question != _digest(question):
+        entry = _ENTRY.validate_json(value)
+        if entry.question != _digest(wish.question):
             raise ValidationFailed("Idempotency-Key: was used with another question; use a new key")
-        if entry.answer is None:
-            raise IdempotencyConflict("the first request with this Idempotency-Key still runs", retry_after=1)
-        return entry.answer
+        return ChatResponse(*entry.answer) if entry.answer else None
 
-    def begin(self, key: _Key, question: str) -> None:
-        """Reserve a key that :meth:`find` did not find.
+    async def what_was_set(self, wish: Wish) -> ChatResponse | None:
+        """The answer to a wish that has set an alarm and come to no other."""
+        alarms = await self._alarms.set_by(wish.name)
+        times = ", ".join(each.at.isoformat(timespec="seconds") for each in alarms)
+        text = f"闹钟已设置 / alarm set: {times}. 首次回答没有完成 / the first answer was not completed."
+        return ChatResponse(AssistantMessage(text), "stop", Usage(), "") if alarms else None
+
+    @asynccontextmanager
+    async def alone(self, wish: Wish) -> AsyncGenerator[None, None]:
+        """See to it that a wish is worked on once at a time, at all replicas.
 
         Raises:
-            Overloaded: every entry belongs to a request that still runs.
+            IdempotencyConflict: it is being worked on.
         """
-        self._entries.pop(key, None)
-        if len(self._entries) >= self._limit:
-            oldest = next((each for each, entry in self._entries.items() if entry.answer is not None), None)
-            if oldest is None:
-                raise Overloaded("too many requests with an Idempotency-Key are running", retry_after=1)
-            del self._entries[oldest]
-        self._entries[key] = _Entry(_digest(question), time.monotonic() + self._ttl)
+        async with AsyncExitStack() as stack:
+            try:
+                await stack.enter_async_context(self._locks.hold(_key(wish)))
+            except SessionBusy:
+                detail = "the first request with this Idempotency-Key still runs"
+                raise IdempotencyConflict(detail, retry_after=1) from None
+            yield
 
-    def end(self, key: _Key, answer: ChatResponse | None) -> None:
-        """Keep the answer of a key; without one nothing has happened, and the key is free again."""
-        if answer is None:
-            self._entries.pop(key, None)
+    async def keep(self, wish: Wish, answer: ChatResponse | None = None) -> None:
+        """Note a wish, or its answer."""
+        entry = _Entry(_digest(wish.question), _told(answer) if answer else None)
+        await self._store.put(_key(wish), _ENTRY.dump_json(entry), ttl=self._ttl)
+
+    async def give_up(self, wish: Wish) -> None:
+        """Keep what a wish has set that came to no answer; where that is nothing, its key is free again."""
+        if answer := await self.what_was_set(wish):
+            await self.keep(wish, answer)
         else:
-            self._entries[key].answer = answer
+            await self._store.delete(_key(wish))
 
 
 class OnceAdvisor(Advisor):
-    """Answers a question once per key; every further time it repeats the answer, and neither model nor tool is asked.
+    """Answers a wish once; every further time it repeats the answer, and neither model nor tool is asked.
 
-    A question that fails after it has set an alarm is not asked again: its key then repeats what was set.
+    A question that fails after it has set an alarm, or whose process dies then, is not asked again: its key repeats
+    what was set.
+
+    Args:
+        store: where the answers are.
+        wish: what is asked for.
+        known: its answer, where there is one.
     """
 
     order = -2000
 
-    def __init__(self, store: IdempotencyStore, key: _Key, question: str, order: AlarmOrder) -> None:
+    def __init__(self, store: IdempotencyStore, wish: Wish, known: ChatResponse | None) -> None:
         self._store = store
-        self._key = key
-        self._question = question
-        self._order = order
+        self._wish = wish
+        self._known = known
 
     async def advise(self, request: ChatRequest, chain: AdvisorChain, emit: Emit) -> ChatResponse:
-        """See :meth:`Advisor.advise`; raises as :meth:`IdempotencyStore.find` and :meth:`IdempotencyStore.begin`."""
-        known = self._store.find(self._key, self._question)
-        if known is not None:
-            return await _replayed(known, emit)
-        self._store.begin(self._key, self._question)
-        answer: ChatResponse | None = None
+        """See :meth:`Advisor.advise`; raises as :meth:`IdempotencyStore.find` and :meth:`IdempotencyStore.alone`."""
+        known = self._known
+        if known is None:
+            async with self._store.alone(self._wish):
+                known = await self._store.find(self._wish) or await self._store.what_was_set(self._wish)
+                if known is None:
+                    return await self._first(request, chain, emit)
+        return await _replayed(known, emit)
+
+    async def _first(self, request: ChatRequest, chain: AdvisorChain, emit: Emit) -> ChatResponse:
+        await self._store.keep(self._wish)
         try:
             answer = await chain.proceed(request, emit)
-            return answer
-        finally:
-            self._store.end(self._key, answer or self._what_was_set())
-
-    def _what_was_set(self) -> ChatResponse | None:
-        if not self._order.alarms:
-            return None
-        times = ", ".join(each.at.isoformat(timespec="seconds") for each in self._order.alarms)
-        text = f"闹钟已设置 / alarm set: {times}. 首次回答没有完成 / the first answer was not completed."
-        return ChatResponse(AssistantMessage(text), "stop", Usage(), "")
+        except BaseException:
+            with suppress(StoreUnavailable):
+                await self._store.give_up(self._wish)
+            raise
+        await self._store.keep(self._wish, answer)
+        return answer
 
 
 async def _replayed(answer: ChatResponse, emit: Emit) -> ChatResponse:
@@ -115,5 +154,13 @@ async def _replayed(answer: ChatResponse, emit: Emit) -> ChatResponse:
     return answer
 
 
-def _digest(question: str) -> str:
-    return hashlib.sha256(question.encode()).hexdigest()
+def _told(answer: ChatResponse) -> _Answer:
+    return answer.message, answer.finish_reason, answer.usage, answer.model, answer.rounds, answer.executions
+
+
+def _key(wish: Wish) -> str:
+    return f"once:{wish.name}"
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()

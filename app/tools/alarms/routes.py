@@ -18,7 +18,7 @@ from app.api.service import Service
 from app.api.tenant import Tenant
 from app.errors import CrossSite, IdempotencyConflict, NotConfigured, NotFound, ValidationFailed
 from app.tools.alarms.alarms import Alarm, AlarmOrder, AlarmStore
-from app.tools.alarms.idempotency import IdempotencyStore, OnceAdvisor
+from app.tools.alarms.idempotency import IdempotencyStore, OnceAdvisor, Wish
 from app.tools.alarms.settings import AlarmsSettings
 from app.tools.alarms.tools import AlarmTools
 from app.tools.user_clock import DateTimeTools
@@ -95,12 +95,11 @@ async def set_alarm(
     """
     if len(request.headers.getlist("idempotency-key")) > 1:
         raise ValidationFailed("Idempotency-Key: given more than once")
-    question = _question(request, body)
-    key = (tenant, idempotency_key)
-    known = store.find(key, question)
-    order = AlarmOrder(tenant)
-    asking = service.chat.prompt(question).tools(clock, alarm).tool_context({"order": order})
-    response = await answer_prompt(request, asking.advisors(OnceAdvisor(store, key, question, order)))
+    wish = Wish(tenant, idempotency_key, _question(request, body))
+    known = await store.find(wish)
+    order = AlarmOrder(tenant, request=wish.name)
+    asking = service.chat.prompt(wish.question).tools(clock, alarm).tool_context({"order": order})
+    response = await answer_prompt(request, asking.advisors(OnceAdvisor(store, wish, known)))
     if known is not None:
         response.headers["Idempotency-Replayed"] = "true"
     return response
@@ -133,9 +132,9 @@ async def set_alarm_by_get(
 async def alarms(
     response: Response, tenant: Tenant, store: FromDishka[AlarmStore], settings: FromDishka[AlarmsSettings]
 ) -> Sequence[AlarmRecord]:
-    """List them, the next due first; they live in this process."""
+    """List them, the next due first."""
     response.headers["Cache-Control"] = "no-store"
-    return [_record(each, settings) for each in store.of(tenant)]
+    return [_record(each, settings) for each in await store.of(tenant)]
 
 
 @router.delete(
@@ -154,7 +153,7 @@ async def delete_alarm(
 ) -> AlarmRecord:
     """Delete one of the tenant's alarms and give it back; a deleted one does not ring."""
     response.headers["Cache-Control"] = "no-store"
-    return _record(store.delete(tenant, identifier), settings)
+    return _record(await store.delete(tenant, identifier), settings)
 
 
 def _question(request: Request, body: AlarmQuestion | None) -> str:

@@ -54,8 +54,8 @@ class AlarmTools:
 
         Raises:
             ToolExecutionError: the time cannot be read, is past or too far ahead, or there are too many alarms.
+            ToolchatError: as :class:`AlarmStore` says.
         """
         order = context.get("order")
-        alarm = self._alarms.set(order, *due_at(time, order.asked_at, self._settings.time_zone))
-        order.alarms.append(alarm)
+        alarm = await self._alarms.set(order, *due_at(time, order.asked_at, self._settings.time_zone))
         return AlarmSet.of(alarm, self._settings)

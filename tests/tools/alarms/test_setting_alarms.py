@@ -6,6 +6,7 @@ import httpx
 import pytest
 
 from app.errors import NotFound
+from app.state_store.memory import InMemoryStateStore
 from app.tool_calling.errors import ToolExecutionError
 from app.tools.alarms.alarms import AlarmOrder, AlarmStore
 from tests.chat.played import JSON
@@ -13,6 +14,7 @@ from tests.players.openai_player import OpenAIPlayer
 from tests.serving import service
 from tests.tools.alarms.asking import alarm_at, alarms, key
 from tests.tools.examples.asking import SAID
+from tests.waiting import until
 
 
 @pytest.mark.parametrize(
@@ -83,17 +85,22 @@ async def test_the_same_minute_asked_for_twice_in_one_question_is_one_alarm() ->
 
 
 async def test_alarms_are_bounded_and_the_oldest_fired_one_gives_way() -> None:
-    store, now = AlarmStore(limit=2), datetime.now(UTC)
-    order = AlarmOrder("zh")
+    store, now, order = AlarmStore(InMemoryStateStore(), limit=2), datetime.now(UTC), AlarmOrder("zh")
     try:
-        first, _ = (store.set(order, now + timedelta(hours=n), f"{n}") for n in (1, 2))
+        first, _ = [await store.set(order, now + timedelta(hours=n), f"{n}") for n in (1, 2)]
         with pytest.raises(ToolExecutionError) as refused:
-            store.set(order, now + timedelta(hours=3), "3")
+            await store.set(order, now + timedelta(hours=3), "3")
         assert refused.value.kind == "too-many-alarms"
-        first.fired = True
-        store.set(order, now + timedelta(hours=3), "3")
+        await store.delete("zh", first.id)
+        due = await store.set(order, now, "now")
+
+        async def has_fired() -> bool:
+            return (await store.of("zh"))[0].fired
+
+        await until(has_fired)
+        await store.set(order, now + timedelta(hours=3), "3")
         with pytest.raises(NotFound):
-            store.delete("zh", first.id)
+            await store.delete("zh", due.id)
     finally:
         await store.aclose()
 

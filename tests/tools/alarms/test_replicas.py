@@ -1,0 +1,162 @@
+"""Alarms and idempotency keys at two replicas that share a Redis."""
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+
+import httpx
+
+from tests.chat.played import EVENTS, JSON
+from tests.players.openai_player import Answer, OpenAIPlayer, PlayedRequest, Script, delta, sse
+from tests.players.redis_server import RedisServer
+from tests.serving import client_of, events_of, service
+from tests.sessions.conversing import metric
+from tests.sessions.replicas import needs_redis, running_replicas
+from tests.tools.alarms.asking import alarm_at, alarms, key
+from tests.tools.alarms.test_ringing import rung
+from tests.tools.examples.asking import SAID
+from tests.waiting import until
+
+pytestmark = needs_redis
+
+__all__ = ["rung"]
+
+
+def obedient(request: PlayedRequest) -> Answer:
+    """A model that sets an alarm at the time which is the question."""
+    last = request.body["messages"][-1]
+    return alarm_at(last["content"]) if last["role"] == "user" else SAID
+
+
+@asynccontextmanager
+async def two_replicas(
+    script: Script = obedient,
+) -> AsyncGenerator[tuple[list[httpx.AsyncClient], OpenAIPlayer, RedisServer], None]:
+    async with AsyncExitStack() as stack:
+        redis = await stack.enter_async_context(RedisServer())
+        player = await stack.enter_async_context(OpenAIPlayer(script))
+        variables = {"REDIS_URL": redis.url, "OPENAI_BASE_URL": player.base_url}
+        yield [await stack.enter_async_context(service(**variables)) for _ in range(2)], player, redis
+
+
+async def post(client: httpx.AsyncClient, time: str, **headers: str) -> httpx.Response:
+    return await client.post("/tool/alarm", json={"query": time}, headers=key(**headers))
+
+
+async def test_an_alarm_set_here_is_listed_and_deleted_there() -> None:
+    async with two_replicas() as ((here, there), _, _):
+        await post(here, "PT1H")
+        (alarm,) = await alarms(there)
+        assert (await there.delete(f"/tool/alarms/{alarm['id']}")).json() == alarm
+        assert await alarms(here) == []
+
+
+async def test_the_answer_given_here_is_given_again_there_and_sets_nothing() -> None:
+    async with two_replicas() as ((here, there), player, _):
+        first = await post(here, "PT1H", **JSON)
+        again = [await post(there, "PT1H", **form) for form in (JSON, {}, EVENTS)]
+        other = await post(there, "PT2H")
+        assert len(await alarms(here)) == 1
+    assert [each.headers["idempotency-replayed"] for each in again] == ["true"] * 3
+    for part in ("answer", "tool_calls", "rounds", "usage", "model", "finish_reason"):
+        assert again[0].json()[part] == first.json()[part]
+    names = [event.name for event in events_of(again[2].text)]
+    assert names == ["tool_call_started", "tool_call_finished", "delta", "usage", "done"]
+    assert (other.status_code, other.json()["code"], len(player.requests)) == (422, "validation", 2)
+
+
+async def test_a_key_whose_request_runs_here_conflicts_there_even_when_its_alarm_is_set() -> None:
+    script = [alarm_at("PT1H"), sse(delta(content="a"), ending="hang", done=False)]
+    async with two_replicas(script) as ((here, there), player, _):
+        running = asyncio.create_task(post(here, "PT1H"))
+        await until(lambda: len(player.requests) == 2)
+        second = [await post(there, "PT1H", **form) for form in (JSON, EVENTS)]
+        running.cancel()
+    for each in second:
+        assert (each.status_code, each.json()["code"]) == (409, "idempotency-conflict")
+        assert each.headers["retry-after"] == "1"
+
+
+async def test_an_alarm_rings_once_though_two_replicas_wait_for_it(rung: list[logging.LogRecord]) -> None:
+    async with two_replicas() as ((here, there), _, _):
+        for number, client in enumerate((here, there) * 3):
+            await post(client, f"PT0.{number + 1}S", name=f"k-{number}")
+
+        async def all_rang() -> bool:
+            return Counter(each["status"] for each in await alarms(here)) == {"fired": 6}
+
+        await until(all_rang)
+        listed = await alarms(there)
+        await until(lambda: len(rung) >= 6)
+    assert sorted(vars(each)["alarm"] for each in rung) == sorted(each["id"] for each in listed)
+
+
+async def test_an_alarm_of_a_replica_that_is_gone_rings_at_another(rung: list[logging.LogRecord]) -> None:
+    async with RedisServer() as redis, OpenAIPlayer(obedient) as player:
+        variables = {"REDIS_URL": redis.url, "OPENAI_BASE_URL": player.base_url}
+        async with service(**variables) as gone:
+            await post(gone, "PT0.5S")
+        async with service(**variables) as client:
+            (alarm,) = await alarms(client)
+            await until(lambda: rung)
+    assert vars(rung[0])["alarm"] == alarm["id"]
+
+
+async def test_an_alarm_that_is_due_while_the_store_is_away_rings_when_it_is_back(
+    rung: list[logging.LogRecord],
+) -> None:
+    async with two_replicas() as ((here, _), _, redis):
+        await post(here, "PT0.5S")
+        redis.freeze()
+
+        async def is_away() -> bool:
+            return await metric(here, "state_store_up") == 0
+
+        await until(is_away)
+        for answer in (await here.get("/tool/alarms"), await post(here, "PT1H", name="k-2")):
+            assert (answer.status_code, answer.json()["code"]) == (503, "store-unavailable")
+        redis.thaw()
+        await until(lambda: rung)
+
+
+async def test_fifty_requests_with_one_key_at_two_processes_set_one_alarm(tmp_path: Path) -> None:
+    async with AsyncExitStack() as stack:
+        redis = await stack.enter_async_context(RedisServer())
+        player = await stack.enter_async_context(OpenAIPlayer(obedient))
+        variables = {"REDIS_URL": redis.url, "OPENAI_BASE_URL": player.base_url}
+        processes = await stack.enter_async_context(running_replicas(2, tmp_path, **variables))
+        clients = [await stack.enter_async_context(client_of(each.url)) for each in processes]
+        answers = await asyncio.gather(*(post(clients[n % 2], "PT1H") for n in range(50)))
+        assert len(await alarms(clients[0])) == 1
+    first = [each for each in answers if each.status_code == 200 and "idempotency-replayed" not in each.headers]
+    assert len(first) == 1
+    assert {each.status_code for each in answers} <= {200, 409}
+    assert len(player.requests) == 2
+
+
+async def test_a_key_whose_process_died_after_it_set_an_alarm_repeats_what_was_set_elsewhere(tmp_path: Path) -> None:
+    # The lock of the process that died runs out after ten seconds; until then its key conflicts.
+    script = [alarm_at("PT1H"), sse(delta(content="a"), ending="hang", done=False)]
+    async with AsyncExitStack() as stack:
+        redis = await stack.enter_async_context(RedisServer())
+        player = await stack.enter_async_context(OpenAIPlayer(script))
+        variables = {"REDIS_URL": redis.url, "OPENAI_BASE_URL": player.base_url}
+        processes = await stack.enter_async_context(running_replicas(2, tmp_path, **variables))
+        gone, client = [await stack.enter_async_context(client_of(each.url)) for each in processes]
+        dying = asyncio.create_task(post(gone, "PT1H"))
+        await until(lambda: len(player.requests) == 2)
+        processes[0].kill()
+        await asyncio.wait({dying})
+        assert isinstance(dying.exception(), httpx.TransportError)
+
+        async def is_free() -> bool:
+            return (await post(client, "PT1H")).status_code != 409
+
+        await until(is_free)
+        again = await post(client, "PT1H")
+        (alarm,) = await alarms(client)
+    assert (again.status_code, "闹钟已设置" in again.text) == (200, True)
+    assert (alarm["status"], len(player.requests)) == ("waiting", 2)

@@ -48,7 +48,11 @@ class StateStore(ABC):
 
     @abstractmethod
     async def delete(self, *keys: str, lock: Lock | None = None) -> bool:
-        """Forget keys; whether there was anything under any of them. Raises as :meth:`put`."""
+        """Forget keys; whether there was anything under any of them. Raises as :meth:`put`.
+
+        Of all who forget one key at the same time, on any replica, one is told that there was something: whoever that
+        is has taken it.
+        """
 
     @abstractmethod
     async def try_lock(self, key: str, *, ttl: float) -> Lock | None:

@@ -60,6 +60,12 @@ async def test_delete_forgets_every_key_and_says_whether_there_was_one(store: St
     assert [await store.get(key) for key in ("memory:a", "todo:a", "memory:b")] == [None, None, b"x"]
 
 
+async def test_of_many_who_delete_a_value_at_once_one_is_told_that_there_was_one(store: StateStore) -> None:
+    await store.put("memory:a", b"x", ttl=30)
+    told = await asyncio.gather(*(store.delete("memory:a") for _ in range(50)))
+    assert sorted(told) == [False] * 49 + [True]
+
+
 async def test_a_lock_has_one_holder_and_ever_greater_tokens(store: StateStore) -> None:
     """Until it is released nobody else gets it; another key's lock and a value of its name are free."""
     locks = []

@@ -125,7 +125,7 @@ class ChatMemory:
 
         Raises:
             SessionBusy: a turn is running, and did not end in time, or took the lock over; nothing was forgotten.
-            StoreUnavailable: nothing was forgotten.
+            StoreUnavailable: not all of it was forgotten.
         """
         async with self._locks.hold(_key(conversation)) as lock:
             try:

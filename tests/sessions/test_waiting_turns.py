@@ -7,6 +7,7 @@ from pathlib import Path
 
 import httpx
 
+from tests.api.guarded import LIGHT
 from tests.chat.played import asks
 from tests.command_line import copy_of_the_app, started
 from tests.players.openai_player import Answer, PlayedRequest, message, whole
@@ -26,23 +27,6 @@ from tests.sessions.conversing import (
 from tests.sessions.replicas import needs_redis
 from tests.sessions.test_interrupted_turns import go_on
 from tests.waiting import until
-
-LIGHT = '''"""A switch."""
-
-from typing import Annotated
-
-from app.tool_calling.function_callback import tool
-from app.tools.module import ToolModule
-
-
-@tool(requires_approval=True)
-async def switchLight(on: Annotated[bool, "Whether the light is to be on"]) -> str:
-    """Switch the light."""
-    return "on" if on else "off"
-
-
-module = ToolModule(functions=(switchLight,), default_query="Switch the light on")
-'''
 
 
 def careful(request: PlayedRequest) -> Answer:

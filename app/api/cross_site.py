@@ -4,7 +4,7 @@ from fastapi import Request
 
 from app.errors import CrossSite
 
-__all__ = ["refuse_cross_site", "refuse_unasked_get"]
+__all__ = ["from_this_site", "refuse_cross_site", "refuse_unasked_get"]
 
 _LOOKING_AHEAD = ("sec-purpose", "purpose", "x-moz")
 
@@ -13,6 +13,11 @@ def refuse_cross_site(request: Request) -> None:
     """Let a request pass unless a browser says that another site sends it (Fetch Metadata); raises ``CrossSite``."""
     if request.headers.get("sec-fetch-site", "").strip().lower() == "cross-site":
         raise CrossSite("a page of another site must not ask for this")
+
+
+async def from_this_site(request: Request) -> None:
+    """The same as a dependency; a coroutine, since FastAPI calls plain functions in a thread."""
+    refuse_cross_site(request)
 
 
 def refuse_unasked_get(request: Request) -> None:

@@ -19,7 +19,7 @@ from app.errors import ToolchatError
 from app.settings import Settings
 from app.state_store.base import StateStore
 
-__all__ = ["Service", "ServiceState", "ToolCatalogue", "service_state"]
+__all__ = ["Service", "ServiceState", "ToolCatalogue", "running_service", "service_state"]
 
 
 class ToolCatalogue(Protocol):
@@ -82,5 +82,10 @@ def service_state(connection: HTTPConnection) -> ServiceState:
     return state
 
 
-Service = Annotated[ServiceState, Depends(service_state)]
+async def running_service(connection: HTTPConnection) -> ServiceState:
+    """The same as a dependency; a coroutine, since FastAPI calls plain functions in a thread."""
+    return service_state(connection)
+
+
+Service = Annotated[ServiceState, Depends(running_service)]
 """What a route takes as a parameter to get at the running service; ``dependency_overrides`` can replace it."""

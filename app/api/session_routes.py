@@ -53,7 +53,9 @@ class _Wish:
     tools: list[str] | None
 
 
-def _wish(userInput: UserInput = "", query: _Query = "", sessionId: SessionId = "", tools: _Tools = None) -> _Wish:
+async def _wish(
+    userInput: UserInput = "", query: _Query = "", sessionId: SessionId = "", tools: _Tools = None
+) -> _Wish:
     if userInput and query and userInput != query:
         raise ValidationFailed("userInput: is another question than query; give one of them")
     question = userInput or query

@@ -50,7 +50,7 @@ def session_or_new(given: str) -> str:
     return checked_session_id(given) if given else secrets.token_hex(16)
 
 
-def refuse_unknown_parameters(request: Request) -> None:
+async def refuse_unknown_parameters(request: Request) -> None:
     """Let a request pass whose parameters the route knows; a dependency of routes that belong to a session.
 
     Elsewhere an unknown parameter is left alone. Here a mistyped ``session_id`` would begin a new conversation with

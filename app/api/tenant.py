@@ -9,7 +9,7 @@ from app.errors import ValidationFailed
 __all__ = ["Tenant"]
 
 
-def _tenant(
+async def _tenant(
     request: Request,
     x_tenant_id: Annotated[
         str, Header(pattern="^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$", description="On whose behalf; never from the model")

@@ -3,12 +3,15 @@
 import gc
 import re
 from collections.abc import Sequence
+from inspect import isasyncgenfunction, iscoroutinefunction
 
 import pytest
 from fastapi import HTTPException
+from fastapi.dependencies.models import Dependant
+from fastapi.routing import APIRoute, iter_route_contexts
 from fastapi.testclient import TestClient
 
-from app.api.service import ServiceState, service_state
+from app.api.service import ServiceState, running_service
 from app.chat.advisors import Advisor, AdvisorChain
 from app.chat.request import ChatRequest, Emit
 from app.chat_models.base import ChatResponse, TextDelta
@@ -81,7 +84,7 @@ def test_a_test_can_replace_the_service_that_a_route_is_given() -> None:
         class Empty:
             tools = type("NoTools", (), {"describe": staticmethod(list)})
 
-        app.dependency_overrides[service_state] = Empty
+        app.dependency_overrides[running_service] = Empty
         assert client.get("/tools").json() == []
 
 
@@ -122,6 +125,16 @@ def test_every_operation_is_named_by_its_method_and_path() -> None:
     assert named["delete", "/chat/{sessionId}"] == "delete_chat_by_session_id"
     assert len(set(named.values())) == len(named)
     assert [each for each in named.values() if not re.fullmatch("[a-z0-9_]+", each)] == []
+
+
+def test_no_route_waits_for_a_thread_to_be_given_what_it_asks_for() -> None:
+    def called(dependant: Dependant) -> list[object]:
+        return [each for inner in dependant.dependencies for each in (inner.call, *called(inner))]
+
+    contexts = [each for each in iter_route_contexts(create_app().routes) if isinstance(each.original_route, APIRoute)]
+    asked = {each for context in contexts for each in called(context.dependant)}
+    assert len(asked) > 5
+    assert [each for each in asked if not (iscoroutinefunction(each) or isasyncgenfunction(each))] == []
 
 
 def test_servers_and_contact_of_the_application_are_documented() -> None:

@@ -11,7 +11,7 @@ from starlette.exceptions import HTTPException
 
 from app.api.answer_responses import ANSWER_RESPONSES
 from app.api.answering import answer_prompt
-from app.api.cross_site import refuse_cross_site, refuse_unasked_get
+from app.api.cross_site import from_this_site, refuse_unasked_get
 from app.api.problems import problems
 from app.api.questions import MAX_QUERY_CHARS, QuestionParameter
 from app.api.service import Service
@@ -74,7 +74,7 @@ _RESPONSES: dict[int | str, dict[str, Any]] = {
 @router.post(
     "/tool/alarm",
     summary="Write tool: setAlarm, once per key",
-    dependencies=[Depends(refuse_cross_site)],
+    dependencies=[Depends(from_this_site)],
     response_class=Response,
     responses=_RESPONSES,
     openapi_extra=_ALARM.documented(),
@@ -140,7 +140,7 @@ async def alarms(
 @router.delete(
     "/tool/alarms/{identifier}",
     summary="Delete an alarm",
-    dependencies=[Depends(refuse_cross_site)],
+    dependencies=[Depends(from_this_site)],
     response_model=AlarmRecord,
     responses=problems(CrossSite, NotFound, ValidationFailed, NotConfigured),
 )

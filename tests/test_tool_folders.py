@@ -15,7 +15,7 @@ from tests.command_line import copy_of_the_app, run
 
 HEAD = (
     "from typing import Annotated, Any\nfrom app.tools.module import ToolModule\n"
-    "from app.tool_calling.function_callback import tool\n"
+    "from app.tool_calling.function_callback import tool\nfrom app.tool_calling.context import ToolContext\n"
 )
 DICE = (
     'async def rollDice(sides: Annotated[int, "Sides"] = 6) -> int:\n    "Roll."\n    return sides\n\n'
@@ -80,6 +80,27 @@ def faults(package: str, folders: Mapping[str, str]) -> list[str]:
         (
             "class Dice:\n    @tool()\n    def roll(self, sides): ...\nmodule = ToolModule(methods=(Dice,))",
             "tool roll: parameter sides has no type",
+        ),
+        (
+            "def roll(n: int, all: list[ToolContext]): ...\nmodule = ToolModule(functions=(roll,))",
+            "tool roll: parameter all has a type that JSON cannot carry: a ToolContext comes from the caller alone",
+        ),
+        (
+            "from pydantic import BaseModel\nclass Roll(BaseModel):\n  at: ToolContext | None = None\n"
+            "class Dice:\n    @tool\n    def roll(self, how: Roll): ...\nmodule = ToolModule(methods=(Dice,))",
+            "tool roll: parameter how has a type that JSON cannot carry: a ToolContext comes from the caller alone",
+        ),
+        (
+            "def roll(one: ToolContext, two: ToolContext | None): ...\nmodule = ToolModule(functions=(roll,))",
+            "tool roll: parameter two is a second ToolContext",
+        ),
+        (
+            "async def roll(n: int):\n  yield n\nmodule = ToolModule(functions=(roll,))",
+            "tool roll: a generator cannot be a tool",
+        ),
+        (
+            "@tool(retries=2, requires_approval=True)\ndef roll(n: int): ...\nmodule = ToolModule(functions=(roll,))",
+            "tool roll: retries is not for a tool that requires approval",
         ),
         ("class Dice: ...\nmodule = ToolModule(functions=(Dice,))", "tool Dice: the class has no method __call__"),
         ("class Dice: ...\nmodule = ToolModule(methods=(Dice,))", "class Dice has no method that @tool marks"),

@@ -26,6 +26,7 @@ class ToolCallRecord(BaseModel):
     round: int = Field(description="The model turn that asked for the call, from 1")
     sandbox: bool = Field(False, description="True where the result is a sandbox's invented data; else absent")
     cached: bool = Field(False, description="True where the result was made for an equal call; else absent")
+    repaired: bool = Field(False, description="True where the arguments had to be read as they were meant; else absent")
     error_kind: str = Field("", description="A stable word for the failure; absent when the outcome is ok")
 
 

@@ -15,29 +15,8 @@ from typing import Any
 from pydantic_core import from_json
 
 from app.tool_calling.callback import ToolResult
-from app.tool_calling.definition import ToolMetadata
-from app.tool_calling.errors import ToolDefinitionError
 
-__all__ = ["RecentResults", "ResultCache", "call_key", "check_cacheable"]
-
-
-def check_cacheable(tool: str, metadata: ToolMetadata, context_parameter: str | None) -> None:
-    """Make sure that a tool which asks for a cache can have one.
-
-    Raises:
-        ToolDefinitionError: it changes something, its answer may depend on who asks, or the time makes no sense.
-    """
-    if metadata.cache_seconds is None:
-        return
-    if not metadata.cache_seconds >= 0:
-        raise ToolDefinitionError(f"tool {tool}: cache_seconds must not be negative")
-    if metadata.requires_approval:
-        raise ToolDefinitionError(f"tool {tool}: cache_seconds is not for a tool that requires approval")
-    if context_parameter is not None:
-        raise ToolDefinitionError(
-            f"tool {tool}: cache_seconds is not for a tool with a ToolContext (parameter {context_parameter}): "
-            "its answer may depend on who asks"
-        )
+__all__ = ["RecentResults", "ResultCache", "call_key"]
 
 
 def call_key(arguments: str, schema: Mapping[str, Any]) -> bytes:

@@ -10,11 +10,13 @@ __all__ = ["ToolCallback", "ToolResult"]
 
 
 class ToolResult(NamedTuple):
-    """A call's result as text for the model, and where it came from."""
+    """A call's result as text for the model, and what is worth knowing about it."""
 
     text: str
     cached: bool = False
     """It was made for an equal call, before this one or at the same time."""
+    repaired: bool = False
+    """The arguments did not fit as the model wrote them, and were read as they were meant."""
 
 
 class ToolCallback(ABC):
@@ -44,9 +46,9 @@ class ToolCallback(ABC):
             ToolExecutionError: the tool's own, expected failure.
         """
 
-    async def cached_call(self, tool_input: str, context: ToolContext) -> ToolResult:
-        """Run the tool, unless an equal call has just been run or is running; for tools with ``cache_seconds``.
+    async def result(self, tool_input: str, context: ToolContext) -> ToolResult:
+        """Answer a call of a question: run the tool, or take the result of an equal call where it may repeat.
 
-        A tool without a cache runs each time. Arguments and errors are those of :meth:`call`.
+        Arguments and errors are those of :meth:`call`.
         """
         return ToolResult(await self.call(tool_input, context))

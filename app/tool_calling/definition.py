@@ -1,10 +1,12 @@
-"""What a chat model is told about a tool."""
+"""What a chat model is told about a tool, and how the service treats it."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any, Self
 
-__all__ = ["ToolDefinition", "ToolMetadata"]
+from app.tool_calling.errors import ToolDefinitionError
+
+__all__ = ["ToolDefinition", "ToolMetadata", "check_metadata"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +35,50 @@ class ToolMetadata:
     requires_approval: bool = False
     """A call waits for the user's consent before it runs."""
     timeout: float | None = None
-    """Seconds a call may take; ``None`` means the manager's own limit."""
+    """Seconds a call may take, with its retries; ``None`` means the manager's own limit."""
     cache_seconds: float | None = None
     """Seconds for which a result also answers equal calls; ``None`` or 0 means that every call runs."""
+    max_calls: int | None = None
+    """Calls that one question may make; ``None`` means the service's own limit."""
+    max_identical_calls: int | None = None
+    """Calls with the same arguments that one question may make; ``None`` means the service's own limit."""
+    exclusive: bool = False
+    """Calls of one message run one after another, in the order of the message."""
+    retries: int = 0
+    """How often a call is tried again after an error that is marked retryable."""
+
+    def updated(self, other: "ToolMetadata") -> Self:
+        """Copy with what another one says; where that says nothing but the default, this one's word stays."""
+        said = {each.name: word for each in fields(other) if (word := getattr(other, each.name)) != each.default}
+        return replace(self, **said)
+
+
+def check_metadata(tool: str, metadata: ToolMetadata, context_parameter: str | None) -> None:
+    """Make sure that a tool can be treated as it asks to be.
+
+    Raises:
+        ToolDefinitionError: a number makes no sense; or it would be run again, or not run, where that may do harm: it
+            changes something, or its answer may depend on who asks.
+    """
+    for fault in _faults(metadata, context_parameter):
+        raise ToolDefinitionError(f"tool {tool}: {fault}")
+
+
+def _faults(metadata: ToolMetadata, context_parameter: str | None) -> Iterator[str]:
+    for name, least in (("max_calls", 1), ("max_identical_calls", 1), ("retries", 0)):
+        number = getattr(metadata, name)
+        if number is not None and number < least:
+            yield f"{name} must be at least {least}"
+    if metadata.retries and metadata.requires_approval:
+        yield "retries is not for a tool that requires approval"
+    if metadata.cache_seconds is None:
+        return
+    if not metadata.cache_seconds >= 0:
+        yield "cache_seconds must not be negative"
+    if metadata.requires_approval:
+        yield "cache_seconds is not for a tool that requires approval"
+    if context_parameter is not None:
+        yield (
+            f"cache_seconds is not for a tool with a ToolContext (parameter {context_parameter}): "
+            "its answer may depend on who asks"
+        )

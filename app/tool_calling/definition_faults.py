@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from app.tool_calling.caching import check_cacheable
+from app.tool_calling.definition import check_metadata
+from app.tool_calling.docstrings import description_of
 from app.tool_calling.errors import ToolDefinitionError
-from app.tool_calling.function_callback import ToolMarker, name_of
-from app.tool_calling.schema import description_of, tool_input_of
+from app.tool_calling.marking import ToolMarker, name_of
+from app.tool_calling.schema import tool_input_of
 
 __all__ = ["DeclaredTool", "DefinitionFaults", "definition_faults", "marked_methods", "repeated_names", "shown_path"]
 
@@ -77,7 +78,7 @@ def definition_faults(declared: DeclaredTool) -> DefinitionFaults:
         return DefinitionFaults((f"{place}: the description is blank",))
     try:
         tool_input = tool_input_of(_called(declared), declared.name)
-        check_cacheable(declared.name, marker.metadata, tool_input.context_parameter)
+        check_metadata(declared.name, marker.metadata, tool_input.context_parameter)
     except ToolDefinitionError as error:
         return DefinitionFaults((f"{declared.file}: {' '.join(str(error).split())}",))
     described = bool(marker.description or description_of(declared.function))

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pydantic_core import to_json
+from app.tool_calling.json_text import json_text
 
 __all__ = ["ToolArgumentsError", "ToolDefinitionError", "ToolExecutionError"]
 
@@ -19,15 +19,21 @@ class ToolExecutionError(Exception):
         message: one sentence that the model can act on; no secret, no URL, no upstream body.
         kind: a stable word for programs, such as ``no-such-place``.
         hint: what to try instead, where that is known.
+        retryable: trying again may help; a tool with ``retries`` does so before the model is told.
     """
 
     kind = "failed"
+    retryable = False
 
-    def __init__(self, message: str, *, kind: str | None = None, hint: str | None = None) -> None:
+    def __init__(
+        self, message: str, *, kind: str | None = None, hint: str | None = None, retryable: bool | None = None
+    ) -> None:
         super().__init__(message)
-        self.message = message
+        self.message = str(message)  # ``raise ToolExecutionError(error)`` is soon written
         self.kind = kind or self.kind
         self.hint = hint
+        if retryable is not None:
+            self.retryable = retryable
 
     def details(self) -> dict[str, Any]:
         """The error as an object for the model."""
@@ -38,7 +44,7 @@ class ToolExecutionError(Exception):
 
     def as_result(self) -> str:
         """The text that takes the place of the tool's result: short JSON with an ``error`` object."""
-        return to_json({"error": self.details()}).decode()
+        return json_text({"error": self.details()})
 
 
 class ToolArgumentsError(ToolExecutionError):

@@ -37,6 +37,8 @@ class ToolCallFinished:
     """The result is a sandbox's invented data."""
     cached: bool = False
     """The result was made for an equal call; this one did not run."""
+    repaired: bool = False
+    """The arguments did not fit as the model wrote them, and were read as they were meant."""
 
     @property
     def response(self) -> ToolResponse:
@@ -58,6 +60,8 @@ class ToolCallFinished:
             record["sandbox"] = True
         if self.cached:
             record["cached"] = True
+        if self.repaired:
+            record["repaired"] = True
         return record | ({"error_kind": self.error_kind} if self.error_kind else {})
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from app.errors import ToolchatError, ToolFailed
 from app.tool_calling.errors import ToolArgumentsError, ToolExecutionError
+from app.tool_calling.json_text import ToolResultError
 
 __all__ = ["ToolExecutionExceptionProcessor"]
 
@@ -16,7 +17,8 @@ class ToolExecutionExceptionProcessor:
     """Turns an exception into what the model is told, or ends the question with it.
 
     A tool's own :class:`ToolExecutionError` is told word for word, an upstream's failure by its client-safe detail.
-    Of any other exception only the log has the details; the model is told that the tool failed.
+    Of any other exception only the log has the details; the model is told that the tool failed. So it is, with the kind
+    ``tool-result``, where a tool returned what JSON cannot carry; the log then names the type.
     """
 
     always_throw: bool = False
@@ -43,9 +45,16 @@ class ToolExecutionExceptionProcessor:
 
 
 def _told(error: BaseException, tool: str) -> ToolExecutionError:
-    if isinstance(error, ToolExecutionError):
-        return error
     if isinstance(error, ToolchatError):
-        return ToolExecutionError(error.detail, kind=error.code)
-    _log.error("tool failed", extra={"tool": tool, "error": type(error).__name__}, exc_info=error)
-    return ToolExecutionError("the tool failed", kind="failed")
+        error = ToolExecutionError(error.detail, kind=error.code)
+    if isinstance(error, ToolExecutionError):
+        return error if error.message.strip() else _speaking(error, tool)
+    fields = {"tool": tool, "error": type(error).__name__}
+    if isinstance(error, ToolResultError):
+        fields["result_type"] = error.type_name
+    _log.error("tool failed", extra=fields, exc_info=error)
+    return ToolExecutionError("the tool failed", kind="tool-result" if "result_type" in fields else "failed")
+
+
+def _speaking(error: ToolExecutionError, tool: str) -> ToolExecutionError:
+    return ToolExecutionError(f"the tool {tool} failed and did not say why", kind=error.kind, hint=error.hint)

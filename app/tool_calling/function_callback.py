@@ -1,94 +1,25 @@
 """A typed function as a tool."""
 
-import inspect
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, Self, TypeVar, overload
+from inspect import isawaitable, iscoroutinefunction
+from typing import Any, Self, Unpack
 
-from app.tool_calling.caching import RecentResults, ResultCache, call_key, check_cacheable
+from app.tool_calling.caching import RecentResults, ResultCache, call_key
 from app.tool_calling.callback import ToolCallback, ToolResult
 from app.tool_calling.context import ToolContext
-from app.tool_calling.definition import ToolDefinition, ToolMetadata
-from app.tool_calling.result_converter import ToolCallResultConverter, convert_result
-from app.tool_calling.schema import ToolInput, description_of, tool_input_of
+from app.tool_calling.definition import ToolDefinition, ToolMetadata, check_metadata
+from app.tool_calling.docstrings import description_of
+from app.tool_calling.given_input import given_input
+from app.tool_calling.marking import ToolMarker, ToolOptions, name_of, tool
+from app.tool_calling.result_converter import DONE, ToolCallResultConverter
+from app.tool_calling.schema import typed_input
+from app.tool_calling.signature import signature_of
 from app.tool_calling.threads import run_blocking
+from app.tool_calling.tool_input import ToolInput
 
-__all__ = ["FunctionToolCallback", "ToolMarker", "name_of", "tool"]
-
-_F = TypeVar("_F", bound=Callable[..., Any])
-_MARKER = "__tool__"
-
-
-@dataclass(frozen=True, slots=True)
-class ToolMarker:
-    """What ``@tool`` says about a function, a method or a class of callable objects."""
-
-    name: str | None = None
-    description: str | None = None
-    metadata: ToolMetadata = field(default_factory=ToolMetadata)
-    result_converter: ToolCallResultConverter = convert_result
-
-    @classmethod
-    def on(cls, marked: object) -> "ToolMarker | None":
-        """Find the marker of a function, a method, or an object of a marked class."""
-        found = getattr(marked, _MARKER, None)
-        return found if isinstance(found, cls) else None
-
-
-@overload
-def tool(function: _F, /) -> _F: ...
-
-
-@overload
-def tool(
-    *,
-    name: str | None = None,
-    description: str | None = None,
-    return_direct: bool = False,
-    requires_approval: bool = False,
-    timeout: float | None = None,
-    cache_seconds: float | None = None,
-    result_converter: ToolCallResultConverter = convert_result,
-) -> Callable[[_F], _F]: ...
-
-
-def tool(
-    function: _F | None = None,
-    /,
-    *,
-    name: str | None = None,
-    description: str | None = None,
-    return_direct: bool = False,
-    requires_approval: bool = False,
-    timeout: float | None = None,
-    cache_seconds: float | None = None,
-    result_converter: ToolCallResultConverter = convert_result,
-) -> _F | Callable[[_F], _F]:
-    """Mark a function, a method or a class of callable objects as a tool: ``@tool``, or ``@tool(...)`` with arguments.
-
-    Args:
-        function: what is marked, where nothing more is to be said.
-        name: the name that the model sees; else the function's own.
-        description: what the model decides by; else the first paragraph of the docstring, else the name in words.
-        return_direct: the result is the answer, the model is not asked again.
-        requires_approval: a call waits for the user's consent; for tools that change something.
-        timeout: seconds that a call may take.
-        cache_seconds: seconds for which a result also answers equal calls; for tools that only look something up.
-        result_converter: turns the return value into text for the model.
-    """
-    marker = ToolMarker(
-        name,
-        description,
-        ToolMetadata(return_direct, requires_approval=requires_approval, timeout=timeout, cache_seconds=cache_seconds),
-        result_converter,
-    )
-
-    def mark(marked: _F) -> _F:
-        setattr(marked, _MARKER, marker)
-        return marked
-
-    return mark if function is None else mark(function)
+__all__ = ["FunctionToolCallback", "name_of", "tool"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +27,8 @@ class FunctionToolCallback(ToolCallback):
     """A function, or any callable object, behind a definition.
 
     A coroutine function runs on the event loop; a plain function may block, and runs in a bounded pool of threads
-    with the caller's context variables.
+    with the caller's context variables. Where it returns an awaitable, as a decorator around a coroutine function does,
+    this is awaited on the event loop.
     """
 
     definition: ToolDefinition
@@ -109,7 +41,7 @@ class FunctionToolCallback(ToolCallback):
     """Belongs to this object alone; a copy begins with an empty one."""
 
     def __post_init__(self) -> None:
-        check_cacheable(self.definition.name, self.metadata, self._input.context_parameter)
+        check_metadata(self.definition.name, self.metadata, self._input.context_parameter)
         object.__setattr__(self, "_is_async", _is_async(self._function))
         if self.metadata.cache_seconds:
             object.__setattr__(self, "_cache", ResultCache(RecentResults(self.metadata.cache_seconds)))
@@ -119,36 +51,39 @@ class FunctionToolCallback(ToolCallback):
         cls,
         function: Callable[..., Any],
         *,
-        name: str | None = None,
-        description: str | None = None,
         definition: ToolDefinition | None = None,
         metadata: ToolMetadata | None = None,
-        result_converter: ToolCallResultConverter | None = None,
+        **options: Unpack[ToolOptions],
     ) -> Self:
         """Make a tool from a typed function, marked or not.
 
-        What is given here wins over ``@tool``, and that over what the function itself says.
+        What ``options`` say wins over ``metadata``, that over ``@tool``, and that over what the function itself says.
 
         Args:
             function: a function, a bound method or a callable object, with or without a :class:`ToolContext`.
-            name: the name that the model sees.
-            description: what the model decides by.
-            definition: name, description and schema together, for a function whose signature says too little.
-            metadata: how the service treats the tool.
-            result_converter: turns the return value into text for the model.
+            definition: name, description and schema together, for a function whose signature says too little: the
+                arguments are checked by the schema, and the function is given those that it takes.
+            metadata: how the service treats the tool; where it says nothing but the default, the mark's word stays.
+            options: what ``@tool`` may say; see :class:`ToolOptions`.
 
         Raises:
-            ToolDefinitionError: the signature cannot be a tool's input, or the results cannot be cached.
+            ToolDefinitionError: the signature cannot be a tool's input, or the tool cannot be treated as it asks.
         """
         marker = ToolMarker.on(function) or ToolMarker()
-        name = name or (definition.name if definition else name_of(function))
-        tool_input = tool_input_of(function, name)
-        if definition is None:
-            description = description or marker.description or description_of(function) or _in_words(name)
+        if metadata is not None:
+            marker = replace(marker, metadata=marker.metadata.updated(metadata))
+        marker = marker.updated(options)
+        name = options.get("name") or (definition.name if definition else name_of(function))
+        signature = signature_of(function, name)
+        converter = marker.result_converter
+        converter = _done_or(converter) if signature.promises_nothing else converter
+        if definition is not None:
+            tool_input = given_input(signature, definition.input_schema, name)
+        else:
+            tool_input = typed_input(signature, name)
+            description = marker.description or description_of(function) or _in_words(name)
             definition = ToolDefinition(name, description, tool_input.schema)
-        return cls(
-            definition, metadata or marker.metadata, function, tool_input, result_converter or marker.result_converter
-        )
+        return cls(definition, marker.metadata, function, tool_input, converter)
 
     @property
     def owner(self) -> str:
@@ -157,23 +92,23 @@ class FunctionToolCallback(ToolCallback):
         return f"{code.__module__}.{code.__qualname__}"
 
     async def call(self, tool_input: str, context: ToolContext) -> str:
-        """Run the function; see :meth:`ToolCallback.call`."""
-        arguments = self._input.arguments(tool_input)
+        """Run the function, whatever is kept of equal calls; see :meth:`ToolCallback.call`."""
+        uncached = self if self._cache is None else self.cached_for(0)
+        return (await uncached.result(tool_input, context)).text
+
+    async def result(self, tool_input: str, context: ToolContext) -> ToolResult:
+        """Run the function, or take the result of an equal call; see :meth:`ToolCallback.result`."""
+        arguments, repaired = self._input.read(tool_input)
+        if self._cache is not None:
+            key = call_key(tool_input, self._input.schema)
+            kept = await self._cache.result(key, lambda: self.call(tool_input, ToolContext()))
+            return kept._replace(repaired=True) if repaired else kept
         if self._input.context_parameter is not None:
             arguments[self._input.context_parameter] = context
         if self._is_async:
-            result = await self._function(**arguments)
-        else:
-            result = await run_blocking(lambda: self._function(**arguments))
-        return self._converter(result)
-
-    async def cached_call(self, tool_input: str, context: ToolContext) -> ToolResult:
-        """Run the function, or take the result of an equal call; see :meth:`ToolCallback.cached_call`."""
-        if self._cache is None:
-            return ToolResult(await self.call(tool_input, context))
-        self._input.arguments(tool_input)
-        key = call_key(tool_input, self._input.schema)
-        return await self._cache.result(key, lambda: self.call(tool_input, ToolContext()))
+            return ToolResult(self._converter(await self._function(**arguments)), False, repaired)
+        result = await run_blocking(lambda: self._function(**arguments))
+        return ToolResult(self._converter(await result if isawaitable(result) else result), False, repaired)
 
     def in_sandbox(self) -> Self:
         """Copy that is marked as answering from invented data."""
@@ -185,13 +120,11 @@ class FunctionToolCallback(ToolCallback):
 
 
 def _is_async(function: Callable[..., Any]) -> bool:
-    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)
+    return iscoroutinefunction(function) or iscoroutinefunction(type(function).__call__)
 
 
-def name_of(function: Callable[..., Any]) -> str:
-    """The tool name of a function, a callable object or its class: what ``@tool`` says, else its own name."""
-    marker = ToolMarker.on(function)
-    return (marker and marker.name) or getattr(function, "__name__", None) or type(function).__name__
+def _done_or(converter: ToolCallResultConverter) -> ToolCallResultConverter:
+    return lambda result: converter(DONE if result is None else result)
 
 
 def _in_words(name: str) -> str:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from pydantic_core import to_json
 
 from app.messages import ToolCall
+from app.tool_calling.definition import ToolMetadata
 from app.tool_calling.errors import ToolExecutionError
 from app.tool_calling.events import parsed_arguments
 
@@ -13,7 +14,7 @@ __all__ = ["CallCounter", "ToolCallLimits"]
 
 @dataclass(frozen=True, slots=True)
 class ToolCallLimits:
-    """Bounds for one question; the first two are Spring AI 2.0.1's."""
+    """Bounds for one question; the first two are Spring AI 2.0.1's. A tool may have its own first and last."""
 
     per_tool: int = 40
     in_total: int = 150
@@ -33,23 +34,24 @@ class CallCounter:
     _total: int = 0
     _by_tool: dict[str, list[ToolCall]] = field(default_factory=dict)
 
-    def refusal(self, call: ToolCall) -> ToolExecutionError | None:
-        """Count a call; say why it must not run, if so."""
+    def refusal(self, call: ToolCall, tool: ToolMetadata) -> ToolExecutionError | None:
+        """Count a call; say why it must not run, if so. The tool's own limits take the place of the service's."""
+        per_tool = tool.max_calls or self.limits.per_tool
+        identical = tool.max_identical_calls or self.limits.identical
         earlier = self._by_tool.setdefault(call.name, [])
         self._total += 1
         if self._total > self.limits.in_total:
             return _refusal(f"this question has used up its {self.limits.in_total} tool calls")
-        if len(earlier) >= self.limits.per_tool:
-            return _refusal(f"this question has used up its {self.limits.per_tool} calls of this tool")
-        repeated = self._is_repeated(call, earlier)
+        if len(earlier) >= per_tool:
+            return _refusal(f"this question has used up its {per_tool} calls of this tool")
+        repeated = len(earlier) >= identical and _times(call, earlier) >= identical
         earlier.append(call)
         return _refusal("this very call was made before in this question", kind="repeated-call") if repeated else None
 
-    def _is_repeated(self, call: ToolCall, earlier: list[ToolCall]) -> bool:
-        if len(earlier) < self.limits.identical:
-            return False
-        asked = _canonical(call)
-        return sum(_canonical(each) == asked for each in earlier) >= self.limits.identical
+
+def _times(call: ToolCall, earlier: list[ToolCall]) -> int:
+    asked = _canonical(call)
+    return sum(_canonical(each) == asked for each in earlier)
 
 
 def _canonical(call: ToolCall) -> str:

@@ -2,25 +2,26 @@
 
 import asyncio
 import time
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
-from functools import partial
-from typing import Any
 
-from app.messages import AssistantMessage, Message, ToolCall, ToolResponseMessage
-from app.tool_calling.callback import ToolCallback
+from app.messages import AssistantMessage, Message, ToolCall, ToolResponse, ToolResponseMessage
+from app.tool_calling.callback import ToolCallback, ToolResult
 from app.tool_calling.context import ToolContext
+from app.tool_calling.definition import ToolMetadata
 from app.tool_calling.errors import ToolExecutionError
 from app.tool_calling.events import EmitToolCall, ToolCallFinished, ToolCallStarted, silent
 from app.tool_calling.exception_processor import ToolExecutionExceptionProcessor
 from app.tool_calling.limits import CallCounter, ToolCallLimits
-from app.tool_calling.result_converter import truncated
+from app.tool_calling.running import run_within
+from app.tool_calling.shortening import shortened
 
 __all__ = ["ToolCallingManager", "ToolExecutionResult", "is_direct"]
 
 _SHOWN_NAME = 64
-_GRACE = 1.0
-"""Seconds that a cancelled tool may take to tidy up before it is left to itself."""
+_UNKNOWN = ToolMetadata()
+"""How a tool that is not there is treated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +61,8 @@ class ToolCallingManager:
     ) -> ToolExecutionResult:
         """Run the calls of one message for a caller who controls the loop himself.
 
+        Where the conversation ends with the message and the responses to some of its calls, only the others run.
+
         Args:
             messages: the conversation that led to the message.
             message: the assistant's message with the calls.
@@ -67,13 +70,23 @@ class ToolCallingManager:
             context: what the tools are told behind the model's back.
             round: the model turn that asked for the calls, from 1.
             emit: is told as by :meth:`execute`.
+
+        Raises:
+            ValueError: the message has no calls.
         """
+        if not message.tool_calls:
+            raise ValueError("the message has no tool calls")
+        before, answered = _answered(messages, message)
+        calls = [call for call in message.tool_calls if call.id not in answered]
         offered = {tool.definition.name: tool for tool in tools}
-        context = (context or ToolContext()).with_history((*messages, message))
-        counter = CallCounter(ToolCallLimits())
-        executions = await self.execute(message.tool_calls, offered, context, emit, counter=counter, round=round)
-        responses = ToolResponseMessage(tuple(each.response for each in executions))
-        return ToolExecutionResult((*messages, message, responses), executions, is_direct(executions))
+        context = (context or ToolContext()).with_history((*before, message))
+        executions = await self.execute(
+            calls, offered, context, emit, counter=CallCounter(ToolCallLimits()), round=round
+        )
+        ended = iter(executions)
+        responses = (answered.get(call.id) or next(ended).response for call in message.tool_calls)
+        history = (*before, message, ToolResponseMessage(tuple(responses)))
+        return ToolExecutionResult(history, executions, is_direct(executions) and not answered)
 
     async def execute(
         self,
@@ -88,8 +101,8 @@ class ToolCallingManager:
     ) -> tuple[ToolCallFinished, ...]:
         """Run the calls of one message; only tools in ``offered`` can run, and no call whose id is in ``rejected``.
 
-        ``emit`` is told the start of every call, then each call's end as it comes, by the caller's own task. Being
-        cancelled cancels what runs.
+        ``emit`` is told the start of every call, then each call's end as it comes, by the caller's own task. Calls of a
+        tool that is ``exclusive`` run one after another, in their order. Being cancelled cancels what runs.
 
         Returns:
             What became of the calls, in the order in which the model asked for them.
@@ -101,10 +114,10 @@ class ToolCallingManager:
             finished = await self._run(calls[0], offered, context, counter, round, rejected.get(calls[0].id))
             await emit(finished)
             return (finished,)
-        gate = asyncio.Semaphore(self.max_concurrency)
+        gate, turns = asyncio.Semaphore(self.max_concurrency), _turns(calls, offered)
 
         async def gated(call: ToolCall) -> ToolCallFinished:
-            async with gate:
+            async with turns.get(call.name) or nullcontext(), gate:
                 return await self._run(call, offered, context, counter, round, rejected.get(call.id))
 
         tasks = [asyncio.create_task(gated(call)) for call in calls]
@@ -128,80 +141,60 @@ class ToolCallingManager:
     ) -> ToolCallFinished:
         started = time.perf_counter()
         callback = offered.get(call.name)
-        error: ToolExecutionError | None = rejection or counter.refusal(call)
-        result, cached = "", False
-        if error is None:
-            try:
-                result, cached = await self._result(call, callback, offered, context)
-            except ToolExecutionError as failure:
-                error = failure
-        text = truncated(error.as_result() if error else result, self.max_result_chars)
+        metadata = callback.metadata if callback else _UNKNOWN
+        told: ToolResult | ToolExecutionError | None = rejection or counter.refusal(call, metadata)
+        if told is None and callback is not None:
+            ended = await run_within(metadata.timeout or self.timeout, callback, call.arguments, context)
+            told = self.exception_processor.process(ended, call.name) if isinstance(ended, BaseException) else ended
+        return self._finished(call, turn, metadata, told or _unknown_tool(call.name, offered), started)
+
+    def _finished(
+        self,
+        call: ToolCall,
+        turn: int,
+        metadata: ToolMetadata,
+        told: ToolResult | ToolExecutionError,
+        started: float,
+    ) -> ToolCallFinished:
+        error = told if isinstance(told, ToolExecutionError) else None
+        result = ToolResult(told.as_result()) if isinstance(told, ToolExecutionError) else told
         return ToolCallFinished(
             call=call,
             round=turn,
-            result=text,
+            result=shortened(result.text, self.max_result_chars),
             outcome="error" if error else "ok",
             duration_ms=round((time.perf_counter() - started) * 1000, 3),
             error_kind=error.kind if error else None,
-            return_direct=callback is not None and callback.metadata.return_direct,
-            sandbox=error is None and callback is not None and callback.metadata.sandbox,
-            cached=cached,
+            return_direct=metadata.return_direct,
+            sandbox=error is None and metadata.sandbox,
+            cached=result.cached,
+            repaired=result.repaired,
         )
 
-    async def _result(
-        self, call: ToolCall, callback: ToolCallback | None, offered: Mapping[str, ToolCallback], context: ToolContext
-    ) -> tuple[str, bool]:
-        if callback is None:
-            raise _unknown_tool(call.name, offered)
-        limit = callback.metadata.timeout or self.timeout
-        try:
-            return await _within(limit, _contained(callback, call.arguments, context))
-        except _ToolRaised as raised:
-            error = raised.error
-            raise self.exception_processor.process(error, callback.definition.name) from error
+
+def _answered(
+    messages: Sequence[Message], message: AssistantMessage
+) -> tuple[Sequence[Message], Mapping[str, ToolResponse]]:
+    """The messages before one, and the responses to some of its calls, where the messages end with it and with these.
+
+    A message all of whose calls are answered is another one: a model may say the very same again.
+    """
+    place = len(messages)
+    while place and isinstance(messages[place - 1], ToolResponseMessage):
+        place -= 1
+    if not place or messages[place - 1] != message:
+        return messages, {}
+    after = [each for each in messages[place:] if isinstance(each, ToolResponseMessage)]
+    answered = {response.id: response for each in after for response in each.responses}
+    if all(call.id in answered for call in message.tool_calls):
+        return messages, {}
+    return messages[: place - 1], answered
 
 
-class _ToolRaised(Exception):
-    """Carries whatever a tool raised out of its task; some exceptions would take the event loop with them."""
-
-    def __init__(self, error: BaseException) -> None:
-        super().__init__()
-        self.error = error
-
-
-async def _contained(callback: ToolCallback, arguments: str, context: ToolContext) -> tuple[str, bool]:
-    try:
-        if callback.metadata.cache_seconds:
-            return await callback.cached_call(arguments, context)
-        return await callback.call(arguments, context), False
-    except BaseException as error:
-        raise _ToolRaised(error) from error
-
-
-async def _within(limit: float, running: Coroutine[Any, Any, tuple[str, bool]]) -> tuple[str, bool]:
-    """Wait for a tool in a task of its own, so that it can neither cancel its caller nor outstay its time."""
-    loop = asyncio.get_running_loop()
-    task = loop.create_task(running)
-    ended: asyncio.Future[None] = loop.create_future()
-    timer = loop.call_later(limit, _end, ended, None)
-    task.add_done_callback(partial(_end, ended))
-    try:
-        await ended
-        if not task.done():
-            raise _ToolRaised(ToolExecutionError(f"the tool did not answer within {limit:g} s", kind="timeout"))
-        return task.result()
-    finally:
-        timer.cancel()
-        if not task.done():
-            task.cancel()
-            await asyncio.wait({task}, timeout=_GRACE)
-
-
-def _end(ended: asyncio.Future[None], task: asyncio.Task[tuple[str, bool]] | None) -> None:
-    if not ended.done():
-        ended.set_result(None)
-    if task is not None and not task.cancelled():
-        task.exception()  # looked at, so that a task which nobody waits for any more is not reported as forgotten
+def _turns(calls: Sequence[ToolCall], offered: Mapping[str, ToolCallback]) -> Mapping[str, asyncio.Lock]:
+    """For each tool that is exclusive a lock; who waits for it gets it in the order of coming."""
+    named = {call.name: offered.get(call.name) for call in calls}
+    return {name: asyncio.Lock() for name, callback in named.items() if callback and callback.metadata.exclusive}
 
 
 def is_direct(executions: Sequence[ToolCallFinished]) -> bool:

@@ -5,7 +5,8 @@ from typing import Any
 
 from app.tool_calling.callback import ToolCallback
 from app.tool_calling.errors import ToolDefinitionError
-from app.tool_calling.function_callback import FunctionToolCallback, ToolMarker, name_of
+from app.tool_calling.function_callback import FunctionToolCallback
+from app.tool_calling.marking import ToolMarker, name_of
 from app.tool_calling.resolver import same_name
 
 __all__ = ["MethodToolCallback", "MethodToolCallbackProvider", "marked_names"]

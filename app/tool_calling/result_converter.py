@@ -2,11 +2,17 @@
 
 from base64 import b64encode
 from collections.abc import Callable
+from types import GeneratorType
 from typing import Any
 
-from pydantic_core import PydanticSerializationError, to_json
+from pydantic_core import from_json
 
-__all__ = ["ToolCallResultConverter", "convert_result", "quoted_result", "truncated"]
+from app.tool_calling.json_text import ToolResultError, json_text
+
+__all__ = ["DONE", "ToolCallResultConverter", "convert_result", "quoted_result", "truncated"]
+
+DONE = "Done"
+"""What a function that promises nothing, ``-> None``, has returned: its converter is given this text."""
 
 _IMAGES = {b"\x89PNG\r\n\x1a\n": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GIF8": "image/gif"}
 
@@ -15,28 +21,27 @@ ToolCallResultConverter = Callable[[Any], str]
 
 
 def convert_result(result: Any) -> str:
-    """Turn any return value into text: text stays as it is, ``None`` becomes ``Done``, all else becomes JSON.
+    """Turn a return value into text: text stays as it is, all else becomes JSON, ``None`` too.
 
-    Dates, sets, bytes, decimals, enums, dataclasses and pydantic models have a JSON form; the bytes of an image become
-    ``mimeType`` and ``data``, as in Spring AI. Nothing raises: what JSON cannot hold (a lock, a cycle) is named by its
-    type.
+    What has a JSON form is told by :func:`json_text`; the bytes of an image become ``mimeType`` and ``data``, as in
+    Spring AI.
+
+    Raises:
+        ToolResultError: it has no JSON form. A generator has none: the event loop would wait for what it yields.
     """
-    if result is None:
-        return "Done"
     if isinstance(result, str):
-        return result.encode("utf-8", "replace").decode()
+        return result if result.isascii() else result.encode("utf-8", "replace").decode()
     if isinstance(result, bytes) and (media_type := _image_type(result)):
-        return to_json({"mimeType": media_type, "data": b64encode(result).decode()}).decode()
-    try:
-        return to_json(result, inf_nan_mode="strings", bytes_mode="base64", fallback=_type_name).decode()
-    except (PydanticSerializationError, ValueError, RecursionError):
-        return to_json(_type_name(result)).decode()
+        return json_text({"mimeType": media_type, "data": b64encode(result).decode()})
+    if isinstance(result, GeneratorType):
+        raise ToolResultError("generator")
+    return json_text(result)
 
 
 def quoted_result(result: Any) -> str:
-    """Turn any return value into JSON, text and ``Done`` too, in quotes: Spring AI's form since 1.0."""
+    """Turn a return value into JSON, Spring AI's form since 1.0: text is put in quotes, unless it is JSON already."""
     text = convert_result(result)
-    return to_json(text).decode() if result is None or isinstance(result, str) else text
+    return json_text(text) if isinstance(result, str) and not _is_json(text) else text
 
 
 def truncated(text: str, limit: int) -> str:
@@ -47,9 +52,13 @@ def truncated(text: str, limit: int) -> str:
     return f"{text[:head]}\n[... {len(text) - head - tail} characters left out ...]\n{text[-tail:]}"
 
 
+def _is_json(text: str) -> bool:
+    try:
+        from_json(text, allow_inf_nan=False)
+    except ValueError:
+        return False
+    return True
+
+
 def _image_type(data: bytes) -> str | None:
     return next((media_type for start, media_type in _IMAGES.items() if data.startswith(start)), None)
-
-
-def _type_name(value: Any) -> str:
-    return f"<{type(value).__name__}>"

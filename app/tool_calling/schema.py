@@ -1,12 +1,10 @@
-"""From a Python signature to JSON Schema, and from a model's JSON to checked arguments."""
+"""From a Python signature to JSON Schema."""
 
 import inspect
-import re
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, is_dataclass
-from types import SimpleNamespace
-from typing import Annotated, Any, get_args, get_origin, get_type_hints
+from dataclasses import is_dataclass
+from typing import Annotated, Any, get_args, get_origin
 
 from pydantic import (
     BaseModel,
@@ -15,68 +13,30 @@ from pydantic import (
     PydanticUndefinedAnnotation,
     PydanticUserError,
     TypeAdapter,
-    ValidationError,
     create_model,
 )
 from pydantic.errors import PydanticErrorMixin
 from pydantic.fields import FieldInfo
-from pydantic_core import PydanticUndefined, from_json
+from pydantic_core import PydanticUndefined
 
-from app.tool_calling.context import ToolContext
-from app.tool_calling.errors import ToolArgumentsError, ToolDefinitionError
-from app.tool_calling.schema_form import tidy_schema
+from app.tool_calling.errors import ToolDefinitionError
+from app.tool_calling.schema_form import NamedMembers, tidy_schema
+from app.tool_calling.signature import Signature, signature_of
+from app.tool_calling.tool_input import ToolInput
 
-__all__ = ["ToolInput", "description_of", "tool_input_of"]
+__all__ = ["adapter_of", "is_model", "name_for_model", "tool_input_of", "typed_input"]
 
 _CONFIG = ConfigDict(extra="forbid", allow_inf_nan=False, validate_default=False)
-_MAX_INPUT_CHARS = 1_000_000
 _UNSUPPORTED = (PydanticUserError, PydanticUndefinedAnnotation)
 
 
-@dataclass(frozen=True, slots=True)
-class ToolInput:
-    """What a tool takes: its schema for the model, and the check of what the model sends."""
-
-    schema: Mapping[str, Any]
-    """JSON Schema 2020-12 of an object with ``additionalProperties: false``."""
-    context_parameter: str | None
-    """The parameter that receives the :class:`ToolContext`."""
-    _adapter: TypeAdapter[Any]
-    _fields: Mapping[str, str] | None
-    """Model field to parameter; ``None`` when the tool takes the whole model as ``_parameter``."""
-    _parameter: str | None
-
-    def arguments(self, tool_input: str) -> dict[str, Any]:
-        """Check a model's JSON text and turn it into keyword arguments.
-
-        An empty text means no arguments. A text that is not JSON is repaired where only one reading is possible:
-        a code fence around it, an object encoded twice, a trailing comma.
-
-        Raises:
-            ToolArgumentsError: it does not fit; the message names each field at fault.
-        """
-        checked = self._checked(tool_input.strip() or "{}")
-        if self._fields is None:
-            return {} if self._parameter is None else {self._parameter: checked}
-        return {parameter: getattr(checked, field) for field, parameter in self._fields.items()}
-
-    def _checked(self, text: str) -> Any:
-        if len(text) > _MAX_INPUT_CHARS:
-            raise ToolArgumentsError("the arguments are too long")
-        try:
-            return self._adapter.validate_json(text)
-        except ValidationError as error:
-            repaired = _repaired(text) if _is_about_form(error) else None
-            if repaired is None:
-                raise _arguments_error(error) from None
-        try:
-            return self._adapter.validate_json(repaired)
-        except ValidationError as error:
-            raise _arguments_error(error) from None
-
-
 def tool_input_of(function: Callable[..., Any], tool: str) -> ToolInput:
-    """Read what a function takes from its signature.
+    """Read what a function takes from its signature; see :func:`typed_input`."""
+    return typed_input(signature_of(function, tool), tool)
+
+
+def typed_input(signature: Signature, tool: str) -> ToolInput:
+    """Make the input of a function whose signature says all.
 
     A parameter of type :class:`ToolContext` is left out of the schema. A single parameter whose type is a pydantic
     model or a dataclass is taken as the whole input. A trailing underscore (``from_``) is not part of the name that
@@ -86,48 +46,56 @@ def tool_input_of(function: Callable[..., Any], tool: str) -> ToolInput:
     Raises:
         ToolDefinitionError: a parameter has no type, or one that JSON cannot carry.
     """
-    hints = _type_hints(function, tool)
-    parameters = [p for p in inspect.signature(function).parameters.values() if p.name not in ("self", "cls")]
-    context = next((p.name for p in parameters if hints.get(p.name) is ToolContext), None)
-    parameters = [p for p in parameters if p.name != context]
+    parameters, hints = signature.parameters, signature.hints
     for parameter in parameters:
         _check_parameter(parameter, hints, tool)
-    if len(parameters) == 1 and _is_model(hints[parameters[0].name]):
-        return _whole_input(hints[parameters[0].name], parameters[0].name, context, tool)
-    descriptions = _described_arguments(function)
-    fields = {f"argument_{p.name}": _field(p, hints[p.name], descriptions) for p in parameters}
+    if len(parameters) == 1 and is_model(hints[parameters[0].name]):
+        return _whole_input(hints[parameters[0].name], parameters[0].name, signature.context_parameter, tool)
+    fields = {f"argument_{p.name}": _field(p, hints[p.name], signature.descriptions) for p in parameters}
     try:
         model: type[BaseModel] = create_model(f"{tool}Input", __config__=_CONFIG, **fields)  # type: ignore[call-overload]
         adapter: TypeAdapter[Any] = TypeAdapter(model)
-        schema = tidy_schema(adapter.json_schema())
+        schema = adapter.json_schema(schema_generator=NamedMembers)
     except _UNSUPPORTED as error:
         at_fault = next((p.name for p in parameters if not _is_supported(hints[p.name])), "")
         raise _unsupported(error, at_fault, tool) from error
-    return ToolInput(schema, context, adapter, {f"argument_{p.name}": p.name for p in parameters}, None)
+    names = {f"argument_{p.name}": p.name for p in parameters}
 
+    def keywords(checked: Any) -> dict[str, Any]:
+        return {parameter: getattr(checked, field) for field, parameter in names.items()}
 
-def description_of(function: Callable[..., Any]) -> str:
-    """The first paragraph of a docstring on one line; empty without one."""
-    return " ".join((inspect.getdoc(function) or "").split("\n\n", 1)[0].split())
+    return ToolInput(tidy_schema(schema), signature.context_parameter, adapter.validator, keywords, schema)
 
 
 def _whole_input(model: Any, parameter: str, context: str | None, tool: str) -> ToolInput:
+    adapter = adapter_of(model, parameter, tool)
+    schema = adapter.json_schema(schema_generator=NamedMembers)
+    told = tidy_schema(schema)
+    if told.get("type") != "object":
+        raise ToolDefinitionError(f"tool {tool}: the input {parameter} must be an object")
+    return ToolInput(told, context, adapter.validator, lambda checked: {parameter: checked}, schema)
+
+
+def adapter_of(hint: Any, parameter: str, tool: str) -> TypeAdapter[Any]:
+    """Pydantic's reader of a parameter's type.
+
+    Raises:
+        ToolDefinitionError: JSON cannot carry the type.
+    """
     try:
-        adapter: TypeAdapter[Any] = TypeAdapter(model)
-        schema = tidy_schema(adapter.json_schema()) | {"additionalProperties": False}
+        adapter: TypeAdapter[Any] = TypeAdapter(hint)
+        adapter.json_schema()
     except _UNSUPPORTED as error:
         raise _unsupported(error, parameter, tool) from error
-    if schema.get("type") != "object":
-        raise ToolDefinitionError(f"tool {tool}: the input {parameter} must be an object")
-    return ToolInput(schema, context, adapter, None, parameter)
+    return adapter
 
 
 def _is_supported(hint: Any) -> bool:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            TypeAdapter(hint).json_schema()
-        except _UNSUPPORTED:
+            adapter_of(hint, "", "")
+        except ToolDefinitionError:
             return False
     return True
 
@@ -137,25 +105,6 @@ def _unsupported(error: PydanticErrorMixin, parameter: str, tool: str) -> ToolDe
     return ToolDefinitionError(f"tool {tool}: parameter {parameter} has a type that JSON cannot carry: {reason}")
 
 
-def _type_hints(function: Callable[..., Any], tool: str) -> dict[str, Any]:
-    target = function if inspect.isroutine(function) else type(function).__call__
-    try:
-        return get_type_hints(target, include_extras=True)
-    except (NameError, AttributeError, SyntaxError, TypeError) as error:
-        at_fault = _unreadable_parameter(target)
-        raise ToolDefinitionError(f"tool {tool}: {at_fault} has a type that cannot be read: {error}") from error
-
-
-def _unreadable_parameter(function: Any) -> str:
-    names = getattr(inspect.unwrap(function), "__globals__", {})
-    for name, hint in getattr(function, "__annotations__", {}).items():
-        try:
-            get_type_hints(SimpleNamespace(__annotations__={name: hint}), names, include_extras=True)
-        except (NameError, AttributeError, SyntaxError, TypeError):
-            return "the result" if name == "return" else f"parameter {name}"
-    return "a parameter"
-
-
 def _check_parameter(parameter: inspect.Parameter, hints: Mapping[str, Any], tool: str) -> None:
     if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY):
         raise ToolDefinitionError(f"tool {tool}: parameter {parameter.name} must be an ordinary or keyword parameter")
@@ -163,7 +112,8 @@ def _check_parameter(parameter: inspect.Parameter, hints: Mapping[str, Any], too
         raise ToolDefinitionError(f"tool {tool}: parameter {parameter.name} has no type")
 
 
-def _is_model(hint: Any) -> bool:
+def is_model(hint: Any) -> bool:
+    """Whether a type has fields of its own, and so can be a tool's whole input."""
     return isinstance(hint, type) and (issubclass(hint, BaseModel) or is_dataclass(hint))
 
 
@@ -172,51 +122,12 @@ def _field(parameter: inspect.Parameter, hint: Any, descriptions: Mapping[str, s
     metadata = list(get_args(hint)[1:]) if get_origin(hint) is Annotated else []
     given = next((m.description for m in metadata if isinstance(m, FieldInfo) and m.description), None)
     text = next((m for m in metadata if isinstance(m, str)), None)
+    description = text or given or descriptions.get(parameter.name)
+    return hint, Field(default, alias=name_for_model(parameter, hint), description=description)
+
+
+def name_for_model(parameter: inspect.Parameter, hint: Any) -> str:
+    """The name under which a model gives an argument: the alias of a ``Field``, else the parameter's without ``_``."""
+    metadata = get_args(hint)[1:] if get_origin(hint) is Annotated else ()
     alias = next((m.alias for m in metadata if isinstance(m, FieldInfo) and m.alias), None)
-    name = alias or parameter.name.removesuffix("_")
-    return hint, Field(default, alias=name, description=text or given or descriptions.get(parameter.name))
-
-
-def _described_arguments(function: Callable[..., Any]) -> dict[str, str]:
-    section = re.search(r"^Args:\n((?:[ \t]+.*\n?|\n)+)", inspect.getdoc(function) or "", re.MULTILINE)
-    if section is None:
-        return {}
-    entries = re.findall(r"^ {4}\*{0,2}(\w+)[^:\n]*:[ ]*((?:.*)(?:\n {8,}.*)*)", section[1], re.MULTILINE)
-    return {name: " ".join(text.split()) for name, text in entries}
-
-
-def _is_about_form(error: ValidationError) -> bool:
-    first = error.errors(include_url=False, include_context=False)[0]
-    return not first["loc"] and first["type"] in (
-        "json_invalid",
-        "model_type",
-        "model_attributes_type",
-        "dataclass_type",
-    )
-
-
-def _repaired(text: str) -> str | None:
-    stripped = text.removeprefix("\ufeff").strip()
-    fence = re.fullmatch(r"```\w*\s*\n?(.*?)\s*```", stripped, re.DOTALL)
-    bare = fence[1] if fence else stripped
-    if bare == "null":
-        return "{}"
-    try:
-        value = from_json(bare)
-    except ValueError:
-        return _without_trailing_commas(bare)
-    if isinstance(value, str):
-        return _without_trailing_commas(value.strip() or "{}")
-    return bare if bare != text else None
-
-
-def _without_trailing_commas(text: str) -> str:
-    return re.sub(r'("(?:[^"\\]|\\.)*")|,(?=\s*[}\]])', lambda match: match[1] or "", text)
-
-
-def _arguments_error(error: ValidationError) -> ToolArgumentsError:
-    faults = error.errors(include_url=False, include_context=False, include_input=False)[:10]
-    fields = [{"field": ".".join(map(str, f["loc"])), "problem": f["msg"]} for f in faults if f["loc"]]
-    if not fields:
-        return ToolArgumentsError(f"the arguments must be one JSON object: {faults[0]['msg']}")
-    return ToolArgumentsError("; ".join(f"{f['field']}: {f['problem']}" for f in fields), fields)
+    return alias or parameter.name.removesuffix("_")

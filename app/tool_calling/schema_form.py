@@ -4,11 +4,28 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
 
-__all__ = ["tidy_schema"]
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic_core import core_schema, to_jsonable_python
+
+__all__ = ["MEMBER_NAMES", "NamedMembers", "tidy_schema"]
+
+MEMBER_NAMES = "x-member-names"
+"""Where :class:`NamedMembers` notes an enum's members, pairs of name and value; the model is not told this key."""
 
 _PREFIX = "#/$defs/"
 _MAPS_OF_SCHEMAS = ("properties", "patternProperties", "$defs")
-_VALUES = ("default", "const", "enum", "examples")
+_UNTOLD = {"title": str, MEMBER_NAMES: list}
+_VALUES = ("default", "const", "enum", "examples", MEMBER_NAMES)
+
+
+class NamedMembers(GenerateJsonSchema):
+    """Makes a JSON Schema that knows the names of an enum's members, since a model may write these too."""
+
+    def enum_schema(self, schema: core_schema.EnumSchema) -> JsonSchemaValue:
+        """See :meth:`GenerateJsonSchema.enum_schema`."""
+        members: Mapping[str, Any] = schema["cls"].__members__
+        pairs = [[name, to_jsonable_python(member.value)] for name, member in members.items()]
+        return {**super().enum_schema(schema), MEMBER_NAMES: pairs}
 
 
 def tidy_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -16,7 +33,8 @@ def tidy_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
 
     Titles go: they cost tokens and repeat the names. A definition that is used once stands where it is used, so that
     ``$defs`` is left to recursive and shared types; the root is an object, never a reference. An object with named
-    properties allows no others, unless its type says so, as in Spring AI.
+    properties allows no others, unless its type says so, as in Spring AI. Values of an enum that are no text are told
+    with their names.
     """
     definitions = dict(schema.get("$defs", {}))
     root = {key: value for key, value in schema.items() if key != "$defs"}
@@ -61,7 +79,11 @@ def _counted(part: dict[str, Any], uses: Counter[str]) -> dict[str, Any]:
 
 
 def _closed(part: dict[str, Any]) -> dict[str, Any]:
-    part = {key: value for key, value in part.items() if not (key == "title" and isinstance(value, str))}
+    members = part.get(MEMBER_NAMES, ())
+    part = {key: value for key, value in part.items() if key not in _UNTOLD or not isinstance(value, _UNTOLD[key])}
+    if not all(isinstance(value, str) for _, value in members):
+        names = ", ".join(f"{value} = {name}" for name, value in members)
+        part["description"] = f"{part['description']} ({names})" if "description" in part else names
     if part.get("type") != "object":
         return part
     if "properties" in part:

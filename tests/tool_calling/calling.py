@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pydantic import BaseModel
@@ -126,7 +126,7 @@ class Atlas:
         return self
 
     def callback(self, **metadata: Any) -> FunctionToolCallback:
-        return FunctionToolCallback.of(self.locate, metadata=ToolMetadata(**{"cache_seconds": 60} | metadata))
+        return replace(FunctionToolCallback.of(self.locate), metadata=ToolMetadata(**{"cache_seconds": 60} | metadata))
 
 
 @asynccontextmanager

@@ -7,9 +7,9 @@ from typing import Annotated, Any
 import pytest
 
 from app.tool_calling.context import ToolContext
-from app.tool_calling.definition import ToolDefinition, ToolMetadata
+from app.tool_calling.definition import ToolMetadata
 from app.tool_calling.function_callback import FunctionToolCallback, tool
-from app.tool_calling.method_callback import MethodToolCallback, MethodToolCallbackProvider
+from app.tool_calling.method_callback import MethodToolCallbackProvider
 from tests.tool_calling.calling import EMPTY, Place
 
 
@@ -161,27 +161,6 @@ async def test_a_callable_object_is_a_tool_by_its_class() -> None:
     callback = FunctionToolCallback.of(Greeter())
     assert (callback.definition.name, callback.definition.description) == ("Greeter", "Greet")
     assert await callback.call('{"name": "Ann"}', EMPTY) == "Hello Ann"
-
-
-async def test_any_method_becomes_a_tool_by_a_definition_given_in_code() -> None:
-    class Calendar:
-        def days_in(self, month, year=2026):  # type: ignore[no-untyped-def]
-            return 28 if month == 2 else 31
-
-    class Typed:
-        def days_in(self, month: int) -> int:
-            return 28 if month == 2 else 31
-
-    definition = ToolDefinition(
-        "daysInMonth",
-        "Count the days of a month",
-        {"type": "object", "properties": {"month": {"type": "integer", "minimum": 1}}, "required": ["month"]},
-    )
-    callback = MethodToolCallback.of(Typed().days_in, definition=definition)
-    assert callback.definition is definition
-    assert await callback.call('{"month": 2}', EMPTY) == "28"
-    with pytest.raises(Exception, match="tool daysInMonth: parameter month has no type"):
-        MethodToolCallback.of(Calendar().days_in, definition=definition)
 
 
 async def test_names_and_descriptions_may_be_chinese() -> None:

@@ -1,13 +1,19 @@
 """Whatever a tool raises: what the model is told, what the log keeps, and what reaches the caller."""
 
 import asyncio
+from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 from pydantic_core import from_json
 
-from app.errors import ToolFailed, UpstreamTimeout
+from app.errors import NotFound, ToolFailed, UpstreamTimeout
+from app.tool_calling.callback import ToolCallback, ToolResult
+from app.tool_calling.context import ToolContext
+from app.tool_calling.definition import ToolDefinition, ToolMetadata
 from app.tool_calling.errors import ToolArgumentsError, ToolExecutionError
 from app.tool_calling.exception_processor import ToolExecutionExceptionProcessor
+from app.tool_calling.function_callback import FunctionToolCallback
 from app.tool_calling.manager import ToolCallingManager
 from tests.tool_calling.calling import only, run
 
@@ -138,6 +144,93 @@ async def test_chosen_exceptions_reach_the_caller_as_they_are() -> None:
     with pytest.raises(PermissionError) as caught:
         await run(("raises", ""), tools=[raises], manager=manager)
     assert caught.value is error
+
+
+class NeedsLogin(ToolExecutionError):
+    """A tool's own failure that the caller wants to see."""
+
+
+@pytest.mark.parametrize("asked", [["asks"], ["asks", "asks"]], ids=["one", "several"])
+async def test_a_chosen_exception_of_the_tools_own_kind_reaches_the_caller_too(asked: list[str]) -> None:
+    error = NeedsLogin("log in first")
+
+    async def asks() -> None:
+        raise error
+
+    manager = ToolCallingManager(exception_processor=ToolExecutionExceptionProcessor(rethrow=(NeedsLogin,)))
+    with pytest.raises(NeedsLogin) as caught:
+        await run(*((name, "") for name in asked), tools=[asks], manager=manager)
+    assert caught.value is error
+    assert (await only(("asks", ""), tools=[asks])).result == '{"error":{"kind":"failed","message":"log in first"}}'
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [(ToolExecutionError(""), "failed"), (ToolExecutionError(" \n", kind="lost"), "lost"), (NotFound(""), "not-found")],
+    ids=["empty", "blank", "of an upstream"],
+)
+async def test_a_failure_without_words_is_told_with_the_tools_name(error: Exception, kind: str) -> None:
+    async def mute() -> None:
+        raise error
+
+    told = from_json((await only(("mute", ""), tools=[mute])).result)["error"]
+    assert told == {"kind": kind, "message": "the tool mute failed and did not say why"}
+
+
+@pytest.mark.parametrize("message", ["\ud800 is no text", ValueError("is no text")], ids=["surrogate", "exception"])
+async def test_a_failure_whose_words_cannot_be_sent_is_told_all_the_same(message: Any) -> None:
+    async def fails() -> None:
+        raise ToolExecutionError(message)
+
+    told = from_json((await only(("fails", ""), tools=[fails])).result)["error"]
+    assert told["message"].endswith("is no text")
+
+
+@dataclass
+class Own(ToolCallback):
+    """A callback of one's own, which gives whatever it was made with."""
+
+    gives: Any
+    whole: bool = False
+    metadata: ToolMetadata = field(default_factory=ToolMetadata)
+    definition: ToolDefinition = field(default_factory=lambda: ToolDefinition("own", "Own", {"type": "object"}))
+
+    async def call(self, tool_input: str, context: ToolContext) -> str:
+        text: str = self.gives
+        return text
+
+    async def result(self, tool_input: str, context: ToolContext) -> ToolResult:
+        result: ToolResult = self.gives if self.whole else await super().result(tool_input, context)
+        return result
+
+
+def given_back(value: Any) -> FunctionToolCallback:
+    async def own() -> str:
+        return "text"
+
+    return FunctionToolCallback.of(own, result_converter=lambda result: value)
+
+
+@pytest.mark.parametrize(
+    ("callback", "kind"),
+    [
+        (Own(None), "tool-result"),
+        (Own(b"text"), "tool-result"),
+        (Own({"a": 1}), "tool-result"),
+        (Own(5, metadata=ToolMetadata(cache_seconds=60)), "tool-result"),
+        (Own("text", whole=True), "failed"),
+        (given_back(None), "tool-result"),
+        (given_back(["text"]), "tool-result"),
+    ],
+)
+@pytest.mark.parametrize("number", [1, 2])
+async def test_a_callback_or_a_converter_that_gives_no_text_is_a_tool_that_fails(
+    callback: ToolCallback, kind: str, number: int
+) -> None:
+    done = await run(*[("own", "")] * number, tools=[callback])
+    assert [(each.error_kind, from_json(each.result)["error"]["message"]) for each in done.executions] == [
+        (kind, "the tool failed")
+    ] * number
 
 
 @pytest.mark.parametrize(

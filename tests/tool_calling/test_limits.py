@@ -6,7 +6,7 @@ from pydantic_core import to_json
 from app.chat_models.base import Prompt
 from app.messages import AssistantMessage
 from app.tool_calling.events import ToolCallFinished
-from app.tool_calling.function_callback import FunctionToolCallback
+from app.tool_calling.function_callback import FunctionToolCallback, tool
 from app.tool_calling.limits import CallCounter, ToolCallLimits
 from tests.chat.scripted import calls, client_of, says
 from tests.players.openai_player import Answer, OpenAIPlayer, PlayedRequest, message, whole
@@ -35,6 +35,46 @@ async def test_a_call_beyond_a_limit_is_refused_and_not_run(limits: ToolCallLimi
     ended = {event.call.id: event.error_kind for event in events if isinstance(event, ToolCallFinished)}
     assert runs == 2
     assert ended == {"0": None, "1": None, "2": kind}
+
+
+async def test_a_tool_that_is_asked_again_and_again_may_have_limits_of_its_own() -> None:
+    @tool(max_identical_calls=5)
+    async def status() -> str:
+        return "running"
+
+    @tool(max_calls=1)
+    async def once(number: int = 0) -> str:
+        return "done"
+
+    async def other() -> str:
+        return "other"
+
+    asked = [
+        call(name, "", f"{name} {n}")
+        for name, times in (("status", 6), ("once", 2), ("other", 4))
+        for n in range(times)
+    ]
+    limits = ToolCallLimits(per_tool=10, in_total=12, identical=3)
+    events = await executing(*asked, tools=[status, once, other], counter=CallCounter(limits))
+    ended = {event.call.id: event.error_kind for event in events if isinstance(event, ToolCallFinished)}
+    assert {name: kind for name, kind in ended.items() if kind} == {
+        "status 5": "repeated-call",
+        "once 1": "limit",
+        "other 3": "repeated-call",
+    }
+
+
+async def test_a_tools_own_limit_replaces_the_services_and_not_the_limit_in_total() -> None:
+    @tool(max_calls=5, max_identical_calls=9)
+    async def status() -> str:
+        return "running"
+
+    asked = [call("status", "", str(number)) for number in range(6)]
+    for in_total, refused in ((6, ["5"]), (4, ["4", "5"])):
+        counter = CallCounter(ToolCallLimits(per_tool=2, in_total=in_total))
+        events = await executing(*asked, tools=[status], counter=counter)
+        kinds = {each.call.id: each.error_kind for each in events if isinstance(each, ToolCallFinished)}
+        assert {name: kind for name, kind in kinds.items() if kind} == dict.fromkeys(refused, "limit")
 
 
 @pytest.mark.parametrize(

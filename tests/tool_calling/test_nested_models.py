@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict, RootModel
 
 from app.tool_calling.function_callback import FunctionToolCallback
 from tests.tool_calling.calling import EMPTY, Place, callback_of, schema_of
@@ -91,6 +91,37 @@ def test_every_object_at_every_level_is_closed(annotation: Any) -> None:
     objects = _objects(callback_of(annotation).definition.input_schema)
     assert len(objects) > 1
     assert all(each["additionalProperties"] is False for each in objects)
+
+
+class Open(BaseModel):
+    model_config = ConfigDict(extra="allow")
+
+    name: str
+    place: Place | None = None
+
+
+class Counts(RootModel[dict[str, int]]):
+    """How many there are of each."""
+
+
+async def test_a_whole_input_that_takes_more_fields_says_so_at_its_root_and_there_alone() -> None:
+    async def keep(value: Open) -> str:
+        return repr(value.model_extra)
+
+    callback = FunctionToolCallback.of(keep)
+    schema = callback.definition.input_schema
+    assert schema["additionalProperties"] is True
+    assert schema["properties"]["place"]["anyOf"][0]["additionalProperties"] is False
+    assert await callback.call('{"name": "a", "color": "red"}', EMPTY) == "{'color': 'red'}"
+
+
+async def test_a_whole_input_of_any_names_tells_what_stands_under_them() -> None:
+    async def keep(value: Counts) -> str:
+        return repr(value.root)
+
+    callback = FunctionToolCallback.of(keep)
+    assert callback.definition.input_schema["additionalProperties"] == {"type": "integer"}
+    assert await callback.call('{"apples": 2}', EMPTY) == "{'apples': 2}"
 
 
 def test_a_property_named_title_and_a_default_with_a_title_are_left_alone() -> None:

@@ -46,7 +46,7 @@ async def test_ten_thousand_different_calls_leave_a_thousand_results() -> None:
 
     callback = FunctionToolCallback.of(echo)
     for number in range(10_000):
-        await callback.cached_call(f'{{"number": {number}}}', ToolContext())
+        await callback.result(f'{{"number": {number}}}', ToolContext())
     assert flights(callback) == {}
     assert callback._cache is not None
     assert len(callback._cache.recent._kept) == 1000

@@ -4,20 +4,35 @@ import base64
 import datetime
 import decimal
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
+import attrs
 import pytest
 from pydantic_core import from_json
 
 from app.tool_calling.function_callback import FunctionToolCallback, tool
 from app.tool_calling.result_converter import convert_result, quoted_result, truncated
 from tests.chat.scripted import calls, client_of, says
-from tests.tool_calling.calling import only
+from tests.tool_calling.calling import EMPTY, Place, only
 
 PNG = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
 )
+
+
+@dataclass
+class Point:
+    x: int
+    y: int
+
+
+@attrs.define
+class Parcel:
+    at: Any
+    _code: str
 
 
 def _cycle() -> list[Any]:
@@ -29,7 +44,7 @@ def _cycle() -> list[Any]:
 @pytest.mark.parametrize(
     ("result", "text"),
     [
-        (None, "Done"),
+        (None, "null"),
         ("北京", "北京"),
         ("\ud800", "?"),
         ({"城市": "北京"}, '{"城市":"北京"}'),
@@ -39,20 +54,95 @@ def _cycle() -> list[Any]:
         (decimal.Decimal("1.10"), '"1.10"'),
         (b"\xff", '"_w=="'),
         (float("nan"), '"NaN"'),
-        ({"lock": threading.Lock()}, '{"lock":"<lock>"}'),
-        (_cycle(), '"<list>"'),
-        ({"bad": "\ud800"}, '"<dict>"'),
+        ({"bad": "\ud800", "day": datetime.date(2026, 11, 20)}, '{"bad":"?","day":"2026-11-20"}'),
+        (Place(name="杭州"), '{"name":"杭州","country":"CN"}'),
+        (Point(1, 2), '{"x":1,"y":2}'),
+        ([Parcel(Point(1, 2), "secret")], '[{"at":{"x":1,"y":2}}]'),
+        (MappingProxyType({"a": {1: 2}.values()}), '{"a":[2]}'),
     ],
 )
-def test_whatever_a_tool_returns_becomes_text(result: object, text: str) -> None:
+def test_whatever_has_a_json_form_becomes_text(result: object, text: str) -> None:
     assert convert_result(result) == text
+
+
+class Order:
+    """An ordinary object: nothing says what of it is meant for others."""
+
+    def __init__(self) -> None:
+        self.number, self.password = 7, "secret"
+
+
+@pytest.mark.parametrize(
+    ("result", "type_name"),
+    [
+        (Order(), "Order"),
+        ([Order()], "Order"),
+        ({"orders": {"first": Order()}}, "Order"),
+        (Parcel(Order(), "x"), "Order"),
+        ({"lock": threading.Lock()}, "lock"),
+        (_cycle(), "list"),
+    ],
+)
+async def test_a_result_that_json_cannot_carry_is_told_as_a_failure_and_logged_with_its_type(
+    result: object, type_name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def give() -> Any:
+        return result
+
+    finished = await only(("give", ""), tools=[give])
+    assert (finished.outcome, finished.error_kind) == ("error", "tool-result")
+    assert finished.result == '{"error":{"kind":"tool-result","message":"the tool failed"}}'
+    (record,) = caplog.records
+    assert (vars(record)["tool"], vars(record)["result_type"]) == ("give", type_name)
+
+
+async def _find() -> dict[str, int] | None:
+    return None
+
+
+async def _forget() -> None: ...
+
+
+async def _unsaid():  # type: ignore[no-untyped-def]
+    return None
+
+
+def _forget_blocking() -> None: ...
+
+
+class _Forgetting:
+    async def __call__(self) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("function", "told", "quoted"),
+    [
+        (_find, "null", "null"),
+        (_unsaid, "null", "null"),
+        (_forget, "Done", '"Done"'),
+        (_forget_blocking, "Done", '"Done"'),
+        (_Forgetting(), "Done", '"Done"'),
+    ],
+)
+async def test_nothing_is_told_as_done_only_where_nothing_was_promised(
+    function: Callable[..., Any], told: str, quoted: str
+) -> None:
+    assert await FunctionToolCallback.of(function).call("", EMPTY) == told
+    assert await FunctionToolCallback.of(function, result_converter=quoted_result).call("", EMPTY) == quoted
+    own = FunctionToolCallback.of(_find, result_converter=lambda result: f"found {result}")
+    assert await own.call("", EMPTY) == "found None"
 
 
 @pytest.mark.parametrize(
     ("result", "told"),
     [
         ("text", '"text"'),
-        (None, '"Done"'),
+        ("12:00", '"12:00"'),
+        ('{"a": "b"}', '{"a": "b"}'),
+        ("[1, 2]", "[1, 2]"),
+        ("true story", '"true story"'),
+        ("NaN", '"NaN"'),
+        (None, "null"),
         ({"a": 1}, '{"a":1}'),
         (datetime.date(2026, 11, 20), '"2026-11-20"'),
     ],

@@ -10,8 +10,9 @@ import pytest
 from pydantic import BaseModel, Field
 
 from app.tool_calling.context import ToolContext
+from app.tool_calling.docstrings import description_of
 from app.tool_calling.errors import ToolArgumentsError, ToolDefinitionError
-from app.tool_calling.schema import description_of, tool_input_of
+from app.tool_calling.schema import tool_input_of
 
 
 class Color(enum.Enum):

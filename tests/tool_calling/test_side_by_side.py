@@ -3,13 +3,16 @@
 import asyncio
 import contextvars
 import threading
+from dataclasses import dataclass, field
 
 import pytest
 
 from app.messages import ToolResponseMessage
+from app.tool_calling.errors import ToolExecutionError
 from app.tool_calling.events import ToolCallFinished, ToolCallStarted
 from app.tool_calling.function_callback import tool
 from app.tool_calling.manager import ToolCallingManager
+from app.tool_calling.method_callback import MethodToolCallbackProvider
 from tests.tool_calling.calling import call, executing, run
 
 
@@ -82,6 +85,64 @@ async def test_one_call_that_fails_or_hangs_leaves_the_others_their_results() ->
     result = await run(("hangs", ""), ("breaks", ""), ("ok", ""), tools=[ok, breaks, hangs])
     assert [each.error_kind for each in result.executions] == ["timeout", "failed", None]
     assert "secret" not in result.executions[1].result
+
+
+@dataclass
+class Account:
+    """Money that is read, and written a moment later."""
+
+    balance: int = 100
+    order: list[str] = field(default_factory=list)
+
+    @tool(exclusive=True)
+    async def withdraw(self, amount: int) -> str:
+        """Withdraw money."""
+        self.order.append(f"withdraw {amount}")
+        before = self.balance
+        for _ in range(amount):
+            await asyncio.sleep(0)
+        self.balance = before - amount
+        if amount == 20:
+            raise ToolExecutionError("the money is gone")
+        return str(self.balance)
+
+    @tool(exclusive=True)
+    def deposit(self, amount: int) -> str:
+        """Deposit money, blocking."""
+        self.order.append(f"deposit {amount}")
+        return "done"
+
+
+@pytest.mark.parametrize("max_concurrency", [1, 8])
+async def test_calls_of_an_exclusive_tool_run_one_after_another_in_their_order(max_concurrency: int) -> None:
+    account = Account()
+    methods = MethodToolCallbackProvider(account).tool_callbacks()
+    asked = [("withdraw", f'{{"amount": {amount}}}') for amount in (30, 20, 10, 5)]
+    asked += [("deposit", f'{{"amount": {amount}}}') for amount in (3, 2, 1)]
+    manager = ToolCallingManager(max_concurrency=max_concurrency)
+    done = await run(*asked, ("ok", ""), tools=[*methods, ok], manager=manager)
+    results = [each.result for each in done.executions if each.outcome == "ok"]
+    assert results == ["70", "40", "35", "done", "done", "done", "fine"]
+    assert account.balance == 35
+    for name, amounts in (("withdraw", [30, 20, 10, 5]), ("deposit", [3, 2, 1])):
+        assert [each for each in account.order if name in each] == [f"{name} {amount}" for amount in amounts]
+
+
+async def test_a_call_that_waits_for_its_turn_leaves_its_place_to_other_tools() -> None:
+    others = asyncio.Event()
+
+    @tool(exclusive=True)
+    async def write(number: int) -> None:
+        await others.wait()
+
+    async def look(number: int) -> None:
+        if number == 2:
+            others.set()
+
+    asked = [(name, f'{{"number": {number}}}') for name in ("write", "look") for number in range(3)]
+    manager = ToolCallingManager(max_concurrency=2, timeout=10)
+    done = await run(*asked, tools=[write, look], manager=manager)
+    assert [each.error_kind for each in done.executions] == [None] * 6
 
 
 @pytest.mark.parametrize("blocking", [False, True])

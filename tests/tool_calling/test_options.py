@@ -1,0 +1,96 @@
+"""What is said about a tool in a mark, in metadata and in code, and whose word counts."""
+
+from typing import Any, get_type_hints
+
+import pytest
+
+from app.tool_calling.definition import ToolMetadata
+from app.tool_calling.function_callback import FunctionToolCallback, tool
+from app.tool_calling.marking import ToolOptions
+from tests.tool_calling.calling import EMPTY
+
+ALL: dict[str, Any] = {
+    "name": "other",
+    "description": "Something else.",
+    "return_direct": True,
+    "requires_approval": False,
+    "timeout": 3.0,
+    "cache_seconds": 60.0,
+    "max_calls": 4,
+    "max_identical_calls": 2,
+    "exclusive": True,
+    "retries": 2,
+    "result_converter": repr,
+}
+
+
+async def plain(city: str) -> str:
+    """Do something."""
+    return city
+
+
+@tool(name="marked", description="Marked", return_direct=True, timeout=2, max_calls=7, exclusive=True, retries=1)
+async def marked() -> str:
+    return "text"
+
+
+async def test_whatever_a_mark_may_say_can_be_said_in_code() -> None:
+    assert set(ALL) == set(get_type_hints(ToolOptions))
+    in_code = FunctionToolCallback.of(plain, **ALL)
+    by_mark = FunctionToolCallback.of(tool(**ALL)(plain_copy()))
+    for callback in (in_code, by_mark):
+        assert (callback.definition.name, callback.definition.description) == ("other", "Something else.")
+        assert callback.metadata == ToolMetadata(
+            return_direct=True,
+            timeout=3,
+            cache_seconds=60,
+            max_calls=4,
+            max_identical_calls=2,
+            exclusive=True,
+            retries=2,
+        )
+        assert await callback.call('{"city": "Rome"}', EMPTY) == "'Rome'"
+
+
+def plain_copy() -> Any:
+    async def plain(city: str) -> str:
+        return city
+
+    return plain
+
+
+def test_metadata_leaves_what_it_does_not_say_as_the_mark_said_it() -> None:
+    changed = FunctionToolCallback.of(
+        marked, metadata=ToolMetadata(timeout=9, requires_approval=False, cache_seconds=5)
+    )
+    assert changed.metadata == ToolMetadata(
+        return_direct=True, timeout=9, cache_seconds=5, max_calls=7, exclusive=True, retries=1
+    )
+
+
+def test_a_word_in_code_takes_back_what_mark_and_metadata_say() -> None:
+    callback = FunctionToolCallback.of(
+        marked,
+        metadata=ToolMetadata(timeout=9),
+        return_direct=False,
+        timeout=None,
+        max_calls=None,
+        exclusive=False,
+        retries=0,
+    )
+    assert callback.metadata == ToolMetadata()
+
+
+def test_a_name_or_a_description_of_none_says_nothing() -> None:
+    definition = FunctionToolCallback.of(marked, name=None, description=None, result_converter=None).definition
+    assert (definition.name, definition.description) == ("marked", "Marked")
+
+
+@pytest.mark.parametrize("word", ["retry", "sandbox", "metadata"])
+def test_a_word_that_is_none_is_refused(word: str) -> None:
+    unknown: Any = {word: 1}
+    with pytest.raises(TypeError, match=f"a tool has no option {word}"):
+        tool(**unknown)
+    if word != "metadata":
+        with pytest.raises(TypeError, match=f"a tool has no option {word}"):
+            FunctionToolCallback.of(plain, **unknown)

@@ -1,0 +1,202 @@
+"""Arguments that do not fit as a model wrote them, and can be meant in one way only."""
+
+import enum
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+import pytest
+from pydantic import BaseModel, Field
+from pydantic_core import to_json
+
+from app.api.schemas import ChatAnswer
+from app.tool_calling.function_callback import FunctionToolCallback
+from tests.chat.played import asked, asks, says
+from tests.tool_calling.calling import Place, call, callback_of, called, executing, schema_of
+
+
+class Unit(enum.Enum):
+    CELSIUS = "C"
+    FAHRENHEIT = "F"
+
+
+class Level(enum.IntEnum):
+    LOW = 1
+    MIDDLE = 2
+    HIGH = 9
+
+
+class Way(BaseModel):
+    """Where it goes."""
+
+    to: Place
+    via: list[Place] = []
+    fast: bool = True
+
+
+@dataclass
+class Stop:
+    number: int = 7
+    after: "Stop | None" = None
+
+
+@pytest.mark.parametrize(
+    ("annotation", "sent", "meant"),
+    [
+        (int, "3", "3"),
+        (float, "1.5", "1.5"),
+        (int | None, "3", "3"),
+        (list[int], "[1, 2]", "[1, 2]"),
+        (list[int], ["1", 2], "[1, 2]"),
+        (set[int], "[1]", "{1}"),
+        (dict[str, int], '{"a": 1}', "{'a': 1}"),
+        (dict[str, list[int]], {"a": "[1]"}, "{'a': [1]}"),
+        (tuple[int, Place], [1, '{"name": "x"}'], "(1, Place(name='x', country='CN'))"),
+        (Place, '{"name": "x"}', "Place(name='x', country='CN')"),
+        (Place | None, '{"name": "x"}', "Place(name='x', country='CN')"),
+        (Way, {"to": '{"name": "x"}', "via": '[{"name": "y"}]', "fast": "false"},
+         "Way(to=Place(name='x', country='CN'), via=[Place(name='y', country='CN')], fast=False)"),
+        (Way, '{"to": "{\\"name\\": \\"x\\"}"}', "Way(to=Place(name='x', country='CN'), via=[], fast=True)"),
+        (Place, {"name": "x", "country": None}, "Place(name='x', country='CN')"),
+        (Stop, {"number": None, "after": {"number": None, "after": None}},
+         "Stop(number=7, after=Stop(number=7, after=None))"),
+        (Unit, "CELSIUS", "<Unit.CELSIUS: 'C'>"),
+        (Unit | None, "FAHRENHEIT", "<Unit.FAHRENHEIT: 'F'>"),
+        (list[Unit], ["C", "FAHRENHEIT"], "[<Unit.CELSIUS: 'C'>, <Unit.FAHRENHEIT: 'F'>]"),
+        (Level, "HIGH", "<Level.HIGH: 9>"),
+        (Level, "9", "<Level.HIGH: 9>"),
+        (dict[str, Level], {"a": "LOW"}, "{'a': <Level.LOW: 1>}"),
+        (Annotated[list[int], Field(max_length=2)] | Literal["all"], "[1]", "[1]"),
+    ],
+    ids=str,
+)  # fmt: skip
+async def test_a_value_is_read_as_it_was_meant_and_the_call_says_so(annotation: Any, sent: Any, meant: str) -> None:
+    finished = await called(callback_of(annotation), to_json({"value": sent}).decode())
+    assert (finished.result, finished.repaired) == (meant, True)
+    assert finished.as_record()["repaired"] is True
+
+
+@pytest.mark.parametrize(
+    ("annotation", "sent", "given"),
+    [
+        (str, "3", "'3'"),
+        (str, '{"a": 1}', "'{\"a\": 1}'"),
+        (int | str, "3", "'3'"),
+        (list[int] | str, "[1]", "'[1]'"),
+        (Any, "[1]", "'[1]'"),
+        (float, 3, "3.0"),
+        (int, 3.0, "3"),
+        (Unit, "C", "<Unit.CELSIUS: 'C'>"),
+        (Level, 9, "<Level.HIGH: 9>"),
+        (int | None, None, "None"),
+        (Place, {"name": "x"}, "Place(name='x', country='CN')"),
+    ],
+    ids=str,
+)
+async def test_a_value_that_fits_is_left_alone_and_not_called_repaired(annotation: Any, sent: Any, given: str) -> None:
+    finished = await called(callback_of(annotation), to_json({"value": sent}).decode())
+    assert (finished.result, finished.repaired) == (given, False)
+    assert "repaired" not in finished.as_record()
+
+
+@pytest.mark.parametrize(
+    ("annotation", "sent"),
+    [
+        (int, "three"),
+        (int, "3 days"),
+        (int, "1.5"),
+        (int, ""),
+        (int, None),
+        (str, 3),
+        (str, None),
+        (list[int], "1, 2"),
+        (list[int], "[1, 2"),
+        (list[int], '{"a": 1}'),
+        (Place, "x"),
+        (Place, '{"country": "CN"}'),
+        (Place, {"name": None}),
+        (Unit, "KELVIN"),
+        (Level, "low"),
+        (Level, 3),
+        (dict[str, int], {"a": None}),
+    ],
+    ids=str,
+)
+async def test_a_value_that_cannot_be_meant_otherwise_runs_nothing(annotation: Any, sent: Any) -> None:
+    finished = await called(callback_of(annotation), to_json({"value": sent}).decode())
+    assert (finished.error_kind, finished.repaired) == ("invalid-arguments", False)
+
+
+async def test_null_for_what_has_a_default_and_cannot_be_null_means_the_default() -> None:
+    async def book(
+        day: str,
+        seats: int = 2,
+        area: Literal["in", "out"] = "in",
+        note: str | None = "none",
+        tags: list[str] = ["a"],  # noqa: B006
+    ) -> str:
+        return f"{day} {seats} {area} {note} {tags}"
+
+    given = {"day": "Monday", "seats": None, "area": None, "note": None, "tags": None}
+    finished = await called(FunctionToolCallback.of(book), to_json(given).decode())
+    assert (finished.result, finished.repaired) == ("Monday 2 in None ['a']", True)
+    refused = await called(FunctionToolCallback.of(book), '{"day": null}')
+    assert refused.error_kind == "invalid-arguments"
+
+
+@pytest.mark.parametrize(
+    "arguments", ['{"": ""}', '{"input": {}}', '{"args": [], "kwargs": {"": null}}', "null", "[]", '""']
+)
+async def test_a_tool_without_parameters_is_called_whatever_stands_for_nothing(arguments: str) -> None:
+    async def ping() -> str:
+        return "pong"
+
+    finished = await called(FunctionToolCallback.of(ping), arguments)
+    assert (finished.result, finished.repaired) == ("pong", True)
+
+
+@pytest.mark.parametrize("arguments", ['{"city": "Paris"}', "[1]", '{"": "x"}', "3", "false"])
+async def test_a_tool_without_parameters_is_not_called_with_something(arguments: str) -> None:
+    async def ping() -> str:
+        return "pong"
+
+    assert (await called(FunctionToolCallback.of(ping), arguments)).error_kind == "invalid-arguments"
+
+
+@pytest.mark.parametrize(
+    "arguments", ['```json\n{"value": 3}\n```', '"{\\"value\\": 3}"', '{"value": 3,}', '\ufeff{"value": "3"}']
+)
+async def test_json_in_a_wrapping_is_a_repair_too(arguments: str) -> None:
+    finished = await called(callback_of(int), arguments)
+    assert (finished.result, finished.repaired) == ("3", True)
+
+
+async def test_a_repair_that_does_not_help_tells_the_model_what_is_still_wrong() -> None:
+    finished = await called(callback_of(Place), '{"value": "{\\"name\\": 5}", "other": "1"}')
+    assert '"field":"value.name"' in finished.result
+
+
+def test_an_enum_of_numbers_tells_its_names_behind_what_else_is_said() -> None:
+    names = "1 = LOW, 2 = MIDDLE, 9 = HIGH"
+    assert schema_of(Level) == {"type": "integer", "enum": [1, 2, 9], "description": names}
+    described = schema_of(Annotated[Level, "How much"])
+    assert described["description"] == f"How much ({names})"
+    assert schema_of(Unit) == {"type": "string", "enum": ["C", "F"]}
+
+
+async def test_a_repaired_call_may_be_answered_from_the_cache_and_says_both() -> None:
+    callback = FunctionToolCallback.of(callback_of(int)._function, cache_seconds=60)
+    asked_twice = [call("told", '{"value": "3"}', str(number)) for number in range(2)]
+    *_, one, two = await executing(*asked_twice, tools=[callback])
+    records = sorted((each.as_record() for each in (one, two)), key=lambda each: "cached" in each)  # type: ignore[union-attr]
+    assert [(each["repaired"], each.get("cached")) for each in records] == [(True, None), (True, True)]
+
+
+async def test_the_trace_of_an_answer_says_which_calls_had_to_be_repaired() -> None:
+    items = '[{"id": "1", "text": "cook", "status": "pending"}]'
+    calls = [("todoUpdate", {"items": items}), ("todoRead", "[]"), ("todoRead", "")]
+    document, requests = await asked(*map(asks, calls), says("Done."))
+    assert [each.get("repaired") for each in document["tool_calls"]] == [True, True, None]
+    assert [each["outcome"] for each in document["tool_calls"]] == ["ok"] * 3
+    assert "cook" in document["tool_calls"][1]["result"]
+    assert len(requests) == 4, "none of the calls was sent back to the model"
+    ChatAnswer.model_validate(document)

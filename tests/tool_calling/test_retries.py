@@ -1,0 +1,170 @@
+"""Tools that are tried again: after which errors, how often, and within which time."""
+
+import asyncio
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from app.errors import NotFound, UpstreamUnavailable
+from app.tool_calling.callback import ToolCallback
+from app.tool_calling.context import ToolContext
+from app.tool_calling.definition import ToolDefinition, ToolMetadata
+from app.tool_calling.errors import ToolDefinitionError, ToolExecutionError
+from app.tool_calling.exception_processor import ToolExecutionExceptionProcessor
+from app.tool_calling.function_callback import FunctionToolCallback, tool
+from app.tool_calling.manager import ToolCallingManager
+from tests.tool_calling.calling import only, run
+from tests.waiting import until
+
+
+class Busy(Exception):
+    """An error of a library's, marked by whoever derives it."""
+
+    retryable = True
+
+
+@dataclass
+class Flaky:
+    """Fails with each of its faults in turn, and then answers."""
+
+    faults: list[BaseException] = field(default_factory=list)
+    runs: int = 0
+
+    async def ask(self) -> str:
+        """Ask."""
+        self.runs += 1
+        if self.runs <= len(self.faults):
+            raise self.faults[self.runs - 1]
+        return f"answer {self.runs}"
+
+    def ask_blocking(self) -> str:
+        """Ask, blocking."""
+        self.runs += 1
+        if self.runs <= len(self.faults):
+            raise self.faults[self.runs - 1]
+        return f"answer {self.runs}"
+
+
+RETRYABLE = [UpstreamUnavailable("no connection"), ToolExecutionError("later", retryable=True), Busy()]
+
+
+@pytest.mark.parametrize("fault", RETRYABLE, ids=lambda fault: type(fault).__name__)
+@pytest.mark.parametrize("method", ["ask", "ask_blocking"])
+async def test_a_call_is_tried_again_after_an_error_that_is_marked_retryable(fault: Exception, method: str) -> None:
+    flaky = Flaky([fault])
+    finished = await only((method, ""), tools=[FunctionToolCallback.of(getattr(flaky, method), retries=1)])
+    assert (finished.outcome, finished.result, flaky.runs) == ("ok", "answer 2", 2)
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        NotFound("no such city"),
+        ToolExecutionError("no such city"),
+        ValueError("broken"),
+        asyncio.CancelledError(),
+        UpstreamUnavailable("its body was nonsense", retryable=False),
+    ],
+    ids=lambda fault: type(fault).__name__,
+)
+async def test_any_other_error_is_told_at_once(fault: BaseException) -> None:
+    flaky = Flaky([fault])
+    finished = await only(("ask", ""), tools=[FunctionToolCallback.of(flaky.ask, retries=3)])
+    assert (finished.outcome, flaky.runs) == ("error", 1)
+
+
+async def test_without_retries_a_call_is_made_once() -> None:
+    flaky = Flaky(list(RETRYABLE))
+    finished = await only(("ask", ""), tools=[flaky.ask])
+    assert (finished.error_kind, flaky.runs) == ("upstream-unavailable", 1)
+
+
+async def test_the_last_error_is_told_after_as_many_tries_as_there_may_be() -> None:
+    flaky = Flaky([*RETRYABLE, ToolExecutionError("never", kind="never")])
+    finished = await only(("ask", ""), tools=[FunctionToolCallback.of(flaky.ask, retries=2)])
+    assert (finished.error_kind, flaky.runs) == ("failed", 3)
+    manager = ToolCallingManager(exception_processor=ToolExecutionExceptionProcessor(rethrow=(Busy,)))
+    with pytest.raises(Busy):
+        await run(("ask", ""), tools=[FunctionToolCallback.of(Flaky([Busy(), Busy()]).ask, retries=1)], manager=manager)
+
+
+async def test_arguments_that_do_not_fit_are_not_tried_again() -> None:
+    flaky = Flaky()
+    finished = await only(("ask", '{"a": 1}'), tools=[FunctionToolCallback.of(flaky.ask, retries=2)])
+    assert (finished.error_kind, flaky.runs) == ("invalid-arguments", 0)
+
+
+async def test_a_pause_that_would_outlast_the_tools_time_is_not_begun() -> None:
+    flaky = Flaky([UpstreamUnavailable("come back in an hour", retry_after=3600)] * 3)
+    callback = FunctionToolCallback.of(flaky.ask, retries=3, timeout=30)
+    finished = await only(("ask", ""), tools=[callback])
+    assert (finished.error_kind, flaky.runs) == ("upstream-unavailable", 1), "an hour is more than the tool has"
+
+
+async def test_a_try_that_hangs_ends_with_the_time_that_all_have_together() -> None:
+    begun: list[int] = []
+
+    @tool(retries=5, timeout=1.5)
+    async def hangs() -> None:
+        begun.append(1)
+        if len(begun) > 1:
+            await asyncio.Event().wait()
+        raise Busy
+
+    assert (await only(("hangs", ""), tools=[hangs])).error_kind == "timeout"
+    assert len(begun) == 2
+
+
+async def test_the_pauses_before_further_tries_grow() -> None:
+    begun: list[float] = []
+
+    @tool(retries=3)
+    async def ask() -> None:
+        begun.append(asyncio.get_running_loop().time())
+        raise Busy
+
+    await only(("ask", ""), tools=[ask])
+    pauses = [later - earlier for earlier, later in pairwise(begun)]
+    assert [pause >= least for pause, least in zip(pauses, (0.09, 0.19, 0.39), strict=True)] == [True] * 3
+
+
+async def test_a_callback_of_ones_own_is_tried_again_too() -> None:
+    flaky = Flaky([Busy()])
+
+    class Own(ToolCallback):
+        definition = ToolDefinition("own", "Own", {"type": "object"})
+        metadata = ToolMetadata(retries=1)
+
+        async def call(self, tool_input: str, context: ToolContext) -> str:
+            return await flaky.ask()
+
+    assert (await only(("own", ""), tools=[Own()])).result == "answer 2"
+
+
+async def test_cancelling_the_caller_ends_the_pause() -> None:
+    flaky = Flaky([UpstreamUnavailable("wait", retry_after=15)])
+    task = asyncio.create_task(only(("ask", ""), tools=[FunctionToolCallback.of(flaky.ask, retries=1)]))
+    await until(lambda: flaky.runs == 1)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert flaky.runs == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"retries": 1, "requires_approval": True}, "retries is not for a tool that requires approval"),
+        ({"retries": -1}, "retries must be at least 0"),
+        ({"max_calls": 0}, "max_calls must be at least 1"),
+        ({"max_identical_calls": -2}, "max_identical_calls must be at least 1"),
+    ],
+)
+def test_a_number_that_makes_no_sense_or_may_do_harm_stops_the_definition(options: dict[str, Any], told: str) -> None:
+    def ask() -> None: ...
+
+    for function, said in ((ask, options), (tool(**options)(ask), {})):
+        with pytest.raises(ToolDefinitionError, match=rf"^tool ask: {told}$"):
+            FunctionToolCallback.of(function, **said)

@@ -14,16 +14,19 @@ _Schema = Mapping[str, Any]
 _TYPES = {
     type(None): "null", str: "string", bool: "boolean", int: "integer", float: "number", list: "array", dict: "object"
 }  # fmt: skip
+_TEXT_OR_COMMA = re.compile(r'("(?:[^"\\]|\\.)*+"?)|,(?=\s*[}\]])', re.DOTALL)
+"""A text, even one without an end, or a comma too many. It never goes back, or a long text could hold up everybody."""
 _DEEPEST = 20
 """References and unions that are followed to a value's schema: one that refers to itself has no end."""
 
 
 def readable(text: str) -> str:
     """Take JSON out of its wrapping: a byte order mark, a code fence, commas before a closing bracket."""
-    stripped = text.removeprefix("\ufeff").strip()
-    fence = re.fullmatch(r"```\w*\s*\n?(.*?)\s*```", stripped, re.DOTALL)
-    bare = fence[1] if fence else stripped
-    return re.sub(r'("(?:[^"\\]|\\.)*")|,(?=\s*[}\]])', lambda match: match[1] or "", bare)
+    bare = text.removeprefix("\ufeff").strip()
+    if bare.startswith("```") and bare.endswith("```") and len(bare) >= 6:
+        # No pattern for the whole: one with blanks on both sides of what it looks for takes hours for a page of blanks.
+        bare = re.sub(r"\A\w*", "", bare[3:-3]).strip()
+    return _TEXT_OR_COMMA.sub(lambda match: match[1] or "", bare)
 
 
 def mended(arguments: Any, schema: _Schema) -> Any:
@@ -37,11 +40,10 @@ def mended(arguments: Any, schema: _Schema) -> Any:
         arguments = _parsed(readable(arguments) or "{}")
     if arguments is None or (_is_empty(arguments) and _wants_nothing(arguments, schema)):
         return {}
-    return _mended(arguments, schema, schema)
+    return _mended(arguments, list(_forms(schema, schema)), schema)
 
 
-def _mended(value: Any, schema: Any, root: _Schema) -> Any:
-    forms = list(_forms(schema, root))
+def _mended(value: Any, forms: Sequence[_Schema], root: _Schema) -> Any:
     if isinstance(value, str) and not any(_takes(each, value) for each in forms):
         value = _meant(value, forms)
     fitting = [each for each in forms if isinstance(value, dict | list) and _takes(each, value)]
@@ -53,16 +55,16 @@ def _mended(value: Any, schema: Any, root: _Schema) -> Any:
 def _fields(value: Mapping[str, Any], form: _Schema, root: _Schema) -> Iterator[tuple[str, Any]]:
     properties, required = form.get("properties", {}), form.get("required", ())
     for name, part in value.items():
-        wanted = properties.get(name, form.get("additionalProperties"))
+        forms = list(_forms(properties.get(name, form.get("additionalProperties")), root))
         may_be_left_out = name in properties and name not in required
-        if part is not None or not may_be_left_out or any(_takes(each, None) for each in _forms(wanted, root)):
-            yield name, _mended(part, wanted, root)
+        if part is not None or not may_be_left_out or any(_takes(each, None) for each in forms):
+            yield name, _mended(part, forms, root)
 
 
 def _items(value: Sequence[Any], form: _Schema, root: _Schema) -> list[Any]:
-    first: Sequence[Any] = form.get("prefixItems", ())
-    rest = [form.get("items")] * (len(value) - len(first))
-    return [_mended(item, wanted, root) for item, wanted in zip(value, [*first, *rest], strict=False)]
+    first = [list(_forms(each, root)) for each in form.get("prefixItems", ())]
+    rest = list(_forms(form.get("items"), root))
+    return [_mended(item, first[at] if at < len(first) else rest, root) for at, item in enumerate(value)]
 
 
 def _forms(schema: Any, root: _Schema, depth: int = 0) -> Iterator[_Schema]:

@@ -13,6 +13,8 @@ from app.tool_calling.repairs import mended, readable
 __all__ = ["ToolInput", "arguments_error"]
 
 _MAX_INPUT_CHARS = 1_000_000
+_MAX_MENDED_CHARS = 65_536
+"""What is longer is not looked through for what was meant: everybody else would wait."""
 _SHOWN_FAULTS = 10
 _READ_FROM_TEXT = ("int_type", "float_type", "bool_type", "enum")
 
@@ -72,6 +74,8 @@ class ToolInput:
             raise arguments_error(error) from None
 
     def _mended(self, text: str) -> str:
+        if len(text) > _MAX_MENDED_CHARS:
+            return text
         try:
             return to_json(mended(from_json(text, allow_inf_nan=False), self._wanted)).decode()
         except ValueError:

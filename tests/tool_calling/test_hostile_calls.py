@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field
@@ -140,6 +141,21 @@ ODD_ARGUMENTS = st.text() | st.sampled_from(
 )
 NAMES = st.sampled_from(KNOWN) | st.sampled_from(["", "default_api:plain", "PLAIN", "plain\n", "x" * 300]) | ANY_TEXT
 CALLS = st.lists(st.tuples(st.sampled_from(["a", "b", "c"]) | ANY_TEXT, NAMES, ARGUMENTS), min_size=1, max_size=4)
+
+
+LONG_TEXTS = {
+    "a fence of blanks": "```" + "\n " * 250_000 + "x",
+    "quotes without an end": '"' + '\\"' * 250_000 + "\\",
+    "commas before blanks": '{"text": 1' + ", " * 100_000 + " " * 100_000,
+    "items that do not fit": '{"text": [' + "1," * 250_000 + "1]}",
+    "JSON within JSON": to_json(to_json('{"text": [' + "1," * 20_000 + "1]}").decode()).decode(),
+}
+
+
+@pytest.mark.parametrize("arguments", LONG_TEXTS.values(), ids=LONG_TEXTS)
+async def test_a_long_text_that_does_not_fit_is_refused_before_anybody_has_to_wait(arguments: str) -> None:
+    # A pattern that goes back over what it has read takes hours for these.
+    assert (await only(("plain", arguments), tools=TOOLS)).error_kind == "invalid-arguments"
 
 
 def _check(finished: ToolCallFinished) -> None:

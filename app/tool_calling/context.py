@@ -76,6 +76,10 @@ class ToolContext(Generic[_Value]):
         """Look up one value."""
         return self.values.get(key, default)
 
+    def with_values(self, values: Mapping[str, Any]) -> "ToolContext[_Value]":
+        """Copy with further values; each takes the place of an earlier one of its name."""
+        return ToolContext({**self.values, **values}, self.history, self.value)
+
     def with_history(self, history: tuple[Message, ...]) -> "ToolContext[_Value]":
         """Copy with another history."""
         return ToolContext(self.values, history, self.value)

@@ -14,7 +14,7 @@ from pydantic import BaseModel, Field, create_model
 from pydantic_core import to_json
 from typing_extensions import TypedDict
 
-from app.messages import AssistantMessage
+from app.messages import AssistantMessage, UserMessage
 from app.tool_calling.context import ToolContext
 from app.tool_calling.errors import ToolArgumentsError, ToolDefinitionError
 from app.tool_calling.function_callback import FunctionToolCallback
@@ -129,6 +129,13 @@ async def test_a_typed_value_reaches_the_tool_as_the_caller_made_it() -> None:
     tools = [FunctionToolCallback.of(whose)]
     done = await ToolCallingManager().execute_tool_calls([], asking, tools, ToolContext(value=Tenant("acme")))
     assert done.executions[0].result == "acme 1"
+
+
+def test_a_copy_with_further_values_or_another_history_keeps_the_rest() -> None:
+    context = ToolContext[Tenant]({"tenant": "acme", "plan": "free"}, value=Tenant("acme"))
+    copy = context.with_values({"plan": "paid"}).with_history((UserMessage("?"),))
+    assert copy == ToolContext({"tenant": "acme", "plan": "paid"}, (UserMessage("?"),), Tenant("acme"))
+    assert context.get("plan") == "free"
 
 
 def test_a_context_cannot_be_changed_in_any_of_its_parts() -> None:

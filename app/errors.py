@@ -1,38 +1,19 @@
 """Every error that the service raises on purpose.
 
 An error knows its HTTP status, its stable ``code`` and whether trying again can help; one handler
-turns it into a problem document (RFC 9457). The tree::
+turns it into a problem document (RFC 9457). The tree, by status::
 
-    ConfigurationError                      stops the start: one line, exit code 2
-    ToolchatError
-    ├── InvalidRequest              400     undecodable or malformed input
-    ├── CrossSite                   403     another site, or a prefetch, asks for something with effects
-    ├── NotFound                    404     nothing is kept under this id
-    ├── NotAcceptable               406     no form of the answer suits ``Accept``
-    ├── IdempotencyConflict         409     the first request with this key still runs
-    ├── BodyTooLarge                413     the body is longer than the service reads
-    ├── BodyTimeout                 408     the body did not arrive in time
-    ├── PartMissing                 409     a paused answer goes on with a tool that is not here
-    ├── SessionBusy                 409     another request of the same session is being answered
-    ├── TooLarge                    414     the URL is longer than the service reads
-    ├── HeadersTooLarge             431     the headers are
-    ├── ValidationFailed            422     well-formed, but outside the limits
-    │   ├── ContextTooLong          422     more text than the model takes
-    │   └── ContentFiltered         422     the provider's moderation refused it
-    ├── PauseImpossible             500     an answer needs an approval and cannot wait for it
-    ├── NotConfigured               503     a key or a switch is missing
-    ├── Overloaded                  503     capacity reached
-    ├── Draining                    503     the service stops before the answer is ready
-    ├── StoreUnavailable            503     the state store, which is needed, cannot be reached
-    ├── DeadlineExceeded            504     the question took longer than it may
-    ├── ToolLoop                    502     the model kept asking for tools
-    ├── ToolFailed                  502     a tool failed, and the settings end the question then
+    ConfigurationError      stops the start: one line, exit code 2
+    ToolchatError           500, unless one of these:
+    ├── 400 InvalidRequest, 403 CrossSite, 404 NotFound, 406 NotAcceptable, 408 BodyTimeout
+    ├── 409 IdempotencyConflict, PartMissing, SessionBusy
+    ├── 413 BodyTooLarge, 414 TooLarge, 431 HeadersTooLarge
+    ├── 422 ValidationFailed
+    │   └── 422 ContextTooLong, ContentFiltered
+    ├── 500 PauseImpossible, 502 ToolLoop, ToolFailed
+    ├── 503 NotConfigured, Overloaded, Draining, StoreUnavailable, 504 DeadlineExceeded
     └── UpstreamError
-        ├── UpstreamInvalid         502     nonsense, or an answer cut short
-        ├── UpstreamUnavailable     502     no connection, or its own failure
-        ├── UpstreamTimeout         504     silent or slow
-        ├── ProviderRateLimited     503     its limit, after our retries
-        └── ProviderAuth            503     key rejected, account blocked
+        └── 502 UpstreamInvalid, UpstreamUnavailable, 503 ProviderRateLimited, ProviderAuth, 504 UpstreamTimeout
 """
 
 __all__ = [

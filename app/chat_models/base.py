@@ -79,7 +79,7 @@ class ChatResponse:
     """The tool calls that were run on the way, in order."""
     history: tuple[Message, ...] = ()
     """The conversation that led to the message, tool rounds included."""
-    context: ToolContext = _NO_CONTEXT
+    context: ToolContext = field(default_factory=lambda: _NO_CONTEXT)
     """What tools were told behind the model's back; an answer that waits for approval goes on with it."""
     options: ChatOptions = _NO_OPTIONS
     """What the model was asked with; likewise."""

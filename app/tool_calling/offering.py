@@ -5,7 +5,8 @@ from functools import lru_cache
 
 from app.tool_calling.callback import ToolCallback
 from app.tool_calling.errors import ToolDefinitionError
-from app.tool_calling.function_callback import FunctionToolCallback, ToolMarker
+from app.tool_calling.function_callback import FunctionToolCallback
+from app.tool_calling.marking import ToolMarker
 from app.tool_calling.method_callback import MethodToolCallbackProvider, marked_names
 from app.tool_calling.provider import ToolCallbackProvider
 

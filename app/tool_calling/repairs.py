@@ -33,8 +33,8 @@ def mended(arguments: Any, schema: _Schema) -> Any:
     """Change arguments that do not fit a schema into those that were meant; what is not understood stays.
 
     ``null`` stands for no arguments, and so does anything without content where none are wanted. ``null`` for a
-    property that need not be given and cannot be null is left out. Text becomes the object, list, number or boolean
-    that it holds as JSON, where the schema wants one and no text; the name of an enum's member becomes its value.
+    property that cannot be null is left out, so that its default counts. Text becomes the object, list, number or
+    boolean that it holds as JSON, where the schema wants one and no text; an enum member's name becomes its value.
     """
     if isinstance(arguments, str):
         arguments = _parsed(readable(arguments) or "{}")
@@ -53,11 +53,10 @@ def _mended(value: Any, forms: Sequence[_Schema], root: _Schema) -> Any:
 
 
 def _fields(value: Mapping[str, Any], form: _Schema, root: _Schema) -> Iterator[tuple[str, Any]]:
-    properties, required = form.get("properties", {}), form.get("required", ())
+    properties = form.get("properties", {})
     for name, part in value.items():
         forms = list(_forms(properties.get(name, form.get("additionalProperties")), root))
-        may_be_left_out = name in properties and name not in required
-        if part is not None or not may_be_left_out or any(_takes(each, None) for each in forms):
+        if part is not None or name not in properties or any(_takes(each, None) for each in forms):
             yield name, _mended(part, forms, root)
 
 

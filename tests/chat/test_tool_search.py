@@ -166,7 +166,7 @@ async def test_a_result_that_is_cut_to_fit_offers_what_it_still_shows(limit: int
     asking, model = searching(search("joke"), says("ok"), max_result_chars=limit)
     await asking.call().response()
     (shown,) = told(model.prompts[1])
-    assert "characters left out" in shown
+    assert "left out]" in shown
     assert offered(model)[1] == [SEARCH_TOOL, *(name for name in NAMES if f'"{name}"' in shown)]
 
 

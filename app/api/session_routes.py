@@ -14,6 +14,7 @@ from app.api.questions import MAX_QUERY_CHARS
 from app.api.schemas import Conversation
 from app.api.service import Service, ServiceState
 from app.api.sessions import answer_in_session, checked_session_id, refuse_unknown_parameters, session_or_new
+from app.chat.call_limit_advisor import calls_key
 from app.chat.message_records import to_records
 from app.errors import NotFound, SessionBusy, StoreUnavailable, ValidationFailed
 
@@ -120,7 +121,8 @@ async def show(service: Service, session: SessionPath) -> Response:
 async def forget(service: Service, session: SessionPath) -> Response:
     """Forget everything that is kept of a conversation, whether or not there was anything; waits for a running turn."""
     forget_approvals = partial(service.approvals.forget, session)
-    await service.memory.forget(checked_session_id(session), *service.tools.state_keys(session), then=forget_approvals)
+    kept = (*service.tools.state_keys(session), calls_key(session))
+    await service.memory.forget(checked_session_id(session), *kept, then=forget_approvals)
     return Response(status_code=204)
 
 

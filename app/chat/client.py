@@ -152,9 +152,12 @@ class PromptSpec:
         )
         return PromptSpec(self.client, request, self.own_advisors)
 
-    def tool_context(self, values: Mapping[str, Any]) -> "PromptSpec":
-        """Pass values to the tools behind the model's back."""
-        return self._with(context=ToolContext({**self.request.context.values, **values}))
+    def tool_context(self, values: Mapping[str, Any] | None = None, *, value: object = None) -> "PromptSpec":
+        """Pass values to the tools behind the model's back, and one typed object for ``ToolContext[...].value``."""
+        context = self.request.context.with_values(values or {})
+        if value is not None:
+            context = ToolContext(context.values, context.history, value)
+        return self._with(context=context)
 
     def options(self, options: ChatOptions) -> "PromptSpec":
         """Set sampling options."""

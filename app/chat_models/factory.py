@@ -76,6 +76,6 @@ def _openai_compatible(required: bool) -> ChosenModel | None:
 
 
 def _offline(_: OutboundHttp) -> ChatModel:
-    from app.chat_models.offline.model import OfflineChatModel
+    from app.offline.model import OfflineChatModel
 
     return OfflineChatModel()

@@ -1,7 +1,7 @@
 """What a chat model is told about a tool, and how the service treats it."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Self
 
 from app.tool_calling.errors import ToolDefinitionError
@@ -17,6 +17,8 @@ class ToolDefinition:
     description: str
     input_schema: Mapping[str, Any]
     """JSON Schema 2020-12 of an object."""
+    output_schema: Mapping[str, Any] = field(default_factory=dict)
+    """JSON Schema of the result, with the titles that its fields were given; empty where nothing gives any."""
 
     def __post_init__(self) -> None:
         for part in ("name", "description"):

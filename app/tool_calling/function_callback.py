@@ -13,6 +13,7 @@ from app.tool_calling.definition import ToolDefinition, ToolMetadata, check_meta
 from app.tool_calling.docstrings import description_of
 from app.tool_calling.given_input import given_input
 from app.tool_calling.marking import ToolMarker, ToolOptions, name_of, tool
+from app.tool_calling.output_schema import output_schema_of
 from app.tool_calling.result_converter import DONE, ToolCallResultConverter
 from app.tool_calling.schema import typed_input
 from app.tool_calling.signature import signature_of
@@ -82,7 +83,7 @@ class FunctionToolCallback(ToolCallback):
         else:
             tool_input = typed_input(signature, name)
             description = marker.description or description_of(function) or _in_words(name)
-            definition = ToolDefinition(name, description, tool_input.schema)
+            definition = ToolDefinition(name, description, tool_input.schema, output_schema_of(function))
         return cls(definition, marker.metadata, function, tool_input, converter)
 
     @property

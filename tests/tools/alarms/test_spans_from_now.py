@@ -5,9 +5,9 @@ import time
 import pytest
 
 from app.chat_models.base import Prompt
-from app.chat_models.offline import OfflineChatModel
-from app.chat_models.offline.durations import durations
 from app.messages import UserMessage
+from app.offline import OfflineChatModel
+from app.offline.numbers import spans_from_now
 from app.tool_calling.definition import ToolDefinition
 from tests.chat_models.responding import response_of
 
@@ -42,5 +42,5 @@ async def test_the_offline_model_reads_spans_from_now_where_a_tool_takes_a_durat
 @pytest.mark.parametrize("piece", ["1 ", " ", "1", "半", "半 个", "一天", "in 1 hour ", "10分钟", "过", "1个半小时"])
 def test_a_hostile_text_is_searched_for_spans_in_no_time(piece: str) -> None:
     started = time.process_time()
-    list(durations(f"1{piece * 4000}"[:4000]))
+    list(spans_from_now(f"1{piece * 4000}"[:4000]))
     assert time.process_time() - started < 1

@@ -1,0 +1,146 @@
+"""A follow-up such as ``what about Paris?`` or ``那纽约呢？``, put into the words of the question before it."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from app.offline import lexicon
+from app.offline.languages import named_languages, text_to_handle
+from app.offline.numbers import Found, horizon
+from app.offline.places import places
+from app.offline.question import QUOTED, Question, Span, blanked, is_chinese, question_of
+from app.offline.words import concepts_in
+
+__all__ = ["question_in_context"]
+
+_MOST_BEFORE = 8
+"""Follow-ups of follow-ups that are traced back."""
+_LONGEST = 300
+# A text that ends a request to translate: "translate that into French", 把结果翻译成英文.
+_REFERRED = re.compile(rf"(?:^|(?<=\W)|(?<=[把将])){lexicon.REFERENCE.pattern}(?=翻|译|\s*(?:in)?to\b|$)")
+
+
+def question_in_context(asked: Sequence[str], answer: str = "") -> Question:
+    """Read the last thing that the user said; one that only names a place or the like is about what was asked before.
+
+    Args:
+        asked: What the user said in the conversation, oldest first, never empty.
+        answer: What the model said before it.
+    """
+    question = question_of(asked[-1])
+    if answer and _refers(question):
+        return replace(question_of(f"{asked[-1].strip(' .。?？')}:\n{answer}"), chinese=question.chinese)
+    match = lexicon.FOLLOW_UP.fullmatch(question.flat) if len(asked) > 1 and len(question.flat) <= _LONGEST else None
+    follows = match is not None and bool(match["lead"] or match["tail"])
+    if match is None or not (follows or _is_bare(question)):
+        return question
+    before = _before(asked[-_MOST_BEFORE:-1])
+    in_full = _in_full(before, question_of(question.raw[slice(*match.span("rest"))]), follows)
+    if in_full is None:
+        return question
+    return replace(question_of(in_full), chinese=is_chinese(match["lead"] + match["tail"], (), before.chinese))
+
+
+def _refers(question: Question) -> bool:
+    """Whether a translation is asked for of what was said before."""
+    if question.payloads or not lexicon.TRANSLATE_VERB.search(question.flat):
+        return False
+    return text_to_handle(question) is None and _REFERRED.search(question.flat) is not None
+
+
+def _before(asked: Sequence[str]) -> Question:
+    """What a follow-up goes on with: the last question that was about something."""
+    for last in range(len(asked), 0, -1):
+        question = question_in_context(asked[:last])
+        if _has_topic(question):
+            return question
+    return question_in_context(asked)
+
+
+def _is_bare(question: Question) -> bool:
+    """Whether a question is nothing but a name or a day."""
+    if _has_topic(question):
+        return False
+    return any(_are_all(each(question), question) for each in (_place_spans, _day_spans, _language_spans))
+
+
+def _has_topic(question: Question) -> bool:
+    return any(True for _ in concepts_in(question.command))
+
+
+def _in_full(before: Question, rest: Question, follows: bool) -> str | None:
+    if lexicon.TRANSLATE_VERB.search(before.command):
+        return _translation(before, rest, follows)
+    there = _place_spans(before)
+    if _are_all(_place_spans(rest), rest) or (follows and _is_listed_name(rest)):
+        return _put(before, there, rest.raw) or _added(before, rest.raw, "in ")
+    if _are_all(_day_spans(rest), rest):
+        new = _day_after(before) if lexicon.DAY_AFTER.search(rest.flat) else rest.raw
+        return _put(before, _day_spans(before), new) or _added(before, new)
+    if follows and there and not _place_spans(rest) and _has_topic(rest):
+        return _added(rest, before.raw[slice(*there[0])], "in ")
+    return None
+
+
+def _day_after(before: Question) -> str:
+    wanted = horizon(before.command)
+    ahead = (wanted.offset or 0 if wanted else 0) + 1
+    return f"{ahead}天以后" if before.chinese else f"in {ahead} days"
+
+
+def _translation(before: Question, rest: Question, follows: bool) -> str | None:
+    if _are_all(_language_spans(rest), rest):
+        return _put(before, _language_spans(before), rest.raw)
+    new = rest.raw.strip()[1:-1] if QUOTED.fullmatch(rest.flat.strip()) else None
+    if new is None and follows and not lexicon.NO_NEW_TEXT.search(rest.flat) and not _has_topic(rest):
+        new = rest.raw
+    return _put(before, _text_spans(before), new) if new else None
+
+
+def _text_spans(before: Question) -> list[Span]:
+    text = text_to_handle(before)
+    if before.payload or text is None:
+        return list(before.payloads[:1])
+    found = re.search(rf"(?<![A-Za-z]){re.escape(text)}(?![A-Za-z])", before.raw)
+    return [found.span()] if found else []
+
+
+def _spans(found: list[Found]) -> list[Span]:
+    return [(each.start, each.end) for each in found]
+
+
+def _place_spans(question: Question) -> list[Span]:
+    return _spans(places(question))
+
+
+def _day_spans(question: Question) -> list[Span]:
+    return [match.span() for match in lexicon.DAY.finditer(question.command)]
+
+
+def _language_spans(question: Question) -> list[Span]:
+    return _spans(named_languages(question.command))
+
+
+def _are_all(spans: list[Span], question: Question) -> bool:
+    return bool(spans) and lexicon.BETWEEN.fullmatch(blanked(question.flat, tuple(spans))) is not None
+
+
+def _is_listed_name(rest: Question) -> bool:
+    """Whether something would count as a place if it stood beside one in a list."""
+    beside = places(question_of(f"Paris and {rest.raw}" if rest.raw.isascii() else f"巴黎、{rest.raw}"))
+    return len(beside) == 2 and beside[1].end - beside[1].start == len(rest.raw)
+
+
+def _put(before: Question, spans: list[Span], new: str) -> str | None:
+    """Replace parts of a question; those that stand side by side give way to one."""
+    pieces: list[str] = []
+    end = 0
+    for start, stop in spans:
+        if not pieces or not lexicon.BETWEEN.fullmatch(before.flat, end, start):
+            pieces += [before.raw[end:start], new]
+        end = stop
+    return "".join((*pieces, before.raw[end:])) if pieces else None
+
+
+def _added(question: Question, detail: str, preposition: str = "") -> str:
+    return f"{detail}{question.raw}" if question.chinese else f"{question.raw.rstrip(' ?.!')} {preposition}{detail}"

@@ -1,0 +1,295 @@
+"""A tool's result as a sentence or a short list: by its shape, with the titles that the tool's result type gives."""
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import date, timedelta
+from typing import Any
+
+from pydantic_core import from_json
+
+from app.languages import language_of
+from app.messages import ToolResponse
+from app.offline import lexicon
+from app.offline.phrases import listed, say
+from app.offline.words import words_of
+from app.places.gazetteer import zone_ids
+
+__all__ = ["Label", "Reader", "is_failure", "labels_of", "told"]
+
+_LONGEST = 2000
+_LONGEST_VALUE = 600
+_MOST_ENTRIES = 14
+_DEEPEST = 4
+_FARTHEST = 366
+_REMINDER = re.compile(r"\s*<reminder>.*?</reminder>", re.DOTALL)
+# The shapes of what makes up a clock.
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_TIME = re.compile(r"[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]+)?)?")
+_OFFSET = re.compile(r"[+-][0-9]{2}:[0-9]{2}")
+_FIXED_ZONE = re.compile(r"(?:UTC|GMT)[+-]?[0-9:]*")
+_WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+# A field of one of these names says it all where nothing is nested beside it.
+_MAIN_TEXTS = ("description", "text", "answer", "result", "message", "content", "summary", "output")
+_UNITS = {"degrees celsius": " °C", "degrees fahrenheit": " °F", "per cent": "%", "percent": "%"}
+_LANGUAGE = re.compile(r"语言|\blanguage\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """What a field is called, and the unit of its figures."""
+
+    chinese: str
+    english: str
+    unit: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """Whom a result is told to, and what about."""
+
+    chinese: bool
+    place: str | None = None
+    """The place that the call was about, in the question's words."""
+    day: int | None = None
+    """The one day that the question is about, counted from today; ``None`` for all."""
+    labels: Mapping[str, Label] = field(default_factory=dict)
+
+    def label(self, key: str) -> str:
+        """What a field is called; its own name in words where the result type gives no title."""
+        known = self.labels.get(key)
+        return (known.chinese if self.chinese else known.english) if known else words_of(key[:60])
+
+    def say(self, key: str, **values: object) -> str:
+        """Say something in the reader's language."""
+        return say(key, self.chinese, **values)
+
+
+def labels_of(schema: Mapping[str, Any]) -> dict[str, Label]:
+    """Read the titles of a result type: ``温度 / temperature`` for both languages, with the unit as description."""
+    parts = [schema, *(each for each in schema.get("$defs", {}).values() if isinstance(each, Mapping))]
+    fields = {key: each for part in parts for key, each in part.get("properties", {}).items()}
+    return {key: _label(each) for key, each in fields.items() if isinstance(each.get("title"), str)}
+
+
+def told(response: ToolResponse, reader: Reader) -> str:
+    """Tell what a tool answered, in at most about 2,000 characters; a failure is told as one."""
+    text = _told(_read(response.text), response.name, reader).strip()
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+
+
+def is_failure(response: ToolResponse) -> bool:
+    """Whether a tool answered with an error."""
+    value = _read(response.text)
+    return isinstance(value, dict) and bool(value.get("error"))
+
+
+def _label(schema: Mapping[str, Any]) -> Label:
+    chinese, _, english = schema["title"].partition(" / ")
+    unit = str(schema.get("description", ""))
+    short = f" {unit}" if 0 < len(unit) <= 4 else ""
+    return Label(chinese, english or chinese, _UNITS.get(unit.lower(), short))
+
+
+def _read(text: str) -> Any:
+    """A result as JSON where it is; reminders to the model stand beside the result and are no part of it."""
+    for each in (text, _REMINDER.sub("", text)):
+        with suppress(ValueError):
+            return from_json(each)
+    return _REMINDER.sub("", text)
+
+
+def _told(value: Any, tool: str, reader: Reader) -> str:
+    if isinstance(value, dict) and value.get("error"):
+        return _failure(value["error"], tool, reader)
+    if isinstance(value, dict):
+        known = _clock(value, reader) or _translation(value, reader) or _main_text(value)
+        text = known or "\n".join(_lines(_focused(value, reader), reader))
+    elif isinstance(value, list):
+        text = "\n".join(_entries(value, reader, 0))
+    elif value is None or value == "Done":
+        text = reader.say("done", tool=tool)
+    else:
+        text = value if isinstance(value, str) else reader.say("returned", tool=tool, value=_scalar(value, reader))
+    return text if text.strip() else reader.say("nothing", tool=tool)
+
+
+def _failure(error: Any, tool: str, reader: Reader) -> str:
+    details = error if isinstance(error, dict) else {"message": error}
+    reason = str(details.get("message") or details.get("kind") or reader.say("no_reason"))[:_LONGEST_VALUE].rstrip(
+        " .。"
+    )
+    if details.get("kind") == "rejected":
+        return reader.say("rejected", tool=tool, reason=reason)
+    hint = details.get("hint")
+    if isinstance(hint, str) and hint:
+        reason += reader.say("hint", hint=hint[:_LONGEST_VALUE])
+    return reader.say("failed", tool=tool, reason=reason)
+
+
+def _clock(value: Mapping[str, Any], reader: Reader) -> str | None:
+    """Tell the time when a result is a date, a time and a time zone, in whatever fields, and says nothing else."""
+    texts = [each for each in value.values() if isinstance(each, str)]
+    day = next((found for each in texts if _DATE.fullmatch(each) and (found := _date(each))), None)
+    time = next((each for each in texts if _TIME.fullmatch(each)), None)
+    zone = next((each for each in texts if each in zone_ids() or _FIXED_ZONE.fullmatch(each)), None)
+    if day is None or time is None or zone is None or len(texts) < len(value):
+        return None
+    offset = next((each for each in texts if _OFFSET.fullmatch(each)), "")
+    rest = set(texts) - {day.isoformat(), time, zone, offset, *_WEEKDAYS}
+    if any(time not in each for each in rest):
+        return None
+    where = zone if not offset or offset in zone else f"{zone}{reader.say('comma')}UTC{offset}"
+    told_of = _clock_in_chinese if reader.chinese else _clock_in_english
+    return told_of(day, time, where, reader)
+
+
+def _clock_in_chinese(day: date, time: str, where: str, reader: Reader) -> str:
+    place = reader.place or ""
+    start = f"{place} 现在是" if place[-1:].isascii() and place else f"{place}现在是"
+    told_of = f"{start} {_day(day, True).replace('，', ' ')} {time}（时区 {where}）。"
+    later = _later(day, reader.day)
+    named = {1: "明天", 2: "后天", 3: "大后天"}.get(reader.day or 0, f"{reader.day}天后")
+    return f"{told_of}{named}是{_day(later, True)}。" if later else told_of
+
+
+def _clock_in_english(day: date, time: str, where: str, reader: Reader) -> str:
+    start = f"In {reader.place} it is" if reader.place else "It is"
+    told_of = f"{start} {time} on {_day(day, False)} ({where})."
+    later = _later(day, reader.day)
+    named = {1: "Tomorrow", 2: "The day after tomorrow"}.get(reader.day or 0, f"In {reader.day} days it")
+    return f"{told_of} {named} is {_day(later, False)}." if later else told_of
+
+
+def _later(today: date, ahead: int | None) -> date | None:
+    """The later day that a question is about."""
+    possible = ahead is not None and 0 < ahead <= _FARTHEST and today < date(9990, 1, 1)
+    return today + timedelta(days=ahead or 0) if possible else None
+
+
+def _day(day: date, chinese: bool) -> str:
+    if chinese:
+        return f"{day.year}年{day.month}月{day.day}日，星期{'一二三四五六日'[day.weekday()]}"
+    return f"{_WEEKDAYS[day.weekday()]}, {day.day} {day:%B} {day.year}"
+
+
+def _date(text: str) -> date | None:
+    with suppress(ValueError):
+        return date.fromisoformat(text)
+    return None
+
+
+def _translation(value: Mapping[str, Any], reader: Reader) -> str | None:
+    """A text beside the language that it is in, by the titles of the fields."""
+    strings = {key: each for key, each in value.items() if isinstance(each, str) and each}
+    spoken = [key for key in strings if _LANGUAGE.search(reader.label(key))]
+    targets = [key for key in spoken if not lexicon.SOURCE.search(words_of(key))]
+    texts = [key for key in strings if key not in spoken]
+    if len(targets) != 1 or len(texts) != 1 or len(value) > 4:
+        return None
+    language, code = language_of(strings[targets[0]]), strings[targets[0]][:40]
+    name = (language.chinese if reader.chinese else language.english) if language else code
+    title, text = reader.label(texts[0]).capitalize(), strings[texts[0]]
+    heading = f"{title}（{name}）：" if reader.chinese else f"{title} ({name}): "
+    return f"{heading.rstrip()}\n{text}" if "\n" in text else f"{heading}{text}"
+
+
+def _main_text(value: Mapping[str, Any]) -> str | None:
+    """The one field that says it all, where there is one."""
+    texts = [each for key in _MAIN_TEXTS if isinstance(each := value.get(key), str) and each.strip()]
+    nested = [each for each in value.values() if isinstance(each, dict | list) and each]
+    return texts[0] if texts and not nested else None
+
+
+def _focused(value: Mapping[str, Any], reader: Reader) -> Mapping[str, Any]:
+    """Keep, of a list of days, the one that the question is about; figures beside it do not belong to a later day."""
+    found = next((key for key, each in value.items() if _are_days(each)), None)
+    if found is None or reader.day is None:
+        return value
+    nested = {key: each for key, each in value.items() if isinstance(each, dict | list)}
+    if len(value[found]) <= reader.day:
+        return {"": reader.say("no_such_day"), **nested}
+    kept = {key: each for key, each in nested.items() if reader.day == 0 or not _holds_figures(each)}
+    return kept | {found: [value[found][reader.day]]}
+
+
+def _are_days(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(map(_is_day, value))
+
+
+def _is_day(value: Any) -> bool:
+    first = next(iter(value.values()), None) if isinstance(value, dict) else None
+    return isinstance(first, str) and _DATE.fullmatch(first) is not None
+
+
+def _holds_figures(value: Any) -> bool:
+    return isinstance(value, dict) and any(isinstance(each, int | float) for each in value.values())
+
+
+def _lines(value: Mapping[str, Any], reader: Reader, depth: int = 0, *, entry: bool = False) -> Iterator[str]:
+    """One line of what is simple; what is nested on its own: objects under their names, lists entry by entry."""
+    simple = {key: each for key, each in value.items() if not isinstance(each, dict | list) and each not in (None, "")}
+    pending = [_named(simple, reader, entry) if depth else _fields(simple, reader)]
+    for key, each in list(value.items())[: 4 * _MOST_ENTRIES]:
+        if not isinstance(each, dict | list):
+            yield from filter(None, pending)
+            pending = []
+        elif depth < _DEEPEST:
+            inner = _entries(each, reader, depth) if isinstance(each, list) else _lines(each, reader, depth + 1)
+            yield from _headed("" if _holds_objects(each) else reader.label(key), list(inner), reader)
+
+
+def _headed(heading: str, lines: list[str], reader: Reader) -> list[str]:
+    if not lines or not heading:
+        return lines
+    return [f"{heading[:1].upper()}{heading[1:]}{reader.say('colon')}{lines[0]}", *lines[1:]]
+
+
+def _holds_objects(value: Any) -> bool:
+    return isinstance(value, list) and any(isinstance(each, dict | list) for each in value)
+
+
+def _entries(entries: list[Any], reader: Reader, depth: int) -> Iterator[str]:
+    shown = entries[:_MOST_ENTRIES]
+    if _holds_objects(shown):
+        for each in shown:
+            yield from _lines(each if isinstance(each, dict) else {"": each}, reader, depth + 1, entry=True)
+    elif shown:
+        yield listed((_scalar(each, reader) for each in shown), reader.chinese)
+    if len(entries) > len(shown):
+        yield reader.say("in_all", count=len(entries))
+
+
+def _named(simple: Mapping[str, Any], reader: Reader, entry: bool) -> str:
+    """A thing with its leading texts bare, the first as its name, and the other fields with theirs."""
+    bare: list[str] = []
+    for key, each in simple.items():
+        if not isinstance(each, str) or (bare and any(map(str.isdigit, each))):
+            break
+        bare.append(key)
+    texts = list(dict.fromkeys(_scalar(simple[key], reader) for key in bare))
+    rest = _fields({key: each for key, each in simple.items() if key not in bare}, reader)
+    if entry and texts:
+        more = reader.say("comma").join(filter(None, (*texts[1:], rest)))
+        return f"{texts[0]}{reader.say('colon')}{more}" if more else texts[0]
+    inside = reader.say("comma").join(texts[1:])
+    inside = (f"（{inside}）" if reader.chinese else f" ({inside})") if inside else ""
+    return reader.say("comma").join(filter(None, ("".join(texts[:1]) + inside, rest)))
+
+
+def _fields(simple: Mapping[str, Any], reader: Reader) -> str:
+    fields = list(simple.items())[: 3 * _MOST_ENTRIES]
+    return reader.say("comma").join(_measured(key, each, reader) for key, each in fields)
+
+
+def _measured(key: str, value: Any, reader: Reader) -> str:
+    known = reader.labels.get(key)
+    unit = known.unit if known and isinstance(value, int | float) else ""
+    return f"{reader.label(key)} {_scalar(value, reader)}{unit}".strip()
+
+
+def _scalar(value: Any, reader: Reader) -> str:
+    if isinstance(value, bool):
+        return reader.say("yes" if value else "no")
+    return str(value)[:_LONGEST_VALUE]

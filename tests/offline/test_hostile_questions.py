@@ -1,0 +1,89 @@
+"""Nothing that the offline model is given makes it raise, hang or fall silent."""
+
+import json
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from app.messages import UserMessage
+from app.tool_calling.definition import ToolDefinition
+from tests.offline.asking import ALL, DICE, OTHERS, answered, response
+
+
+async def cost_of(question: str) -> float:
+    """CPU seconds of this process: what else the machine does is not counted."""
+    started = time.process_time()
+    await response(UserMessage(question), tools=(*ALL, *OTHERS))
+    return time.process_time() - started
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        *("a", " ", "一", "1", "“", "「", "\n", "和", "点", "在", "查询", "北京"),
+        *("UTC+", "A/", "translate ", "译成", "\ud800"),
+    ],
+)
+@pytest.mark.parametrize("form", ["天气{}", "translate {} x"])
+async def test_a_long_and_monotonous_question_costs_what_its_length_costs(form: str, unit: str) -> None:
+    short = min([await cost_of(form.format(unit * 500)) for _ in range(3)])
+    # Eight times as long, it costs at most eight times as much; backtracking would make that 64 times and more.
+    assert await cost_of(form.format(unit * 4000)) < 32 * short
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=10), inner, max_size=4),
+    max_leaves=12,
+)
+KEYWORDS = st.sampled_from(
+    ["type", "properties", "required", "enum", "const", "items", "anyOf", "$ref", "default", "minimum", "description"]
+)
+WORDS = st.sampled_from(
+    ["city", "days", "time", "北京", "天气", "翻译", "3", "to", "in", "：", "“x”", "#/$defs/A", "string"]
+)
+SCHEMA = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=9) | WORDS,
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(KEYWORDS, inner, max_size=5)
+        | st.dictionaries(st.text(max_size=9) | WORDS, inner, max_size=4)
+    ),
+    max_leaves=25,
+)
+PARAMETER = st.fixed_dictionaries(
+    {
+        "type": st.sampled_from(["string", "integer", "number", "boolean", "array", "object", ["null", "integer"], 7]),
+    },
+    optional={"items": SCHEMA, "properties": SCHEMA, "enum": SCHEMA, "default": JSON, "minimum": JSON, "maximum": JSON},
+)
+TOOL = st.builds(
+    ToolDefinition,
+    st.just("weather") | st.text(min_size=1, max_size=20).filter(str.strip),
+    st.just("天气 time translate") | st.text(min_size=1, max_size=40).filter(str.strip),
+    st.dictionaries(KEYWORDS, SCHEMA, max_size=5)
+    | st.fixed_dictionaries(
+        {
+            "properties": st.dictionaries(st.text(max_size=9) | WORDS, PARAMETER | SCHEMA, max_size=5),
+            "required": st.lists(WORDS, max_size=4) | SCHEMA,
+        }
+    ),
+)
+QUESTION = st.lists(st.text(max_size=30) | WORDS, max_size=12).map("".join)
+
+
+@settings(max_examples=60, deadline=None, database=None)
+@given(question=QUESTION, tools=st.lists(TOOL, max_size=3))
+async def test_no_question_and_no_schema_makes_it_raise(question: str, tools: list[ToolDefinition]) -> None:
+    answer = await response(UserMessage(question), tools=tuple(tools))
+    assert answer.message.text.strip() or answer.message.tool_calls
+    for call in answer.message.tool_calls:
+        assert isinstance(json.loads(call.arguments), dict)
+
+
+@settings(max_examples=60, deadline=None, database=None)
+@given(question=QUESTION, result=st.text(max_size=60) | JSON.map(json.dumps))
+async def test_no_result_makes_it_raise_or_fall_silent(question: str, result: str) -> None:
+    assert (await answered(question, result, DICE)).strip()

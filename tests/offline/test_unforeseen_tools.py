@@ -1,0 +1,124 @@
+"""Tools that nobody foresaw are filled by their schema."""
+
+from typing import Any
+
+import pytest
+
+from app.tool_calling.definition import ToolDefinition
+from tests.offline.asking import COMPARE, OTHERS, asked, parameters, text
+
+
+@pytest.mark.parametrize(
+    ("question", "name", "arguments"),
+    [
+        ("roll a 20-sided dice", "rollDice", {"sides": 20}),
+        ("roll a dice, sides=12", "rollDice", {"sides": 12}),
+        ("掷一个六面的骰子", "rollDice", {"sides": 6}),
+        ("where is my order A-1234?", "getOrder", {"orderId": "A-1234"}),
+        ("查询订单 20231123 的状态", "getOrder", {"orderId": "20231123"}),
+        ("order 'A-99' status", "getOrder", {"orderId": "A-99"}),
+        ("set an alarm at 7:30, daily", "set_alarm", {"time": "07:30", "repeat": "daily"}),
+        ("每天早上七点半的闹钟", "set_alarm", {"time": "07:30", "repeat": "daily"}),
+        ("下午3点15分的闹钟", "set_alarm", {"time": "15:15"}),
+        ("wake me with an alarm at 8 pm", "set_alarm", {"time": "20:00"}),
+        (
+            "flights from Beijing to Shanghai on 2026-12-01 for 2 passengers",
+            "searchFlights",
+            {"origin": "Beijing", "destination": "Shanghai", "date": "2026-12-01", "passengers": 2},
+        ),
+        (
+            "2026年12月1日去上海的航班，从北京出发",
+            "searchFlights",
+            {"origin": "北京", "destination": "上海", "date": "2026-12-01"},
+        ),
+        ("add 3 and 4.5", "add", {"a": 3, "b": 4.5}),
+        ("计算 1,000 加 三十二", "add", {"a": 1000, "b": 32}),
+        ("turn off the light", "switch_light", {"on": False}),
+        ("打开灯", "switch_light", {"on": True}),
+        ("股票600519现在多少钱", "stock", {"symbol": "600519"}),
+        ("股票代码是 AAPL 的价格", "stock", {"symbol": "AAPL"}),
+        ("stock price of TSLA", "stock", {"symbol": "TSLA"}),
+        ("send an email to a@b.com saying hello there", "sendMail", {"email": "a@b.com", "body": "hello there"}),
+        ("搜索人工智能的新闻", "news", {"query": "人工智能的新闻"}),
+        ("news about the climate, limit 5", "news", {"query": "news about the climate, limit 5", "limit": 5}),
+        ("换算 36.6 摄氏度", "convert", {"value": 36.6, "unit": "celsius"}),
+        (
+            "book a meeting room on 2026-12-01 at 14:00 for 6 people",
+            "bookMeeting",
+            {"slot": {"date": "2026-12-01", "start_time": "14:00"}, "people": 6},
+        ),
+    ],
+)
+async def test_a_tool_that_nobody_foresaw_is_chosen_and_filled_by_its_schema(
+    question: str, name: str, arguments: dict[str, Any]
+) -> None:
+    assert await asked(question, *OTHERS) == [(name, arguments)]
+
+
+@pytest.mark.parametrize(
+    ("question", "schema", "value"),
+    [
+        ("run it with details", {"type": "boolean", "description": "include the details"}, None),
+        ("run it with alerts", {"type": "boolean"}, True),
+        ("run it without alerts", {"type": "boolean"}, False),
+        ("run it with 7", {"enum": [3, 7, True, None, ""]}, 7),
+        ("run it for 摄氏", {"enum": ["kelvin", "celsius"]}, "celsius"),
+        ("run it in big style", {"enum": ["small", "big"]}, "big"),
+        ("run it", {"const": "fixed"}, "fixed"),
+        ("run it", {"type": "string", "default": "given"}, "given"),
+        ("run it", {"anyOf": [{"type": "null"}, {"type": "integer", "default": 5}]}, 5),
+        ("run it with 2.5", {"type": "number"}, 2.5),
+        ("run it with 2.5 and 3", {"type": "integer"}, None),
+        ("run it on 2026-12-01 at 9:05", {"type": "string", "format": "date-time"}, "2026-12-01T09:05:00"),
+        ("run it at 12 am", {"type": "string", "format": "time"}, "00:00"),
+        ("run https://a.example/b?c=1", {"type": "string", "format": "uri"}, "https://a.example/b?c=1"),
+        ("run it for job-17", {"type": "string", "format": "uuid"}, "job-17"),
+        ("run “this”", {"type": "string"}, "this"),
+        ("run it", {"type": "object"}, {}),
+        ("run 3 4 4", {"type": "array", "items": {"type": "integer"}}, [3, 4]),
+        ("run red and blue", {"type": "array", "items": {"enum": ["blue", "green", "red"]}}, ["red", "blue"]),
+    ],
+)
+async def test_a_required_value_comes_by_type_enumeration_format_or_default(
+    question: str, schema: dict[str, Any], value: Any
+) -> None:
+    run = ToolDefinition("run", "Run it", parameters("alerts", alerts=schema))
+    expected = {"alerts": value if value is not None else False}
+    found = await asked(question, run)
+    assert found == ([("run", expected)] if value is not None or schema["type"] == "boolean" else [])
+
+
+@pytest.mark.parametrize(
+    ("question", "name", "schema", "value"),
+    [
+        ("run it for user named Li Lei", "userName", text(), "Li"),
+        ("run it，名叫 小明", "name", text(), "小明"),
+        ("run order 77", "id", {"type": "integer"}, 77),
+        ("run it in 巴黎", "city", text("the city in English"), "Paris, France"),
+        ("run it the day after tomorrow", "days_ahead", {"type": "integer"}, 2),
+        ("run it with level is 4", "level", {"type": "integer"}, 4),
+        ("run it to Berlin", "to", text(), "Berlin"),
+    ],
+)
+async def test_a_value_is_recognised_by_the_name_and_description_of_its_parameter(
+    question: str, name: str, schema: dict[str, Any], value: Any
+) -> None:
+    run = ToolDefinition("run", "Run it", parameters(name, **{name: schema}))
+    assert await asked(question, run) == [("run", {name: value})]
+
+
+async def test_what_is_optional_and_not_spoken_of_is_left_out() -> None:
+    optional = {"n": {"type": "integer"}, "unit": {"enum": ["c", "f"]}, "id": text(), "flag": {"type": "boolean"}}
+    run = ToolDefinition("run", "Run it", parameters(**optional, inner=parameters("x", x=text())))
+    assert await asked("run it", run) == [("run", {})]
+
+
+async def test_a_list_takes_everything_that_is_named() -> None:
+    assert await asked("比较北京、上海和广州的天气", COMPARE) == [
+        ("compare_weather", {"cities": ["北京", "上海", "广州"]})
+    ]
+
+
+async def test_a_tool_with_other_names_and_a_chinese_description_is_filled_all_the_same() -> None:
+    own = ToolDefinition("tool_7", "查询某个城市的天气预报", parameters("地点", 地点=text("城市名称")))
+    assert await asked("杭州的天气预报", own) == [("tool_7", {"地点": "杭州"})]

@@ -52,6 +52,12 @@ class KnownTool:
         """What its name is about."""
         return frozenset(each for each in terms(folded_words(self.definition.name)) if each.startswith(CONCEPT))
 
+    @cached_property
+    def has_a_name_of_its_own(self) -> bool:
+        """Whether its name is more than concepts: no other words may be asked of a question about it."""
+        name = terms(folded_words(self.definition.name))
+        return not self.name_concepts or len(name) > len(self.name_concepts)
+
     @property
     def undoes(self) -> bool:
         """Whether it takes something back."""
@@ -154,7 +160,7 @@ def _best(text: str, tools: tuple[KnownTool, ...]) -> _Hit | None:
 def _hit(tool: KnownTool, about: Mapping[str, int]) -> _Hit | None:
     shared = tool.weights.keys() & about.keys()
     score = sum(tool.weights[term] * (0.5 if term.startswith("pair:") else 1) for term in shared)
-    about_its_name = not tool.name_concepts or not tool.name_concepts.isdisjoint(about)
+    about_its_name = tool.has_a_name_of_its_own or not tool.name_concepts.isdisjoint(about)
     if score < (_ENOUGH if about_its_name else _ENOUGH_WITHOUT_THE_NAME):
         return None
     return _Hit(tool, score, min(about[term] for term in shared))

@@ -1,7 +1,7 @@
 """A follow-up such as ``what about Paris?`` or ``那纽约呢？``, put into the words of the question before it."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from app.offline import lexicon
@@ -20,21 +20,40 @@ _LONGEST = 300
 _REFERRED = re.compile(rf"(?:^|(?<=\W)|(?<=[把将])){lexicon.REFERENCE.pattern}(?=翻|译|\s*(?:in)?to\b|$)")
 
 
-def question_in_context(asked: Sequence[str], answer: str = "") -> Question:
+def question_in_context(
+    asked: Sequence[str], answer: str = "", about: Callable[[str], bool] = lambda _: True
+) -> Question:
     """Read the last thing that the user said; one that only names a place or the like is about what was asked before.
 
     Args:
         asked: What the user said in the conversation, oldest first, never empty.
         answer: What the model said before it.
+        about: Whether a tool is about a concept: a follow-up goes on with what a tool could answer.
     """
     question = question_of(asked[-1])
     if answer and _refers(question):
         return replace(question_of(f"{asked[-1].strip(' .。?？')}:\n{answer}"), chinese=question.chinese)
-    match = lexicon.FOLLOW_UP.fullmatch(question.flat) if len(asked) > 1 and len(question.flat) <= _LONGEST else None
-    follows = match is not None and bool(match["lead"] or match["tail"])
-    if match is None or not (follows or _is_bare(question)):
+    if _follow_up(question) is None:
         return question
-    before = _before(asked[-_MOST_BEFORE:-1])
+    read: list[Question] = []
+    for text in asked[-_MOST_BEFORE:]:
+        read.append(_read(question_of(text), read, about))
+    return read[-1]
+
+
+def _follow_up(question: Question) -> re.Match[str] | None:
+    """The parts of a question that may go on with another: by its small words, or since it only names something."""
+    match = lexicon.FOLLOW_UP.fullmatch(question.flat) if len(question.flat) <= _LONGEST else None
+    return match if match is not None and (match["lead"] or match["tail"] or _is_bare(question)) else None
+
+
+def _read(question: Question, earlier: list[Question], about: Callable[[str], bool]) -> Question:
+    match = _follow_up(question) if earlier else None
+    if match is None:
+        return question
+    answerable = (each for each in reversed(earlier) if any(about(concept) for concept, _ in concepts_in(each.command)))
+    before = next(answerable, earlier[-1])
+    follows = bool(match["lead"] or match["tail"])
     in_full = _in_full(before, question_of(question.raw[slice(*match.span("rest"))]), follows)
     if in_full is None:
         return question
@@ -46,15 +65,6 @@ def _refers(question: Question) -> bool:
     if question.payloads or not lexicon.TRANSLATE_VERB.search(question.flat):
         return False
     return text_to_handle(question) is None and _REFERRED.search(question.flat) is not None
-
-
-def _before(asked: Sequence[str]) -> Question:
-    """What a follow-up goes on with: the last question that was about something."""
-    for last in range(len(asked), 0, -1):
-        question = question_in_context(asked[:last])
-        if _has_topic(question):
-            return question
-    return question_in_context(asked)
 
 
 def _is_bare(question: Question) -> bool:

@@ -52,7 +52,6 @@ poem: 诗 poem poetry
 picture: 图片 照片 图像 画 picture image photo draw
 file: 文件 文档 笔记 便签 file document note notes
 todo: 待办 任务 todo task tasks
-book: 图书 书籍 book books
 movie: 电影 影片 movie film
 sport: 比赛 比分 match score sport
 health: 健康 体重 步数 health weight steps
@@ -157,7 +156,7 @@ UNDOES = re.compile(r"delete|cancel|remove|取消|删")
 JUDGED = re.compile(
     r"更[热冷暖凉高低好适]|最[热冷暖凉高低好适]|[热冷暖凉]吗|[冷热]不[冷热]|暖和吗|凉快吗|要不要|要带|用带|该带"
     r"|该穿|要穿|穿什么|适合|合适吗"
-    r"|\b(?:hotter|colder|warmer|cooler|hottest|coldest|warmest|wetter|better|nicer|should i|do i (?:need|have)|need an?"
+    r"|\b(?:hotter|colder|warmer|cooler|hottest|coldest|warmest|better|nicer|should i|do i (?:need|have)|need an?"
     r"|is it (?:\w+ ){0,3}(?:cold|hot|warm|nice)|will it be (?:\w+ ){0,3}(?:cold|hot|warm|nice)"
     r"|good (?:day|time)|what (?:should|to) (?:i )?wear)\b"
 )

@@ -69,7 +69,9 @@ class OfflineChatModel(ChatModel):
     def _answer(self, tools: Toolbox, messages: tuple[Message, ...]) -> tuple[PlannedCall, ...] | str:
         """What to call, else what to say."""
         asked = [each.text for each in messages if isinstance(each, UserMessage)] or [""]
-        question = question_in_context(asked, _answer_before(messages))
+        question = question_in_context(
+            asked, _answer_before(messages), lambda concept: any(each.is_about(concept) for each in tools.others)
+        )
         calls, responses = _of_this_turn(messages)
         steps = steps_of(question) if tools.writer else []
         if tools.writer and steps:

@@ -187,7 +187,7 @@ def _boolean(slots: Slots, parameter: Parameter) -> bool | None:
 
 
 def _positions(parameter: Parameter, text: str) -> list[int]:
-    about = {concept for concept, _ in concepts_in(parameter.about)}
+    about = {concept for concept, _ in concepts_in(parameter.words)}
     words = [word for word in parameter.words.split() if len(word) > 3 and word not in ("include", "with", "show")]
     named = [at for word in words if (at := text.find(word.removesuffix("s"))) >= 0]
     return named + [position for concept, position in concepts_in(text) if concept in about]

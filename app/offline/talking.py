@@ -116,10 +116,11 @@ def _examples(tools: tuple[KnownTool, ...], chinese: bool) -> Iterator[str]:
         _, in_chinese, in_english = _EXAMPLES[kind]
         text = _own_example(tool, chinese) if kind < 0 else in_chinese if chinese else in_english
         calls = plan(question_of(text), tools).calls
-        if [each.tool for each in calls] == [tool]:
+        if "…" not in text and [each.tool for each in calls] == [tool]:
             kinds.setdefault(kind, []).append(text)
     for kind in sorted(kinds):
-        yield from dict.fromkeys(kinds[kind] if kind < 0 else kinds[kind][:1])
+        shortest_first = sorted(dict.fromkeys(kinds[kind]), key=lambda text: text.count(": "))
+        yield from shortest_first if kind < 0 else shortest_first[:1]
 
 
 def _own_example(tool: KnownTool, chinese: bool) -> str:
@@ -140,7 +141,7 @@ def _sample(parameter: Parameter) -> Any:
     low = parameter.number("minimum")
     if isinstance(given, list) and given:
         return given[0]
-    return f"{low:g}" if low is not None else _SAMPLES.get(parameter.role, "…")
+    return f"{max(low, 3):g}" if low is not None else _SAMPLES.get(parameter.role, "…")
 
 
 def _asking_for(incomplete: Incomplete, chinese: bool) -> str:

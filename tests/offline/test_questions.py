@@ -1,0 +1,72 @@
+"""The list of questions that the offline model must answer, and every question that the product itself shows."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.command_line import ROOT
+from tests.offline.listed import QUESTIONS, Entry, ask, expected
+
+
+def is_chinese(text: str) -> bool:
+    return re.search(r"[一-鿿]", text) is not None
+
+
+@pytest.mark.parametrize("entry", QUESTIONS, ids=[f"{n}-{each.ask[:40]}" for n, each in enumerate(QUESTIONS)])
+async def test_a_question_of_the_list_makes_its_calls_and_gets_its_answer(entry: Entry) -> None:
+    found = await ask(entry)
+    assert found.calls == expected(entry)
+    assert [each for each in entry.has if each not in found.answer] == [], found.answer
+    assert [each for each in entry.lacks if each in found.answer] == [], found.answer
+
+
+def test_the_list_is_long_and_half_of_it_is_chinese() -> None:
+    chinese = sum(is_chinese(each.ask) for each in QUESTIONS)
+    assert len(QUESTIONS) >= 250
+    assert 0.45 < chinese / len(QUESTIONS) < 0.55
+
+
+def shown_by_openapi(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Each question that Swagger UI, and with it the chips of the page, shows at a path."""
+    for path, operations in document["paths"].items():
+        for operation in operations.values():
+            for parameter in operation.get("parameters", []):
+                if parameter["name"] in ("query", "userInput"):
+                    schema = parameter["schema"]
+                    examples = [each["value"] for each in parameter.get("examples", {}).values()]
+                    for question in (schema.get("default"), schema.get("example"), *examples):
+                        if question:
+                            yield path, question
+
+
+def shown_by_pages() -> Iterator[str]:
+    """Each question in the READMEs and the documentation: in a command, as a default, as an example."""
+    quoted = r'"(?:query|userInput)=([^"]+)"|default_query="([^"]+)"|\bask "([^"]+)"|\bprompt\("([^"]+)"\)'
+    for page in (*ROOT.glob("README*.md"), *ROOT.glob("docs/*.md")):
+        for match in re.finditer(quoted, page.read_text(encoding="utf-8")):
+            question = next(filter(None, match.groups()))
+            if question != "...":
+                yield question
+
+
+def shown_by_the_page() -> Iterator[str]:
+    """Each question that the page's own scripts hold."""
+    for script in (ROOT / "app" / "api" / "playground").glob("*.js"):
+        yield from re.findall(r'"([^"\n]{4,60}[?？])"', script.read_text(encoding="utf-8"))
+
+
+def test_every_question_of_the_documentation_and_of_the_page_is_in_the_list() -> None:
+    listed = {each.ask for each in QUESTIONS}
+    shown = [*shown_by_pages(), *shown_by_the_page()]
+    assert len(shown) >= 10
+    assert sorted({each for each in shown if each not in listed}) == []
+
+
+async def test_every_question_of_the_api_is_in_the_list(toolchat: httpx.AsyncClient) -> None:
+    listed = {each.ask for each in QUESTIONS}
+    shown = list(shown_by_openapi((await toolchat.get("/openapi.json")).json()))
+    assert len({question for _, question in shown}) >= 20
+    assert sorted({question for _, question in shown if question not in listed}) == []

@@ -24,7 +24,7 @@ from tests.serving import serving
 from tests.waiting import PATIENCE
 
 JSON = {"Accept": "application/json"}
-PAGES = [ROOT / "docs" / name for name in ("tools.md", "advisors.md")]
+PAGES = [ROOT / "docs" / name for name in ("tools.md", "advisors.md", "offline-model.md")]
 BLOCKS = [
     (page, block)
     for page in PAGES

@@ -75,20 +75,6 @@ _SAID = {
         "{note}要用 {tool} 回答，还缺少：{details}。请补充后再问一次，例如这样写：{form}",
         "{note}To answer with {tool} I still need {details}. Please ask again with it, for example like this: {form}",
     ),
-    "detail_time_zone": ("城市或时区", "the city or time zone"),
-    "detail_place": ("地点", "the place"),
-    "detail_text": ("要处理的文字", "the text"),
-    "detail_language": ("语言", "the language"),
-    "detail_days": ("天数", "the number of days"),
-    "detail_number": ("数值", "a number"),
-    "detail_id": ("编号", "the id"),
-    "detail_date": ("日期", "the date"),
-    "detail_time_of_day": ("时间", "the time"),
-    "detail_date_time": ("日期和时间", "the date and time"),
-    "detail_duration": ("时长", "how long"),
-    "detail_email": ("邮箱地址", "the e-mail address"),
-    "detail_url": ("链接", "the link"),
-    "detail_name": ("名称", "the name"),
     "nothing_asked": ("在这之前你没有问过别的。", "You asked nothing before this."),
     "nameless": ("这次对话里你还没有告诉我你的名字。", "You have not told me your name here."),
     "your_name": ("你叫{name}。", "Your name is {name}."),
@@ -112,9 +98,29 @@ _SAID = {
     "no": ("否", "no"),
     "no_step": ("没有适合这一步的工具。", "None of the tools can do this step."),
     "pending": ("（仍是待办）", " (still pending)"),
+    "now": ("现在是", "It is"),
+    "now_in": ("{place}{gap}现在是", "In {place} it is"),
+    "clock": ("{start} {day} {time}（时区 {where}）。", "{start} {time} on {day} ({where})."),
+    "day": ("{year}年{month}月{day}日 {weekday}", "{weekday}, {day} {name} {year}"),
+    "later": ("{named}是{day}。", " {named} is {day}."),
+    "in_days": ("{count}天后", "In {count} days it"),
+    "in_1_days": ("明天", "Tomorrow"),
+    "in_2_days": ("后天", "The day after tomorrow"),
+    "in_3_days": ("大后天", "In 3 days it"),
     "colon": ("：", ": "),
     "comma": ("，", ", "),
 }
+_WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+_SAID |= {english: (f"星期{chinese}", english) for chinese, english in zip("一二三四五六日", _WEEKDAYS, strict=True)}
+# What an argument is called that a question does not give, by its role.
+_DETAILS = """
+time_zone 城市或时区 the city or time zone; place 地点 the place; text 要处理的文字 the text;
+language 语言 the language; days 天数 the number of days; number 数值 a number; id 编号 the id; date 日期 the date; time_of_day 时间 the time;
+date_time 日期和时间 the date and time; duration 时长 how long; email 邮箱地址 the e-mail address; url 链接 the link;
+name 名称 the name
+"""
+for _role, _chinese, _english in (each.split(maxsplit=2) for each in _DETAILS.split(";")):
+    _SAID[f"detail_{_role}"] = (_chinese, _english.strip())
 
 
 def say(key: str, chinese: bool, **values: object) -> str:

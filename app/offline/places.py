@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import islice
 
-from app.folding import folded, folded_name
+from app.folding import folded
 from app.offline import lexicon
 from app.offline.numbers import Found
 from app.offline.question import Question, Span, blanked
 from app.offline.words import concepts_in
-from app.places.gazetteer import Place, find_place, mentions, zone_ids
-from app.places.regions import belongs, is_country, is_region
+from app.places.gazetteer import Place, mentions, zone_ids
+from app.places.qualifiers import qualified
 
 __all__ = ["NamedPlace", "places"]
 
@@ -72,15 +72,6 @@ _ALONE = (
 # What is cut off a Chinese name in front and behind.
 _LEADING = re.compile(rf"^(?:{lexicon.FILLER})+")
 _TRAILING = re.compile(rf"(?:{lexicon.FILLER}|{lexicon.TOPIC}|呢|吗|和|与|與|跟|及|更|还是).*$")
-
-# What stands behind or before a name to say which place is meant: Paris, Texas; 德克萨斯州的巴黎.
-_WORD = r"[A-Za-zÀ-ɏ][\w'’-]*|[A-Z](?:\.[A-Z])+\.?"
-_BEHIND = re.compile(rf"\s*,\s*((?:{_WORD})(?:\s(?:{_WORD})){{0,3}})")
-_GOES_ON = re.compile(r"\s*(?:,|&|\band\b|\bor\b|和|与|、)")
-_STATE = re.compile(r"[㐀-鿿·]{1,8}?[州省邦郡县縣]的?$")
-_ALSO_CITIES = ("new york", "washington", "quebec")
-# Cities of the table whose lesser namesake lies in a state that is called like a city.
-_NAMESAKES = {("Vancouver, Canada", "washington")}
 
 
 def places(question: Question) -> list[Found]:
@@ -147,59 +138,10 @@ def _unknown(patterns: tuple[re.Pattern[str], ...], text: str) -> Iterator[Found
 
 def _qualified(text: str, start: int, end: int, place: Place) -> Found:
     """A place of the gazetteer; one whose qualifier does not belong to it is a place that nobody knows."""
-    wider = _behind(text, start, end, place) or _in_front(folded_name(text), start, end, place)
+    wider = qualified(text, start, end, place)
     if wider is None:
         return _found(text, (start, end), place.zone, place.english)
     *span, is_own = wider
     shown = (start, end) if is_own and span[0] != start else (span[0], span[1])
     known = (place.zone, place.english) if is_own else (None, None)
     return Found("place", NamedPlace(text[slice(*shown)], *known), span[0], span[1])
-
-
-def _behind(text: str, start: int, end: int, place: Place) -> tuple[int, int, bool] | None:
-    """The longest qualifier behind a name that somebody knows; else a capitalised name that nobody knows."""
-    match = _BEHIND.match(text, end)
-    if match is None:
-        return None
-    words = match[1].split(" ")
-    names = [" ".join(words[:count]) for count in range(len(words), 0, -1)]
-    for name in names:
-        plain, stop = folded_name(name).replace("'s", "").strip("."), match.start(1) + len(name)
-        if belongs(plain, place):
-            return start, stop, True
-        if _is_other_qualifier(plain, words[0], text[stop:], place):
-            return start, stop, False
-    capital = [name for name in names if all(word[:1].isupper() for word in name.split(" "))]
-    if not capital or any(map(find_place, capital)) or lexicon.NO_QUALIFIER.match(folded_name(capital[0])):
-        return None
-    return start, match.start(1) + len(capital[0]), False
-
-
-def _is_other_qualifier(name: str, first: str, rest: str, place: Place) -> bool:
-    if len(name) <= 3 and not first.isupper():
-        return False
-    if is_region(name):
-        return name not in _ALSO_CITIES or (place.english, name) in _NAMESAKES
-    return is_country(name) and not _GOES_ON.match(rest) and bool(place.country)
-
-
-def _in_front(flat: str, start: int, end: int, place: Place) -> tuple[int, int, bool] | None:
-    """A Chinese qualifier: a country's or a region's name just before the place's."""
-    before = flat[max(start - 12, 0) : start]
-    for size in range(len(before), 1, -1):
-        name = before[-size:].removesuffix("的")
-        known = name if is_country(name) or is_region(name) else re.sub(r"[州省]$", "", name)
-        if not name.isascii() and (belongs(known, place) or is_country(known) or is_region(known)):
-            is_city = find_place(name) is not None and find_place(name.removesuffix("州")) is not None
-            is_own = belongs(known, place)
-            return None if is_city and not is_own and not is_country(name) else (start - size, end, is_own)
-    state = _STATE.search(before)
-    if state is None or not place.country:
-        return None
-    is_own = _is_own_province(state[0].removesuffix("的"), place)
-    return None if is_own and "省" not in state[0] else (start - len(before) + state.start(), end, is_own)
-
-
-def _is_own_province(named: str, place: Place) -> bool:
-    is_city = any(find_place(named[-size:]) is not None for size in range(2, len(named) + 1))
-    return is_city or place.country in ("China", "Taiwan")

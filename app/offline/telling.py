@@ -12,7 +12,7 @@ from pydantic_core import from_json
 from app.languages import language_of
 from app.messages import ToolResponse
 from app.offline import lexicon
-from app.offline.phrases import listed, say
+from app.offline.phrases import is_said, listed, say
 from app.offline.words import words_of
 from app.places.gazetteer import zone_ids
 
@@ -131,52 +131,37 @@ def _failure(error: Any, tool: str, reader: Reader) -> str:
 def _clock(value: Mapping[str, Any], reader: Reader) -> str | None:
     """Tell the time when a result is a date, a time and a time zone, in whatever fields, and says nothing else."""
     texts = [each for each in value.values() if isinstance(each, str)]
-    day = next((found for each in texts if _DATE.fullmatch(each) and (found := _date(each))), None)
+    day = next((found for each in texts if (found := _date(each))), None)
     time = next((each for each in texts if _TIME.fullmatch(each)), None)
     zone = next((each for each in texts if each in zone_ids() or _FIXED_ZONE.fullmatch(each)), None)
     if day is None or time is None or zone is None or len(texts) < len(value):
         return None
     offset = next((each for each in texts if _OFFSET.fullmatch(each)), "")
-    rest = set(texts) - {day.isoformat(), time, zone, offset, *_WEEKDAYS}
-    if any(time not in each for each in rest):
+    if any(time not in each for each in set(texts) - {day.isoformat(), time, zone, offset, *_WEEKDAYS}):
         return None
     where = zone if not offset or offset in zone else f"{zone}{reader.say('comma')}UTC{offset}"
-    told_of = _clock_in_chinese if reader.chinese else _clock_in_english
-    return told_of(day, time, where, reader)
+    gap = " " if reader.chinese and (reader.place or "中")[-1].isascii() else ""
+    start = reader.say("now_in" if reader.place else "now", place=reader.place, gap=gap)
+    return reader.say("clock", start=start, day=_day(day, reader), time=time, where=where) + _later(day, reader)
 
 
-def _clock_in_chinese(day: date, time: str, where: str, reader: Reader) -> str:
-    place = reader.place or ""
-    start = f"{place} 现在是" if place[-1:].isascii() and place else f"{place}现在是"
-    told_of = f"{start} {_day(day, True).replace('，', ' ')} {time}（时区 {where}）。"
-    later = _later(day, reader.day)
-    named = {1: "明天", 2: "后天", 3: "大后天"}.get(reader.day or 0, f"{reader.day}天后")
-    return f"{told_of}{named}是{_day(later, True)}。" if later else told_of
+def _later(today: date, reader: Reader) -> str:
+    """The date of the later day that a question is about."""
+    ahead = reader.day or 0
+    if not 0 < ahead <= _FARTHEST or today > date(9990, 1, 1):
+        return ""
+    named = reader.say(f"in_{ahead}_days" if is_said(f"in_{ahead}_days") else "in_days", count=ahead)
+    return reader.say("later", named=named, day=_day(today + timedelta(days=ahead), reader))
 
 
-def _clock_in_english(day: date, time: str, where: str, reader: Reader) -> str:
-    start = f"In {reader.place} it is" if reader.place else "It is"
-    told_of = f"{start} {time} on {_day(day, False)} ({where})."
-    later = _later(day, reader.day)
-    named = {1: "Tomorrow", 2: "The day after tomorrow"}.get(reader.day or 0, f"In {reader.day} days it")
-    return f"{told_of} {named} is {_day(later, False)}." if later else told_of
-
-
-def _later(today: date, ahead: int | None) -> date | None:
-    """The later day that a question is about."""
-    possible = ahead is not None and 0 < ahead <= _FARTHEST and today < date(9990, 1, 1)
-    return today + timedelta(days=ahead or 0) if possible else None
-
-
-def _day(day: date, chinese: bool) -> str:
-    if chinese:
-        return f"{day.year}年{day.month}月{day.day}日，星期{'一二三四五六日'[day.weekday()]}"
-    return f"{_WEEKDAYS[day.weekday()]}, {day.day} {day:%B} {day.year}"
+def _day(day: date, reader: Reader) -> str:
+    weekday = _WEEKDAYS[day.weekday()]
+    return reader.say("day", weekday=reader.say(weekday), day=day.day, month=day.month, name=f"{day:%B}", year=day.year)
 
 
 def _date(text: str) -> date | None:
     with suppress(ValueError):
-        return date.fromisoformat(text)
+        return date.fromisoformat(text) if _DATE.fullmatch(text) else None
     return None
 
 

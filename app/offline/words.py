@@ -55,9 +55,9 @@ def folded_words(text: str) -> str:
 
 
 def rows(table: str) -> Iterator[tuple[list[str], list[str]]]:
-    """Read lines of ``words: other words``."""
-    for line in table.strip().splitlines():
-        left, _, right = line.partition(":")
+    """Read entries of ``words: other words``."""
+    for entry in table.split(";"):
+        left, _, right = entry.partition(":")
         yield left.split(), right.split()
 
 

@@ -147,7 +147,7 @@ def _command(question: Question, tools: tuple[KnownTool, ...]) -> str:
     for start, end in question.clauses():
         verb = lexicon.TRANSLATE_VERB.search(command, start, end)
         if verb is not None:
-            command = command[: verb.end()] + " " * (end - verb.end()) + command[end:]
+            command = command[: verb.start()] + "翻译".ljust(end - verb.start()) + command[end:]
     return command
 
 

@@ -37,15 +37,18 @@ _NO_LANGUAGES = ("me", "us", "him", "her", "them", "it", "you", "everyone", "kno
 _TEXT_FIRST = (
     r"(?:{names})(?:怎么说|怎么讲|怎么写|咋说)",
     r"(?:翻译|翻譯|翻|译|譯)(?:成|为|為|到|作) ?(?:{names})",
+    r"是?什么意思",
 )
 _VERB_FIRST = (
     r"(?:翻译|翻譯)(?:一下)?",
-    r"\bhow (?:do|would|can) (?:you|i|we) say\b|\btranslate\b|\bsaying\b|\bthat says\b|说一声|内容是|内容为",
+    r"\bhow (?:do|would|can) (?:you|i|we) say\b|\btranslate\b|\bsay(?:ing)?\b|\bwhat does\b|\bthat says\b|说一声|内容是|内容为",
 )
 # What stands around the text and is no part of it.
 _BEFORE_TEXT = re.compile(r"(?:请问|请|麻烦|帮我|帮忙|给我|你能|能不能|可以|最后|然后|再|把|将|將|我想|\s)+")
 _LEADING_LANGUAGE = r"\s*(?:in)?to (?:{names})[,:]?\s"
-_TRAILING_LANGUAGE = r"(?:\s(?:from (?:{names}) )?(?:into|to|in) | ?(?:到|成|为) ?)(?:{names})[.?!。 ]*"
+_TRAILING_LANGUAGE = (
+    r"(?: mean\b)?(?:\s(?:from (?:{names}) )?(?:into|to|in) | ?(?:到|成|为) ?)(?:{names})[.?!。 ]*|\smean[.?! ]*"
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,10 @@ import re
 # What a question or a tool can be about; the first word names the concept, the others mean it. A word of one concept
 # only: a question is led to the tools whose name, description or parameters speak of the same concept.
 CONCEPTS = """
-weather: 天气 天氣 气温 氣溫 气象 温度 预报 預報 下雨 下雪 有雨 有雪 降雨 降水 刮风 晴天 多云 冷不冷 热不热 外套 雨伞
-带伞 羽绒服 更热 更冷 更暖 最热 最冷 热吗 冷吗 暖和 凉快 穿什么 几度 多少度 湿度 下不下雨 weather forecast temperature
+weather: 天气 天氣 气温 氣溫 气象 温度 预报 預報 下雨 下雪 有雨 有雪 降雨 降水 刮风 晴天 多云 冷不冷 热不热 日出 日落 风大 风力 外套 雨伞
+带伞 羽绒服 更热 更冷 更暖 最热 最冷 热吗 冷吗 暖和 凉快 穿什么 几度 多少度 湿度 下不下雨 weather forecast temperature sun sunrise sunset
 rain raining rainy snow snowing sunny cloudy windy humidity umbrella coat jacket cold colder hot hotter warm warmer;
-time: 时间 時間 几点 幾點 时刻 钟点 时差 時差 什么时候了 time clock oclock timezone; date: 日期 几号 幾號 几月几 星期几
+time: 时间 時間 几点 幾點 时刻 钟点 时差 時差 差几个小时 差几小时 什么时候了 time clock oclock timezone; date: 日期 几号 幾號 几月几 星期几
 星期幾 周几 礼拜几 date weekday calendar; translate: 翻译 翻譯 翻成 译成 译为 譯成 译文 怎么说 用英语说 translate
 translation translating translator; dice: 骰子 色子 筛子 掷 dice die roll; order: 订单 訂單 order; delivery: 快递 物流
 包裹 运单 发货 配送 delivery shipment parcel package shipping tracking courier; alarm: 闹钟 鬧鐘 叫醒 alarm wake;
@@ -69,10 +69,11 @@ disable disabled: 关闭 关掉 关上 停用; asc ascending: 升序 从小到�
 每天 每日; weekly: 每周; monthly: 每月; male: 男; female: 女
 """
 
-# Asks for a translation; in a folded text.
+# Asks for a translation, or how something is said.
 TRANSLATE_VERB = re.compile(
     r"翻译|翻譯|翻成|译成|译为|譯成|[中英日韩法德俄汉]译[中英日韩法德俄汉]"
     r"|\b(?:translate|translation|translating|how (?:do|would|can) (?:you|i|we) say)\b"
+    r"|什么意思|[用拿][㐀-鿿]{1,5}[语語文]说|\bwhat does\b(?=.{1,200}\bmean\b)|\bsay\b(?=.{1,200}\bin [a-z]+\W*$)"
 )
 # Points at what was answered before instead of giving a text: "translate that", 把结果翻译成英文.
 REFERENCE = re.compile(
@@ -96,7 +97,7 @@ UNDOES = re.compile(r"delete|cancel|remove|取消|删")
 # Wants a judgement that no figure gives: which is hotter, whether to take a coat.
 JUDGED = re.compile(
     r"更[热冷暖凉高低好适]|最[热冷暖凉高低好适]|[热冷暖凉]吗|[冷热]不[冷热]|暖和吗|凉快吗|要不要|要带|用带|该带"
-    r"|该穿|要穿|穿什么|适合|合适吗"
+    r"|该穿|要穿|穿什么|适合|合适吗|差多少|相差"
     r"|\b(?:hotter|colder|warmer|cooler|hottest|coldest|warmest|better|nicer|should i|do i (?:need|have)|need an?"
     r"|is it (?:\w+ ){0,3}(?:cold|hot|warm|nice)|will it be (?:\w+ ){0,3}(?:cold|hot|warm|nice)"
     r"|good (?:day|time)|what (?:should|to) (?:i )?wear)\b"
@@ -106,6 +107,11 @@ PAST = re.compile(
     r"\byesterday\b|\blast (?:week|weekend|month|year|night|monday|tuesday|wednesday|thursday|friday|saturday|sunday)\b"
     r"|\b(?:past|previous) (?:[a-z0-9]+ )?(?:day|week|month)s?\b|\b(?:days?|weeks?|months?) ago\b"
     r"|昨天|昨日|昨晚|前天|上周|上週|上个?星期|上个?礼拜|上个月|过去|[天日周]之?以?前"
+)
+# Is about a day whose distance from today only a calendar knows.
+CALENDAR_DAY = re.compile(
+    r"圣诞|元旦|春节|国庆|中秋|端午|清明|除夕|过年|[0-9]{1,2}月[0-9]{1,2}[日号]"
+    r"|\b(?:christmas|easter|new year|thanksgiving|halloween|(?:january|february|march|april|june|july|august|september|october|november|december) [0-9]{1,2})\b"
 )
 # Numbers of days that no forecast has: negative, broken, none.
 ODD_DAYS = re.compile(
@@ -120,7 +126,7 @@ OTHER_MOMENT = re.compile(
     r"|\b(?:when|if) it(?:'s| is| will be)\b(?=.*[0-9])|\b(?:[0-9]{1,2} ?(?:am|pm)|noon|midnight)\b"
     r"|\bat (?:[0-9]{1,2}(?::[0-9]{2})? ?(?:am|pm)|[0-9]{1,2}:[0-9]{2})"
     r"|(?:小时|小時|钟头|分钟|分鐘)\s*(?:以后|之后|以後|之後|后|後|以前|之前|前)|[0-9一二三四五六七八九十]\s*[点點时時半](?!区|區|差)"
-    r"|下个?(?:周|週|星期|礼拜)|下个月|\bnext (?:week|month|year|[a-z]+day)\b"
+    r"|下个?(?:周|週|星期|礼拜)|下个月|时差|差几个?小时|\btime difference\b|\bnext (?:week|month|year|[a-z]+day)\b"
 )
 # Wants degrees Fahrenheit.
 FAHRENHEIT = re.compile(r"华氏|華氏|\bfahrenheit\b|[°˚º]\s?f\b|℉")
@@ -192,14 +198,14 @@ COMES_ALONG = frozenset(("time", "date", "calendar", "search", "translate"))
 SMALL_TALK = re.compile(
     r"(?:\s|[,.!?。~、]|你好|您好|你们好|大家好|嗨|哈喽|在吗|早上好|早安|晚上好|晚安|下午好|谢谢你?|多谢|感谢|再见|拜拜|好的"
     r"|好|吗|呀|啊|了|okay|ok"
-    r"|hello|hi|hey|there|good (?:morning|evening|afternoon|night)|how are you|thanks?(?: you)?"
-    r"|very much|a lot|so much|bye|goodbye|see you)++"
+    r"|hello|hi|hey|there|good (?:morning|evening|afternoon|night)|how are you|what's up|how's it going"
+    r"|thanks?(?: you)?|very much|a lot|so much|bye|goodbye|see you)++"
 )
 THANKS = re.compile(r"谢谢|多谢|感谢|\bthank")
 WHAT_IT_CAN = re.compile(
-    r"你(?:都|还)?(?:能|会|可以)(?:做|干|帮|回答|些)|你有(?:什么|哪些)(?:功能|本领|用)|你是谁|你是什么|怎么用|如何使用"
+    r"你(?:都|还)?(?:能|会|可以)(?:做|干|帮|回答|些)|你有(?:什么|哪些)(?:功能|本领|用)|你是谁|你是什么|你叫什么|你是不是|怎么用|如何使用"
     r"|有(?:什么|哪些)(?:功能|工具)|帮助$|\bwhat (?:can|do) you (?:do|help|answer|know)\b|\bwho are you\b"
-    r"|\bwhat are you\b|\bwhat tools\b|\bhelp(?: me)?\s*[.!?]*$"
+    r"|\bwhat are you\b|\bare you (?:an? )?(?:chatgpt|ai|bot|robot|human|real)\b|\bhelp(?: me)?\s*[.!?]*$"
     r"|\bhow do (?:i|you) (?:use|work)\b|\bwhat (?:questions )?can i ask\b"
 )
 

@@ -4,12 +4,14 @@ from collections.abc import Iterable
 
 __all__ = ["is_said", "listed", "say"]
 
+_KEY = "DASHSCOPE_API_KEY"
+_OR = "OPENAI_API_KEY"
 _SAID = {
+    "unknown_zone": ("我不知道“{name}”在哪个时区。", 'I do not know the time zone of "{name}". '),
     "unknown_zone_left_out": (
         "我不知道“{name}”在哪个时区，没有查它。",
         'I do not know the time zone of "{name}", so I did not look it up.',
     ),
-    "unknown_zone": ("我不知道“{name}”在哪个时区。", 'I do not know the time zone of "{name}". '),
     "unknown_language": (
         "我不认识“{name}”这种语言，没有翻译成它。",
         'I do not know the language "{name}", so I did not translate into it.',
@@ -23,6 +25,10 @@ _SAID = {
         'I did not change the list: I can only write a new one, as in "Todo: first step; second step".',
     ),
     "no_past": ("过去的日子查不到：这里只有从今天起的预报。", "It cannot look back: what there is begins with today."),
+    "calendar_day": (
+        "我推算不出那一天离今天有多远：查到的从今天算起。",
+        "I cannot work out how far away that day is: what there is begins with today.",
+    ),
     "days_limit": (
         "天数只能是 {low} 到 {high} 的整数，最多 {high} 天（从今天算起）。",
         "The limit is {high} days from today on, in whole days from {low}.",
@@ -43,10 +49,10 @@ _SAID = {
     "cannot": (
         "我是离线替身模型：没有联网，这次也没有可用的工具，所以{what}。\n"
         "想得到真实的答案，可以把地址末尾的 /chat 换成 /chat-tool-function 或 /chat-tool-method，让工具去查；"
-        "也可以设置 DASHSCOPE_API_KEY 或 OPENAI_API_KEY，重新启动后由真正的大模型回答。",
+        f"也可以设置 {_KEY} 或 {_OR}，重新启动后由真正的大模型回答。",
         "I am the offline stand-in model: I have no network and was given no tools, so I {what}.\n"
         "For a real answer, replace /chat at the end of the address by /chat-tool-function or /chat-tool-method, so "
-        "that a tool looks it up; or set DASHSCOPE_API_KEY or OPENAI_API_KEY and restart, and a real model answers.",
+        f"that a tool looks it up; or set {_KEY} or {_OR} and restart, and a real model answers.",
     ),
     "cannot_time": ("不知道现在几点", "cannot know what time it is"),
     "cannot_date": ("不知道今天的日期", "cannot know today's date"),
@@ -54,9 +60,9 @@ _SAID = {
     "cannot_translate": ("没有办法翻译", "cannot translate"),
     "no_tools": (
         "我是离线替身模型：没有联网，这次也没有可用的工具，所以没有办法回答这个问题。\n"
-        "要自由对话，请设置 DASHSCOPE_API_KEY 或 OPENAI_API_KEY，重新启动后由真正的大模型回答。",
+        f"要自由对话，请设置 {_KEY} 或 {_OR}，重新启动后由真正的大模型回答。",
         "I am the offline stand-in model: I have no network and was given no tools, so I cannot answer this question.\n"
-        "For free conversation, set DASHSCOPE_API_KEY or OPENAI_API_KEY and restart, and a real model answers.",
+        f"For free conversation, set {_KEY} or {_OR} and restart, and a real model answers.",
     ),
     "hello": ("你好！", "Hello!"),
     "welcome": ("不客气！", "You are welcome!"),
@@ -65,10 +71,10 @@ _SAID = {
         "{greeting} I am the offline stand-in model, without any key: I cannot chat, but I answer by the tools here.",
     ),
     "none_fits": (
-        "我是离线替身模型，只能借助工具回答，而这里的工具都不适合这个问题。\n要自由对话，请设置 DASHSCOPE_API_KEY 或 "
-        "OPENAI_API_KEY，接入真正的大模型。",
+        "我是离线替身模型，只能借助工具回答，而这里的工具都不适合这个问题。\n"
+        f"要自由对话，请设置 {_KEY} 或 {_OR}，接入真正的大模型。",
         "I am the offline stand-in model: I can only answer by tools, and none of those here fits this.\n"
-        "For free conversation, set DASHSCOPE_API_KEY or OPENAI_API_KEY, so that a real model answers.",
+        f"For free conversation, set {_KEY} or {_OR}, so that a real model answers.",
     ),
     "try": ("比如可以这样问：", "You could ask, for example:"),
     "missing": (
@@ -76,6 +82,7 @@ _SAID = {
         "{note}To answer with {tool} I still need {details}. Please ask again with it, for example like this: {form}",
     ),
     "nothing_asked": ("在这之前你没有问过别的。", "You asked nothing before this."),
+    "you_asked": ("你刚才问的是：", "You asked: "),
     "nameless": ("这次对话里你还没有告诉我你的名字。", "You have not told me your name here."),
     "your_name": ("你叫{name}。", "Your name is {name}."),
     "hello_name": ("你好，{name}。", "Hello, {name}."),
@@ -89,6 +96,8 @@ _SAID = {
     ),
     "hint": ("。提示：{hint}", ". Hint: {hint}"),
     "no_reason": ("原因不明", "no reason given"),
+    "translation": ("{title}（{language}）：", "{title} ({language}): "),
+    "inside": ("{name}（{inside}）", "{name} ({inside})"),
     "no_such_day": (
         "没有取得所问那一天的数据，取得的是：",
         "There is no data for that very day; this is what there is:",
@@ -114,13 +123,13 @@ _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday",
 _SAID |= {english: (f"星期{chinese}", english) for chinese, english in zip("一二三四五六日", _WEEKDAYS, strict=True)}
 # What an argument is called that a question does not give, by its role.
 _DETAILS = """
-time_zone 城市或时区 the city or time zone; place 地点 the place; text 要处理的文字 the text;
-language 语言 the language; days 天数 the number of days; number 数值 a number; id 编号 the id; date 日期 the date; time_of_day 时间 the time;
-date_time 日期和时间 the date and time; duration 时长 how long; email 邮箱地址 the e-mail address; url 链接 the link;
-name 名称 the name
+time_zone 城市或时区 the city or time zone; place 地点 the place; text 要处理的文字 the text; language 语言 the language
+days 天数 the number of days; number 数值 a number; id 编号 the id; date 日期 the date; time_of_day 时间 the time
+date_time 日期和时间 the date and time; duration 时长 how long; name 名称 the name; email 邮箱地址 the e-mail address
 """
-for _role, _chinese, _english in (each.split(maxsplit=2) for each in _DETAILS.split(";")):
-    _SAID[f"detail_{_role}"] = (_chinese, _english.strip())
+for _detail in _DETAILS.strip().replace("\n", "; ").split("; "):
+    _role, _chinese, _english = _detail.split(maxsplit=2)
+    _SAID[f"detail_{_role}"] = (_chinese, _english)
 
 
 def say(key: str, chinese: bool, **values: object) -> str:

@@ -154,6 +154,8 @@ def _about_days(days: Parameter, part: Question) -> Iterator[str]:
     high, low = days.number("maximum"), days.number("minimum")
     if lexicon.PAST.search(part.command):
         yield say("no_past", part.chinese)
+    if lexicon.CALENDAR_DAY.search(part.command):
+        yield say("calendar_day", part.chinese)
     wanted = horizon(part.command)
     too_many = wanted is not None and high is not None and wanted.count > high
     if high is not None and (too_many or lexicon.ODD_DAYS.search(part.command)):

@@ -15,7 +15,7 @@ from app.offline.phrases import is_said, listed, say
 from app.offline.places import places
 from app.offline.planning import Incomplete, Plan, plan
 from app.offline.question import Question, question_of
-from app.offline.telling import Reader, labels_of, told
+from app.offline.telling import Reader, told
 from app.offline.words import concepts_in, words_of
 from app.tool_calling.events import parsed_arguments
 
@@ -37,7 +37,7 @@ _EXAMPLES: tuple[tuple[set[str], str, str], ...] = (
 _SAMPLES = {
     "time_zone": "Asia/Shanghai", "place": "Paris", "date": "2030-01-31", "time_of_day": "07:30",
     "date_time": "2030-01-31T07:30", "duration": "PT10M", "email": "a@example.com", "url": "https://example.com",
-    "language": "en", "days": 3, "number": 3, "boolean": "true", "id": "123",
+    "language": "en", "days": 3, "number": 3, "boolean": "true", "id": "123", "text": "hello",
 }  # fmt: skip
 
 
@@ -55,9 +55,9 @@ def from_results(
     schemas = {each.definition.name: each.definition.output_schema for each in tools}
     parts = []
     for each in responses:
-        labels = labels_of(schemas.get(each.name, {}))
         place = _place(by_id.get(each.id), question)
-        parts.append(told(each, Reader(question.chinese, place, wanted.offset if wanted else None, labels)))
+        day = wanted.offset if wanted else None
+        parts.append(told(each, Reader.of(question.chinese, place, day, schemas.get(each.name, {}))))
     told_of = {each.name for each in responses}
     parts += details((each for each in planned.incomplete if each.tool.definition.name not in told_of), question)
     return "\n".join((*parts, *planned.remarks)) or say("no_tools", question.chinese)

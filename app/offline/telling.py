@@ -11,15 +11,14 @@ from pydantic_core import from_json
 
 from app.languages import language_of
 from app.messages import ToolResponse
-from app.offline import lexicon
+from app.offline.lexicon import SOURCE
 from app.offline.phrases import is_said, listed, say
 from app.offline.words import words_of
 from app.places.gazetteer import zone_ids
 
-__all__ = ["Label", "Reader", "is_failure", "labels_of", "told"]
+__all__ = ["Reader", "is_failure", "told"]
 
-_LONGEST = 2000
-_LONGEST_VALUE = 600
+_LONGEST, _LONGEST_VALUE = 2000, 600
 _MOST_ENTRIES = 14
 _DEEPEST = 4
 _FARTHEST = 366
@@ -37,15 +36,6 @@ _LANGUAGE = re.compile(r"语言|\blanguage\b")
 
 
 @dataclass(frozen=True, slots=True)
-class Label:
-    """What a field is called, and the unit of its figures."""
-
-    chinese: str
-    english: str
-    unit: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class Reader:
     """Whom a result is told to, and what about."""
 
@@ -54,23 +44,33 @@ class Reader:
     """The place that the call was about, in the question's words."""
     day: int | None = None
     """The one day that the question is about, counted from today; ``None`` for all."""
-    labels: Mapping[str, Label] = field(default_factory=dict)
+    fields: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """The schemas of the result's fields by their names, wherever they stand."""
+
+    @classmethod
+    def of(cls, chinese: bool, place: str | None, day: int | None, schema: Mapping[str, Any]) -> "Reader":
+        """A reader of results of this schema."""
+        parts = (schema, *schema.get("$defs", {}).values())
+        fields = {key: each for part in parts for key, each in part.get("properties", {}).items()}
+        return cls(chinese, place, day, fields)
 
     def label(self, key: str) -> str:
-        """What a field is called; its own name in words where the result type gives no title."""
-        known = self.labels.get(key)
-        return (known.chinese if self.chinese else known.english) if known else words_of(key[:60])
+        """What a field is called: its title, ``温度 / temperature``, in the reader's language; else its name in words."""
+        chinese, _, english = str(self.fields.get(key, {}).get("title", "")).partition(" / ")
+        return (chinese if self.chinese else english or chinese) or words_of(key[:60])
+
+    def unit(self, key: str) -> str:
+        """The unit of a field's figures, where its description is one."""
+        described = str(self.fields.get(key, {}).get("description", ""))
+        return _UNITS.get(described.lower(), f" {described}" if 0 < len(described) <= 4 else "")
 
     def say(self, key: str, **values: object) -> str:
         """Say something in the reader's language."""
         return say(key, self.chinese, **values)
 
-
-def labels_of(schema: Mapping[str, Any]) -> dict[str, Label]:
-    """Read the titles of a result type: ``温度 / temperature`` for both languages, with the unit as description."""
-    parts = [schema, *(each for each in schema.get("$defs", {}).values() if isinstance(each, Mapping))]
-    fields = {key: each for part in parts for key, each in part.get("properties", {}).items()}
-    return {key: _label(each) for key, each in fields.items() if isinstance(each.get("title"), str)}
+    def row(self, *parts: str) -> str:
+        """The parts that are not empty, with commas."""
+        return self.say("comma").join(filter(None, parts))
 
 
 def told(response: ToolResponse, reader: Reader) -> str:
@@ -83,13 +83,6 @@ def is_failure(response: ToolResponse) -> bool:
     """Whether a tool answered with an error."""
     value = _read(response.text)
     return isinstance(value, dict) and bool(value.get("error"))
-
-
-def _label(schema: Mapping[str, Any]) -> Label:
-    chinese, _, english = schema["title"].partition(" / ")
-    unit = str(schema.get("description", ""))
-    short = f" {unit}" if 0 < len(unit) <= 4 else ""
-    return Label(chinese, english or chinese, _UNITS.get(unit.lower(), short))
 
 
 def _read(text: str) -> Any:
@@ -117,15 +110,11 @@ def _told(value: Any, tool: str, reader: Reader) -> str:
 
 def _failure(error: Any, tool: str, reader: Reader) -> str:
     details = error if isinstance(error, dict) else {"message": error}
-    reason = str(details.get("message") or details.get("kind") or reader.say("no_reason"))[:_LONGEST_VALUE].rstrip(
-        " .。"
-    )
-    if details.get("kind") == "rejected":
-        return reader.say("rejected", tool=tool, reason=reason)
-    hint = details.get("hint")
-    if isinstance(hint, str) and hint:
+    reason = str(details.get("message") or details.get("kind") or reader.say("no_reason"))
+    reason = reason[:_LONGEST_VALUE].rstrip(" .。")
+    if isinstance(hint := details.get("hint"), str) and hint:
         reason += reader.say("hint", hint=hint[:_LONGEST_VALUE])
-    return reader.say("failed", tool=tool, reason=reason)
+    return reader.say("rejected" if details.get("kind") == "rejected" else "failed", tool=tool, reason=reason)
 
 
 def _clock(value: Mapping[str, Any], reader: Reader) -> str | None:
@@ -155,13 +144,13 @@ def _later(today: date, reader: Reader) -> str:
 
 
 def _day(day: date, reader: Reader) -> str:
-    weekday = _WEEKDAYS[day.weekday()]
-    return reader.say("day", weekday=reader.say(weekday), day=day.day, month=day.month, name=f"{day:%B}", year=day.year)
+    weekday = reader.say(_WEEKDAYS[day.weekday()])
+    return reader.say("day", weekday=weekday, day=day.day, month=day.month, name=f"{day:%B}", year=day.year)
 
 
-def _date(text: str) -> date | None:
+def _date(text: Any) -> date | None:
     with suppress(ValueError):
-        return date.fromisoformat(text) if _DATE.fullmatch(text) else None
+        return date.fromisoformat(text) if isinstance(text, str) and _DATE.fullmatch(text) else None
     return None
 
 
@@ -169,22 +158,20 @@ def _translation(value: Mapping[str, Any], reader: Reader) -> str | None:
     """A text beside the language that it is in, by the titles of the fields."""
     strings = {key: each for key, each in value.items() if isinstance(each, str) and each}
     spoken = [key for key in strings if _LANGUAGE.search(reader.label(key))]
-    targets = [key for key in spoken if not lexicon.SOURCE.search(words_of(key))]
-    texts = [key for key in strings if key not in spoken]
+    targets, texts = [key for key in spoken if not SOURCE.search(key)], [key for key in strings if key not in spoken]
     if len(targets) != 1 or len(texts) != 1 or len(value) > 4:
         return None
-    language, code = language_of(strings[targets[0]]), strings[targets[0]][:40]
+    language, code, text = language_of(strings[targets[0]]), strings[targets[0]][:40], strings[texts[0]]
     name = (language.chinese if reader.chinese else language.english) if language else code
-    title, text = reader.label(texts[0]).capitalize(), strings[texts[0]]
-    heading = f"{title}（{name}）：" if reader.chinese else f"{title} ({name}): "
+    heading = reader.say("translation", title=reader.label(texts[0]).capitalize(), language=name)
     return f"{heading.rstrip()}\n{text}" if "\n" in text else f"{heading}{text}"
 
 
 def _main_text(value: Mapping[str, Any]) -> str | None:
     """The one field that says it all, where there is one."""
-    texts = [each for key in _MAIN_TEXTS if isinstance(each := value.get(key), str) and each.strip()]
-    nested = [each for each in value.values() if isinstance(each, dict | list) and each]
-    return texts[0] if texts and not nested else None
+    if any(isinstance(each, dict | list) and each for each in value.values()):
+        return None
+    return next((each for key in _MAIN_TEXTS if isinstance(each := value.get(key), str) and each.strip()), None)
 
 
 def _focused(value: Mapping[str, Any], reader: Reader) -> Mapping[str, Any]:
@@ -200,12 +187,9 @@ def _focused(value: Mapping[str, Any], reader: Reader) -> Mapping[str, Any]:
 
 
 def _are_days(value: Any) -> bool:
-    return isinstance(value, list) and bool(value) and all(map(_is_day, value))
-
-
-def _is_day(value: Any) -> bool:
-    first = next(iter(value.values()), None) if isinstance(value, dict) else None
-    return isinstance(first, str) and _DATE.fullmatch(first) is not None
+    """Whether something is a list of objects that begin with a date."""
+    entries = value if isinstance(value, list) and all(isinstance(each, dict) for each in value) else []
+    return bool(entries) and all(_date(next(iter(each.values()), None)) for each in entries)
 
 
 def _holds_figures(value: Any) -> bool:
@@ -221,14 +205,15 @@ def _lines(value: Mapping[str, Any], reader: Reader, depth: int = 0, *, entry: b
             yield from filter(None, pending)
             pending = []
         elif depth < _DEEPEST:
-            inner = _entries(each, reader, depth) if isinstance(each, list) else _lines(each, reader, depth + 1)
-            yield from _headed("" if _holds_objects(each) else reader.label(key), list(inner), reader)
+            yield from _nested(reader.label(key), each, reader, depth)
 
 
-def _headed(heading: str, lines: list[str], reader: Reader) -> list[str]:
-    if not lines or not heading:
-        return lines
-    return [f"{heading[:1].upper()}{heading[1:]}{reader.say('colon')}{lines[0]}", *lines[1:]]
+def _nested(heading: str, value: Any, reader: Reader, depth: int) -> list[str]:
+    """The lines of an object or a list; a heading for all but lists of objects."""
+    lines = list(_lines(value, reader, depth + 1) if isinstance(value, dict) else _entries(value, reader, depth))
+    if lines and heading and not _holds_objects(value):
+        lines[0] = f"{heading[:1].upper()}{heading[1:]}{reader.say('colon')}{lines[0]}"
+    return lines
 
 
 def _holds_objects(value: Any) -> bool:
@@ -248,30 +233,26 @@ def _entries(entries: list[Any], reader: Reader, depth: int) -> Iterator[str]:
 
 def _named(simple: Mapping[str, Any], reader: Reader, entry: bool) -> str:
     """A thing with its leading texts bare, the first as its name, and the other fields with theirs."""
-    bare: list[str] = []
+    bare: dict[str, str] = {}
     for key, each in simple.items():
         if not isinstance(each, str) or (bare and any(map(str.isdigit, each))):
             break
-        bare.append(key)
-    texts = list(dict.fromkeys(_scalar(simple[key], reader) for key in bare))
+        bare[key] = _scalar(each, reader)
+    name, *more = [*dict.fromkeys(bare.values()), ""]
     rest = _fields({key: each for key, each in simple.items() if key not in bare}, reader)
-    if entry and texts:
-        more = reader.say("comma").join(filter(None, (*texts[1:], rest)))
-        return f"{texts[0]}{reader.say('colon')}{more}" if more else texts[0]
-    inside = reader.say("comma").join(texts[1:])
-    inside = (f"（{inside}）" if reader.chinese else f" ({inside})") if inside else ""
-    return reader.say("comma").join(filter(None, ("".join(texts[:1]) + inside, rest)))
+    if entry and name:
+        described = reader.row(*more, rest)
+        return f"{name}{reader.say('colon')}{described}" if described else name
+    inside = reader.row(*more)
+    return reader.row(reader.say("inside", name=name, inside=inside) if inside else name, rest)
 
 
 def _fields(simple: Mapping[str, Any], reader: Reader) -> str:
-    fields = list(simple.items())[: 3 * _MOST_ENTRIES]
-    return reader.say("comma").join(_measured(key, each, reader) for key, each in fields)
-
-
-def _measured(key: str, value: Any, reader: Reader) -> str:
-    known = reader.labels.get(key)
-    unit = known.unit if known and isinstance(value, int | float) else ""
-    return f"{reader.label(key)} {_scalar(value, reader)}{unit}".strip()
+    shown = []
+    for key, value in list(simple.items())[: 3 * _MOST_ENTRIES]:
+        unit = reader.unit(key) if isinstance(value, int | float) else ""
+        shown.append(f"{reader.label(key)} {_scalar(value, reader)}{unit}".strip())
+    return reader.row(*shown)
 
 
 def _scalar(value: Any, reader: Reader) -> str:

@@ -1,7 +1,7 @@
 """Which of the offered tools a question is about."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -120,23 +120,16 @@ def pairs_in(question: Question, tool: KnownTool) -> dict[str, str]:
 
 def _parts(question: Question, hits: list[tuple[Span, _Hit | None]]) -> list[Choice]:
     """Give each tool its clauses; a clause that names none belongs to the one before, in Chinese to the next."""
-    if question.chinese:
-        hits = list(_filled(hits[::-1]))[::-1]
-    hits = list(_filled(list(_filled(hits))[::-1]))[::-1]
-    spans: dict[str, list[Span]] = {}
-    owners = {}
-    for span, hit in hits:
-        if hit is not None:
-            spans.setdefault(hit.tool.definition.name, []).append(span)
-            owners[hit.tool.definition.name] = hit.tool
-    return [Choice(owners[name], question.part(own)) for name, own in spans.items()]
-
-
-def _filled(hits: list[tuple[Span, _Hit | None]]) -> Iterator[tuple[Span, _Hit | None]]:
-    last = None
-    for span, hit in hits:
-        last = hit or last
-        yield span, last
+    named = [n for n, (_, hit) in enumerate(hits) if hit]
+    spans: dict[int, list[Span]] = {}
+    owners: dict[int, KnownTool] = {}
+    for n, (span, _) in enumerate(hits):
+        before, behind = [at for at in named if at <= n], [at for at in named if at >= n]
+        nearest = behind[0] if not before or (question.chinese and behind) else before[-1]
+        tool = next(hit.tool for _, hit in hits[nearest : nearest + 1] if hit)
+        owners[id(tool)] = tool
+        spans.setdefault(id(tool), []).append(span)
+    return [Choice(owners[key], question.part(own)) for key, own in spans.items()]
 
 
 def _command(question: Question, tools: tuple[KnownTool, ...]) -> str:

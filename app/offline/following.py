@@ -41,25 +41,6 @@ def question_in_context(
     return read[-1]
 
 
-def _follow_up(question: Question) -> re.Match[str] | None:
-    """The parts of a question that may go on with another: by its small words, or since it only names something."""
-    match = lexicon.FOLLOW_UP.fullmatch(question.flat) if len(question.flat) <= _LONGEST else None
-    return match if match is not None and (match["lead"] or match["tail"] or _is_bare(question)) else None
-
-
-def _read(question: Question, earlier: list[Question], about: Callable[[str], bool]) -> Question:
-    match = _follow_up(question) if earlier else None
-    if match is None:
-        return question
-    answerable = (each for each in reversed(earlier) if any(about(concept) for concept, _ in concepts_in(each.command)))
-    before = next(answerable, earlier[-1])
-    follows = bool(match["lead"] or match["tail"])
-    in_full = _in_full(before, question_of(question.raw[slice(*match.span("rest"))]), follows)
-    if in_full is None:
-        return question
-    return replace(question_of(in_full), chinese=is_chinese(match["lead"] + match["tail"], (), before.chinese))
-
-
 def _refers(question: Question) -> bool:
     """Whether a translation is asked for of what was said before."""
     if question.payloads or not lexicon.TRANSLATE_VERB.search(question.flat):
@@ -67,27 +48,58 @@ def _refers(question: Question) -> bool:
     return text_to_handle(question) is None and _REFERRED.search(question.flat) is not None
 
 
+def _follow_up(question: Question) -> re.Match[str] | None:
+    """The parts of a question that may go on with another: by its small words, or since it only names something."""
+    match = lexicon.FOLLOW_UP.fullmatch(question.flat) if len(question.flat) <= _LONGEST else None
+    return match if match and (match["lead"] or match["tail"] or _is_bare(question)) else None
+
+
 def _is_bare(question: Question) -> bool:
     """Whether a question is nothing but a name or a day."""
-    if _has_topic(question):
-        return False
-    return any(_are_all(each(question), question) for each in (_place_spans, _day_spans, _language_spans))
+    return not _is_about(question) and any(_is_only(spans, question) for spans in _named(question))
 
 
-def _has_topic(question: Question) -> bool:
-    return any(True for _ in concepts_in(question.command))
+def _is_about(question: Question, about: Callable[[str], bool] = lambda _: True) -> bool:
+    return any(about(concept) for concept, _ in concepts_in(question.command))
+
+
+def _named(question: Question) -> tuple[list[Span], list[Span], list[Span]]:
+    """Where a question names places, days and languages."""
+    days = [match.span() for match in lexicon.DAY.finditer(question.command)]
+    return _spans(places(question)), days, _spans(named_languages(question.command))
+
+
+def _spans(found: list[Found]) -> list[Span]:
+    return [(each.start, each.end) for each in found]
+
+
+def _is_only(spans: list[Span], question: Question) -> bool:
+    return bool(spans) and lexicon.BETWEEN.fullmatch(blanked(question.flat, tuple(spans))) is not None
+
+
+def _read(question: Question, earlier: list[Question], about: Callable[[str], bool]) -> Question:
+    match = _follow_up(question) if earlier else None
+    if match is None:
+        return question
+    before = next((each for each in reversed(earlier) if _is_about(each, about)), earlier[-1])
+    rest = question_of(question.raw[slice(*match.span("rest"))])
+    put = _translation if lexicon.TRANSLATE_VERB.search(before.command) else _in_full
+    in_full = put(before, rest, bool(match["lead"] or match["tail"]))
+    if in_full is None:
+        return question
+    return replace(question_of(in_full), chinese=is_chinese(match["lead"] + match["tail"], (), before.chinese))
 
 
 def _in_full(before: Question, rest: Question, follows: bool) -> str | None:
-    if lexicon.TRANSLATE_VERB.search(before.command):
-        return _translation(before, rest, follows)
-    there = _place_spans(before)
-    if _are_all(_place_spans(rest), rest) or (follows and _is_listed_name(rest)):
+    """The question before with another place or another day, or another question about the same place."""
+    there, then, _ = _named(before)
+    new_place, new_day, _ = _named(rest)
+    if _is_only(new_place, rest) or (follows and _is_listed_name(rest)):
         return _put(before, there, rest.raw) or _added(before, rest.raw, "in ")
-    if _are_all(_day_spans(rest), rest):
-        new = _day_after(before) if lexicon.DAY_AFTER.search(rest.flat) else rest.raw
-        return _put(before, _day_spans(before), new) or _added(before, new)
-    if follows and there and not _place_spans(rest) and _has_topic(rest):
+    if _is_only(new_day, rest):
+        day = _day_after(before) if lexicon.DAY_AFTER.search(rest.flat) else rest.raw
+        return _put(before, then, day) or _added(before, day)
+    if follows and there and not new_place and _is_about(rest):
         return _added(rest, before.raw[slice(*there[0])], "in ")
     return None
 
@@ -99,40 +111,16 @@ def _day_after(before: Question) -> str:
 
 
 def _translation(before: Question, rest: Question, follows: bool) -> str | None:
-    if _are_all(_language_spans(rest), rest):
-        return _put(before, _language_spans(before), rest.raw)
+    """The translation before into another language, or of another text."""
+    if _is_only(_named(rest)[2], rest):
+        return _put(before, _named(before)[2], rest.raw)
     new = rest.raw.strip()[1:-1] if QUOTED.fullmatch(rest.flat.strip()) else None
-    if new is None and follows and not lexicon.NO_NEW_TEXT.search(rest.flat) and not _has_topic(rest):
+    if new is None and follows and not lexicon.NO_NEW_TEXT.search(rest.flat) and not _is_about(rest):
         new = rest.raw
-    return _put(before, _text_spans(before), new) if new else None
-
-
-def _text_spans(before: Question) -> list[Span]:
     text = text_to_handle(before)
-    if before.payload or text is None:
-        return list(before.payloads[:1])
-    found = re.search(rf"(?<![A-Za-z]){re.escape(text)}(?![A-Za-z])", before.raw)
-    return [found.span()] if found else []
-
-
-def _spans(found: list[Found]) -> list[Span]:
-    return [(each.start, each.end) for each in found]
-
-
-def _place_spans(question: Question) -> list[Span]:
-    return _spans(places(question))
-
-
-def _day_spans(question: Question) -> list[Span]:
-    return [match.span() for match in lexicon.DAY.finditer(question.command)]
-
-
-def _language_spans(question: Question) -> list[Span]:
-    return _spans(named_languages(question.command))
-
-
-def _are_all(spans: list[Span], question: Question) -> bool:
-    return bool(spans) and lexicon.BETWEEN.fullmatch(blanked(question.flat, tuple(spans))) is not None
+    found = re.search(rf"(?<![A-Za-z]){re.escape(text)}(?![A-Za-z])", before.raw) if text else None
+    spans = [*before.payloads[:1], *([found.span()] if found else [])]
+    return _put(before, spans[:1], new) if new else None
 
 
 def _is_listed_name(rest: Question) -> bool:

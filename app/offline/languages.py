@@ -41,7 +41,8 @@ _TEXT_FIRST = (
 )
 _VERB_FIRST = (
     r"(?:翻译|翻譯)(?:一下)?",
-    r"\bhow (?:do|would|can) (?:you|i|we) say\b|\btranslate\b|\bsay(?:ing)?\b|\bwhat does\b|\bthat says\b|说一声|内容是|内容为",
+    r"\bhow (?:do|would|can) (?:you|i|we) say\b|\btranslate\b|\bsay(?:ing)?\b|\bwhat does\b"
+    r"|\bthat says\b|说一声|内容是|内容为",
 )
 # What stands around the text and is no part of it.
 _BEFORE_TEXT = re.compile(r"(?:请问|请|麻烦|帮我|帮忙|给我|你能|能不能|可以|最后|然后|再|把|将|將|我想|\s)+")

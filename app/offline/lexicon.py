@@ -8,30 +8,30 @@ import re
 # What a question or a tool can be about; the first word names the concept, the others mean it. A word of one concept
 # only: a question is led to the tools whose name, description or parameters speak of the same concept.
 CONCEPTS = """
-weather: 天气 天氣 气温 氣溫 气象 温度 预报 預報 下雨 下雪 有雨 有雪 降雨 降水 刮风 晴天 多云 冷不冷 热不热 日出 日落 风大 风力 外套 雨伞
-带伞 羽绒服 更热 更冷 更暖 最热 最冷 热吗 冷吗 暖和 凉快 穿什么 几度 多少度 湿度 下不下雨 weather forecast temperature sun sunrise sunset
-rain raining rainy snow snowing sunny cloudy windy humidity umbrella coat jacket cold colder hot hotter warm warmer;
-time: 时间 時間 几点 幾點 时刻 钟点 时差 時差 差几个小时 差几小时 什么时候了 time clock oclock timezone; date: 日期 几号 幾號 几月几 星期几
-星期幾 周几 礼拜几 date weekday calendar; translate: 翻译 翻譯 翻成 译成 译为 譯成 译文 怎么说 用英语说 translate
-translation translating translator; dice: 骰子 色子 筛子 掷 dice die roll; order: 订单 訂單 order; delivery: 快递 物流
-包裹 运单 发货 配送 delivery shipment parcel package shipping tracking courier; alarm: 闹钟 鬧鐘 叫醒 alarm wake;
-reminder: 提醒 备忘 remind reminder; timer: 计时 倒计时 timer countdown stopwatch; calendar: 日程 日历 行程 schedule
-appointment; meeting: 会议 開會 开会 meeting conference; mail: 邮件 郵件 邮箱 email mail; message: 短信 消息 sms
-message; phone: 电话 電話 拨打 phone telephone dial; stock: 股票 股价 股市 stock stocks shares ticker; currency: 汇率
-匯率 外汇 货币 换汇 兑换 美元 欧元 日元 英镑 人民币 currency exchange forex usd eur cny rmb gbp jpy dollar; convert:
-换算 转换 轉換 convert conversion; price: 价格 價格 多少钱 报价 price cost quote; calculate: 计算 計算 算一下 求和 加法
-乘法 calculate calculator compute arithmetic sum add multiply; news: 新闻 新聞 头条 资讯 news headline headlines;
-search: 搜索 搜寻 检索 查找 search find lookup query; light: 灯 燈 照明 light lamp lights lamps; music: 音乐 音樂 歌曲
-播放 music song songs; travel: 航班 机票 飞机 火车 高铁 列车 车次 flight flights airline plane train railway; lodging:
-酒店 宾馆 旅馆 hotel hotels; restaurant: 餐厅 饭店 餐馆 restaurant; map: 地图 路线 导航 怎么走 距离 多远 map route
-directions navigate distance; person: 用户 用戶 客户 顾客 员工 雇员 user account customer client employee staff;
-product: 商品 产品 货物 库存 存货 product item inventory warehouse; payment: 支付 付款 转账 余额 发票 账单 payment pay
-transfer balance invoice bill receipt; ticket: 工单 ticket issue; password: 密码 口令 password passphrase; random: 随机
-隨機 random; joke: 笑话 joke; poem: 诗 poem poetry; picture: 图片 照片 图像 画 picture image photo draw; file: 文件
-文档 笔记 便签 file document note notes; todo: 待办 任务 todo task tasks; movie: 电影 影片 movie film; sport: 比赛 比分
-match score sport; health: 健康 体重 步数 health weight steps; cancel: 取消 撤销 cancel; delete: 删除 刪除 移除 delete
-remove; summary: 总结 摘要 概括 summary summarize summarise; holiday: 节假日 假期 放假 农历 holiday holidays lunar;
-air: 空气质量 雾霾 air aqi pollution
+weather: 天气 天氣 气温 氣溫 气象 温度 预报 預報 下雨 下雪 有雨 有雪 降雨 降水 刮风 晴天 多云 冷不冷 热不热 日出 日落
+风大 风力 外套 雨伞 带伞 羽绒服 更热 更冷 更暖 最热 最冷 热吗 冷吗 暖和 凉快 穿什么 几度 多少度 湿度 下不下雨 weather
+forecast temperature sun sunrise sunset rain raining rainy snow snowing sunny cloudy windy humidity umbrella coat
+jacket cold colder hot hotter warm warmer; time: 时间 時間 几点 幾點 时刻 钟点 时差 時差 差几个小时 差几小时 什么时候了
+time clock oclock timezone; date: 日期 几号 幾號 几月几 星期几 星期幾 周几 礼拜几 date weekday calendar; translate:
+翻译 翻譯 翻成 译成 译为 譯成 译文 怎么说 用英语说 translate translation translating translator; dice: 骰子 色子 筛子
+掷 dice die roll; order: 订单 訂單 order; delivery: 快递 物流 包裹 运单 发货 配送 delivery shipment parcel package
+shipping tracking courier; alarm: 闹钟 鬧鐘 叫醒 alarm wake; reminder: 提醒 备忘 remind reminder; timer: 计时 倒计时
+timer countdown stopwatch; calendar: 日程 日历 行程 schedule appointment; meeting: 会议 開會 开会 meeting conference;
+mail: 邮件 郵件 邮箱 email mail; message: 短信 消息 sms message; phone: 电话 電話 拨打 phone telephone dial; stock:
+股票 股价 股市 stock stocks shares ticker; currency: 汇率 匯率 外汇 货币 换汇 兑换 美元 欧元 日元 英镑 人民币 currency
+exchange forex usd eur cny rmb gbp jpy dollar; convert: 换算 转换 轉換 convert conversion; price: 价格 價格 多少钱 报价
+price cost quote; calculate: 计算 計算 算一下 求和 加法 乘法 calculate calculator compute arithmetic sum add multiply;
+news: 新闻 新聞 头条 资讯 news headline headlines; search: 搜索 搜寻 检索 查找 search find lookup query; light: 灯 燈
+照明 light lamp lights lamps; music: 音乐 音樂 歌曲 播放 music song songs; travel: 航班 机票 飞机 火车 高铁 列车 车次
+flight flights airline plane train railway; lodging: 酒店 宾馆 旅馆 hotel hotels; restaurant: 餐厅 饭店 餐馆
+restaurant; map: 地图 路线 导航 怎么走 距离 多远 map route directions navigate distance; person: 用户 用戶 客户 顾客
+员工 雇员 user account customer client employee staff; product: 商品 产品 货物 库存 存货 product item inventory
+warehouse; payment: 支付 付款 转账 余额 发票 账单 payment pay transfer balance invoice bill receipt; ticket: 工单
+ticket issue; password: 密码 口令 password passphrase; random: 随机 隨機 random; joke: 笑话 joke; poem: 诗 poem poetry;
+picture: 图片 照片 图像 画 picture image photo draw; file: 文件 文档 笔记 便签 file document note notes; todo: 待办
+任务 todo task tasks; movie: 电影 影片 movie film; sport: 比赛 比分 match score sport; health: 健康 体重 步数 health
+weight steps; cancel: 取消 撤销 cancel; delete: 删除 刪除 移除 delete remove; summary: 总结 摘要 概括 summary summarize
+summarise; holiday: 节假日 假期 放假 农历 holiday holidays lunar; air: 空气质量 雾霾 air aqi pollution
 """
 
 # Words that stand in any description and any question, and say nothing about which tool is meant.
@@ -111,7 +111,8 @@ PAST = re.compile(
 # Is about a day whose distance from today only a calendar knows.
 CALENDAR_DAY = re.compile(
     r"圣诞|元旦|春节|国庆|中秋|端午|清明|除夕|过年|[0-9]{1,2}月[0-9]{1,2}[日号]"
-    r"|\b(?:christmas|easter|new year|thanksgiving|halloween|(?:january|february|march|april|june|july|august|september|october|november|december) [0-9]{1,2})\b"
+    r"|\b(?:christmas|easter|new year|thanksgiving|halloween"
+    r"|(?:january|february|march|april|june|july|august|september|october|november|december) [0-9]{1,2})\b"
 )
 # Numbers of days that no forecast has: negative, broken, none.
 ODD_DAYS = re.compile(

@@ -74,9 +74,8 @@ class OfflineChatModel(ChatModel):
         )
         calls, responses = _of_this_turn(messages)
         steps = steps_of(question) if tools.writer else []
-        if tools.writer and steps:
-            todos = TodoList.of(steps, tools.writer, tools.others, calls, responses, chinese=question.chinese)
-            return todos.next_calls() or todos.answer()
+        if steps:
+            return TodoList(tools, question, steps, calls).proceed(responses)
         planned = self._plan(question, tools)
         if messages and isinstance(messages[-1], ToolResponseMessage):
             return from_results(responses, calls, question, planned, (*tools.others, *filter(None, [tools.reader])))

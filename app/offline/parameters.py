@@ -14,8 +14,7 @@ __all__ = ["Parameter", "parameters_of"]
 _MOST_PARAMETERS = 50
 _DEEPEST = 4
 _TYPES = ("string", "integer", "number", "boolean", "array", "object")
-
-
+_INDIRECT = ("$ref", "anyOf", "oneOf", "allOf")
 _STRUCTURED = ("boolean", "array", "object")
 _BY_FORMAT = {"date-time": "date_time", "time": "time_of_day", "uri": "url", "uuid": "id"}
 _BY_FORMAT |= {each: each for each in ("duration", "date", "email")}
@@ -171,15 +170,17 @@ def _resolved(schema: Any, root: Mapping[str, Any], depth: int = 0) -> Mapping[s
     """Follow references, and alternatives to the first that is not null."""
     if not isinstance(schema, Mapping) or depth > _DEEPEST:
         return {}
-    if isinstance(schema.get("$ref"), str):
-        return {**_resolved(_referred(schema["$ref"], root), root, depth + 1), **_without(schema, "$ref")}
-    for key in ("anyOf", "oneOf", "allOf"):
-        alternatives = schema.get(key)
-        if isinstance(alternatives, list):
-            resolved = [_resolved(each, root, depth + 1) for each in alternatives[:5]]
-            first = next((each for each in resolved if each and each.get("type") != "null"), {})
-            return {**first, **_without(schema, key)}
-    return schema
+    reference = schema.get("$ref")
+    listed = [each for key in ("anyOf", "oneOf", "allOf") if isinstance(each := schema.get(key), list)]
+    if isinstance(reference, str):
+        alternatives = [_referred(reference, root)]
+    elif listed:
+        alternatives = listed[0][:5]
+    else:
+        return schema
+    resolved = [_resolved(each, root, depth + 1) for each in alternatives]
+    first = next((each for each in resolved if each and each.get("type") != "null"), {})
+    return {**first, **{key: value for key, value in schema.items() if key not in _INDIRECT}}
 
 
 def _referred(reference: str, root: Mapping[str, Any]) -> Any:
@@ -187,7 +188,3 @@ def _referred(reference: str, root: Mapping[str, Any]) -> Any:
     for step in reference.removeprefix("#").strip("/").split("/"):
         found = found.get(step) if isinstance(found, Mapping) else None
     return found
-
-
-def _without(schema: Mapping[str, Any], key: str) -> dict[str, Any]:
-    return {name: value for name, value in schema.items() if name != key}

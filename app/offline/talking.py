@@ -19,11 +19,9 @@ from app.offline.telling import Reader, told
 from app.offline.words import concepts_in, words_of
 from app.tool_calling.events import parsed_arguments
 
-__all__ = ["details", "from_results", "recalled", "without_calls"]
+__all__ = ["details", "from_results", "without_calls"]
 
-_MOST_DETAILS = 8
-_MOST_EXAMPLES = 3
-_MOST_QUOTED = 10
+_MOST_DETAILS, _MOST_EXAMPLES, _MOST_QUOTED = 8, 3, 10
 _LONGEST = 300
 _HAN = re.compile(r"[㐀-鿿]+")
 # Example questions for tools that ask for these roles, in Chinese and in English.
@@ -55,8 +53,7 @@ def from_results(
     schemas = {each.definition.name: each.definition.output_schema for each in tools}
     parts = []
     for each in responses:
-        place = _place(by_id.get(each.id), question)
-        day = wanted.offset if wanted else None
+        place, day = _place(by_id.get(each.id), question), wanted.offset if wanted else None
         parts.append(told(each, Reader.of(question.chinese, place, day, schemas.get(each.name, {}))))
     told_of = {each.name for each in responses}
     parts += details((each for each in planned.incomplete if each.tool.definition.name not in told_of), question)
@@ -64,48 +61,53 @@ def from_results(
 
 
 def details(incomplete: Iterable[Incomplete], question: Question) -> list[str]:
-    """Name the details that fitting tools still need, each once."""
+    """Name the details that fitting tools still need, each once, and how to give them."""
     return list(dict.fromkeys(_asking_for(each, question.chinese) for each in incomplete))
 
 
 def without_calls(question: Question, tools: tuple[KnownTool, ...], asked: Sequence[str]) -> str:
     """Answer from what the user said; else say what this model is, what it cannot know, and what it can be asked."""
-    known = recalled(question, asked)
-    if known is not None:
+    chinese = question.chinese
+    if known := _recalled(question, asked):
         return known
     is_small_talk = lexicon.SMALL_TALK.fullmatch(question.flat) and question.flat.strip()
     if not tools and not is_small_talk:
         return _without_tools(question)
-    examples = list(islice(_examples(tools, question.chinese), _MOST_EXAMPLES))
-    shown = [say("try", question.chinese), *(f"- {each}" for each in examples)] if examples else []
-    if is_small_talk or lexicon.WHAT_IT_CAN.search(question.flat):
-        greeting = say("welcome" if lexicon.THANKS.search(question.flat) else "hello", question.chinese)
-        first = say("what_i_am", question.chinese, greeting=greeting)
-        return "\n".join((first, *(shown or [_without_tools(question)])))
-    return "\n".join((say("none_fits", question.chinese), *shown))
+    shown = [f"- {each}" for each in islice(_examples(tools, chinese), _MOST_EXAMPLES)]
+    lines = [say("try", chinese), *shown] if shown else [] if tools else [_without_tools(question)]
+    if not is_small_talk and not lexicon.WHAT_IT_CAN.search(question.flat):
+        return "\n".join((say("none_fits", chinese), *lines))
+    greeting = say("welcome" if lexicon.THANKS.search(question.flat) else "hello", chinese)
+    return "\n".join((say("what_i_am", chinese, greeting=greeting), *lines))
 
 
-def recalled(question: Question, asked: Sequence[str]) -> str | None:
+def _recalled(question: Question, asked: Sequence[str]) -> str | None:
     """Answer from what the user said, in his own words; ``None`` when the question is about something else."""
     chinese, command = question.chinese, question.command
-    name = next((name for text in reversed(asked) if (name := _name(text[: 4 * _LONGEST]))), None)
     if lexicon.WHAT_WAS_ASKED.search(command):
-        shown = [_shortened(each) for each in asked[:-1] if each.strip()]
-        return _quoted(shown[-_MOST_QUOTED if lexicon.ALL_THAT_WAS_ASKED.search(command) else -1 :], chinese)
+        before = [" ".join(each.split()) for each in asked[:-1] if each.strip()]
+        quoted = before[-_MOST_QUOTED if lexicon.ALL_THAT_WAS_ASKED.search(command) else -1 :]
+        shown = [each if len(each) <= _LONGEST else f"{each[:_LONGEST]}…" for each in quoted]
+        listing = "".join(f"“{each}”" for each in shown) if chinese else ", ".join(f'"{each}"' for each in shown)
+        return say("you_asked", chinese) + listing if shown else say("nothing_asked", chinese)
+    name = next((name for text in reversed(asked) if (name := _name(text[: 4 * _LONGEST]))), None)
     if lexicon.WHO_AM_I.search(command):
         return say("your_name", chinese, name=name) if name else say("nameless", chinese)
-    if name and lexicon.SMALL_TALK.fullmatch(f" {lexicon.MY_NAME.sub('', question.flat)}"):
-        introduced = lexicon.MY_NAME.search(question.flat)
-        return say("hello_name", chinese, name=name) if introduced else None
-    return None
+    introduced = lexicon.MY_NAME.search(question.flat)
+    is_all = introduced and lexicon.SMALL_TALK.fullmatch(f" {lexicon.MY_NAME.sub('', question.flat)}")
+    return say("hello_name", chinese, name=name) if is_all else None
+
+
+def _name(text: str) -> str | None:
+    found = lexicon.MY_NAME.search(folded(text))
+    return text[slice(*found.span("name"))].strip() if found else None
 
 
 def _without_tools(question: Question) -> str:
     keys = (f"cannot_{concept}" for concept, _ in concepts_in(question.command))
     about = next(filter(is_said, keys), None)
-    if about is None:
-        return say("no_tools", question.chinese)
-    return say("cannot", question.chinese, what=say(about, question.chinese))
+    what = say(about, question.chinese) if about else ""
+    return say("cannot" if about else "no_tools", question.chinese, what=what)
 
 
 def _examples(tools: tuple[KnownTool, ...], chinese: bool) -> Iterator[str]:
@@ -133,52 +135,28 @@ def _own_example(tool: KnownTool, chinese: bool) -> str:
 
 def _sample(parameter: Parameter) -> Any:
     """A value for an argument: what the schema gives, else one that shows the form."""
-    if parameter.choices:
-        return parameter.choices[0]
-    if parameter.type == "array":
-        return listed([str(_sample(parameter.items))] * 1, chinese=False)
-    given = parameter.schema.get("examples")
-    low = parameter.number("minimum")
+    given = parameter.choices or parameter.schema.get("examples")
     if isinstance(given, list) and given:
         return given[0]
-    return f"{max(low, 3):g}" if low is not None else _SAMPLES.get(parameter.role, "…")
+    low = parameter.number("minimum")
+    kind = parameter.items.role if parameter.type == "array" else parameter.role
+    return f"{max(low, 3):g}" if low is not None else _SAMPLES.get(kind, "…")
 
 
 def _asking_for(incomplete: Incomplete, chinese: bool) -> str:
-    name = incomplete.tool.definition.name
+    name, missing = incomplete.tool.definition.name, incomplete.missing[:_MOST_DETAILS]
     unknown = next((each.value.name for each in incomplete.places if each.value.zone is None), None)
-    wants_a_zone = any(each.role == "time_zone" for each in incomplete.missing)
+    wants_a_zone = any(each.role == "time_zone" for each in missing)
     note = say("unknown_zone", chinese, name=unknown) if unknown and wants_a_zone else ""
-    shown = [_detail(each, chinese) for each in incomplete.missing[:_MOST_DETAILS]]
-    pairs = ", ".join(f"{each.name}: {_sample(each)}" for each in incomplete.missing[:_MOST_DETAILS])
-    return say("missing", chinese, note=note, tool=name, details=listed(shown, chinese), form=f"{name} {pairs}")
+    form = ", ".join(f"{each.name}: {_sample(each)}" for each in missing)
+    shown = listed((_detail(each, chinese) for each in missing), chinese)
+    return say("missing", chinese, note=note, tool=name, details=shown, form=f"{name} {form}")
 
 
 def _detail(parameter: Parameter, chinese: bool) -> str:
     given = " ".join(parameter.description.split())[:80]
-    name = f"{parameter.name}: {given}" if given else parameter.name
-    key = f"detail_{parameter.role}"
-    if not is_said(key):
-        return name
-    return f"{say(key, chinese)}（{name}）" if chinese else f"{say(key, chinese)} ({name})"
-
-
-def _quoted(before: list[str], chinese: bool) -> str:
-    if not before:
-        return say("nothing_asked", chinese)
-    if chinese:
-        return "你刚才问的是：" + "".join(f"“{each}”" for each in before)
-    return "You asked: " + ", ".join(f'"{each}"' for each in before)
-
-
-def _name(text: str) -> str | None:
-    found = lexicon.MY_NAME.search(folded(text))
-    return text[slice(*found.span("name"))].strip() if found else None
-
-
-def _shortened(text: str) -> str:
-    text = " ".join(text.split())
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+    name, key = f"{parameter.name}: {given}" if given else parameter.name, f"detail_{parameter.role}"
+    return say("inside", chinese, name=say(key, chinese), inside=name) if is_said(key) else name
 
 
 def _place(call: ToolCall | None, question: Question) -> str | None:

@@ -55,7 +55,7 @@ class Reader:
         return cls(chinese, place, day, fields)
 
     def label(self, key: str) -> str:
-        """What a field is called: its title, ``温度 / temperature``, in the reader's language; else its name in words."""
+        """What a field is called: its title in one language, of ``温度 / temperature``; else its name in words."""
         chinese, _, english = str(self.fields.get(key, {}).get("title", "")).partition(" / ")
         return (chinese if self.chinese else english or chinese) or words_of(key[:60])
 

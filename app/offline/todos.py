@@ -120,76 +120,62 @@ class _Step:
     def is_done(self) -> bool:
         return bool(self.results) and not self.is_open and not any(map(is_failure, self.results))
 
-    def told(self, calls: Sequence[ToolCall], tools: tuple[KnownTool, ...]) -> str:
-        """What became of it; without a result that it is still pending, and why."""
-        chinese = self.question.chinese
-        text = say("no_step", chinese)
-        if self.results or self.planned.incomplete:
-            text = from_results(self.results, calls, self.question, self.planned, tools)
-        state = "" if self.is_done else say("pending", chinese)
-        gap = "\n" if "\n" in text else ""
-        return f"{self.text}{state}{say('colon', chinese).rstrip() if gap else say('colon', chinese)}{gap}{text}"
 
-
-@dataclass(frozen=True, slots=True)
 class TodoList:
     """The steps of a question and how far they are, read from what this turn has brought so far."""
 
-    writer: KnownTool
-    tools: tuple[KnownTool, ...]
-    calls: Sequence[ToolCall]
-    """All calls of this turn, in order."""
-    updates: Sequence[ToolResponse]
-    """What the writer answered."""
-    steps: Sequence[_Step]
-    beyond: Sequence[str]
-    """Steps that are too many."""
-    chinese: bool
+    def __init__(self, tools: Toolbox, question: Question, texts: list[str], calls: Sequence[ToolCall]) -> None:
+        """Take the steps as written, and all calls of this turn, in order."""
+        self._tools, self._texts, self._calls, self._chinese = tools, texts, calls, question.chinese
+        self._writer = tools.writer.definition.name if tools.writer else ""
+        self._updates: list[ToolResponse] = []
+        self._steps: list[_Step] = []
 
-    @classmethod
-    def of(
-        cls,
-        texts: list[str],
-        writer: KnownTool,
-        tools: tuple[KnownTool, ...],
-        calls: Sequence[ToolCall],
-        responses: Sequence[ToolResponse],
-        *,
-        chinese: bool,
-    ) -> "TodoList":
-        """Plan each step by itself, and give it its results: they come in the order in which the steps ask."""
-        results = iter([each for each in responses if each.name != writer.definition.name])
-        steps = []
-        for place, text in enumerate(texts[:_MOST_STEPS], start=1):
-            asked = replace(question_in_context(texts[:place]), chinese=chinese)
-            planned = plan(asked, tools)
+    def proceed(self, responses: Sequence[ToolResponse]) -> tuple[PlannedCall, ...] | str:
+        """What to call now, else what became of each step.
+
+        Each step is planned by itself, and gets its results: they come in the order in which the steps ask.
+        """
+        self._updates = [each for each in responses if each.name == self._writer]
+        results = iter([each for each in responses if each.name != self._writer])
+        for place, text in enumerate(self._texts[:_MOST_STEPS], start=1):
+            asked = replace(question_in_context(self._texts[:place]), chinese=self._chinese)
+            planned = plan(asked, self._tools.others)
             own = tuple(result for _, result in zip(planned.calls, results, strict=False))
-            steps.append(_Step(text, asked, planned, own))
-        updates = [each for each in responses if each.name == writer.definition.name]
-        return cls(writer, tools, calls, updates, steps, texts[_MOST_STEPS:], chinese)
+            self._steps.append(_Step(text, asked, planned, own))
+        return self._next_calls() or self._answer()
 
-    def next_calls(self) -> tuple[PlannedCall, ...]:
-        """What to call now: first the list alone, then the next steps, with the list where it has changed."""
-        wanted = {_list_parameter(self.writer) or "": self._items()}
-        written = [parsed_arguments(each) for each in self.calls if each.name == self.writer.definition.name]
-        is_kept = any(map(is_failure, self.updates)) or written[-1:] == [wanted]
-        update = () if is_kept else (PlannedCall(self.writer, wanted),)
-        doable = sum(bool(each.planned.calls) for each in self.steps)
-        batch = [each for each in self.steps if each.is_open][: -(-doable // _MOST_BATCHES)] if written else []
+    def _next_calls(self) -> tuple[PlannedCall, ...]:
+        """First the list alone, then the next steps, with the list where it has changed."""
+        if self._tools.writer is None:
+            return ()
+        wanted = {_list_parameter(self._tools.writer) or "": self._items()}
+        written = [parsed_arguments(each) for each in self._calls if each.name == self._writer]
+        is_kept = any(map(is_failure, self._updates)) or written[-1:] == [wanted]
+        update = () if is_kept else (PlannedCall(self._tools.writer, wanted),)
+        doable = sum(bool(each.planned.calls) for each in self._steps)
+        batch = [each for each in self._steps if each.is_open][: -(-doable // _MOST_BATCHES)] if written else []
         return (*update, *(call for each in batch for call in each.planned.calls))
 
-    def answer(self) -> str:
-        """What became of each step, and what could not be written down."""
-        lines = [f"{n}. {each.told(self.calls, self.tools)}" for n, each in enumerate(self.steps, start=1)]
-        lines += [told(each, Reader(self.chinese)) for each in self.updates if is_failure(each)]
-        return "\n".join([*lines, *left_out(list(self.beyond), _MOST_STEPS, self.chinese)])
-
     def _items(self) -> list[dict[str, str]]:
-        current = next((each for each in self.steps if each.is_open), None)
-        statuses = (
-            "completed" if each.is_done else "in_progress" if each is current else "pending" for each in self.steps
-        )
-        return [
-            {"id": str(n), "text": step.text, "status": status}
-            for n, (step, status) in enumerate(zip(self.steps, statuses, strict=True), start=1)
-        ]
+        current = next((each for each in self._steps if each.is_open), None)
+        items = []
+        for number, step in enumerate(self._steps, start=1):
+            status = "completed" if step.is_done else "in_progress" if step is current else "pending"
+            items.append({"id": str(number), "text": step.text, "status": status})
+        return items
+
+    def _answer(self) -> str:
+        """What became of each step, and what could not be written down."""
+        lines = [f"{number}. {self._told(each)}" for number, each in enumerate(self._steps, start=1)]
+        lines += [told(each, Reader(self._chinese)) for each in self._updates if is_failure(each)]
+        return "\n".join([*lines, *left_out(self._texts[_MOST_STEPS:], _MOST_STEPS, self._chinese)])
+
+    def _told(self, step: _Step) -> str:
+        """What became of a step; without a result that it is still pending, and why."""
+        text = say("no_step", self._chinese)
+        if step.results or step.planned.incomplete:
+            text = from_results(step.results, self._calls, step.question, step.planned, self._tools.others)
+        state = "" if step.is_done else say("pending", self._chinese)
+        colon = say("colon", self._chinese)
+        return f"{step.text}{state}" + (f"{colon.rstrip()}\n{text}" if "\n" in text else f"{colon}{text}")

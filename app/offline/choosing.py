@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from app.offline import lexicon
 from app.offline.parameters import Parameter, parameters_of
@@ -35,6 +36,13 @@ class KnownTool:
     def roles(self) -> list[str]:
         """What its parameters ask for, in their order."""
         return [each.role for each in self.parameters]
+
+    @cached_property
+    def result_fields(self) -> Mapping[str, Mapping[str, Any]]:
+        """The schemas of the fields of its results by their names, wherever they stand."""
+        schema = self.definition.output_schema
+        parts = (schema, *schema.get("$defs", {}).values())
+        return {key: each for part in parts for key, each in part.get("properties", {}).items()}
 
     @cached_property
     def weights(self) -> Mapping[str, float]:

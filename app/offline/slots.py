@@ -1,21 +1,17 @@
 """A tool's arguments out of a question: every parameter takes what was found for its role."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache
 from typing import Any
 
-from pydantic_core import SchemaError, SchemaValidator
-
 from app.languages import Language, language_of
-from app.offline import lexicon, values
+from app.offline import lexicon, values, wording
 from app.offline.languages import source_language, targets, text_to_handle
 from app.offline.numbers import Found, dates, spans_from_now, times_of_day
 from app.offline.parameters import Parameter
 from app.offline.places import NamedPlace
 from app.offline.question import Question
-from app.offline.words import concepts_in
 
 __all__ = ["Slots"]
 
@@ -27,7 +23,6 @@ _WANTS_LANGUAGE_NAMES = re.compile(
 )
 _WANTS_ENGLISH = re.compile(r"\bin english\b|english name|英文名|拼音")
 _WANTS_DURATIONS = re.compile(r"\bduration\b|时长")
-_TOKEN = re.compile(r"[^\s,;，；。、?？!！\"“”()（）㐀-鿿]{1,60}")
 _ASSIGNABLE = ("number", "days", "other", "id", "name")
 
 
@@ -83,7 +78,7 @@ class Slots:
             return None
         name = re.escape(parameter.name.lower())
         pattern = re.compile(rf"(?<![a-z0-9]){name} ?(?:=|:|为|是|is\b) ?([\w.+-]{{1,100}})")
-        return next((each.value for each in _matches(pattern, self.question, "")), None)
+        return next((each.value for each in wording.matches(pattern, self.question, "")), None)
 
 
 def _choice(slots: Slots, parameter: Parameter) -> Any:
@@ -186,53 +181,20 @@ def _other(slots: Slots, parameter: Parameter) -> Any:
 
 
 def _name(slots: Slots, parameter: Parameter) -> Any:
-    return slots.take(_matches(lexicon.NAMED, slots.question, "name")) or _other(slots, parameter)
+    return slots.take(wording.matches(lexicon.NAMED, slots.question, "name")) or _other(slots, parameter)
 
 
 def _texts(text: str | None) -> list[Found]:
     return [Found("text", text, 0, 0)] if text else []
 
 
-def _matches(pattern: re.Pattern[str], question: Question, role: str) -> Iterator[Found]:
-    """What the first group of a pattern finds in the folded text, as written."""
-    for match in pattern.finditer(question.flat):
-        yield Found(role, question.raw[slice(*match.span(1))].strip(), *match.span(1))
-
-
 def _id(slots: Slots, parameter: Parameter) -> Any:
-    """The word with a digit nearest to what the parameter is about; else one that is called an id, or in capitals."""
-    if not parameter.required:
-        return None
-    about = {concept for concept, _ in concepts_in(parameter.about)}
-    near = [position for concept, position in concepts_in(slots.question.command) if concept in about]
-    found = list(_matches(lexicon.ID, slots.question, "id"))
-    found.sort(key=lambda each: min((abs(each.start - position) for position in near), default=0))
-    if parameter.type != "string":
-        value = slots.take(each for each in found if each.value.isdecimal())
-        return value and int(value)
-    capitals = (Found("id", each[1], *each.span()) for each in lexicon.CAPITALS.finditer(slots.question.raw))
-    return slots.take([*found, *_matches(lexicon.LABELLED, slots.question, "id"), *capitals])
+    value = slots.take(wording.ids(parameter, slots.question)) if parameter.required else None
+    return value if value is None or parameter.type == "string" else int(value)
 
 
 def _patterned(slots: Slots, parameter: Parameter) -> Any:
-    """A word that the schema's pattern allows, as written or in capitals."""
-    allowed, question = _validator(str(parameter.schema["pattern"])[:500]), slots.question
-    if allowed is None:
-        return None
-    tokens = [Found("pattern", each[0], *each.span()) for each in _TOKEN.finditer(question.raw)]
-    capitals = [replace(each, value=each.value.upper()) for each in tokens]
-    found = [*tokens, *_matches(lexicon.ID, question, "pattern"), *capitals, *_texts(question.payload)]
-    found += [*dates(question.flat), *times_of_day(question.flat)]
-    return slots.take(_cued(slots, parameter, [each for each in found if allowed.isinstance_python(each.value)]))
-
-
-@cache
-def _validator(pattern: str) -> SchemaValidator | None:
-    """Pydantic's own engine takes linear time whatever the pattern; what it cannot read is not filled."""
-    try:
-        return SchemaValidator({"type": "str", "pattern": pattern})
-    except SchemaError:
-        return None
+    return slots.take(_cued(slots, parameter, wording.allowed(parameter, slots.question)))
 
 
 def _date_time(slots: Slots, parameter: Parameter) -> Any:
@@ -248,8 +210,8 @@ _FINDERS: Mapping[str, Callable[[Question], Iterable[Found]]] = {
     "duration": lambda question: spans_from_now(question.flat),
     "date": lambda question: dates(question.flat),
     "time_of_day": lambda question: times_of_day(question.flat),
-    "email": lambda question: _matches(lexicon.EMAIL, question, "email"),
-    "url": lambda question: _matches(lexicon.URL, question, "url"),
+    "email": lambda question: wording.matches(lexicon.EMAIL, question, "email"),
+    "url": lambda question: wording.matches(lexicon.URL, question, "url"),
 }
 _BY_ROLE: Mapping[str, Callable[[Slots, Parameter], Any]] = {
     "choice": _choice,

@@ -50,11 +50,11 @@ def from_results(
     question = question.with_payloads_meant()
     wanted = horizon(question.command)
     by_id = {call.id: call for call in calls}
-    schemas = {each.definition.name: each.definition.output_schema for each in tools}
+    fields = {each.definition.name: each.result_fields for each in tools}
     parts = []
     for each in responses:
         place, day = _place(by_id.get(each.id), question), wanted.offset if wanted else None
-        parts.append(told(each, Reader.of(question.chinese, place, day, schemas.get(each.name, {}))))
+        parts.append(told(each, Reader(question.chinese, place, day, fields.get(each.name, {}))))
     told_of = {each.name for each in responses}
     parts += details((each for each in planned.incomplete if each.tool.definition.name not in told_of), question)
     return "\n".join((*parts, *planned.remarks)) or say("no_tools", question.chinese)

@@ -19,8 +19,7 @@ from app.places.gazetteer import zone_ids
 __all__ = ["Reader", "is_failure", "told"]
 
 _LONGEST, _LONGEST_VALUE = 2000, 600
-_MOST_ENTRIES = 14
-_DEEPEST = 4
+_MOST_ENTRIES, _DEEPEST = 14, 4
 _FARTHEST = 366
 _REMINDER = re.compile(r"\s*<reminder>.*?</reminder>", re.DOTALL)
 # The shapes of what makes up a clock.
@@ -46,13 +45,6 @@ class Reader:
     """The one day that the question is about, counted from today; ``None`` for all."""
     fields: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """The schemas of the result's fields by their names, wherever they stand."""
-
-    @classmethod
-    def of(cls, chinese: bool, place: str | None, day: int | None, schema: Mapping[str, Any]) -> "Reader":
-        """A reader of results of this schema."""
-        parts = (schema, *schema.get("$defs", {}).values())
-        fields = {key: each for part in parts for key, each in part.get("properties", {}).items()}
-        return cls(chinese, place, day, fields)
 
     def label(self, key: str) -> str:
         """What a field is called: its title in one language, of ``温度 / temperature``; else its name in words."""
@@ -182,18 +174,16 @@ def _focused(value: Mapping[str, Any], reader: Reader) -> Mapping[str, Any]:
     nested = {key: each for key, each in value.items() if isinstance(each, dict | list)}
     if len(value[found]) <= reader.day:
         return {"": reader.say("no_such_day"), **nested}
-    kept = {key: each for key, each in nested.items() if reader.day == 0 or not _holds_figures(each)}
-    return kept | {found: [value[found][reader.day]]}
+    for key, each in list(nested.items()):
+        if reader.day > 0 and isinstance(each, dict) and any(isinstance(one, int | float) for one in each.values()):
+            del nested[key]
+    return nested | {found: [value[found][reader.day]]}
 
 
 def _are_days(value: Any) -> bool:
     """Whether something is a list of objects that begin with a date."""
     entries = value if isinstance(value, list) and all(isinstance(each, dict) for each in value) else []
     return bool(entries) and all(_date(next(iter(each.values()), None)) for each in entries)
-
-
-def _holds_figures(value: Any) -> bool:
-    return isinstance(value, dict) and any(isinstance(each, int | float) for each in value.values())
 
 
 def _lines(value: Mapping[str, Any], reader: Reader, depth: int = 0, *, entry: bool = False) -> Iterator[str]:

@@ -41,8 +41,9 @@ class KnownTool:
     def result_fields(self) -> Mapping[str, Mapping[str, Any]]:
         """The schemas of the fields of its results by their names, wherever they stand."""
         schema = self.definition.output_schema
-        parts = (schema, *schema.get("$defs", {}).values())
-        return {key: each for part in parts for key, each in part.get("properties", {}).items()}
+        parts = [schema, *_mapping(schema.get("$defs")).values()]
+        fields = [item for part in parts for item in _mapping(_mapping(part).get("properties")).items()]
+        return {key: each for key, each in fields if isinstance(each, Mapping)}
 
     @cached_property
     def weights(self) -> Mapping[str, float]:
@@ -81,6 +82,10 @@ class KnownTool:
         found = re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", question.raw)
         distinctive = _DISTINCTIVE.search(name) or (found and found.start() == 0 and pairs_in(question, self))
         return found is not None and bool(distinctive)
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,6 +40,7 @@ _TEXT_FIRST = (
     r"是?什么意思",
 )
 _VERB_FIRST = (
+    r"[用拿](?:{names})说",
     r"(?:翻译|翻譯)(?:一下)?",
     r"\bhow (?:do|would|can) (?:you|i|we) say\b|\btranslate\b|\bsay(?:ing)?\b|\bwhat does\b"
     r"|\bthat says\b|说一声|内容是|内容为",

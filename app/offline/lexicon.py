@@ -9,29 +9,30 @@ import re
 # only: a question is led to the tools whose name, description or parameters speak of the same concept.
 CONCEPTS = """
 weather: 天气 天氣 气温 氣溫 气象 温度 预报 預報 下雨 下雪 有雨 有雪 降雨 降水 刮风 晴天 多云 冷不冷 热不热 日出 日落
-风大 风力 外套 雨伞 带伞 羽绒服 更热 更冷 更暖 最热 最冷 热吗 冷吗 暖和 凉快 穿什么 几度 多少度 湿度 下不下雨 weather
-forecast temperature sun sunrise sunset rain raining rainy snow snowing sunny cloudy windy humidity umbrella coat
-jacket cold colder hot hotter warm warmer; time: 时间 時間 几点 幾點 时刻 钟点 时差 時差 差几个小时 差几小时 什么时候了
-time clock oclock timezone; date: 日期 几号 幾號 几月几 星期几 星期幾 周几 礼拜几 date weekday calendar; translate:
-翻译 翻譯 翻成 译成 译为 譯成 译文 怎么说 用英语说 translate translation translating translator; dice: 骰子 色子 筛子
-掷 dice die roll; order: 订单 訂單 order; delivery: 快递 物流 包裹 运单 发货 配送 delivery shipment parcel package
-shipping tracking courier; alarm: 闹钟 鬧鐘 叫醒 alarm wake; reminder: 提醒 备忘 remind reminder; timer: 计时 倒计时
-timer countdown stopwatch; calendar: 日程 日历 行程 schedule appointment; meeting: 会议 開會 开会 meeting conference;
-mail: 邮件 郵件 邮箱 email mail; message: 短信 消息 sms message; phone: 电话 電話 拨打 phone telephone dial; stock:
-股票 股价 股市 stock stocks shares ticker; currency: 汇率 匯率 外汇 货币 换汇 兑换 美元 欧元 日元 英镑 人民币 currency
-exchange forex usd eur cny rmb gbp jpy dollar; convert: 换算 转换 轉換 convert conversion; price: 价格 價格 多少钱 报价
-price cost quote; calculate: 计算 計算 算一下 求和 加法 乘法 calculate calculator compute arithmetic sum add multiply;
-news: 新闻 新聞 头条 资讯 news headline headlines; search: 搜索 搜寻 检索 查找 search find lookup query; light: 灯 燈
-照明 light lamp lights lamps; music: 音乐 音樂 歌曲 播放 music song songs; travel: 航班 机票 飞机 火车 高铁 列车 车次
-flight flights airline plane train railway; lodging: 酒店 宾馆 旅馆 hotel hotels; restaurant: 餐厅 饭店 餐馆
-restaurant; map: 地图 路线 导航 怎么走 距离 多远 map route directions navigate distance; person: 用户 用戶 客户 顾客
-员工 雇员 user account customer client employee staff; product: 商品 产品 货物 库存 存货 product item inventory
-warehouse; payment: 支付 付款 转账 余额 发票 账单 payment pay transfer balance invoice bill receipt; ticket: 工单
-ticket issue; password: 密码 口令 password passphrase; random: 随机 隨機 random; joke: 笑话 joke; poem: 诗 poem poetry;
-picture: 图片 照片 图像 画 picture image photo draw; file: 文件 文档 笔记 便签 file document note notes; todo: 待办
-任务 todo task tasks; movie: 电影 影片 movie film; sport: 比赛 比分 match score sport; health: 健康 体重 步数 health
-weight steps; cancel: 取消 撤销 cancel; delete: 删除 刪除 移除 delete remove; summary: 总结 摘要 概括 summary summarize
-summarise; holiday: 节假日 假期 放假 农历 holiday holidays lunar; air: 空气质量 雾霾 air aqi pollution
+风大 风力 外套 雨伞 带伞 羽绒服 更热 更冷 更暖 最热 最冷 热吗 冷吗 暖和 凉快 穿什么 几度 多少度 哪个热 哪个冷 哪里热
+哪里冷 湿度 下不下雨 weather forecast temperature sun sunrise sunset rain raining rainy snow snowing sunny cloudy windy
+humidity umbrella sunglasses coat jacket cold colder hot hotter warm warmer; time: 时间 時間 几点 幾點 时刻 钟点 时差
+時差 差几个小时 差几小时 还是晚上 什么时候了 time clock oclock timezone; date: 日期 几号 幾號 几月几 星期几 星期幾 周几
+礼拜几 date weekday calendar; translate: 翻译 翻譯 翻成 译成 译为 譯成 译文 怎么说 用英语说 translate translation
+translating translator; dice: 骰子 色子 筛子 掷 dice die roll; order: 订单 訂單 order; delivery: 快递 物流 包裹 运单
+发货 配送 delivery shipment parcel package shipping tracking courier; alarm: 闹钟 鬧鐘 叫醒 alarm wake; reminder: 提醒
+备忘 remind reminder; timer: 计时 倒计时 timer countdown stopwatch; calendar: 日程 日历 行程 schedule appointment;
+meeting: 会议 開會 开会 meeting conference; mail: 邮件 郵件 邮箱 email mail; message: 短信 消息 sms message; phone:
+电话 電話 拨打 phone telephone dial; stock: 股票 股价 股市 stock stocks shares ticker; currency: 汇率 匯率 外汇 货币
+换汇 兑换 美元 欧元 日元 英镑 人民币 currency exchange forex usd eur cny rmb gbp jpy dollar; convert: 换算 转换 轉換
+convert conversion; price: 价格 價格 多少钱 报价 price cost quote; calculate: 计算 計算 算一下 求和 加法 乘法 calculate
+calculator compute arithmetic sum add multiply; news: 新闻 新聞 头条 资讯 news headline headlines; search: 搜索 搜寻
+检索 查找 search find lookup query; light: 灯 燈 照明 light lamp lights lamps; music: 音乐 音樂 歌曲 播放 music song
+songs; travel: 航班 机票 飞机 火车 高铁 列车 车次 flight flights airline plane train railway; lodging: 酒店 宾馆 旅馆
+hotel hotels; restaurant: 餐厅 饭店 餐馆 restaurant; map: 地图 路线 导航 怎么走 距离 多远 map route directions navigate
+distance; person: 用户 用戶 客户 顾客 员工 雇员 user account customer client employee staff; product: 商品 产品 货物
+库存 存货 product item inventory warehouse; payment: 支付 付款 转账 余额 发票 账单 payment pay transfer balance invoice
+bill receipt; ticket: 工单 ticket issue; password: 密码 口令 password passphrase; random: 随机 隨機 random; joke: 笑话
+joke; poem: 诗 poem poetry; picture: 图片 照片 图像 画 picture image photo draw; file: 文件 文档 笔记 便签 file
+document note notes; todo: 待办 任务 todo task tasks; movie: 电影 影片 movie film; sport: 比赛 比分 match score sport;
+health: 健康 体重 步数 health weight steps; cancel: 取消 撤销 cancel; delete: 删除 刪除 移除 delete remove; summary:
+总结 摘要 概括 summary summarize summarise; holiday: 节假日 假期 放假 农历 holiday holidays lunar; air: 空气质量 雾霾
+air aqi pollution
 """
 
 # Words that stand in any description and any question, and say nothing about which tool is meant.
@@ -96,7 +97,7 @@ UNDONE = re.compile(r"\s*(?:please\s+)?(?:delete|cancel|remove)\b|\s*请?(?:帮�
 UNDOES = re.compile(r"delete|cancel|remove|取消|删")
 # Wants a judgement that no figure gives: which is hotter, whether to take a coat.
 JUDGED = re.compile(
-    r"更[热冷暖凉高低好适]|最[热冷暖凉高低好适]|[热冷暖凉]吗|[冷热]不[冷热]|暖和吗|凉快吗|要不要|要带|用带|该带"
+    r"[更最][热冷暖凉高低好适]|哪[个里儿][热冷]|[热冷暖凉]吗|[冷热]不[冷热]|暖和吗|凉快吗|要不要|要带|用带|该带"
     r"|该穿|要穿|穿什么|适合|合适吗|差多少|相差"
     r"|\b(?:hotter|colder|warmer|cooler|hottest|coldest|warmest|better|nicer|should i|do i (?:need|have)|need an?"
     r"|is it (?:\w+ ){0,3}(?:cold|hot|warm|nice)|will it be (?:\w+ ){0,3}(?:cold|hot|warm|nice)"
@@ -199,14 +200,14 @@ COMES_ALONG = frozenset(("time", "date", "calendar", "search", "translate"))
 SMALL_TALK = re.compile(
     r"(?:\s|[,.!?。~、]|你好|您好|你们好|大家好|嗨|哈喽|在吗|早上好|早安|晚上好|晚安|下午好|谢谢你?|多谢|感谢|再见|拜拜|好的"
     r"|好|吗|呀|啊|了|okay|ok"
-    r"|hello|hi|hey|there|good (?:morning|evening|afternoon|night)|how are you|what's up|how's it going"
+    r"|hello|hi|hey|there|good (?:morning|evening|afternoon|night)|how are you|today|what's up|how's it going"
     r"|thanks?(?: you)?|very much|a lot|so much|bye|goodbye|see you)++"
 )
 THANKS = re.compile(r"谢谢|多谢|感谢|\bthank")
 WHAT_IT_CAN = re.compile(
-    r"你(?:都|还)?(?:能|会|可以)(?:做|干|帮|回答|些)|你有(?:什么|哪些)(?:功能|本领|用)|你是谁|你是什么|你叫什么|你是不是|怎么用|如何使用"
+    r"你(?:都|还)?(?:能|会|可以)(?:做|干|帮|回答|些)|你有(?:什么|哪些)(?:功能|本领|用)|你是谁|你是什么|你叫什么|你是\w{1,12}吗|怎么用|如何使用"
     r"|有(?:什么|哪些)(?:功能|工具)|帮助$|\bwhat (?:can|do) you (?:do|help|answer|know)\b|\bwho are you\b"
-    r"|\bwhat are you\b|\bare you (?:an? )?(?:chatgpt|ai|bot|robot|human|real)\b|\bhelp(?: me)?\s*[.!?]*$"
+    r"|\bwhat (?:\w+ )?are you\b|\bare you (?:an? )?(?:chatgpt|ai|bot|robot|human|real)\b|\bhelp(?: me)?\s*[.!?]*$"
     r"|\bhow do (?:i|you) (?:use|work)\b|\bwhat (?:questions )?can i ask\b"
 )
 
@@ -230,7 +231,8 @@ LIST = r"待办|任务(?:清单|列表)|\bto-?dos?\b|\b(?:todo|task)s? list\b"
 PLAN = re.compile(rf"{LIST}|计划|规划|步骤|\bplan\b|\bsteps\b")
 LIST_ASKED_FOR = re.compile(
     rf"{LIST}|(?:我的|当前|目前的?)计划|计划(?:进行|进展|完成|怎么样|是什么|还剩)|还[有剩](?:哪些|几[项个步])"
-    r"|还[有剩]什么(?:没做|要做|没完成|事)|(?:完成|做完|搞定)了(?:吗|没)|进度|进展|\bthe plan\b|^\s*add\s*:"
+    r"|还[有剩]什么(?:没做|要做|没完成|事)|(?:完成|做完|搞定)了(?:吗|没)|进度|进展"
+    r"|第[一二三四五六七八九十0-9]+[步项]|\bstep [0-9]|\bmy list\b|\bthe plan\b|^\s*add\s*:"
     r"|\b(?:my|open|remaining) (?:plan|tasks)\b|\b(?:are|is) (?:we|you|it|everything|all) (?:all )?done\b"
     r"|\bwhat(?:'s| is| are)? (?:still )?(?:left|remaining|open|next|done|missing)\b"
     r"|\bwhat remains\b|\bhow far\b|\bprogress\b|^\s*(?:添加|加上|加一[条项个]|新增)\s*:"

@@ -39,7 +39,10 @@ JSON = st.recursive(
     max_leaves=12,
 )
 KEYWORDS = st.sampled_from(
-    ["type", "properties", "required", "enum", "const", "items", "anyOf", "$ref", "default", "minimum", "description"]
+    [
+        *("type", "properties", "required", "enum", "const", "items", "anyOf", "$ref", "default", "minimum"),
+        *("description", "pattern", "format", "title", "examples", "$defs"),
+    ]
 )
 WORDS = st.sampled_from(
     ["city", "days", "time", "北京", "天气", "翻译", "3", "to", "in", "：", "“x”", "#/$defs/A", "string"]
@@ -57,7 +60,15 @@ PARAMETER = st.fixed_dictionaries(
     {
         "type": st.sampled_from(["string", "integer", "number", "boolean", "array", "object", ["null", "integer"], 7]),
     },
-    optional={"items": SCHEMA, "properties": SCHEMA, "enum": SCHEMA, "default": JSON, "minimum": JSON, "maximum": JSON},
+    optional={
+        "pattern": st.text(max_size=9) | st.sampled_from(["^[A-Z]{3}$", "(a+)+$", "("]),
+        "items": SCHEMA,
+        "properties": SCHEMA,
+        "enum": SCHEMA,
+        "default": JSON,
+        "minimum": JSON,
+        "maximum": JSON,
+    },
 )
 TOOL = st.builds(
     ToolDefinition,
@@ -70,6 +81,8 @@ TOOL = st.builds(
             "required": st.lists(WORDS, max_size=4) | SCHEMA,
         }
     ),
+    st.dictionaries(KEYWORDS, SCHEMA, max_size=5)
+    | st.fixed_dictionaries({"properties": st.dictionaries(st.text(max_size=9), SCHEMA, max_size=5)}),
 )
 QUESTION = st.lists(st.text(max_size=30) | WORDS, max_size=12).map("".join)
 
@@ -84,6 +97,6 @@ async def test_no_question_and_no_schema_makes_it_raise(question: str, tools: li
 
 
 @settings(max_examples=60, deadline=None, database=None)
-@given(question=QUESTION, result=st.text(max_size=60) | JSON.map(json.dumps))
-async def test_no_result_makes_it_raise_or_fall_silent(question: str, result: str) -> None:
-    assert (await answered(question, result, DICE)).strip()
+@given(question=QUESTION, result=st.text(max_size=60) | JSON.map(json.dumps), tool=TOOL | st.sampled_from([*ALL, DICE]))
+async def test_no_result_makes_it_raise_or_fall_silent(question: str, result: str, tool: ToolDefinition) -> None:
+    assert (await answered(question, result, tool)).strip()

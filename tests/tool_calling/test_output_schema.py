@@ -1,0 +1,84 @@
+"""What a definition says about the results of its tool."""
+
+import typing
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import pytest
+from pydantic import BaseModel, Field
+
+from app.chat_models.openai_compatible.mapping import map_tool_definition
+from app.tool_calling.function_callback import FunctionToolCallback
+
+
+@dataclass
+class Quote:
+    price: Annotated[float, Field(title="价格 / price", description="CNY")]
+    note: str = ""
+
+
+class Shown(BaseModel):
+    quote: Quote
+
+
+class OldDictionary(typing.TypedDict):
+    price: float
+
+
+def quote() -> Quote:
+    """Give a quote."""
+    return Quote(1.5)
+
+
+class Quotes:
+    """Give quotes."""
+
+    async def __call__(self, city: str) -> list[Quote]:
+        return []
+
+
+def shown() -> Shown | None:
+    """Give a quote inside."""
+    return None
+
+
+def properties_of(function: Any) -> dict[str, Any]:
+    schema = FunctionToolCallback.of(function).definition.output_schema
+    parts = (schema, *schema.get("$defs", {}).values())
+    return {name: field for part in parts for name, field in part.get("properties", {}).items()}
+
+
+@pytest.mark.parametrize("function", [quote, Quotes(), shown], ids=["a function", "a list", "inside, or nothing"])
+def test_the_titles_that_a_result_type_gives_are_in_the_definition_and_no_others(function: Any) -> None:
+    fields = properties_of(function)
+    assert fields["price"]["title"] == "价格 / price"
+    assert "title" not in fields["note"]
+
+
+def plain() -> str:
+    """Say something."""
+    return ""
+
+
+def anything() -> Any:
+    """Say anything."""
+
+
+def old() -> OldDictionary:
+    """Give a dictionary of a kind that pydantic does not read on every Python."""
+    return {"price": 1}
+
+
+@pytest.mark.parametrize("function", [plain, anything])
+def test_a_result_without_named_fields_has_no_schema(function: Any) -> None:
+    assert FunctionToolCallback.of(function).definition.output_schema == {}
+
+
+def test_a_result_type_that_cannot_be_read_does_not_hinder_the_tool() -> None:
+    assert isinstance(FunctionToolCallback.of(old).definition.output_schema, dict)
+
+
+def test_a_provider_is_not_sent_the_schema_of_results() -> None:
+    definition = FunctionToolCallback.of(quote).definition
+    assert definition.output_schema
+    assert "价格" not in str(map_tool_definition(definition))

@@ -111,6 +111,7 @@ _SAID = {
     "now_in": ("{place}{gap}现在是", "In {place} it is"),
     "clock": ("{start} {day} {time}（时区 {where}）。", "{start} {time} on {day} ({where})."),
     "day": ("{year}年{month}月{day}日 {weekday}", "{weekday}, {day} {name} {year}"),
+    "later_day": ("{year}年{month}月{day}日，{weekday}", "{weekday}, {day} {name} {year}"),
     "later": ("{named}是{day}。", " {named} is {day}."),
     "in_days": ("{count}天后", "In {count} days it"),
     "in_1_days": ("明天", "Tomorrow"),

@@ -11,7 +11,7 @@ from pydantic_core import from_json
 
 from app.languages import language_of
 from app.messages import ToolResponse
-from app.offline.lexicon import SOURCE
+from app.offline import lexicon
 from app.offline.phrases import is_said, listed, say
 from app.offline.words import words_of
 from app.places.gazetteer import zone_ids
@@ -132,12 +132,12 @@ def _later(today: date, reader: Reader) -> str:
     if not 0 < ahead <= _FARTHEST or today > date(9990, 1, 1):
         return ""
     named = reader.say(f"in_{ahead}_days" if is_said(f"in_{ahead}_days") else "in_days", count=ahead)
-    return reader.say("later", named=named, day=_day(today + timedelta(days=ahead), reader))
+    return reader.say("later", named=named, day=_day(today + timedelta(days=ahead), reader, "later_day"))
 
 
-def _day(day: date, reader: Reader) -> str:
+def _day(day: date, reader: Reader, form: str = "day") -> str:
     weekday = reader.say(_WEEKDAYS[day.weekday()])
-    return reader.say("day", weekday=weekday, day=day.day, month=day.month, name=f"{day:%B}", year=day.year)
+    return reader.say(form, weekday=weekday, day=day.day, month=day.month, name=f"{day:%B}", year=day.year)
 
 
 def _date(text: Any) -> date | None:
@@ -150,7 +150,10 @@ def _translation(value: Mapping[str, Any], reader: Reader) -> str | None:
     """A text beside the language that it is in, by the titles of the fields."""
     strings = {key: each for key, each in value.items() if isinstance(each, str) and each}
     spoken = [key for key in strings if _LANGUAGE.search(reader.label(key))]
-    targets, texts = [key for key in spoken if not SOURCE.search(key)], [key for key in strings if key not in spoken]
+    targets, texts = (
+        [key for key in spoken if not lexicon.SOURCE.search(key)],
+        [key for key in strings if key not in spoken],
+    )
     if len(targets) != 1 or len(texts) != 1 or len(value) > 4:
         return None
     language, code, text = language_of(strings[targets[0]]), strings[targets[0]][:40], strings[texts[0]]

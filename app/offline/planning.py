@@ -82,7 +82,7 @@ def left_out(names: list[str], most: int, chinese: bool) -> Iterator[str]:
 
 def _planned(choice: Choice, whole: Question) -> Iterator[PlannedCall | Incomplete | str]:
     tool, part = choice.tool, choice.part
-    pairs = pairs_in(whole, tool)
+    pairs = pairs_in(whole, tool) if tool.is_named_in(whole) else {}
     if _TAKES_TEXT.isdisjoint(tool.roles):
         part, whole = part.with_payloads_meant(), whole.with_payloads_meant()
     found = places(part) or places(whole)

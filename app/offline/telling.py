@@ -19,8 +19,7 @@ from app.places.gazetteer import zone_ids
 __all__ = ["Reader", "is_failure", "told"]
 
 _LONGEST, _LONGEST_VALUE = 2000, 600
-_MOST_ENTRIES, _DEEPEST = 14, 4
-_FARTHEST = 366
+_MOST_ENTRIES, _DEEPEST, _FARTHEST = 14, 4, 366
 _REMINDER = re.compile(r"\s*<reminder>.*?</reminder>", re.DOTALL)
 # The shapes of what makes up a clock.
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
@@ -89,7 +88,9 @@ def _told(value: Any, tool: str, reader: Reader) -> str:
     if isinstance(value, dict) and value.get("error"):
         return _failure(value["error"], tool, reader)
     if isinstance(value, dict):
-        known = _clock(value, reader) or _translation(value, reader) or _main_text(value)
+        nested = any(isinstance(each, dict | list) and each for each in value.values())
+        main = [each for key in _MAIN_TEXTS if isinstance(each := value.get(key), str) and each.strip() and not nested]
+        known = _clock(value, reader) or _translation(value, reader) or "".join(main[:1])
         text = known or "\n".join(_lines(_focused(value, reader), reader))
     elif isinstance(value, list):
         text = "\n".join(_entries(value, reader, 0))
@@ -160,13 +161,6 @@ def _translation(value: Mapping[str, Any], reader: Reader) -> str | None:
     name = (language.chinese if reader.chinese else language.english) if language else code
     heading = reader.say("translation", title=reader.label(texts[0]).capitalize(), language=name)
     return f"{heading.rstrip()}\n{text}" if "\n" in text else f"{heading}{text}"
-
-
-def _main_text(value: Mapping[str, Any]) -> str | None:
-    """The one field that says it all, where there is one."""
-    if any(isinstance(each, dict | list) and each for each in value.values()):
-        return None
-    return next((each for key in _MAIN_TEXTS if isinstance(each := value.get(key), str) and each.strip()), None)
 
 
 def _focused(value: Mapping[str, Any], reader: Reader) -> Mapping[str, Any]:

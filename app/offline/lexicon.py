@@ -146,6 +146,7 @@ TARGET = re.compile(r"\b(?:to|target|dest|destination|end|arrival|into)\b|目标
 NAMED = re.compile(
     r"(?:名叫|名为|叫做|叫|姓名[是为:]|名字[是为:]|\bnamed|\bcalled|\bname is) ?([㐀-鿿·]{1,8}|[a-z][\w.-]*)"
 )
+# Addresses of mail and of pages.
 EMAIL = re.compile(r"([a-z0-9._%+-]{1,64}@[a-z0-9-]{1,63}(?:\.[a-z0-9-]{1,63}){1,5})")
 URL = re.compile(r"(https?://[^\s，。、]{1,500})")
 # A word with a digit in it: an order's number, a job's id.
@@ -203,6 +204,7 @@ SMALL_TALK = re.compile(
     r"|hello|hi|hey|there|good (?:morning|evening|afternoon|night)|how are you|today|what's up|how's it going"
     r"|thanks?(?: you)?|very much|a lot|so much|bye|goodbye|see you)++"
 )
+# Thanks are answered as such.
 THANKS = re.compile(r"谢谢|多谢|感谢|\bthank")
 WHAT_IT_CAN = re.compile(
     r"你(?:都|还)?(?:能|会|可以)(?:做|干|帮|回答|些)|你有(?:什么|哪些)(?:功能|本领|用)|你是谁|你是什么|你叫什么|你是\w{1,12}吗|怎么用|如何使用"

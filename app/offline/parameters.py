@@ -108,44 +108,45 @@ class Parameter:
             return "choice"
         if self.type in _STRUCTURED:
             return self.type
-        if self.type in ("integer", "number"):
-            return self._number_role()
         given, pattern = self.schema.get("format"), self.schema.get("pattern")
-        if isinstance(pattern, str) and given is None:
+        if self.type == "string" and isinstance(pattern, str) and given is None:
             return "pattern"
-        return (_BY_FORMAT.get(given) if isinstance(given, str) else None) or self._role_by_words()
+        by_format = _BY_FORMAT.get(given) if self.type == "string" and isinstance(given, str) else None
+        return by_format or self._role_by_words()
 
-    @property
+    @cached_property
     def is_source(self) -> bool:
         """Whether it is where something comes from."""
-        return self._is(lexicon.SOURCE, lexicon.TARGET)
+        return _is(lexicon.SOURCE, lexicon.TARGET, self)
 
-    @property
+    @cached_property
     def is_target(self) -> bool:
         """Whether it is where something goes to."""
-        return self._is(lexicon.TARGET, lexicon.SOURCE)
+        return _is(lexicon.TARGET, lexicon.SOURCE, self)
 
     def number(self, key: str) -> float | None:
         """A numeric keyword, such as ``minimum``."""
         value = self.schema.get(key)
         return value if isinstance(value, int | float) and not isinstance(value, bool) else None
 
-    def _number_role(self) -> str:
-        if _DAYS.search(self.words) or (self.type == "integer" and _DAYS.search(self.about)):
-            return "days"
-        return "id" if _NUMBERED.search(self.words) else "number"
-
     def _role_by_words(self) -> str:
+        if self.type in ("integer", "number"):
+            counts_days = _DAYS.search(self.words) or (self.type == "integer" and _DAYS.search(self.about))
+            return "days" if counts_days else "id" if _NUMBERED.search(self.words) else "number"
         by_name = next((role for role, words in _BY_NAME if words.search(self.words)), None)
         if by_name == "time_of_day" and _ISO_8601.search(self.about):
             return "date_time"
         by_description = next((role for role, words in _BY_DESCRIPTION if words.search(self.about)), None)
         return by_name or by_description or ("place" if _BARE_PLACE.search(self.words) else "other")
 
-    def _is(self, wanted: re.Pattern[str], opposite: re.Pattern[str]) -> bool:
-        if wanted.search(self.words) or opposite.search(self.words):
-            return bool(wanted.search(self.words))
-        return bool(wanted.search(self.about)) and not opposite.search(self.about)
+
+def _is(wanted: re.Pattern[str], opposite: re.Pattern[str], parameter: Parameter) -> bool:
+    """Whether a parameter is on one side, by its name; where that tells nothing, by its description."""
+    text = parameter.words
+    if not wanted.search(text) and not opposite.search(text):
+        text = parameter.about
+        return bool(wanted.search(text)) and not opposite.search(text)
+    return bool(wanted.search(text))
 
 
 def parameters_of(schema: Mapping[str, Any]) -> list[Parameter]:

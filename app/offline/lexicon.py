@@ -99,7 +99,7 @@ UNDOES = re.compile(r"delete|cancel|remove|取消|删")
 JUDGED = re.compile(
     r"[更最][热冷暖凉高低好适]|哪[个里儿][热冷]|[热冷暖凉]吗|[冷热]不[冷热]|暖和吗|凉快吗|要不要|要带|用带|该带"
     r"|该穿|要穿|穿什么|适合|合适吗|差多少|相差"
-    r"|\b(?:hotter|colder|warmer|cooler|hottest|coldest|warmest|better|nicer|should i|do i (?:need|have)|need an?"
+    r"|\b(?:hotter|colder|warmer|cooler|hottest|coldest|warmest|better|nicer|should i|do i (?:need|have)"
     r"|is it (?:\w+ ){0,3}(?:cold|hot|warm|nice)|will it be (?:\w+ ){0,3}(?:cold|hot|warm|nice)"
     r"|good (?:day|time)|what (?:should|to) (?:i )?wear)\b"
 )

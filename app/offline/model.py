@@ -35,7 +35,7 @@ class OfflineChatModel(ChatModel):
     provider = "offline"
     name = "offline"
     _known: dict[int, KnownTool] = field(default_factory=dict, init=False, repr=False)
-    _plans: dict[tuple[object, ...], Plan] = field(default_factory=dict, init=False, repr=False)
+    _plans: dict[tuple[object, ...], tuple[Toolbox, Plan]] = field(default_factory=dict, init=False, repr=False)
 
     async def respond(self, prompt: Prompt, emit: EmitModelEvent) -> ChatResponse:
         """Run one turn; see :meth:`ChatModel.respond`. Nothing is raised."""
@@ -62,7 +62,6 @@ class OfflineChatModel(ChatModel):
         if remembered is None or remembered.definition is not tool:
             if len(self._known) >= _MOST_REMEMBERED:
                 self._known.clear()
-                self._plans.clear()
             remembered = self._known[id(tool)] = KnownTool(tool)
         return remembered
 
@@ -85,12 +84,13 @@ class OfflineChatModel(ChatModel):
 
     def _plan(self, question: Question, tools: Toolbox) -> Plan:
         """Plan once for both turns of a question: the one that calls and the one that tells the results."""
+        # The entry holds on to its tools, so that no other object can have their ids.
         key = (question, *map(id, tools.others), id(tools.reader))
         if key not in self._plans:
             if len(self._plans) >= _MOST_PLANS:
                 self._plans.clear()
-            self._plans[key] = tools.plan(question)
-        return self._plans[key]
+            self._plans[key] = tools, tools.plan(question)
+        return self._plans[key][1]
 
 
 def _answer_before(messages: tuple[Message, ...]) -> str:

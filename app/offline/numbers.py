@@ -39,6 +39,7 @@ _THIS_WEEK = re.compile(
     r"|\b(?:mon|tues|wednes|thurs|fri|satur|sun)day\b"
 )
 _MONTH = re.compile(r"[个個]月|\bmonths?\b")
+_SOME_DAYS = re.compile(r"[近这]几天|(?:未来|接下来)几天|\b(?:next|coming) (?:few |couple of )?days\b")
 _DAY_WORDS = (
     (3, re.compile(r"大后天|大後天")),
     (2, re.compile(r"后天|後天|day after tomorrow")),
@@ -118,6 +119,8 @@ def horizon(text: str) -> Horizon | None:
         return Horizon(_count(later) + 1, _count(later))
     if coming := _NEXT.search(text):
         return Horizon(max(_count(coming), 1))
+    if _SOME_DAYS.search(text):
+        return Horizon(3)
     if _NEXT_WEEK.search(text) or _MONTH.search(text):
         return Horizon(31 if _MONTH.search(text) else 14)
     if weeks := _WEEKS.search(text):

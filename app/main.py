@@ -31,11 +31,11 @@ from app.chat.client import ChatClient
 from app.chat.configured import exception_processor, manager, outbound_http, tool_loop
 from app.chat.memory import ChatMemory, MemoryWindow
 from app.chat.memory_advisor import MemoryAdvisor
+from app.chat.model_choice import ChosenModel, choose_chat_model
 from app.chat.repair_advisor import ToolCallRepairAdvisor
 from app.chat.tool_calling_advisor import ToolCallingAdvisor
 from app.chat.tool_search import ToolSearchAdvisor
 from app.chat_models.base import ChatModel
-from app.chat_models.factory import ChosenModel, choose_chat_model
 from app.container import instance, instances, make_container
 from app.errors import ConfigurationError
 from app.http import OutboundHttp

@@ -19,10 +19,10 @@ from typing import Any
 
 from app.chat.client import ChatClient, PromptSpec
 from app.chat.memory import estimated_tokens
+from app.chat.model_choice import choose_chat_model
 from app.chat.tool_calling_advisor import ToolCallingAdvisor
 from app.chat.tool_search import SEARCH_TOOL, ToolSearchAdvisor
 from app.chat_models.base import ChatModel, ChatResponse
-from app.chat_models.factory import choose_chat_model
 from app.http import OutboundHttp
 from app.settings import Settings
 from app.tool_calling.callback import ToolCallback

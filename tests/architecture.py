@@ -26,7 +26,7 @@ FLOORS = [
 ]
 """From the ground up: what lives there, and its rooms: a package or a file below ``app``."""
 
-SIDEWAYS = {("sandbox", "places"), ("http", "pooled_httpx"), ("chat_models", "offline"), ("offline", "chat_models")}
+SIDEWAYS = {("sandbox", "places"), ("http", "pooled_httpx"), ("offline", "chat_models")}
 """Imports within one floor that are meant; everything else goes down."""
 
 _BY_ROOM = {name: number for number, (_, names) in enumerate(FLOORS) for name in names}

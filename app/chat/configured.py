@@ -4,9 +4,9 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
+from app.chat.model_choice import choose_chat_model
 from app.chat.tool_calling_advisor import ToolCallingAdvisor
 from app.chat_models.base import ChatModel
-from app.chat_models.factory import choose_chat_model
 from app.http import OutboundHttp
 from app.settings import Settings, read_settings
 from app.tool_calling.exception_processor import ToolExecutionExceptionProcessor

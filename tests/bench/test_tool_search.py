@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
+from app.chat.model_choice import choose_chat_model
 from app.chat.tool_search import SEARCH_TOOL
-from app.chat_models.factory import choose_chat_model
 from app.http import OutboundHttp
 from app.settings import Settings
 from app.tool_calling.function_callback import FunctionToolCallback

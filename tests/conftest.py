@@ -45,7 +45,7 @@ class _LogOfAFailure(JsonFormatter):
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
     """Two for each core, since half of the time a test waits: for a socket, another process or a limit."""
-    return 2 * (os.cpu_count() or 1)
+    return min(8, 2 * (os.cpu_count() or 1))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:

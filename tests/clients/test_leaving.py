@@ -151,6 +151,7 @@ async def test_a_client_that_leaves_the_second_of_two_requests_in_a_row_is_seen_
         assert await in_flight(client) == 0
 
 
+@pytest.mark.slow
 async def test_two_thousand_clients_who_come_and_go_leave_nothing_behind(caplog: pytest.LogCaptureFixture) -> None:
     chance = random.Random(7)
     async with PacedModel(FOR_EVER) as model, service(OPENAI_BASE_URL=model.base_url) as client:

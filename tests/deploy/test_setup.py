@@ -188,9 +188,9 @@ echo "NAME $* $TOOLCHAT_NO_SKIP" >> calls
 
 def _check(clone: Path) -> tuple[int, list[str], str]:
     """Run the check; gives its exit code, what it called, and what it said."""
-    path = f"{clone / 'bin'}:{os.environ['PATH']}"
+    variables = {"PATH": f"{clone / 'bin'}:{os.environ['PATH']}", "TOOLCHAT_NO_SKIP": ""}
     done = subprocess.run(
-        [clone / ".ci/run"], env=os.environ | {"PATH": path}, capture_output=True, text=True, timeout=PATIENCE
+        [clone / ".ci/run"], env=os.environ | variables, capture_output=True, text=True, timeout=PATIENCE
     )
     return done.returncode, [line.strip() for line in (clone / "calls").read_text().splitlines()], done.stdout
 

@@ -90,6 +90,7 @@ DOCUMENTED = {
         "airQuality", "Air quality of a city (空气质量)", parameters("city", city=text("City, in English"))
     ),
     "ship": ToolDefinition("shipOrder", "Ship an order", parameters("order", order={"type": "integer"})),
+    "shelf": ToolDefinition("shelf", "Tell what lies on a shelf.", parameters("number", number={"type": "integer"})),
     "search": ToolDefinition("searchAll", "Look everywhere", parameters()),
 }
 """The tools to which the documentation shows questions, as it shows them."""

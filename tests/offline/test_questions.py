@@ -42,13 +42,17 @@ def shown_by_openapi(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
                             yield path, question
 
 
+OWN_MODELS = {"Describe the shop", "Ship it", "When is high tide in Hull?", "Whose shop is it?", "Whose?"}
+"""Questions of blocks that bring a model of their own, which answers by a script."""
+
+
 def shown_by_pages() -> Iterator[str]:
     """Each question in the READMEs and the documentation: in a command, as a default, as an example."""
     quoted = r'"(?:query|userInput)=([^"]+)"|default_query="([^"]+)"|\bask "([^"]+)"|\bprompt\("([^"]+)"\)'
     for page in (*ROOT.glob("README*.md"), *ROOT.glob("docs/*.md")):
         for match in re.finditer(quoted, page.read_text(encoding="utf-8")):
             question = next(filter(None, match.groups()))
-            if question != "...":
+            if question != "..." and question not in OWN_MODELS:
                 yield question
 
 

@@ -4,6 +4,7 @@ import asyncio
 import re
 
 import httpx
+import pytest
 
 from tests.clients.raw_client import RawClient
 from tests.players.openai_player import Answer, OpenAIPlayer, PlayedRequest, delta, sse
@@ -103,6 +104,7 @@ async def talk(client: httpx.AsyncClient, session: int, side_by_side: asyncio.Se
     return answered
 
 
+@pytest.mark.slow
 async def test_no_session_sees_anything_of_another_one() -> None:
     """Two hundred sessions, five turns each, interleaved, a quarter of them with a turn that breaks off."""
     async with OpenAIPlayer(capricious) as player, service(OPENAI_BASE_URL=player.base_url, **ROOM) as client:

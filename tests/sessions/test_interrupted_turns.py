@@ -27,6 +27,7 @@ from tests.waiting import until
 
 PARTIAL = delta(content="I was about to")
 CALL = delta(tool_calls=[{**asks(clock("Asia/Tokyo"))["tool_calls"][0], "index": 0}])
+SILENT = sse(PARTIAL, done=False, ending="hang")
 KEPT = [("user", "before"), ("assistant", reply("before"))]
 
 
@@ -64,10 +65,8 @@ FAILURES = [
     pytest.param([sse(PARTIAL, done=False, ending="cut")], {}, "upstream-invalid", id="upstream dies in the stream"),
     pytest.param([sse(PARTIAL, done=False, ending="reset")], {}, "upstream-", id="connection is reset"),
     pytest.param([body(b"no", 500)], {}, "upstream-unavailable", id="upstream fails before a byte"),
-    pytest.param([sse(PARTIAL, done=False, ending="hang")], {"REQUEST_TIMEOUT": "2"}, "deadline", id="deadline"),
-    pytest.param(
-        [sse(PARTIAL, done=False, ending="hang")], {"MODEL_IDLE_TIMEOUT": "2"}, "upstream-timeout", id="silence"
-    ),
+    pytest.param([SILENT], {"REQUEST_TIMEOUT": "2"}, "deadline", id="deadline", marks=pytest.mark.slow),
+    pytest.param([SILENT], {"MODEL_IDLE_TIMEOUT": "2"}, "upstream-timeout", id="silence", marks=pytest.mark.slow),
     pytest.param([sse(CALL, finish("tool_calls"))], {"TOOL_MAX_ROUNDS": "1"}, "tool-loop", id="tool loop"),
     pytest.param(
         [sse(CALL, finish("tool_calls")), body(b"no", 500)], {}, "upstream-unavailable", id="dies after a tool round"
@@ -96,7 +95,7 @@ async def test_a_streamed_turn_that_fails_leaves_no_trace(
 WHOLE_FAILURES = [
     pytest.param([whole(message(), 200)], {}, 502, id="empty answer"),
     pytest.param([Answer([b'{"id"'], 200, {"Content-Type": "application/json"}, "cut")], {}, 502, id="cut"),
-    pytest.param([Answer([b"{"], ending="hang")], {"REQUEST_TIMEOUT": "2"}, 504, id="deadline"),
+    pytest.param([Answer([b"{"], ending="hang")], {"REQUEST_TIMEOUT": "2"}, 504, id="deadline", marks=pytest.mark.slow),
     pytest.param([whole(message("tool_calls", **asks(clock("Asia/Tokyo"))))], {"TOOL_MAX_ROUNDS": "1"}, 502, id="loop"),
 ]
 

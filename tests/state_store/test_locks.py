@@ -143,6 +143,7 @@ async def test_no_more_than_so_many_wait(store: StateStore) -> None:
     assert room.visitors == [1, 2]
 
 
+@pytest.mark.slow
 async def test_a_lock_is_renewed_as_long_as_it_is_held(store: StateStore) -> None:
     """Work that takes twice the lock's time keeps it to the end."""
     end = time.monotonic() + 2

@@ -54,6 +54,7 @@ async def test_a_tool_that_cancels_its_own_task_has_only_failed() -> None:
     assert (answer.outcome, answer.error_kind) == ("error", "failed")
 
 
+@pytest.mark.slow
 async def test_a_tool_that_will_not_be_cancelled_is_left_to_itself() -> None:
     let_go = asyncio.Event()
 

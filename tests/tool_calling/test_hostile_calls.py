@@ -20,6 +20,8 @@ from app.tool_calling.function_callback import FunctionToolCallback, tool
 from app.tool_calling.method_callback import MethodToolCallbackProvider
 from tests.tool_calling.calling import only, run
 
+pytestmark = pytest.mark.slow
+
 
 class Size(enum.Enum):
     SMALL = "small"

@@ -73,6 +73,7 @@ async def test_a_passing_failure_is_tried_once_more_with_a_new_salt(code: str) -
 
 
 @pytest.mark.slow
+@pytest.mark.slow
 async def test_a_rate_limit_is_tried_once_more_after_a_second_in_which_nobody_sends() -> None:
     # The others stand in line already when Baidu refuses the first; their turns would come in that second.
     async with played(fault("54003"), requests_per_second=3) as (client, player):

@@ -69,20 +69,17 @@ class AdvisorChain:
             ToolchatError: an advisor did; also whatever it raises itself.
         """
         if not self.advisors:
-            return await self._ask_model(request, emit)
+            if self.heard is not None:
+                self.heard(request)
+            answer = await self.model.respond(request.prompt(), emit)
+            if not isinstance(answer, ChatResponse):
+                raise UpstreamInvalid("the chat model ended without a response")
+            return answer
         advisor = self.advisors[0]
         rest = AdvisorChain(self.advisors[1:], self.model, self.heard)
         response = await advisor.advise(request, rest, emit)
         if not isinstance(response, ChatResponse):
             raise ToolchatError(f"the advisor {type(advisor).__name__} ended without a response")
-        return response
-
-    async def _ask_model(self, request: ChatRequest, emit: Emit) -> ChatResponse:
-        if self.heard is not None:
-            self.heard(request)
-        response = await self.model.respond(request.prompt(), emit)
-        if not isinstance(response, ChatResponse):
-            raise UpstreamInvalid("the chat model ended without a response")
         return response
 
 

@@ -1,10 +1,10 @@
 """A question that has been put together, to be answered whole or piece by piece."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Coroutine
 from contextlib import aclosing
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from app.chat.advisors import AdvisorChain
 from app.chat.entity import entity_from, with_format
@@ -27,13 +27,13 @@ class CallSpec:
     chain: AdvisorChain
     request: ChatRequest
 
-    async def response(self) -> ChatResponse:
+    def response(self) -> Coroutine[Any, Any, ChatResponse]:
         """The answer with its tool calls, usage and rounds.
 
         Raises:
             ToolchatError: the question could not be answered; see ``app.errors``.
         """
-        return await self.chain.proceed(self.request, silent)
+        return self.chain.proceed(self.request, silent)
 
     async def content(self) -> str:
         """The answer's text; raises as :meth:`response`."""
@@ -68,9 +68,9 @@ class StreamSpec:
     chain: AdvisorChain
     request: ChatRequest
 
-    async def response(self, emit: Emit) -> ChatResponse:
+    def response(self, emit: Emit) -> Coroutine[Any, Any, ChatResponse]:
         """The answer as :meth:`CallSpec.response` gives it; ``emit`` is told what happens until then."""
-        return await self.chain.proceed(self.request, emit)
+        return self.chain.proceed(self.request, emit)
 
     async def events(self) -> AsyncGenerator[ChatEvent | ChatResponse, None]:
         """What happens, then the :class:`ChatResponse`. Raises as :meth:`CallSpec.response`.

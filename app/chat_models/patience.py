@@ -14,7 +14,7 @@ class Patience:
 
     ::
 
-        async with Patience(deadline=deadline, idle=30) as patience:
+        with Patience(deadline=deadline, idle=30) as patience:
             ...  # patience.pause() while the listener takes an event, patience.resume() behind it
 
     One timer serves a whole turn and looks at the clock when it rings; a time limit of its own for every event costs
@@ -34,7 +34,7 @@ class Patience:
         self._paused = False
         self._expired = False
 
-    async def __aenter__(self) -> Self:
+    def __enter__(self) -> Self:
         task = asyncio.current_task(self._loop)
         if task is None:
             raise RuntimeError("a time limit needs a task that it can cancel")
@@ -45,7 +45,7 @@ class Patience:
         self._timer: asyncio.TimerHandle | None = self._loop.call_at(self._limit, self._ring)
         return self
 
-    async def __aexit__(
+    def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._timer is not None:

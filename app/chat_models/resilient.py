@@ -62,7 +62,7 @@ class ResilientChatModel(ChatModel):
             patience = Patience(deadline=deadline, idle=idle)
             listener = _Listener(emit, patience)
             try:
-                async with patience:
+                with patience:
                     return await self._model.respond(prompt, listener.tell)
             except _ListenerFailed as failed:
                 raise failed.error from None

@@ -19,7 +19,7 @@ async def _turn(*pauses: float, total: float = 30, idle: float = 30, reading: fl
     """A turn whose events come after pauses; each is read for so many seconds."""
     loop = asyncio.get_running_loop()
     assert isinstance(loop, JumpingLoop)
-    async with Patience(deadline=loop.time() + total, idle=idle) as patience:
+    with Patience(deadline=loop.time() + total, idle=idle) as patience:
         for pause in pauses:
             await asyncio.sleep(pause)
             patience.pause()
@@ -62,7 +62,7 @@ async def test_a_limit_that_expires_while_a_cancelled_model_tidies_up_leaves_it_
     tidied = asyncio.Event()
 
     async def turn() -> None:
-        async with Patience(deadline=asyncio.get_running_loop().time() + 1, idle=30):
+        with Patience(deadline=asyncio.get_running_loop().time() + 1, idle=30):
             try:
                 await asyncio.sleep(30)
             finally:

@@ -1,6 +1,7 @@
 """Answering a question in the form that the client accepts."""
 
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
+from typing import Any
 
 from fastapi import Request, Response
 
@@ -9,14 +10,14 @@ from app.api.answering.format import AnswerFormat, StreamFormat, WholeFormat
 from app.api.answering.negotiation import acceptable
 from app.api.answering.streamed import StreamedAnswer
 from app.api.approvals import WaitingTurn
-from app.api.service import service_state
+from app.api.service import ServiceState, service_state
 from app.chat.client import PromptSpec
 from app.errors import ToolchatError
 
 __all__ = ["answer", "answer_prompt"]
 
 
-async def answer(request: Request, query: str, tools: Sequence[object] = ()) -> Response:
+def answer(request: Request, query: str, tools: Sequence[object] = ()) -> Coroutine[Any, Any, Response]:
     """Ask the model and answer in the form that the client accepts.
 
     Args:
@@ -27,12 +28,13 @@ async def answer(request: Request, query: str, tools: Sequence[object] = ()) -> 
     Raises:
         ToolchatError: as :func:`answer_prompt`.
     """
-    return await answer_prompt(request, service_state(request).chat.prompt(query).tools(*tools))
+    service = service_state(request)
+    return _answer(request, service, service.chat.prompt(query).tools(*tools))
 
 
-async def answer_prompt(
+def answer_prompt(
     request: Request, prompt: PromptSpec, only: AnswerFormat | None = None, *, taken: WaitingTurn | None = None
-) -> Response:
+) -> Coroutine[Any, Any, Response]:
     """Answer a question that has been put together already.
 
     Args:
@@ -44,10 +46,20 @@ async def answer_prompt(
     Raises:
         ToolchatError: the question could not be answered; an error in the middle of a stream becomes its last piece.
     """
+    return _answer(request, service_state(request), prompt, only, taken)
+
+
+async def _answer(
+    request: Request,
+    service: ServiceState,
+    prompt: PromptSpec,
+    only: AnswerFormat | None = None,
+    taken: WaitingTurn | None = None,
+) -> Response:
     form = acceptable(request, only)
     if response := form.without_asking(request):
         return response
-    asked = Asked(request, service_state(request), prompt, taken)
+    asked = Asked(request, service, prompt, taken)
     if isinstance(form, StreamFormat):
         return StreamedAnswer(asked, form)
     if isinstance(form, WholeFormat):

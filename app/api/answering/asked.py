@@ -28,7 +28,9 @@ class Asked:
     ) -> None:
         self.service = service
         self._consent = ConsentAdvisor(service.approvals, prompt.own_advisors, taken)
-        self.prompt = prompt.advisors(self._consent) if prompt.request.tools else prompt
+        may_pause = any(tool.metadata.requires_approval for tool in prompt.request.tools)
+        # A further advisor means a chain of its own for this question: nearly all do without.
+        self.prompt = prompt.advisors(self._consent) if may_pause or taken or prompt.own_advisors else prompt
         self._state: dict[str, Any] = request.scope["state"]
         self.request_id: str = self._state["request_id"]
         self._summary: dict[str, Any] = self._state.setdefault("summary", {})
@@ -47,13 +49,13 @@ class Asked:
         """Whether the client left, so that nobody reads the answer."""
         return self._state.get("outcome") == CLIENT_GONE
 
-    async def whole(self) -> ChatResponse:
+    def whole(self) -> Coroutine[Any, Any, ChatResponse]:
         """The whole answer; raises :class:`DeadlineExceeded` and what ``CallSpec.response`` raises."""
-        return await self._in_time(self.prompt.call().response())
+        return self._in_time(self.prompt.call().response())
 
-    async def streamed(self, emit: Emit) -> ChatResponse:
+    def streamed(self, emit: Emit) -> Coroutine[Any, Any, ChatResponse]:
         """The same answer; ``emit`` is told what happens until then."""
-        return await self._in_time(self.prompt.stream().response(emit))
+        return self._in_time(self.prompt.stream().response(emit))
 
     async def _in_time(self, answering: Coroutine[Any, Any, ChatResponse]) -> ChatResponse:
         limit = self.service.settings.request_timeout

@@ -22,7 +22,8 @@ def acceptable(request: Request, only: AnswerFormat | None = None) -> AnswerForm
         NotAcceptable: the header rules every form out.
     """
     forms: tuple[AnswerFormat, ...] = (only,) if only else request.app.state.answer_formats
-    return negotiate(",".join(request.headers.getlist("accept")), forms)
+    accept = [value.decode("latin-1") for name, value in request.scope["headers"] if name == b"accept"]
+    return negotiate(",".join(accept), forms)
 
 
 @lru_cache(maxsize=256)

@@ -158,14 +158,12 @@ def usage_from(value: object) -> Usage | None:
     written = _tokens(value, "completion_tokens", "output_tokens")
     if given is None and written is None:
         return None
-    cached = _detail(value, "cached_tokens", "prompt_tokens_details", "input_tokens_details")
-    reasoning = _detail(value, "reasoning_tokens", "completion_tokens_details", "output_tokens_details")
-    return Usage(given or 0, written or 0, cached, reasoning)
-
-
-def _detail(usage: Mapping[str, object], name: str, *places: str) -> int:
-    found = (_tokens(details, name) for place in places if isinstance(details := usage.get(place), dict))
-    return next((count for count in found if count), 0)
+    cached = reasoning = None
+    for details in value.values():  # their names differ: prompt_tokens_details, input_tokens_details, …
+        if isinstance(details, dict):
+            cached = cached or _tokens(details, "cached_tokens")
+            reasoning = reasoning or _tokens(details, "reasoning_tokens")
+    return Usage(given or 0, written or 0, cached or 0, reasoning or 0)
 
 
 def _tokens(usage: Mapping[str, object], *names: str) -> int | None:

@@ -73,11 +73,12 @@ class OpenAICompatibleChatModel(ChatModel):
         """
         turn = OpenAITurn(prompt.options.model or self.name)
         async with self._http.request("POST", self._url, upstream=_UPSTREAM, **self._request(prompt)) as response:
-            if not await _is_stream(response):
-                await _tell(turn.add(await _whole_body(response)), prompt, emit)
-            else:
+            if await _is_stream(response):
                 await self._read_stream(response, turn, prompt, emit)
-        await _tell(turn.close(), prompt, emit)
+            elif (text := turn.add(await _whole_body(response))) and prompt.stream:
+                await emit(TextDelta(text))
+        if (rest := turn.close()) and prompt.stream:
+            await emit(TextDelta(rest))
         return turn.response()
 
     async def _read_stream(
@@ -168,11 +169,6 @@ class _EventReader:
         if self._size > _MAX_STREAM_BYTES:
             raise UpstreamInvalid(f"{_UPSTREAM} sent more than {_MAX_STREAM_BYTES} bytes")
         return bool(self._left)
-
-
-async def _tell(text: str, prompt: Prompt, emit: EmitModelEvent) -> None:
-    if text and prompt.stream:
-        await emit(TextDelta(text))
 
 
 async def _read_to_end(response: aiohttp.ClientResponse) -> None:

@@ -157,15 +157,19 @@ def create_app(
     app.state.answer_formats = tuple(answer_formats)
     app.add_middleware(RequestMiddleware)
     add_problem_handlers(app)
-    for configured in read.modules:
+    _add_routes(app, read.modules)
+    document_api(app)
+    return app
+
+
+def _add_routes(app: FastAPI, modules: Sequence[ConfiguredModule]) -> None:
+    for configured in modules:
         configured.module.add_routes(app.router)
     app.include_router(session_routes)
     app.include_router(approval_routes)
     app.include_router(status_routes)
     add_documentation(app)
-    document_api(app)
     app.router.middleware_stack = ShortWay(app.router)
-    return app
 
 
 def _container(configuration: Configuration, http: OutboundHttp, store: StateStore) -> AsyncContainer:

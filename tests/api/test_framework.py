@@ -5,6 +5,7 @@ import re
 from collections.abc import Sequence
 from inspect import isasyncgenfunction, iscoroutinefunction
 
+import httpx
 import pytest
 from fastapi import HTTPException
 from fastapi.dependencies.models import Dependant
@@ -17,6 +18,7 @@ from app.chat.request import ChatRequest, Emit
 from app.chat_models.base import ChatResponse, TextDelta
 from app.main import create_app
 from tests.api.assembled import assembled
+from tests.players.openai_player import OpenAIPlayer
 from tests.serving import events_of, service
 
 EVENTS = {"Accept": "text/event-stream"}
@@ -108,9 +110,10 @@ def test_an_application_leaves_the_collector_of_the_process_alone() -> None:
         ),
     ],
 )
-async def test_a_mistyped_parameter_of_a_session_is_refused_and_the_nearest_one_named(path: str, detail: str) -> None:
-    async with service() as client:
-        answer = await client.get(path)
+async def test_a_mistyped_parameter_of_a_session_is_refused_and_the_nearest_one_named(
+    path: str, detail: str, client: httpx.AsyncClient
+) -> None:
+    answer = await client.get(path)
     assert (answer.status_code, answer.json()["detail"]) == (422, detail)
 
 
@@ -176,17 +179,16 @@ async def test_below_a_path_prefix_everything_is_found_and_nothing_is_logged_in_
         "/playground/",
     ],
 )
-async def test_head_answers_as_get_does_without_a_body(path: str) -> None:
-    async with service() as client:
-        head, get = await client.head(path), await client.get(path)
+async def test_head_answers_as_get_does_without_a_body(path: str, client: httpx.AsyncClient) -> None:
+    head, get = await client.head(path), await client.get(path)
     assert (head.status_code, head.headers["content-type"]) == (get.status_code, get.headers["content-type"])
     assert head.content == b""
 
 
 @pytest.mark.parametrize("path", ["/time/chat", "/chat?userInput=hi", "/chat/stream?userInput=hi", "/todo/chat"])
-async def test_head_never_asks_a_model(path: str) -> None:
-    async with service() as client:
-        assert (await client.head(path)).status_code == 405
+async def test_head_never_asks_a_model(path: str, client: httpx.AsyncClient, player: OpenAIPlayer) -> None:
+    assert (await client.head(path)).status_code == 405
+    assert player.requests == []
 
 
 def test_head_is_documented_nowhere() -> None:

@@ -1,7 +1,9 @@
 """Every request comes in by one door: a guard put up the framework's way guards the short way, too."""
 
+from collections.abc import AsyncGenerator
 from typing import Any
 
+import httpx
 import pytest
 from fastapi import APIRouter, Depends, HTTPException, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
@@ -9,7 +11,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from app.api.questions import ShortWay
 from app.main import create_app, read_configuration
 from tests.api.assembled import assembled
-from tests.serving import events_of, service
+from tests.serving import events_of
 
 PATHS = ("/time/chat", "/time/chat-tool-function", "/time/chat-tool-method")
 JSON = {"Accept": "application/json"}
@@ -22,6 +24,20 @@ def deny() -> None:
 
 def let_pass() -> None:
     """A guard that is content with everybody: with it a question goes the framework's way."""
+
+
+@pytest.fixture(scope="module")
+async def short() -> AsyncGenerator[httpx.AsyncClient, None]:
+    """The service as it is: questions take the short way."""
+    async with assembled(create_app()) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+async def long() -> AsyncGenerator[httpx.AsyncClient, None]:
+    """The service behind a guard that is content with everybody: questions take the framework's way."""
+    async with assembled(create_app(dependencies=[Depends(let_pass)])) as client:
+        yield client
 
 
 @pytest.mark.parametrize("query", ["", "?query=hi", "?unknown=1", "?query=hi&x=1"])
@@ -80,23 +96,23 @@ def _without_times(document: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize("query", ["东京现在几点？", "What time is it in Paris?", "", "a+b %41 & c=d;e#f", "x" * 4000])
-async def test_both_ways_give_the_same_answer_and_headers(path: str, query: str) -> None:
-    async with service() as one, assembled(create_app(dependencies=[Depends(let_pass)])) as other:
-        short, long = [await each.get(path, params={"query": query}, headers=JSON) for each in (one, other)]
-    assert (short.status_code, long.status_code) == (200, 200)
-    assert _without_times(short.json()) == _without_times(long.json())
+async def test_both_ways_give_the_same_answer_and_headers(
+    path: str, query: str, short: httpx.AsyncClient, long: httpx.AsyncClient
+) -> None:
+    one, other = [await each.get(path, params={"query": query}, headers=JSON) for each in (short, long)]
+    assert (one.status_code, other.status_code) == (200, 200)
+    assert _without_times(one.json()) == _without_times(other.json())
     changing = ("x-request-id", "content-length", "date")
-    assert [(n, v) for n, v in short.headers.multi_items() if n not in changing] == [
-        (n, v) for n, v in long.headers.multi_items() if n not in changing
+    assert [(n, v) for n, v in one.headers.multi_items() if n not in changing] == [
+        (n, v) for n, v in other.headers.multi_items() if n not in changing
     ]
 
 
-async def test_both_ways_stream_the_same_events() -> None:
-    accept = {"Accept": "text/event-stream"}
-    async with service() as one, assembled(create_app(dependencies=[Depends(let_pass)])) as other:
-        short, long = [await each.get(f"{PATHS[1]}?query=北京现在几点？", headers=accept) for each in (one, other)]
-    assert [event.name for event in events_of(short.text)] == [event.name for event in events_of(long.text)]
-    assert events_of(short.text)[-1].name == "done"
+async def test_both_ways_stream_the_same_events(short: httpx.AsyncClient, long: httpx.AsyncClient) -> None:
+    path, accept = f"{PATHS[1]}?query=北京现在几点？", {"Accept": "text/event-stream"}
+    one, other = [events_of((await each.get(path, headers=accept)).text) for each in (short, long)]
+    assert [event.name for event in one] == [event.name for event in other]
+    assert one[-1].name == "done"
 
 
 @pytest.mark.parametrize(
@@ -115,9 +131,10 @@ async def test_both_ways_stream_the_same_events() -> None:
         ("query=a&unknown=b", 200),
     ],
 )
-async def test_what_is_unusual_about_a_question_is_answered_alike_by_both_ways(query_string: str, status: int) -> None:
-    async with service() as one, assembled(create_app(dependencies=[Depends(let_pass)])) as other:
-        answers = [await each.get(f"{PATHS[1]}?{query_string}") for each in (one, other)]
+async def test_what_is_unusual_about_a_question_is_answered_alike_by_both_ways(
+    query_string: str, status: int, short: httpx.AsyncClient, long: httpx.AsyncClient
+) -> None:
+    answers = [await each.get(f"{PATHS[1]}?{query_string}") for each in (short, long)]
     assert [each.status_code for each in answers] == [status, status]
     if status != 200:
         assert {each.headers["content-type"] for each in answers} == {"application/problem+json"}
@@ -125,9 +142,8 @@ async def test_what_is_unusual_about_a_question_is_answered_alike_by_both_ways(q
 
 
 @pytest.mark.parametrize("method", ["HEAD", "POST", "OPTIONS"])
-async def test_other_methods_find_the_documented_route(method: str) -> None:
-    async with service() as client:
-        answer = await client.request(method, PATHS[0])
+async def test_other_methods_find_the_documented_route(method: str, short: httpx.AsyncClient) -> None:
+    answer = await short.request(method, PATHS[0])
     assert (answer.status_code, answer.headers["allow"]) == (405, "GET")
 
 

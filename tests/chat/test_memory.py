@@ -72,6 +72,7 @@ def test_messages_survive_being_written_down_and_read_again(instructions: str, t
     assert from_records(from_json(to_json(to_records(messages)))) == tuple(map(as_written, messages))
 
 
+@pytest.mark.slow
 @given(WINDOWS, CONVERSATIONS, turns())
 def test_the_newest_turns_are_given_whole_and_as_many_as_fit(
     window: MemoryWindow, conversation: list[Turn], running: Turn
@@ -85,6 +86,7 @@ def test_the_newest_turns_are_given_whole_and_as_many_as_fit(
         assert not window.holds([conversation[-len(fitting) - 1], *fitting, running])
 
 
+@pytest.mark.slow
 @given(WINDOWS, turns())
 def test_what_is_kept_of_a_turn_is_whole_within_the_window_or_question_and_answer(
     window: MemoryWindow, turn: Turn

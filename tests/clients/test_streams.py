@@ -54,6 +54,7 @@ async def repeating() -> AsyncGenerator[tuple[Repeating, httpx.AsyncClient], Non
         yield script, client
 
 
+@pytest.mark.slow
 @given(pieces=PIECES)
 async def test_hostile_text_forges_no_event_and_arrives_exactly(
     pieces: list[str], repeating: tuple[Repeating, httpx.AsyncClient]

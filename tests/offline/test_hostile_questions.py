@@ -87,6 +87,7 @@ TOOL = st.builds(
 QUESTION = st.lists(st.text(max_size=30) | WORDS, max_size=12).map("".join)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, database=None)
 @given(question=QUESTION, tools=st.lists(TOOL, max_size=3))
 async def test_no_question_and_no_schema_makes_it_raise(question: str, tools: list[ToolDefinition]) -> None:

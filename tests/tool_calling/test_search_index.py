@@ -110,6 +110,7 @@ NAMES = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=1
 SIMILAR = st.text("aAbB_-. 天气", min_size=1, max_size=5).filter(str.strip)
 
 
+@pytest.mark.slow
 @given(st.sets(NAMES | SIMILAR, min_size=1, max_size=15), st.data())
 def test_every_tool_is_found_first_by_its_own_name(names: set[str], data: st.DataObject) -> None:
     # Whatever the others are called: their descriptions here do nothing but repeat the name.

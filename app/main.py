@@ -43,6 +43,7 @@ from app.settings import Settings, check_env_file, read_settings
 from app.state_store.base import StateStore
 from app.state_store.factory import open_state_store
 from app.state_store.locks import Locks
+from app.tool_calling.result_converter import ToolCallResultConverter, convert_result
 from app.tool_calling.threads import limit_threads
 from app.tools.module import discover
 from app.tools.registry import ConfiguredModule, ToolRegistry
@@ -176,6 +177,7 @@ def _container(configuration: Configuration, http: OutboundHttp, store: StateSto
     core = Provider(scope=Scope.APP)
     for make in (exception_processor, manager, tool_loop):
         core.provide(make)
+    core.provide(lambda: convert_result, provides=ToolCallResultConverter)
     active = [each for each in configuration.modules if each.fault is None]
     # What a folder provides takes the place of what the core does: a manager of its own, say.
     provided = (provider for each in active for provider in each.module.providers(each.settings))

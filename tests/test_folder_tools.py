@@ -196,6 +196,29 @@ async def test_a_manager_that_a_folder_provides_runs_every_call(
     assert capsys.readouterr().out == "1 calls\n"
 
 
+CONVERTER = """
+from app.tool_calling.result_converter import ToolCallResultConverter, quoted_result
+
+
+class Own(Provider):
+    scope = Scope.APP
+
+    @provide
+    def converter(self) -> ToolCallResultConverter:
+        return quoted_result
+
+
+module = ToolModule(default_query="Please roll a die", functions=(roll,), provider=Own)
+"""
+
+
+async def test_a_converter_that_a_folder_provides_makes_text_of_results(package: str) -> None:
+    write(package, CONVERTER)
+    async with assembled(with_folders(package)) as client:
+        answer = (await client.get("/dice/chat-tool-function", headers=JSON)).json()
+    assert [each["result"] for each in answer["tool_calls"]] == ['"rolled 4"']
+
+
 def test_the_documentation_says_that_tools_are_made_at_start(package: str) -> None:
     write(package, "module = ToolModule(default_query='Please roll a die', offered=another_server)")
     operation = with_folders(package).openapi()["paths"]["/dice/chat-tool-function"]["get"]

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from app.container import make_container
+from app.container import instance, make_container
 from app.errors import ConfigurationError
+from app.tool_calling.result_converter import ToolCallResultConverter, convert_result
 from app.tools.module import discover
 from app.tools.registry import ConfiguredModule, ToolRegistry
 from tests.command_line import copy_of_the_app, run
@@ -201,7 +202,8 @@ async def test_what_may_trouble_a_model_is_a_line_in_the_log(
 ) -> None:
     write(Path(package), {"dice": HEAD + source})
     configured = [ConfiguredModule.read(module) for module in discover(package)]
-    container = make_container([made for each in configured for made in each.module.providers(each.settings)])
+    made = [made for each in configured for made in each.module.providers(each.settings)]
+    container = make_container([instance(convert_result, ToolCallResultConverter), *made])  # type: ignore[arg-type]
     with caplog.at_level(logging.WARNING):
         async with ToolRegistry.opened(container, configured):
             pass

@@ -14,7 +14,7 @@ from app.tool_calling.docstrings import description_of
 from app.tool_calling.given_input import given_input
 from app.tool_calling.marking import ToolMarker, ToolOptions, name_of, tool
 from app.tool_calling.output_schema import output_schema_of
-from app.tool_calling.result_converter import DONE, ToolCallResultConverter
+from app.tool_calling.result_converter import DONE, ToolCallResultConverter, convert_result
 from app.tool_calling.schema import typed_input
 from app.tool_calling.signature import signature_of
 from app.tool_calling.threads import run_blocking
@@ -114,6 +114,14 @@ class FunctionToolCallback(ToolCallback):
     def in_sandbox(self) -> Self:
         """Copy that is marked as answering from invented data."""
         return replace(self, metadata=replace(self.metadata, sandbox=True))
+
+    def told_by(self, converter: ToolCallResultConverter) -> Self:
+        """Copy whose results another converter makes text of, unless the function's mark names one."""
+        marked = (ToolMarker.on(self._function) or ToolMarker()).result_converter
+        if marked is not convert_result:
+            return self
+        promises_nothing = self._converter is not marked
+        return replace(self, _converter=_done_or(converter) if promises_nothing else converter)
 
     def cached_for(self, seconds: float) -> Self:
         """Copy whose results are kept for another time; 0 switches the cache off."""

@@ -15,10 +15,12 @@ from app.settings import read_settings
 from app.tool_calling.callback import ToolCallback
 from app.tool_calling.definition_faults import definition_faults, shown_path
 from app.tool_calling.errors import ToolDefinitionError
+from app.tool_calling.function_callback import FunctionToolCallback
 from app.tool_calling.method_callback import MethodToolCallbackProvider, marked_names
 from app.tool_calling.offering import callbacks_of
 from app.tool_calling.provider import StaticToolCallbackProvider
 from app.tool_calling.resolver import StaticToolCallbackResolver
+from app.tool_calling.result_converter import ToolCallResultConverter
 from app.tools.module import ToolModule, ToolSettings
 
 __all__ = ["ConfiguredModule", "ToolRegistry"]
@@ -178,7 +180,9 @@ async def _entry(container: AsyncContainer, configured: ConfiguredModule, stack:
         return _Entry(configured, fault=fault)
     module = configured.module
     try:
+        converter = await container.get(ToolCallResultConverter)
         functions = [await container.get(ToolCallback, component=name) for name in module.function_names()]
+        functions = [each.told_by(converter) if isinstance(each, FunctionToolCallback) else each for each in functions]
         more = [await container.get(each) if isinstance(each, type) else each for each in module.ready]
         more += await _opened(container, module, stack)
         functions += [configured.settings.applied_to(callback) for callback in callbacks_of(more)]
@@ -186,7 +190,8 @@ async def _entry(container: AsyncContainer, configured: ConfiguredModule, stack:
         methods = MethodToolCallbackProvider(*objects).tool_callbacks() if objects else ()
     except ToolDefinitionError as error:
         raise ConfigurationError(f"app/tools/{module.name}: {error}") from error
-    methods = tuple(configured.settings.applied_to(each) for each in methods)
+    told = [each.told_by(converter) if isinstance(each, FunctionToolCallback) else each for each in methods]
+    methods = tuple(configured.settings.applied_to(each) for each in told)
     advisors = tuple([await container.get(each) for each in module.advisors])
     provider = StaticToolCallbackProvider(*methods)
     return _Entry(configured, tuple(functions), provider, advisors=advisors)

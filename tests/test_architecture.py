@@ -3,6 +3,7 @@
 import ast
 import re
 from pathlib import Path
+from typing import TypeGuard
 
 import pytest
 
@@ -33,7 +34,7 @@ def test_the_picture_of_the_floors_is_current() -> None:
 
 @pytest.mark.parametrize("folder", sorted(p.parent.name for p in (ROOT / "app" / "tools").glob("*/__init__.py")))
 def test_no_tool_folder_imports_another(folder: str) -> None:
-    """A tool may be deleted without any other noticing; what lies beside the folders is there for all of them."""
+    # A tool may be deleted without any other noticing; what lies beside the folders is there for all of them.
     allowed = {"app.tools.module", "app.tools.user_clock"}
     for file in (ROOT / "app" / "tools" / folder).rglob("*.py"):
         named = {name for name in imports(file) if name.startswith("app.tools.")}
@@ -42,7 +43,7 @@ def test_no_tool_folder_imports_another(folder: str) -> None:
 
 
 def test_the_sandbox_knows_nothing_of_the_service() -> None:
-    """The stand-in plays the outside world: it shares with what talks to it what is known of places, and no code."""
+    # The stand-in plays the outside world: it shares with what talks to it what is known of places, and no code.
     for file in (ROOT / "app" / "sandbox").rglob("*.py"):
         shared = {name for name in imports(file) if not name.startswith("app.sandbox")}
         assert all(name.startswith("app.places.") for name in shared), file.name
@@ -73,3 +74,16 @@ def test_every_file_that_the_page_names_is_there() -> None:
     inside = [ROOT, ROOT / "app", *(each for each in (ROOT / "app").rglob("*") if each.is_dir())]
     assert len(named) > 40
     assert [each for each in sorted(named) if not any((folder / each).exists() for folder in inside)] == []
+
+
+def test_the_names_of_tests_are_their_sentences_and_their_files_fit_in_the_head() -> None:
+    files = sorted((ROOT / "tests").rglob("*.py"))
+    functions = [
+        each for file in files for each in ast.walk(ast.parse(file.read_text(encoding="utf-8"))) if _is_test(each)
+    ]
+    assert [each.name for each in functions if ast.get_docstring(each)] == []
+    assert [str(file) for file in files if len(file.read_text(encoding="utf-8").splitlines()) > 300] == []
+
+
+def _is_test(node: ast.AST) -> TypeGuard[ast.FunctionDef]:
+    return isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_")

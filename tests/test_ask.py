@@ -56,7 +56,7 @@ WAITING = 'toolchat: switchLight({"on": true}) waits for approval, which cannot 
 
 @pytest.mark.parametrize("form", [[], ["--json"]], ids=["text", "json"])
 async def test_a_call_that_waits_for_approval_is_told_and_the_exit_code_is_1(form: list[str], tmp_path: Path) -> None:
-    """The document of ``--json`` is as it always is; as text there is no answer, and so no empty line."""
+    # The document of ``--json`` is as it always is; as text there is no answer, and so no empty line.
     guarded = LIGHT.format(mark="requires_approval=True")
     done = await ask(tmp_path, {"light": guarded}, "--tool", "switchLight", *form)
     assert (done.returncode, done.stderr) == (1, WAITING)
@@ -67,7 +67,7 @@ async def test_a_call_that_waits_for_approval_is_told_and_the_exit_code_is_1(for
 
 
 async def test_what_an_advisor_adds_to_the_end_is_printed_as_chat_answers_it(tmp_path: Path) -> None:
-    """The model's words are streamed; what a folder's advisor puts behind them at the end follows on the same line."""
+    # The model's words are streamed; what a folder's advisor puts behind them at the end follows on the same line.
     done = await ask(tmp_path, {"footer": FOOTER, "light": LIGHT.format(mark="")})
     answer, *calls = done.stdout.splitlines()
     assert answer.endswith(" Yours, the advisor")
@@ -77,7 +77,7 @@ async def test_what_an_advisor_adds_to_the_end_is_printed_as_chat_answers_it(tmp
 
 
 async def test_the_result_of_a_tool_that_returns_directly_is_printed(tmp_path: Path) -> None:
-    """No word of it was streamed, since no model wrote it."""
+    # No word of it was streamed, since no model wrote it.
     direct = LIGHT.format(mark="return_direct=True")
     done = await ask(tmp_path, {"light": direct}, "--tool", "switchLight")
     assert (done.returncode, done.stderr) == (0, "")

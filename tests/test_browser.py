@@ -17,7 +17,7 @@ DESK = {"width": 1200, "height": 1250}
 async def test_swagger_ui_asks_in_a_session_with_the_example_as_it_stands(
     operation: str, answered: str, open_page: OpenPage
 ) -> None:
-    """Try it out and Execute fill the question in, and accept the form that the route gives."""
+    # Try it out and Execute fill the question in, and accept the form that the route gives.
     async with service() as client, open_page(viewport=DESK) as page:
         await page.goto(f"{client.base_url}/docs")
         shown = page.locator(f"#operations-Chat-{operation}")

@@ -86,7 +86,7 @@ def quality_and_answers(client: httpx.Client) -> list[Any]:
 
 
 async def test_the_whole_folder_answers_by_both_forms_of_the_tool_and_by_its_own_route(tmp_path: Path) -> None:
-    """Its settings, its client, its key in the header and its error work as ``tools.md`` shows them."""
+    # Its settings, its client, its key in the header and its error work as ``tools.md`` shows them.
     upstream = Starlette(routes=[Route("/v1/quality", air)])
     async with serving(upstream) as url:
         with documented_folder(tmp_path, AIR_API_KEY="secret", AIR_BASE_URL=f"{url}/v1") as client:

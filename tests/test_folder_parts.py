@@ -108,7 +108,7 @@ async def serving_folders(package: str) -> AsyncGenerator[httpx.AsyncClient, Non
 async def test_a_folder_that_is_not_registered_says_so_on_its_own_routes_too(
     variables: Mapping[str, str], reason: str, package: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its settings need no ``model_config``: the variables begin with the folder's name."""
+    # Its settings need no ``model_config``: the variables begin with the folder's name.
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     async with serving_folders(package) as client:
@@ -123,7 +123,7 @@ async def test_a_folder_that_is_not_registered_says_so_on_its_own_routes_too(
 async def test_a_tool_and_a_route_get_the_settings_by_the_class_that_the_folder_wrote(
     package: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Read from the folder's own variables, and not from those of the same name without the prefix."""
+    # Read from the folder's own variables, and not from those of the same name without the prefix.
     for name, value in {"STOCKS_API_KEY": "k", "STOCKS_MARKET": "XNAS", "MARKET": "wrong"}.items():
         monkeypatch.setenv(name, value)
     async with OpenAIPlayer(sensible_model({"name": "ACME"})) as player, AsyncExitStack() as stack:
@@ -153,7 +153,7 @@ async def test_a_tool_and_a_route_get_the_settings_by_the_class_that_the_folder_
     ],
 )
 def test_what_is_no_advisor_stops_the_start_with_the_folders_file(source: str, line: str, package: str) -> None:
-    """One line, found before anything is made."""
+    # One line, found before anything is made.
     Path(package, "stocks", "__init__.py").write_text(ADVISOR + source, encoding="utf-8")
     with pytest.raises(ConfigurationError) as fault:
         ConfiguredModule.read(discover(package)[0])
@@ -179,7 +179,7 @@ def test_what_is_no_advisor_stops_the_start_with_the_folders_file(source: str, l
 def test_an_advisor_whose_constructor_cannot_be_filled_stops_the_start_with_one_line(
     parameter: str, told: str, tmp_path: Path
 ) -> None:
-    """It names the class with its folder, whichever command is given."""
+    # It names the class with its folder, whichever command is given.
     stocks = (
         f"{ADVISOR}\nclass Feed: ...\n\nclass Watcher(BaseAdvisor):\n    def __init__(self, {parameter}): ...\n\n"
         "module = ToolModule(advisors=(Watcher,))\n"
@@ -191,7 +191,7 @@ def test_an_advisor_whose_constructor_cannot_be_filled_stops_the_start_with_one_
 
 
 def test_a_tool_without_a_stand_in_needs_its_key_beside_the_sandbox_too() -> None:
-    """Only settings that say so have a stand-in; any other tool would ask its real upstream and call that invented."""
+    # Only settings that say so have a stand-in; any other tool would ask its real upstream and call that invented.
 
     class Own(ToolSettings):
         required = ("api_key",)

@@ -64,14 +64,14 @@ def names(text: str) -> list[Counter[str]]:
 
 
 def test_both_languages_name_the_same_things_in_every_chapter() -> None:
-    """Routes, variables, codes and events: a translation that loses one, or holds something else, is seen."""
+    # Routes, variables, codes and events: a translation that loses one, or holds something else, is seen.
     for english, chinese in zip(names(ENGLISH), names(CHINESE), strict=True):
         assert english == chinese
 
 
 @pytest.mark.parametrize("text", [ENGLISH, CHINESE], ids=["en", "zh"])
 def test_a_block_of_code_stands_on_lines_of_its_own(text: str) -> None:
-    """A block that is pasted into a sentence would swallow what follows."""
+    # A block that is pasted into a sentence would swallow what follows.
     fences = re.findall(r".*```.*", text)
     assert [fence for fence in fences if not re.fullmatch(r"```(?:console|python)?", fence)] == []
     assert all(fence != "```" for fence in fences[::2])
@@ -80,7 +80,7 @@ def test_a_block_of_code_stands_on_lines_of_its_own(text: str) -> None:
 
 @pytest.mark.parametrize("text", [ENGLISH, CHINESE], ids=["en", "zh"])
 def test_every_route_is_named(text: str) -> None:
-    """By its path, or by the row and the column of the table of variants."""
+    # By its path, or by the row and the column of the table of variants.
     paths = create_app().openapi()["paths"]
     variants = {f"{row}{column}" for row in re.findall(r"^\| `(/\w+)` \|", text, re.MULTILINE) for column in COLUMNS}
     assert [path for path in paths if path not in variants and f"{path}`" not in text] == []
@@ -93,7 +93,7 @@ def configured(text: str) -> list[tuple[str, str, str]]:
 
 
 def test_the_configuration_table_says_of_every_variable_what_the_settings_say() -> None:
-    """The long default of the system prompt stands in ``.env.example``; the Chinese meanings are translations."""
+    # The long default of the system prompt stands in ``.env.example``; the Chinese meanings are translations.
     settings = re.findall(r"^# (.*)\n#?([A-Z_]+)=(.*)$", render(), re.MULTILINE)
     said = {name: ("" if name == "SYSTEM_PROMPT" else value, meaning) for meaning, name, value in settings}
     english = {

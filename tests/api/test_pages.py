@@ -91,13 +91,13 @@ async def test_openapi_documents_every_status_and_form_of_the_nine_endpoints(off
 
 
 async def test_openapi_documents_the_one_form_of_the_streaming_route(offline: httpx.AsyncClient) -> None:
-    """Swagger UI asks for the first form that is listed, and would else be refused with 406."""
+    # Swagger UI asks for the first form that is listed, and would else be refused with 406.
     paths = (await offline.get("/openapi.json")).json()["paths"]
     assert list(paths["/chat/stream"]["get"]["responses"]["200"]["content"]) == ["text/event-stream"]
 
 
 async def test_every_problem_is_shown_by_an_example_in_plain_words(offline: httpx.AsyncClient) -> None:
-    """One sentence without markup, and on each route the kinds that it can answer with."""
+    # One sentence without markup, and on each route the kinds that it can answer with.
     document = (await offline.get("/openapi.json")).json()
     shown = document["components"]["examples"]
     for name, example in shown.items():

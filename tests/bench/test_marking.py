@@ -21,7 +21,7 @@ def sample(subject: str, value: float, *marks: str, phase: str = "time-32") -> S
 
 
 def test_a_quiet_run_with_right_answers_is_not_marked() -> None:
-    """Nothing is marked when all CPU is the benchmark's own and every call was counted."""
+    # Nothing is marked when all CPU is the benchmark's own and every call was counted.
     assert marks_of([use(), use()], wrong=0, asked=10, upstream_calls=20, expected=20) == ()
 
 
@@ -37,17 +37,17 @@ def test_a_quiet_run_with_right_answers_is_not_marked() -> None:
     ],
 )
 def test_what_makes_a_measurement_worthless_is_marked(uses: list[CoreUse], wrong: int, calls: int, said: str) -> None:
-    """A wrong answer, a missing or extra upstream call, a foreign process and stolen time are each named."""
+    # A wrong answer, a missing or extra upstream call, a foreign process and stolen time are each named.
     assert marks_of(uses, wrong=wrong, asked=10, upstream_calls=calls, expected=20) == (said,)
 
 
 def test_the_grain_of_the_kernels_clock_marks_nothing() -> None:
-    """A short measurement is not marked for a few ticks that the two accounts differ by."""
+    # A short measurement is not marked for a few ticks that the two accounts differ by.
     assert marks_of([use(busy=0.23, own=0.2, wall=0.2)], wrong=0, asked=1, upstream_calls=2, expected=2) == ()
 
 
 def test_a_marked_measurement_is_not_counted() -> None:
-    """The median and the range leave marked measurements out."""
+    # The median and the range leave marked measurements out.
     samples = [sample("toolchat", 1), sample("toolchat", 9, "others took 50% of core 0"), sample("toolchat", 2)]
     figure = summarise(samples).figure("toolchat", "time-32", "cpu_ms")
     assert figure is not None
@@ -55,7 +55,7 @@ def test_a_marked_measurement_is_not_counted() -> None:
 
 
 def test_a_figure_of_marked_measurements_alone_says_so() -> None:
-    """Where every measurement is marked the figure is shown with the mark, and its reason is kept."""
+    # Where every measurement is marked the figure is shown with the mark, and its reason is kept.
     summary = summarise([sample("toolchat", 3, "others took 50% of core 0")])
     figure = summary.figure("toolchat", "time-32", "cpu_ms")
     assert figure is not None
@@ -67,7 +67,7 @@ def test_a_figure_of_marked_measurements_alone_says_so() -> None:
     ("mine", "marks", "met"), [(2.0, (), True), (2.1, (), False), (2.0, ("others took 9% of core 0",), None)]
 )
 def test_a_goal_is_met_only_by_figures_that_count(mine: float, marks: tuple[str, ...], met: bool | None) -> None:
-    """At most twice the limit and ten times below the best framework; a marked figure decides nothing."""
+    # At most twice the limit and ten times below the best framework; a marked figure decides nothing.
     goal = Goal("CPU ms", "time-32", "cpu_ms", 3, of_limit=2, cheaper_than_framework=10)
     samples = [sample("toolchat", mine, *marks), sample(LIMIT, 1), sample("haystack", 20), sample("agno", 40)]
     verdict = goal.verdict(summarise(samples))
@@ -77,12 +77,12 @@ def test_a_goal_is_met_only_by_figures_that_count(mine: float, marks: tuple[str,
 
 
 def test_a_goal_without_its_measurements_is_not_decided() -> None:
-    """A run of toolchat alone says nothing about its distance to others."""
+    # A run of toolchat alone says nothing about its distance to others.
     assert Goal("CPU ms", "time-32", "cpu_ms", 3, of_limit=2).verdict(summarise([sample("toolchat", 1)])).met is None
 
 
 def test_the_guard_tolerates_less_than_a_third_more() -> None:
-    """The recorded ratio times the tolerance is good, more is not."""
+    # The recorded ratio times the tolerance is good, more is not.
     assert not is_worse(2 * TOLERANCE, 2)
     assert is_worse(2 * TOLERANCE + 0.01, 2)
 
@@ -102,5 +102,5 @@ def test_the_guard_tolerates_less_than_a_third_more() -> None:
     ],
 )
 def test_a_line_belongs_to_one_share(path: str, line: str, share: str) -> None:
-    """A profile tells server, framework, our core, the upstream client, JSON, logs and tools apart by path."""
+    # A profile tells server, framework, our core, the upstream client, JSON, logs and tools apart by path.
     assert share_of(path, line) == share

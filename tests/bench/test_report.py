@@ -24,7 +24,7 @@ def made_up_run() -> Run:
 
 
 def test_the_table_says_what_was_measured_where_and_what_does_not_count() -> None:
-    """Date, machine, versions, figures, marks and what is missing all stand in the Markdown."""
+    # Date, machine, versions, figures, marks and what is missing all stand in the Markdown.
     text = markdown(made_up_run())
     for part in (
         "2026-01-01",
@@ -40,20 +40,20 @@ def test_the_table_says_what_was_measured_where_and_what_does_not_count() -> Non
 
 
 def test_every_row_of_a_table_has_as_many_cells_as_its_head() -> None:
-    """No table falls apart where a measurement is missing."""
+    # No table falls apart where a measurement is missing.
     for block in markdown(made_up_run()).split("\n\n"):
         widths = {line.count("|") for line in block.splitlines() if line.startswith("|")}
         assert len(widths) <= 1
 
 
 def test_a_run_is_read_as_it_was_written() -> None:
-    """The table can be made again from the JSON."""
+    # The table can be made again from the JSON.
     run = made_up_run()
     assert markdown(read_run(run.as_json())) == markdown(run)
 
 
 def test_the_charts_are_well_formed_and_name_what_they_show() -> None:
-    """Both are XML with a title, need no font from elsewhere, and show every service or curve that has figures."""
+    # Both are XML with a title, need no font from elsewhere, and show every service or curve that has figures.
     run = made_up_run()
     for chart, shown in ((question_chart(run), "toolchat, OpenAI-compatible"), (growth_chart(run), "tools offered")):
         root = ElementTree.fromstring(chart)

@@ -14,7 +14,7 @@ def bench(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
 
 
 def test_a_few_questions_to_toolchat_and_the_limit_are_answered_rightly(tmp_path: Path) -> None:
-    """The smoke run starts both, asks in every phase, and fails when an answer is wrong or a call is missing."""
+    # The smoke run starts both, asks in every phase, and fails when an answer is wrong or a call is missing.
     done = bench("--smoke", cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     for phase in ("time-32", "weather-32", "time-1", "weather-1", "burst", "streams"):
@@ -22,6 +22,6 @@ def test_a_few_questions_to_toolchat_and_the_limit_are_answered_rightly(tmp_path
 
 
 def test_an_unknown_service_is_named(tmp_path: Path) -> None:
-    """A slip in --only ends with one line and exit code 1."""
+    # A slip in --only ends with one line and exit code 1.
     done = bench("--only", "toolchat,nobody", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (1, "bench: no such service: nobody\n")

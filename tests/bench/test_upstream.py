@@ -45,7 +45,7 @@ async def toolchat(provider: str) -> AsyncGenerator[tuple[httpx.AsyncClient, int
 @pytest.mark.parametrize("tool", ["time", "weather"])
 @pytest.mark.parametrize("provider", ["openai", "dashscope"])
 async def test_the_service_understands_the_fake_in_every_form(provider: str, tool: str) -> None:
-    """Function and method tools, whole and streamed: the answer carries its question's number and comes of a tool."""
+    # Function and method tools, whole and streamed: the answer carries its question's number and comes of a tool.
     async with toolchat(provider) as (client, _):
         for variant in ("chat-tool-function", "chat-tool-method"):
             url = f"/{tool}/{variant}?query=now%20{NUMBER}"
@@ -58,7 +58,7 @@ async def test_the_service_understands_the_fake_in_every_form(provider: str, too
 
 
 async def test_no_cache_spares_the_service_an_upstream_call() -> None:
-    """Each question is told another city, so that look-ups cost the same as a peer's without a cache."""
+    # Each question is told another city, so that look-ups cost the same as a peer's without a cache.
     async with toolchat("openai") as (client, port):
         load = await ask(
             [client.base_url.port or 0], question("/weather/chat-tool-function"), connections=4, questions=20
@@ -69,7 +69,7 @@ async def test_no_cache_spares_the_service_an_upstream_call() -> None:
 
 
 async def test_a_stream_is_as_slow_as_the_pace_says() -> None:
-    """The first text comes after two turns' first pieces, the end later, and never sooner than ideal."""
+    # The first text comes after two turns' first pieces, the end later, and never sooner than ideal.
     async with toolchat("openai") as (client, port):
         await fetch(port, "/control?first=0.05&piece=0.01")
         make = question("/time/chat-tool-function", "text/event-stream")
@@ -80,7 +80,7 @@ async def test_a_stream_is_as_slow_as_the_pace_says() -> None:
 
 
 async def test_a_tool_result_that_the_tool_never_gave_is_refused() -> None:
-    """A second turn must carry what the tool said."""
+    # A second turn must carry what the tool said.
     messages = [{"role": "user", "content": f"now {NUMBER}"}, {"role": "tool", "content": "I made this up"}]
     async with upstream() as port, client_of(f"http://127.0.0.1:{port}") as client:
         answer = await client.post("/v1/chat/completions", content=to_json({"messages": messages}))
@@ -90,7 +90,7 @@ async def test_a_tool_result_that_the_tool_never_gave_is_refused() -> None:
 
 
 async def test_the_answer_to_another_question_counts_as_wrong() -> None:
-    """The load compares every answer with the number of its question."""
+    # The load compares every answer with the number of its question.
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with suppress(asyncio.IncompleteReadError):

@@ -199,7 +199,7 @@ def test_the_service_starts_without_an_env_file() -> None:
 
 
 def test_shared_state_is_started_on_request_only_and_kept_as_close_as_the_service() -> None:
-    """The store is reached by no other host, runs as nobody special, and is bounded in everything."""
+    # The store is reached by no other host, runs as nobody special, and is bounded in everything.
     valkey, service = _service("valkey"), _service()
 
     assert valkey["profiles"] == ["shared"]

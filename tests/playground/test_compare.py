@@ -18,7 +18,7 @@ from tests.waiting import until
 
 
 async def test_the_time_question_is_answered_in_three_ways(visit: Visit) -> None:
-    """Without a tool the model cannot know; with either tool the answer, the call and its figures are there."""
+    # Without a tool the model cannot know; with either tool the answer, the call and its figures are there.
     figures = re.compile(r"Total\s*[\d.]+ ms.*Tokens\s*\d+.*Rounds\s*2.*offline")
     async with service() as client, visit(client.base_url) as page:
         await expect(page.get_by_label("Question", exact=True)).to_have_value(LONDON)
@@ -56,7 +56,7 @@ async def test_invented_data_says_so(visit: Visit) -> None:
 
 
 async def test_stop_ends_the_work_behind_one_answer(visit: Visit) -> None:
-    """The model's server sees its client leave; what came before stays, and the other panes go on."""
+    # The model's server sees its client leave; what came before stays, and the other panes go on.
     async with played(visit, lambda _: hanging("Once upon a time")) as (page, _, player):
         await page.get_by_role("button", name="Ask").click()
         for variant in ("No tool", "Function tool", "Method tool"):
@@ -87,7 +87,7 @@ async def test_a_call_that_needs_consent_runs_when_it_is_approved(visit: Visit, 
 
 
 async def test_a_call_does_not_go_on_once_its_answer_has_ended(visit: Visit) -> None:
-    """It is shown as stopped after Stop, and when the service dies."""
+    # It is shown as stopped after Stop, and when the service dies.
     model = sensible_model({"city": "Paris", "days": 1})
     async with OpenAIPlayer(lambda asked: model(asked) if asked.body else hanging("")) as player:
         upstreams = {"OPENAI_BASE_URL": player.base_url, "WEATHER_BASE_URL": player.base_url, "WEATHER_API_KEY": "k"}
@@ -114,7 +114,7 @@ def failing_model(request: PlayedRequest) -> ModelAnswer:
 
 
 async def test_an_error_is_shown_with_its_code_and_its_request(visit: Visit) -> None:
-    """Refused before the first byte, cut off after it, and a service that dies in the middle."""
+    # Refused before the first byte, cut off after it, and a service that dies in the middle.
     async with OpenAIPlayer(failing_model) as player:
         with started(cwd=Path.cwd(), OPENAI_BASE_URL=player.base_url) as (process, url):
             async with visit(url, faults="Failed to load resource") as page:
@@ -134,7 +134,7 @@ async def test_an_error_is_shown_with_its_code_and_its_request(visit: Visit) -> 
 
 
 async def test_an_answer_that_ends_too_soon_is_not_taken_for_a_whole_one(visit: Visit) -> None:
-    """Something on the way closes the stream in order, but before its last event."""
+    # Something on the way closes the stream in order, but before its last event.
     app = create_app(read_configuration())
 
     async def cutting(scope: Scope, receive: Receive, send: Send) -> None:

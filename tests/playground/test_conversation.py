@@ -18,7 +18,7 @@ from tests.waiting import until
 
 
 async def test_a_conversation_survives_a_reload_and_is_forgotten_on_demand(visit: Visit) -> None:
-    """The model is given the earlier question; after New conversation neither page nor service knows it."""
+    # The model is given the earlier question; after New conversation neither page nor service knows it.
     async with played(visit, lambda _: streamed("Noted."), CONVERSATION) as (page, client, player):
         await say(page, "My name is Wang")
         await expect(page.locator(".turn.assistant .figures")).to_have_count(1)
@@ -61,7 +61,7 @@ def planning_model(request: PlayedRequest) -> Answer:
 
 
 async def test_the_todo_list_stands_beside_the_conversation(visit: Visit) -> None:
-    """It is shown as the model writes it, read again after a reload, and gone with the conversation."""
+    # It is shown as the model writes it, read again after a reload, and gone with the conversation.
     async with played(visit, planning_model, CONVERSATION) as (page, _, _):
         await page.get_by_label("Plan with a todo list").check()
         async with page.expect_request(re.compile("/todo/chat")):
@@ -84,7 +84,7 @@ async def test_the_todo_list_stands_beside_the_conversation(visit: Visit) -> Non
     ],
 )
 async def test_one_of_the_questions_to_begin_with_makes_a_plan(visit: Visit, locale: str, question: str) -> None:
-    """It is the todo route's own; on a phone the list stays closed, between the heading and the conversation."""
+    # It is the todo route's own; on a phone the list stays closed, between the heading and the conversation.
     async with service() as client, visit(client.base_url, place=CONVERSATION, width=390, locale=locale) as page:
         await expect(page.locator("#plan")).not_to_be_checked()
         async with page.expect_request(re.compile("/todo/chat")) as asked:
@@ -103,7 +103,7 @@ async def test_one_of_the_questions_to_begin_with_makes_a_plan(visit: Visit, loc
 
 
 async def test_a_question_without_an_answer_outlives_a_reload(visit: Visit) -> None:
-    """A first turn that was cut is asked again, and kept once; nothing is asked for that the service does not have."""
+    # A first turn that was cut is asked again, and kept once; nothing is asked for that the service does not have.
     answers = iter((hanging("Once"), hanging("Once upon"), streamed("Hello.")))
     async with played(visit, lambda _: next(answers), CONVERSATION) as (page, _, _):
         again = page.get_by_role("button", name="Ask again")
@@ -124,7 +124,7 @@ async def test_a_question_without_an_answer_outlives_a_reload(visit: Visit) -> N
 
 
 async def test_a_call_that_waits_for_consent_outlives_a_reload(visit: Visit, tmp_path: Path) -> None:
-    """It is decided after the reload, the focus goes to the message, and the turn is kept."""
+    # It is decided after the reload, the focus goes to the message, and the turn is kept.
     async with guarded_service(tmp_path) as client, visit(client.base_url, place=CONVERSATION) as page:
         for times, decision in enumerate(("Approve", "Reject"), start=1):
             await say(page, "Light, please")
@@ -162,7 +162,7 @@ BUSY = (
 
 
 async def test_a_busy_session_says_what_to_do(visit: Visit) -> None:
-    """Once, in the page's words; the question can be asked again when the other one has ended."""
+    # Once, in the page's words; the question can be asked again when the other one has ended.
     answers = iter((hanging("Once"), streamed("Hello to you.")))
     async with (
         OpenAIPlayer(lambda _: next(answers)) as player,

@@ -27,7 +27,7 @@ READABLE = {
 
 
 async def test_the_page_may_load_nothing_from_elsewhere(offline: httpx.AsyncClient) -> None:
-    """Every file comes with the policy and can be asked for again cheaply."""
+    # Every file comes with the policy and can be asked for again cheaply.
     for name in ("", *(file.name for file in FILES)):
         answer = await offline.get(f"/playground/{name}")
         first, *rules = answer.headers["content-security-policy"].split("; ")
@@ -77,7 +77,7 @@ def luminance(colour: str) -> float:
     ids=["light", "dark"],
 )
 def test_text_has_the_contrast_that_wcag_asks_for(scheme: Mapping[str, str]) -> None:
-    """Level AA: 4.5 to 1."""
+    # Level AA: 4.5 to 1.
     for front, back in ((front, back) for front, backs in READABLE.items() for back in backs):
         lighter, darker = sorted((luminance(scheme[front]), luminance(scheme[back])), reverse=True)
         assert (lighter + 0.05) / (darker + 0.05) >= 4.5, f"{front} on {back}"

@@ -82,7 +82,7 @@ async def test_everything_can_be_done_by_keyboard_with_the_focus_in_sight(visit:
 @pytest.mark.parametrize("locale", ["zh-CN", "en-US"])
 @pytest.mark.parametrize("width", [390, 320])
 async def test_nothing_overflows_a_phone(visit: Visit, locale: str, width: int) -> None:
-    """Not even one word of 600 letters in the question, the arguments, the result and the answer."""
+    # Not even one word of 600 letters in the question, the arguments, the result and the answer.
     fits = "document.documentElement.scrollWidth <= document.documentElement.clientWidth"
     model = sensible_model({"timeZoneId": "x" * 600})
     async with played(visit, model, width=width, locale=locale) as (page, _, _):
@@ -96,7 +96,7 @@ async def test_nothing_overflows_a_phone(visit: Visit, locale: str, width: int) 
 
 
 async def test_the_three_answers_use_the_width_that_there_is(visit: Visit) -> None:
-    """One column on a phone; the two with a tool side by side on a tablet; three on a desk."""
+    # One column on a phone; the two with a tool side by side on a tablet; three on a desk.
     async with service() as client, visit(client.base_url) as page:
         for width, rows in ((390, 3), (800, 2), (1280, 1)):
             await page.set_viewport_size({"width": width, "height": 900})
@@ -115,7 +115,7 @@ async def test_the_model_is_named(visit: Visit, locale: str, told: str, width: i
 
 
 async def test_foreign_text_stays_text(visit: Visit) -> None:
-    """Questions, arguments, results, answers and restored conversations never become markup."""
+    # Questions, arguments, results, answers and restored conversations never become markup.
     async with played(visit, sensible_model({"timeZoneId": HOSTILE})) as (page, _, _):
         await page.get_by_label("Question", exact=True).fill(HOSTILE)
         await page.get_by_role("button", name="Ask").click()
@@ -131,7 +131,7 @@ async def test_foreign_text_stays_text(visit: Visit) -> None:
 
 
 async def test_the_language_is_the_browsers_until_another_is_chosen(visit: Visit) -> None:
-    """Both languages have every text, and the choice outlives a reload."""
+    # Both languages have every text, and the choice outlives a reload.
     async with service() as client, visit(client.base_url, locale="zh-CN") as page:
         await expect(page.get_by_role("heading", name="同一个问题，三种问法")).to_be_visible()
         await expect(page.get_by_label("问题", exact=True)).to_have_value("请告诉我现在北京时间几点了")
@@ -145,7 +145,7 @@ async def test_the_language_is_the_browsers_until_another_is_chosen(visit: Visit
 
 
 async def test_the_page_works_below_the_path_that_a_proxy_gives_it(visit: Visit) -> None:
-    """Its addresses are relative, so every request stays below that path."""
+    # Its addresses are relative, so every request stays below that path.
     app = create_app(read_configuration())
 
     async def proxied(scope: Scope, receive: Receive, send: Send) -> None:
@@ -160,7 +160,7 @@ async def test_the_page_works_below_the_path_that_a_proxy_gives_it(visit: Visit)
 
 
 async def test_an_event_stream_is_read_wherever_it_is_cut(visit: Visit) -> None:
-    """All three ends of lines, comments, data of several lines, and an event that never ends."""
+    # All three ends of lines, comments, data of several lines, and an event that never ends.
     async with service() as client, visit(client.base_url) as page:
         read = await page.evaluate(READ, STREAM)
     assert len(read) == len(STREAM) + 1

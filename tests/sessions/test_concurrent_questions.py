@@ -35,7 +35,7 @@ def assert_serial(requests: list[PlayedRequest], answered: set[str]) -> None:
 
 
 async def test_fifty_questions_of_one_session_are_answered_in_a_row_and_the_overflow_is_refused() -> None:
-    """One is answered, 32 wait their turn, and the others are told at once to come again."""
+    # One is answered, 32 wait their turn, and the others are told at once to come again.
     async with GatedPlayer(sociable) as player, service(OPENAI_BASE_URL=player.base_url, **ROOM) as client:
         player.gate.clear()
         tasks = [asyncio.create_task(ask(client, f"q{number}")) for number in range(50)]
@@ -60,7 +60,7 @@ async def test_fifty_questions_of_one_session_are_answered_in_a_row_and_the_over
 
 
 async def test_who_waits_longer_than_the_settings_allow_is_told_to_come_again() -> None:
-    """The running turn is not disturbed by it."""
+    # The running turn is not disturbed by it.
     variables = {"SESSION_WAIT": "0.2"}
     async with GatedPlayer(sociable) as player, service(OPENAI_BASE_URL=player.base_url, **variables) as client:
         player.gate.clear()
@@ -106,7 +106,7 @@ async def talk(client: httpx.AsyncClient, session: int, side_by_side: asyncio.Se
 
 @pytest.mark.slow
 async def test_no_session_sees_anything_of_another_one() -> None:
-    """Two hundred sessions, five turns each, interleaved, a quarter of them with a turn that breaks off."""
+    # Two hundred sessions, five turns each, interleaved, a quarter of them with a turn that breaks off.
     async with OpenAIPlayer(capricious) as player, service(OPENAI_BASE_URL=player.base_url, **ROOM) as client:
         side_by_side = asyncio.Semaphore(40)
         answered = await asyncio.gather(*(talk(client, session, side_by_side) for session in range(SESSIONS)))

@@ -17,7 +17,7 @@ def exchanged(question: str) -> list[dict[str, str]]:
 
 
 async def test_the_second_question_brings_the_first_turn_with_it_whatever_the_form() -> None:
-    """Text, JSON and streams share one memory; the instructions stand once, and first."""
+    # Text, JSON and streams share one memory; the instructions stand once, and first.
     async with OpenAIPlayer(sociable) as player, service(OPENAI_BASE_URL=player.base_url) as client:
         for question, form in (("one", {}), ("two", JSON), ("three", EVENTS), ("four", {})):
             assert (await ask(client, question, **form)).status_code == 200
@@ -46,7 +46,7 @@ LONG = [
 async def test_every_request_of_a_long_conversation_is_one_that_strict_providers_take(
     bound: dict[str, str], form: dict[str, str], tool_rounds: str
 ) -> None:
-    """No result without its call, no reasoning of old, and the turns before are the newest ones, without a gap."""
+    # No result without its call, no reasoning of old, and the turns before are the newest ones, without a gap.
     variables = {"MEMORY_TOOL_ROUNDS": tool_rounds, **bound}
     async with OpenAIPlayer(sociable) as player, service(OPENAI_BASE_URL=player.base_url, **variables) as client:
         for question in LONG:
@@ -68,7 +68,7 @@ async def test_every_request_of_a_long_conversation_is_one_that_strict_providers
 
 
 async def test_beyond_the_window_the_oldest_turns_are_left_out_whole() -> None:
-    """Seven messages hold a question and three turns; the memory itself does not grow beyond the window either."""
+    # Seven messages hold a question and three turns; the memory itself does not grow beyond the window either.
     variables = {"MEMORY_MAX_MESSAGES": "7"}
     async with OpenAIPlayer(sociable) as player, service(OPENAI_BASE_URL=player.base_url, **variables) as client:
         for number in range(6):
@@ -80,7 +80,7 @@ async def test_beyond_the_window_the_oldest_turns_are_left_out_whole() -> None:
 
 
 async def test_the_window_counts_tokens_too() -> None:
-    """Two turns of about 90 tokens do not fit into 100 together with a question; the newer one does."""
+    # Two turns of about 90 tokens do not fit into 100 together with a question; the newer one does.
     variables = {"MEMORY_MAX_TOKENS": "100"}
     async with OpenAIPlayer(sociable) as player, service(OPENAI_BASE_URL=player.base_url, **variables) as client:
         for character in "一二三":
@@ -93,7 +93,7 @@ async def test_the_window_counts_tokens_too() -> None:
 
 
 async def test_a_running_turn_that_is_larger_than_the_window_goes_out_whole() -> None:
-    """It is neither cut nor refused and keeps its tool results in every round; afterwards its middle is left out."""
+    # It is neither cut nor refused and keeps its tool results in every round; afterwards its middle is left out.
     variables = {"MEMORY_MAX_TOKENS": "100", "MEMORY_MAX_MESSAGES": "4"}
     large = "长" * 3000 + " Asia/Tokyo Europe/Paris Asia/Seoul"
     async with OpenAIPlayer(sociable) as player, service(OPENAI_BASE_URL=player.base_url, **variables) as client:
@@ -124,7 +124,7 @@ async def with_tool_rounds(question: str, **variables: str) -> tuple[list[dict[s
 
 
 async def test_tool_rounds_are_kept_with_their_results_where_that_is_wished() -> None:
-    """Calls and results come back as they were, without the reasoning, which was there while the turn ran."""
+    # Calls and results come back as they were, without the reasoning, which was there while the turn ran.
     question = "Compare Europe/Paris and Asia/Tokyo."
     running, again = await with_tool_rounds(question)
 
@@ -135,7 +135,7 @@ async def test_tool_rounds_are_kept_with_their_results_where_that_is_wished() ->
 
 
 async def test_a_turn_whose_tool_rounds_are_too_large_is_kept_without_them() -> None:
-    """Nothing of the rounds stays, rather than a part of them."""
+    # Nothing of the rounds stays, rather than a part of them.
     question = "Compare Europe/Paris and Asia/Tokyo."
     running, again = await with_tool_rounds(question, MEMORY_MAX_MESSAGES="5")
 

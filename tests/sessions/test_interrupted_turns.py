@@ -80,7 +80,7 @@ FAILURES = [
 async def test_a_streamed_turn_that_fails_leaves_no_trace(
     answers: Sequence[Answer], variables: dict[str, str], code: str
 ) -> None:
-    """Whatever the phase in which it failed."""
+    # Whatever the phase in which it failed.
     async with failing_service(answers, variables) as (client, player):
         await ask(client, "before")
         failed = await ask(client, "fail", **EVENTS)
@@ -104,7 +104,7 @@ WHOLE_FAILURES = [
 async def test_a_whole_turn_that_fails_leaves_no_trace(
     answers: Sequence[Answer], variables: dict[str, str], status: int
 ) -> None:
-    """As with streams."""
+    # As with streams.
     async with failing_service(answers, variables) as (client, player):
         await ask(client, "before")
         failed = await ask(client, "fail", **JSON)
@@ -113,7 +113,7 @@ async def test_a_whole_turn_that_fails_leaves_no_trace(
 
 
 async def test_an_answer_that_moderation_cut_is_given_and_not_kept() -> None:
-    """Given again with every question, it would have every one refused."""
+    # Given again with every question, it would have every one refused.
     answers = [sse(PARTIAL, finish("content_filter"))]
     async with OpenAIPlayer(fails_once(*answers)) as player, service(OPENAI_BASE_URL=player.base_url) as client:
         await ask(client, "before")
@@ -124,7 +124,7 @@ async def test_an_answer_that_moderation_cut_is_given_and_not_kept() -> None:
 
 @pytest.mark.parametrize("form", [EVENTS, JSON], ids=["streamed", "whole"])
 async def test_a_client_who_leaves_in_the_middle_leaves_no_trace(form: dict[str, str]) -> None:
-    """The model is stopped, and the session is free for the next question."""
+    # The model is stopped, and the session is free for the next question.
     answers = [sse(PARTIAL, done=False, ending="hang"), sse(PARTIAL, done=False, ending="hang")]
     async with OpenAIPlayer(fails_once(*answers)) as player, service(OPENAI_BASE_URL=player.base_url) as client:
         await ask(client, "before")
@@ -138,7 +138,7 @@ async def test_a_client_who_leaves_in_the_middle_leaves_no_trace(form: dict[str,
 
 
 async def test_a_client_who_leaves_the_line_does_not_hold_up_those_behind() -> None:
-    """Its question is never asked, and the next in the line gets its turn when the running one ends."""
+    # Its question is never asked, and the next in the line gets its turn when the running one ends.
     async with GatedPlayer(sociable) as player, service(OPENAI_BASE_URL=player.base_url) as client:
 
         async def in_flight(number: int) -> None:

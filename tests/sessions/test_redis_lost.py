@@ -85,7 +85,7 @@ async def bring_back(server: RedisServer, way: str) -> None:
 async def test_without_redis_only_what_needs_it_is_refused_and_it_comes_back_by_itself(
     way: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Absent at the start, frozen or killed: one line in the log, a figure, readiness that says so, and no restart."""
+    # Absent at the start, frozen or killed: one line in the log, a figure, readiness that says so, and no restart.
     async with RedisServer(password="canary-of-redis") as server, OpenAIPlayer(sociable) as player:
         if way == "absent":
             await server.kill()
@@ -106,7 +106,7 @@ async def test_without_redis_only_what_needs_it_is_refused_and_it_comes_back_by_
 
 @pytest.mark.parametrize("form", [EVENTS, JSON], ids=["streamed", "whole"])
 async def test_an_answer_that_cannot_be_kept_any_more_ends_as_an_error(form: dict[str, str]) -> None:
-    """Redis dies while the model writes: the stream has an `error` and no `done`, a whole answer becomes 503."""
+    # Redis dies while the model writes: the stream has an `error` and no `done`, a whole answer becomes 503.
 
     def script(request: PlayedRequest) -> Answer:
         if request.body["messages"][-1]["role"] == "tool":

@@ -56,10 +56,9 @@ async def ask_patiently(client: httpx.AsyncClient, question: str, session: str) 
 
 
 async def test_questions_of_one_session_to_two_processes_are_answered_in_a_row(tmp_path: Path) -> None:
-    """Of eighty at once each process takes its 33 and refuses the others; no turn is lost or sees half of another.
-
-    Both show the same conversation; forgotten here, it is gone there.
-    """
+    # Of eighty at once each process takes its 33 and refuses the others; no turn is lost or sees half of another.
+    #
+    # Both show the same conversation; forgotten here, it is gone there.
     async with GatedPlayer(sociable) as player, two_processes(player, tmp_path, **ROOM) as (_, clients):
         player.gate.clear()
         tasks = [asyncio.create_task(ask(clients[number % 2], f"q{number}")) for number in range(80)]
@@ -108,7 +107,7 @@ def given(player: OpenAIPlayer) -> set[tuple[tuple[str, str], ...]]:
 
 @needs_nginx
 async def test_chats_that_change_the_process_with_every_question_go_as_on_one(tmp_path: Path) -> None:
-    """Through nginx to two processes by turns: the same answers, and the model is given the same."""
+    # Through nginx to two processes by turns: the same answers, and the model is given the same.
     async with OpenAIPlayer(sociable) as one, service(OPENAI_BASE_URL=one.base_url) as client:
         expected = await chats(client)
     async with OpenAIPlayer(sociable) as two, two_processes(two, tmp_path) as (replicas, _):
@@ -144,10 +143,9 @@ class HangingPlayer(GatedPlayer):
 
 @needs_nginx
 async def test_a_process_that_is_killed_in_the_middle_of_a_turn_leaves_the_session_to_the_other(tmp_path: Path) -> None:
-    """Events come through nginx while the model still writes; after the kill nothing of the turn is kept.
-
-    The other process waits until the lock of the dead one runs out, ten seconds after it was last renewed.
-    """
+    # Events come through nginx while the model still writes; after the kill nothing of the turn is kept.
+    #
+    # The other process waits until the lock of the dead one runs out, ten seconds after it was last renewed.
     async with AsyncExitStack() as stack:
         player = await stack.enter_async_context(HangingPlayer())
         replicas, direct = await stack.enter_async_context(two_processes(player, tmp_path, SESSION_WAIT="25"))

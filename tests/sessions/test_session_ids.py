@@ -22,7 +22,7 @@ REFUSED = [
 
 
 async def test_an_id_of_plain_characters_is_taken(offline: httpx.AsyncClient) -> None:
-    """It comes back as it was given, and is the way to the conversation."""
+    # It comes back as it was given, and is the way to the conversation.
     for session in ALLOWED:
         answer = await ask(offline, "hello", session, **JSON)
         assert (answer.status_code, answer.headers["x-session-id"]) == (200, session)
@@ -33,7 +33,7 @@ async def test_an_id_of_plain_characters_is_taken(offline: httpx.AsyncClient) ->
 
 @pytest.mark.parametrize("path", ["/chat", "/chat/stream", "/todo/chat"])
 async def test_any_other_id_is_refused_and_asks_nobody(path: str) -> None:
-    """As a parameter of every route that has one."""
+    # As a parameter of every route that has one.
     async with OpenAIPlayer(sociable) as player, service(OPENAI_BASE_URL=player.base_url) as client:
         for session in REFUSED:
             answer = await client.get(path, params={"query": "hello", "sessionId": session})
@@ -51,7 +51,7 @@ IN_A_PATH = [
 
 @pytest.mark.parametrize("method", ["GET", "DELETE"])
 async def test_an_id_in_a_path_is_held_to_the_same_rule(method: str, offline: httpx.AsyncClient) -> None:
-    """Percent-encoding is undone once; a slash makes another path."""
+    # Percent-encoding is undone once; a slash makes another path.
     for encoded in IN_A_PATH:
         answer = await offline.request(method, f"/chat/{encoded}")
         elsewhere = "2F" in encoded.replace("%252F", "") or encoded in ("", "a/")
@@ -62,14 +62,14 @@ async def test_an_id_in_a_path_is_held_to_the_same_rule(method: str, offline: ht
 async def test_bytes_that_are_no_text_are_refused_before_anything_reads_them(
     query: str, offline: httpx.AsyncClient
 ) -> None:
-    """A NUL, and what is not UTF-8."""
+    # A NUL, and what is not UTF-8.
     answer = await offline.get(f"/chat?query=hello&{query}")
     assert (answer.status_code, answer.json()["code"]) == (400, "invalid-request")
 
 
 @pytest.mark.parametrize("parameters", [{}, {"sessionId": ""}], ids=["missing", "empty"])
 async def test_without_an_id_a_new_one_that_nobody_can_guess_is_made(parameters: dict[str, str]) -> None:
-    """32 hexadecimal digits, in the header, in JSON and in `done`; the conversation goes on under it."""
+    # 32 hexadecimal digits, in the header, in JSON and in `done`; the conversation goes on under it.
     async with OpenAIPlayer(sociable) as player, service(OPENAI_BASE_URL=player.base_url) as client:
         made = []
         for form in ({}, JSON, EVENTS):
@@ -87,7 +87,7 @@ async def test_without_an_id_a_new_one_that_nobody_can_guess_is_made(parameters:
 
 
 async def test_logs_name_sessions_and_approvals_only_by_a_hash(caplog: pytest.LogCaptureFixture) -> None:
-    """Whoever knows an id can read a conversation or approve a call; the hash still tells lines of one apart."""
+    # Whoever knows an id can read a conversation or approve a call; the hash still tells lines of one apart.
     session, approval = "my-Session.17", "3q2-7wAAAAAbcdefghijkl"
     with caplog.at_level(logging.DEBUG, logger="app"):
         async with service() as client:

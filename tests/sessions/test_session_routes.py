@@ -28,7 +28,7 @@ ASKED: list[tuple[dict[str, str], str]] = [
 
 @pytest.mark.parametrize("path", ["/chat", "/chat/stream"])
 async def test_a_question_is_given_by_either_name(path: str) -> None:
-    """`userInput` as the original has it, or `query` as everywhere else here."""
+    # `userInput` as the original has it, or `query` as everywhere else here.
     async with OpenAIPlayer(sociable) as player, service(OPENAI_BASE_URL=player.base_url) as client:
         for parameters, question in ASKED:
             assert (await client.get(path, params=parameters)).status_code == 200, parameters
@@ -53,7 +53,7 @@ REFUSED = [
 
 @pytest.mark.parametrize("path", ["/chat", "/chat/stream"])
 async def test_a_question_that_is_not_clear_is_refused_and_asks_nobody(path: str) -> None:
-    """Missing, blank, ambiguous, too long, or with a tool that there is not: the answer names the parameter."""
+    # Missing, blank, ambiguous, too long, or with a tool that there is not: the answer names the parameter.
     async with OpenAIPlayer(sociable) as player, service(OPENAI_BASE_URL=player.base_url) as client:
         for parameters, named in REFUSED:
             answer = await client.get(f"{path}?{parameters}")
@@ -73,7 +73,7 @@ CHOSEN: list[tuple[dict[str, str | list[str]], list[str]]] = [
 
 
 async def test_the_tools_of_a_question_can_be_chosen() -> None:
-    """All unless some or none are chosen; the choice holds for one question."""
+    # All unless some or none are chosen; the choice holds for one question.
     async with OpenAIPlayer(sociable) as player, service(OPENAI_BASE_URL=player.base_url) as client:
         for parameters, expected in CHOSEN:
             assert (await client.get("/chat", params={"userInput": "hello", **parameters})).status_code == 200
@@ -84,7 +84,7 @@ async def test_the_tools_of_a_question_can_be_chosen() -> None:
 
 
 async def test_one_answer_has_three_forms_that_all_name_the_session() -> None:
-    """The text is the same in all of them; the stream and JSON hold the schema's document."""
+    # The text is the same in all of them; the stream and JSON hold the schema's document.
     async with OpenAIPlayer(sociable) as player, service(OPENAI_BASE_URL=player.base_url) as client:
         answers = [await ask(client, "hello", **form) for form in ({}, JSON, EVENTS)]
         shown = await client.get("/chat/s-1")
@@ -105,7 +105,7 @@ STREAM_REFUSED = ["application/json", "text/plain", "text/event-stream;q=0"]
 
 
 async def test_the_streaming_route_answers_in_no_other_form() -> None:
-    """Where `Accept` rules the form out, nobody is asked."""
+    # Where `Accept` rules the form out, nobody is asked.
     async with OpenAIPlayer(sociable) as player, service(OPENAI_BASE_URL=player.base_url) as client:
         for accept in STREAM_ACCEPTED:
             answer = await client.get("/chat/stream", params={"userInput": "hello"}, headers={"Accept": accept})
@@ -119,7 +119,7 @@ async def test_the_streaming_route_answers_in_no_other_form() -> None:
 
 
 async def test_another_method_is_told_what_is_allowed_and_asks_nobody() -> None:
-    """A HEAD would ask the model for something that nobody sees."""
+    # A HEAD would ask the model for something that nobody sees.
     async with OpenAIPlayer(sociable) as player, service(OPENAI_BASE_URL=player.base_url) as client:
         for path in ("/chat", "/chat/stream", "/todo/chat", "/chat/s-1"):
             for method in ("HEAD", "POST", "PUT", "PATCH", "OPTIONS"):
@@ -133,7 +133,7 @@ STREAMS = ["/chat", "/chat/stream", "/todo/chat", "/time/chat", "/time/chat-tool
 
 
 async def test_a_browser_that_reconnects_is_told_to_stop_and_asks_nobody() -> None:
-    """The first event has an id, which the browser sends back; 204 is what ends its attempts."""
+    # The first event has an id, which the browser sends back; 204 is what ends its attempts.
     async with OpenAIPlayer(sociable) as player, service(OPENAI_BASE_URL=player.base_url) as client:
         for number, path in enumerate(STREAMS, start=1):
             parameters = {"query": "hello", "sessionId": "s-1"}
@@ -162,7 +162,7 @@ MEANT: list[dict[str, str]] = [
 
 @pytest.mark.parametrize("path", ["/chat", "/chat/stream", "/todo/chat"])
 async def test_a_get_that_no_user_meant_is_refused_and_asks_nobody(path: str) -> None:
-    """A page of another site, an image's address and a prefetch have no effect on a conversation."""
+    # A page of another site, an image's address and a prefetch have no effect on a conversation.
     parameters = {"query": "hello", "sessionId": "s-1"}
     async with OpenAIPlayer(sociable) as player, service(OPENAI_BASE_URL=player.base_url) as client:
         for headers in UNASKED:
@@ -181,7 +181,7 @@ def planning(request: PlayedRequest) -> Answer:
 
 
 async def test_forgetting_a_conversation_forgets_its_todo_list_and_may_be_repeated() -> None:
-    """What comes after it begins anew, under the same id; other sessions keep theirs."""
+    # What comes after it begins anew, under the same id; other sessions keep theirs.
     async with OpenAIPlayer(planning) as player, service(OPENAI_BASE_URL=player.base_url) as client:
         for session in ("s-1", "s-2"):
             await ask(client, "plan", session)
@@ -198,7 +198,7 @@ async def test_forgetting_a_conversation_forgets_its_todo_list_and_may_be_repeat
 
 
 async def test_forgetting_waits_for_the_running_turn_and_forgets_it_too() -> None:
-    """Otherwise the turn would bring the conversation back."""
+    # Otherwise the turn would bring the conversation back.
     async with GatedPlayer(sociable) as player, service(OPENAI_BASE_URL=player.base_url) as client:
         player.gate.clear()
         running = asyncio.create_task(ask(client, "hello"))

@@ -50,7 +50,7 @@ async def service_with_light(
 
 
 async def test_a_turn_that_waits_for_approval_is_kept_whole_once_it_is_approved_and_not_before(tmp_path: Path) -> None:
-    """Another turn of the session may come between: it does not know of the one that waits, nor break it."""
+    # Another turn of the session may come between: it does not know of the one that waits, nor break it.
     async with service_with_light(tmp_path) as (client, player):
         await ask(client, "before")
         waiting = (await ask(client, "light", **JSON)).json()
@@ -75,7 +75,7 @@ async def test_a_turn_that_waits_for_approval_is_kept_whole_once_it_is_approved_
 async def test_a_turn_that_waits_is_neither_run_by_a_reconnection_nor_kept_beyond_its_conversation(
     tmp_path: Path,
 ) -> None:
-    """A browser that reconnects decides nothing, and forgetting the conversation forgets what waits in it."""
+    # A browser that reconnects decides nothing, and forgetting the conversation forgets what waits in it.
     async with service_with_light(tmp_path) as (client, player):
         waiting = (await ask(client, "light", **JSON)).json()["approval"]
         path, call = f"/approvals/{waiting['id']}", waiting["calls"][0]["id"]
@@ -99,7 +99,7 @@ async def asked(player: GatedPlayer, times: int) -> None:
 
 
 async def test_an_approval_that_is_refused_before_anything_ran_can_be_given_again(tmp_path: Path) -> None:
-    """While another question of the session runs, and while there is no room for a question at all."""
+    # While another question of the session runs, and while there is no room for a question at all.
     async with service_with_light(tmp_path, SESSION_WAIT="0.1", MAX_QUESTIONS="2") as (client, player):
         waiting = (await ask(client, "light", **JSON)).json()["approval"]
         path, decisions = f"/approvals/{waiting['id']}", {"decisions": {waiting["calls"][0]["id"]: {"approved": True}}}

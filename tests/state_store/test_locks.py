@@ -85,7 +85,7 @@ async def test_different_keys_do_not_wait_for_each_other(store: StateStore) -> N
 
 
 async def test_those_who_wait_behind_one_of_their_own_do_not_ask_the_store() -> None:
-    """Ten wait for a fifth of a second and cost no attempt; then each takes one."""
+    # Ten wait for a fifth of a second and cost no attempt; then each takes one.
     store = CountingStore()
     room = Room(Locks(store))
     first = asyncio.create_task(room.visit(0, stay=0.2))
@@ -97,7 +97,7 @@ async def test_those_who_wait_behind_one_of_their_own_do_not_ask_the_store() -> 
 
 
 async def test_whoever_waits_too_long_is_told_that_the_session_is_busy(store: StateStore) -> None:
-    """Held by another process, which does not let go: the answer is 409 and worth a retry after a second."""
+    # Held by another process, which does not let go: the answer is 409 and worth a retry after a second.
     locks = Locks(store, wait=0.1)
     assert await store.try_lock("memory:a", ttl=30)
     with pytest.raises(SessionBusy, match="another request of this session is being answered") as busy:
@@ -130,7 +130,7 @@ async def test_without_patience_only_a_free_lock_is_taken(store: StateStore) -> 
 
 
 async def test_no_more_than_so_many_wait(store: StateStore) -> None:
-    """One holds, two wait, the next is refused at once; those in line are not disturbed."""
+    # One holds, two wait, the next is refused at once; those in line are not disturbed.
     locks = Locks(store, max_waiting=2)
     holder = await begun(locks)
     room = Room(locks)
@@ -145,7 +145,7 @@ async def test_no_more_than_so_many_wait(store: StateStore) -> None:
 
 @pytest.mark.slow
 async def test_a_lock_is_renewed_as_long_as_it_is_held(store: StateStore) -> None:
-    """Work that takes twice the lock's time keeps it to the end."""
+    # Work that takes twice the lock's time keeps it to the end.
     end = time.monotonic() + 2
     async with Locks(store, ttl=1).hold("memory:a") as lock:
         while time.monotonic() < end:
@@ -156,7 +156,7 @@ async def test_a_lock_is_renewed_as_long_as_it_is_held(store: StateStore) -> Non
 
 
 async def test_the_lock_of_a_process_that_died_is_taken_over(store: StateStore) -> None:
-    """Nobody renews it, so it is free after its time, and not before."""
+    # Nobody renews it, so it is free after its time, and not before.
     began = time.monotonic()
     dead = await store.try_lock("memory:a", ttl=0.3)
     assert dead
@@ -186,7 +186,7 @@ async def test_whoever_leaves_while_holding_lets_the_next_in(store: StateStore) 
 
 
 async def test_whoever_leaves_the_line_leaves_no_trace(store: StateStore) -> None:
-    """Those behind move up, and the order stays."""
+    # Those behind move up, and the order stays.
     locks = Locks(store)
     holder = await begun(locks)
     room = Room(locks)
@@ -212,7 +212,7 @@ async def test_leaving_while_another_process_holds_the_lock_leaves_no_trace(stor
 
 
 async def test_a_scope_that_cancels_again_and_again_cannot_keep_the_lock(store: StateStore) -> None:
-    """Frameworks cancel every await of a request whose client left; the release goes through all the same."""
+    # Frameworks cancel every await of a request whose client left; the release goes through all the same.
     locks = Locks(store)
     with anyio.CancelScope() as scope:
         async with locks.hold("memory:a"):
@@ -227,7 +227,7 @@ async def test_a_scope_that_cancels_again_and_again_cannot_keep_the_lock(store: 
 
 
 async def test_leaving_at_any_moment_never_leaves_the_lock_behind(store: StateStore) -> None:
-    """Cancelled after a few steps of the event loop, be it before, during or after the store's answer."""
+    # Cancelled after a few steps of the event loop, be it before, during or after the store's answer.
     locks = Locks(store)
 
     async def free() -> bool:

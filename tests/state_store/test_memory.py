@@ -12,7 +12,7 @@ from tests.waiting import until
 
 
 async def test_the_values_used_least_recently_give_way() -> None:
-    """Reading and writing are use; what is over goes before anything that is not."""
+    # Reading and writing are use; what is over goes before anything that is not.
     store = InMemoryStateStore(max_entries=3)
     for key in "abc":
         await store.put(key, b"x", ttl=30)
@@ -43,7 +43,7 @@ async def test_a_value_that_is_over_makes_room_for_a_new_one() -> None:
 
 
 async def test_bytes_are_bounded_as_well_as_values() -> None:
-    """A value that is larger than the store is not kept, forgets its predecessor, and drives nobody out."""
+    # A value that is larger than the store is not kept, forgets its predecessor, and drives nobody out.
     store = InMemoryStateStore(max_bytes=1000)
     for key in "abcd":
         await store.put(key, bytes(299), ttl=30)
@@ -56,7 +56,7 @@ async def test_bytes_are_bounded_as_well_as_values() -> None:
 
 
 async def test_a_hundred_thousand_sessions_leave_nothing_behind() -> None:
-    """Never more values than allowed, and none once their times, which differ, are over."""
+    # Never more values than allowed, and none once their times, which differ, are over.
     store = InMemoryStateStore()
     for number in range(100_000):
         await store.put(f"memory:{number}", b"turns", ttl=0.5 + number % 7 / 100)
@@ -72,7 +72,7 @@ async def test_a_hundred_thousand_sessions_leave_nothing_behind() -> None:
 
 
 async def test_writing_and_locking_again_and_again_costs_no_memory() -> None:
-    """What replaced and released entries leave behind is bounded."""
+    # What replaced and released entries leave behind is bounded.
     store = InMemoryStateStore()
     tracemalloc.start()
     try:
@@ -98,7 +98,7 @@ async def test_locks_do_not_give_way_to_values() -> None:
 
 
 async def test_work_that_outlives_its_lock_is_refused() -> None:
-    """A process that stood still too long finds its lock taken, and what it writes is not kept."""
+    # A process that stood still too long finds its lock taken, and what it writes is not kept.
     store = InMemoryStateStore()
     async with Locks(store, ttl=0.03).hold("memory:a") as lock:
         time.sleep(0.04)  # noqa: ASYNC251 - the whole process stands still, renewals too

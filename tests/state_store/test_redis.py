@@ -22,7 +22,7 @@ ROOT = Path(__file__).parent.parent.parent
 
 
 async def test_a_lock_taken_after_a_flush_fences_the_one_before(server: RedisServer, open_store: OpenStore) -> None:
-    """The server has forgotten all tokens, and still the next one is greater."""
+    # The server has forgotten all tokens, and still the next one is greater.
     one, two = await open_store(), await open_store()
     async with Locks(one).hold("memory:a") as lock:
         await server.run("FLUSHALL")
@@ -65,7 +65,7 @@ async def test_prefixes_keep_services_apart(server: RedisServer, open_store: Ope
 
 
 async def test_what_belongs_to_one_conversation_is_on_one_node_of_a_cluster(tmp_path: Path) -> None:
-    """A script whose keys were on several would be refused."""
+    # A script whose keys were on several would be refused.
     async with RedisServer(options=["--cluster-enabled", "yes", "--dir", str(tmp_path)]) as server:
         await server.run("CLUSTER", "ADDSLOTSRANGE", "0", "16383")
         store = RedisStateStore(server.url, deadline=PATIENCE)
@@ -90,7 +90,7 @@ async def test_a_thousand_operations_at_once_share_a_bounded_pool(server: RedisS
 
 
 async def test_cancelled_operations_leave_the_pool_intact(server: RedisServer, open_store: OpenStore) -> None:
-    """Two hundred clients leave at different moments; afterwards all connections can be used."""
+    # Two hundred clients leave at different moments; afterwards all connections can be used.
     store = await open_store()
     for round_ in range(4):
         tasks = [asyncio.ensure_future(store.try_lock(f"memory:{number}", ttl=30)) for number in range(200)]
@@ -110,7 +110,7 @@ async def test_cancelled_operations_leave_the_pool_intact(server: RedisServer, o
 
 
 async def test_two_processes_never_hold_one_lock_at_once(open_store: OpenStore) -> None:
-    """Fifty requests of one session at two processes: one at a time, in order within each; none is lost silently."""
+    # Fifty requests of one session at two processes: one at a time, in order within each; none is lost silently.
     inside = 0
     visitors: list[tuple[int, int]] = []
 
@@ -135,7 +135,7 @@ async def test_two_processes_never_hold_one_lock_at_once(open_store: OpenStore) 
 
 
 async def test_a_lock_outlives_an_outage(server: RedisServer, open_store: OpenStore) -> None:
-    """Renewals that cannot reach the server are tried again; without a rival nothing is lost, even beyond its time."""
+    # Renewals that cannot reach the server are tried again; without a rival nothing is lost, even beyond its time.
     store = await open_store(deadline=0.5)
 
     async def is_fresh() -> bool:
@@ -168,7 +168,7 @@ async def test_five_thousand_values_leave_nothing_behind(server: RedisServer, op
 
 
 async def test_closing_takes_every_connection_along(server: RedisServer) -> None:
-    """Operations that still run come to their end first; later ones are refused."""
+    # Operations that still run come to their end first; later ones are refused.
     store = RedisStateStore(server.url, deadline=PATIENCE)
     await store.start()
     running = [asyncio.ensure_future(store.put(f"memory:{number}", b"x", ttl=30)) for number in range(100)]
@@ -185,7 +185,7 @@ async def test_closing_takes_every_connection_along(server: RedisServer) -> None
 
 
 def test_a_program_that_used_the_store_ends_without_a_warning(tmp_path: Path) -> None:
-    """Also when the server was away all the time."""
+    # Also when the server was away all the time.
     program = """
 import asyncio
 from app.state_store.redis import RedisStateStore

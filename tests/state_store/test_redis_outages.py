@@ -20,7 +20,7 @@ pytestmark = needs_redis
 
 
 async def test_a_frozen_server_costs_half_a_second_once(server: RedisServer, open_store: OpenStore) -> None:
-    """Every operation is answered, the later ones without waiting, and all work again after the thaw."""
+    # Every operation is answered, the later ones without waiting, and all work again after the thaw.
     store = await open_store(deadline=0.5)
     operations = every_operation(store)
     await asyncio.gather(*(operation() for operation in operations), return_exceptions=True)
@@ -50,7 +50,7 @@ async def test_a_server_that_freezes_is_noticed_without_any_operation(
 async def test_a_server_that_dies_is_missed_once_and_found_again(
     server: RedisServer, open_store: OpenStore, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Gone twice within a minute: one warning, one line that it is back, and no address in either."""
+    # Gone twice within a minute: one warning, one line that it is back, and no address in either.
     caplog.set_level(logging.INFO, "app")
     store = await open_store()
     for _ in range(2):
@@ -63,7 +63,7 @@ async def test_a_server_that_dies_is_missed_once_and_found_again(
 
 
 async def test_a_server_that_comes_later_is_joined(server: RedisServer) -> None:
-    """The start succeeds without it, and says so in ``available``."""
+    # The start succeeds without it, and says so in ``available``.
     await server.kill()
     store = RedisStateStore(server.url)
     await store.start()
@@ -93,7 +93,7 @@ async def test_a_server_that_refuses_writes_is_away_until_it_takes_them(
     heal: list[str],
     reason: str,
 ) -> None:
-    """The log says why, once; a probe that only reads would call it available every second."""
+    # The log says why, once; a probe that only reads would call it available every second.
     store = await open_store()
     lock = await store.try_lock("memory:a", ttl=30)
     await server.run(*spoil)
@@ -131,7 +131,7 @@ async def test_a_server_that_refuses_writes_is_away_until_it_takes_them(
 async def test_a_server_that_answers_otherwise_is_unavailable(
     caplog: pytest.LogCaptureFixture, line: bytes, reason: str
 ) -> None:
-    """Whether it refuses or speaks no Redis at all: the same error, and the log says which in one word."""
+    # Whether it refuses or speaks no Redis at all: the same error, and the log says which in one word.
     async with answering(line) as url:
         store = RedisStateStore(url.replace("//", "//:canary-5c1d@"))
         await store.start()
@@ -158,7 +158,7 @@ async def test_a_foreign_value_under_one_key_concerns_no_other(
 
 
 async def test_a_wrong_password_is_shown_nowhere(caplog: pytest.LogCaptureFixture) -> None:
-    """Neither the one that is right nor the one that is wrong, at any level of the log."""
+    # Neither the one that is right nor the one that is wrong, at any level of the log.
     caplog.set_level(logging.DEBUG)
     async with RedisServer("canary-right") as server:
         for password in ("canary-wrong", "canary-right"):
@@ -185,7 +185,7 @@ def test_an_unusable_url_is_refused_at_once_without_being_repeated(url: str) -> 
 
 
 async def test_options_in_the_url_do_not_undo_the_bounds(server: RedisServer) -> None:
-    """Bytes stay bytes, and a frozen server still costs half a second, not thirty."""
+    # Bytes stay bytes, and a frozen server still costs half a second, not thirty.
     store = RedisStateStore(f"{server.url}?decode_responses=true&socket_timeout=30&retry_on_timeout=true")
     await store.start()
     await store.put("memory:a", b"\xff", ttl=30)
@@ -199,7 +199,7 @@ async def test_options_in_the_url_do_not_undo_the_bounds(server: RedisServer) ->
 
 @pytest.mark.slow
 async def test_waiting_for_a_connection_says_nothing_about_the_server(caplog: pytest.LogCaptureFixture) -> None:
-    """More than a slow server can do in time: some operations are refused, the next one is not."""
+    # More than a slow server can do in time: some operations are refused, the next one is not.
     async with answering(b"+OK\r\n", after=0.4) as url:
         store = RedisStateStore(url, deadline=2)
         await store.start()
@@ -215,7 +215,7 @@ async def test_waiting_for_a_connection_says_nothing_about_the_server(caplog: py
 
 
 async def test_an_operation_is_tried_once() -> None:
-    """A command may have been carried out although its answer was lost; only the caller knows whether it may again."""
+    # A command may have been carried out although its answer was lost; only the caller knows whether it may again.
     greeted: list[object] = []
     async with answering(b"", greeted=greeted) as url:
         store = RedisStateStore(url)

@@ -31,14 +31,14 @@ async def lost(store: StateStore, key: str) -> tuple[Lock, Lock]:
 @pytest.mark.parametrize("value", [b"", b"text", bytes(range(256)) * 300])
 @pytest.mark.parametrize("key", ["plain", "memory:4f", "todo:ü {x} } * \r\n:y"])
 async def test_bytes_come_back_as_they_were_put(store: StateStore, key: str, value: bytes) -> None:
-    """Whatever the bytes and the key are, this key has this value and its neighbour none."""
+    # Whatever the bytes and the key are, this key has this value and its neighbour none.
     await store.put(key, value, ttl=30)
     assert (await store.get(key), await store.get(f"{key}x")) == (value, None)
     assert (store.available, store.failures) == (True, 0)
 
 
 async def test_a_later_value_replaces_an_earlier_one_and_its_time(store: StateStore) -> None:
-    """A value that is put again lives as long as the second call says."""
+    # A value that is put again lives as long as the second call says.
     await store.put("memory:long", b"1", ttl=0.03)
     await store.put("memory:long", b"2", ttl=30)
     await store.put("memory:short", b"1", ttl=30)
@@ -67,7 +67,7 @@ async def test_of_many_who_delete_a_value_at_once_one_is_told_that_there_was_one
 
 
 async def test_a_lock_has_one_holder_and_ever_greater_tokens(store: StateStore) -> None:
-    """Until it is released nobody else gets it; another key's lock and a value of its name are free."""
+    # Until it is released nobody else gets it; another key's lock and a value of its name are free.
     locks = []
     for _ in range(5):
         locks.append(await taken(store, "memory:a"))
@@ -84,7 +84,7 @@ async def test_of_many_at_once_one_gets_the_lock(store: StateStore) -> None:
 
 
 async def test_what_is_written_under_a_held_lock_is_kept(store: StateStore) -> None:
-    """The lock may be that of another key."""
+    # The lock may be that of another key.
     lock = await taken(store, "memory:a")
     await store.put("memory:a", b"1", ttl=30, lock=lock)
     await store.put("todo:a", b"2", ttl=30, lock=lock)
@@ -94,7 +94,7 @@ async def test_what_is_written_under_a_held_lock_is_kept(store: StateStore) -> N
 
 
 async def test_the_holder_of_a_lost_lock_changes_nothing(store: StateStore) -> None:
-    """Once somebody else has had the lock, the first holder can neither write, forget, renew nor release."""
+    # Once somebody else has had the lock, the first holder can neither write, forget, renew nor release.
     first, second = await lost(store, "memory:a")
     await store.put("memory:a", b"second", ttl=30, lock=second)
     for _ in range(2):
@@ -113,7 +113,7 @@ async def test_the_holder_of_a_lost_lock_changes_nothing(store: StateStore) -> N
 
 
 async def test_a_lock_that_ran_out_still_serves_when_nobody_took_it(store: StateStore) -> None:
-    """A slow holder without a rival loses nothing, and holds the lock again when it renews it."""
+    # A slow holder without a rival loses nothing, and holds the lock again when it renews it.
     lock = await taken(store, "memory:a", ttl=0.02)
     probe = await taken(store, "memory:b", ttl=0.04)
 
@@ -141,7 +141,7 @@ async def test_a_renewed_lock_outlives_its_first_time(store: StateStore) -> None
 
 
 async def test_a_released_lock_guards_nothing_any_more(store: StateStore) -> None:
-    """A renewal or a write that arrives after the release is refused, and the lock stays free."""
+    # A renewal or a write that arrives after the release is refused, and the lock stays free.
     lock = await taken(store, "memory:a")
     await store.unlock(lock)
     assert not await store.renew(lock, ttl=30)

@@ -117,6 +117,11 @@ async def test_what_a_client_is_made_with_holds_for_every_question() -> None:
     assert (spec.request.context.get("tenant"), client.resolver.names()) == ("acme", ("add",))
 
 
+def test_a_tool_that_a_client_is_made_with_may_be_offered_by_its_name_as_well() -> None:
+    client = ChatClient.create(ScriptedChatModel([says("ok")]), tools=[Shop()])
+    assert [each.definition.name for each in client.prompt("?").tools("close").request.tools] == ["close"]
+
+
 async def test_a_client_from_the_environment_asks_its_model() -> None:
     async with ChatClient.from_env() as client:
         assert client.model.provider == "offline"

@@ -63,15 +63,16 @@ class ChatClient:
         Raises:
             ToolDefinitionError: a tool cannot be defined as it is written, or two have one name.
         """
+        callbacks = callbacks_of(list(tools))
         client = cls(
             model,
-            StaticToolCallbackResolver(callbacks_of(list(tools))),
+            StaticToolCallbackResolver(callbacks),
             tuple(advisors),
             system_text,
             default_options=options or ChatOptions(),
             default_context=ToolContext(tool_context or {}),
         )
-        return replace(client, default_tools=client.prompt().tools(*tools).request.tools)
+        return replace(client, default_tools=client.prompt().tools(*callbacks).request.tools)
 
     @classmethod
     @asynccontextmanager

@@ -182,7 +182,7 @@ async def _entry(container: AsyncContainer, configured: ConfiguredModule, stack:
     try:
         converter = await container.get(ToolCallResultConverter)
         functions = [await container.get(ToolCallback, component=name) for name in module.function_names()]
-        functions = [each.told_by(converter) if isinstance(each, FunctionToolCallback) else each for each in functions]
+        functions = _told_by(converter, functions)
         more = [await container.get(each) if isinstance(each, type) else each for each in module.ready]
         more += await _opened(container, module, stack)
         functions += [configured.settings.applied_to(callback) for callback in callbacks_of(more)]
@@ -190,11 +190,14 @@ async def _entry(container: AsyncContainer, configured: ConfiguredModule, stack:
         methods = MethodToolCallbackProvider(*objects).tool_callbacks() if objects else ()
     except ToolDefinitionError as error:
         raise ConfigurationError(f"app/tools/{module.name}: {error}") from error
-    told = [each.told_by(converter) if isinstance(each, FunctionToolCallback) else each for each in methods]
-    methods = tuple(configured.settings.applied_to(each) for each in told)
+    methods = tuple(configured.settings.applied_to(each) for each in _told_by(converter, methods))
     advisors = tuple([await container.get(each) for each in module.advisors])
     provider = StaticToolCallbackProvider(*methods)
     return _Entry(configured, tuple(functions), provider, advisors=advisors)
+
+
+def _told_by(converter: ToolCallResultConverter, tools: Iterable[ToolCallback]) -> list[ToolCallback]:
+    return [each.told_by(converter) if isinstance(each, FunctionToolCallback) else each for each in tools]
 
 
 async def _opened(container: AsyncContainer, module: ToolModule, stack: AsyncExitStack) -> Sequence[object]:

@@ -16,9 +16,10 @@ from app.api.problems import problems
 from app.api.questions import MAX_QUERY_CHARS, QuestionParameter
 from app.api.service import Service
 from app.api.tenant import Tenant
+from app.chat.idempotency import OnceAdvisor, Wish
 from app.errors import CrossSite, IdempotencyConflict, NotConfigured, NotFound, ValidationFailed
 from app.tools.alarms.alarms import Alarm, AlarmOrder, AlarmStore
-from app.tools.alarms.idempotency import IdempotencyStore, OnceAdvisor, Wish
+from app.tools.alarms.once import AlarmOnce
 from app.tools.alarms.settings import AlarmsSettings
 from app.tools.alarms.tools import AlarmTools
 from app.tools.user_clock import DateTimeTools
@@ -84,7 +85,7 @@ async def set_alarm(
     service: Service,
     tenant: Tenant,
     idempotency_key: _Key,
-    store: FromDishka[IdempotencyStore],
+    store: FromDishka[AlarmOnce],
     clock: FromDishka[DateTimeTools],
     alarm: FromDishka[AlarmTools],
     body: Annotated[AlarmQuestion | None, Body()] = None,

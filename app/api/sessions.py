@@ -20,6 +20,7 @@ __all__ = [
     "SESSION_ID_PATTERN",
     "answer_in_session",
     "checked_session_id",
+    "refuse_parameters_but",
     "refuse_unknown_parameters",
     "session_or_new",
 ]
@@ -60,7 +61,11 @@ async def refuse_unknown_parameters(request: Request) -> None:
         ValidationFailed: one is unknown; the detail names the nearest one that there is.
     """
     operation = request.app.openapi()["paths"][request.scope["route"].path_format][request.method.lower()]
-    known = [each["name"] for each in operation.get("parameters", ()) if each["in"] == "query"]
+    refuse_parameters_but(request, [each["name"] for each in operation.get("parameters", ()) if each["in"] == "query"])
+
+
+def refuse_parameters_but(request: Request, known: Sequence[str]) -> None:
+    """The same for a route that says itself which parameters it knows."""
     for name in request.query_params:
         if name not in known:
             near = difflib.get_close_matches(name.lower().replace("_", ""), known, n=1, cutoff=0.4)

@@ -21,6 +21,7 @@ __all__ = [
     "answer_in_session",
     "checked_session_id",
     "refuse_parameters_but",
+    "refuse_repeated",
     "refuse_unknown_parameters",
     "session_or_new",
 ]
@@ -73,6 +74,13 @@ def refuse_parameters_but(request: Request, known: Sequence[str]) -> None:
             raise ValidationFailed(f"{name[:64]}: there is no such parameter{meant}")
 
 
+def refuse_repeated(request: Request) -> None:
+    """Let a request pass that says once which question and which session is meant; raises ``ValidationFailed``."""
+    for name in _ONCE:
+        if len(request.query_params.getlist(name)) > 1:
+            raise ValidationFailed(f"{name}: given more than once")
+
+
 async def answer_in_session(
     request: Request,
     query: str,
@@ -100,9 +108,7 @@ async def answer_in_session(
         ToolchatError: as ``answer_prompt``; also ``SessionBusy`` and ``StoreUnavailable``.
     """
     refuse_unasked_get(request)
-    for name in _ONCE:
-        if len(request.query_params.getlist(name)) > 1:
-            raise ValidationFailed(f"{name}: given more than once")
+    refuse_repeated(request)
     state = service_state(request)
     prompt = state.chat.prompt(query).tools(*tools).tool_context({**(context or {}), CONVERSATION_ID: session})
     return await answer_prompt(request, prompt.advisors(state.memory_advisor, *advisors), form)

@@ -17,7 +17,7 @@ from app.api.idempotency_key import KEY, REPLAYED, refuse_several_keys
 from app.api.problems import problems
 from app.api.schemas import ToolRun
 from app.api.service import Service, ServiceState
-from app.api.sessions import checked_session_id, refuse_parameters_but
+from app.api.sessions import checked_session_id, refuse_parameters_but, refuse_repeated
 from app.api.tenant import Tenant
 from app.chat.by_hand import InConversation, asked_by_hand
 from app.chat.client import PromptSpec
@@ -121,6 +121,7 @@ async def run_tool(
     A tool that needs approval runs only with an `Idempotency-Key`: who runs it by hand consents, and it happens once.
     """
     refuse_parameters_but(request, ["sessionId"])
+    refuse_repeated(request)
     tool = service.tools.tool(name)
     if tool.metadata.requires_approval and not key:
         raise InvalidRequest(f"Idempotency-Key: is missing; {name} needs approval, and the key makes it happen once")

@@ -57,8 +57,8 @@ def _add_playground(app: FastAPI) -> None:
     """Serve the page at ``/playground/``; it asks only the service that it came from."""
 
     @app.api_route("/playground", methods=["GET", "HEAD"], include_in_schema=False)
-    async def playground() -> RedirectResponse:
+    async def playground(request: Request) -> RedirectResponse:
         # Relative, so that it holds below whatever path a proxy serves.
-        return RedirectResponse("playground/")
+        return RedirectResponse(f"playground/{'?' if request.url.query else ''}{request.url.query}")
 
     app.mount("/playground", _PageFiles(directory=Path(__file__).parent / "playground", html=True), name="playground")

@@ -2,7 +2,7 @@
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 __all__ = ["ChatAnswer", "Conversation", "Health", "Index", "ToolModuleDescription"]
 
@@ -56,8 +56,32 @@ class PendingApproval(BaseModel):
     calls: list[PendingCall]
 
 
+_ANSWERED: dict[str, Any] = {
+    "answer": "北京现在是 17:30。",
+    "model": {"provider": "openai_compatible", "name": "qwen-plus"},
+    "finish_reason": "stop",
+    "rounds": 2,
+    "tool_calls": [
+        {
+            "id": "call_1",
+            "name": "getCityTimeFunction",
+            "arguments": {"timeZoneId": "Asia/Shanghai"},
+            "result": "The current time in Asia/Shanghai is 2026-03-02 17:30",
+            "outcome": "ok",
+            "duration_ms": 0.4,
+            "round": 1,
+        }
+    ],
+    "usage": {"input_tokens": 40, "output_tokens": 10, "total_tokens": 50},
+    "duration_ms": 612.5,
+    "request_id": "4bf92f3577b34da6",
+}
+
+
 class ChatAnswer(BaseModel):
     """An answer with its whole trace."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [_ANSWERED]})
 
     answer: str
     model: ModelUsed

@@ -19,6 +19,11 @@ __all__ = ["ServerSentEvents"]
 
 _EXAMPLE = 'event: delta\ndata: {"text":"北京现在是 17:30。"}\n\nevent: done\ndata: {"answer":"北京现在是 17:30。"}\n\n'
 
+_EVENTS = (
+    "Events, each with a JSON object: `tool_call_started`, `tool_call_finished` (an entry of `tool_calls`), `delta` "
+    "(`text`), what an advisor tells, `usage`, then `done` (a ChatAnswer), or `error` (a Problem) and no `done`"
+)
+
 
 class EventWriter(StreamWriter):
     """Writes each event as its name and a JSON object."""
@@ -64,7 +69,7 @@ class ServerSentEvents(StreamFormat):
 
     media_type = "text/event-stream"
     parameters = "; charset=utf-8"
-    documentation: ClassVar = {"schema": {"type": "string"}, "example": _EXAMPLE}
+    documentation: ClassVar = {"schema": {"type": "string", "description": _EVENTS}, "example": _EXAMPLE}
     writer = EventWriter
 
     def without_asking(self, request: Request) -> Response | None:

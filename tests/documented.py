@@ -11,4 +11,4 @@ def problems_of(operation: dict[str, Any]) -> dict[int, list[str]]:
     block = operation["responses"]["default"]
     assert list(block["content"]) == ["application/problem+json"]
     listed = block["description"].removeprefix("A problem document: ").split(". What")[0].split(" · ")
-    return {int(each[:3]): re.findall(r"`([a-z-]+)`", each) for each in listed}
+    return {int(each[2:5]): re.findall(r"[a-z-]+", each) for each in listed}

@@ -22,9 +22,12 @@ _POLICY = "; ".join(
     )
 )
 
-# Swagger UI brings colours for the dark, and leaves it to the page to ask for them.
+# Swagger UI brings colours for the dark, and leaves it to the page to ask for them; two things it has forgotten.
 _FOLLOW_THE_SYSTEM = b"""
     <meta name="color-scheme" content="light dark">
+    <style>
+    .dark-mode .swagger-ui :is(.header-col, .headers td, .examples-select__section-label) { color: #e4e6e6; }
+    </style>
     <script>
     const dark = matchMedia("(prefers-color-scheme: dark)");
     const follow = () => document.documentElement.classList.toggle("dark-mode", dark.matches);

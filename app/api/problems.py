@@ -106,7 +106,7 @@ def one_block(codes: Mapping[str, Iterable[str]]) -> dict[str, Any]:
     Args:
         codes: the codes by status.
     """
-    told = " · ".join(f"{status} {', '.join(f'`{each}`' for each in codes[status])}" for status in sorted(codes))
+    told = " · ".join(f"**{status}** {', '.join(codes[status])}" for status in sorted(codes))
     return {
         "description": f"A problem document: {told}. What the codes mean: [docs/errors.md](docs/errors.md)",
         "content": {PROBLEM_MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},

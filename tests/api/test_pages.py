@@ -116,6 +116,15 @@ async def test_every_operation_lists_its_problems_once_and_links_to_what_they_me
     Problem.model_validate(example)
 
 
+@pytest.mark.parametrize("query", ["?view=conversation", "?view=conversation&q=%E4%BD%A0%20a%2Bb&x", ""])
+async def test_the_page_keeps_its_query_where_it_is_asked_for_without_its_slash(
+    query: str, offline: httpx.AsyncClient
+) -> None:
+    bare = await offline.get(f"/playground{query}")
+    assert (bare.status_code, bare.headers["location"]) == (307, f"playground/{query}")
+    assert (await offline.get(f"/playground{query}", follow_redirects=True)).status_code == 200
+
+
 @pytest.mark.parametrize("path", ["/docs", "/docs/static/swagger-ui-bundle.js", "/docs/static/swagger-ui.css"])
 async def test_the_documentation_comes_from_this_host(path: str, offline: httpx.AsyncClient) -> None:
     page = await offline.get(path)

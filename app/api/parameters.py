@@ -10,7 +10,7 @@ from fastapi import Request
 
 from app.errors import InvalidRequest, UnsupportedMediaType, ValidationFailed
 
-__all__ = ["Parameter", "Parameters", "checked_text", "json_object", "refuse_unknown"]
+__all__ = ["Parameter", "Parameters", "checked_text", "json_object", "refuse_parameters", "refuse_unknown"]
 
 _JSON = "application/json"
 
@@ -141,6 +141,11 @@ def refuse_unknown(given: Iterable[str], known: Iterable[str]) -> None:
             near = difflib.get_close_matches(name[:64].lower().replace("_", ""), known, n=1, cutoff=0.4)
             meant = f"; is {near[0]} meant?" if near else f"; known: {', '.join(known) or 'none'}"
             raise ValidationFailed(f"{_shown(name)}: there is no such parameter{meant}")
+
+
+async def refuse_parameters(request: Request) -> None:
+    """Let a request pass that has none; a dependency of routes that take none in their URL."""
+    refuse_unknown(request.query_params, ())
 
 
 async def json_object(request: Request) -> dict[str, Any]:

@@ -95,13 +95,42 @@ class ChatAnswer(BaseModel):
     approval: PendingApproval | None = Field(None, description="Present when the answer waits for approval")
 
 
+class AskedCall(BaseModel):
+    """A call as the model asked for it, where tool rounds are kept for the model."""
+
+    id: str
+    name: str
+    arguments: str = Field(description="JSON text as the model wrote it")
+    extra: dict[str, Any] = Field({}, description="What the provider wants back unchanged")
+
+
+class ToolResult(BaseModel):
+    """What a tool answered, where tool rounds are kept for the model."""
+
+    id: str
+    name: str
+    text: str
+    sandbox: bool = Field(False, description="True where the text is a sandbox's invented data; else absent")
+
+
 class ConversationMessage(BaseModel):
-    """One message of a conversation."""
+    """One message of a conversation.
+
+    The one that ends a turn also has what became of the whole turn; it is absent in what an older version has kept.
+    """
 
     role: Literal["user", "assistant", "tool"]
     text: str = ""
-    tool_calls: list[dict[str, Any]] = Field([], description="Calls that the model asked for, where they are kept")
-    responses: list[dict[str, Any]] = Field([], description="What the tools answered; messages of the role `tool` only")
+    tool_calls: list[ToolCallRecord | AskedCall] = Field(
+        [],
+        description="Where a turn ends: every call of the turn as in an answer, long results and arguments shortened; "
+        "in between, where tool rounds are kept: the calls that the model asked for",
+    )
+    responses: list[ToolResult] = Field([], description="What the tools answered; messages of the role `tool` only")
+    model: ModelUsed | None = Field(None, description="Which model ended the turn")
+    usage: TokenUsage | None = Field(None, description="Tokens of the turn")
+    duration_ms: float = Field(0, description="Time from the question to the end; from the decision, where it paused")
+    sandbox: bool = Field(False, description="True where a result is a sandbox's invented data; else absent")
 
 
 class Conversation(BaseModel):

@@ -1,13 +1,15 @@
 """Chat with a session: questions that belong together, with every tool of the service."""
 
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Path, Request, Response
+from pydantic_core import to_json
 
 from app.api.answer_responses import SESSION_RESPONSES, STREAM_RESPONSES
 from app.api.answering import EVENTS
 from app.api.answering.format import AnswerFormat
+from app.api.parameters import refuse_parameters
 from app.api.problems import problems
 from app.api.questions import question_routes
 from app.api.schemas import Conversation
@@ -17,10 +19,11 @@ from app.api.sessions import (
     SessionParameters,
     answer_in_session,
     checked_session_id,
-    refuse_unknown_parameters,
 )
 from app.chat.call_limit_advisor import calls_key
+from app.chat.memory import Turn
 from app.chat.message_records import to_records
+from app.chat.trace import shown_trace
 from app.errors import NotFound, SessionBusy, StoreUnavailable, ValidationFailed
 
 __all__ = ["SessionPath", "router"]
@@ -28,7 +31,6 @@ __all__ = ["SessionPath", "router"]
 router = APIRouter(tags=["Chat"])
 
 _PARAMETERS = SessionParameters({"中文": "北京现在几点？", "English": "What time is it in London?"})
-_ONLY_DOCUMENTED = [Depends(refuse_unknown_parameters)]
 SessionPath = Annotated[
     str,
     # Documented only: the check has words of its own.
@@ -65,28 +67,32 @@ async def chat_stream(request: Request, service: Service) -> Response:
 @router.get(
     "/chat/{sessionId}",
     response_model=Conversation,
-    dependencies=_ONLY_DOCUMENTED,
+    dependencies=[Depends(refuse_parameters)],
     responses=problems(NotFound, ValidationFailed, StoreUnavailable),
     summary="Show a conversation",
 )
 async def show(service: Service, session: SessionPath) -> Response:
-    """List what is kept of a conversation, oldest first; the model is given as much of it as fits beside a question."""
+    """List what is kept of a conversation, oldest first; the model is given as much of it as fits beside a question.
+
+    The message that ends a turn has what became of it: `tool_calls`, `usage`, `duration_ms`, `model`. The model is not
+    given that again.
+    """
     turns = await service.memory.turns(checked_session_id(session))
     if not turns:
         raise NotFound("no conversation is kept under this id")
-    messages = [record for turn in turns for record in to_records(turn)]
-    document = Conversation(session_id=session, turns=len(turns), messages=messages)
-    return Response(
-        document.model_dump_json(exclude_unset=True),
-        media_type="application/json",
-        headers={"Cache-Control": "no-store"},
-    )
+    document = {
+        "session_id": session,
+        "turns": len(turns),
+        "messages": [record for turn in turns for record in _shown(turn)],
+    }
+    body = to_json(document, inf_nan_mode="strings")
+    return Response(body, media_type="application/json", headers={"Cache-Control": "no-store"})
 
 
 @router.delete(
     "/chat/{sessionId}",
     status_code=204,
-    dependencies=_ONLY_DOCUMENTED,
+    dependencies=[Depends(refuse_parameters)],
     responses=problems(SessionBusy, ValidationFailed, StoreUnavailable),
     summary="Forget a conversation",
 )
@@ -96,6 +102,11 @@ async def forget(service: Service, session: SessionPath) -> Response:
     kept = (*service.tools.state_keys(session), calls_key(session))
     await service.memory.forget(checked_session_id(session), *kept, then=forget_approvals)
     return Response(status_code=204)
+
+
+def _shown(turn: Turn) -> list[dict[str, Any]]:
+    *records, answer = to_records(turn.messages)
+    return [*records, answer | shown_trace(turn.trace)]
 
 
 async def _ask(request: Request, service: ServiceState, form: AnswerFormat | None = None) -> Response:

@@ -11,7 +11,7 @@ from fastapi import Request, Response
 from app.api.answering import answer_prompt
 from app.api.answering.format import AnswerFormat
 from app.api.cross_site import refuse_unasked_get
-from app.api.parameters import Parameter, Parameters, refuse_unknown
+from app.api.parameters import Parameter, Parameters
 from app.api.questions import MAX_QUERY_CHARS
 from app.api.service import service_state
 from app.chat.advisors import Advisor
@@ -24,7 +24,6 @@ __all__ = [
     "SessionQuestion",
     "answer_in_session",
     "checked_session_id",
-    "refuse_unknown_parameters",
     "session_or_new",
 ]
 
@@ -107,17 +106,6 @@ class SessionParameters:
         parts = [part for text in given.get("tools", ()) for part in text.split(",")]
         tools = [part.strip() for part in parts if part.strip()] if "tools" in given else None
         return SessionQuestion(question, session_or_new(given.get("sessionId", "")), tools)
-
-
-async def refuse_unknown_parameters(request: Request) -> None:
-    """Let a request pass whose URL has no parameters that the route does not document; a dependency of routes.
-
-    Raises:
-        ValidationFailed: as :func:`refuse_unknown`.
-    """
-    operation = request.app.openapi()["paths"][request.scope["route"].path_format][request.method.lower()]
-    known = [each["name"] for each in operation.get("parameters", ()) if each["in"] == "query"]
-    refuse_unknown(request.query_params, known)
 
 
 async def answer_in_session(

@@ -7,7 +7,6 @@ from fastapi import Request, Response
 from pydantic_core import to_json
 
 from app.api.answering.asked import Asked
-from app.api.answering.documents import usage_record
 from app.api.answering.format import StreamFormat, StreamWriter
 from app.api.problems import problem
 from app.chat.request import ChatEvent, Notice
@@ -49,7 +48,7 @@ class EventWriter(StreamWriter):
 
     def done(self, response: ChatResponse) -> bytes:
         """See :meth:`StreamWriter.done`."""
-        usage = self._written("usage", usage_record(response))
+        usage = self._written("usage", response.usage.as_record())
         return usage + self._written("done", self.asked.document(response))
 
     def failed(self, error: ToolchatError) -> bytes:

@@ -7,11 +7,12 @@ from fastapi import APIRouter, Depends, Request, Response
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from app.api.answer_responses import SESSION_RESPONSES
+from app.api.parameters import refuse_parameters
 from app.api.problems import problems
 from app.api.questions import question_routes
 from app.api.service import Service
 from app.api.session_routes import SessionPath
-from app.api.sessions import SessionParameters, answer_in_session, checked_session_id, refuse_unknown_parameters
+from app.api.sessions import SessionParameters, answer_in_session, checked_session_id
 from app.errors import NotConfigured, StoreUnavailable, ValidationFailed
 from app.tools.todo.items import completed, rendered
 from app.tools.todo.lists import TodoLists
@@ -82,7 +83,7 @@ async def chat(request: Request, service: Service) -> Response:
 @router.get(
     "/{sessionId}",
     response_model=TodoList,
-    dependencies=[Depends(refuse_unknown_parameters)],
+    dependencies=[Depends(refuse_parameters)],
     responses=problems(ValidationFailed, NotConfigured, StoreUnavailable),
     summary="Show a conversation's todo list",
 )

@@ -61,12 +61,11 @@ class QuestionParameter:
     async def read(self, request: Request) -> str:
         """The question to ask; raises as :meth:`Parameters.read`."""
         raw: bytes = request.scope["query_string"]
-        if raw.startswith(b"query=") and b"&" not in raw and request.scope["method"] == "GET":
+        if request.scope["method"] == "GET" and b"&" not in raw and (not raw or raw.startswith(b"query=")):
             # Nearly every question; UTF-8 has been checked at the door.
-            query = checked_text("query", unquote_to_bytes(raw[6:].replace(b"+", b" ")).decode(), MAX_QUERY_CHARS)
-        else:
-            query = (await self._parameters.read(request)).get("query", "")
-        return query or self.default
+            text = unquote_to_bytes(raw[6:].replace(b"+", b" ")).decode()
+            return checked_text("query", text, MAX_QUERY_CHARS) or self.default
+        return (await self._parameters.read(request)).get("query") or self.default
 
 
 class QuestionRoute(APIRoute):

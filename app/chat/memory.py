@@ -1,6 +1,6 @@
 """What was said in a conversation before: kept whole turns at a time, within a window."""
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -19,11 +19,14 @@ __all__ = ["ChatMemory", "MemoryWindow", "OpenTurn", "Turn", "estimated_tokens"]
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A question, the tool rounds if they are kept, and the answer; never a part of that."""
+    """A question, the tool rounds if kept, and the answer; never a part of that. Iterates over its messages."""
 
     messages: tuple[Message, ...]
     trace: Mapping[str, Any] = field(default_factory=dict)
     """What :func:`trace_of` says of the answer. Shown to the user; the model is never given it."""
+
+    def __iter__(self) -> Iterator[Message]:
+        return iter(self.messages)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,8 +157,7 @@ class OpenTurn:
 
     def history(self, running: Sequence[Message]) -> tuple[Message, ...]:
         """What the model is given of the turns before, beside the running one."""
-        fitting = self.memory.window.fit(self.before, running)
-        return tuple(message for turn in fitting for message in turn.messages)
+        return tuple(message for turn in self.memory.window.fit(self.before, running) for message in turn)
 
     async def keep(self, messages: Sequence[Message], trace: Mapping[str, Any]) -> None:
         """Add the finished turn; raises as :meth:`ChatMemory.keep`."""

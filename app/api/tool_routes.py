@@ -1,11 +1,9 @@
 """The route on which a person runs a tool, without a model."""
 
-import re
-from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar
 
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
-from pydantic_core import from_json, to_json
+from pydantic_core import to_json
 
 from app.api.answering import answer_prompt
 from app.api.answering.asked import Asked
@@ -14,6 +12,7 @@ from app.api.answering.negotiation import negotiate
 from app.api.answering.server_sent_events import EventWriter, ServerSentEvents
 from app.api.cross_site import from_this_site
 from app.api.idempotency_key import KEY, REPLAYED, refuse_several_keys
+from app.api.parameters import json_object, refuse_unknown
 from app.api.problems import problems
 from app.api.schemas import ToolRun
 from app.api.service import Service, ServiceState
@@ -37,6 +36,7 @@ from app.errors import (
     SessionBusy,
     StoreUnavailable,
     ToolFailed,
+    UnsupportedMediaType,
     ValidationFailed,
 )
 from app.tool_calling.context import CONVERSATION_ID
@@ -92,9 +92,9 @@ _RESPONSES: dict[int | str, dict[str, Any]] = {
         "headers": REPLAYED,
     },
     **problems(InvalidRequest, CrossSite, NotFound, NotAcceptable, IdempotencyConflict, SessionBusy, ValidationFailed),
+    **problems(UnsupportedMediaType),
     **problems(ToolFailed, NotConfigured, Overloaded, Draining, StoreUnavailable, DeadlineExceeded),
 }
-_JSON = re.compile(r"application/([\w.-]+\+)?json\s*(;|$)", re.IGNORECASE)
 _BODY = {"content": {"application/json": {"schema": {"type": "object"}}}, "description": "The tool's arguments"}
 
 
@@ -124,7 +124,7 @@ async def run_tool(
     tool = service.tools.tool(name)
     if tool.metadata.requires_approval and not key:
         raise InvalidRequest(f"Idempotency-Key: is missing; {name} needs approval, and the key makes it happen once")
-    arguments, context = await _arguments(request), {"tenantId": tenant}
+    arguments, context = await json_object(request), {"tenantId": tenant}
     if session:
         context[CONVERSATION_ID] = checked_session_id(session)
     prompt = asked_by_hand(service.chat, tool, arguments, context)
@@ -155,24 +155,6 @@ async def _answer_once(request: Request, service: ServiceState, prompt: PromptSp
 
 def _check_url(request: Request) -> None:
     """Let pass what names one session at most: a mistyped name would run the tool outside of every conversation."""
-    for name in request.query_params:
-        if name != "sessionId":
-            raise ValidationFailed(f"{name[:64]}: there is no such parameter; known: sessionId")
+    refuse_unknown(request.query_params, ("sessionId",))
     if len(request.query_params.getlist("sessionId")) > 1:
         raise ValidationFailed("sessionId: given more than once")
-
-
-async def _arguments(request: Request) -> Mapping[str, Any]:
-    body = await request.body()
-    if not body.strip():
-        return {}
-    # A page's form cannot send this type, and a browser asks before a script of another site may.
-    if not _JSON.match(request.headers.get("content-type", "application/json")):
-        raise ValidationFailed("body: the arguments must be sent as application/json")
-    try:
-        arguments = from_json(body, allow_inf_nan=False)
-    except ValueError as error:
-        raise InvalidRequest(f"body: {error}") from None
-    if not isinstance(arguments, dict):
-        raise ValidationFailed("body: the arguments must be one JSON object")
-    return arguments

@@ -133,13 +133,13 @@ async def test_arguments_that_do_not_fit_are_refused_in_the_words_that_a_model_i
         (b"{", "application/json", (400, "invalid-request")),
         (b'{"number": NaN}', "application/json", (400, "invalid-request")),
         (b'{"number": "\xff"}', "application/json", (400, "invalid-request")),
-        (b'{"number": "\\ud800"}', "application/json", (400, "invalid-request")),
+        (b'{"number": "\\ud800"}', "application/json", (422, "validation")),
         (b"[" * 30_000, "application/json", (400, "invalid-request")),
         (b"[1]", "application/json", (422, "validation")),
         (b"null", "application/json", (422, "validation")),
         (b'"x"', "application/json", (422, "validation")),
-        (b"number=1", "application/x-www-form-urlencoded", (422, "validation")),
-        (b'{"number": 1}', "text/plain", (422, "validation")),
+        (b"number=1", "application/x-www-form-urlencoded", (415, "unsupported-media-type")),
+        (b'{"number": 1}', "text/plain", (415, "unsupported-media-type")),
         (b'{"number": 1}' + b" " * 65_536, "application/json", (413, "too-large")),
     ],
     ids=lambda given: repr(given)[:30],
@@ -151,7 +151,7 @@ async def test_a_body_that_is_no_object_is_refused(
     assert problem(answer) == told
 
 
-@pytest.mark.parametrize("kind", ["application/json; charset=utf-8", "Application/JSON", "application/ld+json"])
+@pytest.mark.parametrize("kind", ["application/json; charset=utf-8", "Application/JSON"])
 async def test_json_may_be_named_in_every_way(kind: str, client: httpx.AsyncClient) -> None:
     answer = await client.post("/tools/turnPots", content=b'{"number": 1}', headers={"Content-Type": kind})
     assert answer.status_code == 200

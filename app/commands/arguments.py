@@ -39,7 +39,16 @@ in a terminal: y, n, n and a reason, or edit. Elsewhere the exit code is 3.""",
 Within: /tools, /new, /save FILE, /help, /quit. The arrow keys bring earlier questions back; Ctrl-C stops an answer.""",
     "tools": """
   toolchat tools
-  toolchat tools --demo""",
+  toolchat tools run getCityTimeFunction timeZoneId=Asia/Tokyo
+  toolchat tools run --help""",
+    "tools run": """
+  toolchat tools run getCityTimeFunction timeZoneId=Asia/Tokyo
+  toolchat tools run --demo getWeatherFunction '{"city": "Paris", "days": 2}'
+  toolchat tools run rollDice sides=20 labels:='["a", "b"]'
+
+A value is read as the tool's schema says: days=2 is a number where it asks for one. key:=JSON is read as JSON in any
+case. The result goes to standard output, progress to standard error; the exit code is 1 where the tool fails. A tool
+that needs approval runs at once: who runs it by hand has decided.""",
     "check": """
   toolchat check
   toolchat check && toolchat serve
@@ -61,13 +70,21 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     """
     given = sys.argv[1:] if arguments is None else arguments
     parser, commands = _parser()
-    word = next((each for each in given if not each.startswith("-")), None)
-    if word is not None and word not in commands:
-        from app.spelling import nearest
-
-        near = nearest(word, commands)
-        parser.error(f"there is no command {word}" + (f"; is {near} meant?" if near else f": {', '.join(commands)}"))
+    words = [each for each in given if not each.startswith("-")]
+    _refuse_unknown(parser, words[:1], commands)
+    _refuse_unknown(parser, words[1:2] if words[:1] == ["tools"] else (), ("run",))
     return parser.parse_args(given)
+
+
+def _refuse_unknown(parser: argparse.ArgumentParser, word: Sequence[str], known: Collection[str]) -> None:
+    for each in word:
+        if each not in known:
+            from app.spelling import nearest
+
+            near = nearest(each, known)
+            parser.error(
+                f"there is no command {each}; " + (f"is {near} meant?" if near else f"known: {', '.join(known)}")
+            )
 
 
 def _parser() -> tuple[argparse.ArgumentParser, Collection[str]]:
@@ -86,7 +103,7 @@ def _parser() -> tuple[argparse.ArgumentParser, Collection[str]]:
     command("demo", _demo, "serve with invented tool data, so that every tool works without a key")
     _add_ask(command("ask", _ask, "ask one question and print the answer as it comes"))
     _add_dialogue(command("chat", _chat, "hold a conversation in the terminal"))
-    _add_demo(command("tools", _tools, "list the tools, and why others are not there"))
+    _add_tools(command("tools", _tools, "list the tools, and why others are not there; run one by hand"))
     command("check", _check, "ask every upstream that is set up one question: what works, what is missing")
     _add_eval(command("eval", _eval, "ask the questions of a file, and count the tool calls that are right"))
     return parser, commands.choices
@@ -111,6 +128,17 @@ def _add_dialogue(parser: argparse.ArgumentParser) -> None:
         "--approve", action="append", default=[], metavar="NAME", help="run this tool without asking; may be repeated"
     )
     _add_demo(parser)
+
+
+def _add_tools(parser: argparse.ArgumentParser) -> None:
+    _add_demo(parser)
+    run = parser.add_subparsers(title="commands", metavar="run").add_parser("run", help="run one tool by hand")
+    _describe(run, "tools run", "Run one tool by hand, as a model's call would be; no model is asked.", _run_tool)
+    run.add_argument("name", help="the tool's name, as toolchat tools lists it")
+    run.add_argument("arguments", nargs="*", metavar="key=value", help="also key:=JSON, or one JSON object with all")
+    run.add_argument("--json", action="store_true", help="print the whole call as JSON")
+    # A default here would take the place of what was given before the word run.
+    run.add_argument("--demo", action="store_true", default=argparse.SUPPRESS, help=argparse.SUPPRESS)
 
 
 def _add_demo(parser: argparse.ArgumentParser) -> None:
@@ -172,6 +200,12 @@ def _tools(parsed: argparse.Namespace) -> int:
     from app.commands.tool_listing import list_tools
 
     return list_tools(demo=parsed.demo)
+
+
+def _run_tool(parsed: argparse.Namespace) -> int:
+    from app.commands.tool_running import run_tool
+
+    return run_tool(parsed.name, parsed.arguments, as_json=parsed.json, demo=parsed.demo)
 
 
 def _check(_: argparse.Namespace) -> int:

@@ -72,12 +72,14 @@ class _Conversation:
                     break
                 self._take(line)
             except EOFError:
-                tell("") if prompt else None
+                if prompt:
+                    tell("")
                 break
             except KeyboardInterrupt:
                 if not prompt:
                     raise
-                tell("\nstopped; /quit or Ctrl-D leaves")
+                tell("")
+                tell("stopped; /quit or Ctrl-D leaves")
         return ANSWERED if prompt else self._code
 
     def _take(self, line: str) -> None:
@@ -87,8 +89,8 @@ class _Conversation:
         elif line.startswith("/"):
             near = nearest(command, [*self._commands, "/quit"])
             complain(f"there is no {command}" + (f"; is {near} meant?" if near else f". {_HELP}"))
-        elif line and is_question(line):
-            self._code = max(self._code, self._ask(line))
+        elif line:
+            self._code = max(self._code, self._ask(line) if is_question(line) else FAILED)
 
     def _ask(self, question: str) -> int:
         printer, began = AnswerPrinter(_LONGEST_RESULT), time.perf_counter()

@@ -3,7 +3,7 @@
 from app.chat.request import ChatEvent
 from app.chat_models.base import ChatResponse, TextDelta
 from app.commands.terminal import say, status, tell
-from app.tool_calling.events import ToolCallFinished, ToolCallStarted
+from app.tool_calling.events import ToolCallFinished, ToolCallProgress, ToolCallStarted
 
 __all__ = ["AnswerPrinter", "described"]
 
@@ -23,6 +23,8 @@ class AnswerPrinter:
                 say(text, end="")
             case ToolCallStarted():
                 self.end_line()
+            case ToolCallProgress():
+                status(str(event))
             case ToolCallFinished():
                 status("")
                 tell(described(event, self._longest))

@@ -62,5 +62,5 @@ def _questions(before: dict[str, Any], after: dict[str, Any]) -> Iterator[str]:
             yield f"  {'better' if share > was else 'WORSE'}: {was:.2f} -> {share:.2f} {each['ask']}"
 
 
-def _key(question: dict[str, Any]) -> tuple[str, ...]:
-    return (*question["before"], question["ask"])
+def _key(question: dict[str, Any]) -> str:
+    return repr([question[name] for name in ("ask", "before", "tools")])

@@ -80,7 +80,8 @@ def _record(asked: Asked) -> dict[str, Any]:
         }
         for run in asked.runs
     ]
-    return {"ask": entry.ask, "before": entry.before, "right": sum(run.is_right for run in asked.runs), "runs": runs}
+    right = sum(run.is_right for run in asked.runs)
+    return {"ask": entry.ask, "before": entry.before, "tools": entry.tools, "right": right, "runs": runs}
 
 
 def as_junit(result: Result, name: str) -> str:

@@ -3,6 +3,7 @@
 import logging
 import os
 import sys
+import unicodedata
 from types import ModuleType
 from typing import TextIO
 
@@ -35,8 +36,8 @@ def status(line: str) -> None:
         if line:
             tell(line)
         return
-    width = os.get_terminal_size(sys.stderr.fileno()).columns
-    print(f"\r\x1b[K{visible(line)[: max(width - 1, 10)]}", end="", file=sys.stderr, flush=True)  # noqa: T201
+    width = os.get_terminal_size(sys.stderr.fileno()).columns or 80  # some do not know their size
+    print(f"\r\x1b[K{_cut(visible(line), width - 1)}", end="", file=sys.stderr, flush=True)  # noqa: T201
 
 
 def visible(text: str) -> str:
@@ -96,6 +97,15 @@ class _Once(logging.Filter):
         is_new = message not in self._seen
         self._seen.add(message)
         return is_new
+
+
+def _cut(text: str, width: int) -> str:
+    """As much of a text as fits into a line; a Chinese character takes two places."""
+    for place, character in enumerate(text):
+        width -= 2 if unicodedata.east_asian_width(character) in "WF" else 1
+        if width < 0:
+            return text[:place]
+    return text
 
 
 def _editor(given: str) -> ModuleType | None:

@@ -1,5 +1,6 @@
 """The command line: ``python -m app``, which is also installed as ``toolchat``."""
 
+import argparse
 import gc
 import io
 import os
@@ -25,6 +26,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parsed = parse(arguments)
     # While modules load there is nothing to collect, and looking costs a tenth of the start; it is turned on later.
     gc.disable()
+    code = _run(parsed)
+    _leave_threads_behind(code)
+    return code
+
+
+def _run(parsed: argparse.Namespace) -> int:
     try:
         return int(parsed.run(parsed))
     except ConfigurationError as error:
@@ -36,6 +43,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # Whoever read the output has had enough; standard output must not be flushed into the void at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
+
+
+def _leave_threads_behind(code: int) -> None:
+    """End even though a tool still blocks a thread, which Python would wait for and cannot stop."""
+    threads = sys.modules.get("app.tool_calling.threads")
+    if threads is not None and not threads.stop_threads(1):
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
 
 
 if __name__ == "__main__":

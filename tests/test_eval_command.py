@@ -138,6 +138,14 @@ def test_a_file_that_cannot_be_used_is_told_in_one_line(text: str, told: str, tm
     assert done.stderr.startswith(f"toolchat: {told}")
 
 
+def test_without_a_library_for_yaml_the_message_says_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "yaml.py").write_text("raise ModuleNotFoundError('No module named yaml')", encoding="utf-8")
+    (tmp_path / "q.yaml").touch()
+    done = run("eval", "q.yaml", cwd=tmp_path)
+    told = "q.yaml: to read YAML takes the package pyyaml (pip install pyyaml); a .json file takes none"
+    assert (done.returncode, done.stderr) == (2, f"toolchat: {told}\n")
+
+
 def test_nothing_to_ask_is_no_success(tmp_path: Path) -> None:
     (tmp_path / "q.json").write_text('[{"ask": "x", "tools": "nothing"}]', encoding="utf-8")
     done = run("eval", "q.json", "--at-least", "0", cwd=tmp_path)

@@ -10,6 +10,7 @@ from tests.command_line import copy_of_the_app, run
 from tests.terminal import at_a_terminal
 
 FOLDER = '''
+import threading
 from typing import Annotated, Literal
 
 from app.tool_calling.context import ToolContext
@@ -37,7 +38,14 @@ async def pack(
     return repr((name, size, weight, fragile, parts, label, by))
 
 
-module = ToolModule(functions=(pack,))
+@tool(timeout=0.2)
+def stuck() -> str:
+    """Never come back."""
+    threading.Event().wait()
+    return ""
+
+
+module = ToolModule(functions=(pack, stuck))
 '''
 
 
@@ -87,6 +95,11 @@ def test_what_cannot_be_run_is_told_in_one_line(arguments: list[str], told: str,
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith(f"toolchat: {told}")
     assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_tool_that_never_comes_back_does_not_keep_the_command_from_ending(project: Path) -> None:
+    done = run("tools", "run", "stuck", cwd=project, PYTHONPATH=str(project))
+    assert (done.returncode, json.loads(done.stdout)["error"]["kind"]) == (1, "timeout")
 
 
 def test_the_demo_plays_the_upstreams_for_a_tool_as_well(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ Run = Callable[[argparse.Namespace], int]
 
 _EXAMPLES = {
     "": """
-  toolchat                                    serve over HTTP; .env and the environment set it up
+  toolchat serve                              serve over HTTP; .env and the environment set it up
   toolchat ask "What time is it in Tokyo?"    one question, answered here
   toolchat COMMAND --help                     what a command takes, with examples
 
@@ -137,12 +137,12 @@ def _add_tools(parser: argparse.ArgumentParser) -> None:
     run.add_argument("name", help="the tool's name, as toolchat tools lists it")
     run.add_argument("arguments", nargs="*", metavar="key=value", help="also key:=JSON, or one JSON object with all")
     run.add_argument("--json", action="store_true", help="print the whole call as JSON")
-    # A default here would take the place of what was given before the word run.
-    run.add_argument("--demo", action="store_true", default=argparse.SUPPRESS, help=argparse.SUPPRESS)
+    _add_demo(run, default=argparse.SUPPRESS)  # which leaves what was given before the word run
 
 
-def _add_demo(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--demo", action="store_true", help="let a sandbox invent what the tools' upstreams would say")
+def _add_demo(parser: argparse.ArgumentParser, default: object = False) -> None:
+    told = "let a sandbox invent what the tools' upstreams would say"
+    parser.add_argument("--demo", action="store_true", default=default, help=told)
 
 
 def _add_eval(parser: argparse.ArgumentParser) -> None:

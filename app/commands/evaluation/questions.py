@@ -57,7 +57,7 @@ def _from_yaml(text: str, file: Path) -> Any:
         import yaml
     except ModuleNotFoundError:
         raise ConfigurationError(
-            f"{file}: to read YAML takes the package pyyaml (pip install pyyaml); JSON, as .json, takes none"
+            f"{file}: to read YAML takes the package pyyaml (pip install pyyaml); a .json file takes none"
         ) from None
     try:
         return yaml.safe_load(text)

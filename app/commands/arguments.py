@@ -40,7 +40,7 @@ Within: /tools, /new, /save FILE, /help, /quit. The arrow keys bring earlier que
     "tools": """
   toolchat tools
   toolchat tools run getCityTimeFunction timeZoneId=Asia/Tokyo
-  toolchat tools run --help""",
+  toolchat tools run --demo getWeatherFunction city=Paris days=2""",
     "tools run": """
   toolchat tools run getCityTimeFunction timeZoneId=Asia/Tokyo
   toolchat tools run --demo getWeatherFunction '{"city": "Paris", "days": 2}'

@@ -10,7 +10,7 @@ from pydantic_core import to_json
 
 from app.commands.evaluation.scores import Asked, Result
 
-__all__ = ["as_document", "as_junit", "as_table", "columns"]
+__all__ = ["as_document", "as_junit", "as_table"]
 
 _HEADS = ("tool", "expected", "chosen", "arguments", "not called", "without need", "tokens", "seconds")
 _NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -18,13 +18,14 @@ _NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]
 
 def as_table(result: Result) -> str:
     """The figures of each tool, of all, and the questions that went wrong."""
-    rows = [[name, *score.as_record().values()] for name, score in result.tools.items()]
-    lines = [columns([_HEADS, *rows])] if rows else []
+    records = [(name, list(score.as_record().values())) for name, score in result.tools.items()]
+    rows = [(name, *counts, f"{seconds:.2f}") for name, (*counts, seconds) in records]
+    lines = [_columns([_HEADS, *rows])] if rows else []
     lines += [_summary(result), *(line for asked in result.questions for line in _wrong(asked))]
     return "\n".join(lines)
 
 
-def columns(rows: Sequence[Sequence[object]]) -> str:
+def _columns(rows: Sequence[Sequence[object]]) -> str:
     """Rows below each other: the first column to the left, the others to the right."""
     texts = [[str(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*texts, strict=True)]

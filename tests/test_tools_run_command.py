@@ -83,8 +83,8 @@ def test_a_tool_that_fails_gives_1_and_its_error_as_the_model_would_be_told(proj
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["pak"], "no tool has the name pak; is pack meant?"),
-        (["getWeatherFunction", "city=Paris"], "getWeatherFunction: not configured: set WEATHER_API_KEY"),
+        (["pak"], "no tool has the name pak; known: "),
+        (["getWeatherFunction", "city=Paris"], "Weather: not configured: set WEATHER_API_KEY"),
         (["pack", "size=many", "name=x"], "pack: size: Input should be a valid integer"),
         (["pack", "name"], "name: an argument is key=value, key:=JSON, or one JSON object with all of them"),
         (["pack", "size:={"], "size: is no JSON: "),
@@ -95,6 +95,7 @@ def test_what_cannot_be_run_is_told_in_one_line(arguments: list[str], told: str,
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith(f"toolchat: {told}")
     assert len(done.stderr.splitlines()) == 1
+    assert ("is pack meant?" in done.stderr) == (arguments == ["pak"])
 
 
 def test_a_tool_that_never_comes_back_does_not_keep_the_command_from_ending(project: Path) -> None:

@@ -10,7 +10,7 @@ from app.chat.by_hand import run_by_hand
 from app.commands.dialogue import ANSWERED, FAILED
 from app.commands.service import OpenedService, opened_service
 from app.commands.terminal import complain, say, status, tell
-from app.errors import ConfigurationError, ToolchatError, ValidationFailed
+from app.errors import ConfigurationError, NotConfigured, NotFound, ToolchatError, ValidationFailed
 from app.spelling import nearest
 from app.tool_calling.callback import ToolCallback
 from app.tool_calling.context import CONVERSATION_ID
@@ -76,15 +76,11 @@ def _record(call: ToolCallFinished) -> dict[str, Any]:
 
 
 def _tool(service: OpenedService, name: str) -> ToolCallback:
-    if found := service.registry.resolver.resolve(name):
-        return found
-    for configured in service.configuration.modules:
-        if configured.fault and name in (tool.name for tool in configured.module.declared()):
-            raise ConfigurationError(f"{name}: {configured.fault}")
-    known = service.registry.resolver.names()
-    near = nearest(name, known)
-    meant = f"is {near} meant?" if near else f"known: {', '.join(known) or 'none'}"
-    raise ConfigurationError(f"no tool has the name {name}; {meant}")
+    try:
+        return service.registry.tool(name)
+    except (NotConfigured, NotFound) as error:
+        near = nearest(name, service.registry.resolver.names()) if isinstance(error, NotFound) else None
+        raise ConfigurationError(error.detail + (f"; is {near} meant?" if near else "")) from None
 
 
 def _arguments(given: Sequence[str], schema: Mapping[str, Any]) -> dict[str, Any]:

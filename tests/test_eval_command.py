@@ -22,7 +22,7 @@ QUESTIONS = """
 - {ask: "Weather in Oslo?", calls: [{weather: [Oslo, 1]}], results: {weather: "{\\"days\\": []}"}}
 - {ask: "What time is it in Lima?", tools: none, has: ["12:00"]}
 - {ask: "Ship order 7", calls: [{shipOrder: 7}]}
-- {ask: "Show the list", tools: [todo, unknown]}
+- {ask: "Show the list", results: {unknown: "empty"}}
 """
 TIME = "getCityTimeFunction"
 
@@ -150,3 +150,9 @@ def test_nothing_to_ask_is_no_success(tmp_path: Path) -> None:
     (tmp_path / "q.json").write_text('[{"ask": "x", "tools": "nothing"}]', encoding="utf-8")
     done = run("eval", "q.json", "--at-least", "0", cwd=tmp_path)
     assert (done.returncode, "nothing was asked" in done.stderr) == (1, True)
+
+
+def test_a_baseline_that_is_something_else_is_told_before_anything_is_asked(tmp_path: Path) -> None:
+    (tmp_path / "q.json").write_text("[]", encoding="utf-8")
+    done = run("eval", "q.json", "--baseline", "q.json", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (2, "toolchat: q.json: is no result that --json wrote\n")

@@ -22,7 +22,8 @@ def say(text: str = "", *, end: str = "\n") -> None:
 def tell(line: str) -> None:
     """Write a line beside the answer, to standard error; fainter on a terminal, unless ``NO_COLOR`` is set."""
     shown = visible(line)
-    print(f"\x1b[2m{shown}\x1b[0m" if _has_style() else shown, file=sys.stderr, flush=True)  # noqa: T201
+    is_styled = _obeys() and not os.environ.get("NO_COLOR")
+    print(f"\x1b[2m{shown}\x1b[0m" if is_styled else shown, file=sys.stderr, flush=True)  # noqa: T201
 
 
 def complain(line: str) -> None:
@@ -32,7 +33,7 @@ def complain(line: str) -> None:
 
 def status(line: str) -> None:
     """Show how far something is: a terminal in one line that is written over, which an empty text clears."""
-    if not _has_style():
+    if not _obeys():
         if line:
             tell(line)
         return
@@ -123,5 +124,6 @@ def _is_terminal(stream: TextIO | None) -> bool:
     return stream is not None and stream.isatty()
 
 
-def _has_style() -> bool:
-    return _is_terminal(sys.stderr) and not os.environ.get("NO_COLOR") and os.environ.get("TERM", "dumb") != "dumb"
+def _obeys() -> bool:
+    """Whether standard error is a terminal that knows colours and moves of the cursor."""
+    return _is_terminal(sys.stderr) and os.environ.get("TERM", "dumb") != "dumb"

@@ -51,12 +51,13 @@ def evaluate(
         asking = Asking(service, entries, file)
         result = service.run(partial(_result, asking, service, times, at_once))
     document = as_document(result)
-    for path, text in ((json, document), (junit, as_junit(result, file.stem) if junit else "")):
-        if path:
-            _write(path, text)
     say(as_table(result))
     if before:
         say(changes(before, document))
+    if json:
+        _write(json, document)
+    if junit:
+        _write(junit, as_junit(result, file.stem))
     if not result.asked:
         complain("nothing was asked: the file is empty, or its tools are not registered here")
         return FAILED

@@ -51,7 +51,8 @@ class Asking:
 
     def _question(self, entry: Entry) -> Question:
         expected = [self._naming.call(name, given) for each in entry.calls for name, given in each.items()]
-        return Question(entry, self._naming.offered(entry.tools), expected)
+        results = {self._naming.tool(name).definition.name: result for name, result in entry.results.items()}
+        return Question(entry, self._naming.offered(entry.tools), expected, results)
 
     async def ask(self, question: Question) -> Run:
         """Ask once, in a conversation of its own."""
@@ -70,8 +71,7 @@ class Asking:
 
     def _prompt(self, question: Question) -> PromptSpec:
         offered, advisors = self._service.registry.for_conversation(question.offered)
-        results = {self._naming.tool(name).definition.name: result for name, result in question.entry.results.items()}
-        tools = [_played(tool, results) for tool in offered]
+        tools = [_played(tool, question.results) for tool in offered]
         turns = [
             UserMessage(text) if n % 2 == 0 else AssistantMessage(text) for n, text in enumerate(question.entry.before)
         ]

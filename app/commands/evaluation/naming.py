@@ -34,7 +34,7 @@ class Naming:
         if names in ("all", "none"):
             return None if names == "all" else []
         given = [names] if isinstance(names, str) else names
-        return [found for name in given for found in (self._folders.get(name) or [self.tool(name).definition.name])]
+        return [tool for name in given for tool in self._named(name)]
 
     def tool(self, name: str) -> ToolCallback:
         """The tool that a name stands for.
@@ -42,11 +42,17 @@ class Naming:
         Raises:
             NotRegistered: there is none, or a folder has several.
         """
-        folder = self._folders.get(name, ())
-        found = self._registry.resolver.resolve(folder[0] if len(folder) == 1 else name)
-        if found is None:
+        found = [self._registry.resolver.resolve(each) for each in self._named(name)]
+        if len(found) != 1 or found[0] is None:
             raise NotRegistered(name)
-        return found
+        return found[0]
+
+    def _named(self, name: str) -> list[str]:
+        if self._registry.resolver.resolve(name):
+            return [name]
+        if name not in self._folders:
+            raise NotRegistered(name)
+        return self._folders[name]
 
     def call(self, name: str, given: Any) -> tuple[str, Mapping[str, Any]]:
         """A call of the file in full: the tool's own name, and its arguments by name.

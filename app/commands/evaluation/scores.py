@@ -23,6 +23,8 @@ class Question:
     offered: list[str] | None
     """Names of tools; ``None`` for all."""
     expected: list[Call]
+    results: Mapping[str, Any]
+    """What tools answer instead of being run, by their own names."""
 
 
 @dataclass(frozen=True, slots=True)

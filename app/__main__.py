@@ -1,4 +1,4 @@
-"""The command line: ``python -m app`` with ``serve``, ``demo``, ``ask`` and ``tools``."""
+"""The command line: ``python -m app``, which is also installed as ``toolchat``."""
 
 import argparse
 import gc
@@ -7,8 +7,8 @@ import os
 import sys
 from collections.abc import Sequence
 
+from app.commands.arguments import parse
 from app.errors import ConfigurationError
-from app.version import VERSION
 
 __all__ = ["main"]
 
@@ -17,11 +17,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command.
 
     Returns:
-        The exit code: 0; 1 when a question could not be answered; 2 when the set-up does not allow a start.
+        The exit code: 0; 1 when something failed, such as a question that could not be answered; 2 when the set-up
+        does not allow a start; 3 when an answer waits for an approval that nobody is there to give.
     """
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")
-    parsed = _parser().parse_args(arguments)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    parsed = parse(arguments)
+    # While modules load there is nothing to collect, and looking costs a tenth of the start; it is turned on later.
+    gc.disable()
+    code = _run(parsed)
+    _leave_threads_behind(code)
+    return code
+
+
+def _run(parsed: argparse.Namespace) -> int:
     try:
         return int(parsed.run(parsed))
     except ConfigurationError as error:
@@ -35,48 +45,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 141
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="toolchat", description="Chat questions answered with live tools.")
-    parser.add_argument("--version", action="version", version=f"toolchat {VERSION}")
-    parser.set_defaults(run=_serve)
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
-    commands.add_parser("serve", help="serve over HTTP (the default)").set_defaults(run=_serve)
-    demo = commands.add_parser("demo", help="serve with invented tool data, so that every tool works without a key")
-    demo.set_defaults(run=_demo)
-    ask = commands.add_parser("ask", help="ask one question and print the answer as it comes, then the tool calls")
-    ask.add_argument("query", help="the question")
-    ask.add_argument("--tool", action="append", metavar="NAME", help="offer only this tool; may be repeated")
-    ask.add_argument("--json", action="store_true", help="print the whole answer as JSON")
-    ask.set_defaults(run=_ask)
-    commands.add_parser("tools", help="list the tools, and why others are not there").set_defaults(run=_tools)
-    return parser
-
-
-def _serve(_: argparse.Namespace) -> int:
-    # While modules load there is nothing to collect, and looking costs a tenth of the start; the server turns it on.
-    gc.disable()
-    from app.server import serve
-
-    return serve()
-
-
-def _demo(_: argparse.Namespace) -> int:
-    gc.disable()
-    from app.server import demo
-
-    return demo()
-
-
-def _ask(parsed: argparse.Namespace) -> int:
-    from app.commands import ask
-
-    return ask(parsed.query, tools=parsed.tool, as_json=parsed.json)
-
-
-def _tools(_: argparse.Namespace) -> int:
-    from app.commands import list_tools
-
-    return list_tools()
+def _leave_threads_behind(code: int) -> None:
+    """End even though a tool still blocks a thread, which Python would wait for and cannot stop."""
+    threads = sys.modules.get("app.tool_calling.threads")
+    if threads is not None and not threads.stop_threads(1):
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """The application put together: the only place that knows everything."""
 
+import logging
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -33,7 +34,7 @@ from app.chat.configured import exception_processor, manager, outbound_http, too
 from app.chat.idempotency import IdempotencyStore
 from app.chat.memory import ChatMemory, MemoryWindow
 from app.chat.memory_advisor import MemoryAdvisor
-from app.chat.model_choice import ChosenModel, choose_chat_model
+from app.chat.model_choice import ChosenModel, choose_chat_model, import_providers
 from app.chat.repair_advisor import ToolCallRepairAdvisor
 from app.chat.tool_calling_advisor import ToolCallingAdvisor
 from app.chat.tool_search import ToolSearchAdvisor
@@ -41,7 +42,7 @@ from app.chat_models.base import ChatModel
 from app.container import instance, instances, make_container
 from app.errors import ConfigurationError
 from app.http import OutboundHttp
-from app.settings import Settings, check_env_file, read_settings
+from app.settings import Settings, check_env_file, known_variables, read_settings, unread_variables
 from app.state_store.base import StateStore
 from app.state_store.factory import open_state_store
 from app.state_store.locks import Locks
@@ -53,6 +54,7 @@ from app.version import VERSION
 
 __all__ = ["Configuration", "create_app", "open_service", "read_configuration"]
 
+_log = logging.getLogger(__name__)
 _T = TypeVar("_T")
 
 
@@ -63,6 +65,8 @@ class Configuration:
     settings: Settings
     chat_model: ChosenModel
     modules: tuple[ConfiguredModule, ...]
+    warnings: tuple[str, ...] = ()
+    """Variables that look mistyped; logged at start."""
 
 
 def read_configuration() -> Configuration:
@@ -80,14 +84,16 @@ def read_configuration() -> Configuration:
             faults.extend(str(error).splitlines())
             return None
 
-    check_env_file(Path(".env"))
+    in_file = check_env_file(Path(".env"))
     settings = checked(lambda: read_settings(Settings))
     chat_model = checked(lambda: choose_chat_model(settings)) if settings else None
-    modules = [checked(partial(ConfiguredModule.read, module)) for module in checked(discover) or ()]
+    found = checked(discover)
+    modules = [checked(partial(ConfiguredModule.read, module)) for module in found or ()]
     store = checked(lambda: _state_store(settings)) if settings else None
+    warnings = _unread_variables(in_file) if found is not None else []
     if settings is None or chat_model is None or store is None or faults:
-        raise ConfigurationError("\n".join(dict.fromkeys(faults)))
-    read = Configuration(settings, chat_model, tuple(each for each in modules if each))
+        raise ConfigurationError("\n".join(dict.fromkeys((*faults, *warnings))))
+    read = Configuration(settings, chat_model, tuple(each for each in modules if each), tuple(warnings))
     # Nothing is taken out of this container: what cannot be wired is told now, in one line, and not while serving.
     _container(read, outbound_http(settings), store)
     return read
@@ -101,6 +107,8 @@ async def open_service(configuration: Configuration) -> AsyncGenerator[tuple[Ser
         ConfigurationError: a tool cannot be defined, or the container cannot be wired.
     """
     settings = configuration.settings
+    for warning in configuration.warnings:
+        _log.warning("%s", warning)
     http = outbound_http(settings)
     store = _state_store(settings)
     container = _container(configuration, http, store)
@@ -177,6 +185,12 @@ def _add_routes(app: FastAPI, modules: Sequence[ConfiguredModule]) -> None:
     app.include_router(status_routes)
     add_documentation(app)
     app.router.middleware_stack = ShortWay(app.router)
+
+
+def _unread_variables(in_file: Sequence[str]) -> list[str]:
+    if not known_variables().issuperset(map(str.upper, in_file)):
+        import_providers()  # what looks unread may be the setting of a provider that was not chosen
+    return unread_variables(in_file, known_variables())
 
 
 def _container(configuration: Configuration, http: OutboundHttp, store: StateStore) -> AsyncContainer:

@@ -12,7 +12,7 @@ FILES = sorted((ROOT / "app").rglob("*.py"))
 PICTURE = ROOT / "docs" / "architecture.svg"
 
 FLOORS = [
-    ("words, errors, what is written down", ["messages", "errors", "logs", "folding", "lazy", "version"]),
+    ("words, errors, what is written down", ["messages", "errors", "logs", "folding", "spelling", "lazy", "version"]),
     (
         "places, languages, stand-ins, the way out, wiring, configuration",
         ["places", "languages", "sandbox", "http", "pooled_httpx", "container", "settings"],

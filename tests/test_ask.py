@@ -3,12 +3,15 @@
 import asyncio
 import json
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from tests.command_line import copy_of_the_app, run
+from tests.command_line import copy_of_the_app, environment, run
 from tests.players.openai_player import OpenAIPlayer, sensible_model
+from tests.terminal import CTRL_D, at_a_terminal
+from tests.waiting import PATIENCE
 
 LIGHT = '''
 from typing import Annotated
@@ -43,6 +46,26 @@ module = ToolModule(advisors=(Footer,))
 """
 
 
+FAILING = '''
+import logging
+from typing import Annotated
+
+from app.tool_calling.errors import ToolExecutionError
+from app.tool_calling.function_callback import tool
+from app.tools.module import ToolModule
+
+
+@tool(retries=2)
+async def switchLight(on: Annotated[bool, "Whether the light is to be on"]) -> str:
+    """Switch the light."""
+    logging.getLogger("app.light").warning("the light is broken")
+    raise ToolExecutionError("there is no light", kind="broken", retryable=True)
+
+
+module = ToolModule(functions=(switchLight,))
+'''
+
+
 async def ask(tmp_path: Path, folders: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
     """Ask a model that calls the first tool it is offered, in a copy of the service with more tool folders."""
     copy_of_the_app(tmp_path, folders)
@@ -51,15 +74,18 @@ async def ask(tmp_path: Path, folders: dict[str, str], *arguments: str) -> subpr
         return await asyncio.to_thread(run, "ask", "Light on", *arguments, cwd=tmp_path, **variables)
 
 
-WAITING = 'toolchat: switchLight({"on": true}) waits for approval, which cannot be given on the terminal\n'
+WAITING = """\
+toolchat: switchLight({"on": true}) waits for approval, and nobody is here to be asked
+toolchat: to go on, ask again in a terminal and decide there, or with --approve switchLight
+"""
 
 
 @pytest.mark.parametrize("form", [[], ["--json"]], ids=["text", "json"])
-async def test_a_call_that_waits_for_approval_is_told_and_the_exit_code_is_1(form: list[str], tmp_path: Path) -> None:
+async def test_a_call_that_nobody_can_approve_is_told_and_the_exit_code_is_3(form: list[str], tmp_path: Path) -> None:
     # The document of ``--json`` is as it always is; as text there is no answer, and so no empty line.
     guarded = LIGHT.format(mark="requires_approval=True")
     done = await ask(tmp_path, {"light": guarded}, "--tool", "switchLight", *form)
-    assert (done.returncode, done.stderr) == (1, WAITING)
+    assert (done.returncode, done.stderr) == (3, WAITING)
     if form:
         assert json.loads(done.stdout)["finish_reason"] == "approval_required"
     else:
@@ -69,16 +95,68 @@ async def test_a_call_that_waits_for_approval_is_told_and_the_exit_code_is_1(for
 async def test_what_an_advisor_adds_to_the_end_is_printed_as_chat_answers_it(tmp_path: Path) -> None:
     # The model's words are streamed; what a folder's advisor puts behind them at the end follows on the same line.
     done = await ask(tmp_path, {"footer": FOOTER, "light": LIGHT.format(mark="")})
-    answer, *calls = done.stdout.splitlines()
+    (answer,) = done.stdout.splitlines()
     assert answer.endswith(" Yours, the advisor")
     assert answer.count("Yours") == 1
     assert len(answer) > len(" Yours, the advisor")
-    assert len(calls) == 1
+    assert done.stderr.count("- switchLight(") == 1
 
 
 async def test_the_result_of_a_tool_that_returns_directly_is_printed(tmp_path: Path) -> None:
     # No word of it was streamed, since no model wrote it.
     direct = LIGHT.format(mark="return_direct=True")
     done = await ask(tmp_path, {"light": direct}, "--tool", "switchLight")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "The light is on." in done.stdout.splitlines()[0]
+    assert (done.returncode, done.stdout) == (0, "The light is on.\n")
+
+
+async def test_a_call_that_was_approved_beforehand_runs_and_the_trace_is_that_of_the_whole_question(
+    tmp_path: Path,
+) -> None:
+    guarded = LIGHT.format(mark="requires_approval=True")
+    done = await ask(tmp_path, {"light": guarded}, "--tool", "switchLight", "--approve", "switchLight", "--json")
+    document = json.loads(done.stdout)
+    assert (done.returncode, document["answer"]) == (0, "The tools say: The light is on.")
+    assert [(call["name"], call["round"]) for call in document["tool_calls"]] == [("switchLight", 1)]
+    assert (document["rounds"], document["usage"]["total_tokens"]) == (2, 50)
+
+
+async def test_a_tool_that_failed_gives_1_and_what_it_warns_of_each_time_is_shown_once(tmp_path: Path) -> None:
+    done = await ask(tmp_path, {"light": FAILING}, "--tool", "switchLight")
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[0] == "toolchat: WARNING: the light is broken"
+    assert done.stderr.count("the light is broken") == 1
+    assert "-> error in" in done.stderr.splitlines()[1]
+
+
+@pytest.mark.parametrize("arguments", [["-"], []], ids=["dash", "pipe"])
+def test_a_question_is_read_from_standard_input(arguments: list[str], tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "app", "ask", *arguments]
+    done = subprocess.run(
+        command,
+        cwd=tmp_path,
+        env=environment({}),
+        input="东京现在几点？\n".encode(),
+        capture_output=True,
+        timeout=PATIENCE,
+    )
+    assert done.returncode == 0
+    assert done.stdout.decode().startswith("东京现在是")
+
+
+async def test_at_a_terminal_a_question_is_needed_and_a_decision_can_be_left_open(tmp_path: Path) -> None:
+    async with at_a_terminal("ask", cwd=tmp_path) as terminal:
+        await terminal.sees("the question is missing: toolchat ask")
+        assert await terminal.ends() == 2
+    copy_of_the_app(tmp_path, {"light": LIGHT.format(mark="requires_approval=True")})
+    async with OpenAIPlayer(sensible_model({"on": True})) as player:
+        variables = {"PYTHONPATH": str(tmp_path), "OPENAI_BASE_URL": player.base_url}
+        question = ("ask", "Light on", "--tool", "switchLight")
+        async with at_a_terminal(*question, cwd=tmp_path, **variables) as terminal:
+            await terminal.sees("[y/n/edit] ")
+            terminal.type(CTRL_D)
+            await terminal.sees("waits for approval")
+            assert await terminal.ends() == 3
+        async with at_a_terminal(*question, cwd=tmp_path, **variables) as terminal:
+            await terminal.sees("[y/n/edit] ")
+            await terminal.interrupt(lambda: terminal.process.poll() is not None)
+            assert await terminal.ends() == 130

@@ -9,7 +9,7 @@ from app.errors import ConfigurationError
 from app.http import OutboundHttp
 from app.settings import Settings, read_settings
 
-__all__ = ["ChosenModel", "choose_chat_model"]
+__all__ = ["ChosenModel", "choose_chat_model", "import_providers"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +34,12 @@ def choose_chat_model(settings: Settings) -> ChosenModel:
         return ChosenModel("offline", _offline)
     create = chosen.create
     return ChosenModel(chosen.provider, lambda http: _resilient(create(http), settings))
+
+
+def import_providers() -> None:
+    """Import every provider's code, also of those that were not chosen, so that their settings are known."""
+    import app.chat_models.dashscope.model
+    import app.chat_models.openai_compatible.model  # noqa: F401
 
 
 def _resilient(model: ChatModel, settings: Settings) -> ChatModel:

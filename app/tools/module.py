@@ -3,7 +3,7 @@
 import importlib
 import pkgutil
 import traceback
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -105,6 +105,9 @@ class ToolModule:
     """Advisors that accompany a conversation which is offered the folder's tools, made by the container."""
     kept: tuple[str, ...] = ()
     """What the tools keep of a conversation in the state store: ``todo`` stands for ``todo:<conversation>``."""
+    check: Callable[[AsyncContainer], Coroutine[Any, Any, str]] | None = None
+    """Asks the folder's upstream one cheap question, for ``toolchat check``, and tells in a few words what it answered;
+    whatever it raises is told as the failure. Without one there is nothing to ask."""
     name: str = ""
     """The folder's name; set when it is found."""
     folder: Path = Path()

@@ -1,6 +1,6 @@
 """Translation of texts by Baidu."""
 
-from dishka import Provider, Scope, provide
+from dishka import AsyncContainer, Provider, Scope, provide
 
 from app.tools.baidu_translate.client import BaiduTranslateClient
 from app.tools.baidu_translate.settings import BaiduTranslateSettings
@@ -17,6 +17,12 @@ class BaiduTranslateProvider(Provider):
     client = provide(BaiduTranslateClient)
 
 
+async def ask_for_a_word(container: AsyncContainer) -> str:
+    """Have a word translated that costs two of the month's characters."""
+    translation = await (await container.get(BaiduTranslateClient)).translate("你好", "zh", "en")
+    return f"你好 is {translation.text}"
+
+
 module = ToolModule(
     title="Translate",
     path="/translate",
@@ -25,6 +31,7 @@ module = ToolModule(
     provider=BaiduTranslateProvider,
     functions=(BaiduTranslateService,),
     methods=(BaiduTranslateTools,),
+    check=ask_for_a_word,
     examples={
         "中译英": "帮我把以下内容翻译成英文：你好，世界。",
         "英译日": "把 Good morning 翻译成日语",

@@ -1,6 +1,6 @@
 """The weather of any place, now and for up to 14 days, from WeatherAPI."""
 
-from dishka import Provider, Scope, provide
+from dishka import AsyncContainer, Provider, Scope, provide
 
 from app.tools.module import ToolModule
 from app.tools.weather.client import WeatherClient
@@ -17,6 +17,12 @@ class WeatherProvider(Provider):
     client = provide(WeatherClient)
 
 
+async def ask_for_london(container: AsyncContainer) -> str:
+    """Ask for the weather of a place that WeatherAPI is sure to know."""
+    weather = await (await container.get(WeatherClient)).forecast("London", 1)
+    return f"the forecast of {weather['place']['name']}"
+
+
 module = ToolModule(
     path="/weather",
     title="Weather",
@@ -25,6 +31,7 @@ module = ToolModule(
     provider=WeatherProvider,
     functions=(WeatherService,),
     methods=(WeatherTools,),
+    check=ask_for_london,
     examples={
         "北京": "请告诉我北京1天以后的天气",
         "三天": "苏州和宿州未来三天哪里更热？",

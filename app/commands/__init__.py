@@ -1,0 +1,1 @@
+"""The command line beside ``serve``: questions, conversations, tools by hand, checks and evaluations on a terminal."""

@@ -1,0 +1,120 @@
+"""A conversation at a terminal, and one that is piped in."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.command_line import copy_of_the_app, environment
+from tests.players.openai_player import Answer, OpenAIPlayer, PlayedRequest, delta, sensible_model, sse
+from tests.terminal import CTRL_C, CTRL_D, CTRL_U, UP, at_a_terminal
+from tests.waiting import PATIENCE
+
+LIGHT = '''
+from typing import Annotated
+
+from app.tool_calling.function_callback import tool
+from app.tools.module import ToolModule
+
+
+@tool(requires_approval=True)
+async def switchLight(on: Annotated[bool, "Whether the light is to be on"]) -> str:
+    """Switch the light."""
+    return f"The light is {'on' if on else 'off'}."
+
+
+module = ToolModule(functions=(switchLight,))
+'''
+
+
+async def test_a_conversation_goes_on_until_it_is_left(tmp_path: Path) -> None:
+    async with at_a_terminal("chat", cwd=tmp_path) as terminal:
+        assert "chat model offline" in await terminal.sees("/quit")
+        await terminal.enter("What time is it in Tokyo?")
+        await terminal.sees("- getCityTimeFunction")
+        await terminal.sees("In Tokyo it is")
+        await terminal.enter("And in Paris?")  # the model is given the question before
+        await terminal.sees("In Paris it is")
+        await terminal.enter(UP + UP)
+        await terminal.sees("In Tokyo it is")
+        await terminal.enter("/tools")
+        await terminal.sees("todoRead: Show the current todo list")
+        await terminal.enter("/sav talk.json")
+        await terminal.sees("there is no /sav; is /save meant?")
+        await terminal.enter("/save talk.json")
+        await terminal.sees("3 questions with their answers are in talk.json")
+        await terminal.enter("/save talk.json")
+        await terminal.sees("talk.json is there already")
+        await terminal.enter("/new")
+        await terminal.enter("And in Paris?")
+        await terminal.sees("> ")
+        assert "In Paris it is" not in terminal.shown.rsplit("And in Paris?", 1)[1]
+        terminal.type(CTRL_D)
+        assert await terminal.ends() == 0
+    saved = json.loads((tmp_path / "talk.json").read_text(encoding="utf-8"))
+    assert [each["role"] for each in saved["messages"]] == ["user", "assistant"] * 3
+    assert saved["messages"][3]["tool_calls"][0]["arguments"] == {"timeZoneId": "Europe/Paris"}
+
+
+async def test_a_call_that_needs_approval_is_asked_about(tmp_path: Path) -> None:
+    copy_of_the_app(tmp_path, {"light": LIGHT})
+    async with OpenAIPlayer(sensible_model({"on": True})) as player:
+        variables = {"PYTHONPATH": str(tmp_path), "OPENAI_BASE_URL": player.base_url, "NO_COLOR": "1"}
+        async with at_a_terminal("chat", "--tool", "switchLight", cwd=tmp_path, **variables) as terminal:
+            await terminal.enter("Light on")
+            await terminal.sees('Run switchLight({"on": true})? [y/n/edit] ')
+            terminal.type("what?\n")
+            await terminal.sees("[y/n/edit] ")
+            terminal.type("edit\n")
+            await terminal.sees('Arguments: {"on": true}')
+            terminal.type(CTRL_U + "off\n")
+            await terminal.sees("nothing is changed")
+            await terminal.sees("[y/n/edit] ")
+            terminal.type("edit\n")
+            await terminal.sees('Arguments: {"on": true}')
+            terminal.type(CTRL_U + '{"on": false}\n')
+            await terminal.sees('Run switchLight({"on": false})? [y/n/edit] ')
+            terminal.type("y\n")
+            await terminal.sees("The tools say: The light is off.")
+            await terminal.enter(UP)  # what was typed to decide is no question
+            await terminal.sees("[y/n/edit] ")
+            terminal.type("n it is day\n")
+            await terminal.sees("The tools say: ")
+            assert "it is day" in await terminal.sees("> ")
+            terminal.type("/quit\n")
+            assert await terminal.ends() == 0
+        assert "\x1b[2m" not in terminal.raw
+
+
+async def test_an_interrupt_stops_the_answer_and_not_the_conversation(tmp_path: Path) -> None:
+    def model(request: PlayedRequest) -> Answer:
+        said = request.body["messages"][-1]["content"]
+        return sse(delta(content="half"), ending="hang", done=False) if said == "hang" else sensible_model()(request)
+
+    async with OpenAIPlayer(model) as player:
+        async with at_a_terminal(
+            "chat", "--tool", "todoRead", cwd=tmp_path, OPENAI_BASE_URL=player.base_url
+        ) as terminal:
+            await terminal.enter("hang")
+            await terminal.sees("half")
+            terminal.type(CTRL_C)
+            await terminal.sees("stopped")
+            await terminal.enter("Go on")
+            await terminal.sees("The tools say: ")
+            await terminal.sees("> ")
+            terminal.type("taken back")
+            await terminal.interrupt(lambda: terminal.shown.count("stopped") > 1)
+            terminal.type("/quit\n")
+            assert await terminal.ends() == 0
+        assert "taken back" not in str([each.body for each in player.requests])
+
+
+def test_lines_that_are_piped_in_are_questions_and_the_worst_one_gives_the_exit_code(tmp_path: Path) -> None:
+    lines = "What time is it in Tokyo?\nAnd in Paris?\n" + "x" * 5000 + "\n"
+    command = [sys.executable, "-m", "app", "chat"]
+    done = subprocess.run(
+        command, cwd=tmp_path, env=environment({}), input=lines, capture_output=True, text=True, timeout=PATIENCE
+    )
+    assert [line[:11] for line in done.stdout.splitlines()] == ["In Tokyo it", "In Paris it"]
+    assert done.stderr.splitlines()[-1] == "toolchat: the question must have 1 to 4000 characters"
+    assert done.returncode == 1

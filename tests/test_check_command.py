@@ -1,0 +1,112 @@
+"""``toolchat check``: what answers, what does not, and what is not set up."""
+
+import asyncio
+import re
+import subprocess
+from pathlib import Path
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+
+from app.sandbox import create_sandbox
+from tests.command_line import copy_of_the_app, run
+from tests.players.openai_player import OpenAIPlayer, sensible_model
+from tests.players.redis_server import RedisServer
+from tests.ports import silent_port
+from tests.serving import serving
+
+OWN = """
+from app.tools.module import ToolModule, ToolSettings
+
+
+class LampSettings(ToolSettings):
+    required = ("key",)
+    key: str | None = None
+
+
+async def ask_the_lamp(container):
+    if (await container.get(LampSettings)).key == "broken":
+        raise LookupError("no lamp is\\nthere")
+    return "one lamp"
+
+
+def lamp() -> str:
+    "Say what the lamp does."
+    return "It shines."
+
+
+module = ToolModule(settings=LampSettings, functions=(lamp,), check=ask_the_lamp)
+"""
+
+
+def lines_of(done: subprocess.CompletedProcess[str]) -> dict[str, tuple[str, bool, str]]:
+    """What is told of each part: its state, whether a time stands beside it, and the note."""
+    form = re.compile(r"(\w+) +(.+?)  +(?:(\d+\.\d\d s)  )?(.*)")
+    found = [form.fullmatch(line) for line in done.stdout.splitlines()]
+    assert all(found)
+    return {each[2]: (each[1], bool(each[3]), each[4]) for each in found if each}
+
+
+async def check(tmp_path: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    return await asyncio.to_thread(run, "check", cwd=tmp_path, PYTHONPATH=str(tmp_path), **variables)
+
+
+async def test_what_is_set_up_is_asked_and_tells_what_it_answered(tmp_path: Path) -> None:
+    copy_of_the_app(tmp_path, {"lamp": OWN})
+    async with OpenAIPlayer(sensible_model()) as model, RedisServer() as redis, serving(create_sandbox()) as sandbox:
+        variables = {"OPENAI_BASE_URL": model.base_url, "REDIS_URL": redis.url, "SANDBOX_URL": sandbox}
+        done = await check(tmp_path, **variables, LAMP_KEY="k", TODO_ENABLED="false")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert lines_of(done) == {
+        "Chat model": ("works", True, "openai_compatible/gpt-4o-mini calls tools"),
+        "State": ("works", True, "redis writes, reads and forgets"),
+        "Time": ("ready", False, "has nobody to ask"),
+        "Lamp": ("works", True, "one lamp"),
+        "Todo": ("off", False, "switched off: set TODO_ENABLED=true"),
+        "Examples": ("ready", False, "has nobody to ask"),
+        "Alarms": ("ready", False, "has nobody to ask"),
+        "Translate (sandbox)": ("works", True, "你好 is Hello"),
+        "Weather (sandbox)": ("works", True, "the forecast of London"),
+    }
+
+
+async def refused(_: Request) -> JSONResponse:
+    """WeatherAPI's answer to a wrong key."""
+    return JSONResponse({"error": {"code": 2006, "message": "API key provided is invalid"}}, 403)
+
+
+async def test_what_does_not_answer_is_told_with_the_reason_and_the_exit_code_is_1(tmp_path: Path) -> None:
+    copy_of_the_app(tmp_path, {"lamp": OWN})
+    with silent_port() as port:
+        nobody = f"127.0.0.1:{port}"
+        async with serving(Starlette(routes=[Route("/v1/forecast.json", refused)])) as weather:
+            done = await check(
+                tmp_path,
+                OPENAI_BASE_URL=f"http://{nobody}/v1",
+                MODEL_MAX_ATTEMPTS="1",
+                REDIS_URL=f"redis://{nobody}/0",
+                WEATHER_API_KEY="wrong",
+                WEATHER_BASE_URL=f"{weather}/v1",
+                LAMP_KEY="broken",
+            )
+    told = lines_of(done)
+    assert done.returncode == 1
+    assert told["Chat model"][:2] == ("failed", True)
+    assert told["Chat model"][2].startswith("upstream-unavailable: ")
+    assert told["State"][2].startswith("store-unavailable: ")
+    assert told["Weather"][2] == "not-configured: the weather service is not set up correctly on this server"
+    assert told["Lamp"] == ("failed", True, r"LookupError: no lamp is\nthere")
+    assert told["Translate"][0] == "missing"
+    assert "the API key is invalid: check WEATHER_API_KEY" in done.stderr
+    assert "wrong" not in done.stdout + done.stderr
+
+
+async def test_without_anything_set_up_nothing_has_failed(tmp_path: Path) -> None:
+    done = await asyncio.to_thread(run, "check", cwd=tmp_path)
+    assert done.returncode == 0
+    states = {title: (state, timed) for title, (state, timed, _) in lines_of(done).items()}
+    assert states["Chat model"] == ("missing", False)
+    assert states["State"] == ("off", False)
+    assert states["Weather"] == ("missing", False)

@@ -4,7 +4,7 @@ import ast
 import asyncio
 import inspect
 import re
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import CodeType
@@ -17,6 +17,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
+from app.errors import ToolchatError, UpstreamError
 from app.main import open_service, read_configuration
 from tests.command_line import ROOT, started
 from tests.readme import project_with_the_tools
@@ -25,6 +26,7 @@ from tests.waiting import PATIENCE
 
 JSON = {"Accept": "application/json"}
 PAGES = [ROOT / "docs" / name for name in ("tools.md", "advisors.md", "offline-model.md")]
+ERRORS = (ROOT / "docs" / "errors.md").read_text(encoding="utf-8")
 BLOCKS = [
     (page, block)
     for page in PAGES
@@ -69,7 +71,7 @@ async def air(request: Request) -> JSONResponse:
 @contextmanager
 def documented_folder(tmp_path: Path, **variables: str) -> Generator[httpx.Client, None, None]:
     """The service with the folder that ``tools.md`` shows; gives a client for it."""
-    project = project_with_the_tools(tmp_path, (ROOT / "docs" / "tools.md").read_text(encoding="utf-8"))
+    project = project_with_the_tools(tmp_path, ROOT / "docs" / "tools.md")
     with (
         started(cwd=project, PYTHONPATH=str(project), **variables) as (_, url),
         httpx.Client(base_url=url, timeout=PATIENCE, trust_env=False, verify=False) as client,
@@ -116,8 +118,20 @@ def test_every_route_of_the_folder_names_the_variable_that_is_missing(
             assert (refused.status_code, refused.json()["detail"]) == (503, detail)
 
 
-@pytest.mark.parametrize("readme", ["README.md", "README.zh-CN.md"])
-def test_the_readme_leads_to_every_page(readme: str) -> None:
-    text = (ROOT / readme).read_text(encoding="utf-8")
-    pages = [*PAGES, ROOT / "docs" / "library.md"]
-    assert [page.name for page in pages if f"](docs/{page.name})" not in text] == []
+def kinds(error: type[ToolchatError]) -> Iterator[type[ToolchatError]]:
+    yield error
+    for child in error.__subclasses__():
+        yield from kinds(child)
+
+
+def test_the_page_about_errors_has_a_row_for_every_code_with_its_status_and_whether_to_try_again() -> None:
+    told = {
+        (code, status, retryable)
+        for code, statuses, retryable in re.findall(
+            r"^\| `([a-z-]+)` \| ([\d, ]+) \| (yes|no) \|", ERRORS, re.MULTILINE
+        )
+        for status in statuses.split(", ")
+    }
+    raised = set(kinds(ToolchatError)) - {UpstreamError}
+    there_are = {(each.code, str(each.status), "yes" if each.retryable else "no") for each in raised}
+    assert told == there_are | {("method-not-allowed", "405", "no")}

@@ -25,7 +25,7 @@ from tests.serving import serving
 from tests.waiting import PATIENCE
 
 JSON = {"Accept": "application/json"}
-PAGES = [ROOT / "docs" / name for name in ("tools.md", "advisors.md", "offline-model.md")]
+PAGES = [ROOT / name for name in ("docs/tools.md", "docs/advisors.md", "docs/offline-model.md", "CONTRIBUTING.md")]
 ERRORS = (ROOT / "docs" / "errors.md").read_text(encoding="utf-8")
 BLOCKS = [
     (page, block)

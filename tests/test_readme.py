@@ -120,8 +120,15 @@ def test_the_readme_leads_to_every_page(readme: Path) -> None:
     assert [page.name for page in PAGES if page not in READMES and f"](docs/{page.name})" not in text] == []
 
 
-def test_every_test_that_the_comparison_names_is_there() -> None:
-    text = (ROOT / "docs" / "comparison.md").read_text(encoding="utf-8")
-    named = re.findall(r"`(tests/[\w/]+\.py)`", text)
-    assert len(named) >= 20
+@pytest.mark.parametrize("page", LINKING, ids=lambda page: page.name)
+def test_every_test_that_a_page_names_is_there(page: Path) -> None:
+    named = re.findall(r"`(tests/[\w/]+\.py)`", page.read_text(encoding="utf-8"))
     assert [name for name in named if not (ROOT / name).exists()] == []
+
+
+def test_every_row_of_the_comparison_names_what_holds_it_or_says_no() -> None:
+    text = (ROOT / "docs" / "comparison.md").read_text(encoding="utf-8")
+    tables = [table for table in re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE) if "held by" in table]
+    rows = [row for table in tables for row in table.splitlines()[2:]]
+    assert len(rows) >= 20
+    assert [row for row in rows if not re.search(r"\| (?:`tests/[\w/]+\.py`|\*\*no\*\* \| –) \|$", row)] == []

@@ -13,11 +13,13 @@ from app.api.admission import Admission
 from app.api.approvals import ApprovalStore
 from app.chat.advisors import Advisor
 from app.chat.client import ChatClient
+from app.chat.idempotency import IdempotencyStore
 from app.chat.memory import ChatMemory
 from app.chat.memory_advisor import MemoryAdvisor
 from app.errors import ToolchatError
 from app.settings import Settings
 from app.state_store.base import StateStore
+from app.tool_calling.callback import ToolCallback
 
 __all__ = ["Service", "ServiceState", "ToolCatalogue", "running_service", "service_state"]
 
@@ -27,6 +29,10 @@ class ToolCatalogue(Protocol):
 
     def offered(self, module: str, kind: Literal["function", "method"]) -> Sequence[object]:
         """What a folder's routes offer the model; raises ``NotConfigured`` when it is not registered."""
+        ...
+
+    def tool(self, name: str) -> ToolCallback:
+        """The tool of a name; raises ``NotFound``, or ``NotConfigured`` when its folder is not registered."""
         ...
 
     def for_conversation(self, names: Sequence[str] | None) -> tuple[Sequence[object], Sequence[Advisor]]:
@@ -58,6 +64,8 @@ class ServiceState:
     store: StateStore
     memory: ChatMemory
     memory_advisor: MemoryAdvisor
+    once: IdempotencyStore
+    """What was run by hand under which key."""
     container: AsyncContainer
     """For routes of a tool folder that need more than tools."""
 

@@ -30,6 +30,11 @@ class ToolCallback(ABC):
         """The code behind the tool, for messages to developers."""
         return f"{type(self).__module__}.{type(self).__qualname__}"
 
+    @property
+    def takes_context(self) -> bool:
+        """Whether the tool looks at the context of a call, and may report by it."""
+        return True
+
     @abstractmethod
     async def call(self, tool_input: str, context: ToolContext) -> str:
         """Run the tool.
@@ -44,6 +49,13 @@ class ToolCallback(ABC):
         Raises:
             ToolArgumentsError: the arguments do not fit; nothing was run.
             ToolExecutionError: the tool's own, expected failure.
+        """
+
+    def check(self, tool_input: str) -> None:  # noqa: B027 - what only the tool's own side can check is left to a call
+        """Say whether a call would run with these arguments, without running it.
+
+        Raises:
+            ToolArgumentsError: they do not fit.
         """
 
     async def result(self, tool_input: str, context: ToolContext) -> ToolResult:

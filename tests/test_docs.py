@@ -8,7 +8,7 @@ from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import CodeType
-from typing import Any
+from typing import Any, TypeVar
 
 import httpx
 import pytest
@@ -17,13 +17,16 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
+from app.chat.advisors import Advisor
 from app.errors import ToolchatError, UpstreamError
 from app.main import open_service, read_configuration
 from tests.command_line import ROOT, started
+from tests.deploy.env_example import settings_classes
 from tests.readme import project_with_the_tools
 from tests.serving import serving
 from tests.waiting import PATIENCE
 
+Kind = TypeVar("Kind")
 JSON = {"Accept": "application/json"}
 PAGES = [ROOT / name for name in ("docs/tools.md", "docs/advisors.md", "docs/offline-model.md", "CONTRIBUTING.md")]
 ERRORS = (ROOT / "docs" / "errors.md").read_text(encoding="utf-8")
@@ -118,10 +121,12 @@ def test_every_route_of_the_folder_names_the_variable_that_is_missing(
             assert (refused.status_code, refused.json()["detail"]) == (503, detail)
 
 
-def kinds(error: type[ToolchatError]) -> Iterator[type[ToolchatError]]:
-    yield error
-    for child in error.__subclasses__():
-        yield from kinds(child)
+def kinds(of: type[Kind]) -> Iterator[type[Kind]]:
+    """A class and all that are derived from it in the application."""
+    yield of
+    for child in of.__subclasses__():
+        if child.__module__.startswith("app."):
+            yield from kinds(child)
 
 
 def test_the_page_about_errors_has_a_row_for_every_code_with_its_status_and_whether_to_try_again() -> None:
@@ -135,3 +140,12 @@ def test_the_page_about_errors_has_a_row_for_every_code_with_its_status_and_whet
     raised = set(kinds(ToolchatError)) - {UpstreamError}
     there_are = {(each.code, str(each.status), "yes" if each.retryable else "no") for each in raised}
     assert told == there_are | {("method-not-allowed", "405", "no")}
+
+
+def test_the_table_of_advisors_has_each_with_its_order() -> None:
+    settings_classes()  # which imports the whole application
+    page = (ROOT / "docs" / "advisors.md").read_text(encoding="utf-8")
+    told = [(int(order), name) for order, name in re.findall(r"^\| (-?\d+) \| `(\w+)` \|", page, re.MULTILINE)]
+    there_are = {(each.order, each.__name__) for each in kinds(Advisor) if "order" in vars(each)}
+    assert told == sorted(told, key=lambda row: row[0])
+    assert set(told) == {row for row in there_are if row[1] not in ("Advisor", "BaseAdvisor")}

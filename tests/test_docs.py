@@ -8,7 +8,7 @@ from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import CodeType
-from typing import Any, TypeVar
+from typing import Any
 
 import httpx
 import pytest
@@ -26,7 +26,6 @@ from tests.readme import project_with_the_tools
 from tests.serving import serving
 from tests.waiting import PATIENCE
 
-Kind = TypeVar("Kind")
 JSON = {"Accept": "application/json"}
 PAGES = [ROOT / name for name in ("docs/tools.md", "docs/advisors.md", "docs/offline-model.md", "CONTRIBUTING.md")]
 ERRORS = (ROOT / "docs" / "errors.md").read_text(encoding="utf-8")
@@ -121,7 +120,7 @@ def test_every_route_of_the_folder_names_the_variable_that_is_missing(
             assert (refused.status_code, refused.json()["detail"]) == (503, detail)
 
 
-def kinds(of: type[Kind]) -> Iterator[type[Kind]]:
+def kinds(of: Any) -> Iterator[Any]:
     """A class and all that are derived from it in the application."""
     yield of
     for child in of.__subclasses__():

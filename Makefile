@@ -82,7 +82,7 @@ hooks: $(VENV)/.dev ## Have git format and check the Python files of each commit
 	@if [ -e "$(HOOK)" ] && ! cmp -s .githooks/pre-commit "$(HOOK)"; then \
 		echo "There is another hook already: $(HOOK)" >&2; exit 1; \
 	fi
-	@mkdir -p "$$(dirname "$(HOOK)")" && cp .githooks/pre-commit "$(HOOK)"
+	@mkdir -p "$$(dirname "$(HOOK)")" && cp .githooks/pre-commit "$(HOOK)" && echo "Installed $(HOOK)"
 
 clean: ## Remove .venv and everything else that can be made again
 	rm -rf $(VENV) $(PEERS) .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage .coverage.* htmlcov build dist *.egg-info

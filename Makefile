@@ -25,7 +25,7 @@ endef
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help run demo test test-fast test-slowest nightly lint lock bench bench-quick bench-guard bench-lock env-example architecture hooks clean
+.PHONY: help run demo test test-fast test-slowest nightly lint lock bench bench-quick bench-guard bench-lock env-example answers architecture hooks clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -74,6 +74,9 @@ bench-lock: $(UV) ## Write bench/requirements.lock after a change in bench/requi
 env-example: $(VENV)/.dev ## Write .env.example and docs/configuration.md from the settings classes
 	$(PY) -m tests.deploy.env_example
 	$(PY) -m tests.deploy.configuration_page
+
+answers: $(VENV)/.dev ## Fill in anew what the commands of the READMEs and of docs/ answer
+	$(PY) -m tests.readme
 
 architecture: $(VENV)/.dev ## Draw docs/architecture.svg from the code
 	$(PY) -m tests.architecture

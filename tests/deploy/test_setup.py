@@ -16,7 +16,7 @@ from tests.waiting import PATIENCE
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 LOCKS = ["requirements.lock", "requirements-dev.lock"]
-SET_UP_FILES = [*LOCKS, "Makefile", "Dockerfile", "docker-compose.yml", ".ci/run"]
+SET_UP_FILES = [*LOCKS, "Makefile", "Dockerfile", "docker-compose.yml", ".ci/run", ".github/workflows/ci.yml"]
 MAKE = shutil.which("make")
 
 needs_make = pytest.mark.skipif(MAKE is None, reason="make is not installed")

@@ -28,7 +28,7 @@ class _Nobody(ChatModel):
     provider = name = "nobody"
 
     async def respond(self, prompt: Prompt, emit: EmitModelEvent) -> ChatResponse:  # noqa: ARG002
-        return ChatResponse(AssistantMessage("done"), "stop", Usage(), self.name)
+        return ChatResponse(AssistantMessage("done"), "stop", Usage(), self.name, rounds=0)
 
 
 class InConversation(Advisor):

@@ -3,7 +3,8 @@
 
 VENV := .venv
 PY := $(VENV)/bin/python
-PIP_INSTALL := $(PY) -m pip install --quiet --disable-pip-version-check
+PIP_INSTALL := $(PY) -m pip install --disable-pip-version-check
+PIP_LOG := $(VENV)/pip.log
 SUITE := $(PY) -m pytest --quiet --numprocesses auto --dist loadfile --no-loadscope-reorder
 CANDIDATES := python3.13 python3.12 python3.11 python3.14 python3 python
 USABLE := import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))
@@ -13,11 +14,18 @@ INDEX = $${PIP_INDEX_URL:+--default-index "$$PIP_INDEX_URL"}
 RESOLVE = $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes $(INDEX)
 COMPILE = $(RESOLVE) pyproject.toml --custom-compile-command "make lock"
 PEERS := bench/.venv
+HOOK = $$(git rev-parse --git-path hooks)/pre-commit
+
+# $(call installed,WHAT,ARGUMENTS): one line for a reader; pip's own words only when it fails.
+define installed
+	@echo "Installing $(1) into $(VENV) ..."
+	@$(PIP_INSTALL) $(2) >$(PIP_LOG) 2>&1 || { code=$$?; cat $(PIP_LOG) >&2; exit $$code; }
+endef
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help run demo test test-fast test-slowest nightly lint lock bench bench-quick bench-guard bench-lock env-example architecture clean
+.PHONY: help run demo test test-fast test-slowest nightly lint lock bench bench-quick bench-guard bench-lock env-example answers architecture hooks clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -63,11 +71,21 @@ bench-lock: $(UV) ## Write bench/requirements.lock after a change in bench/requi
 	$(RESOLVE) bench/requirements.txt --constraint requirements.lock --custom-compile-command "make bench-lock" \
 		$(LOCK) --output-file bench/requirements.lock
 
-env-example: $(VENV)/.dev ## Write .env.example from the settings classes
+env-example: $(VENV)/.dev ## Write .env.example and docs/configuration.md from the settings classes
 	$(PY) -m tests.deploy.env_example
+	$(PY) -m tests.deploy.configuration_page
+
+answers: $(VENV)/.dev ## Fill in anew what the commands of the READMEs and of docs/ answer
+	$(PY) -m tests.readme
 
 architecture: $(VENV)/.dev ## Draw docs/architecture.svg from the code
 	$(PY) -m tests.architecture
+
+hooks: $(VENV)/.dev ## Have git format and check the Python files of each commit
+	@if [ -e "$(HOOK)" ] && ! cmp -s .githooks/pre-commit "$(HOOK)"; then \
+		echo "There is another hook already: $(HOOK)" >&2; exit 1; \
+	fi
+	@mkdir -p "$$(dirname "$(HOOK)")" && cp .githooks/pre-commit "$(HOOK)" && echo "Installed $(HOOK)"
 
 clean: ## Remove .venv and everything else that can be made again
 	rm -rf $(VENV) $(PEERS) .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage .coverage.* htmlcov build dist *.egg-info
@@ -75,11 +93,11 @@ clean: ## Remove .venv and everything else that can be made again
 
 # The stamps hold what was installed: pip runs again only when a lock file is newer.
 $(VENV)/.runtime: requirements.lock | $(PY)
-	$(PIP_INSTALL) --require-hashes -r requirements.lock
+	$(call installed,the packages of requirements.lock,--require-hashes -r requirements.lock)
 	@touch $@
 
 $(VENV)/.dev: requirements-dev.lock | $(PY)
-	$(PIP_INSTALL) --require-hashes -r requirements-dev.lock
+	$(call installed,the packages of requirements-dev.lock,--require-hashes -r requirements-dev.lock)
 	@touch $(VENV)/.runtime $@
 
 $(PEERS)/.peers: bench/requirements.lock | $(UV)
@@ -88,12 +106,12 @@ $(PEERS)/.peers: bench/requirements.lock | $(UV)
 	@touch $@
 
 $(UV): | $(PY)
-	$(PIP_INSTALL) uv==$(UV_VERSION)
+	$(call installed,uv,uv==$(UV_VERSION))
 
 $(PY):
 	@for python in $(or $(PYTHON),$(CANDIDATES)); do \
 		if "$$python" -c '$(USABLE)' 2>/dev/null; then \
-			echo "$$python -m venv $(VENV)"; exec "$$python" -m venv --clear $(VENV); \
+			echo "Making $(VENV) with $$python ..."; exec "$$python" -m venv --clear $(VENV); \
 		fi; \
 	done; \
 	echo "toolchat needs Python 3.11 or newer with venv (Debian, Ubuntu: apt-get install python3-venv)." \

@@ -131,7 +131,8 @@ def _collect_seldom() -> None:
 def _banner(listener: socket.socket, provider: str) -> str:
     host, port = listener.getsockname()[:2]
     shown = f"[{host}]" if ":" in host else host
-    return f"toolchat on http://{shown}:{port} - chat model: {provider} - try /docs"
+    url = f"http://{shown}:{port}"
+    return f"toolchat on {url} - chat model: {provider}\n  the page: {url}/playground\n  Swagger UI: {url}/docs"
 
 
 def demo() -> int:

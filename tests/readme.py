@@ -1,4 +1,4 @@
-"""What the README shows: its commands with their answers. Run as a module, it fills the answers in anew."""
+"""What the READMEs and the pages show: commands with their answers. Run as a module, it fills the answers in anew."""
 
 import calendar
 import re
@@ -13,9 +13,10 @@ from tests.command_line import ROOT, copy_of_the_app, environment, started
 from tests.waiting import PATIENCE
 
 READMES = (ROOT / "README.md", ROOT / "README.zh-CN.md")
+PAGES = (*READMES, *sorted((ROOT / "docs").glob("*.md")))
 BASE_URL = "http://127.0.0.1:8083"
 APPROVAL_ID = "Qk3v0dWnT8yRz1LcXa5uEg"
-"""Stands in the README for the id of the answer that waits for approval, which is another one each time."""
+"""Stands on a page for the id of the answer that waits for approval, which is another one each time."""
 _TOOL = re.compile(r"`(app/tools/\w+/__init__\.py)`[^\n]*\n\n```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _APPROVAL = re.compile(r'"approval": \{\s*"id": "([\w-]+)"')
 _BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -30,7 +31,7 @@ class Shown:
 
 
 def commands(text: str) -> list[Shown]:
-    """Every command of a README, in order."""
+    """Every command of a page, in order."""
     return [_shown(block) for block in _BLOCK.findall(text)]
 
 
@@ -39,18 +40,20 @@ def tool_folders(text: str) -> dict[str, str]:
     return dict(_TOOL.findall(text))
 
 
-def project_with_the_tools(folder: Path, text: str) -> Path:
-    """Copy the application and add a page's own tools, as a reader adds them."""
+def project_with_the_tools(folder: Path, *pages: Path) -> Path:
+    """Copy the application and add the tools that pages show, as a reader adds them."""
     copy_of_the_app(folder, {})
-    for file, source in tool_folders(text).items():
-        (folder / file).parent.mkdir()
-        (folder / file).write_text(source, encoding="utf-8")
+    for page in pages:
+        for file, source in tool_folders(page.read_text(encoding="utf-8")).items():
+            (folder / file).parent.mkdir(exist_ok=True)
+            (folder / file).write_text(source, encoding="utf-8")
     return folder
 
 
 def steady(answer: str) -> str:
-    """An answer without what differs from run to run: numbers, days, ids, and where a text is cut into pieces."""
-    answer = re.sub(r"event: delta\ndata: .*\n\n", "", answer)
+    """An answer without what differs from run to run: numbers, days, ids, and pieces whose number the clock decides."""
+    answer = re.sub(r"event: (?:delta|tool_call_progress)\ndata: .*\n\n", "", answer)
+    answer = re.sub(r'"hand_\w+"', '"hand_…"', answer)
     answer = re.sub(r"^id: .*$", "id: …", answer, flags=re.MULTILINE)
     answer = re.sub(r'"request_id": ?"[^"]*"', '"request_id":"…"', answer)
     answer = re.sub(r"\b\w+day\b|星期.", "day", answer)
@@ -68,9 +71,9 @@ class Reader:
         self._approval = APPROVAL_ID
 
     def run(self, command: str) -> str:
-        """Run a command, with the id of the approval that was waited for last in the place of the README's.
+        """Run a command, with the id of the approval that was waited for last in the place of the page's.
 
-        On the terminal no tool has been added yet: the README shows that only afterwards.
+        On the terminal no tool has been added yet: the pages show that only afterwards.
         """
         command = command.replace(BASE_URL, self._base_url).replace(APPROVAL_ID, self._approval)
         command = command.replace("curl ", f"curl --silent --show-error --max-time {PATIENCE} ")
@@ -85,7 +88,7 @@ class Reader:
 
 
 def filled(text: str, answer_of: Callable[[str], str]) -> str:
-    """The README with every shown answer made anew."""
+    """A page with every shown answer made anew."""
 
     def renewed(match: re.Match[str]) -> str:
         shown = _shown(match[1])
@@ -100,13 +103,13 @@ def _shown(block: str) -> Shown:
 
 
 def main() -> None:
-    """Fill every answer of every README in anew."""
+    """Fill every answer of every page in anew."""
     with tempfile.TemporaryDirectory() as folder:
-        project = project_with_the_tools(Path(folder), READMES[0].read_text(encoding="utf-8"))
+        project = project_with_the_tools(Path(folder), *PAGES)
         with started(cwd=project, PYTHONPATH=str(project)) as (_, url):
             reader = Reader(url, project)
-            for readme in READMES:
-                readme.write_text(filled(readme.read_text(encoding="utf-8"), reader.run), encoding="utf-8")
+            for page in PAGES:
+                page.write_text(filled(page.read_text(encoding="utf-8"), reader.run), encoding="utf-8")
 
 
 if __name__ == "__main__":

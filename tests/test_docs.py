@@ -4,7 +4,7 @@ import ast
 import asyncio
 import inspect
 import re
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import CodeType
@@ -17,14 +17,18 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
+from app.chat.advisors import Advisor
+from app.errors import ToolchatError, UpstreamError
 from app.main import open_service, read_configuration
 from tests.command_line import ROOT, started
+from tests.deploy.env_example import settings_classes
 from tests.readme import project_with_the_tools
 from tests.serving import serving
 from tests.waiting import PATIENCE
 
 JSON = {"Accept": "application/json"}
-PAGES = [ROOT / "docs" / name for name in ("tools.md", "advisors.md", "offline-model.md")]
+PAGES = [ROOT / name for name in ("docs/tools.md", "docs/advisors.md", "docs/offline-model.md", "CONTRIBUTING.md")]
+ERRORS = (ROOT / "docs" / "errors.md").read_text(encoding="utf-8")
 BLOCKS = [
     (page, block)
     for page in PAGES
@@ -69,7 +73,7 @@ async def air(request: Request) -> JSONResponse:
 @contextmanager
 def documented_folder(tmp_path: Path, **variables: str) -> Generator[httpx.Client, None, None]:
     """The service with the folder that ``tools.md`` shows; gives a client for it."""
-    project = project_with_the_tools(tmp_path, (ROOT / "docs" / "tools.md").read_text(encoding="utf-8"))
+    project = project_with_the_tools(tmp_path, ROOT / "docs" / "tools.md")
     with (
         started(cwd=project, PYTHONPATH=str(project), **variables) as (_, url),
         httpx.Client(base_url=url, timeout=PATIENCE, trust_env=False, verify=False) as client,
@@ -116,8 +120,31 @@ def test_every_route_of_the_folder_names_the_variable_that_is_missing(
             assert (refused.status_code, refused.json()["detail"]) == (503, detail)
 
 
-@pytest.mark.parametrize("readme", ["README.md", "README.zh-CN.md"])
-def test_the_readme_leads_to_every_page(readme: str) -> None:
-    text = (ROOT / readme).read_text(encoding="utf-8")
-    pages = [*PAGES, ROOT / "docs" / "library.md"]
-    assert [page.name for page in pages if f"](docs/{page.name})" not in text] == []
+def kinds(of: Any) -> Iterator[Any]:
+    """A class and all that are derived from it in the application."""
+    yield of
+    for child in of.__subclasses__():
+        if child.__module__.startswith("app."):
+            yield from kinds(child)
+
+
+def test_the_page_about_errors_has_a_row_for_every_code_with_its_status_and_whether_to_try_again() -> None:
+    told = {
+        (code, status, retryable)
+        for code, statuses, retryable in re.findall(
+            r"^\| `([a-z-]+)` \| ([\d, ]+) \| (yes|no) \|", ERRORS, re.MULTILINE
+        )
+        for status in statuses.split(", ")
+    }
+    raised = set(kinds(ToolchatError)) - {UpstreamError}
+    there_are = {(each.code, str(each.status), "yes" if each.retryable else "no") for each in raised}
+    assert told == there_are | {("method-not-allowed", "405", "no")}
+
+
+def test_the_table_of_advisors_has_each_with_its_order() -> None:
+    settings_classes()  # which imports the whole application
+    page = (ROOT / "docs" / "advisors.md").read_text(encoding="utf-8")
+    told = [(int(order), name) for order, name in re.findall(r"^\| (-?\d+) \| `(\w+)` \|", page, re.MULTILINE)]
+    there_are = {(each.order, each.__name__) for each in kinds(Advisor) if "order" in vars(each)}
+    assert told == sorted(told, key=lambda row: row[0])
+    assert set(told) == {row for row in there_are if row[1] not in ("Advisor", "BaseAdvisor")}

@@ -1,43 +1,43 @@
-"""Every command of the README does what the README says."""
+"""Every command of the READMEs and of the pages does what stands below it."""
 
 import re
 import shutil
 import subprocess
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
 from app.main import create_app
 from tests.command_line import ROOT, started
-from tests.deploy.env_example import render
-from tests.readme import READMES, Reader, commands, project_with_the_tools, steady, tool_folders
+from tests.readme import PAGES, READMES, Reader, commands, project_with_the_tools, steady, tool_folders
 
 ENGLISH, CHINESE = (readme.read_text(encoding="utf-8") for readme in READMES)
+ENDPOINTS = (ROOT / "docs" / "endpoints.md").read_text(encoding="utf-8")
 COLUMNS = ("/chat", "/chat-tool-function", "/chat-tool-method")
-SHOWN = [shown for text in (ENGLISH, CHINESE) for shown in commands(text)]
+SHOWN = [(page, shown) for page in PAGES for shown in commands(page.read_text(encoding="utf-8"))]
+ANSWERED = [(page, shown) for page, shown in SHOWN if shown.answer]
+IDS = [f"{page.stem}-{shown.command[:60]}" for page, shown in ANSWERED]
 
 needs_curl = pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
 
 
-ANSWERED = [shown for shown in SHOWN if shown.answer]
-
-
 @pytest.fixture(scope="module")
 def printed(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """What the commands print for a reader who types one after the other, with the README's own tools added."""
-    project = project_with_the_tools(tmp_path_factory.mktemp("project"), ENGLISH)
+    """What the commands print for a reader who types one after the other, with the pages' own tools added."""
+    project = project_with_the_tools(tmp_path_factory.mktemp("project"), *PAGES)
     with started(cwd=project, PYTHONPATH=str(project)) as (_, base_url):
         reader = Reader(base_url, project)
-        return [reader.run(shown.command) for shown in ANSWERED]
+        return [reader.run(shown.command) for _, shown in ANSWERED]
 
 
 @needs_curl
-@pytest.mark.parametrize("number", range(len(ANSWERED)), ids=lambda number: ANSWERED[number].command[:60])
+@pytest.mark.parametrize("number", range(len(ANSWERED)), ids=IDS)
 def test_a_command_gives_the_answer_that_is_shown(number: int, printed: list[str]) -> None:
-    assert steady(printed[number]) == steady(ANSWERED[number].answer)
+    assert steady(printed[number]) == steady(ANSWERED[number][1].answer)
 
 
-@pytest.mark.parametrize("command", sorted({shown.command for shown in SHOWN if not shown.answer}))
+@pytest.mark.parametrize("command", sorted({shown.command for _, shown in SHOWN if not shown.answer}))
 def test_a_command_without_an_answer_is_one_that_there_is(command: str) -> None:
     if command.startswith("make "):
         subprocess.run(["make", "-n", command.removeprefix("make ")], cwd=ROOT, check=True, capture_output=True)
@@ -45,6 +45,16 @@ def test_a_command_without_an_answer_is_one_that_there_is(command: str) -> None:
         # There is no Docker engine to ask here; the files that it would read have tests of their own.
         assert command == "docker compose up --build"
         assert (ROOT / "docker-compose.yml").exists()
+
+
+def test_a_newcomer_need_not_read_long_to_be_told_what_it_is() -> None:
+    # What it is, for whom, why and the first command stand in what a screen shows; the whole is read at a sitting.
+    for text in (ENGLISH, CHINESE):
+        lines = text.splitlines()
+        assert len(lines) <= 160
+        first = "\n".join(lines[:40])
+        for named in ("Spring AI", "langchain", "docs/benchmark.svg", "docs/comparison.md", "make run"):
+            assert named in first, named
 
 
 def test_both_languages_show_the_same_commands_code_and_chapters() -> None:
@@ -78,33 +88,47 @@ def test_a_block_of_code_stands_on_lines_of_its_own(text: str) -> None:
     assert all(fence == "```" for fence in fences[1::2])
 
 
-@pytest.mark.parametrize("text", [ENGLISH, CHINESE], ids=["en", "zh"])
-def test_every_route_is_named(text: str) -> None:
-    # By its path, or by the row and the column of the table of variants.
-    paths = create_app().openapi()["paths"]
-    variants = {f"{row}{column}" for row in re.findall(r"^\| `(/\w+)` \|", text, re.MULTILINE) for column in COLUMNS}
-    assert [path for path in paths if path not in variants and f"{path}`" not in text] == []
+def test_every_route_is_named() -> None:
+    # By its path; the three variants of a tool by the row and the columns of a table.
+    named = re.findall(r"^\| `(/\w+)` \|", ENDPOINTS, re.MULTILINE)
+    paths = [path for path in create_app().openapi()["paths"] if not re.fullmatch(rf"/\w+({'|'.join(COLUMNS)})", path)]
+    assert named == ["/time", "/weather", "/translate"]
+    assert [path for path in (*paths, "/todo/chat") if f"{path}`" not in ENDPOINTS] == []
 
 
-def configured(text: str) -> list[tuple[str, str, str]]:
-    """The rows of the configuration table: variable, default, meaning."""
-    chapter = re.split(r"^## (?:Configuration|配置)$", text, flags=re.MULTILINE)[1].split("\n## ")[0]
-    return re.findall(r"^\| `([A-Z_]+)` \| (?:`([^`]*)`)?(?:.*?) \| (.*) \|$", chapter, re.MULTILINE)
+def anchors(page: Path) -> set[str]:
+    """The chapters of a page, as links name them."""
+    titles = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
-def test_the_configuration_table_says_of_every_variable_what_the_settings_say() -> None:
-    # The long default of the system prompt stands in ``.env.example``; the Chinese meanings are translations.
-    settings = re.findall(r"^# (.*)\n#?([A-Z_]+)=(.*)$", render(), re.MULTILINE)
-    said = {name: ("" if name == "SYSTEM_PROMPT" else value, meaning) for meaning, name, value in settings}
-    english = {
-        name: ("" if name == "SYSTEM_PROMPT" else value, meaning) for name, value, meaning in configured(ENGLISH)
-    }
-    assert english == said
-    assert [row[:2] for row in configured(CHINESE)] == [row[:2] for row in configured(ENGLISH)]
+LINKING = [*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", ROOT / "SECURITY.md", ROOT / "bench" / "README.md"]
 
 
-@pytest.mark.parametrize("text", [ENGLISH, CHINESE], ids=["en", "zh"])
-def test_every_file_and_every_chapter_that_is_linked_exists(text: str) -> None:
-    chapters = {f"#{title.lower().replace(' ', '-')}" for title in re.findall(r"^#+ (.*)$", text, re.MULTILINE)}
-    linked = set(re.findall(r"\]\((?!http)([^)]+)\)", text)) - chapters
-    assert [target for target in linked if target.startswith("#") or not (ROOT / target).exists()] == []
+@pytest.mark.parametrize("page", LINKING, ids=lambda page: page.name)
+def test_every_file_and_every_chapter_that_is_linked_exists(page: Path) -> None:
+    for link in re.findall(r"\]\((?!http)([^)\s]+)\)", page.read_text(encoding="utf-8")):
+        file, _, chapter = link.partition("#")
+        target = page.parent / file if file else page
+        assert target.exists(), link
+        assert not chapter or chapter in anchors(target), link
+
+
+@pytest.mark.parametrize("readme", READMES, ids=lambda readme: readme.name)
+def test_the_readme_leads_to_every_page(readme: Path) -> None:
+    text = readme.read_text(encoding="utf-8")
+    assert [page.name for page in PAGES if page not in READMES and f"](docs/{page.name})" not in text] == []
+
+
+@pytest.mark.parametrize("page", LINKING, ids=lambda page: page.name)
+def test_every_test_that_a_page_names_is_there(page: Path) -> None:
+    named = re.findall(r"`(tests/[\w/]+\.py)`", page.read_text(encoding="utf-8"))
+    assert [name for name in named if not (ROOT / name).exists()] == []
+
+
+def test_every_row_of_the_comparison_names_what_holds_it_or_says_no() -> None:
+    text = (ROOT / "docs" / "comparison.md").read_text(encoding="utf-8")
+    tables = [table for table in re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE) if "held by" in table]
+    rows = [row for table in tables for row in table.splitlines()[2:]]
+    assert len(rows) >= 20
+    assert [row for row in rows if not re.search(r"\| (?:`tests/[\w/]+\.py`|\*\*no\*\* \| –) \|$", row)] == []

@@ -19,8 +19,8 @@ HEAD = (
     "from app.tool_calling.function_callback import tool\nfrom app.tool_calling.context import ToolContext\n"
 )
 DICE = (
-    'async def rollDice(sides: Annotated[int, "Sides"] = 6) -> int:\n    "Roll."\n    return sides\n\n'
-    "module = ToolModule(functions=(rollDice,))\n"
+    'async def castDice(sides: Annotated[int, "Sides"] = 6) -> int:\n    "Roll."\n    return sides\n\n'
+    "module = ToolModule(functions=(castDice,))\n"
 )
 METHOD = (
     'class Dice:\n    @tool(name="{name}")\n    async def roll(self, sides: Annotated[int, "Sides"]) -> int:\n'
@@ -59,20 +59,20 @@ def faults(package: str, folders: Mapping[str, str]) -> list[str]:
     ("source", "line"),
     [
         (
-            "def rollDice(sides): ...\nmodule = ToolModule(functions=(rollDice,))",
-            "tool rollDice: parameter sides has no type",
+            "def castDice(sides): ...\nmodule = ToolModule(functions=(castDice,))",
+            "tool castDice: parameter sides has no type",
         ),
         (
-            "def rollDice(*sides: int): ...\nmodule = ToolModule(functions=(rollDice,))",
-            "tool rollDice: parameter sides must be an ordinary or keyword parameter",
+            "def castDice(*sides: int): ...\nmodule = ToolModule(functions=(castDice,))",
+            "tool castDice: parameter sides must be an ordinary or keyword parameter",
         ),
         (
-            "class Odd: ...\ndef rollDice(n: int, odd: Odd): ...\nmodule = ToolModule(functions=(rollDice,))",
-            "tool rollDice: parameter odd has a type that JSON cannot carry: Unable to generate",
+            "class Odd: ...\ndef castDice(n: int, odd: Odd): ...\nmodule = ToolModule(functions=(castDice,))",
+            "tool castDice: parameter odd has a type that JSON cannot carry: Unable to generate",
         ),
         (
-            "def rollDice(n: int, sides: 'Side'): ...\nmodule = ToolModule(functions=(rollDice,))",
-            "tool rollDice: parameter sides has a type that cannot be read: name 'Side' is not defined",
+            "def castDice(n: int, sides: 'Side'): ...\nmodule = ToolModule(functions=(castDice,))",
+            "tool castDice: parameter sides has a type that cannot be read: name 'Side' is not defined",
         ),
         (
             "@tool(name='roll')\nclass Dice:\n  def __call__(self, sides): ...\nmodule = ToolModule(functions=(Dice,))",
@@ -147,8 +147,8 @@ def test_the_file_of_the_folder_in_which_the_fault_lies_is_named(package: str) -
     ("one", "two"),
     [
         (DICE, DICE),
-        (DICE, METHOD.format(name="rollDice")),
-        (METHOD.format(name="rollDice"), DICE),
+        (DICE, METHOD.format(name="castDice")),
+        (METHOD.format(name="castDice"), DICE),
     ],
     ids=["two functions", "a method like a function", "a function like a method"],
 )
@@ -161,15 +161,15 @@ def test_two_tools_of_one_name_are_told_with_both_owners(one: str, two: str, pac
 
 
 def test_a_name_twice_in_one_folder_is_told_too(package: str) -> None:
-    functions = DICE.replace("(rollDice,)", "(rollDice, tool(name='rollDice')(lambda: 1))")
+    functions = DICE.replace("(castDice,)", "(castDice, tool(name='castDice')(lambda: 1))")
     methods = METHOD.format(name="roll").replace("\n\nmodule", "\n    @tool(name='roll')\n    def b(self): ...\nmodule")
     lines = faults(package, {"one": HEAD + functions, "two": HEAD + methods})
     assert len(lines) == 2
 
 
 def test_a_function_and_a_method_of_one_folder_may_share_a_name(package: str) -> None:
-    both = DICE.replace("module =", "FUNCTION =") + METHOD.format(name="rollDice")
-    both = both.replace("methods=(Dice,)", "functions=(rollDice,), methods=(Dice,)")
+    both = DICE.replace("module =", "FUNCTION =") + METHOD.format(name="castDice")
+    both = both.replace("methods=(Dice,)", "functions=(castDice,), methods=(Dice,)")
     assert faults(package, {"one": HEAD + both, "two": HEAD + METHOD.format(name="other")}) == []
 
 
@@ -182,10 +182,10 @@ def test_a_folder_that_is_switched_off_is_not_checked(package: str, monkeypatch:
     ("source", "warnings"),
     [
         (DICE, []),
-        (DICE.replace(', "Sides"', ", 1"), ["tool rollDice: parameter sides has no description"]),
-        (DICE.replace('"Roll."', "..."), ["tool rollDice: has no description but its name"]),
-        (DICE.replace("rollDice", "掷骰子"), ["tool 掷骰子: some providers refuse a name with other characters"]),
-        (DICE.replace("rollDice", "a" * 65), [f"tool {'a' * 65}: some providers refuse a name of more than 64"]),
+        (DICE.replace(', "Sides"', ", 1"), ["tool castDice: parameter sides has no description"]),
+        (DICE.replace('"Roll."', "..."), ["tool castDice: has no description but its name"]),
+        (DICE.replace("castDice", "掷骰子"), ["tool 掷骰子: some providers refuse a name with other characters"]),
+        (DICE.replace("castDice", "a" * 65), [f"tool {'a' * 65}: some providers refuse a name of more than 64"]),
         (METHOD.format(name="a b"), ["tool a b: some providers refuse a name with other characters"]),
         (
             "def f(a: int, b: str): ...\nmodule = ToolModule(functions=(f,))",
@@ -222,7 +222,7 @@ def test_every_fault_is_told_at_once_without_a_traceback_and_the_exit_code_is_2(
     assert done.stderr.splitlines() == [
         "toolchat: app/tools/broken/__init__.py: cannot be imported: SyntaxError: invalid syntax (line 3)",
         "toolchat: app/tools/empty/__init__.py: there is no 'module = ToolModule(...)'",
-        "toolchat: app/tools/two/__init__.py: tool rollDice: app/tools/one/__init__.py has a tool of this name already",
+        "toolchat: app/tools/two/__init__.py: tool castDice: app/tools/one/__init__.py has a tool of this name already",
     ]
     for folder in ("broken", "empty", "two"):
         shutil.rmtree(tmp_path / "app" / "tools" / folder)
@@ -232,7 +232,7 @@ def test_every_fault_is_told_at_once_without_a_traceback_and_the_exit_code_is_2(
     for command in ("tools", "serve"):
         done = run(command, cwd=tmp_path, PYTHONPATH=str(tmp_path), SERVER_PORT="0")
         assert done.returncode == 2
-        assert done.stderr == "toolchat: app/tools/one/__init__.py: tool rollDice: parameter sides has no type\n"
+        assert done.stderr == "toolchat: app/tools/one/__init__.py: tool castDice: parameter sides has no type\n"
 
 
 def test_the_service_itself_gives_no_warning() -> None:

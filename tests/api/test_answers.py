@@ -5,6 +5,7 @@ import pytest
 from pydantic_core import from_json
 
 from app.api.schemas import ChatAnswer
+from tests.chat.played import says, turns
 from tests.players.openai_player import OpenAIPlayer, delta, finish, message, sse, whole
 from tests.serving import events_of, service
 from tests.waiting import until
@@ -22,6 +23,14 @@ async def test_text_is_what_a_client_without_wishes_gets(client: httpx.AsyncClie
     assert answer.headers["vary"] == "Accept"
     assert answer.headers["x-chat-model"] == "openai_compatible/gpt-4o-mini"
     assert answer.headers["x-content-type-options"] == "nosniff"
+
+
+async def test_a_servers_address_alone_is_enough_to_ask_it() -> None:
+    async with OpenAIPlayer(turns(says("Hello."))) as player, service(OPENAI_BASE_URL=player.base_url) as client:
+        answer = await client.get("/time/chat")
+    assert answer.text == "Hello."
+    assert answer.headers["x-chat-model"] == "openai_compatible/gpt-4o-mini"
+    assert "authorization" not in player.requests[0].headers
 
 
 @pytest.mark.parametrize("variant", ["function", "method"])

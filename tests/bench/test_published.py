@@ -4,9 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from bench.catalogue import SERVICES
 from bench.chart import growth_chart, question_chart
 from bench.report import markdown
 from bench.run import read_run
+from bench.summary import summarise
 
 ROOT = Path(__file__).parent.parent.parent
 RUN = read_run((ROOT / "bench" / "results.json").read_bytes())
@@ -19,10 +21,36 @@ def test_the_tables_and_charts_are_those_of_the_kept_run() -> None:
     assert (ROOT / "docs" / "benchmark-growth.svg").read_text() == growth_chart(RUN)
 
 
-@pytest.mark.parametrize("readme", ["README.md", "README.zh-CN.md"])
-def test_the_readme_shows_the_goals_of_that_run_and_where_it_was_measured(readme: str) -> None:
+def test_the_comparison_shows_the_goals_of_that_run_and_where_it_was_measured() -> None:
     # The whole table, the goals that are not met as well.
-    text, published = (ROOT / readme).read_text(), markdown(RUN)
+    text, published = (ROOT / "docs" / "comparison.md").read_text(), markdown(RUN)
     where, goals = published.split("\n\n")[0], published.split("### Goals\n\n")[1].split("\n\n")[0]
     assert where in text
     assert goals in text
+
+
+@pytest.mark.parametrize("readme", ["README.md", "README.zh-CN.md"])
+def test_the_readmes_two_figures_are_those_of_that_run(readme: str) -> None:
+    text, summary = (ROOT / readme).read_text(), summarise(RUN.samples)
+    frameworks = [name for name in RUN.services if SERVICES[name].kind == "framework"]
+    ours, cheapest = summary.figure("toolchat", "time-32", "cpu_ms"), summary.best(frameworks, "time-32", "cpu_ms")
+    assert len(frameworks) == 5
+    assert ours
+    assert cheapest
+    assert f" {ours.text(2)} ms" in text
+    assert f" {cheapest.text(1)} ms" in text
+
+
+@pytest.mark.parametrize("readme", ["README.md", "README.zh-CN.md"])
+def test_what_the_readme_says_of_spring_stands_in_the_comparison(readme: str) -> None:
+    text, rows = (ROOT / readme).read_text(), (ROOT / "docs" / "comparison.md").read_text().splitlines()
+    toolchat, spring, warm = (
+        next(row for row in rows if row.startswith(f"| {name}"))
+        for name in ("toolchat", "Spring AI, after 33,000", "the same after 100,000")
+    )
+    for row, said in (
+        (toolchat, ("0.61", "70", "169", "1.7")),
+        (spring, ("322", "661", "10.9")),
+        (warm, ("0.42", "0.47")),
+    ):
+        assert [figure for figure in said if figure not in row or figure not in text] == []

@@ -44,13 +44,34 @@ def variables() -> dict[str, list[tuple[type[EnvironmentSettings], str]]]:
     return found
 
 
-def render() -> str:
-    """The whole file: a section for each settings class, the last one for what several of them read."""
-    sections: dict[str, list[str]] = {title: [] for title in [*settings_classes().values(), "Several tools"]}
+def titled_variables() -> dict[str, dict[str, tuple[type[EnvironmentSettings], str]]]:
+    """The variables below the title of their settings class, the last title for what several of them read."""
+    titled: dict[str, dict[str, tuple[type[EnvironmentSettings], str]]] = {
+        title: {} for title in [*settings_classes().values(), "Several tools"]
+    }
     for name, (where, *others) in variables().items():
-        title = "Several tools" if others else settings_classes()[where[0]]
-        sections[title].append(_entry(name, *where))
-    return "\n".join([HEADER, *("\n".join([f"## {title}", "", *each]) for title, each in sections.items() if each)])
+        titled["Several tools" if others else settings_classes()[where[0]]][name] = where
+    return titled
+
+
+def render() -> str:
+    """The whole file: a section for each title that has variables."""
+    sections = {
+        title: [_entry(name, *where) for name, where in found.items()]
+        for title, found in titled_variables().items()
+        if found
+    }
+    return "\n".join([HEADER, *("\n".join([f"## {title}", "", *each]) for title, each in sections.items())])
+
+
+def default_of(cls: type[EnvironmentSettings], field: str) -> str:
+    """A default as it stands in the file; nothing stands for "not set"."""
+    value = cls.model_fields[field].get_default(call_default_factory=True, validated_data={})
+    if isinstance(value, SecretStr):
+        value = value.get_secret_value()
+    if value is None or value is PydanticUndefined:
+        return ""
+    return value if isinstance(value, str) else to_json(value).decode().removesuffix(".0")
 
 
 def _import_everything() -> None:
@@ -70,18 +91,8 @@ def _tool_settings() -> set[type[EnvironmentSettings]]:
 
 
 def _entry(name: str, cls: type[EnvironmentSettings], field: str) -> str:
-    info = cls.model_fields[field]
-    value = _written(info.get_default(call_default_factory=True, validated_data={}))
-    return f"# {info.description}\n{'#' if value else ''}{name}={value}\n"
-
-
-def _written(value: object) -> str:
-    """A default as it stands in the file; nothing stands for "not set"."""
-    if isinstance(value, SecretStr):
-        value = value.get_secret_value()
-    if value is None or value is PydanticUndefined:
-        return ""
-    return value if isinstance(value, str) else to_json(value).decode().removesuffix(".0")
+    value = default_of(cls, field)
+    return f"# {cls.model_fields[field].description}\n{'#' if value else ''}{name}={value}\n"
 
 
 if __name__ == "__main__":

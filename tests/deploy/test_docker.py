@@ -198,6 +198,13 @@ def test_the_service_starts_without_an_env_file() -> None:
     assert _service()["env_file"] == [{"path": ".env", "required": False}]
 
 
+@pytest.mark.parametrize("page", ["README.md", "README.zh-CN.md", "docs/operations.md"])
+def test_whoever_has_an_older_docker_is_told_which_one_is_needed(page: str) -> None:
+    # For the optional `env_file` and for `start_interval`, which older ones refuse.
+    text = (ROOT / page).read_text(encoding="utf-8")
+    assert [named for named in ("Docker Compose 2.24", "Docker Engine 25") if named not in text] == []
+
+
 def test_shared_state_is_started_on_request_only_and_kept_as_close_as_the_service() -> None:
     # The store is reached by no other host, runs as nobody special, and is bounded in everything.
     valkey, service = _service("valkey"), _service()

@@ -1,4 +1,4 @@
-"""``.env.example`` names every variable, with its default and one line."""
+"""``.env.example`` and the page about the configuration name every variable, with its default and one line."""
 
 import re
 from itertools import pairwise
@@ -7,11 +7,19 @@ from pathlib import Path
 import pytest
 
 from app.settings import EnvironmentSettings
+from tests.deploy import configuration_page
 from tests.deploy.env_example import FILE, render, settings_classes, variables
 
 
-def test_the_file_says_what_the_settings_classes_say() -> None:
+def test_the_file_and_the_page_say_what_the_settings_classes_say() -> None:
+    page = configuration_page.PAGE.read_text(encoding="utf-8")
     assert FILE.read_text(encoding="utf-8") == render(), "run `make env-example`"
+    assert page == configuration_page.render(), "run `make env-example`"
+
+
+def test_the_page_has_a_row_for_every_variable() -> None:
+    rows = re.findall(r"^\| `([A-Z_]+)` \|", configuration_page.render(), flags=re.M)
+    assert sorted(rows) == sorted(variables())
 
 
 def test_every_variable_has_one_line_that_explains_it() -> None:

@@ -16,7 +16,7 @@ from tests.waiting import PATIENCE
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 LOCKS = ["requirements.lock", "requirements-dev.lock"]
-SET_UP_FILES = [*LOCKS, "Makefile", "Dockerfile", "docker-compose.yml", ".ci/run"]
+SET_UP_FILES = [*LOCKS, "Makefile", "Dockerfile", "docker-compose.yml", ".ci/run", ".github/workflows/ci.yml"]
 MAKE = shutil.which("make")
 
 needs_make = pytest.mark.skipif(MAKE is None, reason="make is not installed")
@@ -25,13 +25,26 @@ RECORDING_PYTHON = """#!/bin/sh
 echo "$@" >> calls
 """
 
+CHATTERING_PYTHON = """#!/bin/sh
+case "$*" in
+    "-m venv"*) mkdir -p .venv/bin; cp "$0" .venv/bin/python ;;
+    "-m pip"*) echo "Collecting everything"; echo "a new release of pip" >&2 ;;
+    "-m app"*) echo serving ;;
+esac
+"""
 
-def _make(*arguments: str, folder: Path = ROOT, path: str | None = None) -> subprocess.CompletedProcess[str]:
+
+def _make(*arguments: str, folder: Path = ROOT, **variables: str) -> subprocess.CompletedProcess[str]:
     assert MAKE is not None
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("MAKE") and name != "MFLAGS"}
-    environment = inherited | ({} if path is None else {"PATH": path})
     return subprocess.run(
-        [MAKE, *arguments], cwd=folder, env=environment, capture_output=True, text=True, timeout=PATIENCE, check=False
+        [MAKE, *arguments],
+        cwd=folder,
+        env=inherited | variables,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
     )
 
 
@@ -79,6 +92,29 @@ def test_running_needs_the_runtime_lock_only_and_installs_it_once(checkout: Path
 
 
 @needs_make
+@pytest.mark.parametrize("target", ["run", "demo"])
+def test_the_set_up_says_a_line_for_each_step_and_nothing_else(target: str, checkout: Path) -> None:
+    python = checkout / ".venv/bin/python"
+    python.rename(checkout / "python3.11")
+    (checkout / "python3.11").write_text(CHATTERING_PYTHON)
+    first = _make(target, folder=checkout, PATH=f"{checkout}:{os.environ['PATH']}", PYTHON="python3.11")
+    second = _make(target, folder=checkout)
+
+    steps = ["Making .venv with python3.11 ...", "Installing the packages of requirements.lock into .venv ..."]
+    assert (first.stdout.splitlines(), first.stderr) == ([*steps, "serving"], "")
+    assert second.stdout.splitlines() == ["serving"]
+
+
+@needs_make
+def test_pips_own_words_are_told_when_it_fails(checkout: Path) -> None:
+    (checkout / ".venv/bin/python").write_text("#!/bin/sh\necho no such package\necho no hash >&2\nexit 3\n")
+    failed = _make("run", folder=checkout)
+
+    assert failed.returncode != 0
+    assert failed.stderr.startswith("no such package\nno hash\n")
+
+
+@needs_make
 def test_a_newer_lock_is_installed_again(checkout: Path) -> None:
     _make("run", folder=checkout)
     _calls(checkout)
@@ -123,7 +159,7 @@ def test_without_a_usable_python_it_says_what_is_missing(checkout: Path) -> None
         too_old = checkout / name
         too_old.write_text("#!/bin/sh\nexit 1\n")
         too_old.chmod(0o755)
-    done = _make("run", folder=checkout, path=str(checkout))
+    done = _make("run", folder=checkout, PATH=str(checkout))
 
     assert done.returncode != 0
     assert "needs Python 3.11 or newer with venv" in done.stderr

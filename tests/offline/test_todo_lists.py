@@ -82,9 +82,10 @@ async def test_without_a_list_to_write_the_steps_of_a_plan_are_done_at_once() ->
 
 
 def ordinary_questions() -> list[str]:
-    """What the README and the API's documentation ask, and the defaults; not what asks for a plan."""
-    lines = [line for line in (ROOT / "README.md").read_text().splitlines() if "/todo/" not in line]
-    quoted = re.findall(r'"query=([^"]+)"', "\n".join(lines))
+    """What the README and the documentation ask, and the defaults; not what asks for a plan."""
+    pages = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+    lines = [line for page in pages for line in page.read_text().splitlines() if "/todo/" not in line]
+    quoted = re.findall(r'"(?:query|userInput)=([^"]+)"', "\n".join(lines))
     modules = discover()
     examples = [query for each in modules for query in each.examples.values()]
     return list(dict.fromkeys([*quoted, *(each.default_query for each in modules if each.default_query), *examples]))

@@ -81,6 +81,15 @@ async def test_beyond_the_window_the_oldest_turns_are_left_out_whole() -> None:
     assert [text for role, text in kept if role == "user"] == ["question 3", "question 4", "question 5"]
 
 
+async def test_as_it_comes_a_conversation_keeps_its_newest_twenty_turns() -> None:
+    # As the documentation says.
+    async with OpenAIPlayer(sociable) as player, service(OPENAI_BASE_URL=player.base_url) as client:
+        for number in range(22):
+            await ask(client, f"question {number}")
+        kept = await conversation(client)
+    assert [text for role, text in kept if role == "user"] == [f"question {number}" for number in range(2, 22)]
+
+
 async def test_the_window_counts_tokens_too() -> None:
     # Two turns of about 90 tokens do not fit into 100 together with a question; the newer one does.
     variables = {"MEMORY_MAX_TOKENS": "100"}

@@ -1,0 +1,137 @@
+"""What a project needs that others are to carry on: one version, a hook before a commit, a check on the forge."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+
+from app.version import VERSION
+from tests.command_line import LOG, ROOT, started
+from tests.serving import client_of
+from tests.waiting import PATIENCE, until
+
+MAKE, GIT = shutil.which("make"), shutil.which("git")
+needs_git = pytest.mark.skipif(MAKE is None or GIT is None, reason="make or git is not installed")
+
+WELL_FORMED = "x = 1\n"
+BADLY_FORMED = "x  =  1\n"
+FAULTY = "import os\n"
+
+
+def test_the_version_stands_in_one_place_and_the_newest_changes_are_its_own() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    newest = re.findall(r"^## (\d+\.\d+\.\d+)", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), flags=re.M)[0]
+    named = [
+        str(file.relative_to(ROOT))
+        for file in (*ROOT.glob("*"), *(ROOT / "app").rglob("*.py"), *ROOT.glob("docs/*.md"))
+        if file.suffix in {".py", ".toml", ".yml", ""} and file.is_file() and f'"{VERSION}"' in file.read_text()
+    ]
+
+    assert project["tool"]["setuptools"]["dynamic"]["version"] == {"attr": "app.version.VERSION"}
+    assert named == ["app/version.py"]
+    assert newest == VERSION
+
+
+def test_the_licence_is_the_one_that_the_package_and_the_image_name() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    text = (ROOT / "LICENSE").read_text(encoding="utf-8")
+
+    assert project["license"] == "Apache-2.0"
+    assert 'licenses="Apache-2.0"' in (ROOT / "Dockerfile").read_text(encoding="utf-8")
+    assert "Version 2.0, January 2004" in text
+    assert "END OF TERMS AND CONDITIONS" in text
+
+
+def test_the_forge_runs_the_check_and_nothing_else() -> None:
+    workflow = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text(encoding="utf-8"))
+    (job,) = workflow["jobs"].values()
+
+    assert [step["run"] for step in job["steps"] if "run" in step] == [".ci/run"]
+    assert workflow["permissions"] == {"contents": "read"}
+
+
+async def test_the_service_tells_where_its_pages_are(tmp_path: Path) -> None:
+    with started(cwd=tmp_path) as (_, url):
+        lines = [f"  the page: {url}/playground\n", f"  Swagger UI: {url}/docs\n"]
+        await until(lambda: set(lines) <= set(LOG))
+        async with client_of(url) as client:
+            pages = [await client.get(path, follow_redirects=True) for path in ("/playground", "/docs")]
+    assert [page.status_code for page in pages] == [200, 200]
+
+
+@pytest.fixture
+def clone(tmp_path: Path) -> Path:
+    """A repository with the hook in place."""
+    for name in ("Makefile", "requirements-dev.lock"):
+        shutil.copy(ROOT / name, tmp_path)
+    shutil.copytree(ROOT / ".githooks", tmp_path / ".githooks")
+    python = tmp_path / ".venv/bin/python"
+    python.parent.mkdir(parents=True)
+    python.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
+    python.chmod(0o755)
+    (tmp_path / ".venv/.dev").touch()
+    git(tmp_path, "init", "--quiet")
+    made = subprocess.run(["make", "hooks"], cwd=tmp_path, env=lonely(), capture_output=True, text=True)
+    assert made.returncode == 0, made.stderr
+    return tmp_path
+
+
+def lonely() -> dict[str, str]:
+    """An environment without anybody's settings of git."""
+    nobody = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull, "PYTHONPATH": ""}
+    author = {
+        f"GIT_{role}_{what}": "nobody@localhost" for role in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")
+    }
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("GIT_", "MAKE"))}
+    return inherited | nobody | author
+
+
+def git(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = ["git", *arguments]
+    return subprocess.run(command, cwd=folder, env=lonely(), capture_output=True, text=True, timeout=PATIENCE)
+
+
+def committed(folder: Path, source: str, unstaged: str = "") -> tuple[bool, str]:
+    """Commit a file, with other text in the folder if given; whether it was taken, and what then is in the commit."""
+    (folder / "a file.py").write_text(source)
+    git(folder, "add", "a file.py")
+    if unstaged:
+        (folder / "a file.py").write_text(unstaged)
+    done = git(folder, "commit", "--message", "A change")
+    return done.returncode == 0, git(folder, "show", "HEAD:a file.py").stdout or done.stdout + done.stderr
+
+
+@needs_git
+def test_what_is_not_formatted_is_formatted_before_it_is_committed(clone: Path) -> None:
+    assert committed(clone, BADLY_FORMED) == (True, WELL_FORMED)
+
+
+@needs_git
+def test_what_the_linter_refuses_is_not_committed(clone: Path) -> None:
+    taken, said = committed(clone, FAULTY)
+    assert not taken
+    assert "F401" in said
+
+
+@needs_git
+def test_what_lies_in_the_folder_only_is_neither_checked_nor_changed(clone: Path) -> None:
+    taken, said = committed(clone, BADLY_FORMED, unstaged=FAULTY)
+    assert not taken
+    assert "a file.py is not formatted, and has changes that are not added" in said
+    assert committed(clone, WELL_FORMED, unstaged=FAULTY) == (True, WELL_FORMED)
+    assert (clone / "a file.py").read_text() == FAULTY
+
+
+@needs_git
+def test_a_hook_of_somebody_elses_is_left_in_place(clone: Path) -> None:
+    hook = clone / ".git/hooks/pre-commit"
+    hook.write_text("#!/bin/sh\n")
+    refused = subprocess.run(["make", "hooks"], cwd=clone, env=lonely(), capture_output=True, text=True)
+    assert refused.returncode != 0
+    assert hook.read_text() == "#!/bin/sh\n"

@@ -18,6 +18,7 @@ from app.chat.memory_advisor import MemoryAdvisor
 from app.errors import ToolchatError
 from app.settings import Settings
 from app.state_store.base import StateStore
+from app.tool_calling.callback import ToolCallback
 
 __all__ = ["Service", "ServiceState", "ToolCatalogue", "running_service", "service_state"]
 
@@ -27,6 +28,10 @@ class ToolCatalogue(Protocol):
 
     def offered(self, module: str, kind: Literal["function", "method"]) -> Sequence[object]:
         """What a folder's routes offer the model; raises ``NotConfigured`` when it is not registered."""
+        ...
+
+    def tool(self, name: str) -> ToolCallback:
+        """The tool of a name; raises ``NotFound``, or ``NotConfigured`` when its folder is not registered."""
         ...
 
     def for_conversation(self, names: Sequence[str] | None) -> tuple[Sequence[object], Sequence[Advisor]]:

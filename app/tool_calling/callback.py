@@ -46,6 +46,13 @@ class ToolCallback(ABC):
             ToolExecutionError: the tool's own, expected failure.
         """
 
+    def check(self, tool_input: str) -> None:  # noqa: B027 - what only the tool's own side can check is left to a call
+        """Say whether a call would run with these arguments, without running it.
+
+        Raises:
+            ToolArgumentsError: they do not fit.
+        """
+
     async def result(self, tool_input: str, context: ToolContext) -> ToolResult:
         """Answer a call of a question: run the tool, or take the result of an equal call where it may repeat.
 

@@ -92,6 +92,10 @@ class FunctionToolCallback(ToolCallback):
         code = self._function if hasattr(self._function, "__qualname__") else type(self._function)
         return f"{code.__module__}.{code.__qualname__}"
 
+    def check(self, tool_input: str) -> None:
+        """See :meth:`ToolCallback.check`; reads them as a call does, repairs among it."""
+        self._input.read(tool_input)
+
     async def call(self, tool_input: str, context: ToolContext) -> str:
         """Run the function, whatever is kept of equal calls; see :meth:`ToolCallback.call`."""
         uncached = self if self._cache is None else self.cached_for(0)

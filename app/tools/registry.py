@@ -10,7 +10,7 @@ from typing import Any, Literal
 from dishka import AsyncContainer
 
 from app.chat.advisors import Advisor
-from app.errors import ConfigurationError, NotConfigured, ValidationFailed
+from app.errors import ConfigurationError, NotConfigured, NotFound, ValidationFailed
 from app.settings import read_settings
 from app.tool_calling.callback import ToolCallback
 from app.tool_calling.definition_faults import definition_faults, shown_path
@@ -118,6 +118,21 @@ class ToolRegistry:
         if entry.fault:
             raise NotConfigured(f"{entry.configured.module.title}: {entry.fault}")
         return entry.methods.tool_callbacks() if kind == "method" else entry.functions
+
+    def tool(self, name: str) -> ToolCallback:
+        """The tool of a name, function or method.
+
+        Raises:
+            NotFound: there is none.
+            NotConfigured: its folder is not registered; the detail names the variable to set.
+        """
+        if found := self.resolver.resolve(name):
+            return found
+        for entry in self._entries.values():
+            if entry.fault and name in entry.configured.module.tool_names():
+                raise NotConfigured(f"{entry.configured.module.title}: {entry.fault}")
+        known = ", ".join(self.resolver.names()) or "none"
+        raise NotFound(f"no tool has the name {name[:64]}; known: {known}")
 
     def for_conversation(self, names: Sequence[str] | None) -> tuple[Sequence[object], Sequence[Advisor]]:
         """What a conversation is offered, all or the tools of these names, and the advisors that go with them.

@@ -1,0 +1,104 @@
+"""One tool call that a person asks for: it goes the way of a model's call, and no model is asked."""
+
+import secrets
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from pydantic_core import PydanticSerializationError, to_json
+
+from app.chat.advisors import Advisor, AdvisorChain
+from app.chat.client import ChatClient, PromptSpec
+from app.chat.memory import ChatMemory
+from app.chat.request import Approval, ChatEvent, ChatRequest, Emit
+from app.chat_models.base import ChatModel, ChatResponse, EmitModelEvent, Prompt
+from app.errors import ValidationFailed
+from app.messages import AssistantMessage, ToolCall, Usage
+from app.tool_calling.callback import ToolCallback
+from app.tool_calling.context import CONVERSATION_ID
+from app.tool_calling.errors import ToolArgumentsError
+from app.tool_calling.events import EmitToolCall, ToolCallFinished, ToolCallStarted, silent
+
+__all__ = ["InConversation", "asked_by_hand", "run_by_hand"]
+
+
+class _Nobody(ChatModel):
+    """Stands where the model would: it has asked for the call, and has nothing to say about the result."""
+
+    provider = name = "nobody"
+
+    async def respond(self, prompt: Prompt, emit: EmitModelEvent) -> ChatResponse:  # noqa: ARG002
+        return ChatResponse(AssistantMessage("done"), "stop", Usage(), self.name)
+
+
+class InConversation(Advisor):
+    """Runs a call between two questions of its conversation, never during one; stands where the memory does."""
+
+    order = 200
+
+    def __init__(self, memory: ChatMemory) -> None:
+        self._memory = memory
+
+    async def advise(self, request: ChatRequest, chain: AdvisorChain, emit: Emit) -> ChatResponse:
+        """See :meth:`Advisor.advise`; raises as :meth:`ChatMemory.open_turn`."""
+        async with self._memory.open_turn(request.context.get(CONVERSATION_ID)):
+            return await chain.proceed(request, emit)
+
+
+def asked_by_hand(
+    client: ChatClient,
+    tool: ToolCallback,
+    arguments: Mapping[str, Any],
+    context: Mapping[str, Any] | None = None,
+) -> PromptSpec:
+    """Put one call together as a question whose model has asked for it, and whose user has consented.
+
+    The response has the call under ``executions``, and nothing else that is worth showing.
+
+    Args:
+        client: its advisors, the loop among them, bound and run the call; its model is not asked.
+        tool: the tool.
+        arguments: what a model would write, as an object.
+        context: values for the tool behind the model's back.
+
+    Raises:
+        ValidationFailed: the arguments do not fit the tool's schema; the detail is what a model would be told.
+    """
+    call = ToolCall(f"hand_{secrets.token_hex(8)}", tool.definition.name, _checked(tool, arguments))
+    values = client.default_context.with_values(context or {})
+    asking = AssistantMessage(tool_calls=(call,))
+    request = ChatRequest((), (tool,), values, paused=asking, approvals={call.id: Approval(True)})
+    return PromptSpec(replace(client, model=_Nobody()), request)
+
+
+async def run_by_hand(
+    client: ChatClient,
+    tool: ToolCallback,
+    arguments: Mapping[str, Any],
+    context: Mapping[str, Any] | None = None,
+    emit: EmitToolCall = silent,
+) -> ToolCallFinished:
+    """Run one tool once, as a model's call would be; ``emit`` is told of the call alone. Arguments as above.
+
+    Raises:
+        ValidationFailed: as :func:`asked_by_hand`; nothing was run.
+        ToolFailed: the tool failed, and the service is set up to end a question then; else the outcome says so.
+    """
+
+    async def of_the_call(event: ChatEvent) -> None:
+        if isinstance(event, ToolCallStarted | ToolCallFinished):
+            await emit(event)
+
+    response = await asked_by_hand(client, tool, arguments, context).stream().response(of_the_call)
+    return response.executions[0]
+
+
+def _checked(tool: ToolCallback, arguments: Mapping[str, Any]) -> str:
+    try:
+        text = to_json(dict(arguments), inf_nan_mode="constants").decode()
+        tool.check(text)
+    except ToolArgumentsError as error:
+        raise ValidationFailed(error.message) from error
+    except (PydanticSerializationError, ValueError, RecursionError) as error:
+        raise ValidationFailed("the arguments cannot be written as JSON") from error
+    return text

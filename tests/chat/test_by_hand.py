@@ -1,0 +1,85 @@
+"""One tool call that a person asks for, without a model."""
+
+from dataclasses import replace
+
+import pytest
+
+from app.chat.by_hand import run_by_hand
+from app.chat.tool_calling_advisor import ToolCallingAdvisor
+from app.errors import ToolFailed, ValidationFailed
+from app.tool_calling.context import ToolContext
+from app.tool_calling.errors import ToolExecutionError
+from app.tool_calling.events import ToolCallFinished, ToolCallStarted
+from app.tool_calling.exception_processor import ToolExecutionExceptionProcessor
+from app.tool_calling.function_callback import FunctionToolCallback, tool
+from app.tool_calling.manager import ToolCallingManager
+from tests.chat.scripted import add, client_of, receipt, says
+
+ADDING = FunctionToolCallback.of(add)
+
+
+async def test_a_call_runs_and_no_model_is_asked() -> None:
+    client, model = client_of(says("never"))
+    told = await run_by_hand(client, ADDING, {"a": 1, "b": 2})
+    assert (told.result, told.outcome, told.round) == ("3", "ok", 1)
+    assert model.prompts == []
+
+
+async def test_listeners_are_told_of_the_call_alone() -> None:
+    client, _ = client_of(says("never"))
+    told: list[object] = []
+
+    async def emit(event: object) -> None:
+        told.append(event)
+
+    ended = await run_by_hand(client, FunctionToolCallback.of(receipt), {"number": 1}, emit=emit)
+    assert told == [ToolCallStarted(ended.call, 1), ended]
+    assert isinstance(ended, ToolCallFinished)
+
+
+async def test_arguments_are_read_as_they_were_meant_or_refused_before_anything_runs() -> None:
+    client, _ = client_of(says("never"))
+    repaired = await run_by_hand(client, ADDING, {"a": "1", "b": 2})
+    assert (repaired.result, repaired.repaired) == ("3", True)
+    with pytest.raises(ValidationFailed, match="a: Field required"):
+        await run_by_hand(client, ADDING, {"b": 2})
+
+
+@pytest.mark.parametrize("value", [object(), "\ud800", float("nan")], ids=["object", "surrogate", "nan"])
+async def test_arguments_that_no_json_can_carry_are_refused(value: object) -> None:
+    client, _ = client_of(says("never"))
+    with pytest.raises(ValidationFailed):
+        await run_by_hand(client, ADDING, {"a": value, "b": 2})
+
+
+async def test_who_runs_a_tool_by_hand_consents() -> None:
+    client, _ = client_of(says("never"))
+    ended = await run_by_hand(client, FunctionToolCallback.of(add, requires_approval=True), {"a": 1, "b": 2})
+    assert ended.result == "3"
+
+
+async def test_the_tool_is_told_who_asks_and_its_own_call() -> None:
+    @tool
+    def whose(context: ToolContext) -> str:
+        """Say who asks."""
+        return f"{context.get('tenantId')} {context.history[-1]}"
+
+    client, _ = client_of(says("never"))
+    ended = await run_by_hand(client, FunctionToolCallback.of(whose), {}, {"tenantId": "t-1"})
+    assert ended.result.startswith("t-1 AssistantMessage")
+    assert ended.call.id in ended.result
+
+
+async def test_a_failure_is_an_outcome_unless_the_service_ends_questions_with_it() -> None:
+    @tool
+    def fails() -> str:
+        """Fail."""
+        raise ToolExecutionError("not today", kind="closed")
+
+    client, _ = client_of(says("never"))
+    ended = await run_by_hand(client, FunctionToolCallback.of(fails), {})
+    assert (ended.outcome, ended.error_kind) == ("error", "closed")
+    strict = ToolCallingManager(exception_processor=ToolExecutionExceptionProcessor(always_throw=True))
+    client = replace(client, advisors=(ToolCallingAdvisor(strict),))
+    with pytest.raises(ToolFailed):
+        await run_by_hand(client, FunctionToolCallback.of(fails), {})

@@ -5,8 +5,11 @@ import { label } from "./texts.js";
 import DOMPurify from "./vendor/dompurify.js";
 import { Marked } from "./vendor/marked.js";
 
-/** Characters that are read as Markdown; a longer text is shown as it is, since some texts take the square of their length. */
-export const MOST_MARKDOWN = 30_000;
+/** Characters that are read as Markdown; a longer text is shown as it is. */
+export const MOST_MARKDOWN = 50_000;
+
+/** The time to pair the marks of emphasis in a paragraph grows with their square: so much of it a text may have. */
+const MOST_PAIRS = 1_500_000;
 
 const TAGS = ["a", "blockquote", "br", "code", "del", "em", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "li", "ol", "p",
   "pre", "strong", "table", "tbody", "td", "th", "thead", "tr", "ul"];
@@ -34,6 +37,7 @@ export function sanitized(markup) {
   const fragment = DOMPurify.sanitize(markup, {
     ALLOWED_TAGS: TAGS,
     ALLOWED_ATTR: ["href", "align", "start"],
+    ADD_URI_SAFE_ATTR: ["align", "start"],
     ALLOW_DATA_ATTR: false,
     ALLOW_ARIA_ATTR: false,
     ALLOWED_URI_REGEXP: /^(?:https?:\/\/|mailto:)/i,
@@ -43,9 +47,16 @@ export function sanitized(markup) {
   return fragment;
 }
 
+/** @param {string} text */
+function takesLong(text) {
+  if (text.length > MOST_MARKDOWN || NESTED.test(text)) return true;
+  const marks = text.split(/\n\s*\n/).map((paragraph) => paragraph.match(/[*_~]+/g)?.length ?? 0);
+  return marks.reduce((pairs, each) => pairs + each * each, 0) > MOST_PAIRS;
+}
+
 /** A text as elements. @param {string} text @returns {ChildNode[]} */
 export function rendered(text) {
-  if (text.length > MOST_MARKDOWN || NESTED.test(text)) return plain(text);
+  if (takesLong(text)) return plain(text);
   let fragment;
   try {
     fragment = sanitized(/** @type {string} */ (marked.parse(text)));
@@ -54,7 +65,7 @@ export function rendered(text) {
   }
   fragment.querySelectorAll("pre").forEach(copyable);
   fragment.querySelectorAll("table").forEach(scrollable);
-  fragment.querySelectorAll("h1, h2, h3, h4, h5, h6").forEach(lowered);
+  lower(fragment.querySelectorAll("h1, h2, h3, h4, h5, h6"));
   return [...fragment.childNodes];
 }
 
@@ -88,7 +99,12 @@ function scrollable(table) {
   framed.append(table);
 }
 
-/** The page has its own headings; an answer's stand below them. @param {HTMLHeadingElement} heading */
-function lowered(heading) {
-  heading.replaceWith(make(`h${Math.min(6, Number(heading.localName[1]) + 2)}`, heading.localName, ...heading.childNodes));
+/** The page has its own headings; an answer's stand below them, without a step left out.
+ * @param {NodeListOf<HTMLHeadingElement>} headings */
+function lower(headings) {
+  let rank = 2;
+  for (const heading of headings) {
+    rank = Math.min(6, rank + 1, Number(heading.localName[1]) + 2);
+    heading.replaceWith(make(`h${rank}`, heading.localName, ...heading.childNodes));
+  }
 }

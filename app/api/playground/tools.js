@@ -74,6 +74,7 @@ class ToolPanel {
     this.runs.prepend(run.element);
     for (const old of [...this.runs.children].slice(MOST_RUNS)) old.remove();
     this.#showRunning(true);
+    run.element.scrollIntoView({ block: "nearest" });
     if (await run.start(this.#request(this.key))) this.key = newKey();
     this.running = undefined;
     this.#showRunning(false);
@@ -116,7 +117,7 @@ export class Tools {
 
   /** @param {Folder} folder */
   #group(folder) {
-    const title = make("h3", "group-title", folder.title);
+    const title = make("h2", "group-title", folder.title);
     if (isKnown(folder.name)) say(title, folder.name);
     if (!folder.registered) return make("div", "group", title, reasonElement(folder.reason ?? ""));
     const list = make("ul", "group-tools", ...folder.tools.map((tool) => make("li", "", this.#choice(tool))));

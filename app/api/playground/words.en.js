@@ -40,7 +40,7 @@ export const ENGLISH = {
   "advice.not-configured": "Set the variable and restart the service.",
   "advice.retry": "Trying again may help.",
   toolsTitle: "Run a tool by hand",
-  toolsLead: "No model is asked. The call is checked, limited, timed and cached like a model’s own.",
+  toolsLead: "No model is asked. The call is checked, limited, timed and cached as if a model had asked for it.",
   toolsList: "Tools", toolsNone: "No tool is registered.", notConfigured: "Not configured", setVariable: "Set {variable} and restart the service.",
   "kind.function": "function", "kind.method": "method", consentBadge: "needs consent", readOnly: "reads only",
   consentNote: "When a model calls this tool, the call waits for your consent. To run it here is your consent; the key of this run makes it happen only once.",

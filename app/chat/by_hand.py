@@ -17,7 +17,7 @@ from app.messages import AssistantMessage, ToolCall, Usage
 from app.tool_calling.callback import ToolCallback
 from app.tool_calling.context import CONVERSATION_ID
 from app.tool_calling.errors import ToolArgumentsError
-from app.tool_calling.events import EmitToolCall, ToolCallFinished, ToolCallStarted, silent
+from app.tool_calling.events import EmitToolCall, ToolCallEvent, ToolCallFinished, silent
 
 __all__ = ["InConversation", "asked_by_hand", "run_by_hand"]
 
@@ -86,7 +86,7 @@ async def run_by_hand(
     """
 
     async def of_the_call(event: ChatEvent) -> None:
-        if isinstance(event, ToolCallStarted | ToolCallFinished):
+        if isinstance(event, ToolCallEvent):
             await emit(event)
 
     response = await asked_by_hand(client, tool, arguments, context).stream().response(of_the_call)

@@ -9,12 +9,14 @@ from app.chat_models.base import ChatOptions, ModelEvent, Prompt
 from app.messages import AssistantMessage, Message
 from app.tool_calling.callback import ToolCallback
 from app.tool_calling.context import ToolContext
-from app.tool_calling.events import ToolCallFinished, ToolCallStarted
+from app.tool_calling.events import ToolCallEvent
 
 __all__ = ["Approval", "ChatEvent", "ChatRequest", "Emit", "Notice"]
 
 _NOTICE_NAME = re.compile("[a-z_]+")
-_OWN_EVENTS = frozenset(("tool_call_started", "tool_call_finished", "delta", "usage", "done", "error"))
+_OWN_EVENTS = frozenset(
+    ("tool_call_started", "tool_call_progress", "tool_call_finished", "delta", "usage", "done", "error")
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +39,7 @@ class Notice:
             raise ValueError(f"a notice cannot be named {self.name}: every stream has an event of this name")
 
 
-ChatEvent = ModelEvent | ToolCallStarted | ToolCallFinished | Notice
+ChatEvent = ModelEvent | ToolCallEvent | Notice
 """What is told while a question is being answered."""
 
 Emit = Callable[[ChatEvent], Coroutine[Any, Any, None]]

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from app.tool_calling.errors import ToolDefinitionError as ToolDefinitionError
     from app.tool_calling.errors import ToolExecutionError as ToolExecutionError
     from app.tool_calling.events import ToolCallFinished as ToolCallFinished
+    from app.tool_calling.events import ToolCallProgress as ToolCallProgress
     from app.tool_calling.events import ToolCallStarted as ToolCallStarted
     from app.tool_calling.exception_processor import ToolExecutionExceptionProcessor as ToolExecutionExceptionProcessor
     from app.tool_calling.function_callback import FunctionToolCallback as FunctionToolCallback
@@ -43,6 +44,7 @@ __all__ = [
     "ToolArgumentsError",
     "ToolCallFinished",
     "ToolCallLimits",
+    "ToolCallProgress",
     "ToolCallResultConverter",
     "ToolCallStarted",
     "ToolCallback",
@@ -73,6 +75,7 @@ __getattr__ = exporting(
         "ToolDefinitionError": "errors",
         "ToolExecutionError": "errors",
         "ToolCallFinished": "events",
+        "ToolCallProgress": "events",
         "ToolCallStarted": "events",
         "ToolExecutionExceptionProcessor": "exception_processor",
         "FunctionToolCallback": "function_callback",

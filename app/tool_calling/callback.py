@@ -30,6 +30,11 @@ class ToolCallback(ABC):
         """The code behind the tool, for messages to developers."""
         return f"{type(self).__module__}.{type(self).__qualname__}"
 
+    @property
+    def takes_context(self) -> bool:
+        """Whether the tool looks at the context of a call, and may report by it."""
+        return True
+
     @abstractmethod
     async def call(self, tool_input: str, context: ToolContext) -> str:
         """Run the tool.

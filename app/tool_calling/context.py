@@ -1,6 +1,8 @@
 """What a caller tells a tool behind the model's back."""
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
+from numbers import Integral, Real
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, final
 
@@ -25,6 +27,11 @@ CONVERSATION_ID = "conversation_id"
 """The value that names the conversation: what a tool or an advisor keeps between two questions is kept under it."""
 
 
+_LOOKED_AT = 1000
+"""Characters of a report's text that are looked at."""
+
+_Report = Callable[[float, float | None, str | None], None]
+
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -41,13 +48,14 @@ class ToolContext(Generic[_Value]):
     """
 
     # No dataclass: pydantic would build a parametrised one out of a model's JSON, whatever the class itself says.
-    __slots__ = ("history", "value", "values")
+    __slots__ = ("_report", "history", "value", "values")
 
     values: Mapping[str, Any]
     history: tuple[Message, ...]
     """The messages before the call, oldest first, the assistant message with the call last."""
     value: _Value
     """The caller's own object; ``None`` where the caller gave none."""
+    _report: _Report | None
 
     def __init__(
         self,
@@ -60,6 +68,7 @@ class ToolContext(Generic[_Value]):
         object.__setattr__(self, "values", values)
         object.__setattr__(self, "history", history)
         object.__setattr__(self, "value", value)
+        object.__setattr__(self, "_report", None)
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
         raise AttributeError(f"a ToolContext cannot be changed: {name}")
@@ -78,11 +87,37 @@ class ToolContext(Generic[_Value]):
 
     def with_values(self, values: Mapping[str, Any]) -> "ToolContext[_Value]":
         """Copy with further values; each takes the place of an earlier one of its name."""
-        return ToolContext({**self.values, **values}, self.history, self.value)
+        return _reporting(ToolContext({**self.values, **values}, self.history, self.value), self._report)
 
     def with_history(self, history: tuple[Message, ...]) -> "ToolContext[_Value]":
         """Copy with another history."""
-        return ToolContext(self.values, history, self.value)
+        return _reporting(ToolContext(self.values, history, self.value), self._report)
+
+    def reporting_to(self, report: _Report | None) -> "ToolContext[_Value]":
+        """Copy whose reports are handed to somebody: numbers that are finite and not negative, and a text."""
+        return _reporting(ToolContext(self.values, self.history, self.value), report)
+
+    def report(self, done: float, *, of: float | None = None, text: str | None = None) -> None:
+        """Say how far the call is; whoever listens to the question is told, at most ten times a second.
+
+        From any thread, as often as one likes: of what comes too fast the latest is told. After the call's end, and
+        where nobody listens, it does nothing. What a computation may yield makes no tool fail: a ``done`` that is not
+        finite is no report, a negative one counts as 0, an ``of`` that is not finite or not above 0 as not known.
+
+        Args:
+            done: how much is done, in a unit of one's own.
+            of: how much there is to do, in the same unit.
+            text: what is done just now; told as one line of at most 200 characters.
+
+        Raises:
+            TypeError: a number is no number, or the text no text.
+        """
+        reached, goal = _finite(done), None if of is None else _finite(of)
+        if not (text is None or isinstance(text, str)):
+            raise TypeError(f"the text of a report must be a str, not {type(text).__name__}")
+        if self._report is not None and reached is not None:
+            shown = None if text is None else text[:_LOOKED_AT]
+            self._report(max(reached, 0), goal if goal and goal > 0 else None, shown)
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
@@ -92,3 +127,20 @@ class ToolContext(Generic[_Value]):
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> NoReturn:
         raise PydanticUserError("a ToolContext comes from the caller alone, as a parameter of its own", code=None)
+
+
+def _reporting(context: "ToolContext[_Value]", report: _Report | None) -> "ToolContext[_Value]":
+    if report is not None:
+        object.__setattr__(context, "_report", report)
+    return context
+
+
+def _finite(number: float) -> float | None:
+    """A number as JSON can carry it; ``None`` where it is not finite."""
+    if isinstance(number, bool) or not isinstance(number, Real):
+        raise TypeError(f"a report needs a number, not {type(number).__name__}")
+    try:
+        plain = int(number) if isinstance(number, Integral) else float(number)
+        return plain if math.isfinite(plain) else None
+    except OverflowError:
+        return None

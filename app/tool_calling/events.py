@@ -8,7 +8,15 @@ from pydantic_core import from_json
 
 from app.messages import ToolCall, ToolResponse
 
-__all__ = ["EmitToolCall", "ToolCallFinished", "ToolCallStarted", "parsed_arguments", "silent"]
+__all__ = [
+    "EmitToolCall",
+    "ToolCallEvent",
+    "ToolCallFinished",
+    "ToolCallProgress",
+    "ToolCallStarted",
+    "parsed_arguments",
+    "silent",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +26,29 @@ class ToolCallStarted:
     call: ToolCall
     round: int
     """The model turn that asked for it, from 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallProgress:
+    """A call that runs says how far it is."""
+
+    call: ToolCall
+    round: int
+    done: float
+    """In a unit of the tool's own; finite and not negative."""
+    of: float | None = None
+    """What ``done`` goes up to, greater than 0; ``None`` where the tool does not know."""
+    text: str | None = None
+    """What the tool does just now: one short line without control characters; ``None`` where it does not say."""
+
+    def as_record(self) -> dict[str, Any]:
+        """The report as a plain object; what the tool does not say is absent."""
+        record = {"id": self.call.id, "name": self.call.name, "done": self.done, "of": self.of, "text": self.text}
+        return {key: value for key, value in record.items() if value is not None} | {"round": self.round}
+
+    def __str__(self) -> str:
+        reached = f"{self.done:g}" if self.of is None else f"{self.done:g} of {self.of:g}"
+        return f"{self.call.name}: {reached}" + (f", {self.text}" if self.text else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +96,9 @@ class ToolCallFinished:
         return record | ({"error_kind": self.error_kind} if self.error_kind else {})
 
 
-EmitToolCall = Callable[[ToolCallStarted | ToolCallFinished], Coroutine[Any, Any, None]]
+ToolCallEvent = ToolCallStarted | ToolCallProgress | ToolCallFinished
+
+EmitToolCall = Callable[[ToolCallEvent], Coroutine[Any, Any, None]]
 """Tells whoever listens; awaited, so that a slow listener slows what is told."""
 
 

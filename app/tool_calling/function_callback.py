@@ -92,6 +92,11 @@ class FunctionToolCallback(ToolCallback):
         code = self._function if hasattr(self._function, "__qualname__") else type(self._function)
         return f"{code.__module__}.{code.__qualname__}"
 
+    @property
+    def takes_context(self) -> bool:
+        """See :meth:`ToolCallback.takes_context`."""
+        return self._input.context_parameter is not None
+
     def check(self, tool_input: str) -> None:
         """See :meth:`ToolCallback.check`; reads them as a call does, repairs among it."""
         self._input.read(tool_input)

@@ -2,9 +2,10 @@
 
 import asyncio
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from typing import Any
 
 from app.messages import AssistantMessage, Message, ToolCall, ToolResponse, ToolResponseMessage
 from app.tool_calling.callback import ToolCallback, ToolResult
@@ -14,7 +15,8 @@ from app.tool_calling.errors import ToolExecutionError
 from app.tool_calling.events import EmitToolCall, ToolCallFinished, ToolCallStarted, silent
 from app.tool_calling.exception_processor import ToolExecutionExceptionProcessor
 from app.tool_calling.limits import CallCounter, ToolCallLimits
-from app.tool_calling.running import run_within
+from app.tool_calling.progress import PAUSE, ProgressReporter
+from app.tool_calling.running import Ended, run_reporting, run_within
 from app.tool_calling.shortening import shortened
 
 __all__ = ["ToolCallingManager", "ToolExecutionResult", "is_direct"]
@@ -48,6 +50,8 @@ class ToolCallingManager:
     max_concurrency: int = 8
     max_result_chars: int = 32768
     exception_processor: ToolExecutionExceptionProcessor = field(default_factory=ToolExecutionExceptionProcessor)
+    progress_pause: float = PAUSE
+    """Seconds between two reports of one call that listeners are told of."""
 
     async def execute_tool_calls(
         self,
@@ -101,8 +105,9 @@ class ToolCallingManager:
     ) -> tuple[ToolCallFinished, ...]:
         """Run the calls of one message; only tools in ``offered`` can run, and no call whose id is in ``rejected``.
 
-        ``emit`` is told the start of every call, then each call's end as it comes, by the caller's own task. Calls of a
-        tool that is ``exclusive`` run one after another, in their order. Being cancelled cancels what runs.
+        ``emit`` is told the start of every call, then each call's end as it comes, by the caller's own task; between
+        the two, by a task of the call, what its tool reports. Calls of a tool that is ``exclusive`` run one after
+        another, in their order. Being cancelled cancels what runs.
 
         Returns:
             What became of the calls, in the order in which the model asked for them.
@@ -111,14 +116,14 @@ class ToolCallingManager:
         for call in calls:
             await emit(ToolCallStarted(call, round))
         if len(calls) == 1:
-            finished = await self._run(calls[0], offered, context, counter, round, rejected.get(calls[0].id))
+            finished = await self._run(calls[0], offered, context, emit, counter, round, rejected.get(calls[0].id))
             await emit(finished)
             return (finished,)
         gate, turns = asyncio.Semaphore(self.max_concurrency), _turns(calls, offered)
 
         async def gated(call: ToolCall) -> ToolCallFinished:
             async with turns.get(call.name) or nullcontext(), gate:
-                return await self._run(call, offered, context, counter, round, rejected.get(call.id))
+                return await self._run(call, offered, context, emit, counter, round, rejected.get(call.id))
 
         tasks = [asyncio.create_task(gated(call)) for call in calls]
         try:
@@ -135,6 +140,7 @@ class ToolCallingManager:
         call: ToolCall,
         offered: Mapping[str, ToolCallback],
         context: ToolContext,
+        emit: EmitToolCall,
         counter: CallCounter,
         turn: int,
         rejection: ToolExecutionError | None,
@@ -144,9 +150,18 @@ class ToolCallingManager:
         metadata = callback.metadata if callback else _UNKNOWN
         told: ToolResult | ToolExecutionError | None = rejection or counter.refusal(call, metadata)
         if told is None and callback is not None:
-            ended = await run_within(metadata.timeout or self.timeout, callback, call.arguments, context)
+            ended = await self._ended(call, turn, callback, context, emit)
             told = self.exception_processor.process(ended, call.name) if isinstance(ended, BaseException) else ended
         return self._finished(call, turn, metadata, told or _unknown_tool(call.name, offered), started)
+
+    def _ended(
+        self, call: ToolCall, turn: int, callback: ToolCallback, context: ToolContext, emit: EmitToolCall
+    ) -> Coroutine[Any, Any, Ended]:
+        seconds = callback.metadata.timeout or self.timeout
+        if emit is silent or not callback.takes_context:
+            return run_within(seconds, callback, call.arguments, context)
+        reporter = ProgressReporter(call, turn, emit, self.progress_pause)
+        return run_reporting(seconds, callback, call.arguments, context, reporter)
 
     def _finished(
         self,

@@ -8,8 +8,9 @@ from app.tool_calling.callback import ToolCallback, ToolResult
 from app.tool_calling.context import ToolContext
 from app.tool_calling.errors import ToolExecutionError
 from app.tool_calling.json_text import ToolResultError
+from app.tool_calling.progress import ProgressReporter
 
-__all__ = ["run_within"]
+__all__ = ["Ended", "run_reporting", "run_within"]
 
 _GRACE = 1.0
 """Seconds that a cancelled tool may take to tidy up before it is left to itself."""
@@ -18,6 +19,19 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 5.0
 
 Ended = ToolResult | BaseException
 """An error is a value here; raised, some would take the event loop with them."""
+
+
+async def run_reporting(
+    seconds: float, callback: ToolCallback, arguments: str, context: ToolContext, reporter: ProgressReporter
+) -> Ended:
+    """The same for a tool that may report: every report is told before the end, and nothing after it."""
+    try:
+        ended = await run_within(seconds, callback, arguments, context.reporting_to(reporter.report))
+        await reporter.finish()
+    except BaseException:
+        await reporter.cancel()
+        raise
+    return ended
 
 
 async def run_within(seconds: float, callback: ToolCallback, arguments: str, context: ToolContext) -> Ended:

@@ -13,7 +13,7 @@ from app.tool_calling.caching import _Flight
 from app.tool_calling.callback import ToolCallback
 from app.tool_calling.context import ToolContext
 from app.tool_calling.definition import ToolMetadata
-from app.tool_calling.events import EmitToolCall, ToolCallFinished, ToolCallStarted, silent
+from app.tool_calling.events import EmitToolCall, ToolCallEvent, ToolCallFinished, silent
 from app.tool_calling.function_callback import FunctionToolCallback, tool
 from app.tool_calling.limits import CallCounter, ToolCallLimits
 from app.tool_calling.manager import ToolCallingManager, ToolExecutionResult
@@ -70,11 +70,11 @@ async def only(asked: ToolCall | tuple[str, str], *, tools: Sequence[AnyTool], *
 
 async def executing(
     *calls: ToolCall, tools: Sequence[AnyTool], counter: CallCounter | None = None, **settings: Any
-) -> list[ToolCallStarted | ToolCallFinished]:
+) -> list[ToolCallEvent]:
     """What the loop of a question is told while calls run."""
-    told: list[ToolCallStarted | ToolCallFinished] = []
+    told: list[ToolCallEvent] = []
 
-    async def emit(event: ToolCallStarted | ToolCallFinished) -> None:
+    async def emit(event: ToolCallEvent) -> None:
         told.append(event)
 
     offered = {each.definition.name: each for each in _callbacks(tools)}

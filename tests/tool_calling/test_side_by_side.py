@@ -9,7 +9,7 @@ import pytest
 
 from app.messages import ToolResponseMessage
 from app.tool_calling.errors import ToolExecutionError
-from app.tool_calling.events import ToolCallFinished, ToolCallStarted
+from app.tool_calling.events import ToolCallEvent, ToolCallFinished, ToolCallStarted
 from app.tool_calling.function_callback import tool
 from app.tool_calling.manager import ToolCallingManager
 from app.tool_calling.method_callback import MethodToolCallbackProvider
@@ -195,7 +195,7 @@ async def test_a_listener_that_fails_cancels_the_tools_and_is_heard() -> None:
             cancelled.set()
             raise
 
-    async def refuses(event: ToolCallStarted | ToolCallFinished) -> None:
+    async def refuses(event: ToolCallEvent) -> None:
         if isinstance(event, ToolCallFinished):
             raise OSError("nobody listens")
 

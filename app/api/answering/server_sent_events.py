@@ -13,7 +13,7 @@ from app.api.problems import problem
 from app.chat.request import ChatEvent, Notice
 from app.chat_models.base import ChatResponse, TextDelta
 from app.errors import ToolchatError
-from app.tool_calling.events import ToolCallFinished, ToolCallStarted, parsed_arguments
+from app.tool_calling.events import ToolCallFinished, ToolCallProgress, ToolCallStarted, parsed_arguments
 
 __all__ = ["ServerSentEvents"]
 
@@ -38,6 +38,8 @@ class EventWriter(StreamWriter):
             return self._written("delta", {"text": event.text})
         if isinstance(event, ToolCallStarted):
             return self._written("tool_call_started", _started_record(event))
+        if isinstance(event, ToolCallProgress):
+            return self._written("tool_call_progress", event.as_record())
         if isinstance(event, ToolCallFinished):
             return self._written("tool_call_finished", event.as_record())
         return self._written(event.name, event.data) if isinstance(event, Notice) else b""

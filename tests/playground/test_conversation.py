@@ -17,8 +17,8 @@ from tests.serving import service, serving
 from tests.waiting import until
 
 
-async def test_a_conversation_survives_a_reload_and_is_forgotten_on_demand(visit: Visit) -> None:
-    # The model is given the earlier question; after New conversation neither page nor service knows it.
+async def test_a_conversation_survives_a_reload_and_is_deleted_on_demand(visit: Visit) -> None:
+    # The model is given the earlier question; once it is deleted neither page nor service knows it.
     async with played(visit, lambda _: streamed("Noted."), CONVERSATION) as (page, client, player):
         await say(page, "My name is Wang")
         await expect(page.locator(".turn.assistant .figures")).to_have_count(1)
@@ -31,8 +31,9 @@ async def test_a_conversation_survives_a_reload_and_is_forgotten_on_demand(visit
         assert asked == ["My name is Wang", "What is my name?"]
         session = await page.evaluate("sessionStorage.getItem('toolchat.session')")
         assert (await client.get(f"/chat/{session}")).status_code == 200
-        await page.get_by_role("button", name="New conversation").click()
-        await expect(page.locator("#announcer")).to_have_text("The conversation was forgotten.")
+        await page.get_by_role("button", name="Delete").click()
+        await page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+        await expect(page.locator("#announcer")).to_have_text("The conversation was deleted.")
         assert (await client.get(f"/chat/{session}")).status_code == 404
         await page.reload()
         await expect(page.get_by_text("earlier questions are remembered")).to_be_visible()

@@ -32,8 +32,9 @@ export class Conversation {
   /** Shows what is known of the tab's conversation, here and in the service; questions are taken from then on. */
   async restore() {
     const { session } = remembered;
-    if (session) await this.#restoreTurns(session);
-    if (session !== remembered.session) return;
+    const opening = (this.opening = {});
+    if (session) await this.#restoreTurns(session, opening);
+    if (opening !== this.opening) return;
     const pending = remembered.find(session)?.pending;
     if (pending) {
       const view = this.#addQuestion(session, pending.question);
@@ -188,18 +189,18 @@ export class Conversation {
     view.after.append(offer);
   }
 
-  /** @param {string} session */
-  async #restoreTurns(session) {
+  /** @param {string} session @param {object} opening no longer the latest once another conversation is wanted */
+  async #restoreTurns(session, opening) {
     const known = remembered.find(session);
     const path = encodeURIComponent(session);
     try {
       const kept = known?.answered ? (await readJson(address(`/chat/${path}`))).messages : [];
       const todo = this.plans ? await readJson(address(`/todo/${path}`)) : EMPTY;
-      if (session !== remembered.session) return;
+      if (opening !== this.opening) return;
       for (const [role, content] of shownTurns(kept)) this.#addTurn(role, content);
       showTodo(todo);
     } catch (error) {
-      if (session !== remembered.session) return;
+      if (opening !== this.opening) return;
       if (error instanceof Problem && error.document.code === "not-found") this.#lost(session, known);
       else this.#showProblem(error);
     }

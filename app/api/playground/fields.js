@@ -83,8 +83,10 @@ function words(schema, required) {
 function moment(type, schema, required) {
   const control = input(type, "field");
   const local = type === "datetime-local";
-  Object.assign(control, { required, step: type === "date" ? "" : "1", value: schema.default ? (local ? inHere(schema.default) : schema.default) : "" });
-  const read = () => JSON.stringify(local ? control.value + offset(new Date(control.value)) : control.value);
+  Object.assign(control, { required, step: "any", value: schema.default ? (local ? inHere(schema.default) : schema.default) : "" });
+  // RFC 3339 asks for the seconds, which browsers leave out, and a moment for its distance from UTC.
+  const whole = () => control.value + (control.value.split(":").length === 2 ? ":00" : "");
+  const read = () => JSON.stringify(local ? whole() + offset(new Date(control.value)) : whole());
   return { control, read: () => (control.value ? read() : undefined) };
 }
 

@@ -41,7 +41,7 @@ export function rangeOf({ type, minimum, maximum, exclusiveMinimum, exclusiveMax
 /** A value to begin with, where the schema gives none. @param {Schema} given @param {Schema} root @returns {any} */
 export function sampleOf(given, root, depth = 0) {
   const schema = resolved(given, root);
-  if ("default" in schema) return schema.default;
+  if ((schema.default ?? null) !== null) return schema.default;
   if (schema.examples?.length) return schema.examples[0];
   const choices = choicesOf(schema);
   if (choices?.length) return choices[0];

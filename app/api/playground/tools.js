@@ -37,7 +37,7 @@ class ToolPanel {
     if (reads) badges.append(say(make("span", "badge"), "readOnly"));
     if (consent) badges.append(say(make("span", "badge sandbox"), "consentBadge"));
     if (sandbox) badges.append(say(make("span", "badge sandbox"), "sandbox"));
-    const head = make("header", "tool-head", title, badges, make("p", "tool-text", description));
+    const head = make("header", "tool-head", make("div", "tool-title", title, badges), make("p", "tool-text", description));
     if (consent) head.append(say(make("p", "consent-note"), "consentNote"));
     return head;
   }
@@ -137,8 +137,12 @@ export class Tools {
   }
 }
 
-/** Why a folder offers nothing, its variables set off. @param {string} reason */
+const VARIABLE = /\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+(?:=\w+)?/g;
+
+/** Why a folder offers nothing, and the variables that change it. @param {string} reason */
 function reasonElement(reason) {
-  const parts = reason.split(/\b([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+(?:=\w+)?)/);
-  return make("p", "group-reason", ...parts.map((part, at) => (at % 2 ? make("code", "", part) : part)));
+  const variables = reason.match(VARIABLE) ?? [];
+  if (!variables.length) return make("p", "group-reason", reason);
+  const why = reason.startsWith("switched off") ? "switchedOff" : "notConfigured";
+  return make("p", "group-reason", say(make("span"), why), ...variables.map((each) => make("code", "", each)));
 }

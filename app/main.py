@@ -25,10 +25,12 @@ from app.api.questions import ShortWay
 from app.api.service import ServiceState
 from app.api.session_routes import router as session_routes
 from app.api.status_routes import router as status_routes
+from app.api.tool_routes import router as tool_routes
 from app.chat.advisors import SandboxNoticeAdvisor
 from app.chat.call_limit_advisor import ConversationCallLimit
 from app.chat.client import ChatClient
 from app.chat.configured import exception_processor, manager, outbound_http, tool_loop
+from app.chat.idempotency import IdempotencyStore
 from app.chat.memory import ChatMemory, MemoryWindow
 from app.chat.memory_advisor import MemoryAdvisor
 from app.chat.model_choice import ChosenModel, choose_chat_model
@@ -112,7 +114,9 @@ async def open_service(configuration: Configuration) -> AsyncGenerator[tuple[Ser
             memory = _memory(settings, store)
             advisor = MemoryAdvisor(memory)
             approvals = ApprovalStore(store, PausedTurnRecords(tools.resolver, (advisor, *tools.advisors)))
-            yield ServiceState(settings, chat, tools, admission, approvals, store, memory, advisor, container), tools
+            once = IdempotencyStore(store)
+            state = ServiceState(settings, chat, tools, admission, approvals, store, memory, advisor, once, container)
+            yield state, tools
     finally:
         await container.close()
         await store.aclose()
@@ -141,6 +145,7 @@ def create_app(
     async def lifespan(app: FastAPI) -> AsyncGenerator[None, None]:
         async with open_service(read) as (state, _):
             app.state.service = state
+            app.openapi_schema = None  # it shows the tools, which are known from now on
             yield
 
     app = FastAPI(
@@ -168,6 +173,7 @@ def _add_routes(app: FastAPI, modules: Sequence[ConfiguredModule]) -> None:
         configured.module.add_routes(app.router)
     app.include_router(session_routes)
     app.include_router(approval_routes)
+    app.include_router(tool_routes)
     app.include_router(status_routes)
     add_documentation(app)
     app.router.middleware_stack = ShortWay(app.router)

@@ -10,6 +10,7 @@ from fastapi.routing import APIRoute
 from app.api.answering.format import AnswerFormat
 from app.api.answering.json_document import JsonDocument
 from app.api.problems import PROBLEM_MEDIA_TYPE, Problem, problem_examples, problems
+from app.api.tool_operations import show_tools
 
 __all__ = ["DESCRIPTION", "document_api", "operation_id"]
 
@@ -43,6 +44,8 @@ def document_api(app: FastAPI) -> None:
                 schemas.pop(name, None)
             for operation in _operations(document):
                 _complete(operation, app.state.answer_formats)
+            if service := getattr(app.state, "service", None):  # the tools are there as long as the service runs
+                show_tools(document, service.tools.describe())
         return described()
 
     app.openapi = openapi  # type: ignore[method-assign]

@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
-__all__ = ["ChatAnswer", "Conversation", "Health", "Index", "ToolModuleDescription"]
+__all__ = ["ChatAnswer", "Conversation", "Health", "Index", "ToolModuleDescription", "ToolRun"]
 
 
 class ModelUsed(BaseModel):
@@ -28,6 +28,12 @@ class ToolCallRecord(BaseModel):
     cached: bool = Field(False, description="True where the result was made for an equal call; else absent")
     repaired: bool = Field(False, description="True where the arguments had to be read as they were meant; else absent")
     error_kind: str = Field("", description="A stable word for the failure; absent when the outcome is ok")
+
+
+class ToolRun(ToolCallRecord):
+    """A tool call that was made by hand."""
+
+    request_id: str
 
 
 class TokenUsage(BaseModel):
@@ -103,6 +109,10 @@ class ToolDescription(BaseModel):
     description: str
     input_schema: dict[str, Any]
     sandbox: bool = Field(description="Whether it answers from a stand-in's invented data")
+    requires_approval: bool = Field(description="Whether a call waits for the user's consent")
+    example: dict[str, Any] = Field(
+        {}, description="Arguments that fit the schema; absent where none can be made of it"
+    )
 
 
 class ToolModuleDescription(BaseModel):

@@ -13,6 +13,7 @@ from app.api.admission import Admission
 from app.api.approvals import ApprovalStore
 from app.chat.advisors import Advisor
 from app.chat.client import ChatClient
+from app.chat.idempotency import IdempotencyStore
 from app.chat.memory import ChatMemory
 from app.chat.memory_advisor import MemoryAdvisor
 from app.errors import ToolchatError
@@ -63,6 +64,8 @@ class ServiceState:
     store: StateStore
     memory: ChatMemory
     memory_advisor: MemoryAdvisor
+    once: IdempotencyStore
+    """What was run by hand under which key."""
     container: AsyncContainer
     """For routes of a tool folder that need more than tools."""
 

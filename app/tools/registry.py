@@ -21,6 +21,7 @@ from app.tool_calling.offering import callbacks_of
 from app.tool_calling.provider import StaticToolCallbackProvider
 from app.tool_calling.resolver import StaticToolCallbackResolver
 from app.tool_calling.result_converter import ToolCallResultConverter
+from app.tools.describing import described_tool
 from app.tools.module import ToolModule, ToolSettings
 
 __all__ = ["ConfiguredModule", "ToolRegistry"]
@@ -79,6 +80,7 @@ class ToolRegistry:
         self._entries = {entry.configured.module.name: entry for entry in entries}
         functions = [tool for entry in self._entries.values() for tool in entry.functions]
         methods = [tool for entry in self._entries.values() for tool in entry.methods.tool_callbacks()]
+        self._described: list[dict[str, Any]] | None = None
         self.resolver = StaticToolCallbackResolver([*functions, *methods])
         self._all_tools = [tool for entry in self._entries.values() for tool in entry.in_conversation()]
         self.advisors = [each for entry in self._entries.values() for each in entry.advisors]
@@ -159,8 +161,10 @@ class ToolRegistry:
         return found
 
     def describe(self) -> list[dict[str, Any]]:
-        """Every folder with its tools' definitions, or with the reason why it is not registered."""
-        return [_described(entry) for entry in self._entries.values()]
+        """Every folder with its tools' definitions, or with the reason why it is not registered; made once."""
+        if self._described is None:
+            self._described = [_described(entry) for entry in self._entries.values()]
+        return self._described
 
 
 def _no_tools(module: ToolModule) -> list[str]:
@@ -231,17 +235,6 @@ def _described(entry: _Entry) -> dict[str, Any]:
     described: dict[str, Any] = {"name": module.name, "title": module.title, "path": module.path}
     if fault:
         return described | {"registered": False, "reason": fault, "tools": []}
-    tools = [_definition(tool, "function") for tool in entry.functions]
-    tools += [_definition(tool, "method") for tool in entry.methods.tool_callbacks()]
+    tools = [described_tool(tool, "function") for tool in entry.functions]
+    tools += [described_tool(tool, "method") for tool in entry.methods.tool_callbacks()]
     return described | {"registered": True, "tools": tools}
-
-
-def _definition(tool: ToolCallback, kind: str) -> dict[str, Any]:
-    definition = tool.definition
-    return {
-        "name": definition.name,
-        "kind": kind,
-        "description": definition.description,
-        "input_schema": definition.input_schema,
-        "sandbox": tool.metadata.sandbox,
-    }

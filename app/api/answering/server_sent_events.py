@@ -15,7 +15,7 @@ from app.chat_models.base import ChatResponse, TextDelta
 from app.errors import ToolchatError
 from app.tool_calling.events import ToolCallFinished, ToolCallProgress, ToolCallStarted, parsed_arguments
 
-__all__ = ["ServerSentEvents"]
+__all__ = ["EventWriter", "ServerSentEvents"]
 
 _EXAMPLE = 'event: delta\ndata: {"text":"北京现在是 17:30。"}\n\nevent: done\ndata: {"answer":"北京现在是 17:30。"}\n\n'
 

@@ -6,7 +6,7 @@ from dishka import Provider, Scope, provide
 
 from app.state_store.base import StateStore
 from app.tools.alarms.alarms import AlarmStore
-from app.tools.alarms.idempotency import IdempotencyStore
+from app.tools.alarms.once import AlarmOnce
 from app.tools.alarms.routes import router
 from app.tools.alarms.settings import AlarmsSettings
 from app.tools.alarms.tools import AlarmTools
@@ -22,11 +22,7 @@ class AlarmsProvider(Provider):
     scope = Scope.APP
     date_time_tools = provide(DateTimeTools)
     alarm_tools = provide(AlarmTools)
-
-    @provide
-    def idempotency(self, store: StateStore, alarms: AlarmStore) -> IdempotencyStore:
-        """The answers that a repeated request gets again."""
-        return IdempotencyStore(store, alarms)
+    once = provide(AlarmOnce)
 
     @provide
     async def alarms(self, store: StateStore) -> AsyncGenerator[AlarmStore, None]:

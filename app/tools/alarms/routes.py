@@ -5,20 +5,22 @@ from datetime import timedelta
 from typing import Annotated, Any, Literal
 
 from dishka.integrations.fastapi import DishkaRoute, FromDishka
-from fastapi import APIRouter, Body, Depends, Header, Request, Response
+from fastapi import APIRouter, Body, Depends, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 
 from app.api.answer_responses import ANSWER_RESPONSES
 from app.api.answering import answer_prompt
 from app.api.cross_site import from_this_site, refuse_unasked_get
+from app.api.idempotency_key import KEY, REPLAYED, refuse_several_keys
 from app.api.problems import problems
 from app.api.questions import MAX_QUERY_CHARS, QuestionParameter
 from app.api.service import Service
 from app.api.tenant import Tenant
+from app.chat.idempotency import OnceAdvisor, Wish
 from app.errors import CrossSite, IdempotencyConflict, NotConfigured, NotFound, ValidationFailed
 from app.tools.alarms.alarms import Alarm, AlarmOrder, AlarmStore
-from app.tools.alarms.idempotency import IdempotencyStore, OnceAdvisor, Wish
+from app.tools.alarms.once import AlarmOnce
 from app.tools.alarms.settings import AlarmsSettings
 from app.tools.alarms.tools import AlarmTools
 from app.tools.user_clock import DateTimeTools
@@ -32,15 +34,6 @@ _ALARM = QuestionParameter(
 )
 _GET_WINDOW = timedelta(minutes=1)
 """How long the same GET counts as a repetition, as browsers and previews make them."""
-
-_Key = Annotated[
-    str,
-    Header(
-        pattern="^[ -~]{1,255}$",
-        description="Names this wish: the same key with the same question gets the first answer again. "
-        "1 to 255 printable ASCII characters",
-    ),
-]
 
 
 class AlarmQuestion(BaseModel):
@@ -62,11 +55,7 @@ class AlarmRecord(BaseModel):
 
 _RESPONSES: dict[int | str, dict[str, Any]] = {
     **ANSWER_RESPONSES,
-    200: ANSWER_RESPONSES[200]
-    | {
-        "headers": ANSWER_RESPONSES[200]["headers"]
-        | {"Idempotency-Replayed": {"description": "`true`: the first answer, again", "schema": {"type": "string"}}}
-    },
+    200: ANSWER_RESPONSES[200] | {"headers": ANSWER_RESPONSES[200]["headers"] | REPLAYED},
     **problems(CrossSite, IdempotencyConflict),
 }
 
@@ -74,7 +63,7 @@ _RESPONSES: dict[int | str, dict[str, Any]] = {
 @router.post(
     "/tool/alarm",
     summary="Write tool: setAlarm, once per key",
-    dependencies=[Depends(from_this_site)],
+    dependencies=[Depends(from_this_site), Depends(refuse_several_keys)],
     response_class=Response,
     responses=_RESPONSES,
     openapi_extra=_ALARM.documented(),
@@ -83,8 +72,8 @@ async def set_alarm(
     request: Request,
     service: Service,
     tenant: Tenant,
-    idempotency_key: _Key,
-    store: FromDishka[IdempotencyStore],
+    idempotency_key: Annotated[str, KEY],
+    store: FromDishka[AlarmOnce],
     clock: FromDishka[DateTimeTools],
     alarm: FromDishka[AlarmTools],
     body: Annotated[AlarmQuestion | None, Body()] = None,
@@ -93,8 +82,6 @@ async def set_alarm(
 
     A GET is answered with 405, unless `EXAMPLES_ALARM_BY_GET` allows it as in the documents.
     """
-    if len(request.headers.getlist("idempotency-key")) > 1:
-        raise ValidationFailed("Idempotency-Key: given more than once")
     wish = Wish(tenant, idempotency_key, _question(request, body))
     known = await store.find(wish)
     order = AlarmOrder(tenant, request=wish.name)

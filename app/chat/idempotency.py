@@ -8,14 +8,13 @@ from dataclasses import dataclass
 from pydantic import TypeAdapter
 
 from app.chat.advisors import Advisor, AdvisorChain
-from app.chat.request import ChatRequest, Emit
+from app.chat.request import ChatEvent, ChatRequest, Emit
 from app.chat_models.base import ChatResponse, TextDelta
-from app.errors import IdempotencyConflict, SessionBusy, StoreUnavailable, ValidationFailed
+from app.errors import IdempotencyConflict, SessionBusy, StoreUnavailable, ToolchatError
 from app.messages import AssistantMessage, Usage
 from app.state_store.base import StateStore
 from app.state_store.locks import Locks
 from app.tool_calling.events import ToolCallFinished, ToolCallStarted
-from app.tools.alarms.alarms import AlarmStore
 
 __all__ = ["IdempotencyStore", "OnceAdvisor", "Wish"]
 
@@ -48,11 +47,14 @@ _ENTRY = TypeAdapter(_Entry)
 
 
 class IdempotencyStore:
-    """The answers to wishes, in the state store. Every operation raises ``StoreUnavailable``."""
+    """The answers to wishes, in the state store. Every operation raises ``StoreUnavailable``.
 
-    def __init__(self, store: StateStore, alarms: AlarmStore, *, ttl: float = 86400) -> None:
+    A wish that was begun and came to no answer is not tried again, since nobody knows what it has done. A store that
+    can find that out says so by :meth:`unfinished` and :meth:`give_up`.
+    """
+
+    def __init__(self, store: StateStore, *, ttl: float = 86400) -> None:
         self._store = store
-        self._alarms = alarms
         self._locks = Locks(store, wait=0)
         self._ttl = ttl
 
@@ -60,22 +62,29 @@ class IdempotencyStore:
         """The answer that a wish was given; ``None`` when there is none yet.
 
         Raises:
-            ValidationFailed: the key was used with another question.
+            ToolchatError: the key was used with another question; see :meth:`reused`.
         """
-        value = await self._store.get(_key(wish))
-        if value is None:
+        entry = await self._entry(wish)
+        if entry is None:
             return None
-        entry = _ENTRY.validate_json(value)
         if entry.question != _digest(wish.question):
-            raise ValidationFailed("Idempotency-Key: was used with another question; use a new key")
+            raise self.reused()
         return ChatResponse(*entry.answer) if entry.answer else None
 
-    async def what_was_set(self, wish: Wish) -> ChatResponse | None:
-        """The answer to a wish that has set an alarm and come to no other."""
-        alarms = await self._alarms.set_by(wish.name)
-        times = ", ".join(each.at.isoformat(timespec="seconds") for each in alarms)
-        text = f"闹钟已设置 / alarm set: {times}. 首次回答没有完成 / the first answer was not completed."
-        return ChatResponse(AssistantMessage(text), "stop", Usage(), "") if alarms else None
+    def reused(self) -> ToolchatError:
+        """What a client is told whose key was used with another question."""
+        return IdempotencyConflict("this Idempotency-Key was used for something else; use a new one", retryable=False)
+
+    async def unfinished(self, wish: Wish) -> ChatResponse | None:
+        """What to answer to a wish without an answer that nobody works on; ``None``: it is tried.
+
+        Raises:
+            IdempotencyConflict: it was begun, and may have done what it was to do.
+        """
+        if await self._entry(wish) is not None:
+            detail = "the first request with this Idempotency-Key did not come to its end, and may have had its effect"
+            raise IdempotencyConflict(f"{detail}; look, and use a new key to try again", retryable=False)
+        return None
 
     @asynccontextmanager
     async def alone(self, wish: Wish) -> AsyncGenerator[None, None]:
@@ -97,19 +106,18 @@ class IdempotencyStore:
         entry = _Entry(_digest(wish.question), _told(answer) if answer else None)
         await self._store.put(_key(wish), _ENTRY.dump_json(entry), ttl=self._ttl)
 
-    async def give_up(self, wish: Wish) -> None:
-        """Keep what a wish has set that came to no answer; where that is nothing, its key is free again."""
-        if answer := await self.what_was_set(wish):
-            await self.keep(wish, answer)
-        else:
+    async def give_up(self, wish: Wish, *, began: bool) -> None:
+        """Forget a wish that came to no answer, so that its key is free again, unless a tool had begun to run."""
+        if not began:
             await self._store.delete(_key(wish))
+
+    async def _entry(self, wish: Wish) -> _Entry | None:
+        value = await self._store.get(_key(wish))
+        return None if value is None else _ENTRY.validate_json(value)
 
 
 class OnceAdvisor(Advisor):
     """Answers a wish once; every further time it repeats the answer, and neither model nor tool is asked.
-
-    A question that fails after it has set an alarm, or whose process dies then, is not asked again: its key repeats
-    what was set.
 
     Args:
         store: where the answers are.
@@ -123,24 +131,29 @@ class OnceAdvisor(Advisor):
         self._store = store
         self._wish = wish
         self._known = known
+        self._began = False
 
     async def advise(self, request: ChatRequest, chain: AdvisorChain, emit: Emit) -> ChatResponse:
-        """See :meth:`Advisor.advise`; raises as :meth:`IdempotencyStore.find` and :meth:`IdempotencyStore.alone`."""
+        """See :meth:`Advisor.advise`; raises as the store's methods."""
         known = self._known
         if known is None:
             async with self._store.alone(self._wish):
-                known = await self._store.find(self._wish) or await self._store.what_was_set(self._wish)
+                known = await self._store.find(self._wish) or await self._store.unfinished(self._wish)
                 if known is None:
                     return await self._first(request, chain, emit)
         return await _replayed(known, emit)
 
     async def _first(self, request: ChatRequest, chain: AdvisorChain, emit: Emit) -> ChatResponse:
+        async def heard(event: ChatEvent) -> None:
+            self._began = self._began or isinstance(event, ToolCallStarted)
+            await emit(event)
+
         await self._store.keep(self._wish)
         try:
-            answer = await chain.proceed(request, emit)
+            answer = await chain.proceed(request, heard)
         except BaseException:
             with suppress(StoreUnavailable):
-                await self._store.give_up(self._wish)
+                await self._store.give_up(self._wish, began=self._began)
             raise
         await self._store.keep(self._wish, answer)
         return answer

@@ -1,0 +1,170 @@
+"""The route on which a person runs a tool, without a model."""
+
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar
+
+from fastapi import APIRouter, Depends, Path, Query, Request, Response
+from pydantic_core import from_json, to_json
+
+from app.api.answering import answer_prompt
+from app.api.answering.asked import Asked
+from app.api.answering.format import AnswerFormat, WholeFormat
+from app.api.answering.negotiation import negotiate
+from app.api.answering.server_sent_events import EventWriter, ServerSentEvents
+from app.api.cross_site import from_this_site
+from app.api.idempotency_key import KEY, REPLAYED, refuse_several_keys
+from app.api.problems import problems
+from app.api.schemas import ToolRun
+from app.api.service import Service, ServiceState
+from app.api.sessions import checked_session_id, refuse_parameters_but, refuse_repeated
+from app.api.tenant import Tenant
+from app.chat.by_hand import InConversation, asked_by_hand
+from app.chat.client import PromptSpec
+from app.chat.idempotency import OnceAdvisor, Wish
+from app.chat.request import ChatEvent
+from app.chat_models.base import ChatResponse
+from app.errors import (
+    CrossSite,
+    DeadlineExceeded,
+    Draining,
+    IdempotencyConflict,
+    InvalidRequest,
+    NotAcceptable,
+    NotConfigured,
+    NotFound,
+    Overloaded,
+    SessionBusy,
+    StoreUnavailable,
+    ToolFailed,
+    ValidationFailed,
+)
+from app.tool_calling.context import CONVERSATION_ID
+from app.tool_calling.events import ToolCallEvent
+
+__all__ = ["router"]
+
+router = APIRouter(tags=["Tools by hand"], dependencies=[Depends(from_this_site), Depends(refuse_several_keys)])
+
+_EXAMPLE = (
+    'event: tool_call_started\ndata: {"id":"hand_1","name":"rollDice","arguments":{},"round":1}\n\n'
+    'event: tool_call_progress\ndata: {"id":"hand_1","name":"rollDice","done":1,"of":2,"round":1}\n\n'
+    'event: tool_call_finished\ndata: {"id":"hand_1","name":"rollDice","outcome":"ok"}\n\n'
+    'event: done\ndata: {"id":"hand_1","name":"rollDice","outcome":"ok"}\n\n'
+)
+
+
+def _record(asked: Asked, response: ChatResponse) -> dict[str, Any]:
+    return response.executions[0].as_record() | {"request_id": asked.request_id}
+
+
+class _RunDocument(WholeFormat):
+    """The call and what became of it."""
+
+    media_type = "application/json"
+    documentation: ClassVar = {"schema": {"$ref": "#/components/schemas/ToolRun"}}
+
+    def written(self, asked: Asked, response: ChatResponse) -> bytes:
+        return to_json(_record(asked, response), inf_nan_mode="strings")
+
+
+class _RunWriter(EventWriter):
+    """Tells of the call alone: nobody says anything about its result."""
+
+    def event(self, event: ChatEvent) -> bytes:
+        return super().event(event) if isinstance(event, ToolCallEvent) else b""
+
+    def done(self, response: ChatResponse) -> bytes:
+        return self._written("done", _record(self.asked, response))
+
+
+class _RunEvents(ServerSentEvents):
+    documentation: ClassVar = {"schema": {"type": "string"}, "example": _EXAMPLE}
+    writer = _RunWriter
+
+
+_FORMS: tuple[AnswerFormat, ...] = (_RunDocument(), _RunEvents())
+_RESPONSES: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "The call and what became of it; a tool's failure is an `outcome`",
+        "model": ToolRun,
+        "content": {_RunDocument.media_type: {}, _RunEvents.media_type: _RunEvents.documentation},
+        "headers": REPLAYED,
+    },
+    **problems(InvalidRequest, CrossSite, NotFound, NotAcceptable, IdempotencyConflict, SessionBusy, ValidationFailed),
+    **problems(ToolFailed, NotConfigured, Overloaded, Draining, StoreUnavailable, DeadlineExceeded),
+}
+_JSON = re.compile(r"application/([\w.-]+\+)?json\s*(;|$)", re.IGNORECASE)
+_BODY = {"content": {"application/json": {"schema": {"type": "object"}}}, "description": "The tool's arguments"}
+
+
+@router.post(
+    "/tools/{name}",
+    response_class=Response,
+    responses=_RESPONSES,
+    summary="Run a tool by hand",
+    openapi_extra={"requestBody": _BODY},
+)
+async def run_tool(
+    request: Request,
+    service: Service,
+    tenant: Tenant,
+    name: Annotated[str, Path(description="The tool's name, as `GET /tools` lists it")],
+    session: Annotated[
+        str,
+        Query(alias="sessionId", description="The conversation under which the tool keeps something, if it does"),
+    ] = "",
+    key: Annotated[str, KEY] = "",
+) -> Response:
+    """Run one tool once, as a model's call would be run; no model is asked. The body is the tool's arguments.
+
+    A tool that needs approval runs only with an `Idempotency-Key`: who runs it by hand consents, and it happens once.
+    """
+    refuse_parameters_but(request, ["sessionId"])
+    refuse_repeated(request)
+    tool = service.tools.tool(name)
+    if tool.metadata.requires_approval and not key:
+        raise InvalidRequest(f"Idempotency-Key: is missing; {name} needs approval, and the key makes it happen once")
+    arguments, context = await _arguments(request), {"tenantId": tenant}
+    if session:
+        context[CONVERSATION_ID] = checked_session_id(session)
+    prompt = asked_by_hand(service.chat, tool, arguments, context)
+    if session:
+        prompt = prompt.advisors(InConversation(service.memory))
+    if not key:
+        return await _answer(request, prompt)
+    text = to_json([name, session, arguments]).decode()
+    return await _answer_once(request, service, prompt, Wish(tenant, f"tools\n{key}", text))
+
+
+async def _answer(request: Request, prompt: PromptSpec) -> Response:
+    form = negotiate(",".join(request.headers.getlist("accept")), _FORMS)
+    response = await answer_prompt(request, prompt, form)
+    for header in ("X-Chat-Model", "X-Finish-Reason"):  # no model had a part in it
+        if header in response.headers:
+            del response.headers[header]
+    return response
+
+
+async def _answer_once(request: Request, service: ServiceState, prompt: PromptSpec, wish: Wish) -> Response:
+    known = await service.once.find(wish)
+    response = await _answer(request, prompt.advisors(OnceAdvisor(service.once, wish, known)))
+    if known is not None:
+        response.headers["Idempotency-Replayed"] = "true"
+    return response
+
+
+async def _arguments(request: Request) -> Mapping[str, Any]:
+    body = await request.body()
+    if not body.strip():
+        return {}
+    # A page's form cannot send this type, and a browser asks before a script of another site may.
+    if not _JSON.match(request.headers.get("content-type", "application/json")):
+        raise ValidationFailed("body: the arguments must be sent as application/json")
+    try:
+        arguments = from_json(body, allow_inf_nan=False)
+    except ValueError as error:
+        raise InvalidRequest(f"body: {error}") from None
+    if not isinstance(arguments, dict):
+        raise ValidationFailed("body: the arguments must be one JSON object")
+    return arguments

@@ -17,7 +17,7 @@ PEERS := bench/.venv
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help run demo test test-fast test-slowest nightly lint lock bench bench-quick bench-guard bench-lock env-example architecture clean
+.PHONY: help run demo test test-fast test-slowest nightly lint lock bench bench-quick bench-guard bench-lock env-example pictures architecture clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -65,6 +65,9 @@ bench-lock: $(UV) ## Write bench/requirements.lock after a change in bench/requi
 
 env-example: $(VENV)/.dev ## Write .env.example from the settings classes
 	$(PY) -m tests.deploy.env_example
+
+pictures: $(VENV)/.dev ## Take the pictures of the page and of Swagger UI in docs/ anew (needs chromium)
+	$(PY) -m tests.playground.pictures
 
 architecture: $(VENV)/.dev ## Draw docs/architecture.svg from the code
 	$(PY) -m tests.architecture

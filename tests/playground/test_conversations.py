@@ -3,6 +3,7 @@
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 from playwright.async_api import Page, expect
 
@@ -15,6 +16,10 @@ NAMES = "#conversation-list button"
 
 def echo(request: PlayedRequest) -> Answer:
     return streamed(f"You asked: {request.body['messages'][-1]['content']}")
+
+
+def document_in(path: Path) -> Any:
+    return json.loads(path.read_text(encoding="utf-8"))
 
 
 async def ask(page: Page, question: str) -> None:
@@ -86,8 +91,7 @@ async def test_a_conversation_is_exported_as_the_service_tells_it(visit: Visit) 
         file = await downloaded.value
         session = await page.evaluate("sessionStorage.getItem('toolchat.session')")
         assert file.suggested_filename == f"conversation-{session}.json"
-        exported = json.loads(Path(await file.path()).read_text(encoding="utf-8"))
-        assert exported == (await client.get(f"/chat/{session}")).json()
+        assert document_in(await file.path()) == (await client.get(f"/chat/{session}")).json()
         await expect(page.locator("#announcer")).to_have_text("The conversation was exported.")
 
 

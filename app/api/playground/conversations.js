@@ -76,7 +76,8 @@ export class Conversations {
   /** @param {boolean} renaming */
   #showRename(renaming) {
     find("rename-form").hidden = !renaming;
-    find("conversation-title").hidden = find("talk-actions").hidden = renaming;
+    find("talk-actions").hidden = renaming;
+    find("conversation-title").classList.toggle("hidden", renaming);
   }
 
   /** Gives the conversation as a file, as the service tells it. */

@@ -35,9 +35,10 @@ const MOMENTS = {
 function choice(schema, required) {
   const control = /** @type {HTMLSelectElement} */ (make("select", "field"));
   control.required = required;
-  if (!required || schema.default === undefined) control.append(say(option(""), required ? "choose" : "unset"));
+  const given = (schema.default ?? null) !== null;
+  if (!given) control.append(say(option(""), required ? "choose" : "unset"));
   control.append(...choicesOf(schema).map((/** @type {any} */ value) => option(JSON.stringify(value), String(value))));
-  if (schema.default !== undefined && schema.default !== null) control.value = JSON.stringify(schema.default);
+  if (given) control.value = JSON.stringify(schema.default);
   return { control, read: () => control.value || undefined };
 }
 

@@ -8,9 +8,10 @@ import { say } from "./texts.js";
 
 /** Rows of a form, one for each argument. */
 export class ArgumentsForm {
-  /** @param {import("./schema.js").Schema} schema of the tool's arguments */
-  constructor(schema) {
+  /** @param {import("./schema.js").Schema} schema of the tool's arguments @param {Record<string, any>} example what fits it */
+  constructor(schema, example = {}) {
     this.schema = schema;
+    this.example = example;
     this.element = make("div", "fields");
     this.reset();
   }
@@ -29,11 +30,18 @@ export class ArgumentsForm {
     return objectOf(given.filter(([, json]) => json !== undefined));
   }
 
+  /** A schema with the example's value to begin with, where it has none itself, and the example says more than the type.
+   * @param {string} name @param {import("./schema.js").Schema} schema */
+  #begun(name, schema) {
+    const value = this.example[name];
+    return "default" in schema || value === undefined || value === "string" ? schema : { ...schema, default: value };
+  }
+
   /** @param {string} name @param {import("./schema.js").Schema} given */
   #field(name, given) {
     const schema = resolved(given, this.schema);
     const required = Boolean(this.schema.required?.includes(name));
-    const field = fieldOf(schema, required, this.schema);
+    const field = fieldOf(required ? this.#begun(name, schema) : schema, required, this.schema);
     field.control.id = `argument-${name}`;
     field.control.name = name;
     const title = make("label", "field-name", make("code", "", name), " ", say(make("span", "field-need"), required ? "required" : "optional"));

@@ -6,14 +6,14 @@ import { make } from "./elements.js";
 import { Prose } from "./prose.js";
 
 /**
- * @typedef {{role: string, text?: string, tool_calls?: any[], responses?: {id: string, text: string, sandbox?: boolean}[],
+ * @typedef {{role: string, text?: string, tool_calls?: any[], responses?: {id: string, text: string}[],
  *   usage?: any, model?: any, duration_ms?: number}} Message
  */
 
-/** What the tools answered, by the calls' ids. @param {Message[]} messages */
-function resultsOf(messages) {
-  const responses = messages.flatMap((each) => each.responses ?? []);
-  return new Map(responses.map(({ id, text: result, sandbox }) => [id, { result, sandbox }]));
+/** The calls of a turn whose end does not tell them, as older versions of the service kept it. @param {Message[]} turn */
+function askedCalls(turn) {
+  const results = new Map(turn.flatMap((each) => each.responses ?? []).map(({ id, text: result }) => [id, result]));
+  return turn.flatMap((each) => each.tool_calls ?? []).map((call) => ({ ...call, result: results.get(call.id) }));
 }
 
 /** The messages of each turn: a question, and what followed it. @param {Message[]} messages */
@@ -29,14 +29,15 @@ function turnsOf(messages) {
 
 /** @param {Message[]} turn @returns {["user" | "assistant", HTMLElement][]} */
 function shownTurn(turn) {
-  const results = resultsOf(turn);
   const questions = turn.filter((each) => each.role === "user");
   const answers = turn.filter((each) => each.role === "assistant");
-  const calls = answers.flatMap((each) => each.tool_calls ?? []).map((call) => callElement({ ...results.get(call.id), ...call }, false));
+  const ended = answers.findLast((each) => each.usage && each.model);
+  const calls = ended ? (ended.tool_calls ?? []) : askedCalls(turn);
   const prose = new Prose();
-  prose.finish(answers.map((each) => each.text).filter(Boolean).join("\n\n"));
-  const after = answers.filter((each) => each.usage && each.model && each.duration_ms !== undefined).slice(-1).map(figures);
-  const answer = make("div", "answer", make("div", "calls", ...calls), prose.element, make("div", "after", ...after));
+  prose.finish(answers.findLast((each) => each.text)?.text ?? "");
+  const after = ended ? [figures(/** @type {any} */ (ended))] : [];
+  const shown = make("div", "calls", ...calls.map((call) => callElement(call, false)));
+  const answer = make("div", "answer", shown, prose.element, make("div", "after", ...after));
   return [
     ...questions.map((each) => /** @type {["user", HTMLElement]} */ (["user", make("div", "text", each.text ?? "")])),
     ...(answers.length ? [/** @type {["assistant", HTMLElement]} */ (["assistant", answer])] : []),

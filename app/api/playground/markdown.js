@@ -94,7 +94,7 @@ function copyable(code) {
 function scrollable(table) {
   const framed = label(make("div", "table"), "table");
   framed.tabIndex = 0;
-  framed.role = "region";
+  framed.role = "group";
   table.replaceWith(framed);
   framed.append(table);
 }

@@ -44,7 +44,7 @@ export class Run {
   async start({ url, init }) {
     say(this.status, "running");
     try {
-      await this.#follow(ask(url, { ...init, signal: this.running.signal }, () => {}));
+      await this.#follow(ask(url, { ...init, signal: this.running.signal }, (headers) => this.#onHeaders(headers)));
       return true;
     } catch (error) {
       if (this.running.signal.aborted) announce("runStopped", { name: this.name });
@@ -54,6 +54,11 @@ export class Run {
       this.status.remove();
       this.calls.end();
     }
+  }
+
+  /** @param {Headers} headers */
+  #onHeaders(headers) {
+    if (headers.has("idempotency-replayed")) this.after.append(say(make("p", "muted"), "answeredOnce"));
   }
 
   /** @param {AsyncGenerator<{event: string, data: any}>} events */

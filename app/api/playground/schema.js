@@ -59,17 +59,19 @@ export function hintsOf(schema) {
   const { low, high } = rangeOf(schema);
   /** @type {[string, Record<string, any>][]} */
   const hints = [];
-  if (low !== undefined && high !== undefined) hints.push(["hint.range", { low, high }]);
-  else if (low !== undefined) hints.push(["hint.least", { low }]);
-  else if (high !== undefined) hints.push(["hint.most", { high }]);
+  const both = low !== undefined && high !== undefined;
+  const described = both && [low, high].every((each) => schema.description?.includes(String(each)));
+  if (both && !described) hints.push(["hint.range", { low, high }]);
+  if (!both && low !== undefined) hints.push(["hint.least", { low }]);
+  if (!both && high !== undefined) hints.push(["hint.most", { high }]);
   if (schema.type === "number" && schema.exclusiveMinimum !== undefined) hints.push(["hint.above", { low: schema.exclusiveMinimum }]);
   if (schema.type === "number" && schema.exclusiveMaximum !== undefined) hints.push(["hint.below", { high: schema.exclusiveMaximum }]);
   if (schema.maxLength) hints.push(["hint.length", { high: schema.maxLength }]);
   if (schema.maxItems) hints.push(["hint.items", { high: schema.maxItems }]);
-  if (schema.default !== undefined && schema.default !== null) hints.push(["hint.default", { value: told(schema.default) }]);
-  if (schema.examples?.length) hints.push(["hint.example", { value: told(schema.examples[0]) }]);
+  if (schema.default !== undefined && schema.default !== null) hints.push(["hint.default", { value: asText(schema.default) }]);
+  if (schema.examples?.length) hints.push(["hint.example", { value: asText(schema.examples[0]) }]);
   return hints;
 }
 
 /** @param {any} value */
-const told = (value) => (typeof value === "string" ? value : JSON.stringify(value));
+const asText = (value) => (typeof value === "string" ? value : JSON.stringify(value));

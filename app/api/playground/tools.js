@@ -8,7 +8,7 @@ import { isKnown, say } from "./texts.js";
 
 /**
  * @typedef {{name: string, kind: string, description: string, input_schema: any, sandbox?: boolean, requires_approval?: boolean,
- *   read_only?: boolean}} Tool
+ *   example?: Record<string, any>}} Tool
  * @typedef {{name: string, title: string, registered: boolean, reason?: string, tools: Tool[]}} Folder
  */
 
@@ -19,7 +19,7 @@ class ToolPanel {
   /** @param {Tool} tool */
   constructor(tool) {
     this.tool = tool;
-    this.form = new ArgumentsForm(tool.input_schema);
+    this.form = new ArgumentsForm(tool.input_schema, tool.example);
     this.key = newKey();
     this.runs = make("div", "runs");
     this.empty = say(make("p", "idle"), "runsEmpty");
@@ -30,11 +30,10 @@ class ToolPanel {
   }
 
   #head() {
-    const { name, kind, description, sandbox, requires_approval: consent, read_only: reads } = this.tool;
+    const { name, kind, description, sandbox, requires_approval: consent } = this.tool;
     const title = make("h2", "", make("code", "", name));
     title.id = "tool-title";
     const badges = make("p", "badges", say(make("span", "badge"), `kind.${kind}`));
-    if (reads) badges.append(say(make("span", "badge"), "readOnly"));
     if (consent) badges.append(say(make("span", "badge sandbox"), "consentBadge"));
     if (sandbox) badges.append(say(make("span", "badge sandbox"), "sandbox"));
     const head = make("header", "tool-head", make("div", "tool-title", title, badges), make("p", "tool-text", description));

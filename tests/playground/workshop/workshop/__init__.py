@@ -36,4 +36,10 @@ async def bookTable(
     return {"booked": True, **given, "until": until, "deposit": deposit, "guests": guests or []}
 
 
-module = ToolModule(functions=(bookTable,))
+@tool(cache_seconds=600)
+async def listPrices() -> list[int]:
+    """List the prices of today."""
+    return [12, 15]
+
+
+module = ToolModule(functions=(bookTable, listPrices))

@@ -20,8 +20,6 @@ __all__ = [
     "SESSION_ID_PATTERN",
     "answer_in_session",
     "checked_session_id",
-    "refuse_parameters_but",
-    "refuse_repeated",
     "refuse_unknown_parameters",
     "session_or_new",
 ]
@@ -62,23 +60,12 @@ async def refuse_unknown_parameters(request: Request) -> None:
         ValidationFailed: one is unknown; the detail names the nearest one that there is.
     """
     operation = request.app.openapi()["paths"][request.scope["route"].path_format][request.method.lower()]
-    refuse_parameters_but(request, [each["name"] for each in operation.get("parameters", ()) if each["in"] == "query"])
-
-
-def refuse_parameters_but(request: Request, known: Sequence[str]) -> None:
-    """The same for a route that says itself which parameters it knows."""
+    known = [each["name"] for each in operation.get("parameters", ()) if each["in"] == "query"]
     for name in request.query_params:
         if name not in known:
             near = difflib.get_close_matches(name.lower().replace("_", ""), known, n=1, cutoff=0.4)
             meant = f"; is {near[0]} meant?" if near else f"; known: {', '.join(known) or 'none'}"
             raise ValidationFailed(f"{name[:64]}: there is no such parameter{meant}")
-
-
-def refuse_repeated(request: Request) -> None:
-    """Let a request pass that says once which question and which session is meant; raises ``ValidationFailed``."""
-    for name in _ONCE:
-        if len(request.query_params.getlist(name)) > 1:
-            raise ValidationFailed(f"{name}: given more than once")
 
 
 async def answer_in_session(
@@ -108,7 +95,9 @@ async def answer_in_session(
         ToolchatError: as ``answer_prompt``; also ``SessionBusy`` and ``StoreUnavailable``.
     """
     refuse_unasked_get(request)
-    refuse_repeated(request)
+    for name in _ONCE:
+        if len(request.query_params.getlist(name)) > 1:
+            raise ValidationFailed(f"{name}: given more than once")
     state = service_state(request)
     prompt = state.chat.prompt(query).tools(*tools).tool_context({**(context or {}), CONVERSATION_ID: session})
     return await answer_prompt(request, prompt.advisors(state.memory_advisor, *advisors), form)

@@ -17,7 +17,7 @@ from app.api.idempotency_key import KEY, REPLAYED, refuse_several_keys
 from app.api.problems import problems
 from app.api.schemas import ToolRun
 from app.api.service import Service, ServiceState
-from app.api.sessions import checked_session_id, refuse_parameters_but, refuse_repeated
+from app.api.sessions import checked_session_id
 from app.api.tenant import Tenant
 from app.chat.by_hand import InConversation, asked_by_hand
 from app.chat.client import PromptSpec
@@ -120,8 +120,7 @@ async def run_tool(
 
     A tool that needs approval runs only with an `Idempotency-Key`: who runs it by hand consents, and it happens once.
     """
-    refuse_parameters_but(request, ["sessionId"])
-    refuse_repeated(request)
+    _check_url(request)
     tool = service.tools.tool(name)
     if tool.metadata.requires_approval and not key:
         raise InvalidRequest(f"Idempotency-Key: is missing; {name} needs approval, and the key makes it happen once")
@@ -152,6 +151,15 @@ async def _answer_once(request: Request, service: ServiceState, prompt: PromptSp
     if known is not None:
         response.headers["Idempotency-Replayed"] = "true"
     return response
+
+
+def _check_url(request: Request) -> None:
+    """Let pass what names one session at most: a mistyped name would run the tool outside of every conversation."""
+    for name in request.query_params:
+        if name != "sessionId":
+            raise ValidationFailed(f"{name[:64]}: there is no such parameter; known: sessionId")
+    if len(request.query_params.getlist("sessionId")) > 1:
+        raise ValidationFailed("sessionId: given more than once")
 
 
 async def _arguments(request: Request) -> Mapping[str, Any]:

@@ -28,7 +28,7 @@ class _Nobody(ChatModel):
     provider = name = "nobody"
 
     async def respond(self, prompt: Prompt, emit: EmitModelEvent) -> ChatResponse:  # noqa: ARG002
-        return ChatResponse(AssistantMessage("done"), "stop", Usage(), self.name)
+        return ChatResponse(AssistantMessage("done"), "stop", Usage(), self.name, rounds=0)
 
 
 class InConversation(Advisor):
@@ -53,7 +53,8 @@ def asked_by_hand(
 ) -> PromptSpec:
     """Put one call together as a question whose model has asked for it, and whose user has consented.
 
-    The response has the call under ``executions``, and nothing else that is worth showing.
+    The response has the call under ``executions``, and nothing else that is worth showing. Advisors around the loop are
+    given a request without messages.
 
     Args:
         client: its advisors, the loop among them, bound and run the call; its model is not asked.

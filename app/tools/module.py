@@ -121,10 +121,6 @@ class ToolModule:
         """The names under which the container knows the function tools."""
         return tuple(name_of(function) for function in self.written)
 
-    def tool_names(self) -> tuple[str, ...]:
-        """The names of the tools that are written in the folder, function and method tools alike."""
-        return (*self.function_names(), *(name for each in self.methods for name in marked_names(each)))
-
     @property
     def written(self) -> tuple[Callable[..., Any], ...]:
         """The function tools that are written as functions or as classes of callable objects."""

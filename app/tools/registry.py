@@ -131,7 +131,7 @@ class ToolRegistry:
         if found := self.resolver.resolve(name):
             return found
         for entry in self._entries.values():
-            if entry.fault and name in entry.configured.module.tool_names():
+            if entry.fault and any(each.name == name for each in entry.configured.module.declared()):
                 raise NotConfigured(f"{entry.configured.module.title}: {entry.fault}")
         known = ", ".join(self.resolver.names()) or "none"
         raise NotFound(f"no tool has the name {name[:64]}; known: {known}")

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from app.chat.advisors import SandboxNoticeAdvisor
 from app.chat.by_hand import run_by_hand
 from app.chat.tool_calling_advisor import ToolCallingAdvisor
 from app.errors import ToolFailed, ValidationFailed
@@ -35,6 +36,17 @@ async def test_listeners_are_told_of_the_call_alone() -> None:
     ended = await run_by_hand(client, FunctionToolCallback.of(receipt), {"number": 1}, emit=emit)
     assert told == [ToolCallStarted(ended.call, 1), ended]
     assert isinstance(ended, ToolCallFinished)
+
+
+async def test_invented_data_are_marked_and_need_no_words() -> None:
+    client, _ = client_of(says("never"))
+    client, told = replace(client, advisors=(SandboxNoticeAdvisor(),)), list[object]()
+
+    async def emit(event: object) -> None:
+        told.append(event)
+
+    ended = await run_by_hand(client, ADDING.in_sandbox(), {"a": 1, "b": 2}, emit=emit)
+    assert (ended.result, ended.sandbox, len(told)) == ("3", True, 2)
 
 
 async def test_arguments_are_read_as_they_were_meant_or_refused_before_anything_runs() -> None:

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import re
+import struct
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,6 +12,7 @@ import httpx
 import pytest
 
 from tests.command_line import ROOT
+from tests.playground.pictures import PICTURES
 
 APP = ROOT / "app"
 FOLDER = APP / "api" / "playground"
@@ -70,6 +72,14 @@ def test_what_others_wrote_is_as_they_published_it_with_its_licence() -> None:
     kept = {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in VENDOR.iterdir()}
     assert {name: digest for name, digest in kept.items() if name != "vendored.json"} == hashes
     assert all(each["version"] in (VENDOR / f"{each['name']}.js").read_text(encoding="utf-8") for each in told)
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_a_picture_has_its_size_and_is_not_heavy(name: str) -> None:
+    content = (ROOT / "docs" / f"{name}.png").read_bytes()
+    assert content[:8] == b"\x89PNG\r\n\x1a\n"
+    assert struct.unpack(">II", content[16:24]) == (1280, PICTURES[name].height)
+    assert len(content) <= 200_000
 
 
 def test_an_installed_package_holds_every_file() -> None:

@@ -25,7 +25,7 @@ endef
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help run demo test test-fast test-slowest nightly lint lock bench bench-quick bench-guard bench-lock env-example answers architecture hooks clean
+.PHONY: help run demo test test-fast test-slowest nightly lint lock bench bench-quick bench-guard bench-lock env-example answers pictures architecture hooks clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -77,6 +77,9 @@ env-example: $(VENV)/.dev ## Write .env.example and docs/configuration.md from t
 
 answers: $(VENV)/.dev ## Fill in anew what the commands of the READMEs and of docs/ answer
 	$(PY) -m tests.readme
+
+pictures: $(VENV)/.dev ## Take the pictures of the page and of Swagger UI in docs/ anew (needs chromium)
+	$(PY) -m tests.playground.pictures
 
 architecture: $(VENV)/.dev ## Draw docs/architecture.svg from the code
 	$(PY) -m tests.architecture

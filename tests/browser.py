@@ -15,11 +15,11 @@ from tests.waiting import PATIENCE
 if TYPE_CHECKING:
     from playwright.async_api import Browser, Page
 
-__all__ = ["OpenPage"]
+__all__ = ["CHROMIUM", "FLAGS", "OpenPage"]
 
-_CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-_FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-          "--disable-component-update", "--disable-sync"]  # fmt: skip
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+         "--disable-component-update", "--disable-sync"]  # fmt: skip
 
 OpenPage = Callable[..., AbstractAsyncContextManager["Page"]]
 """Opens an empty page; its arguments are those of a browser's context."""
@@ -29,11 +29,11 @@ OpenPage = Callable[..., AbstractAsyncContextManager["Page"]]
 async def browser() -> AsyncGenerator[Browser, None]:
     from playwright.async_api import async_playwright, expect  # only where a page is wanted: it takes its time
 
-    if _CHROMIUM is None:
+    if CHROMIUM is None:
         pytest.skip("chromium is not installed")
     expect.set_options(timeout=PATIENCE * 1000)
     async with async_playwright() as playwright:
-        launched = await playwright.chromium.launch(executable_path=_CHROMIUM, args=_FLAGS)
+        launched = await playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         yield launched
         await launched.close()
 

@@ -8,7 +8,6 @@ from typing import Any
 
 from pydantic_core import to_json
 
-from app.api.answering.documents import usage_record
 from app.chat_models.base import ChatResponse
 from app.commands.asking import is_question
 from app.commands.dialogue import ANSWERED, FAILED, Dialogue, exit_code
@@ -110,7 +109,7 @@ class _Conversation:
             "role": "assistant",
             "text": response.message.text,
             "tool_calls": [each.as_record() for each in response.executions],
-            "usage": usage_record(response),
+            "usage": response.usage.as_record(),
             "duration_ms": round(seconds * 1000, 3),
             "model": {"provider": self._service.state.chat.model.provider, "name": response.model},
         }

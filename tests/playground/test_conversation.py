@@ -17,8 +17,8 @@ from tests.serving import service, serving
 from tests.waiting import until
 
 
-async def test_a_conversation_survives_a_reload_and_is_forgotten_on_demand(visit: Visit) -> None:
-    # The model is given the earlier question; after New conversation neither page nor service knows it.
+async def test_a_conversation_survives_a_reload_and_is_deleted_on_demand(visit: Visit) -> None:
+    # The model is given the earlier question; once it is deleted neither page nor service knows it.
     async with played(visit, lambda _: streamed("Noted."), CONVERSATION) as (page, client, player):
         await say(page, "My name is Wang")
         await expect(page.locator(".turn.assistant .figures")).to_have_count(1)
@@ -26,13 +26,14 @@ async def test_a_conversation_survives_a_reload_and_is_forgotten_on_demand(visit
         await expect(page.locator(".turn.user .text")).to_have_text(["My name is Wang"])
         await expect(page.locator(".turn.assistant .text")).to_have_text(["Noted."])
         await say(page, "What is my name?")
-        await expect(page.locator(".turn.assistant .figures")).to_have_count(1)
+        await expect(page.locator(".turn.assistant").last.locator(".figures")).to_be_visible()
         asked = [each["content"] for each in player.requests[-1].body["messages"] if each["role"] == "user"]
         assert asked == ["My name is Wang", "What is my name?"]
         session = await page.evaluate("sessionStorage.getItem('toolchat.session')")
         assert (await client.get(f"/chat/{session}")).status_code == 200
-        await page.get_by_role("button", name="New conversation").click()
-        await expect(page.locator("#announcer")).to_have_text("The conversation was forgotten.")
+        await page.get_by_role("button", name="Delete").click()
+        await page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+        await expect(page.locator("#announcer")).to_have_text("The conversation was deleted.")
         assert (await client.get(f"/chat/{session}")).status_code == 404
         await page.reload()
         await expect(page.get_by_text("earlier questions are remembered")).to_be_visible()
@@ -134,7 +135,7 @@ async def test_a_call_that_waits_for_consent_outlives_a_reload(visit: Visit, tmp
             await expect(page.locator(".waiting-call")).to_contain_text("switchLight")
             await page.get_by_role("button", name=decision).click()
             await expect(page.get_by_label("Message")).to_be_focused()
-            await expect(page.locator(".turn.assistant .figures")).to_have_count(1)
+            await expect(page.locator(".turn.assistant").last.locator(".figures")).to_be_visible()
             await page.reload()
             await expect(page.locator(".turn.user .text")).to_have_text(["Light, please"] * times)
             await expect(page.locator(".turn.assistant .text").last).to_contain_text("The tools say:")
@@ -181,3 +182,55 @@ async def test_a_busy_session_says_what_to_do(visit: Visit) -> None:
         await page.get_by_role("button", name="Ask again").click()
         await expect(page.locator(".turn.assistant .text")).to_have_text(["Hello to you."])
         await expect(page.locator(".turn.user .text")).to_have_text(["Hello"])
+
+
+CALL = {"id": "a", "name": "getCityTimeFunction", "arguments": {"timeZoneId": "Europe/London"}}
+FINISHED = CALL | {"result": '{"time": "12:00"}', "outcome": "ok", "duration_ms": 3.2, "round": 1, "cached": True}
+ENDED = {
+    "tool_calls": [FINISHED],
+    "model": {"provider": "offline", "name": "offline"},
+    "usage": {"input_tokens": 3, "output_tokens": 4, "total_tokens": 7},
+    "duration_ms": 25,
+}
+ASKED = [
+    {"role": "user", "text": "Time?"},
+    {"role": "assistant", "tool_calls": [CALL]},
+    {"role": "tool", "responses": [{"id": "a", "name": "getCityTimeFunction", "text": '{"time": "12:00"}'}]},
+    {"role": "assistant", "text": "Noon."},
+]
+
+
+@pytest.mark.parametrize(
+    ("messages", "card", "figures"),
+    [
+        (
+            [ASKED[0], ASKED[3] | ENDED],
+            "getCityTimeFunctionokcached3.2 ms",
+            ["Total25 msTokens7 3 in, 4 outModeloffline"],
+        ),
+        (
+            [*ASKED[:3], ASKED[3] | ENDED],
+            "getCityTimeFunctionokcached3.2 ms",
+            ["Total25 msTokens7 3 in, 4 outModeloffline"],
+        ),
+        (ASKED, "getCityTimeFunction", []),
+    ],
+    ids=["as-kept-now", "with-its-rounds", "as-kept-before"],
+)
+async def test_cards_and_timings_survive_a_reload(
+    visit: Visit, messages: list[dict[str, object]], card: str, figures: list[str]
+) -> None:
+    # Each call once, whether or not the messages between question and answer are kept.
+    async with played(visit, lambda _: streamed("Noon."), CONVERSATION) as (page, _, _):
+        await say(page, "Time?")
+        await expect(page.locator(".turn .figures")).to_be_visible()
+        document = {"session_id": "x", "turns": 1, "messages": messages}
+        await page.route(re.compile("/chat/[0-9a-f]{32}$"), lambda route: route.fulfill(json=document))
+        await page.reload()
+        await expect(page.locator(".turn.assistant .text")).to_have_text(["Noon."])
+        await expect(page.locator(".turn summary")).to_have_text([card])
+        await page.locator(".turn summary").click()
+        await expect(page.locator(".turn pre")).to_have_text(
+            ['{ "timeZoneId": "Europe/London" }', '{\n  "time": "12:00"\n}'], use_inner_text=True
+        )
+        await expect(page.locator(".turn .figures")).to_have_text(figures)

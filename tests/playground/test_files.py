@@ -1,6 +1,9 @@
 """The playground's files, as they are kept and as they are sent."""
 
+import hashlib
+import json
 import re
+import struct
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,12 +12,16 @@ import httpx
 import pytest
 
 from tests.command_line import ROOT
+from tests.playground.pictures import PICTURES
 
 APP = ROOT / "app"
-FILES = sorted((APP / "api" / "playground").iterdir())
+FOLDER = APP / "api" / "playground"
+VENDOR = FOLDER / "vendor"
+FILES = sorted(file for file in FOLDER.rglob("*") if file.is_file())
+OWN = [file for file in FILES if file.parent == FOLDER]
 ELSEWHERE = re.compile(r"https?://|(?:src|href)=\"/")
 MARKUP = re.compile(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\bstyle=|\son\w+=|eval\(")
-STYLE = (APP / "api" / "playground" / "style.css").read_text(encoding="utf-8")
+STYLE = (FOLDER / "style.css").read_text(encoding="utf-8")
 READABLE = {
     "ink": ("paper", "card", "sunken", "raised", "accent-tint", "bad-tint"),
     "soft": ("paper", "card", "sunken", "line", "bad-tint"),
@@ -28,7 +35,7 @@ READABLE = {
 
 async def test_the_page_may_load_nothing_from_elsewhere(offline: httpx.AsyncClient) -> None:
     # Every file comes with the policy and can be asked for again cheaply.
-    for name in ("", *(file.name for file in FILES)):
+    for name in ("", *(file.relative_to(FOLDER).as_posix() for file in FILES)):
         answer = await offline.get(f"/playground/{name}")
         first, *rules = answer.headers["content-security-policy"].split("; ")
         assert first == "default-src 'none'"
@@ -48,11 +55,31 @@ async def test_the_page_is_found_with_and_without_its_last_slash_and_from_the_in
         assert (await offline.get(f"/playground/{missing}")).json()["code"] == "not-found"
 
 
-@pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
+@pytest.mark.parametrize("file", OWN, ids=lambda file: file.name)
 def test_a_file_names_no_other_host_and_writes_no_markup(file: Path) -> None:
     content = file.read_text(encoding="utf-8").replace('xmlns="http://www.w3.org/2000/svg"', "")
     assert ELSEWHERE.findall(content) == []
     assert MARKUP.findall(content) == []
+    assert content.count("\n") <= 250
+
+
+def test_what_others_wrote_is_as_they_published_it_with_its_licence() -> None:
+    # Its name, version and source are told, and every file by its hash.
+    told = json.loads((VENDOR / "vendored.json").read_text(encoding="utf-8"))
+    assert all(each["name"] and each["version"] and each["licence"] and each["source"] for each in told)
+    hashes = {file: digest for each in told for file, digest in each["sha256"].items()}
+    assert {f"{each['name']}.{end}" for each in told for end in ("js", "LICENSE")} == set(hashes)
+    kept = {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in VENDOR.iterdir()}
+    assert {name: digest for name, digest in kept.items() if name != "vendored.json"} == hashes
+    assert all(each["version"] in (VENDOR / f"{each['name']}.js").read_text(encoding="utf-8") for each in told)
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_a_picture_has_its_size_and_is_not_heavy(name: str) -> None:
+    content = (ROOT / "docs" / f"{name}.png").read_bytes()
+    assert content[:8] == b"\x89PNG\r\n\x1a\n"
+    assert struct.unpack(">II", content[16:24]) == (1280, PICTURES[name].height)
+    assert len(content) <= 200_000
 
 
 def test_an_installed_package_holds_every_file() -> None:

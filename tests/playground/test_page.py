@@ -43,6 +43,15 @@ EVENTS = [
 ]
 
 
+TABS = (
+    ("ArrowRight", "Conversation"),
+    ("ArrowRight", "Tools"),
+    ("ArrowRight", "Compare"),
+    ("End", "Tools"),
+    ("ArrowLeft", "Conversation"),
+)
+
+
 async def focus_order(page: Page) -> list[str]:
     """What Tab reaches, each with the focus in sight."""
     reached: list[str] = []
@@ -58,7 +67,7 @@ async def focus_order(page: Page) -> list[str]:
 
 async def test_everything_can_be_done_by_keyboard_with_the_focus_in_sight(visit: Visit) -> None:
     async with service() as client, visit(client.base_url) as page:
-        examples = [LONDON, "请告诉我现在北京时间几点了", "纽约和东京现在分别是几点？", "UTC+8 现在几点？"]
+        examples = [LONDON, "What time is it in New York and in Tokyo?", "What time is it at UTC+8?"]
         reached = await focus_order(page)
         assert reached == ["compare-tab", "API docs", "language", "time", "question", *examples, "ask"]
         await page.get_by_label("Question", exact=True).focus()
@@ -67,7 +76,7 @@ async def test_everything_can_be_done_by_keyboard_with_the_focus_in_sight(visit:
         await page.keyboard.press("Control+Enter")
         await expect(pane(page, "Method tool").locator(".text")).to_contain_text("Asia/Tokyo")
         await page.locator("#compare-tab").focus()
-        for key, name in (("ArrowRight", "Conversation"), ("ArrowRight", "Compare"), ("End", "Conversation")):
+        for key, name in TABS:
             await page.keyboard.press(key)
             await expect(page.get_by_role("tab", name=name)).to_be_focused()
             await expect(page.get_by_role("tabpanel", name=name)).to_be_visible()
@@ -106,12 +115,16 @@ async def test_the_three_answers_use_the_width_that_there_is(visit: Visit) -> No
 
 
 @pytest.mark.parametrize(
-    ("locale", "told"), [("zh-CN", "模型：openai_compatible/"), ("en-US", "Model: openai_compatible/")]
+    ("locale", "told"), [("zh-CN", "模型 played-model OpenAI 兼容"), ("en-US", "Model played-model OpenAI-compatible")]
 )
 @pytest.mark.parametrize("width", [390, 1280])
-async def test_the_model_is_named(visit: Visit, locale: str, told: str, width: int) -> None:
-    async with played(visit, sensible_model(), width=width, locale=locale) as (page, _, _):
-        await expect(page.get_by_text(told)).to_be_visible()
+async def test_the_model_and_its_provider_are_named(visit: Visit, locale: str, told: str, width: int) -> None:
+    async with (
+        service(OPENAI_BASE_URL="http://127.0.0.1:9", OPENAI_MODEL="played-model") as client,
+        visit(client.base_url, width=width, locale=locale) as page,
+    ):
+        await expect(page.locator("#model")).to_have_text(told)
+        await expect(page.locator("#model-name")).to_be_visible()
 
 
 async def test_foreign_text_stays_text(visit: Visit) -> None:
@@ -171,7 +184,7 @@ async def test_json_is_indented_without_changing_its_numbers(visit: Visit) -> No
     texts = ['{"n":12345678901234567890,"a":[],"o":{"x":1.0,"t":"a, b: {\\u5317"}}', "7", "no { json"]
     async with service() as client, visit(client.base_url) as page:
         shown = await page.evaluate(
-            "async (texts) => { const { pretty } = await import('./calls.js'); return texts.map(pretty) }", texts
+            "async (texts) => { const { pretty } = await import('./json.js'); return texts.map(pretty) }", texts
         )
     indented = '{\n  "n": 12345678901234567890,\n  "a": [],\n  "o": {\n    "x": 1.0,\n    "t": "a, b: {北"\n  }\n}'
     assert shown == [indented, "7", "no { json"]

@@ -1,14 +1,16 @@
 /** One answer on the page: its text as it comes, its tool calls, its figures, and what went wrong. */
 
-import { CallList, consentElement, milliseconds } from "./calls.js";
+import { CallList, milliseconds } from "./calls.js";
+import { consentElement } from "./consent.js";
 import { address, announce, make } from "./elements.js";
+import { Prose } from "./prose.js";
 import { Problem, ask } from "./sse.js";
 import { say, text } from "./texts.js";
 
-/** A problem document, and what to do about it. @param {import("./sse.js").ProblemDocument} document */
-export function problemElement(document) {
-  const title = document.title ? make("strong", "", document.title) : say(make("strong"), "problem");
-  const shown = make("div", "problem", make("p", "", title, " ", make("code", "", document.code)));
+/** A problem document, and what to do about it. @param {import("./sse.js").ProblemDocument} document @param {string} [what] has failed, where the document does not say */
+export function problemElement(document, what = "problem") {
+  const title = document.title ? make("strong", "", document.title) : say(make("strong"), what);
+  const shown = make("div", "problem", make("p", "problem-head", title, " ", make("code", "", document.code)));
   const instead = `instead.${document.code}`, advice = `advice.${document.code}`;
   if (text(instead, "")) shown.append(say(make("p"), instead));
   else if (document.detail) shown.append(make("p", "", document.detail));
@@ -28,6 +30,7 @@ export const documentOf = (error) => (error instanceof Problem ? error.document 
  * @property {boolean} [callsFirst] the calls stand above the text, and closed
  * @property {(event: string, data: any) => void} [onEvent]
  * @property {(headers: Headers) => void} [onHeaders]
+ * @property {() => void} [onShown] more of the text is shown
  * @property {(running: boolean) => void} [onRunning]
  */
 
@@ -37,11 +40,11 @@ export class AnswerView {
   constructor(options) {
     this.options = options;
     this.status = make("p", "status");
-    this.text = make("div", "text");
+    this.prose = new Prose(options.onShown);
     this.calls = new CallList(!options.callsFirst);
     this.after = make("div", "after");
-    const parts = options.callsFirst ? [this.calls.element, this.text] : [this.text, this.calls.element];
-    this.element = make("div", "answer", this.status, ...parts, this.after);
+    const parts = [this.prose.element, this.calls.element];
+    this.element = make("div", "answer", this.status, ...(options.callsFirst ? parts.reverse() : parts), this.after);
     /** @type {AbortController | null} */
     this.running = null;
     /** @type {any} The document of the answer once it is whole. */
@@ -64,6 +67,7 @@ export class AnswerView {
       this.status.replaceChildren();
       delete this.status.dataset.text;
       this.calls.end();
+      this.prose.finish();
       this.running = null;
       this.options.onRunning?.(false);
     }
@@ -77,9 +81,9 @@ export class AnswerView {
   /** Shows the calls that wait for consent, and goes on with the decisions. @param {import("./calls.js").PendingApproval} approval */
   wait(approval) {
     const url = address(`/approvals/${encodeURIComponent(approval.id)}`);
-    this.after.append(consentElement(approval, (decisions) => {
+    this.after.append(consentElement(approval, (body) => {
       this.options.place().focus({ preventScroll: true });
-      this.run(url, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ decisions }) });
+      this.run(url, { method: "POST", headers: { "Content-Type": "application/json" }, body });
     }));
   }
 
@@ -96,7 +100,8 @@ export class AnswerView {
 
   /** @param {string} event @param {any} data */
   #show(event, data) {
-    if (event === "delta") this.text.append(data.text);
+    if (event === "delta") this.prose.append(data.text);
+    else if (event === "tool_call_progress") this.calls.progress(data);
     else if (event === "tool_call_started" || event === "tool_call_finished") this.calls.show(data);
     else if (event === "error") this.#fail(data);
     else if (event === "done") this.#finish(data);
@@ -108,7 +113,7 @@ export class AnswerView {
   #finish(answer) {
     this.answer = answer;
     if (answer.approval) this.wait(answer.approval);
-    else this.text.textContent = answer.answer;
+    else this.prose.finish(answer.answer);
     if (answer.finish_reason === "length") this.after.append(say(make("p", "muted"), "cutOff"));
     this.after.append(figures(answer));
     if (answer.approval) announce("approvalTitle");
@@ -134,8 +139,8 @@ export class AnswerView {
   }
 }
 
-/** @param {any} answer the document of a finished answer */
-function figures(answer) {
+/** @param {{usage: any, model: {provider: string, name: string}, duration_ms: number, rounds?: number}} answer */
+export function figures(answer) {
   const { input_tokens: input, output_tokens: output, total_tokens: total } = answer.usage;
   const model = [...new Set([answer.model.provider, answer.model.name])].join("/");
   const tokens = make("dd", "", String(total));
@@ -144,7 +149,7 @@ function figures(answer) {
   const add = (/** @type {string} */ name, /** @type {HTMLElement} */ value) => list.append(make("div", name, say(make("dt"), name), value));
   add("total", make("dd", "", milliseconds(answer.duration_ms)));
   add("tokens", tokens);
-  add("rounds", make("dd", "", String(answer.rounds)));
+  if (answer.rounds) add("rounds", make("dd", "", String(answer.rounds)));
   add("model", make("dd", "", model));
   return list;
 }

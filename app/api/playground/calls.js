@@ -1,33 +1,14 @@
-/** Tool calls on the page: those that were run, and those that wait for the user's consent. */
+/** Tool calls on the page, each shown as it stands. */
 
-import { button, make } from "./elements.js";
+import { copyButton, make } from "./elements.js";
+import { pretty, short } from "./json.js";
 import { say } from "./texts.js";
 
 /**
  * @typedef {{id: string, name: string, arguments: any, round?: number, result?: string, outcome?: string,
- *   error_kind?: string, duration_ms?: number, cached?: boolean}} Call
- * @typedef {{id: string, expires_in: number, calls: Call[]}} PendingApproval
- * @typedef {Record<string, {approved: boolean}>} Decisions by call id
+ *   error_kind?: string, duration_ms?: number, cached?: boolean, repaired?: boolean, sandbox?: boolean}} Call
+ * @typedef {{id: string, name: string, round?: number, done: number, of?: number, text?: string}} Progress
  */
-
-/** Indents JSON without reading its numbers, which may be longer than JavaScript's. @param {string} json */
-export function pretty(json) {
-  try {
-    if (typeof JSON.parse(json) !== "object") return json;
-  } catch {
-    return json;
-  }
-  const tokens = json.match(/"(?:[^"\\]|\\.)*"|[^\s{}[\],:"]+|[{}[\],:]/g);
-  let depth = 0;
-  const line = () => "\n" + "  ".repeat(depth);
-  return tokens.map((token, at) => {
-    const before = tokens[at - 1], after = tokens[at + 1];
-    if ("{[".includes(token)) return depth++, "}]".includes(after) ? token : token + line();
-    if ("}]".includes(token)) return depth--, "{[".includes(before) ? token : line() + token;
-    if (token === ",") return token + line();
-    return token === ":" ? ": " : token[0] === '"' ? JSON.stringify(JSON.parse(token)) : token;
-  }).join("");
-}
 
 /** @param {number} ms */
 export function milliseconds(ms) {
@@ -36,16 +17,11 @@ export function milliseconds(ms) {
 }
 
 /** @param {string} name the key of a text @param {string} content */
-function block(name, content) {
+export function block(name, content) {
   const shown = make("pre", "", content);
   shown.tabIndex = 0;
-  return make("div", "block", say(make("p", "block-name"), name), shown);
-}
-
-/** @param {any} value */
-function shownArguments(value) {
-  const indented = pretty(typeof value === "string" ? value : JSON.stringify(value));
-  return indented.length < 90 ? indented.replace(/\n\s*/g, " ") : indented;
+  const copy = copyButton("plain-button", "copy", () => content);
+  return make("div", "block", make("div", "block-head", say(make("p", "block-name"), name), copy), shown);
 }
 
 /** What became of a call: that the user rejected it is no error. @param {Call} call */
@@ -59,12 +35,21 @@ export function callElement(call, open) {
   const state = stateOf(call);
   const summary = make("summary", "", make("code", "call-name", call.name));
   if (state) summary.append(say(make("span", `badge ${state}`), `call.${state}`));
-  if (call.cached) summary.append(say(make("span", "badge"), "cached"));
+  for (const mark of ["cached", "repaired"]) if (call[mark]) summary.append(say(make("span", "badge"), mark));
   if (call.duration_ms !== undefined && state !== "rejected") summary.append(make("span", "ms", milliseconds(call.duration_ms)));
-  const details = make("details", "call", summary, block("arguments", shownArguments(call.arguments)));
+  const details = make("details", "call", summary, block("arguments", short(call.arguments)));
   if (call.result !== undefined) details.append(block("result", pretty(call.result)));
   details.open = open;
   return details;
+}
+
+/** How far a call is. @param {Progress} progress */
+function progressElement({ done, of, text: told }) {
+  const bar = make("progress");
+  if (of) Object.assign(bar, { max: of, value: done });
+  const counted = of ? say(make("span"), "progressOf", { done, of }) : say(make("span"), "progressDone", { done });
+  bar.ariaLabel = counted.textContent;
+  return make("span", "progress", bar, make("span", "progress-text", counted, told ? ` · ${told}` : ""));
 }
 
 /** The tool calls of one answer, each shown as it stands. */
@@ -79,12 +64,20 @@ export class CallList {
 
   /** @param {Call} call */
   show(call) {
-    const key = `${call.round} ${call.id}`;
-    const before = this.shown.get(key)?.element;
+    const before = this.shown.get(keyOf(call))?.element;
     const element = callElement(call, before?.open ?? this.open);
-    this.shown.set(key, { call, element });
+    this.shown.set(keyOf(call), { call, element });
+    const focused = before?.contains(document.activeElement);
     if (before) before.replaceWith(element);
     else this.element.append(element);
+    if (focused) element.querySelector("summary").focus({ preventScroll: true });
+  }
+
+  /** @param {Progress} progress */
+  progress(progress) {
+    const summary = this.shown.get(keyOf(progress))?.element.querySelector("summary");
+    summary?.querySelector(".progress")?.remove();
+    summary?.append(progressElement(progress));
   }
 
   /** No call goes on once its answer has ended. */
@@ -93,22 +86,5 @@ export class CallList {
   }
 }
 
-/** The calls that wait, to be decided one by one.
- * @param {PendingApproval} approval @param {(decisions: Decisions) => void} onDecided */
-export function consentElement(approval, onDecided) {
-  /** @type {Decisions} */
-  const decisions = {};
-  const form = make("div", "consent", say(make("p", "consent-title"), "approvalTitle"));
-  for (const call of approval.calls) {
-    const buttons = make("p", "decide");
-    const decide = (/** @type {boolean} */ approved) => {
-      decisions[call.id] = { approved };
-      buttons.replaceChildren(say(make("span", "muted"), approved ? "approved" : "rejected"));
-      form.querySelector("button")?.focus();
-      if (Object.keys(decisions).length === approval.calls.length) onDecided(decisions);
-    };
-    buttons.append(button("primary", "approve", () => decide(true)), button("quiet", "reject", () => decide(false)));
-    form.append(make("div", "waiting-call", make("code", "call-name", call.name), block("arguments", shownArguments(call.arguments)), buttons));
-  }
-  return form;
-}
+/** Ids are the model's, and some models use them again in the next round. @param {{id: string, round?: number}} call */
+const keyOf = ({ id, round }) => `${round} ${id}`;

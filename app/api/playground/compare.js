@@ -14,12 +14,13 @@ const titleOf = (folder) => text(folder.name, folder.title);
 /** Whether a question is in the page's language. @param {string} question */
 const isRead = (question) => /\p{Script=Han}/u.test(question) === (language() === "zh");
 
-/** The questions that a route's documentation shows, those in the page's language first.
+/** The questions that a route's documentation shows: those in the page's language, if there are any.
  * @param {any} operation @returns {string[]} */
 export function questionsOf(operation) {
   const { examples = {}, schema } = operation.parameters.find((each) => each.name === "query");
   const questions = [...new Set([schema.default, ...Object.values(examples).map((example) => example.value)])];
-  return [...questions.filter(isRead), ...questions.filter((each) => !isRead(each))];
+  const read = questions.filter(isRead);
+  return read.length ? read : questions;
 }
 
 /** One of the three columns. */

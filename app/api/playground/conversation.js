@@ -1,8 +1,9 @@
 /** A conversation with every tool of the service, and its todo list beside it. */
 
 import { AnswerView, documentOf, problemElement } from "./answer.js";
-import { callElement } from "./calls.js";
+import { Conversations } from "./conversations.js";
 import { address, announce, button, find, make, questionButton } from "./elements.js";
+import { shownTurns } from "./history.js";
 import { remembered } from "./remembered.js";
 import { Problem, readJson } from "./sse.js";
 import { say, text } from "./texts.js";
@@ -18,8 +19,8 @@ export class Conversation {
     this.plan = /** @type {HTMLInputElement} */ (find("plan"));
     /** @type {AnswerView | null} */
     this.view = null;
-    find("planning").hidden = find("todo").hidden = !plans;
-    find("conversation").classList.toggle("with-todo", plans);
+    find("planning").hidden = !plans;
+    this.list = new Conversations((id) => this.open(id), (id) => this.forget(id), (error) => this.#showProblem(error));
     this.#listen();
     const showStarters = () => find("starters").replaceChildren(...starters().map((starter) => this.#starter(starter)));
     document.addEventListener("languagechange", showStarters);
@@ -28,17 +29,30 @@ export class Conversation {
     showTodo(EMPTY);
   }
 
-  /** Shows what is known of the conversation, here and in the service; questions are taken from then on. */
+  /** Shows what is known of the tab's conversation, here and in the service; questions are taken from then on. */
   async restore() {
-    await this.#restoreTurns();
-    const { pending } = remembered;
+    const { session } = remembered;
+    const opening = (this.opening = {});
+    if (session) await this.#restoreTurns(session, opening);
+    if (opening !== this.opening) return;
+    const pending = remembered.find(session)?.pending;
     if (pending) {
-      const view = this.#addQuestion(pending.question);
+      const view = this.#addQuestion(session, pending.question);
       if (pending.approval) view.wait(pending.approval);
-      else this.#offerAgain(view, "notAnswered");
+      else this.#offerAgain(view, pending, "notAnswered");
       this.plan.checked = pending.plan;
     }
     find("send").disabled = false;
+  }
+
+  /** Shows another conversation, or with an empty id a new one. @param {string} id */
+  async open(id) {
+    this.#clear();
+    remembered.session = id;
+    this.list.show();
+    find("send").disabled = true;
+    this.message.focus();
+    await this.restore();
   }
 
   /** Sends what was written. */
@@ -49,21 +63,16 @@ export class Conversation {
     this.#ask(question);
   }
 
-  /** Forgets the conversation here and in the service. */
-  async forget() {
-    this.view?.stop();
-    this.view = null;
-    this.#showRunning(false);
-    const { session } = remembered;
-    remembered.forget();
-    find("turns").replaceChildren();
-    find("talk-empty").hidden = false;
-    showTodo(EMPTY);
-    this.message.focus();
+  /** Forgets a conversation here and in the service. @param {string} id */
+  async forget(id) {
+    this.#clear();
     try {
-      if (session) await readJson(address(`/chat/${encodeURIComponent(session)}`), { method: "DELETE" });
+      await readJson(address(`/chat/${encodeURIComponent(id)}`), { method: "DELETE" });
+      remembered.forget(id);
+      this.message.focus();
       announce("forgotten");
     } catch (error) {
+      await this.restore();
       this.#showProblem(error);
     }
   }
@@ -72,10 +81,18 @@ export class Conversation {
     return this.view?.running || find("send").disabled;
   }
 
+  #clear() {
+    this.view?.stop();
+    this.view = null;
+    this.#showRunning(false);
+    find("turns").replaceChildren();
+    find("talk-empty").hidden = false;
+    showTodo(EMPTY);
+  }
+
   #listen() {
     find("talk-form").addEventListener("submit", (event) => { event.preventDefault(); this.send(); });
     find("stop").addEventListener("click", () => this.view?.stop());
-    find("new-conversation").addEventListener("click", () => this.forget());
     this.message.addEventListener("keydown", (event) => {
       // Enter that ends the writing of Chinese characters is not meant for the form.
       if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
@@ -90,11 +107,11 @@ export class Conversation {
   /** @param {string} question */
   #ask(question) {
     const plan = this.plans && this.plan.checked;
-    const sessionId = remembered.session;
     this.follows = true;
     for (const before of document.querySelectorAll("#turns .again")) before.remove();
-    remembered.pending = { question, plan };
-    const view = this.#addQuestion(question);
+    const sessionId = remembered.begin(question);
+    remembered.update(sessionId, { pending: { question, plan } });
+    const view = this.#addQuestion(sessionId, question);
     view.run(plan ? address("/todo/chat", { query: question, sessionId }) : address("/chat/stream", { userInput: question, sessionId }));
   }
 
@@ -105,16 +122,16 @@ export class Conversation {
     find("stop").focus({ preventScroll: true });
   }
 
-  /** @param {string} question */
-  #addQuestion(question) {
+  /** @param {string} session @param {string} question */
+  #addQuestion(session, question) {
     this.#addTurn("user", make("div", "text", question));
     const view = (this.view = new AnswerView({
       name: () => text("assistant"),
       place: () => this.message,
       callsFirst: true,
-      onHeaders: (headers) => { if (view === this.view) remembered.session = headers.get("x-session-id") ?? remembered.session; },
       onEvent: (event, data) => this.#onEvent(view, event, data),
-      onRunning: (running) => this.#onRunning(view, running),
+      onRunning: (running) => this.#onRunning(session, view, running),
+      onShown: () => this.#follow(),
     }));
     this.#addTurn("assistant", view.element);
     return view;
@@ -126,11 +143,11 @@ export class Conversation {
     this.#follow();
   }
 
-  /** @param {AnswerView} view @param {boolean} running */
-  #onRunning(view, running) {
+  /** @param {string} session @param {AnswerView} view @param {boolean} running */
+  #onRunning(session, view, running) {
     if (view !== this.view) return;
     this.#showRunning(running);
-    if (!running) this.#rememberEnd(view);
+    if (!running) this.#rememberEnd(session, view);
     this.#follow();
   }
 
@@ -142,22 +159,24 @@ export class Conversation {
     if (focused) (running ? find("stop") : this.message).focus({ preventScroll: true });
   }
 
-  /** @param {AnswerView} view */
-  #rememberEnd(view) {
-    const { question, plan } = remembered.pending;
+  /** @param {string} session @param {AnswerView} view */
+  #rememberEnd(session, view) {
+    const before = remembered.find(session)?.pending;
+    if (!before) return; // it was deleted in another tab
+    const pending = { question: before.question, plan: before.plan };
     const approval = view.answer?.approval;
-    if (approval) remembered.pending = { question, plan, approval: { ...approval, expires_at: Date.now() + approval.expires_in * 1000 } };
-    else if (view.answer) remembered.pending = null;
+    if (approval) {
+      const expires_at = Date.now() + approval.expires_in * 1000;
+      remembered.update(session, { pending: { ...pending, approval: { ...approval, expires_at } } });
+    } else if (view.answer) remembered.update(session, { pending: undefined, answered: true });
     else {
-      remembered.pending = { question, plan };
-      this.#offerAgain(view);
+      remembered.update(session, { pending });
+      this.#offerAgain(view, pending);
     }
-    remembered.answered ||= Boolean(view.answer) && !approval;
   }
 
-  /** @param {AnswerView} view @param {string} [key] why there is no answer, where the view does not say it */
-  #offerAgain(view, key) {
-    const { question, plan } = remembered.pending;
+  /** @param {AnswerView} view @param {Starter} pending @param {string} [key] why there is no answer, where the view does not say it */
+  #offerAgain(view, { question, plan }, key) {
     const again = button("quiet", "askAgain", () => {
       if (this.#busy) return;
       const turn = view.element.closest(".turn");
@@ -170,28 +189,30 @@ export class Conversation {
     view.after.append(offer);
   }
 
-  async #restoreTurns() {
-    const { session, answered } = remembered;
-    if (!session) return;
+  /** @param {string} session @param {object} opening no longer the latest once another conversation is wanted */
+  async #restoreTurns(session, opening) {
+    const known = remembered.find(session);
     const path = encodeURIComponent(session);
     try {
-      if (answered) this.#showMessages((await readJson(address(`/chat/${path}`))).messages);
-      if (this.plans) showTodo(await readJson(address(`/todo/${path}`)));
+      const kept = known?.answered ? (await readJson(address(`/chat/${path}`))).messages : [];
+      const todo = this.plans ? await readJson(address(`/todo/${path}`)) : EMPTY;
+      if (opening !== this.opening) return;
+      for (const [role, content] of shownTurns(kept)) this.#addTurn(role, content);
+      showTodo(todo);
     } catch (error) {
-      if (error instanceof Problem && error.document.code === "not-found") remembered.forgetSession();
+      if (opening !== this.opening) return;
+      if (error instanceof Problem && error.document.code === "not-found") this.#lost(session, known);
       else this.#showProblem(error);
     }
   }
 
-  /** @param {any[]} messages */
-  #showMessages(messages) {
-    const responses = new Map(messages.flatMap((each) => each.responses ?? []).map((each) => [each.id, each.text]));
-    for (const { role, text: said, tool_calls: calls = [] } of messages) {
-      if (role === "tool") continue;
-      const shown = calls.map((call) => callElement({ ...call, result: responses.get(call.id) }, false));
-      const answer = make("div", "answer", make("div", "calls", ...shown), make("div", "text", said));
-      this.#addTurn(role, role === "user" ? answer.lastElementChild : answer);
-    }
+  /** The service keeps it no longer; a question that has no answer can still be asked again, as a new conversation.
+   * @param {string} session @param {import("./remembered.js").Kept | undefined} known */
+  #lost(session, known) {
+    const { name = "", pending } = known ?? {};
+    if (pending) remembered.update(session, { answered: false, pending: { question: pending.question, plan: pending.plan } });
+    else remembered.forget(session);
+    find("turns").append(say(make("p", "notice gone"), "gone", { name }));
   }
 
   /** @param {"user" | "assistant"} role @param {Element} content */

@@ -32,6 +32,34 @@ export function button(className, key, action) {
   return element;
 }
 
+/** Copies what is there when it is pressed, and says so for a while.
+ * @param {string} className @param {string} key @param {() => string} content */
+export function copyButton(className, key, content) {
+  const copy = button(className, key, async () => {
+    await copyText(content());
+    say(copy, "copied");
+    setTimeout(() => say(copy, key), 2000);
+  });
+  return copy;
+}
+
+/** @param {string} copied */
+async function copyText(copied) {
+  if (navigator.clipboard) return navigator.clipboard.writeText(copied);
+  // A page that came over plain HTTP from another machine has no clipboard.
+  const area = make("textarea", "hidden");
+  area.value = copied;
+  document.body.append(area);
+  area.select();
+  document.execCommand("copy");
+  area.remove();
+}
+
+/** 128 random bits; browsers make UUIDs in secure contexts alone. */
+export function newKey() {
+  return [...crypto.getRandomValues(new Uint8Array(16))].map((each) => each.toString(16).padStart(2, "0")).join("");
+}
+
 /** A question to choose. @param {string} question @param {() => void} action */
 export function questionButton(question, action) {
   const choice = button("example", "ask", action);

@@ -4,7 +4,8 @@ import { Compare, questionsOf } from "./compare.js";
 import { Conversation } from "./conversation.js";
 import { address, find } from "./elements.js";
 import { readJson } from "./sse.js";
-import { language, say, translate } from "./texts.js";
+import { isKnown, language, say, translate } from "./texts.js";
+import { Tools } from "./tools.js";
 
 const tabs = /** @type {HTMLButtonElement[]} */ ([...document.querySelectorAll('[role="tab"]')]);
 
@@ -15,7 +16,9 @@ function select(chosen) {
     tab.tabIndex = tab === chosen ? 0 : -1;
     find(tab.getAttribute("aria-controls")).hidden = tab !== chosen;
   }
-  history.replaceState(null, "", `?view=${chosen.getAttribute("aria-controls")}`);
+  const query = new URLSearchParams(location.search);
+  query.set("view", chosen.getAttribute("aria-controls"));
+  history.replaceState(null, "", `?${query}`);
 }
 
 /** @param {KeyboardEvent} event */
@@ -35,6 +38,15 @@ function showLanguage() {
   button.lang = language() === "zh" ? "en" : "zh-CN";
 }
 
+/** @param {string} label the provider, and the model's name where it has one */
+function showModel(label) {
+  const [provider, ...name] = label.split("/");
+  find("model-name").textContent = name.join("/");
+  if (isKnown(`provider.${provider}`)) say(find("model-provider"), `provider.${provider}`);
+  else find("model-provider").textContent = provider;
+  find("model").hidden = false;
+}
+
 /** Whether the service keeps todo lists. @param {any[]} folders @param {any} openapi */
 function hasTodo(folders, openapi) {
   return "/todo/chat" in openapi.paths && folders.some(({ name, registered }) => name === "todo" && registered);
@@ -43,11 +55,12 @@ function hasTodo(folders, openapi) {
 /** Shows what the service offers. */
 async function show() {
   const [folders, openapi, index] = await Promise.all(["/tools", "/openapi.json", "/"].map((path) => readJson(address(path))));
-  say(find("model"), "modelName", { name: decodeURIComponent(index.chat_model) }).hidden = false;
+  showModel(decodeURIComponent(index.chat_model));
   const compare = new Compare(folders, openapi);
   find("ask").disabled = false;
   const registered = compare.folders.filter((folder) => folder.registered);
   const planned = hasTodo(folders, openapi) ? [openapi.paths["/todo/chat"].get] : [];
+  new Tools(folders);
   const conversation = new Conversation(planned.length > 0, () => [
     ...registered.map((folder) => ({ question: compare.questions(folder)[0], plan: false })),
     ...planned.map((operation) => ({ question: questionsOf(operation)[0], plan: true })),

@@ -16,8 +16,10 @@ export function foldTodo() {
   fold();
 }
 
-/** @param {TodoList} list */
+/** Shows the list where there is one. @param {TodoList} list */
 export function showTodo({ items, completed, total }) {
+  find("todo").hidden = !items.length;
+  find("conversation").classList.toggle("with-todo", items.length > 0);
   const progress = /** @type {HTMLProgressElement} */ (find("todo-progress"));
   progress.max = total || 1;
   progress.value = completed;

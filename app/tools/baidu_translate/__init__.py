@@ -37,5 +37,6 @@ module = ToolModule(
         "英译日": "把 Good morning 翻译成日语",
         "两种语言": "请把“谢谢”分别翻译成法语和韩语",
         "English": 'How do you say "Where is the station?" in Chinese?',
+        "Two languages": 'Translate "Thank you" into French and Korean',
     },
 )

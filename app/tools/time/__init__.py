@@ -18,5 +18,7 @@ module = ToolModule(
         "两个城市": "纽约和东京现在分别是几点？",
         "时区": "UTC+8 现在几点？",
         "English": "What time is it in London?",
+        "Two cities": "What time is it in New York and in Tokyo?",
+        "Offset": "What time is it at UTC+8?",
     },
 )

@@ -38,5 +38,7 @@ module = ToolModule(
         "穿衣": "明天去哈尔滨出差，要带厚外套吗？",
         "国外": "这个周末东京会下雨吗？",
         "English": "What is the weather in Paris tomorrow?",
+        "Two places": "Which is warmer over the next three days, Oslo or Rome?",
+        "Clothes": "Do I need a coat in Harbin tomorrow?",
     },
 )

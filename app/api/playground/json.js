@@ -1,0 +1,44 @@
+/** JSON as text, whose numbers may be longer than JavaScript's: they are never read and written anew. */
+
+/** Indents JSON. @param {string} json */
+export function pretty(json) {
+  try {
+    if (typeof JSON.parse(json) !== "object") return json;
+  } catch {
+    return json;
+  }
+  const tokens = json.match(/"(?:[^"\\]|\\.)*"|[^\s{}[\],:"]+|[{}[\],:]/g);
+  let depth = 0;
+  const line = () => "\n" + "  ".repeat(depth);
+  return tokens.map((token, at) => {
+    const before = tokens[at - 1], after = tokens[at + 1];
+    if ("{[".includes(token)) return depth++, "}]".includes(after) ? token : token + line();
+    if ("}]".includes(token)) return depth--, "{[".includes(before) ? token : line() + token;
+    if (token === ",") return token + line();
+    return token === ":" ? ": " : token[0] === '"' ? JSON.stringify(JSON.parse(token)) : token;
+  }).join("");
+}
+
+/** On one line where there is room for it. @param {any} value */
+export function short(value) {
+  const indented = pretty(typeof value === "string" ? value : JSON.stringify(value));
+  return indented.length < 90 ? indented.replace(/\n\s*/g, " ") : indented;
+}
+
+/** An object of members that are JSON already. @param {[string, string][]} members */
+export const objectOf = (members) => `{${members.map(([name, json]) => `${JSON.stringify(name)}:${json}`).join(",")}}`;
+
+/**
+ * Why a text is not the JSON that is wanted: the key of a text, and what belongs into it.
+ * @param {string} json @param {"object" | "array" | "ofObject" | "any"} wanted
+ * @returns {[string, Record<string, string>] | null}
+ */
+export function faultOf(json, wanted) {
+  try {
+    const value = JSON.parse(json);
+    const kind = Array.isArray(value) ? "array" : value && typeof value === "object" ? "object" : "other";
+    return wanted === "any" || kind === (wanted === "ofObject" ? "object" : wanted) ? null : [`fault.${wanted}`, {}];
+  } catch (error) {
+    return ["fault.json", { reason: error.message }];
+  }
+}

@@ -1,0 +1,110 @@
+/** Markdown of a model, which is foreign text, as elements that can do no harm. */
+
+import { copyButton, make } from "./elements.js";
+import { label } from "./texts.js";
+import DOMPurify from "./vendor/dompurify.js";
+import { Marked } from "./vendor/marked.js";
+
+/** Characters that are read as Markdown; a longer text is shown as it is. */
+export const MOST_MARKDOWN = 50_000;
+
+/** The time to pair the marks of emphasis in a paragraph grows with their square: so much of it a text may have. */
+const MOST_PAIRS = 1_500_000;
+
+const TAGS = ["a", "blockquote", "br", "code", "del", "em", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "li", "ol", "p",
+  "pre", "strong", "table", "tbody", "td", "th", "thead", "tr", "ul"];
+
+/** @param {string} text */
+const escaped = (text) => text.replace(/[&<>"']/g, (each) => `&#${each.charCodeAt(0)};`);
+
+/** Deeper quotations and lists would exhaust the stack long before a reader. */
+const NESTED = /^(?:[ \t]*(?:>|[-*+]|\d{1,9}[.)])){50}/m;
+
+const marked = new Marked({
+  gfm: true,
+  breaks: true,
+  renderer: {
+    // Markup stays text, but for the line break, which is all that a cell of a table has.
+    html: ({ text }) => (/^<br\s*\/?>$/i.test(text.trim()) ? "<br>" : escaped(text)),
+    // A picture would tell another host who reads this, and when: what it shows is named instead.
+    image: ({ href, text }) => `<a href="${escaped(href)}">${escaped(text || href)}</a>`,
+    checkbox: ({ checked }) => (checked ? "☑ " : "☐ "),
+  },
+});
+
+/** Markup without anything that acts, loads or looks like a part of the page. @param {string} markup */
+export function sanitized(markup) {
+  const fragment = DOMPurify.sanitize(markup, {
+    ALLOWED_TAGS: TAGS,
+    ALLOWED_ATTR: ["href", "align", "start"],
+    ADD_URI_SAFE_ATTR: ["align", "start"],
+    ALLOW_DATA_ATTR: false,
+    ALLOW_ARIA_ATTR: false,
+    ALLOWED_URI_REGEXP: /^(?:https?:\/\/|mailto:)/i,
+    RETURN_DOM_FRAGMENT: true,
+  });
+  fragment.querySelectorAll("a").forEach(secure);
+  return fragment;
+}
+
+/** @param {string} text */
+function takesLong(text) {
+  if (text.length > MOST_MARKDOWN || NESTED.test(text)) return true;
+  const marks = text.split(/\n\s*\n/).map((paragraph) => paragraph.match(/[*_~]+/g)?.length ?? 0);
+  return marks.reduce((pairs, each) => pairs + each * each, 0) > MOST_PAIRS;
+}
+
+/** A text as elements. @param {string} text @returns {ChildNode[]} */
+export function rendered(text) {
+  if (takesLong(text)) return plain(text);
+  let fragment;
+  try {
+    fragment = sanitized(/** @type {string} */ (marked.parse(text)));
+  } catch {
+    return plain(text);
+  }
+  fragment.querySelectorAll("pre").forEach(copyable);
+  fragment.querySelectorAll("table").forEach(scrollable);
+  lower(fragment.querySelectorAll("h1, h2, h3, h4, h5, h6"));
+  return [...fragment.childNodes];
+}
+
+/** @param {string} text */
+const plain = (text) => [make("div", "plain", text)];
+
+/** A link opens elsewhere and tells nothing; one to this service could set something going, so it stays text.
+ * @param {HTMLAnchorElement} link */
+function secure(link) {
+  const safe = URL.canParse(link.href) && new URL(link.href).origin !== location.origin;
+  if (!link.hasAttribute("href") || !safe) return link.replaceWith(...link.childNodes);
+  link.target = "_blank";
+  link.rel = "noopener noreferrer nofollow";
+  link.referrerPolicy = "no-referrer";
+}
+
+/** @param {HTMLPreElement} code */
+function copyable(code) {
+  code.tabIndex = 0;
+  const framed = make("div", "code-block");
+  code.replaceWith(framed);
+  framed.append(code, copyButton("quiet copy", "copy", () => code.textContent));
+}
+
+/** @param {HTMLTableElement} table */
+function scrollable(table) {
+  const framed = label(make("div", "table"), "table");
+  framed.tabIndex = 0;
+  framed.role = "group";
+  table.replaceWith(framed);
+  framed.append(table);
+}
+
+/** The page has its own headings; an answer's stand below them, without a step left out.
+ * @param {NodeListOf<HTMLHeadingElement>} headings */
+function lower(headings) {
+  let rank = 2;
+  for (const heading of headings) {
+    rank = Math.min(6, rank + 1, Number(heading.localName[1]) + 2);
+    heading.replaceWith(make(`h${rank}`, heading.localName, ...heading.childNodes));
+  }
+}

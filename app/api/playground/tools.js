@@ -1,0 +1,147 @@
+/** Every tool of the service, to be run by hand. */
+
+import { button, copyButton, find, make, newKey } from "./elements.js";
+import { ArgumentsForm } from "./form.js";
+import { remembered } from "./remembered.js";
+import { Run, asCurl, requestOf } from "./run.js";
+import { isKnown, say } from "./texts.js";
+
+/**
+ * @typedef {{name: string, kind: string, description: string, input_schema: any, sandbox?: boolean, requires_approval?: boolean,
+ *   example?: Record<string, any>}} Tool
+ * @typedef {{name: string, title: string, registered: boolean, reason?: string, tools: Tool[]}} Folder
+ */
+
+const MOST_RUNS = 20;
+
+/** One tool: what it is, its form, and what its runs gave. */
+class ToolPanel {
+  /** @param {Tool} tool */
+  constructor(tool) {
+    this.tool = tool;
+    this.form = new ArgumentsForm(tool.input_schema, tool.example);
+    this.key = newKey();
+    this.runs = make("div", "runs");
+    this.empty = say(make("p", "idle"), "runsEmpty");
+    this.runButton = say(make("button", "primary"), "run");
+    this.stopButton = button("primary", "stop", () => this.running?.stop());
+    this.stopButton.hidden = true;
+    this.element = make("article", "tool", this.#head(), this.#arguments(), this.#results());
+  }
+
+  #head() {
+    const { name, kind, description, sandbox, requires_approval: consent } = this.tool;
+    const title = make("h2", "", make("code", "", name));
+    title.id = "tool-title";
+    const badges = make("p", "badges", say(make("span", "badge"), `kind.${kind}`));
+    if (consent) badges.append(say(make("span", "badge sandbox"), "consentBadge"));
+    if (sandbox) badges.append(say(make("span", "badge sandbox"), "sandbox"));
+    const head = make("header", "tool-head", make("div", "tool-title", title, badges), make("p", "tool-text", description));
+    if (consent) head.append(say(make("p", "consent-note"), "consentNote"));
+    return head;
+  }
+
+  #arguments() {
+    this.runButton.type = "submit";
+    const again = button("plain-button", "reset", () => this.form.reset());
+    const curl = copyButton("plain-button", "curl", () => asCurl(this.#request(newKey())));
+    const more = this.form.fields.length ? [again, curl] : [curl];
+    const foot = make("div", "tool-foot", this.runButton, this.stopButton, make("span", "more", ...more));
+    const form = make("form", "tool-form", this.form.element, foot);
+    form.addEventListener("submit", (event) => { event.preventDefault(); this.run(); });
+    form.addEventListener("keydown", (event) => {
+      if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) form.requestSubmit();
+    });
+    // Another wish is another run; the same one, asked again after a lost connection, is not.
+    form.addEventListener("input", () => { this.key = newKey(); });
+    return form;
+  }
+
+  #results() {
+    return make("section", "results", say(make("h3", ""), "runs"), this.empty, this.runs);
+  }
+
+  /** @param {string} key */
+  #request(key) {
+    return requestOf(this.tool.name, this.form.read(), remembered.session, this.tool.requires_approval ? key : "");
+  }
+
+  async run() {
+    if (this.running) return;
+    const run = (this.running = new Run(this.tool.name));
+    this.empty.hidden = true;
+    this.runs.prepend(run.element);
+    for (const old of [...this.runs.children].slice(MOST_RUNS)) old.remove();
+    this.#showRunning(true);
+    run.element.scrollIntoView({ block: "nearest" });
+    if (await run.start(this.#request(this.key))) this.key = newKey();
+    this.running = undefined;
+    this.#showRunning(false);
+  }
+
+  /** @param {boolean} running */
+  #showRunning(running) {
+    const focused = [this.runButton, this.stopButton].includes(/** @type {any} */ (document.activeElement));
+    this.runButton.hidden = running;
+    this.stopButton.hidden = !running;
+    if (focused) (running ? this.stopButton : this.runButton).focus({ preventScroll: true });
+  }
+}
+
+/** The list of tools, and the one that is chosen. */
+export class Tools {
+  /** @param {Folder[]} folders */
+  constructor(folders) {
+    this.folders = folders.filter((folder) => folder.tools.length || !folder.registered);
+    /** @type {Map<string, ToolPanel>} */
+    this.panels = new Map();
+    /** @type {Map<string, {tool: Tool, choice: HTMLElement}>} */
+    this.choices = new Map();
+    find("tool-list").replaceChildren(...this.folders.map((folder) => this.#group(folder)));
+    const asked = new URLSearchParams(location.search).get("tool") ?? "";
+    const first = this.choices.has(asked) ? asked : this.choices.keys().next().value;
+    if (first) this.choose(first);
+    else find("tool").replaceChildren(say(make("p", "idle"), "toolsNone"));
+  }
+
+  /** @param {string} name */
+  choose(name) {
+    const { tool } = this.choices.get(name);
+    const panel = this.panels.get(name) ?? new ToolPanel(tool);
+    this.panels.set(name, panel);
+    for (const [each, { choice }] of this.choices) choice.ariaCurrent = String(each === name);
+    find("tool").replaceChildren(panel.element);
+    this.chosen = name;
+  }
+
+  /** @param {Folder} folder */
+  #group(folder) {
+    const title = make("h2", "group-title", folder.title);
+    if (isKnown(folder.name)) say(title, folder.name);
+    if (!folder.registered) return make("div", "group", title, reasonElement(folder.reason ?? ""));
+    const list = make("ul", "group-tools", ...folder.tools.map((tool) => make("li", "", this.#choice(tool))));
+    return make("div", "group", title, list);
+  }
+
+  /** @param {Tool} tool */
+  #choice(tool) {
+    const choice = button("tool-choice", "ask", () => {
+      this.choose(tool.name);
+      history.replaceState(null, "", `?${new URLSearchParams({ view: "tools", tool: tool.name })}`);
+    });
+    delete choice.dataset.text;
+    choice.textContent = tool.name;
+    this.choices.set(tool.name, { tool, choice });
+    return choice;
+  }
+}
+
+const VARIABLE = /\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+(?:=\w+)?/g;
+
+/** Why a folder offers nothing, and the variables that change it. @param {string} reason */
+function reasonElement(reason) {
+  const variables = reason.match(VARIABLE) ?? [];
+  if (!variables.length) return make("p", "group-reason", reason);
+  const why = reason.startsWith("switched off") ? "switchedOff" : "notConfigured";
+  return make("p", "group-reason", say(make("span"), why), ...variables.map((each) => make("code", "", each)));
+}

@@ -7,7 +7,7 @@ turns it into a problem document (RFC 9457). The tree, by status::
     ToolchatError           500, unless one of these:
     ├── 400 InvalidRequest, 403 CrossSite, 404 NotFound, 406 NotAcceptable, 408 BodyTimeout
     ├── 409 IdempotencyConflict, PartMissing, SessionBusy
-    ├── 413 BodyTooLarge, 414 TooLarge, 431 HeadersTooLarge
+    ├── 413 BodyTooLarge, 414 TooLarge, 415 UnsupportedMediaType, 431 HeadersTooLarge
     ├── 422 ValidationFailed
     │   └── 422 ContextTooLong, ContentFiltered
     ├── 500 PauseImpossible, 502 ToolLoop, ToolFailed
@@ -43,6 +43,7 @@ __all__ = [
     "ToolFailed",
     "ToolLoop",
     "ToolchatError",
+    "UnsupportedMediaType",
     "UpstreamError",
     "UpstreamInvalid",
     "UpstreamTimeout",
@@ -130,6 +131,12 @@ class BodyTooLarge(ToolchatError):
     """The body is longer than the service reads."""
 
     status, code, title = 413, "too-large", "Request body too large"
+
+
+class UnsupportedMediaType(ToolchatError):
+    """The body is of a kind that the service does not read; it reads application/json."""
+
+    status, code, title = 415, "unsupported-media-type", "Unsupported media type"
 
 
 class BodyTimeout(ToolchatError):

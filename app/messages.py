@@ -100,6 +100,19 @@ class Usage:
         """Input and output together."""
         return self.input_tokens + self.output_tokens
 
+    def as_record(self) -> dict[str, int]:
+        """The tokens as a plain object; what the provider does not tell is absent."""
+        record = {
+            "input_tokens": self.input_tokens,
+            "output_tokens": self.output_tokens,
+            "total_tokens": self.total_tokens,
+        }
+        if self.cached_tokens:
+            record["cached_tokens"] = self.cached_tokens
+        if self.reasoning_tokens:
+            record["reasoning_tokens"] = self.reasoning_tokens
+        return record
+
     def __add__(self, other: "Usage") -> "Usage":
         return Usage(
             self.input_tokens + other.input_tokens,

@@ -29,6 +29,52 @@ async def test_swagger_ui_asks_in_a_session_with_the_example_as_it_stands(
         await expect(response).to_contain_text(answered)
 
 
+async def test_swagger_ui_posts_a_question_as_json_with_the_example_as_it_stands(open_page: OpenPage) -> None:
+    async with service() as client, open_page(viewport=DESK) as page:
+        await page.goto(f"{client.base_url}/docs")
+        shown = page.locator("#operations-Time-post_time_chat_tool_function")
+        await shown.click()
+        await shown.get_by_role("button", name="Try it out").click()
+        await shown.get_by_role("button", name="Execute").click()
+        response = shown.locator(".live-responses-table .response").first
+        await expect(response).to_contain_text("200")
+        await expect(response).to_contain_text("Asia/Shanghai")
+
+
+async def test_the_errors_of_an_operation_are_one_short_block_whose_link_says_what_they_mean(
+    open_page: OpenPage,
+) -> None:
+    async with service() as client, open_page(viewport=DESK) as page:
+        await page.goto(f"{client.base_url}/docs")
+        shown = page.locator("#operations-Time-get_time_chat_tool_function")
+        await shown.click()
+        errors = shown.locator('tr.response[data-code="default"]')
+        await expect(errors).to_contain_text("not-configured")
+        assert await shown.locator("tr.response").count() == 3
+        whole, block = await shown.bounding_box(), await errors.bounding_box()
+        assert whole
+        assert block
+        assert (whole["height"] < 2000, block["height"] < whole["height"] / 4) == (True, True)
+        async with page.context.expect_page() as opened:
+            await errors.get_by_role("link", name="docs/errors.md").click()
+        meant = await opened.value
+        await expect(meant.locator("body")).to_contain_text("A switch is off or a secret is missing")
+        assert meant.url == f"{client.base_url}/docs/errors.md"
+
+
+async def test_swagger_ui_is_dark_or_light_as_the_system_is(open_page: OpenPage) -> None:
+    # From the first look on, and when the system changes.
+    async with service() as client, open_page(viewport=DESK, color_scheme="dark") as page:
+        await page.goto(f"{client.base_url}/docs")
+        name = page.locator("#operations-Chat-get_chat").locator("td.header-col").first
+        await page.locator("#operations-Chat-get_chat").click()
+        await expect(page.locator(".swagger-ui").first).to_have_css("background-color", "rgb(28, 32, 34)")
+        await expect(name).to_have_css("color", "rgb(228, 230, 230)")
+        await page.emulate_media(color_scheme="light")
+        await expect(page.locator("html")).to_have_css("background-color", "rgba(0, 0, 0, 0)")
+        await expect(name).not_to_have_css("color", "rgb(228, 230, 230)")
+
+
 async def test_swagger_ui_asks_no_other_host_and_executes_a_question(open_page: OpenPage) -> None:
     requested: list[str] = []
     async with service() as client, open_page(viewport=DESK) as page:

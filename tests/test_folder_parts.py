@@ -14,6 +14,7 @@ from app.main import create_app, read_configuration
 from app.tools.module import ToolSettings, discover
 from app.tools.registry import ConfiguredModule
 from tests.command_line import copy_of_the_app, run
+from tests.documented import problems_of
 from tests.players.openai_player import OpenAIPlayer, sensible_model
 from tests.serving import client_of, serving
 
@@ -117,7 +118,7 @@ async def test_a_folder_that_is_not_registered_says_so_on_its_own_routes_too(
     for answer in answers:
         assert (answer.status_code, answer.json()["code"]) == (503, "not-configured")
         assert answer.json()["detail"] == f"Stocks: {reason}"
-    assert "503" in document["paths"]["/stocks/market"]["get"]["responses"]
+    assert problems_of(document["paths"]["/stocks/market"]["get"])[503] == ["not-configured"]
 
 
 async def test_a_tool_and_a_route_get_the_settings_by_the_class_that_the_folder_wrote(

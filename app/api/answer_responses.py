@@ -21,14 +21,21 @@ _HEADERS = {
     "X-Request-ID": _header("The request's id"),
 }
 _IN_SESSION = _HEADERS | {"X-Session-ID": _header("The session, to go on with")}
-_PROBLEMS = problems(400, 406, 414, 422, 500, 502, 503, 504)
-_ANSWER = {"description": "The answer, in the form that `Accept` asks for", "model": ChatAnswer}
+_PROBLEMS = problems(406, 422, 500, 502, 503, 504)
+_STOPPED: dict[int | str, dict[str, Any]] = {
+    204: {"description": "A stream that a browser reconnects to (`Last-Event-ID`) is over: nobody is asked again"}
+}
+_ANSWER = {
+    "description": "The answer, in the form that `Accept` asks for; text where it asks for none",
+    "model": ChatAnswer,
+}
 
-ANSWER_RESPONSES: dict[int | str, dict[str, Any]] = {200: _ANSWER | {"headers": _HEADERS}, **_PROBLEMS}
+ANSWER_RESPONSES: dict[int | str, dict[str, Any]] = {200: _ANSWER | {"headers": _HEADERS}, **_STOPPED, **_PROBLEMS}
 """Every status and media type that a question can be answered with."""
 
 SESSION_RESPONSES: dict[int | str, dict[str, Any]] = {
     200: _ANSWER | {"headers": _IN_SESSION},
+    **_STOPPED,
     **_PROBLEMS,
     **problems(CrossSite, SessionBusy),
 }

@@ -9,8 +9,9 @@ from fastapi.routing import APIRoute
 
 from app.api.answering.format import AnswerFormat
 from app.api.answering.json_document import JsonDocument
-from app.api.problems import PROBLEM_MEDIA_TYPE, Problem, problem_examples, problems
+from app.api.problems import CODES, Problem, one_block, problems
 from app.api.tool_operations import show_tools
+from app.errors import BodyTimeout, BodyTooLarge, ValidationFailed
 
 __all__ = ["DESCRIPTION", "document_api", "operation_id"]
 
@@ -20,7 +21,10 @@ or a tool of yours; the service runs the tool, and the model answers from the re
 
 Every tool folder is asked in three variants: **no tool**, **function tool**, **method tool**. `Accept` chooses the form
 of the answer: `text/plain` (default), `application/json` with the whole trace of tool calls, or `text/event-stream`.
+A question is sent by `GET`, or by `POST` as JSON.
 """
+_ANYWHERE = problems(400, 414, 431, 500)
+_WITH_A_BODY = problems(BodyTimeout, BodyTooLarge)
 
 
 def operation_id(route: APIRoute) -> str:
@@ -37,13 +41,13 @@ def document_api(app: FastAPI) -> None:
         if app.openapi_schema is None:
             document = described()
             components = document.setdefault("components", {})
-            components["examples"] = problem_examples()
             schemas = components.setdefault("schemas", {})
             schemas["Problem"] = Problem.model_json_schema(ref_template="#/components/schemas/{model}")
             for name in ("HTTPValidationError", "ValidationError"):
                 schemas.pop(name, None)
-            for operation in _operations(document):
-                _complete(operation, app.state.answer_formats)
+            for path in document["paths"].values():
+                for method, operation in path.items():
+                    _complete(method, operation, app.state.answer_formats)
             if service := getattr(app.state, "service", None):  # the tools are there as long as the service runs
                 show_tools(document, service.tools.describe())
         return described()
@@ -51,14 +55,8 @@ def document_api(app: FastAPI) -> None:
     app.openapi = openapi  # type: ignore[method-assign]
 
 
-def _operations(document: dict[str, Any]) -> list[dict[str, Any]]:
-    return [operation for path in document["paths"].values() for operation in path.values()]
-
-
-def _complete(operation: dict[str, Any], forms: Sequence[AnswerFormat]) -> None:
+def _complete(method: str, operation: dict[str, Any], forms: Sequence[AnswerFormat]) -> None:
     responses = operation["responses"]
-    for status in (400, 414, 500):
-        responses.setdefault(str(status), problems(status)[status])
     success = responses.get("200", {})
     if success.get("content") == {JsonDocument.media_type: JsonDocument.documentation}:
         # A generated client takes the first form; as JSON it has a type. What */* gets is another matter.
@@ -66,5 +64,9 @@ def _complete(operation: dict[str, Any], forms: Sequence[AnswerFormat]) -> None:
         success["content"] = {form.media_type: form.documentation for form in ordered}
     # Swagger UI shows fields in this order, and the question is what one fills in first.
     operation.get("parameters", []).sort(key=lambda each: each["in"] == "header")
-    if PROBLEM_MEDIA_TYPE not in responses.get("422", {}).get("content", {PROBLEM_MEDIA_TYPE: None}):
-        responses.pop("422")
+    if "HTTPValidationError" in str(responses.get("422")):  # the framework's own: that is ours, as on every route
+        responses["422"] = problems(ValidationFailed)[422]
+    for status, more in (_ANYWHERE if method == "get" else _ANYWHERE | _WITH_A_BODY).items():
+        responses.setdefault(str(status), more)
+    codes = {status: responses.pop(status)[CODES] for status in list(responses) if CODES in responses[status]}
+    responses["default"] = one_block(codes)

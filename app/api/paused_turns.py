@@ -2,19 +2,21 @@
 
 import logging
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, TypeVar
 
+from pydantic import TypeAdapter
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from app.chat.advisors import Advisor
-from app.chat.message_records import from_records, to_records
+from app.chat.message_records import from_records, sendable, to_records
 from app.chat.tool_calling_advisor import APPROVAL_REQUIRED
 from app.chat_models.base import ChatOptions, ChatResponse
 from app.errors import PartMissing, PauseImpossible
 from app.messages import AssistantMessage, Usage
 from app.tool_calling.callback import ToolCallback
 from app.tool_calling.context import ToolContext
+from app.tool_calling.events import ToolCallFinished
 from app.tool_calling.resolver import ToolCallbackResolver
 
 __all__ = ["PausedTurn", "PausedTurnRecords"]
@@ -22,6 +24,7 @@ __all__ = ["PausedTurn", "PausedTurnRecords"]
 _log = logging.getLogger(__name__)
 
 _T = TypeVar("_T")
+_EXECUTIONS = TypeAdapter(tuple[ToolCallFinished, ...])
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +69,7 @@ class PausedTurnRecords:
             "advisors": list(map(_name, paused.advisors)),
             "context": dict(response.context.values),
             "options": asdict(response.options),
+            "so_far": _so_far(response.whole_turn()),
         }
         return to_json(record)
 
@@ -97,13 +101,32 @@ class PausedTurnRecords:
                 yield f"the context value {key} is not JSON"
 
 
+def _so_far(turn: ChatResponse) -> dict[str, Any]:
+    """What the turn has come to, for its trace; the results themselves are in its messages, too."""
+    executions = tuple([replace(each, result=sendable(each.result)) for each in turn.executions])
+    return {
+        "usage": asdict(turn.usage),
+        "rounds": turn.rounds,
+        "executions": _EXECUTIONS.dump_python(executions, mode="json"),
+    }
+
+
 def _response(record: Mapping[str, Any]) -> ChatResponse:
     *history, message = from_records(record["messages"])
     if not isinstance(message, AssistantMessage):
         raise TypeError(message)
     context, options = ToolContext(record["context"]), ChatOptions(**record["options"])
+    so_far = record.get("so_far", {})
     return ChatResponse(
-        message, APPROVAL_REQUIRED, Usage(), "", history=tuple(history), context=context, options=options
+        message,
+        APPROVAL_REQUIRED,
+        Usage(**so_far.get("usage", {})),
+        "",
+        so_far.get("rounds", 1),
+        _EXECUTIONS.validate_python(so_far.get("executions", ())),
+        tuple(history),
+        context,
+        options,
     )
 
 

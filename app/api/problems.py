@@ -1,31 +1,35 @@
 """Every answer that is not 2xx: a problem document (RFC 9457)."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from http import HTTPStatus
 from typing import Any
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 from pydantic_core import to_json
 from starlette.exceptions import HTTPException
 
 from app.errors import Draining, InvalidRequest, ToolchatError, UpstreamError, ValidationFailed
 
 __all__ = [
+    "CODES",
     "PROBLEM_MEDIA_TYPE",
     "Problem",
     "add_problem_handlers",
     "as_toolchat_error",
     "error_response",
+    "one_block",
     "problem",
-    "problem_examples",
+    "problem_page",
     "problem_response",
     "problems",
 ]
 
 PROBLEM_MEDIA_TYPE = "application/problem+json"
+CODES = "x-codes"
+"""The key of an OpenAPI response under which :func:`problems` leaves the codes of its status."""
 MAX_RETRY_AFTER = 60
 
 _STATUSES = frozenset(HTTPStatus)
@@ -34,6 +38,22 @@ _CODES = {400: "invalid-request", 404: "not-found", 405: "method-not-allowed", 4
 
 class Problem(BaseModel):
     """A problem document."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "type": "urn:toolchat:problem:validation",
+                    "title": "Input outside the limits",
+                    "status": 422,
+                    "detail": "query: must not be blank",
+                    "code": "validation",
+                    "retryable": False,
+                    "request_id": "4bf92f3577b34da6",
+                }
+            ]
+        }
+    )
 
     type: str = Field(description="A stable URI of the kind of problem", examples=["urn:toolchat:problem:validation"])
     title: str = Field(description="The kind of problem in words")
@@ -68,34 +88,38 @@ def error_response(error: ToolchatError, request_id: str) -> Response:
 
 
 def problems(*kinds: int | type[ToolchatError]) -> dict[int | str, dict[str, Any]]:
-    """Document problem documents for OpenAPI.
+    """Document problem documents for OpenAPI, by status; :func:`one_block` puts those of an operation together.
 
     Args:
         kinds: kinds of errors, or statuses, each of which stands for every kind that has it.
     """
-    chosen: dict[int | str, list[type[ToolchatError]]] = {}
+    codes: dict[int | str, list[str]] = {}
     for each in kinds:
-        found = [kind for kind in _KINDS if kind.status == each] if isinstance(each, int) else [each]
-        for kind in found:
-            chosen.setdefault(kind.status, []).append(kind)
-    return {status: _documented(status, found) for status, found in chosen.items()}
+        for kind in [kind for kind in _KINDS if kind.status == each] if isinstance(each, int) else [each]:
+            codes.setdefault(kind.status, []).append(kind.code)
+    return {status: {"description": HTTPStatus(int(status)).phrase, CODES: found} for status, found in codes.items()}
 
 
-def problem_examples() -> dict[str, Any]:
-    """One problem document of each kind, for the components of OpenAPI, to which :func:`problems` refers."""
+def one_block(codes: Mapping[str, Iterable[str]]) -> dict[str, Any]:
+    """Every problem document of an operation as one OpenAPI response.
+
+    Args:
+        codes: the codes by status.
+    """
+    told = " · ".join(f"**{status}** {', '.join(codes[status])}" for status in sorted(codes))
     return {
-        kind.__name__: {
-            "value": _document(kind.status, kind.code, kind.title, _meaning(kind), kind.retryable, "4bf92f3577b34da6")
-        }
-        for kind in _KINDS
+        "description": f"A problem document: {told}. What the codes mean: [docs/errors.md](docs/errors.md)",
+        "content": {PROBLEM_MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
     }
 
 
-def _documented(status: int | str, kinds: list[type[ToolchatError]]) -> dict[str, Any]:
-    schema = {"schema": {"$ref": "#/components/schemas/Problem"}}
-    examples = {kind.code: {"$ref": f"#/components/examples/{kind.__name__}"} for kind in kinds}
-    content = {PROBLEM_MEDIA_TYPE: schema | {"examples": examples}}
-    return {"description": HTTPStatus(int(status)).phrase, "content": content}
+def problem_page() -> str:
+    """Every kind of problem, for people: status, code, whether trying again may help, and what it means."""
+    kinds = sorted(_KINDS, key=lambda kind: kind.status)
+    rows = [(kind.status, kind.code, "yes" if kind.retryable else "no", _meaning(kind)) for kind in kinds]
+    lines = [f"{status}  {code:24}{again:8}{meaning}" for status, code, again, meaning in rows]
+    head = "Every answer that is not 2xx is a problem document (RFC 9457). Its field `code` is one of these."
+    return "\n".join([head, "", f"     {'code':24}{'again':8}meaning", *lines, ""])
 
 
 def _meaning(kind: type[ToolchatError]) -> str:

@@ -1,8 +1,8 @@
-"""The routes ``GET path?query=…``: their one parameter, and how they are found and documented."""
+"""The routes that answer a question, by GET and by POST: their parameter, how they are found and documented."""
 
+import inspect
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol, TypeVar
 from urllib.parse import unquote_to_bytes
 
 from fastapi import APIRouter, Request, Response
@@ -12,9 +12,11 @@ from starlette.types import Receive, Scope, Send
 
 from app.api.answer_responses import ANSWER_RESPONSES
 from app.api.middleware import path_below_root
-from app.errors import ValidationFailed
+from app.api.parameters import Parameter, Parameters, checked_text
+from app.api.problems import problems
+from app.errors import UnsupportedMediaType
 
-__all__ = ["MAX_QUERY_CHARS", "Ask", "QuestionParameter", "ShortWay", "add_question"]
+__all__ = ["MAX_QUERY_CHARS", "Ask", "QuestionParameter", "QuestionRoute", "ShortWay", "question_routes"]
 
 MAX_QUERY_CHARS = 4000
 """Longest question; even all Chinese and percent-encoded it stays below the server's 64 KiB for a URL."""
@@ -22,88 +24,86 @@ MAX_QUERY_CHARS = 4000
 Ask = Callable[[Request], Awaitable[Response]]
 """Answers a question; the endpoint of a :class:`QuestionRoute`."""
 
+_BY_POST = (
+    "The better way for clients: proxies and logs do not see the question, and no URL is too long for it. "
+    "The parameters of the GET are the fields of the JSON body; the answers are the same."
+)
+_Endpoint = TypeVar("_Endpoint", bound=Callable[..., Awaitable[Response]])
 
-@dataclass(frozen=True)
+
+class Documented(Protocol):
+    """Whatever a question is asked with."""
+
+    def documented(self, method: str) -> dict[str, Any]:
+        """What OpenAPI says of it, for a route's ``openapi_extra``."""
+        ...
+
+
 class QuestionParameter:
-    """The parameter ``query``: read, checked and documented from the same words.
+    """The parameter ``query`` of routes that have no other: read, checked and documented from the same words.
 
     FastAPI's own ``Query`` costs more than all else that is done to a request here.
+
+    Args:
+        default: the question that is meant where ``query`` is missing or empty, as in Spring.
+        examples: further questions for the documentation, by label.
+        url_of_post: as :class:`Parameters` takes it.
     """
 
-    default: str
-    """The question that is meant where ``query`` is missing or empty, as in Spring."""
-    examples: Mapping[str, str] = field(default_factory=dict)
-    """Further questions for the documentation, by label."""
+    def __init__(self, default: str, examples: Mapping[str, str] | None = None, *, url_of_post: bool = False) -> None:
+        self.default = default
+        self.examples = {"默认 / default": default, **(examples or {})}
+        schema = {"type": "string", "maxLength": MAX_QUERY_CHARS, "default": default, "title": "Query"}
+        query = Parameter("query", schema, "The question. Missing or empty: the default.", self.examples)
+        self._parameters = Parameters(query, url_of_post=url_of_post)
+        self.documented = self._parameters.documented
 
-    def read(self, request: Request) -> str:
-        """The question to ask; raises as :meth:`given`."""
-        return self.given(request) or self.default
-
-    def given(self, request: Request) -> str:
-        """The question as it was given; empty when it is missing.
-
-        Raises:
-            ValidationFailed: it is blank, too long, or given more than once.
-        """
-        query = _query(request)
-        if len(query) > MAX_QUERY_CHARS:
-            raise ValidationFailed(f"query: String should have at most {MAX_QUERY_CHARS} characters")
-        if query and not query.strip():
-            raise ValidationFailed("query: must not be blank")
-        return query
-
-    def documented(self) -> dict[str, Any]:
-        """The parameter in OpenAPI's words, for a route's ``openapi_extra``."""
-        shown = {"默认 / default": {"value": self.default}}
-        shown |= {label: {"value": query} for label, query in self.examples.items()}
-        schema = {"type": "string", "maxLength": MAX_QUERY_CHARS, "default": self.default, "title": "Query"}
-        return {
-            "parameters": [
-                {
-                    "name": "query",
-                    "in": "query",
-                    "required": False,
-                    "description": "The question. Missing or empty: the default.",
-                    "schema": schema,
-                    "examples": shown,
-                }
-            ]
-        }
-
-
-def _query(request: Request) -> str:
-    raw: bytes = request.scope["query_string"]
-    if raw.startswith(b"query=") and b"&" not in raw:  # nearly every question; UTF-8 has been checked at the door
-        return unquote_to_bytes(raw[6:].replace(b"+", b" ")).decode()
-    given = request.query_params.getlist("query")
-    if len(given) > 1:
-        raise ValidationFailed("query: given more than once")
-    return given[0] if given else ""
+    async def read(self, request: Request) -> str:
+        """The question to ask; raises as :meth:`Parameters.read`."""
+        raw: bytes = request.scope["query_string"]
+        if request.scope["method"] == "GET" and b"&" not in raw and (not raw or raw.startswith(b"query=")):
+            # Nearly every question; UTF-8 has been checked at the door.
+            text = unquote_to_bytes(raw[6:].replace(b"+", b" ")).decode()
+            return checked_text("query", text, MAX_QUERY_CHARS) or self.default
+        return (await self._parameters.read(request)).get("query") or self.default
 
 
 class QuestionRoute(APIRoute):
     """A route whose endpoint takes the request alone, so that the :class:`ShortWay` can call it."""
 
 
-def add_question(router: APIRouter, path: str, ask: Ask, parameter: QuestionParameter, **documentation: Any) -> None:
-    """Add a route that answers a question.
+def question_routes(
+    router: APIRouter, path: str, parameters: Documented, **documentation: Any
+) -> Callable[[_Endpoint], _Endpoint]:
+    """Add an endpoint that answers a question: by GET with its parameters in the URL, by POST in a JSON body.
 
     Args:
         router: the application's router, or one that is included there.
         path: the path.
-        ask: answers the request; it reads the question by ``parameter.read``.
-        parameter: documents the question.
+        parameters: what the endpoint reads of its request; documents it.
         **documentation: what ``add_api_route`` takes, such as ``summary``.
     """
-    documentation.setdefault("responses", ANSWER_RESPONSES)
-    router.add_api_route(
-        path,
-        ask,
-        response_class=Response,
-        route_class_override=QuestionRoute,
-        openapi_extra=parameter.documented(),
-        **documentation,
-    )
+    responses, told = documentation.pop("responses", ANSWER_RESPONSES), documentation.pop("description", None)
+
+    def add(endpoint: _Endpoint) -> _Endpoint:
+        text = told or inspect.getdoc(endpoint) or ""
+        for method, description, more in (
+            ("GET", text, {}),
+            ("POST", f"{text}\n\n{_BY_POST}", problems(UnsupportedMediaType)),
+        ):
+            router.add_api_route(
+                path,
+                endpoint,
+                methods=[method],
+                description=description,
+                response_class=Response,
+                responses=responses | more,
+                openapi_extra=parameters.documented(method),
+                **documentation,
+            )
+        return endpoint
+
+    return add
 
 
 class ShortWay:
@@ -118,12 +118,12 @@ class ShortWay:
     def __init__(self, router: APIRouter) -> None:
         self._router = router
         self._way = router.middleware_stack
-        self._endpoints: dict[str, QuestionRoute] = {}
+        self._endpoints: dict[tuple[str, str], QuestionRoute] = {}
         self._known = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, or hand it on."""
-        route = self.route_of(scope) if scope["type"] == "http" and scope["method"] == "GET" else None
+        route = self.route_of(scope) if scope["type"] == "http" else None
         if route is None:
             await self._way(scope, receive, send)
             return
@@ -136,11 +136,13 @@ class ShortWay:
         if self._known != len(self._router.routes):
             self._known = len(self._router.routes)
             questions = [each for each in self._router.routes if isinstance(each, QuestionRoute)]
-            self._endpoints = {each.path: each for each in questions if self._is_free(each)}
-        return self._endpoints.get(path_below_root(scope))
+            methods = [(method, each) for each in questions for method in each.methods or ()]
+            self._endpoints = {(method, each.path): each for method, each in methods if self._is_free(method, each)}
+        return self._endpoints.get((scope["method"], path_below_root(scope)))
 
-    def _is_free(self, route: QuestionRoute) -> bool:
+    def _is_free(self, method: str, route: QuestionRoute) -> bool:
         """Whether nothing stands between a request and the route's endpoint."""
-        asked = {"type": "http", "method": "GET", "path": route.path, "root_path": "", "headers": []}
-        matching = (each for each in self._router.routes if each.matches(dict(asked))[0] is not Match.NONE)
+        asked = {"type": "http", "method": method, "path": route.path, "root_path": "", "headers": []}
+        # A route of the path with other methods only matches in part, and gives way to a later one that has this one.
+        matching = (each for each in self._router.routes if each.matches(dict(asked))[0] is Match.FULL)
         return not route.dependant.dependencies and next(matching, None) is route

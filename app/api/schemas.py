@@ -2,7 +2,7 @@
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 __all__ = ["ChatAnswer", "Conversation", "Health", "Index", "ToolModuleDescription", "ToolRun"]
 
@@ -62,8 +62,32 @@ class PendingApproval(BaseModel):
     calls: list[PendingCall]
 
 
+_ANSWERED: dict[str, Any] = {
+    "answer": "北京现在是 17:30。",
+    "model": {"provider": "openai_compatible", "name": "qwen-plus"},
+    "finish_reason": "stop",
+    "rounds": 2,
+    "tool_calls": [
+        {
+            "id": "call_1",
+            "name": "getCityTimeFunction",
+            "arguments": {"timeZoneId": "Asia/Shanghai"},
+            "result": "The current time in Asia/Shanghai is 2026-03-02 17:30",
+            "outcome": "ok",
+            "duration_ms": 0.4,
+            "round": 1,
+        }
+    ],
+    "usage": {"input_tokens": 40, "output_tokens": 10, "total_tokens": 50},
+    "duration_ms": 612.5,
+    "request_id": "4bf92f3577b34da6",
+}
+
+
 class ChatAnswer(BaseModel):
     """An answer with its whole trace."""
+
+    model_config = ConfigDict(json_schema_extra={"examples": [_ANSWERED]})
 
     answer: str
     model: ModelUsed
@@ -77,13 +101,42 @@ class ChatAnswer(BaseModel):
     approval: PendingApproval | None = Field(None, description="Present when the answer waits for approval")
 
 
+class AskedCall(BaseModel):
+    """A call as the model asked for it, where tool rounds are kept for the model."""
+
+    id: str
+    name: str
+    arguments: str = Field(description="JSON text as the model wrote it")
+    extra: dict[str, Any] = Field({}, description="What the provider wants back unchanged")
+
+
+class ToolResult(BaseModel):
+    """What a tool answered, where tool rounds are kept for the model."""
+
+    id: str
+    name: str
+    text: str
+    sandbox: bool = Field(False, description="True where the text is a sandbox's invented data; else absent")
+
+
 class ConversationMessage(BaseModel):
-    """One message of a conversation."""
+    """One message of a conversation.
+
+    The one that ends a turn also has what became of the whole turn; it is absent in what an older version has kept.
+    """
 
     role: Literal["user", "assistant", "tool"]
     text: str = ""
-    tool_calls: list[dict[str, Any]] = Field([], description="Calls that the model asked for, where they are kept")
-    responses: list[dict[str, Any]] = Field([], description="What the tools answered; messages of the role `tool` only")
+    tool_calls: list[ToolCallRecord | AskedCall] = Field(
+        [],
+        description="Where a turn ends: every call of the turn as in an answer, long results and arguments shortened; "
+        "in between, where tool rounds are kept: the calls that the model asked for",
+    )
+    responses: list[ToolResult] = Field([], description="What the tools answered; messages of the role `tool` only")
+    model: ModelUsed | None = Field(None, description="Which model ended the turn")
+    usage: TokenUsage | None = Field(None, description="Tokens of the turn")
+    duration_ms: float = Field(0, description="Time from the question to the end; from the decision, where it paused")
+    sandbox: bool = Field(False, description="True where a result is a sandbox's invented data; else absent")
 
 
 class Conversation(BaseModel):

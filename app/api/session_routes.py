@@ -1,120 +1,98 @@
 """Chat with a session: questions that belong together, with every tool of the service."""
 
-from dataclasses import dataclass
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Path, Query, Request, Response
+from fastapi import APIRouter, Depends, Path, Request, Response
+from pydantic_core import to_json
 
 from app.api.answer_responses import SESSION_RESPONSES, STREAM_RESPONSES
 from app.api.answering import EVENTS
 from app.api.answering.format import AnswerFormat
+from app.api.parameters import refuse_parameters
 from app.api.problems import problems
-from app.api.questions import MAX_QUERY_CHARS
+from app.api.questions import question_routes
 from app.api.schemas import Conversation
 from app.api.service import Service, ServiceState
-from app.api.sessions import answer_in_session, checked_session_id, refuse_unknown_parameters, session_or_new
+from app.api.sessions import (
+    SESSION_ID_PATTERN,
+    SessionParameters,
+    answer_in_session,
+    checked_session_id,
+)
 from app.chat.call_limit_advisor import calls_key
+from app.chat.memory import Turn
 from app.chat.message_records import to_records
+from app.chat.trace import shown_trace
 from app.errors import NotFound, SessionBusy, StoreUnavailable, ValidationFailed
 
-__all__ = ["SessionId", "SessionPath", "UserInput", "router"]
+__all__ = ["SessionPath", "router"]
 
-router = APIRouter(tags=["Chat"], dependencies=[Depends(refuse_unknown_parameters)])
+router = APIRouter(tags=["Chat"])
 
-_EXAMPLE = "北京现在几点？"
-UserInput = Annotated[
+_PARAMETERS = SessionParameters({"中文": "北京现在几点？", "English": "What time is it in London?"})
+SessionPath = Annotated[
     str,
-    Query(
-        max_length=MAX_QUERY_CHARS,
-        description="The question",
-        openapi_examples={"中文": {"value": _EXAMPLE}, "English": {"value": "What time is it in London?"}},
-        # Swagger UI fills a field that has a default from its schema's example alone.
-        json_schema_extra={"example": _EXAMPLE},
+    # Documented only: the check has words of its own.
+    Path(
+        alias="sessionId", description="The conversation's id", json_schema_extra={"pattern": f"^{SESSION_ID_PATTERN}$"}
     ),
 ]
-SessionId = Annotated[
-    str,
-    Query(alias="sessionId", description="The conversation that the question belongs to. None or empty: a new one"),
-]
-SessionPath = Annotated[str, Path(alias="sessionId", description="The conversation's id")]
-_Query = Annotated[str, Query(max_length=MAX_QUERY_CHARS, description="The same as `userInput`")]
-_Tools = Annotated[
-    list[str] | None,
-    Query(description="Names of the tools to offer, separated by commas; empty: none; missing: all", max_length=50),
-]
 
 
-@dataclass(frozen=True, slots=True)
-class _Wish:
-    """What the parameters of a question in a session say."""
-
-    question: str
-    session: str
-    tools: list[str] | None
-
-
-async def _wish(
-    userInput: UserInput = "", query: _Query = "", sessionId: SessionId = "", tools: _Tools = None
-) -> _Wish:
-    if userInput and query and userInput != query:
-        raise ValidationFailed("userInput: is another question than query; give one of them")
-    question = userInput or query
-    if not question.strip():
-        raise ValidationFailed("userInput: is missing or blank")
-    chosen = None if tools is None else [name.strip() for part in tools for name in part.split(",") if name.strip()]
-    return _Wish(question, session_or_new(sessionId), chosen)
-
-
-_Wished = Annotated[_Wish, Depends(_wish)]
-
-
-@router.get("/chat", response_class=Response, responses=SESSION_RESPONSES, summary="Ask in a session")
-async def chat(request: Request, service: Service, wish: _Wished) -> Response:
+@question_routes(router, "/chat", _PARAMETERS, responses=SESSION_RESPONSES, summary="Ask in a session")
+async def chat(request: Request, service: Service) -> Response:
     """Answer the next question of a conversation; the model is given the turns before.
 
     Questions of one session are answered one after the other. The session's id is in the header `X-Session-ID`.
     """
-    return await _ask(request, service, wish)
+    return await _ask(request, service)
 
 
-@router.get(
+@question_routes(
+    router,
     "/chat/stream",
-    response_class=Response,
+    _PARAMETERS,
     responses=STREAM_RESPONSES,
     summary="Ask in a session, answered as server-sent events",
 )
-async def chat_stream(request: Request, service: Service, wish: _Wished) -> Response:
+async def chat_stream(request: Request, service: Service) -> Response:
     """Answer as `/chat` does, always as server-sent events, live from the first word through every tool call.
 
     A browser that reconnects (`Last-Event-ID`) gets 204 and stops; the model is not asked twice.
     """
-    return await _ask(request, service, wish, EVENTS)
+    return await _ask(request, service, EVENTS)
 
 
 @router.get(
     "/chat/{sessionId}",
     response_model=Conversation,
+    dependencies=[Depends(refuse_parameters)],
     responses=problems(NotFound, ValidationFailed, StoreUnavailable),
     summary="Show a conversation",
 )
 async def show(service: Service, session: SessionPath) -> Response:
-    """List what is kept of a conversation, oldest first; the model is given as much of it as fits beside a question."""
+    """List what is kept of a conversation, oldest first; the model is given as much of it as fits beside a question.
+
+    The message that ends a turn has what became of it: `tool_calls`, `usage`, `duration_ms`, `model`. The model is not
+    given that again.
+    """
     turns = await service.memory.turns(checked_session_id(session))
     if not turns:
         raise NotFound("no conversation is kept under this id")
-    messages = [record for turn in turns for record in to_records(turn)]
-    document = Conversation(session_id=session, turns=len(turns), messages=messages)
-    return Response(
-        document.model_dump_json(exclude_unset=True),
-        media_type="application/json",
-        headers={"Cache-Control": "no-store"},
-    )
+    document = {
+        "session_id": session,
+        "turns": len(turns),
+        "messages": [record for turn in turns for record in _shown(turn)],
+    }
+    body = to_json(document, inf_nan_mode="strings")
+    return Response(body, media_type="application/json", headers={"Cache-Control": "no-store"})
 
 
 @router.delete(
     "/chat/{sessionId}",
     status_code=204,
+    dependencies=[Depends(refuse_parameters)],
     responses=problems(SessionBusy, ValidationFailed, StoreUnavailable),
     summary="Forget a conversation",
 )
@@ -126,6 +104,12 @@ async def forget(service: Service, session: SessionPath) -> Response:
     return Response(status_code=204)
 
 
-async def _ask(request: Request, service: ServiceState, wish: _Wish, form: AnswerFormat | None = None) -> Response:
-    offered, advisors = service.tools.for_conversation(wish.tools)
-    return await answer_in_session(request, wish.question, wish.session, tools=offered, advisors=advisors, form=form)
+def _shown(turn: Turn) -> list[dict[str, Any]]:
+    *records, answer = to_records(turn.messages)
+    return [*records, answer | shown_trace(turn.trace)]
+
+
+async def _ask(request: Request, service: ServiceState, form: AnswerFormat | None = None) -> Response:
+    question = await _PARAMETERS.read(request)
+    offered, advisors = service.tools.for_conversation(question.tools)
+    return await answer_in_session(request, question, tools=offered, advisors=advisors, form=form)

@@ -1,9 +1,9 @@
 """Sessions: conversations that a client names by an id, or lets the service name."""
 
-import difflib
 import re
 import secrets
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from fastapi import Request, Response
@@ -11,6 +11,8 @@ from fastapi import Request, Response
 from app.api.answering import answer_prompt
 from app.api.answering.format import AnswerFormat
 from app.api.cross_site import refuse_unasked_get
+from app.api.parameters import Parameter, Parameters
+from app.api.questions import MAX_QUERY_CHARS
 from app.api.service import service_state
 from app.chat.advisors import Advisor
 from app.errors import ValidationFailed
@@ -18,9 +20,10 @@ from app.tool_calling.context import CONVERSATION_ID
 
 __all__ = [
     "SESSION_ID_PATTERN",
+    "SessionParameters",
+    "SessionQuestion",
     "answer_in_session",
     "checked_session_id",
-    "refuse_unknown_parameters",
     "session_or_new",
 ]
 
@@ -29,7 +32,17 @@ SESSION_ID_PATTERN = "[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
 
 _SESSION_ID = re.compile(SESSION_ID_PATTERN)
 _RESERVED = ("chat", "stream")
-_ONCE = ("sessionId", "userInput", "query")
+_QUESTION = {"type": "string", "maxLength": MAX_QUERY_CHARS}
+_SESSION = Parameter(
+    "sessionId",
+    {"type": "string", "pattern": f"^({SESSION_ID_PATTERN})?$"},
+    "The conversation that the question belongs to. None or empty: a new one",
+)
+_TOOLS = Parameter(
+    "tools",
+    {"type": "array", "items": {"type": "string"}, "maxItems": 50},
+    "Names of the tools to offer, in a URL also separated by commas; empty: none; missing: all",
+)
 
 
 def checked_session_id(given: str) -> str:
@@ -50,28 +63,54 @@ def session_or_new(given: str) -> str:
     return checked_session_id(given) if given else secrets.token_hex(16)
 
 
-async def refuse_unknown_parameters(request: Request) -> None:
-    """Let a request pass whose parameters the route knows; a dependency of routes that belong to a session.
+@dataclass(frozen=True, slots=True)
+class SessionQuestion:
+    """What is asked in a session."""
 
-    Elsewhere an unknown parameter is left alone. Here a mistyped ``session_id`` would begin a new conversation with
-    every question, and nobody would know why the model remembers nothing.
+    text: str
+    session: str
+    """The conversation's id, checked."""
+    tools: Sequence[str] | None = None
+    """Names of the tools that are offered; ``None``: all."""
 
-    Raises:
-        ValidationFailed: one is unknown; the detail names the nearest one that there is.
+
+class SessionParameters:
+    """The parameters of a route that answers in a session: ``userInput`` or ``query``, ``sessionId``, and ``tools``.
+
+    Args:
+        shown: questions for the documentation, by label.
+        default: asked when there is no question; without one there must be a question.
+        choosing: whether the tools can be chosen.
     """
-    operation = request.app.openapi()["paths"][request.scope["route"].path_format][request.method.lower()]
-    known = [each["name"] for each in operation.get("parameters", ()) if each["in"] == "query"]
-    for name in request.query_params:
-        if name not in known:
-            near = difflib.get_close_matches(name.lower().replace("_", ""), known, n=1, cutoff=0.4)
-            meant = f"; is {near[0]} meant?" if near else f"; known: {', '.join(known) or 'none'}"
-            raise ValidationFailed(f"{name[:64]}: there is no such parameter{meant}")
+
+    def __init__(self, shown: Mapping[str, str], default: str = "", *, choosing: bool = True) -> None:
+        self._default = default
+        # Swagger UI fills a field from its examples; both names would be the same question twice.
+        names = ("query", "userInput") if default else ("userInput", "query")
+        schema = _QUESTION | ({"default": default} if default else {})
+        described = "The question. Missing or empty: the default." if default else "The question"
+        asked = Parameter(names[0], schema, described, shown)
+        same = Parameter(names[1], _QUESTION, f"The same as `{names[0]}`")
+        self._parameters = Parameters(asked, same, _SESSION, *([_TOOLS] if choosing else []))
+        self.documented = self._parameters.documented
+
+    async def read(self, request: Request) -> SessionQuestion:
+        """What a request asks; raises as :meth:`Parameters.read`, and for what is ambiguous or missing."""
+        given = await self._parameters.read(request)
+        one, other = given.get("userInput", ""), given.get("query", "")
+        if one and other and one != other:
+            raise ValidationFailed("userInput: is another question than query; give one of them")
+        question = one or other or self._default
+        if not question:
+            raise ValidationFailed("userInput: is missing or blank")
+        parts = [part for text in given.get("tools", ()) for part in text.split(",")]
+        tools = [part.strip() for part in parts if part.strip()] if "tools" in given else None
+        return SessionQuestion(question, session_or_new(given.get("sessionId", "")), tools)
 
 
 async def answer_in_session(
     request: Request,
-    query: str,
-    session: str,
+    question: SessionQuestion,
     *,
     tools: Sequence[object] = (),
     advisors: Sequence[Advisor] = (),
@@ -82,8 +121,7 @@ async def answer_in_session(
 
     Args:
         request: the HTTP request.
-        query: the question.
-        session: the conversation's id, checked.
+        question: the question and its conversation.
         tools: what ``PromptSpec.tools`` takes.
         advisors: advisors beside the memory's.
         context: values for tools and advisors beside the conversation's id.
@@ -91,13 +129,9 @@ async def answer_in_session(
 
     Raises:
         CrossSite: a browser asks on behalf of another site, or looks ahead.
-        ValidationFailed: a parameter is given more than once, so that nobody knows which one is meant.
         ToolchatError: as ``answer_prompt``; also ``SessionBusy`` and ``StoreUnavailable``.
     """
     refuse_unasked_get(request)
-    for name in _ONCE:
-        if len(request.query_params.getlist(name)) > 1:
-            raise ValidationFailed(f"{name}: given more than once")
-    state = service_state(request)
-    prompt = state.chat.prompt(query).tools(*tools).tool_context({**(context or {}), CONVERSATION_ID: session})
+    state, known = service_state(request), {**(context or {}), CONVERSATION_ID: question.session}
+    prompt = state.chat.prompt(question.text).tools(*tools).tool_context(known)
     return await answer_prompt(request, prompt.advisors(state.memory_advisor, *advisors), form)

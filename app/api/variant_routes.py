@@ -6,7 +6,7 @@ from typing import Literal
 from fastapi import APIRouter, Request, Response
 
 from app.api.answering import answer
-from app.api.questions import Ask, QuestionParameter, add_question
+from app.api.questions import Ask, QuestionParameter, QuestionRoute, question_routes
 from app.api.service import service_state
 
 __all__ = ["add_variants"]
@@ -54,20 +54,20 @@ def add_variants(
     variants: dict[Variant, Sequence[str]] = {"none": ("",), "function": function_names, "method": method_names}
     for variant, names in variants.items():
         if names:
-            add_question(
+            question_routes(
                 router,
                 f"{path}/{_SUFFIX[variant]}",
-                _ask(module, variant, question),
                 question,
+                route_class_override=QuestionRoute,
                 tags=[title],
                 summary=_SUMMARIES[variant].format(names=", ".join(names)),
                 description=_DESCRIPTIONS[variant],
-            )
+            )(_ask(module, variant, question))
 
 
 def _ask(module: str, variant: Variant, question: QuestionParameter) -> Ask:
     async def ask(request: Request) -> Response:
         tools = () if variant == "none" else service_state(request).tools.offered(module, variant)
-        return await answer(request, question.read(request), tools)
+        return await answer(request, await question.read(request), tools)
 
     return ask

@@ -105,7 +105,7 @@ class ChatClient:
         """
         decided = {call.id: approvals.get(call.id, Approval(False)) for call in paused.message.tool_calls}
         request = ChatRequest(paused.history, self.default_tools, paused.context, paused.options)
-        return PromptSpec(self, replace(request, paused=paused.message, approvals=decided))
+        return PromptSpec(self, replace(request, paused=paused.message, approvals=decided, before=paused))
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +150,7 @@ class PromptSpec:
             before.stream,
             before.paused,
             before.approvals,
+            before.before,
         )
         return PromptSpec(self.client, request, self.own_advisors)
 

@@ -1,8 +1,9 @@
 """What was said in a conversation before: kept whole turns at a time, within a window."""
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from pydantic_core import from_json, to_json
 
@@ -13,10 +14,19 @@ from app.state_store.base import Lock, LockLost, StateStore
 from app.state_store.locks import Locks
 from app.tool_calling.result_converter import truncated
 
-__all__ = ["ChatMemory", "MemoryWindow", "OpenTurn", "estimated_tokens"]
+__all__ = ["ChatMemory", "MemoryWindow", "OpenTurn", "Turn", "estimated_tokens"]
 
-Turn = tuple[Message, ...]
-"""A question, the tool rounds if they are kept, and the answer; never a part of that."""
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A question, the tool rounds if kept, and the answer; never a part of that. Iterates over its messages."""
+
+    messages: tuple[Message, ...]
+    trace: Mapping[str, Any] = field(default_factory=dict)
+    """What :func:`trace_of` says of the answer. Shown to the user; the model is never given it."""
+
+    def __iter__(self) -> Iterator[Message]:
+        return iter(self.messages)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +43,12 @@ class MemoryWindow:
     does not make the model forget the whole conversation.
     """
 
-    def kept(self, messages: Sequence[Message]) -> Turn:
+    def kept(self, messages: Sequence[Message]) -> tuple[Message, ...]:
         """What of a finished turn is worth keeping; reasoning never is."""
         whole = tuple(
             AssistantMessage(m.text, m.tool_calls) if isinstance(m, AssistantMessage) else m for m in messages
         )
-        if self.tool_rounds and self.holds([whole]):
+        if self.tool_rounds and self.holds(whole):
             return whole
         short = _without_tool_rounds(whole)
         return short if sum(map(_tokens, short)) <= self.max_tokens else tuple(map(self._shortened, short))
@@ -49,17 +59,16 @@ class MemoryWindow:
             return replace(message, text=truncated(message.text, max(self.max_tokens // 4, 16)))
         return message
 
-    def holds(self, turns: Sequence[Turn]) -> bool:
-        """Whether so many turns are within the bounds."""
-        messages = [message for turn in turns for message in turn]
+    def holds(self, messages: Sequence[Message]) -> bool:
+        """Whether so many messages are within the bounds."""
         return len(messages) <= self.max_messages and sum(map(_tokens, messages)) <= self.max_tokens
 
-    def fit(self, turns: Sequence[Turn], running: Turn = ()) -> tuple[Turn, ...]:
+    def fit(self, turns: Sequence[Turn], running: Sequence[Message] = ()) -> tuple[Turn, ...]:
         """The newest turns that fit beside the running one, which is never cut."""
         count, tokens = len(running), sum(map(_tokens, running))
         fitting: list[Turn] = []
         for turn in reversed(turns):
-            count, tokens = count + len(turn), tokens + sum(map(_tokens, turn))
+            count, tokens = count + len(turn.messages), tokens + sum(map(_tokens, turn.messages))
             if count > self.max_messages or tokens > self.max_tokens:
                 break
             fitting.append(turn)
@@ -85,8 +94,8 @@ class ChatMemory:
         """
         value = await self._store.get(_key(conversation))
         try:
-            return tuple(map(from_records, from_json(value))) if value else ()
-        except (ValueError, KeyError, TypeError) as error:
+            return tuple(map(_turn, from_json(value))) if value else ()
+        except (ValueError, LookupError, TypeError) as error:
             raise StoreUnavailable(
                 "the conversation cannot be read; DELETE it to begin anew", retryable=False
             ) from error
@@ -109,7 +118,7 @@ class ChatMemory:
             SessionBusy: the lock was lost to another request, whose turn stands.
             StoreUnavailable: nothing was kept.
         """
-        value = to_json([to_records(turn) for turn in turns])
+        value = to_json(list(map(_records, turns)))
         try:
             await self._store.put(_key(conversation), value, ttl=self._ttl, lock=lock)
         except LockLost:
@@ -148,12 +157,13 @@ class OpenTurn:
 
     def history(self, running: Sequence[Message]) -> tuple[Message, ...]:
         """What the model is given of the turns before, beside the running one."""
-        return tuple(message for turn in self.memory.window.fit(self.before, tuple(running)) for message in turn)
+        return tuple(message for turn in self.memory.window.fit(self.before, running) for message in turn)
 
-    async def keep(self, messages: Sequence[Message]) -> None:
+    async def keep(self, messages: Sequence[Message], trace: Mapping[str, Any]) -> None:
         """Add the finished turn; raises as :meth:`ChatMemory.keep`."""
-        turn = self.memory.window.kept(messages)
-        await self.memory.keep(self.conversation, (*self.memory.window.fit(self.before, turn), turn), self.lock)
+        window = self.memory.window
+        turn = Turn(window.kept(messages), trace)
+        await self.memory.keep(self.conversation, (*window.fit(self.before, turn.messages), turn), self.lock)
 
 
 def estimated_tokens(text: str) -> int:
@@ -172,9 +182,22 @@ def _tokens(message: Message) -> int:
             return estimated_tokens(message.text)
 
 
-def _without_tool_rounds(messages: Sequence[Message]) -> Turn:
+def _without_tool_rounds(messages: Sequence[Message]) -> tuple[Message, ...]:
     answer = messages[-1]
     return (*(message for message in messages if isinstance(message, UserMessage)), answer)
+
+
+def _records(turn: Turn) -> list[dict[str, Any]]:
+    # The trace stands with the answer, where an older version of the service looks past it.
+    *records, answer = to_records(turn.messages)
+    return [*records, answer | ({"trace": dict(turn.trace)} if turn.trace else {})]
+
+
+def _turn(records: Sequence[Mapping[str, Any]]) -> Turn:
+    messages, trace = from_records(records), records[-1].get("trace", {})
+    if not isinstance(trace, dict):
+        raise TypeError(trace)
+    return Turn(messages, trace)
 
 
 def _key(conversation: str) -> str:

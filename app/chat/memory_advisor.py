@@ -1,10 +1,12 @@
 """Puts a conversation's memory before its next question, and the answer into it."""
 
+import time
 from dataclasses import replace
 
 from app.chat.advisors import Advisor, AdvisorChain
 from app.chat.memory import ChatMemory, OpenTurn
 from app.chat.request import ChatRequest, Emit
+from app.chat.trace import trace_of
 from app.chat_models.base import ChatResponse
 from app.messages import SystemMessage, UserMessage
 from app.tool_calling.context import CONVERSATION_ID
@@ -35,11 +37,14 @@ class MemoryAdvisor(Advisor):
         conversation = request.context.get(CONVERSATION_ID)
         if not conversation:
             raise AssertionError("a question with a memory needs a conversation id in its context")
+        began = time.perf_counter()
         async with self._memory.open_turn(conversation) as turn:
             begin, request = _with_history(request, turn)
             response = await chain.proceed(request, emit)
             if _is_worth_keeping(response):
-                await turn.keep((*response.history[begin:], response.message))
+                spent = (time.perf_counter() - began) * 1000
+                trace = trace_of(response, chain.model.provider, spent)
+                await turn.keep((*response.history[begin:], response.message), trace)
             return response
 
 

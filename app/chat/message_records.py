@@ -13,7 +13,7 @@ from app.messages import (
     UserMessage,
 )
 
-__all__ = ["from_records", "to_records"]
+__all__ = ["from_records", "sendable", "to_records"]
 
 
 def to_records(messages: Sequence[Message]) -> list[dict[str, Any]]:
@@ -33,11 +33,11 @@ def from_records(records: Sequence[Mapping[str, Any]]) -> tuple[Message, ...]:
 def _record(message: Message) -> dict[str, Any]:
     match message:
         case SystemMessage(text):
-            return {"role": "system", "text": _sendable(text)}
+            return {"role": "system", "text": sendable(text)}
         case UserMessage(text):
-            return {"role": "user", "text": _sendable(text)}
+            return {"role": "user", "text": sendable(text)}
         case AssistantMessage(text, calls, extra):
-            record: dict[str, Any] = {"role": "assistant", "text": _sendable(text)}
+            record: dict[str, Any] = {"role": "assistant", "text": sendable(text)}
             record |= {"tool_calls": list(map(_call_record, calls))} if calls else {}
             return record | ({"extra": dict(extra)} if extra else {})
         case ToolResponseMessage(responses):
@@ -50,11 +50,12 @@ def _call_record(call: ToolCall) -> dict[str, Any]:
 
 
 def _response_record(response: ToolResponse) -> dict[str, Any]:
-    record: dict[str, Any] = {"id": response.id, "name": response.name, "text": _sendable(response.text)}
+    record: dict[str, Any] = {"id": response.id, "name": response.name, "text": sendable(response.text)}
     return record | ({"sandbox": True} if response.sandbox else {})
 
 
-def _sendable(text: str) -> str:
+def sendable(text: str) -> str:
+    """A text that UTF-8 can write."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from app.chat_models.base import ChatOptions, ModelEvent, Prompt
+from app.chat_models.base import ChatOptions, ChatResponse, ModelEvent, Prompt
 from app.messages import AssistantMessage, Message
 from app.tool_calling.callback import ToolCallback
 from app.tool_calling.context import ToolContext
@@ -75,6 +75,8 @@ class ChatRequest:
     """The message with which a turn paused; it goes on with the calls of this message."""
     approvals: Mapping[str, Approval] = field(default_factory=dict)
     """Decisions by call id."""
+    before: ChatResponse | None = None
+    """What the turn had come to when it paused."""
 
     def prompt(self) -> Prompt:
         """What the model is told."""

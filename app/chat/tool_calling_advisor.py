@@ -97,11 +97,13 @@ class _Turns:
     executions: list[ToolCallFinished] = field(default_factory=list)
     response: ChatResponse | None = None
     answer: ChatResponse | None = None
+    before: ChatResponse | None = None
+    """What the turn had come to when it paused."""
     withdrawn: bool = False
     """The tools have been taken away: this turn must be the last."""
 
     def __post_init__(self) -> None:
-        self.offered = self.request.tools
+        self.offered, self.before = self.request.tools, self.request.before
         if self.chain.advisors:
             self.chain = replace(self.chain, heard=self._offer)
 
@@ -183,6 +185,7 @@ class _Turns:
             request.messages,
             request.context,
             request.options,
+            self.before,
         )
 
 

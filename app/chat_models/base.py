@@ -83,11 +83,29 @@ class ChatResponse:
     """What tools were told behind the model's back; an answer that waits for approval goes on with it."""
     options: ChatOptions = _NO_OPTIONS
     """What the model was asked with; likewise."""
+    before: "ChatResponse | None" = None
+    """What the turn had come to when it paused, where it went on after approval; not counted in here."""
 
     @property
     def has_tool_calls(self) -> bool:
         """Whether the message asks for tool calls that have not been run."""
         return bool(self.message.tool_calls)
+
+    def whole_turn(self) -> "ChatResponse":
+        """Copy that counts everything since the question, whether or not the turn has paused."""
+        if self.before is None:
+            return self
+        earlier = self.before.whole_turn()
+        # The calls for which a turn pauses are those of its last round until then, and run in the first one after it.
+        rounds = earlier.rounds - 1
+        executions = [*earlier.executions, *(replace(each, round=each.round + rounds) for each in self.executions)]
+        return replace(
+            self,
+            usage=earlier.usage + self.usage,
+            rounds=rounds + self.rounds,
+            executions=tuple(executions),
+            before=None,
+        )
 
     def with_text(self, text: str) -> "ChatResponse":
         """Copy that answers with another text."""

@@ -125,6 +125,7 @@ def test_every_operation_is_named_by_its_method_and_path() -> None:
         for method, operation in operations.items()
     }
     assert named["get", "/time/chat-tool-function"] == "get_time_chat_tool_function"
+    assert named["post", "/time/chat-tool-function"] == "post_time_chat_tool_function"
     assert named["delete", "/chat/{sessionId}"] == "delete_chat_by_session_id"
     assert len(set(named.values())) == len(named)
     assert [each for each in named.values() if not re.fullmatch("[a-z0-9_]+", each)] == []
@@ -175,6 +176,7 @@ async def test_below_a_path_prefix_everything_is_found_and_nothing_is_logged_in_
         "/health/ready",
         "/metrics",
         "/docs",
+        "/docs/errors.md",
         "/openapi.json",
         "/playground/",
     ],

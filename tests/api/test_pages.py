@@ -7,6 +7,7 @@ import pytest
 
 from app.api.problems import Problem
 from app.api.schemas import Health, Index, ToolModuleDescription
+from tests.documented import problems_of
 from tests.serving import service
 
 NINE = {
@@ -68,12 +69,14 @@ async def test_openapi_documents_every_status_and_form_of_the_nine_endpoints(off
     document = (await offline.get("/openapi.json")).json()
     assert set(document["paths"]) >= NINE
     for path in NINE:
-        operation = document["paths"][path]["get"]
-        assert list(operation["responses"]["200"]["content"]) == ["application/json", "text/plain", "text/event-stream"]
-        assert set(operation["responses"]) == {"200", "400", "406", "414", "422", "500", "502", "503", "504"}
-        for status in set(operation["responses"]) - {"200"}:
-            assert list(operation["responses"][status]["content"]) == ["application/problem+json"]
-        (query,) = operation["parameters"]
+        for method, more in (("get", set()), ("post", {408, 413, 415})):
+            operation = document["paths"][path][method]
+            content = operation["responses"]["200"]["content"]
+            assert list(content) == ["application/json", "text/plain", "text/event-stream"]
+            assert content["application/json"]["schema"] == {"$ref": "#/components/schemas/ChatAnswer"}
+            assert list(operation["responses"]) == ["200", "204", "default"]
+            assert set(problems_of(operation)) == {400, 406, 414, 422, 431, 500, 502, 503, 504} | more
+        (query,) = document["paths"][path]["get"]["parameters"]
         assert re.search("[\u4e00-\u9fff]", query["schema"]["default"])
         assert len(query["examples"]) >= 3
     summaries = [
@@ -93,25 +96,33 @@ async def test_openapi_documents_every_status_and_form_of_the_nine_endpoints(off
 async def test_openapi_documents_the_one_form_of_the_streaming_route(offline: httpx.AsyncClient) -> None:
     # Swagger UI asks for the first form that is listed, and would else be refused with 406.
     paths = (await offline.get("/openapi.json")).json()["paths"]
-    assert list(paths["/chat/stream"]["get"]["responses"]["200"]["content"]) == ["text/event-stream"]
+    for method in ("get", "post"):
+        assert list(paths["/chat/stream"][method]["responses"]["200"]["content"]) == ["text/event-stream"]
 
 
-async def test_every_problem_is_shown_by_an_example_in_plain_words(offline: httpx.AsyncClient) -> None:
-    # One sentence without markup, and on each route the kinds that it can answer with.
+async def test_every_operation_lists_its_problems_once_and_links_to_what_they_mean(offline: httpx.AsyncClient) -> None:
+    # One block for each operation, each kind told in plain words on the page behind the link.
     document = (await offline.get("/openapi.json")).json()
-    shown = document["components"]["examples"]
-    for name, example in shown.items():
-        Problem.model_validate(example["value"])
-        assert re.fullmatch(r"[A-Z][^`\n]+\.", example["value"]["detail"]), name
-    responses = [
-        each for path in document["paths"].values() for method in path.values() for each in [method["responses"]]
-    ]
-    contents = [each.get("content", {}).get("application/problem+json") for one in responses for each in one.values()]
-    for examples in (content["examples"] for content in contents if content):
-        for code, reference in examples.items():
-            assert shown[reference["$ref"].removeprefix("#/components/examples/")]["value"]["code"] == code
-    conflict = document["paths"]["/chat"]["get"]["responses"]["409"]["content"]["application/problem+json"]
-    assert list(conflict["examples"]) == ["session-busy"]
+    page = await offline.get("/docs/errors.md")
+    explained = set(re.findall(r"^(\d{3})  ([a-z-]+) +(?:yes|no) +[A-Z][^`\n]+\.$", page.text, re.MULTILINE))
+    for methods in document["paths"].values():
+        for operation in methods.values():
+            assert [each for each in operation["responses"] if each.startswith(("4", "5"))] == []
+            assert operation["responses"]["default"]["description"].endswith(": [docs/errors.md](docs/errors.md)")
+            listed = {(str(status), code) for status, codes in problems_of(operation).items() for code in codes}
+            assert listed <= explained
+    assert problems_of(document["paths"]["/chat"]["get"])[409] == ["session-busy"]
+    (example,) = document["components"]["schemas"]["Problem"]["examples"]
+    Problem.model_validate(example)
+
+
+@pytest.mark.parametrize("query", ["?view=conversation", "?view=conversation&q=%E4%BD%A0%20a%2Bb&x", ""])
+async def test_the_page_keeps_its_query_where_it_is_asked_for_without_its_slash(
+    query: str, offline: httpx.AsyncClient
+) -> None:
+    bare = await offline.get(f"/playground{query}")
+    assert (bare.status_code, bare.headers["location"]) == (307, f"playground/{query}")
+    assert (await offline.get(f"/playground{query}", follow_redirects=True)).status_code == 200
 
 
 @pytest.mark.parametrize("path", ["/docs", "/docs/static/swagger-ui-bundle.js", "/docs/static/swagger-ui.css"])
@@ -122,9 +133,34 @@ async def test_the_documentation_comes_from_this_host(path: str, offline: httpx.
         assert re.findall(r"(?:src|href)=\"(?:https?:)?//", page.text) == []
 
 
-async def test_every_answer_that_is_not_2xx_has_a_status_that_openapi_documents(offline: httpx.AsyncClient) -> None:
+async def test_every_answer_that_is_not_2xx_has_a_status_and_a_code_that_openapi_lists(
+    offline: httpx.AsyncClient,
+) -> None:
     document = (await offline.get("/openapi.json")).json()
-    for path in sorted(path for path, methods in document["paths"].items() if "get" in methods):
-        for query in ("?query=%20", "?query=%ff", "?query=" + "a" * 5000, "?query=" + "a" * 60_001):
-            answer = await offline.get(path + query)
-            assert str(answer.status_code) in document["paths"][path]["get"]["responses"], (path, query)
+    asked = [
+        (method, path, query)
+        for path, methods in sorted(document["paths"].items())
+        for method in ("get", "post")
+        if method in methods
+        for query in ("?query=%20", "?query=%ff", "?query=" + "a" * 5000, "?query=" + "a" * 60_001)
+    ]
+    for method, path, query in asked:
+        answer = await offline.request(method, path + query)
+        if not answer.is_success:
+            listed = problems_of(document["paths"][path][method])
+            assert answer.json()["code"] in listed[answer.status_code], (method, path, query)
+
+
+async def test_openapi_holds_session_ids_to_their_pattern(offline: httpx.AsyncClient) -> None:
+    # What the schema allows is what is taken, by either method and in a path.
+    paths = (await offline.get("/openapi.json")).json()["paths"]
+    given = [each for path in ("/chat", "/chat/stream", "/todo/chat") for each in paths[path]["get"]["parameters"]]
+    patterns = [each["schema"]["pattern"] for each in given if each["name"] == "sessionId"]
+    bodies = [paths[path]["post"]["requestBody"]["content"] for path in ("/chat", "/chat/stream", "/todo/chat")]
+    patterns += [each["application/json"]["schema"]["properties"]["sessionId"]["pattern"] for each in bodies]
+    (in_path,) = paths["/chat/{sessionId}"]["get"]["parameters"]
+    assert len(patterns) == 6
+    for session, fits in (("s-1", True), ("x" * 64, True), ("x" * 65, False), ("-a", False), ("a b", False)):
+        answer = await offline.get("/chat", params={"query": "hello", "sessionId": session})
+        assert answer.is_success is fits
+        assert [bool(re.search(each, session)) for each in (*patterns, in_path["schema"]["pattern"])] == [fits] * 7

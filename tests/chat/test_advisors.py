@@ -9,7 +9,7 @@ from app.chat.advisors import Advisor, AdvisorChain, BaseAdvisor, SandboxNoticeA
 from app.chat.client import PromptSpec
 from app.chat.request import Approval, ChatRequest, Notice
 from app.chat_models.base import ChatOptions, ChatResponse
-from app.messages import UserMessage
+from app.messages import Usage, UserMessage
 from app.tool_calling.context import ToolContext
 from app.tool_calling.function_callback import FunctionToolCallback
 from tests.chat.scripted import ADD, MarkingAdvisor, ScriptedChatModel, add, answer_of, calls, client_of, says
@@ -104,6 +104,7 @@ def test_offering_tools_leaves_everything_else_of_a_question_as_it_is() -> None:
         True,
         says("paused"),
         {"call_0": Approval(True)},
+        ChatResponse(says("paused"), "approval_required", Usage(), ""),
     )
     assert [each.name for each in fields(ChatRequest) if getattr(given, each.name) == _default(each)] == ["tools"]
     offered = PromptSpec(client, given).tools(add).request

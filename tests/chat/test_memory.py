@@ -32,7 +32,7 @@ ANSWERS = st.builds(AssistantMessage, TEXTS, st.just(()), EXTRAS)
 
 
 @st.composite
-def turns(draw: st.DrawFn) -> Turn:
+def turns(draw: st.DrawFn) -> tuple[Message, ...]:
     """A question, up to two rounds of tools, and an answer."""
     messages: list[Message] = [UserMessage(draw(TEXTS))]
     for _ in range(draw(st.integers(0, 2))):
@@ -43,7 +43,7 @@ def turns(draw: st.DrawFn) -> Turn:
     return (*messages, draw(ANSWERS))
 
 
-CONVERSATIONS = st.lists(turns(), max_size=4)
+CONVERSATIONS = st.lists(turns().map(Turn), max_size=4)
 WINDOWS = st.builds(MemoryWindow, st.integers(2, 12), st.integers(1, 300), st.booleans())
 
 
@@ -66,7 +66,7 @@ def roles(messages: Sequence[Message]) -> list[str]:
 
 
 @given(TEXTS, turns())
-def test_messages_survive_being_written_down_and_read_again(instructions: str, turn: Turn) -> None:
+def test_messages_survive_being_written_down_and_read_again(instructions: str, turn: tuple[Message, ...]) -> None:
     # Whatever the texts, ids and extra keys are, reasoning and marks included; only lone surrogates are not kept.
     messages = (SystemMessage(instructions), *turn)
     assert from_records(from_json(to_json(to_records(messages)))) == tuple(map(as_written, messages))
@@ -75,28 +75,29 @@ def test_messages_survive_being_written_down_and_read_again(instructions: str, t
 @pytest.mark.slow
 @given(WINDOWS, CONVERSATIONS, turns())
 def test_the_newest_turns_are_given_whole_and_as_many_as_fit(
-    window: MemoryWindow, conversation: list[Turn], running: Turn
+    window: MemoryWindow, conversation: list[Turn], running: tuple[Message, ...]
 ) -> None:
     # What is given again is the end of the conversation, is within the bounds, and one turn more would not be.
     fitting = window.fit(conversation, running)
 
     assert list(fitting) == conversation[len(conversation) - len(fitting) :]
-    assert not fitting or window.holds([*fitting, running])
+    given = [*(message for each in fitting for message in each.messages), *running]
+    assert not fitting or window.holds(given)
     if len(fitting) < len(conversation):
-        assert not window.holds([conversation[-len(fitting) - 1], *fitting, running])
+        assert not window.holds([*conversation[-len(fitting) - 1].messages, *given])
 
 
 @pytest.mark.slow
 @given(WINDOWS, turns())
 def test_what_is_kept_of_a_turn_is_whole_within_the_window_or_question_and_answer(
-    window: MemoryWindow, turn: Turn
+    window: MemoryWindow, turn: tuple[Message, ...]
 ) -> None:
     # A call is never kept without its result, and reasoning never is.
     kept = window.kept(turn)
 
     whole = tuple(AssistantMessage(m.text, m.tool_calls) if isinstance(m, AssistantMessage) else m for m in turn)
     alone = (turn[0], whole[-1])
-    if window.tool_rounds and window.holds([whole]):
+    if window.tool_rounds and window.holds(whole):
         assert kept == whole
     elif sum(estimated_tokens(getattr(message, "text", "")) for message in alone) <= window.max_tokens:
         assert kept == alone
@@ -128,6 +129,7 @@ UNREADABLE = [
     *(b"\xff", b"[", b"5", b'{"a":1}', b'[["user"]]', b"[" * 5000 + b"]" * 5000),
     *(b'[[{"role":"user"}]]', b'[[{"role":"developer","text":""}]]'),
     b'[[{"role":"assistant","text":"","tool_calls":[{"name":"x"}]}]]',
+    *(b"[[]]", b'[[{"role":"assistant","text":"","trace":[]}]]'),
 ]
 
 
@@ -154,11 +156,11 @@ async def test_a_turn_whose_lock_was_taken_over_is_not_kept() -> None:
     async with memory.open_turn("s") as late:
         await store.unlock(late.lock)
         async with memory_in(store).open_turn("s") as second:
-            await second.keep((question, answer))
+            await second.keep((question, answer), {"duration_ms": 1})
         with pytest.raises(SessionBusy, match="not kept"):
-            await late.keep((question, AssistantMessage("the late one")))
+            await late.keep((question, AssistantMessage("the late one")), {})
 
-    assert await memory.turns("s") == ((question, answer),)
+    assert await memory.turns("s") == (Turn((question, answer), {"duration_ms": 1}),)
 
 
 class TakenOver(InMemoryStateStore):
@@ -175,7 +177,7 @@ async def test_a_conversation_whose_lock_was_taken_over_is_not_forgotten() -> No
     # Its new turn would otherwise bring the conversation back after it was said to be gone.
     memory = memory_in(TakenOver())
     async with memory.open_turn("s") as turn:
-        await turn.keep((UserMessage("who?"), AssistantMessage("me")))
+        await turn.keep((UserMessage("who?"), AssistantMessage("me")), {})
 
     with pytest.raises(SessionBusy, match="nothing was forgotten"):
         await memory.forget("s")

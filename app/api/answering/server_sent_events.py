@@ -7,7 +7,6 @@ from fastapi import Request, Response
 from pydantic_core import to_json
 
 from app.api.answering.asked import Asked
-from app.api.answering.documents import usage_record
 from app.api.answering.format import StreamFormat, StreamWriter
 from app.api.problems import problem
 from app.chat.request import ChatEvent, Notice
@@ -18,6 +17,11 @@ from app.tool_calling.events import ToolCallFinished, ToolCallProgress, ToolCall
 __all__ = ["EventWriter", "ServerSentEvents"]
 
 _EXAMPLE = 'event: delta\ndata: {"text":"北京现在是 17:30。"}\n\nevent: done\ndata: {"answer":"北京现在是 17:30。"}\n\n'
+
+_EVENTS = (
+    "Events, each with a JSON object: `tool_call_started`, `tool_call_finished` (an entry of `tool_calls`), `delta` "
+    "(`text`), what an advisor tells, `usage`, then `done` (a ChatAnswer), or `error` (a Problem) and no `done`"
+)
 
 
 class EventWriter(StreamWriter):
@@ -46,7 +50,7 @@ class EventWriter(StreamWriter):
 
     def done(self, response: ChatResponse) -> bytes:
         """See :meth:`StreamWriter.done`."""
-        usage = self._written("usage", usage_record(response))
+        usage = self._written("usage", response.usage.as_record())
         return usage + self._written("done", self.asked.document(response))
 
     def failed(self, error: ToolchatError) -> bytes:
@@ -66,7 +70,7 @@ class ServerSentEvents(StreamFormat):
 
     media_type = "text/event-stream"
     parameters = "; charset=utf-8"
-    documentation: ClassVar = {"schema": {"type": "string"}, "example": _EXAMPLE}
+    documentation: ClassVar = {"schema": {"type": "string", "description": _EVENTS}, "example": _EXAMPLE}
     writer = EventWriter
 
     def without_asking(self, request: Request) -> Response | None:

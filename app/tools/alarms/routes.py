@@ -5,8 +5,8 @@ from datetime import timedelta
 from typing import Annotated, Any, Literal
 
 from dishka.integrations.fastapi import DishkaRoute, FromDishka
-from fastapi import APIRouter, Body, Depends, Request, Response
-from pydantic import BaseModel, ConfigDict, Field
+from fastapi import APIRouter, Depends, Request, Response
+from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 
 from app.api.answer_responses import ANSWER_RESPONSES
@@ -14,11 +14,18 @@ from app.api.answering import answer_prompt
 from app.api.cross_site import from_this_site, refuse_unasked_get
 from app.api.idempotency_key import KEY, REPLAYED, refuse_several_keys
 from app.api.problems import problems
-from app.api.questions import MAX_QUERY_CHARS, QuestionParameter
+from app.api.questions import QuestionParameter
 from app.api.service import Service
 from app.api.tenant import Tenant
 from app.chat.idempotency import OnceAdvisor, Wish
-from app.errors import CrossSite, IdempotencyConflict, NotConfigured, NotFound, ValidationFailed
+from app.errors import (
+    CrossSite,
+    IdempotencyConflict,
+    NotConfigured,
+    NotFound,
+    UnsupportedMediaType,
+    ValidationFailed,
+)
 from app.tools.alarms.alarms import Alarm, AlarmOrder, AlarmStore
 from app.tools.alarms.once import AlarmOnce
 from app.tools.alarms.settings import AlarmsSettings
@@ -30,18 +37,12 @@ __all__ = ["router"]
 router = APIRouter(tags=["Alarms"], route_class=DishkaRoute)
 
 _ALARM = QuestionParameter(
-    "帮我设置一个10分钟以后的闹钟", {"半小时": "半小时后叫醒我", "English": "Set an alarm in 10 minutes"}
+    "帮我设置一个10分钟以后的闹钟",
+    {"半小时": "半小时后叫醒我", "English": "Set an alarm in 10 minutes"},
+    url_of_post=True,
 )
 _GET_WINDOW = timedelta(minutes=1)
 """How long the same GET counts as a repetition, as browsers and previews make them."""
-
-
-class AlarmQuestion(BaseModel):
-    """The question as a document."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    query: str = Field("", max_length=MAX_QUERY_CHARS, description="The question. Missing or empty: the default.")
 
 
 class AlarmRecord(BaseModel):
@@ -56,7 +57,7 @@ class AlarmRecord(BaseModel):
 _RESPONSES: dict[int | str, dict[str, Any]] = {
     **ANSWER_RESPONSES,
     200: ANSWER_RESPONSES[200] | {"headers": ANSWER_RESPONSES[200]["headers"] | REPLAYED},
-    **problems(CrossSite, IdempotencyConflict),
+    **problems(CrossSite, IdempotencyConflict, UnsupportedMediaType),
 }
 
 
@@ -66,7 +67,7 @@ _RESPONSES: dict[int | str, dict[str, Any]] = {
     dependencies=[Depends(from_this_site), Depends(refuse_several_keys)],
     response_class=Response,
     responses=_RESPONSES,
-    openapi_extra=_ALARM.documented(),
+    openapi_extra=_ALARM.documented("POST"),
 )
 async def set_alarm(
     request: Request,
@@ -76,13 +77,12 @@ async def set_alarm(
     store: FromDishka[AlarmOnce],
     clock: FromDishka[DateTimeTools],
     alarm: FromDishka[AlarmTools],
-    body: Annotated[AlarmQuestion | None, Body()] = None,
 ) -> Response:
     """Let the model set an alarm. The question is the parameter `query` or the body `{"query": ...}`.
 
     A GET is answered with 405, unless `EXAMPLES_ALARM_BY_GET` allows it as in the documents.
     """
-    wish = Wish(tenant, idempotency_key, _question(request, body))
+    wish = Wish(tenant, idempotency_key, await _ALARM.read(request))
     known = await store.find(wish)
     order = AlarmOrder(tenant, request=wish.name)
     asking = service.chat.prompt(wish.question).tools(clock, alarm).tool_context({"order": order})
@@ -106,7 +106,7 @@ async def set_alarm_by_get(
         raise HTTPException(405, headers={"Allow": "POST"})
     refuse_unasked_get(request)
     order = AlarmOrder(tenant, _GET_WINDOW)
-    asking = service.chat.prompt(_ALARM.read(request)).tools(clock, alarm)
+    asking = service.chat.prompt(await _ALARM.read(request)).tools(clock, alarm)
     return await answer_prompt(request, asking.tool_context({"order": order}))
 
 
@@ -141,18 +141,6 @@ async def delete_alarm(
     """Delete one of the tenant's alarms and give it back; a deleted one does not ring."""
     response.headers["Cache-Control"] = "no-store"
     return _record(await store.delete(tenant, identifier), settings)
-
-
-def _question(request: Request, body: AlarmQuestion | None) -> str:
-    query = _ALARM.given(request)
-    in_body = body.query if body else ""
-    if query and in_body:
-        raise ValidationFailed("query: given in the URL and in the body")
-    if "\x00" in in_body:
-        raise ValidationFailed("query: holds a NUL character")
-    if in_body and not in_body.strip():
-        raise ValidationFailed("query: must not be blank")
-    return query or in_body or _ALARM.default
 
 
 def _record(alarm: Alarm, settings: AlarmsSettings) -> AlarmRecord:

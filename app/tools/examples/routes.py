@@ -1,14 +1,13 @@
 """The documents' examples that only read."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from dishka import FromComponent
 from dishka.integrations.fastapi import DishkaRoute, FromDishka
 from fastapi import APIRouter, Request, Response
 
-from app.api.answer_responses import ANSWER_RESPONSES
 from app.api.answering import answer, answer_prompt
-from app.api.questions import QuestionParameter
+from app.api.questions import QuestionParameter, question_routes
 from app.api.service import Service
 from app.api.tenant import Tenant
 from app.chat_models.base import ChatOptions
@@ -37,23 +36,19 @@ _ORDER = QuestionParameter(
 _CurrentWeather = Annotated[ToolCallback, FromComponent("currentWeather")]
 
 
-def _asking(question: QuestionParameter) -> dict[str, Any]:
-    return {"response_class": Response, "responses": ANSWER_RESPONSES, "openapi_extra": question.documented()}
-
-
-@router.get("/tools/simple/test", summary="No tool: the model cannot know the date", **_asking(_TOMORROW))
+@question_routes(router, "/tools/simple/test", _TOMORROW, summary="No tool: the model cannot know the date")
 async def simple_test(request: Request) -> Response:
     """Ask for tomorrow's weekday without a tool, for comparison with `/tools/simple/call`."""
-    return await answer(request, _TOMORROW.read(request))
+    return await answer(request, await _TOMORROW.read(request))
 
 
-@router.get("/tools/simple/call", summary="Method tool: getCurrentDateTime", **_asking(_TOMORROW))
+@question_routes(router, "/tools/simple/call", _TOMORROW, summary="Method tool: getCurrentDateTime")
 async def simple_call(request: Request, tools: FromDishka[DateTimeTools]) -> Response:
     """Ask for tomorrow's weekday with a tool that tells today's date, in the zone of `EXAMPLES_ZONE`."""
-    return await answer(request, _TOMORROW.read(request), [tools])
+    return await answer(request, await _TOMORROW.read(request), [tools])
 
 
-@router.get("/tools/programmatic", summary="Method tool from a definition: an unmarked method", **_asking(_TOMORROW))
+@question_routes(router, "/tools/programmatic", _TOMORROW, summary="Method tool from a definition: an unmarked method")
 async def programmatic(request: Request, tools: FromDishka[DateTimeTools]) -> Response:
     """Make a tool of a method that nothing marks, by a definition of its own."""
     definition = ToolDefinition(
@@ -62,37 +57,43 @@ async def programmatic(request: Request, tools: FromDishka[DateTimeTools]) -> Re
         {"type": "object", "properties": {}, "additionalProperties": False},
     )
     callback = MethodToolCallback.of(tools.get_current_date_time_without_annotation, definition=definition)
-    return await answer(request, _TOMORROW.read(request), [callback])
+    return await answer(request, await _TOMORROW.read(request), [callback])
 
 
-@router.get("/tool/function/annotation", summary="Function tool found by its name: currentWeather", **_asking(_WEATHER))
+@question_routes(
+    router, "/tool/function/annotation", _WEATHER, summary="Function tool found by its name: currentWeather"
+)
 async def function_annotation(request: Request, callback: _CurrentWeather) -> Response:
     """Find the tool under its name in the container. Its 30 degrees are the documents' fixed value, and it says so."""
-    return await answer(request, _WEATHER.read(request), [callback])
+    return await answer(request, await _WEATHER.read(request), [callback])
 
 
-@router.get("/tool/function/programmatic", summary="Function tool made in code: currentWeather", **_asking(_WEATHER))
+@question_routes(router, "/tool/function/programmatic", _WEATHER, summary="Function tool made in code: currentWeather")
 async def function_programmatic(request: Request, service: FromDishka[CurrentWeather]) -> Response:
     """Make the same tool of a callable object, with name and description given here."""
     callback = FunctionToolCallback.of(service, name="currentWeather", description="依据位置获取天气信息").in_sandbox()
-    return await answer(request, _WEATHER.read(request), [callback])
+    return await answer(request, await _WEATHER.read(request), [callback])
 
 
-@router.get("/tool/context/order", summary="Context behind the model's back: the tenant of an order", **_asking(_ORDER))
+@question_routes(
+    router, "/tool/context/order", _ORDER, summary="Context behind the model's back: the tenant of an order"
+)
 async def order(request: Request, service: Service, tenant: Tenant) -> Response:
     """Look up an order. The model gives its number; the tenant comes from the header `X-Tenant-ID`."""
-    asking = service.chat.prompt(_ORDER.read(request)).tools(OrderQuery())
+    asking = service.chat.prompt(await _ORDER.read(request)).tools(OrderQuery())
     return await answer_prompt(request, asking.tool_context({"tenantId": tenant}))
 
 
-@router.get("/tool/context/order-direct", summary="Return direct: the tool's result is the answer", **_asking(_ORDER))
+@question_routes(router, "/tool/context/order-direct", _ORDER, summary="Return direct: the tool's result is the answer")
 async def order_direct(request: Request, service: Service, tenant: Tenant) -> Response:
     """The same, but the model is not asked again."""
-    asking = service.chat.prompt(_ORDER.read(request)).tools(DirectOrderQuery())
+    asking = service.chat.prompt(await _ORDER.read(request)).tools(DirectOrderQuery())
     return await answer_prompt(request, asking.tool_context({"tenantId": tenant}))
 
 
-@router.get("/tool/control", summary="User-controlled execution: the route runs the calls itself", **_asking(_CONTROL))
+@question_routes(
+    router, "/tool/control", _CONTROL, summary="User-controlled execution: the route runs the calls itself"
+)
 async def control(
     request: Request,
     service: Service,
@@ -101,5 +102,5 @@ async def control(
 ) -> Response:
     """Take the calls from the model, run them, and ask again with their results, for `TOOL_MAX_ROUNDS` rounds."""
     own_hands = UserControlledExecution(manager, service.settings.tool_max_rounds)
-    asking = service.chat.prompt(_CONTROL.read(request)).tools(tools).advisors(own_hands)
+    asking = service.chat.prompt(await _CONTROL.read(request)).tools(tools).advisors(own_hands)
     return await answer_prompt(request, asking.options(ChatOptions(internal_tool_execution_enabled=False)))

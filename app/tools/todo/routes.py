@@ -1,17 +1,18 @@
 """The todo list over HTTP: a conversation that plans with it, and the list itself."""
 
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 from dishka.integrations.fastapi import DishkaRoute, FromDishka
-from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi import APIRouter, Depends, Request, Response
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from app.api.answer_responses import SESSION_RESPONSES
+from app.api.parameters import refuse_parameters
 from app.api.problems import problems
-from app.api.questions import MAX_QUERY_CHARS, QuestionParameter
+from app.api.questions import question_routes
 from app.api.service import Service
-from app.api.session_routes import SessionId, SessionPath
-from app.api.sessions import answer_in_session, checked_session_id, refuse_unknown_parameters, session_or_new
+from app.api.session_routes import SessionPath
+from app.api.sessions import SessionParameters, answer_in_session, checked_session_id
 from app.errors import NotConfigured, StoreUnavailable, ValidationFailed
 from app.tools.todo.items import completed, rendered
 from app.tools.todo.lists import TodoLists
@@ -19,19 +20,18 @@ from app.tools.todo.planning import IS_PLANNED
 
 __all__ = ["router"]
 
-_QUESTION = QuestionParameter(
-    "帮我计划：1. 查北京时间 2. 查东京时间", {"English": "Plan: check the time in Paris; check the time in Tokyo"}
+_DEFAULT = "帮我计划：1. 查北京时间 2. 查东京时间"
+_PARAMETERS = SessionParameters(
+    {"默认 / default": _DEFAULT, "English": "Plan: check the time in Paris; check the time in Tokyo"},
+    _DEFAULT,
+    choosing=False,
 )
 _ITEMS: list[JsonValue] = [
     {"id": "1", "text": "查北京时间", "status": "completed"},
     {"id": "2", "text": "查东京时间", "status": "in_progress"},
 ]
 
-router = APIRouter(
-    prefix="/todo", tags=["Todo"], route_class=DishkaRoute, dependencies=[Depends(refuse_unknown_parameters)]
-)
-
-_SameQuestion = Annotated[str, Query(max_length=MAX_QUERY_CHARS, description="The same as `query`")]
+router = APIRouter(prefix="/todo", tags=["Todo"], route_class=DishkaRoute)
 
 
 class TodoRecord(BaseModel):
@@ -66,31 +66,24 @@ class TodoList(BaseModel):
     text: str = Field(description="The list as the model is shown it")
 
 
-@router.get(
-    "/chat",
-    response_class=Response,
-    responses=SESSION_RESPONSES,
-    summary="Ask in a session, with a todo list",
-    openapi_extra=_QUESTION.documented(),
+@question_routes(
+    router, "/chat", _PARAMETERS, responses=SESSION_RESPONSES, summary="Ask in a session, with a todo list"
 )
-async def chat(request: Request, service: Service, userInput: _SameQuestion = "", session: SessionId = "") -> Response:
+async def chat(request: Request, service: Service) -> Response:
     """Answer the next question of a conversation whose model plans with a todo list and has every tool of the service.
 
     As server-sent events, the list comes after every change: `event: todo` with `items`, `completed` and `total`. Tool
     calls with broken JSON go back to the model up to three times. The session's id is in the header `X-Session-ID`.
     """
-    if not userInput.strip() and userInput:
-        raise ValidationFailed("userInput: must not be blank")
-    question = _QUESTION.given(request) or userInput or _QUESTION.default
+    question = await _PARAMETERS.read(request)
     tools, advisors = service.tools.for_conversation(None)
-    return await answer_in_session(
-        request, question, session_or_new(session), tools=tools, advisors=advisors, context={IS_PLANNED: True}
-    )
+    return await answer_in_session(request, question, tools=tools, advisors=advisors, context={IS_PLANNED: True})
 
 
 @router.get(
     "/{sessionId}",
     response_model=TodoList,
+    dependencies=[Depends(refuse_parameters)],
     responses=problems(ValidationFailed, NotConfigured, StoreUnavailable),
     summary="Show a conversation's todo list",
 )

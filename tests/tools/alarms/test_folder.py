@@ -4,6 +4,7 @@ from typing import Any
 
 import httpx
 
+from tests.documented import problems_of
 from tests.serving import service
 from tests.tools.alarms.asking import key
 
@@ -32,9 +33,9 @@ async def test_openapi_shows_the_alarms_under_their_own_tag(offline: httpx.Async
     }
 
 
-async def test_openapi_shows_the_alarm_with_every_status_and_an_example_of_a_conflict(
-    offline: httpx.AsyncClient,
-) -> None:
-    responses = (await shown(offline))["/tool/alarm", "post"]["responses"]
-    assert set(responses) >= {"200", "403", "409", "422"}
-    assert "idempotency-conflict" in responses["409"]["content"]["application/problem+json"]["examples"]
+async def test_openapi_shows_the_alarm_with_every_status_and_both_ways_to_ask(offline: httpx.AsyncClient) -> None:
+    alarm = (await shown(offline))["/tool/alarm", "post"]
+    assert set(problems_of(alarm)) >= {403, 409, 415, 422}
+    assert problems_of(alarm)[409] == ["idempotency-conflict"]
+    assert "query" in [each["name"] for each in alarm["parameters"]]
+    assert list(alarm["requestBody"]["content"]["application/json"]["schema"]["properties"]) == ["query"]

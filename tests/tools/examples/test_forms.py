@@ -8,6 +8,7 @@ import pytest
 from app.api.schemas import ChatAnswer
 from app.errors import ConfigurationError
 from tests.chat.played import EVENTS, JSON
+from tests.documented import problems_of
 from tests.players.openai_player import OpenAIPlayer
 from tests.serving import events_of, service
 from tests.tools.examples.asking import READING, SAID
@@ -88,13 +89,15 @@ async def shown(client: httpx.AsyncClient) -> dict[tuple[str, str], dict[str, An
 
 
 async def test_openapi_shows_the_examples_under_their_own_tag(offline: httpx.AsyncClient) -> None:
-    assert set(await shown(offline)) == {(path, "get") for path in READING}
+    assert set(await shown(offline)) == {(path, method) for path in READING for method in ("get", "post")}
 
 
 @pytest.mark.parametrize("path", READING)
 async def test_openapi_shows_an_example_with_every_status_and_three_questions(
     path: str, offline: httpx.AsyncClient
 ) -> None:
-    example = (await shown(offline))[path, "get"]
-    assert set(example["responses"]) >= {"200", "400", "406", "414", "422", "502", "503", "504"}
-    assert len(example["parameters"][0]["examples"]) >= 3
+    for method in ("get", "post"):
+        example = (await shown(offline))[path, method]
+        assert set(problems_of(example)) >= {400, 406, 414, 422, 502, 503, 504}
+        posted = example.get("requestBody", {}).get("content", {}).get("application/json", {})
+        assert len((posted or example["parameters"][0])["examples"]) >= 3

@@ -1,0 +1,54 @@
+"""What became of a turn: its tool calls, tokens and times, kept beside its messages and shown with them."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from app.chat.message_records import sendable
+from app.chat_models.base import ChatResponse
+from app.messages import ToolCall
+from app.tool_calling.events import ToolCallFinished, parsed_arguments
+from app.tool_calling.shortening import shortened
+
+__all__ = ["shown_trace", "trace_of"]
+
+_ROOM = 16_000
+"""Characters of a turn's results together, and of its arguments together; the calls share them."""
+_LEAST = 100
+"""Characters that each has, however many calls there were."""
+_NAME = 128
+
+
+def trace_of(response: ChatResponse, provider: str, duration_ms: float) -> dict[str, Any]:
+    """What is kept of a turn beside its messages: every call, results and arguments shortened to a bound.
+
+    Arguments stay the model's own text: however deep they are nested, the conversation can be read again.
+    """
+    turn = response.whole_turn()
+    room = max(_ROOM // max(len(turn.executions), 1), _LEAST)
+    calls = [_kept(each, room) for each in turn.executions]
+    trace: dict[str, Any] = {"tool_calls": calls} if calls else {}
+    trace |= {
+        "usage": turn.usage.as_record(),
+        "duration_ms": round(duration_ms, 3),
+        "model": {"provider": provider, "name": sendable(turn.model[:_NAME])},
+    }
+    return trace | ({"sandbox": True} if any(each.sandbox for each in turn.executions) else {})
+
+
+def shown_trace(trace: Mapping[str, Any]) -> dict[str, Any]:
+    """The same as an answer in JSON has it: arguments as an object where they are one."""
+    if "tool_calls" not in trace:
+        return dict(trace)
+    return {**trace, "tool_calls": [each | {"arguments": _parsed(each)} for each in trace["tool_calls"]]}
+
+
+def _parsed(record: Mapping[str, Any]) -> Any:
+    return parsed_arguments(ToolCall(record["id"], record["name"], record["arguments"]))
+
+
+def _kept(execution: ToolCallFinished, room: int) -> dict[str, Any]:
+    call = execution.call
+    short = replace(call, id=call.id[:_NAME], name=call.name[:_NAME])
+    record = replace(execution, call=short, result=sendable(shortened(execution.result, room))).as_record()
+    return record | {"arguments": shortened(call.arguments, room)}

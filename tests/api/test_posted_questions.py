@@ -1,0 +1,242 @@
+"""The same questions by POST, as a JSON body: what it takes, what it refuses, and that nothing else differs."""
+
+from collections.abc import AsyncGenerator
+from typing import Any
+
+import httpx
+import pytest
+
+from app.api.questions import ShortWay
+from app.main import create_app
+from tests.players.openai_player import OpenAIPlayer
+from tests.serving import events_of, service
+from tests.sessions.conversing import EVENTS, JSON, conversation, reply, sociable
+from tests.tools.examples.asking import READING
+
+NINE = [
+    f"/{tool}/{variant}"
+    for tool in ("time", "weather", "translate")
+    for variant in ("chat", "chat-tool-function", "chat-tool-method")
+]
+IN_SESSION = ["/chat", "/chat/stream", "/todo/chat"]
+KEYS = {"WEATHER_API_KEY": "w", "BAIDU_TRANSLATE_APP_ID": "a", "BAIDU_TRANSLATE_SECRET_KEY": "s"}
+JSON_BODY = {"Content-Type": "application/json"}
+
+
+@pytest.fixture(scope="module")
+async def _model() -> AsyncGenerator[OpenAIPlayer, None]:
+    async with OpenAIPlayer(sociable) as player:
+        yield player
+
+
+@pytest.fixture(scope="module")
+async def client(_model: OpenAIPlayer) -> AsyncGenerator[httpx.AsyncClient, None]:
+    async with service(OPENAI_BASE_URL=_model.base_url, **KEYS) as client:
+        yield client
+
+
+@pytest.fixture
+def player(_model: OpenAIPlayer) -> OpenAIPlayer:
+    _model.requests.clear()
+    return _model
+
+
+def question(player: OpenAIPlayer) -> str:
+    """What the model was asked last."""
+    asked: str = player.requests[-1].body["messages"][-1]["content"]
+    return asked
+
+
+@pytest.mark.parametrize("path", [*NINE, *READING, *IN_SESSION])
+async def test_every_question_route_takes_a_json_body(
+    path: str, client: httpx.AsyncClient, player: OpenAIPlayer
+) -> None:
+    answer = await client.post(path, json={"query": "你好 & <b>hi</b> %41"})
+    assert answer.status_code == 200, answer.text
+    assert question(player) == "你好 & <b>hi</b> %41"
+
+
+def forms(answer: httpx.Response) -> list[tuple[str, str]]:
+    changing = ("x-request-id", "x-session-id", "content-length", "date")
+    return [(name, value) for name, value in answer.headers.multi_items() if name not in changing]
+
+
+@pytest.mark.parametrize("path", ["/time/chat", "/tool/context/order", "/chat", "/todo/chat"])
+@pytest.mark.parametrize("headers", [{}, JSON, EVENTS], ids=str)
+async def test_both_methods_give_the_same_answer_in_the_same_form(
+    path: str, headers: dict[str, str], client: httpx.AsyncClient
+) -> None:
+    got = await client.get(path, params={"query": "hello"}, headers=headers)
+    posted = await client.post(path, json={"query": "hello"}, headers=headers)
+    assert (got.status_code, forms(got)) == (posted.status_code, forms(posted))
+    assert reply("hello") in posted.text or events_of(posted.text)[-1].data["answer"] == reply("hello")
+
+
+@pytest.mark.parametrize("path", ["/time/chat", "/tools/simple/test", "/todo/chat"])
+@pytest.mark.parametrize("sent", [{}, {"json": {}}, {"json": {"query": ""}}, {"headers": JSON_BODY}], ids=str)
+async def test_without_a_question_the_documents_question_is_meant(
+    path: str, sent: dict[str, Any], client: httpx.AsyncClient, player: OpenAIPlayer
+) -> None:
+    await client.get(path)
+    default = question(player)
+    assert (await client.post(path, **sent)).status_code == 200
+    assert question(player) == default
+
+
+async def test_a_posted_question_goes_on_with_its_session_and_chooses_its_tools(
+    client: httpx.AsyncClient, player: OpenAIPlayer
+) -> None:
+    for path, name in (("/chat", "userInput"), ("/chat/stream", "query"), ("/todo/chat", "userInput")):
+        posted = await client.post(path, json={name: "hello", "sessionId": "posted"})
+        assert posted.headers["x-session-id"] == "posted"
+    assert len(await conversation(client, "posted")) == 6
+    for tools, offered in (([], []), (["todoRead", "getCityTimeFunction"], ["todoRead", "getCityTimeFunction"])):
+        await client.post("/chat", json={"query": "hello", "tools": tools})
+        assert [each["function"]["name"] for each in player.requests[-1].body.get("tools", ())] == offered
+
+
+MALFORMED: list[tuple[bytes, int, str]] = [
+    (b"{", 400, "body: "),
+    (b"\xff\xfe{\x00}\x00", 400, "body: "),
+    (b'\xef\xbb\xbf{"query":"a"}', 400, "body: "),
+    (b'{"query": NaN}', 400, "body: "),
+    (b'{"query": ' + b"9" * 5000 + b"}", 400, "body: "),
+    (b"[" * 60_000, 400, "body: is nested too deeply"),
+    (b"[]", 422, "body: must be a JSON object"),
+    (b"null", 422, "body: must be a JSON object"),
+    (b'"query"', 422, "body: must be a JSON object"),
+    (b'{"query": null}', 422, "query: must be a string"),
+    (b'{"query": 1}', 422, "query: must be a string"),
+    (b'{"query": ["a"]}', 422, "query: must be a string"),
+    (b'{"query": "a", "query": "b"}', 422, "query: given more than once"),
+    (b'{"query": "\\u3000 "}', 422, "query: must not be blank"),
+    (b'{"query": "a\\u0000"}', 422, "query: holds a NUL character"),
+    (b'{"query": "\\ud800"}', 422, "query: holds half a character"),
+    (b'{"query": "' + b"a" * 4001 + b'"}', 422, "query: String should have at most 4000 characters"),
+    (b'{"qeury": "a"}', 422, "qeury: there is no such parameter; is query meant?"),
+    (b'{"\\ud800": "a"}', 422, "?: there is no such parameter; known: "),
+    (b'{"query": "' + b"a" * 70_000 + b'"}', 413, "the body is longer than 65536 bytes"),
+]
+
+
+@pytest.mark.parametrize(("body", "status", "said"), MALFORMED, ids=lambda value: repr(value)[:30])
+@pytest.mark.parametrize("path", ["/time/chat", "/tool/control", "/chat"])
+async def test_a_body_that_cannot_be_asked_is_refused_before_the_model_is_asked(
+    path: str, body: bytes, status: int, said: str, client: httpx.AsyncClient, player: OpenAIPlayer
+) -> None:
+    answer = await client.post(path, content=body, headers=JSON_BODY)
+    assert (answer.status_code, answer.headers["content-type"]) == (status, "application/problem+json")
+    assert answer.json()["detail"].startswith(said)
+    assert player.requests == []
+
+
+NO_JSON = [
+    {"Content-Type": "text/plain"},
+    {"Content-Type": "application/x-www-form-urlencoded"},
+    {"Content-Type": "application/problem+json"},
+    {"Content-Type": "text/plain; application/json"},
+    {},
+]
+
+
+@pytest.mark.parametrize("headers", NO_JSON, ids=str)
+@pytest.mark.parametrize("path", ["/time/chat", "/tool/control", "/chat", "/tool/alarm"])
+async def test_a_body_that_is_not_said_to_be_json_is_refused(
+    path: str, headers: dict[str, str], client: httpx.AsyncClient, player: OpenAIPlayer
+) -> None:
+    # What a page of another site can send without being asked for leave is none of it.
+    answer = await client.post(path, content=b'{"query": "a"}', headers=headers | {"Idempotency-Key": "k"})
+    assert (answer.status_code, answer.json()["code"]) == (415, "unsupported-media-type")
+    assert player.requests == []
+
+
+@pytest.mark.parametrize("said", ["application/json", "Application/JSON; charset=utf-8", "application/json;v=1"])
+async def test_json_may_be_said_with_parameters(said: str, client: httpx.AsyncClient) -> None:
+    assert (await client.post("/chat", content=b'{"query": "a"}', headers={"Content-Type": said})).status_code == 200
+
+
+IN_SESSION_REFUSED = [
+    ({"query": "hi", "session_id": "s-1"}, "session_id: there is no such parameter; is sessionId meant?"),
+    ({"userInput": "a", "query": "b"}, "userInput: is another question than query; give one of them"),
+    ({"query": "hi", "sessionId": "chat"}, "sessionId: chat is reserved"),
+    ({"query": "hi", "sessionId": 7}, "sessionId: must be a string"),
+    ({"query": "hi", "tools": "getCityTimeFunction"}, "tools: must be a list of strings"),
+    ({"query": "hi", "tools": ["a", None]}, "tools: must be a list of strings"),
+    ({"query": "hi", "tools": ["nothing"]}, "tools: no tool has the name nothing; "),
+    ({"query": "hi", "tools": ["a"] * 51}, "tools: List should have at most 50 items"),
+    ({}, "userInput: is missing or blank"),
+]
+
+
+@pytest.mark.parametrize(("body", "said"), IN_SESSION_REFUSED, ids=str)
+@pytest.mark.parametrize("path", ["/chat", "/chat/stream"])
+async def test_a_question_in_a_session_that_is_not_clear_is_refused(
+    path: str, body: dict[str, Any], said: str, client: httpx.AsyncClient, player: OpenAIPlayer
+) -> None:
+    answer = await client.post(path, json=body)
+    assert (answer.status_code, answer.json()["code"]) == (422, "validation")
+    assert answer.json()["detail"].startswith(said)
+    assert player.requests == []
+
+
+@pytest.mark.parametrize("path", ["/time/chat", "/tool/control", "/chat", "/todo/chat"])
+async def test_a_post_gives_nothing_in_its_url(path: str, client: httpx.AsyncClient, player: OpenAIPlayer) -> None:
+    # There proxies would log it, which is what a client wants to get rid of.
+    for url in (f"{path}?query=hello", f"{path}?query="):
+        answer = await client.post(url, json={})
+        assert (answer.status_code, answer.json()["code"]) == (422, "validation")
+        assert answer.json()["detail"] == "query: belongs into the JSON body of a POST, not into its URL"
+    assert player.requests == []
+
+
+UNASKED: list[dict[str, str]] = [
+    {"Sec-Fetch-Site": "cross-site"},
+    {"Sec-Purpose": "prefetch"},
+    {"Sec-Fetch-Dest": "iframe"},
+]
+
+
+@pytest.mark.parametrize("headers", UNASKED, ids=str)
+@pytest.mark.parametrize("path", IN_SESSION)
+async def test_a_page_of_another_site_cannot_post_a_question_in_a_session(
+    path: str, headers: dict[str, str], client: httpx.AsyncClient, player: OpenAIPlayer
+) -> None:
+    answer = await client.post(path, json={"query": "hello", "sessionId": "s-9"}, headers=headers)
+    assert (answer.status_code, answer.json()["code"]) == (403, "cross-site")
+    assert (await conversation(client, "s-9"), player.requests) == ([], [])
+
+
+@pytest.mark.parametrize("path", ["/time/chat", "/tool/control", *IN_SESSION])
+async def test_a_client_that_reconnects_to_a_posted_stream_is_told_to_stop(
+    path: str, client: httpx.AsyncClient, player: OpenAIPlayer
+) -> None:
+    again = await client.post(path, json={"query": "hello"}, headers=EVENTS | {"Last-Event-ID": "1"})
+    assert (again.status_code, again.content, player.requests) == (204, b"", [])
+
+
+UNKNOWN = [
+    ("/time/chat?qurey=hi", "qurey: there is no such parameter; is query meant?"),
+    ("/weather/chat-tool-function?query=hi&city=Paris", "city: there is no such parameter; known: query"),
+    ("/tool/control?q=hi", "q: there is no such parameter; known: query"),
+]
+
+
+@pytest.mark.parametrize(("url", "said"), UNKNOWN)
+async def test_a_mistyped_parameter_of_any_question_is_refused_and_the_nearest_one_named(
+    url: str, said: str, client: httpx.AsyncClient, player: OpenAIPlayer
+) -> None:
+    answer = await client.get(url)
+    assert (answer.status_code, answer.json()["detail"]) == (422, said)
+    assert player.requests == []
+
+
+async def test_a_mistyped_parameter_of_an_alarm_is_refused_by_post_too(client: httpx.AsyncClient) -> None:
+    answer = await client.post("/tool/alarm?qurey=七点", headers={"Idempotency-Key": "k-7"})
+    assert (answer.status_code, answer.json()["detail"]) == (422, "qurey: there is no such parameter; is query meant?")
+
+
+def test_a_posted_question_takes_the_short_way_too() -> None:
+    way = create_app().router.middleware_stack
+    assert isinstance(way, ShortWay)
+    found = {method: way.route_of({"method": method, "path": "/time/chat"}) for method in ("GET", "POST", "PUT")}
+    assert [each is not None for each in found.values()] == [True, True, False]

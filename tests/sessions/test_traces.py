@@ -1,0 +1,160 @@
+"""What is kept of a turn beside its messages: calls, tokens and times, for whoever looks at the conversation again."""
+
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
+
+import httpx
+import pytest
+from pydantic_core import from_json, to_json
+
+from app.api.schemas import Conversation
+from app.chat.memory import ChatMemory
+from app.chat.memory_advisor import MemoryAdvisor
+from app.chat.message_records import from_records
+from app.main import create_app
+from app.messages import AssistantMessage, ToolCall
+from app.state_store.locks import Locks
+from app.state_store.memory import InMemoryStateStore
+from app.tool_calling.context import CONVERSATION_ID
+from app.tool_calling.function_callback import FunctionToolCallback
+from tests.api.assembled import assembled
+from tests.chat.scripted import client_of, says
+from tests.players.openai_player import OpenAIPlayer
+from tests.players.redis_server import RedisServer
+from tests.serving import service
+from tests.sessions.conversing import EVENTS, JSON, ask, conversation, faults, sociable
+from tests.sessions.deciding import LIGHTS, approve, lit, replicas, waiting
+from tests.sessions.replicas import needs_redis
+from tests.sessions.test_invented_data import sandboxed
+
+QUESTION = "Compare Europe/Paris and Asia/Tokyo."
+TRACE = {"tool_calls", "usage", "duration_ms", "model", "sandbox"}
+
+
+async def messages(client: httpx.AsyncClient, session: str = "s-1") -> list[dict[str, Any]]:
+    """What a conversation's page is given, held against its schema."""
+    answer = await client.get(f"/chat/{session}")
+    Conversation.model_validate(answer.json())
+    listed: list[dict[str, Any]] = answer.json()["messages"]
+    return listed
+
+
+@asynccontextmanager
+async def talking(store: str, **variables: str) -> AsyncGenerator[tuple[httpx.AsyncClient, OpenAIPlayer], None]:
+    async with AsyncExitStack() as stack:
+        if store == "redis":
+            redis = await stack.enter_async_context(RedisServer())
+            variables["REDIS_URL"] = redis.url
+        player = await stack.enter_async_context(OpenAIPlayer(sociable))
+        yield await stack.enter_async_context(service(OPENAI_BASE_URL=player.base_url, **variables)), player
+
+
+@pytest.mark.parametrize("store", ["memory", pytest.param("redis", marks=needs_redis)])
+@pytest.mark.parametrize("rounds", ["false", "true"])
+async def test_a_turn_is_shown_with_the_calls_tokens_and_model_of_its_answer(store: str, rounds: str) -> None:
+    # The second turn leaves the first one's trace as it was, and the model is given neither.
+    async with talking(store, MEMORY_TOOL_ROUNDS=rounds) as (client, player):
+        answer = (await ask(client, QUESTION, **JSON)).json()
+        await ask(client, "thanks")
+        listed = await messages(client)
+        sent = player.requests[-1].body["messages"]
+    ended = [each for each in listed if "usage" in each]
+    assert [each["text"] for each in ended] == [
+        each["text"] for each in listed if each.get("text", "").startswith("I heard")
+    ]
+    assert {name: ended[0][name] for name in ("tool_calls", "usage", "model")} == {
+        name: answer[name] for name in ("tool_calls", "usage", "model")
+    }
+    assert [call["arguments"]["timeZoneId"] for call in ended[0]["tool_calls"]] == ["Europe/Paris", "Asia/Tokyo"]
+    assert 0 < ended[0]["duration_ms"] <= answer["duration_ms"]
+    assert "tool_calls" not in ended[1]
+    assert faults(sent) == []
+    assert not [each for each in sent if TRACE - {"tool_calls"} & set(each)]
+    assert sum("tool_calls" in each for each in sent) == (2 if rounds == "true" else 0)
+
+
+async def test_every_form_of_an_answer_keeps_the_same_trace() -> None:
+    async with talking("memory") as (client, _):
+        for form in ({}, JSON, EVENTS):
+            await ask(client, QUESTION, **form)
+        ended = [each for each in await messages(client) if each["role"] == "assistant"]
+    assert len(ended) == 3
+    for each in ended:
+        assert [call["name"] for call in each["tool_calls"]] == ["getCityTimeFunction"] * 2
+        assert [call["round"] for call in each["tool_calls"]] == [1, 2]
+        assert each["usage"]["total_tokens"] > 0
+
+
+async def test_a_turn_that_rests_on_invented_data_says_so() -> None:
+    async with sandboxed() as client:
+        await ask(client, "weather")
+        await ask(client, "time")
+        marked = [each.get("sandbox", False) for each in await messages(client) if each["role"] == "assistant"]
+    assert marked == [True, False]
+
+
+OLD = (
+    b'[[{"role":"user","text":"who?"},{"role":"assistant","text":"","tool_calls":[{"id":"c","name":"x","arguments":"{"}]},'
+    b'{"role":"tool","responses":[{"id":"c","name":"x","text":"me"}]},{"role":"assistant","text":"me"}]]'
+)
+
+
+async def test_what_an_older_version_has_kept_is_shown_and_goes_on_and_it_can_read_what_is_kept_now() -> None:
+    app = create_app()
+    async with assembled(app) as client:
+        store = app.state.service.store
+        await store.put("memory:s-1", OLD, ttl=60)
+        before = await messages(client)
+        await ask(client, "What time is it in Paris?")
+        after = await messages(client)
+        kept = from_json(await store.get("memory:s-1"))
+    assert before == from_json(OLD)[0]
+    assert after[:4] == before
+    assert TRACE - {"sandbox"} <= set(after[-1])
+    # It reads the messages alone, and looks past what it does not know.
+    assert [len(from_records(turn)) for turn in kept] == [4, 2]
+
+
+async def test_a_turn_that_paused_twice_is_kept_with_every_call_and_all_its_tokens() -> None:
+    async with lit() as (client, _):
+        place, call = await waiting(client, "/chat", userInput="please, please", sessionId="s-1")
+        assert await conversation(client) == []
+        again = (await approve(client, place, call)).json()
+        assert again["finish_reason"] == "approval_required"
+        last = (await approve(client, f"/approvals/{again['approval']['id']}", call)).json()
+        *_, ended = await messages(client)
+    calls = [(each["name"], each["result"], each["round"]) for each in ended["tool_calls"]]
+    assert calls == [("switchLight", "on in the hall", 1), ("switchLight", "on in the hall", 2)]
+    assert ended["text"] == last["answer"]
+    assert ended["usage"]["total_tokens"] == 50 + last["usage"]["total_tokens"]
+
+
+@needs_redis
+async def test_a_turn_that_is_decided_at_another_replica_is_kept_with_what_ran_before() -> None:
+    async with replicas(LIGHTS) as ((one, other), _, _):
+        place, call = await waiting(one, "/chat", userInput="please, please", sessionId="s-1")
+        again = (await approve(other, place, call)).json()
+        await approve(one, f"/approvals/{again['approval']['id']}", call)
+        *_, ended = await messages(other)
+    assert [each["round"] for each in ended["tool_calls"]] == [1, 2]
+
+
+DEEP = "[" * 190 + "]" * 190
+
+
+async def test_a_trace_is_bounded_and_leaves_its_conversation_readable_whatever_the_calls_were() -> None:
+    # Forty results of 30,000 characters, arguments as deep as JSON may be, and half a character in a name.
+    def tell(about: Any) -> str:
+        return "长" * 30_000
+
+    calls = tuple(ToolCall(f"c{n}" * 300, "tell", f'{{"about": [{n}, {DEEP}, "{"x" * 5000}"]}}') for n in range(40))
+    asking = AssistantMessage("", calls)
+    memory = ChatMemory(store := InMemoryStateStore(), Locks(store))
+    tool = FunctionToolCallback.of(tell, name="tell", description="Tells.")
+    client, _ = client_of(asking, says("told"), advisors=(MemoryAdvisor(memory),))
+    await client.prompt("?").tools(tool).tool_context({CONVERSATION_ID: "s"}).call().content()
+    (turn,) = await memory.turns("s")
+    assert len(turn.trace["tool_calls"]) == 40
+    assert all("left out" in each["result"] for each in turn.trace["tool_calls"])
+    assert len(to_json(turn.trace)) < 120_000

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pydantic_core import from_json, to_json
@@ -22,7 +22,7 @@ class Turn:
     """A question, the tool rounds if kept, and the answer; never a part of that. Iterates over its messages."""
 
     messages: tuple[Message, ...]
-    trace: Mapping[str, Any] = field(default_factory=dict)
+    trace: str = ""
     """What :func:`trace_of` says of the answer. Shown to the user; the model is never given it."""
 
     def __iter__(self) -> Iterator[Message]:
@@ -159,7 +159,7 @@ class OpenTurn:
         """What the model is given of the turns before, beside the running one."""
         return tuple(message for turn in self.memory.window.fit(self.before, running) for message in turn)
 
-    async def keep(self, messages: Sequence[Message], trace: Mapping[str, Any]) -> None:
+    async def keep(self, messages: Sequence[Message], trace: str = "") -> None:
         """Add the finished turn; raises as :meth:`ChatMemory.keep`."""
         window = self.memory.window
         turn = Turn(window.kept(messages), trace)
@@ -188,14 +188,15 @@ def _without_tool_rounds(messages: Sequence[Message]) -> tuple[Message, ...]:
 
 
 def _records(turn: Turn) -> list[dict[str, Any]]:
-    # The trace stands with the answer, where an older version of the service looks past it.
+    # The trace stands with the answer, where an older version of the service looks past it; as a text, since every
+    # question of the conversation reads and writes it, and only those who look at the conversation want to know more.
     *records, answer = to_records(turn.messages)
-    return [*records, answer | ({"trace": dict(turn.trace)} if turn.trace else {})]
+    return [*records, answer | ({"trace": turn.trace} if turn.trace else {})]
 
 
 def _turn(records: Sequence[Mapping[str, Any]]) -> Turn:
-    messages, trace = from_records(records), records[-1].get("trace", {})
-    if not isinstance(trace, dict):
+    messages, trace = from_records(records), records[-1].get("trace", "")
+    if not isinstance(trace, str):
         raise TypeError(trace)
     return Turn(messages, trace)
 

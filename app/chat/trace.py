@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from pydantic_core import from_json, to_json
+
 from app.chat.message_records import sendable
 from app.chat_models.base import ChatResponse
 from app.messages import ToolCall
@@ -19,10 +21,10 @@ _LEAST = 100
 _NAME = 128
 
 
-def trace_of(response: ChatResponse, provider: str, duration_ms: float) -> dict[str, Any]:
-    """What is kept of a turn beside its messages: every call, results and arguments shortened to a bound.
+def trace_of(response: ChatResponse, provider: str, duration_ms: float) -> str:
+    """What is kept of a turn beside its messages, as JSON: every call, results and arguments shortened to a bound.
 
-    Arguments stay the model's own text: however deep they are nested, the conversation can be read again.
+    Arguments stay the model's own text: however deep they are nested, the trace can be read again.
     """
     turn = response.whole_turn()
     room = max(_ROOM // max(len(turn.executions), 1), _LEAST)
@@ -33,14 +35,16 @@ def trace_of(response: ChatResponse, provider: str, duration_ms: float) -> dict[
         "duration_ms": round(duration_ms, 3),
         "model": {"provider": provider, "name": sendable(turn.model[:_NAME])},
     }
-    return trace | ({"sandbox": True} if any(each.sandbox for each in turn.executions) else {})
+    trace |= {"sandbox": True} if any(each.sandbox for each in turn.executions) else {}
+    return to_json(trace, inf_nan_mode="strings").decode()
 
 
-def shown_trace(trace: Mapping[str, Any]) -> dict[str, Any]:
-    """The same as an answer in JSON has it: arguments as an object where they are one."""
-    if "tool_calls" not in trace:
-        return dict(trace)
-    return {**trace, "tool_calls": [each | {"arguments": _parsed(each)} for each in trace["tool_calls"]]}
+def shown_trace(text: str) -> dict[str, Any]:
+    """The same as an answer in JSON has it: arguments as an object where they are one; nothing where none was kept."""
+    trace: dict[str, Any] = from_json(text) if text else {}
+    if "tool_calls" in trace:
+        trace["tool_calls"] = [each | {"arguments": _parsed(each)} for each in trace["tool_calls"]]
+    return trace
 
 
 def _parsed(record: Mapping[str, Any]) -> Any:

@@ -156,11 +156,11 @@ async def test_a_turn_whose_lock_was_taken_over_is_not_kept() -> None:
     async with memory.open_turn("s") as late:
         await store.unlock(late.lock)
         async with memory_in(store).open_turn("s") as second:
-            await second.keep((question, answer), {"duration_ms": 1})
+            await second.keep((question, answer), "{}")
         with pytest.raises(SessionBusy, match="not kept"):
-            await late.keep((question, AssistantMessage("the late one")), {})
+            await late.keep((question, AssistantMessage("the late one")))
 
-    assert await memory.turns("s") == (Turn((question, answer), {"duration_ms": 1}),)
+    assert await memory.turns("s") == (Turn((question, answer), "{}"),)
 
 
 class TakenOver(InMemoryStateStore):
@@ -177,7 +177,7 @@ async def test_a_conversation_whose_lock_was_taken_over_is_not_forgotten() -> No
     # Its new turn would otherwise bring the conversation back after it was said to be gone.
     memory = memory_in(TakenOver())
     async with memory.open_turn("s") as turn:
-        await turn.keep((UserMessage("who?"), AssistantMessage("me")), {})
+        await turn.keep((UserMessage("who?"), AssistantMessage("me")))
 
     with pytest.raises(SessionBusy, match="nothing was forgotten"):
         await memory.forget("s")

@@ -81,6 +81,9 @@ async def test_everything_can_be_done_by_keyboard_with_the_focus_in_sight(visit:
             await expect(page.get_by_role("tab", name=name)).to_be_focused()
             await expect(page.get_by_role("tabpanel", name=name)).to_be_visible()
         assert {"new-conversation", "message", "plan", "send"} <= set(await focus_order(page))
+        await page.locator("#tools-tab").click()
+        assert {"getCityTimeMethod", "argument-timeZoneId", "Run", "Copy as curl"} <= set(await focus_order(page))
+        await page.locator("#conversation-tab").click()
         await page.get_by_label("Message").focus()
         await page.keyboard.type("What time is it in Paris?")
         await page.keyboard.press("Enter")
@@ -91,7 +94,7 @@ async def test_everything_can_be_done_by_keyboard_with_the_focus_in_sight(visit:
 @pytest.mark.parametrize("locale", ["zh-CN", "en-US"])
 @pytest.mark.parametrize("width", [390, 320])
 async def test_nothing_overflows_a_phone(visit: Visit, locale: str, width: int) -> None:
-    # Not even one word of 600 letters in the question, the arguments, the result and the answer.
+    # Not even one word of 600 letters in the question, the arguments, the result, the answer and a run by hand.
     fits = "document.documentElement.scrollWidth <= document.documentElement.clientWidth"
     model = sensible_model({"timeZoneId": "x" * 600})
     async with played(visit, model, width=width, locale=locale) as (page, _, _):
@@ -101,6 +104,11 @@ async def test_nothing_overflows_a_phone(visit: Visit, locale: str, width: int) 
         await page.locator("#conversation-tab").click()
         await say(page, "y" * 600)
         await expect(page.locator(".turn .figures")).to_have_count(1)
+        assert await page.evaluate(fits)
+        await page.locator("#tools-tab").click()
+        await page.locator("#argument-timeZoneId").fill("z" * 600)
+        await page.locator("#argument-timeZoneId").press("Enter")
+        await expect(page.locator(".run .ms")).to_be_visible()
         assert await page.evaluate(fits)
 
 

@@ -2,7 +2,7 @@
 
 import { make } from "./elements.js";
 import { faultOf, pretty } from "./json.js";
-import { choicesOf, rangeOf, sampleOf } from "./schema.js";
+import { asText, choicesOf, rangeOf, sampleOf } from "./schema.js";
 import { say, text } from "./texts.js";
 
 /** @typedef {import("./schema.js").Schema} Schema */
@@ -37,7 +37,7 @@ function choice(schema, required) {
   control.required = required;
   const given = (schema.default ?? null) !== null;
   if (!given) control.append(say(option(""), required ? "choose" : "unset"));
-  control.append(...choicesOf(schema).map((/** @type {any} */ value) => option(JSON.stringify(value), String(value))));
+  control.append(...choicesOf(schema).map((/** @type {any} */ value) => option(JSON.stringify(value), asText(value))));
   if (given) control.value = JSON.stringify(schema.default);
   return { control, read: () => control.value || undefined };
 }

@@ -42,12 +42,13 @@ export class ArgumentsForm {
     const schema = resolved(given, this.schema);
     const required = Boolean(this.schema.required?.includes(name));
     const field = fieldOf(required ? this.#begun(name, schema) : schema, required, this.schema);
-    field.control.id = `argument-${name}`;
+    const id = name.replace(/\W/g, "_"); // what describes an element is named by words without spaces
+    field.control.id = `argument-${id}`;
     field.control.name = name;
     const title = make("label", "field-name", make("code", "", name), " ", say(make("span", "field-need"), required ? "required" : "optional"));
     title.htmlFor = field.control.id;
     const hint = hintElement(schema);
-    hint.id = `hint-${name}`;
+    hint.id = `hint-${id}`;
     if (hint.childNodes.length) field.control.setAttribute("aria-describedby", hint.id);
     const parts = field.control.type === "checkbox" ? [make("div", "ticked", field.control, title), hint] : [title, field.control, hint];
     return { name, field, row: make("div", "field-row", ...parts) };

@@ -7,7 +7,7 @@ const UNION = ["anyOf", "oneOf", "allOf"];
 /** A schema without references, and without the null that an optional argument may also be.
  * @param {Schema} schema @param {Schema} root @returns {Schema} */
 export function resolved(schema, root, depth = 0) {
-  if (depth > 20) return {};
+  if (depth > 20 || typeof schema !== "object" || !schema) return {}; // true and endless references allow anything
   if (typeof schema.$ref === "string") {
     const { $ref, ...beside } = schema;
     const found = $ref.replace(/^#\//, "").split("/").reduce((at, key) => at?.[key], root);
@@ -60,7 +60,7 @@ export function hintsOf(schema) {
   /** @type {[string, Record<string, any>][]} */
   const hints = [];
   const both = low !== undefined && high !== undefined;
-  const described = both && [low, high].every((each) => schema.description?.includes(String(each)));
+  const described = both && [low, high].every((each) => String(schema.description ?? "").includes(String(each)));
   if (both && !described) hints.push(["hint.range", { low, high }]);
   if (!both && low !== undefined) hints.push(["hint.least", { low }]);
   if (!both && high !== undefined) hints.push(["hint.most", { high }]);
@@ -74,4 +74,4 @@ export function hintsOf(schema) {
 }
 
 /** @param {any} value */
-const asText = (value) => (typeof value === "string" ? value : JSON.stringify(value));
+export const asText = (value) => (typeof value === "string" ? value : JSON.stringify(value));

@@ -7,20 +7,16 @@ from pydantic_core import PydanticSerializationError, to_json
 
 from app.chat_models.base import ChatModel, ChatResponse, EmitModelEvent, Prompt, TextDelta
 from app.messages import AssistantMessage, Message, ToolCall, ToolResponse, ToolResponseMessage, Usage, UserMessage
-from app.offline.choosing import KnownTool
-from app.offline.following import question_in_context
-from app.offline.planning import Plan, PlannedCall
-from app.offline.question import Question
+from app.offline.following import question_in_context, steps_of
+from app.offline.planning import PlannedCall
 from app.offline.talking import details, from_results, without_calls
-from app.offline.todos import TodoList, Toolbox, steps_of
+from app.offline.todos import Toolbox, proceed, still_open
 from app.tool_calling.definition import ToolDefinition
 
 __all__ = ["OfflineChatModel"]
 
 _PIECE = re.compile(r".{1,12}", re.DOTALL)
-_MOST_TOOLS = 128
-_MOST_REMEMBERED = 512
-_MOST_PLANS = 64
+_MOST_TOOLS, _MOST_REMEMBERED = 128, 64
 
 
 @dataclass(slots=True)
@@ -34,79 +30,55 @@ class OfflineChatModel(ChatModel):
 
     provider = "offline"
     name = "offline"
-    _known: dict[int, KnownTool] = field(default_factory=dict, init=False, repr=False)
-    _plans: dict[tuple[object, ...], tuple[Toolbox, Plan]] = field(default_factory=dict, init=False, repr=False)
+    # Each holds on to its definitions, so that no other object can have their ids.
+    _toolboxes: dict[tuple[int, ...], Toolbox] = field(default_factory=dict, init=False, repr=False)
 
     async def respond(self, prompt: Prompt, emit: EmitModelEvent) -> ChatResponse:
         """Run one turn; see :meth:`ChatModel.respond`. Nothing is raised."""
-        message = self._message(prompt)
-        if prompt.stream:
-            for piece in _PIECE.findall(message.text):
-                await emit(TextDelta(piece))
-        reason = "tool_calls" if message.tool_calls else "stop"
-        return ChatResponse(message, reason, Usage(), self.name)
-
-    def _message(self, prompt: Prompt) -> AssistantMessage:
-        tools = Toolbox.of(tuple(self._read(tool) for tool in prompt.tools[:_MOST_TOOLS]))
-        answer = self._answer(tools, prompt.messages)
+        answer = self._answer(self._toolbox(prompt.tools[:_MOST_TOOLS]), prompt.messages)
         if isinstance(answer, str):
-            return AssistantMessage(answer)
+            for piece in _PIECE.findall(answer) if prompt.stream else ():
+                await emit(TextDelta(piece))
+            return ChatResponse(AssistantMessage(answer), "stop", Usage(), self.name)
         earlier = sum(len(each.tool_calls) for each in prompt.messages if isinstance(each, AssistantMessage))
-        return AssistantMessage(
-            tool_calls=tuple(_call(f"call_{earlier + n}", each) for n, each in enumerate(answer, 1))
-        )
+        calls = tuple(_call(f"call_{earlier + n}", each) for n, each in enumerate(answer, 1))
+        return ChatResponse(AssistantMessage(tool_calls=calls), "tool_calls", Usage(), self.name)
 
-    def _read(self, tool: ToolDefinition) -> KnownTool:
-        """What a tool is about; remembered, since the same objects are offered again and again."""
-        remembered = self._known.get(id(tool))
-        if remembered is None or remembered.definition is not tool:
-            if len(self._known) >= _MOST_REMEMBERED:
-                self._known.clear()
-            remembered = self._known[id(tool)] = KnownTool(tool)
-        return remembered
+    def _toolbox(self, tools: tuple[ToolDefinition, ...]) -> Toolbox:
+        """What the tools are about; remembered, since the same objects are offered again and again."""
+        key = tuple(map(id, tools))
+        if key not in self._toolboxes:
+            if len(self._toolboxes) >= _MOST_REMEMBERED:
+                self._toolboxes.clear()
+            self._toolboxes[key] = Toolbox.of(tools)
+        return self._toolboxes[key]
 
     def _answer(self, tools: Toolbox, messages: tuple[Message, ...]) -> tuple[PlannedCall, ...] | str:
         """What to call, else what to say."""
+        start = max((n for n, each in enumerate(messages) if isinstance(each, UserMessage)), default=0)
         asked = [each.text for each in messages if isinstance(each, UserMessage)] or [""]
+        said = [each.text for each in messages[:start] if isinstance(each, AssistantMessage) and each.text]
         question = question_in_context(
-            asked, _answer_before(messages), lambda concept: any(each.is_about(concept) for each in tools.others)
+            asked, said[-1] if said else "", lambda concept: any(each.is_about(concept) for each in tools.others)
         )
-        calls, responses = _of_this_turn(messages)
+        calls, responses = _since(messages[start:])
         steps = steps_of(question) if tools.writer else []
         if steps:
-            return TodoList(tools, question, steps, calls).proceed(responses)
-        planned = self._plan(question, tools)
-        if messages and isinstance(messages[-1], ToolResponseMessage):
-            return from_results(responses, calls, question, planned, (*tools.others, *filter(None, [tools.reader])))
+            return proceed(tools, question, steps, calls, responses)
+        planned = tools.plan(question)
+        if isinstance(messages[-1] if messages else None, ToolResponseMessage):
+            told = from_results(responses, calls, question, planned, tools.all)
+            return "\n".join((told, *([] if tools.all else still_open(calls, question.chinese))))
         if planned.incomplete and not planned.calls:
             return "\n".join((*planned.remarks, *details(planned.incomplete, question)))
         return planned.calls or without_calls(question, tools.others, asked)
 
-    def _plan(self, question: Question, tools: Toolbox) -> Plan:
-        """Plan once for both turns of a question: the one that calls and the one that tells the results."""
-        # The entry holds on to its tools, so that no other object can have their ids.
-        key = (question, *map(id, tools.others), id(tools.reader))
-        if key not in self._plans:
-            if len(self._plans) >= _MOST_PLANS:
-                self._plans.clear()
-            self._plans[key] = tools, tools.plan(question)
-        return self._plans[key][1]
 
-
-def _answer_before(messages: tuple[Message, ...]) -> str:
-    """What the model said last before the user's last question."""
-    start = max((n for n, each in enumerate(messages) if isinstance(each, UserMessage)), default=0)
-    said = [each.text for each in messages[:start] if isinstance(each, AssistantMessage) and each.text]
-    return said[-1] if said else ""
-
-
-def _of_this_turn(messages: tuple[Message, ...]) -> tuple[list[ToolCall], list[ToolResponse]]:
+def _since(messages: tuple[Message, ...]) -> tuple[list[ToolCall], list[ToolResponse]]:
     """The calls made for the last question, and the responses; what earlier questions brought is theirs."""
-    start = max((n for n, each in enumerate(messages) if isinstance(each, UserMessage)), default=0)
-    calls = [call for each in messages[start:] if isinstance(each, AssistantMessage) for call in each.tool_calls]
-    return calls, [
-        response for each in messages[start:] if isinstance(each, ToolResponseMessage) for response in each.responses
-    ]
+    calls = [call for each in messages if isinstance(each, AssistantMessage) for call in each.tool_calls]
+    responses = [one for each in messages if isinstance(each, ToolResponseMessage) for one in each.responses]
+    return calls, responses
 
 
 def _call(call_id: str, planned: PlannedCall) -> ToolCall:
@@ -114,4 +86,4 @@ def _call(call_id: str, planned: PlannedCall) -> ToolCall:
         arguments = to_json(planned.arguments, inf_nan_mode="constants", fallback=str).decode()
     except (PydanticSerializationError, ValueError, RecursionError):
         arguments = "{}"
-    return ToolCall(call_id, planned.tool.definition.name, arguments)
+    return ToolCall(call_id, planned.tool.name, arguments)

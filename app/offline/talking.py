@@ -8,15 +8,13 @@ from typing import Any
 from app.folding import folded
 from app.messages import ToolCall, ToolResponse
 from app.offline import lexicon
-from app.offline.choosing import KnownTool
-from app.offline.numbers import horizon
-from app.offline.parameters import Parameter
+from app.offline.figures import wanted_days
 from app.offline.phrases import is_said, listed, say
-from app.offline.places import places
-from app.offline.planning import Incomplete, Plan, plan
-from app.offline.question import Question, question_of
+from app.offline.planning import Plan, PlannedCall, plan
+from app.offline.question import Question, concepts_in, folded_words
+from app.offline.slots import found_in
 from app.offline.telling import Reader, told
-from app.offline.words import concepts_in, words_of
+from app.offline.tools import KnownTool, Parameter
 from app.tool_calling.events import parsed_arguments
 
 __all__ = ["details", "from_results", "without_calls"]
@@ -48,19 +46,19 @@ def from_results(
 ) -> str:
     """Tell what the tools answered, what is still missing, and what the plan left out."""
     question = question.with_payloads_meant()
-    wanted = horizon(question.command)
+    days = wanted_days(found_in(question, "day"))
     by_id = {call.id: call for call in calls}
-    fields = {each.definition.name: each.result_fields for each in tools}
+    fields = {each.name: each.result_fields for each in tools}
     parts = []
     for each in responses:
-        place, day = _place(by_id.get(each.id), question), wanted.offset if wanted else None
-        parts.append(told(each, Reader(question.chinese, place, day, fields.get(each.name, {}))))
+        place = _place(by_id.get(each.id), question)
+        parts.append(told(each, Reader(question.chinese, place, days, fields.get(each.name, {}))))
     told_of = {each.name for each in responses}
-    parts += details((each for each in planned.incomplete if each.tool.definition.name not in told_of), question)
+    parts += details((each for each in planned.incomplete if each.tool.name not in told_of), question)
     return "\n".join((*parts, *planned.remarks)) or say("no_tools", question.chinese)
 
 
-def details(incomplete: Iterable[Incomplete], question: Question) -> list[str]:
+def details(incomplete: Iterable[PlannedCall], question: Question) -> list[str]:
     """Name the details that fitting tools still need, each once, and how to give them."""
     return list(dict.fromkeys(_asking_for(each, question.chinese) for each in incomplete))
 
@@ -117,7 +115,7 @@ def _examples(tools: tuple[KnownTool, ...], chinese: bool) -> Iterator[str]:
         kind = next((n for n, (roles, *_) in enumerate(_EXAMPLES) if roles <= set(tool.roles)), -1)
         _, in_chinese, in_english = _EXAMPLES[kind]
         text = _own_example(tool, chinese) if kind < 0 else in_chinese if chinese else in_english
-        calls = plan(question_of(text), tools).calls
+        calls = plan(Question.of(text), tools).calls
         if "…" not in text and [each.tool for each in calls] == [tool]:
             kinds.setdefault(kind, []).append(text)
     for kind in sorted(kinds):
@@ -128,7 +126,7 @@ def _examples(tools: tuple[KnownTool, ...], chinese: bool) -> Iterator[str]:
 def _own_example(tool: KnownTool, chinese: bool) -> str:
     """Ask for a tool by its description, or by its name in words, with the arguments that it needs by their names."""
     described = _HAN.search(tool.definition.description) if chinese else None
-    first = described[0] if described else words_of(tool.definition.name)
+    first = described[0] if described else folded_words(tool.name)
     pairs = [f"{each.name}: {_sample(each)}" for each in tool.parameters if each.required]
     return say("comma", chinese).join((first, *pairs))
 
@@ -143,11 +141,10 @@ def _sample(parameter: Parameter) -> Any:
     return f"{max(low, 3):g}" if low is not None else _SAMPLES.get(kind, "…")
 
 
-def _asking_for(incomplete: Incomplete, chinese: bool) -> str:
-    name, missing = incomplete.tool.definition.name, incomplete.missing[:_MOST_DETAILS]
-    unknown = next((each.value.name for each in incomplete.places if each.value.zone is None), None)
-    wants_a_zone = any(each.role == "time_zone" for each in missing)
-    note = say("unknown_zone", chinese, name=unknown) if unknown and wants_a_zone else ""
+def _asking_for(incomplete: PlannedCall, chinese: bool) -> str:
+    name, missing = incomplete.tool.name, incomplete.missing[:_MOST_DETAILS]
+    unknown = incomplete.unknown_place if any(each.role == "time_zone" for each in missing) else ""
+    note = say("unknown_zone", chinese, name=unknown) if unknown else ""
     form = ", ".join(f"{each.name}: {_sample(each)}" for each in missing)
     shown = listed((_detail(each, chinese) for each in missing), chinese)
     return say("missing", chinese, note=note, tool=name, details=shown, form=f"{name} {form}")
@@ -163,5 +160,5 @@ def _place(call: ToolCall | None, question: Question) -> str | None:
     """The place of a call in the question's own words."""
     arguments = parsed_arguments(call) if call else {}
     values = [each for each in arguments.values() if isinstance(each, str)] if isinstance(arguments, dict) else []
-    named = (each.value for each in places(question) if each.value.english is not None)
+    named = (each.value for each in found_in(question, "place") if each.value.english is not None)
     return next((each.name for each in named if each.zone in values or each.name in values), None)

@@ -12,14 +12,14 @@ from pydantic_core import from_json
 from app.languages import language_of
 from app.messages import ToolResponse
 from app.offline import lexicon
+from app.offline.figures import Days
 from app.offline.phrases import is_said, listed, say
-from app.offline.words import words_of
+from app.offline.question import folded_words
 from app.places.gazetteer import zone_ids
 
 __all__ = ["Reader", "is_failure", "told"]
 
-_LONGEST, _LONGEST_VALUE = 2000, 600
-_MOST_ENTRIES, _DEEPEST, _FARTHEST = 14, 4, 366
+_LONGEST, _LONGEST_VALUE, _MOST_ENTRIES, _DEEPEST, _FARTHEST = 2000, 600, 14, 4, 366
 _REMINDER = re.compile(r"\s*<reminder>.*?</reminder>", re.DOTALL)
 # The shapes of what makes up a clock.
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
@@ -27,8 +27,6 @@ _TIME = re.compile(r"[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]+)?)?")
 _OFFSET = re.compile(r"[+-][0-9]{2}:[0-9]{2}")
 _FIXED_ZONE = re.compile(r"(?:UTC|GMT)[+-]?[0-9:]*")
 _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-# A field of one of these names says it all where nothing is nested beside it.
-_MAIN_TEXTS = ("description", "text", "answer", "result", "message", "content", "summary", "output")
 _UNITS = {"degrees celsius": " °C", "degrees fahrenheit": " °F", "per cent": "%", "percent": "%"}
 _LANGUAGE = re.compile(r"语言|\blanguage\b")
 
@@ -40,15 +38,15 @@ class Reader:
     chinese: bool
     place: str | None = None
     """The place that the call was about, in the question's words."""
-    day: int | None = None
-    """The one day that the question is about, counted from today; ``None`` for all."""
+    days: Days | None = None
+    """The days that the question is about."""
     fields: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """The schemas of the result's fields by their names, wherever they stand."""
 
     def label(self, key: str) -> str:
         """What a field is called: its title in one language, of ``温度 / temperature``; else its name in words."""
         chinese, _, english = str(self.fields.get(key, {}).get("title", "")).partition(" / ")
-        return (chinese if self.chinese else english or chinese) or words_of(key[:60])
+        return (chinese if self.chinese else english or chinese) or folded_words(key[:60])
 
     def unit(self, key: str) -> str:
         """The unit of a field's figures, where its description is one."""
@@ -88,9 +86,9 @@ def _told(value: Any, tool: str, reader: Reader) -> str:
     if isinstance(value, dict) and value.get("error"):
         return _failure(value["error"], tool, reader)
     if isinstance(value, dict):
-        nested = any(isinstance(each, dict | list) and each for each in value.values())
-        main = [each for key in _MAIN_TEXTS if isinstance(each := value.get(key), str) and each.strip() and not nested]
-        known = _clock(value, reader) or _translation(value, reader) or "".join(main[:1])
+        texts = [each for each in value.values() if each not in (None, "")]
+        bare = texts[0] if len(texts) == 1 and isinstance(texts[0], str) else ""
+        known = bare or _clock(value, reader) or _translation(value, reader)
         text = known or "\n".join(_lines(_focused(value, reader), reader))
     elif isinstance(value, list):
         text = "\n".join(_entries(value, reader, 0))
@@ -113,27 +111,24 @@ def _failure(error: Any, tool: str, reader: Reader) -> str:
 def _clock(value: Mapping[str, Any], reader: Reader) -> str | None:
     """Tell the time when a result is a date, a time and a time zone, in whatever fields, and says nothing else."""
     texts = [each for each in value.values() if isinstance(each, str)]
-    day = next((found for each in texts if (found := _date(each))), None)
+    today = next((found for each in texts if (found := _date(each))), None)
     time = next((each for each in texts if _TIME.fullmatch(each)), None)
     zone = next((each for each in texts if each in zone_ids() or _FIXED_ZONE.fullmatch(each)), None)
-    if day is None or time is None or zone is None or len(texts) < len(value):
+    if today is None or time is None or zone is None or len(texts) < len(value):
         return None
     offset = next((each for each in texts if _OFFSET.fullmatch(each)), "")
-    if any(time not in each for each in set(texts) - {day.isoformat(), time, zone, offset, *_WEEKDAYS}):
+    if any(time not in each for each in set(texts) - {today.isoformat(), time, zone, offset, *_WEEKDAYS}):
         return None
     where = zone if not offset or offset in zone else f"{zone}{reader.say('comma')}UTC{offset}"
     gap = " " if reader.chinese and (reader.place or "中")[-1].isascii() else ""
     start = reader.say("now_in" if reader.place else "now", place=reader.place, gap=gap)
-    return reader.say("clock", start=start, day=_day(day, reader), time=time, where=where) + _later(day, reader)
-
-
-def _later(today: date, reader: Reader) -> str:
-    """The date of the later day that a question is about."""
-    ahead = reader.day or 0
+    text = reader.say("clock", start=start, day=_day(today, reader), time=time, where=where)
+    ahead = (reader.days.offset if reader.days else None) or 0
     if not 0 < ahead <= _FARTHEST or today > date(9990, 1, 1):
-        return ""
+        return text
+    # The date of the later day that the question is about.
     named = reader.say(f"in_{ahead}_days" if is_said(f"in_{ahead}_days") else "in_days", count=ahead)
-    return reader.say("later", named=named, day=_day(today + timedelta(days=ahead), reader, "later_day"))
+    return text + reader.say("later", named=named, day=_day(today + timedelta(days=ahead), reader, "later_day"))
 
 
 def _day(day: date, reader: Reader, form: str = "day") -> str:
@@ -151,10 +146,8 @@ def _translation(value: Mapping[str, Any], reader: Reader) -> str | None:
     """A text beside the language that it is in, by the titles of the fields."""
     strings = {key: each for key, each in value.items() if isinstance(each, str) and each}
     spoken = [key for key in strings if _LANGUAGE.search(reader.label(key))]
-    targets, texts = (
-        [key for key in spoken if not lexicon.SOURCE.search(key)],
-        [key for key in strings if key not in spoken],
-    )
+    targets = [key for key in spoken if not lexicon.SOURCE.search(key)]
+    texts = [key for key in strings if key not in spoken]
     if len(targets) != 1 or len(texts) != 1 or len(value) > 4:
         return None
     language, code, text = language_of(strings[targets[0]]), strings[targets[0]][:40], strings[texts[0]]
@@ -164,17 +157,22 @@ def _translation(value: Mapping[str, Any], reader: Reader) -> str | None:
 
 
 def _focused(value: Mapping[str, Any], reader: Reader) -> Mapping[str, Any]:
-    """Keep, of a list of days, the one that the question is about; figures beside it do not belong to a later day."""
-    found = next((key for key, each in value.items() if _are_days(each)), None)
-    if found is None or reader.day is None:
+    """Keep, of a list of days, the one that the question is about; figures beside it do not belong to another day."""
+    days, found = reader.days, next((key for key, each in value.items() if _are_days(each)), None)
+    if found is None or days is None or (days.offset is None and not days.date):
         return value
     nested = {key: each for key, each in value.items() if isinstance(each, dict | list)}
-    if len(value[found]) <= reader.day:
+    listed_days = value[found] if days.date else value[found][days.offset : (days.offset or 0) + 1]
+    kept = [each for each in listed_days if str(next(iter(each.values()))).endswith(days.date)]
+    if not kept:
         return {"": reader.say("no_such_day"), **nested}
-    for key, each in list(nested.items()):
-        if reader.day > 0 and isinstance(each, dict) and any(isinstance(one, int | float) for one in each.values()):
-            del nested[key]
-    return nested | {found: [value[found][reader.day]]}
+    if days.offset != 0:
+        nested = {key: each for key, each in nested.items() if not _has_figures(each)}
+    return nested | {found: kept}
+
+
+def _has_figures(value: Any) -> bool:
+    return isinstance(value, dict) and any(isinstance(one, int | float) for one in value.values())
 
 
 def _are_days(value: Any) -> bool:
@@ -192,15 +190,11 @@ def _lines(value: Mapping[str, Any], reader: Reader, depth: int = 0, *, entry: b
             yield from filter(None, pending)
             pending = []
         elif depth < _DEEPEST:
-            yield from _nested(reader.label(key), each, reader, depth)
-
-
-def _nested(heading: str, value: Any, reader: Reader, depth: int) -> list[str]:
-    """The lines of an object or a list; a heading for all but lists of objects."""
-    lines = list(_lines(value, reader, depth + 1) if isinstance(value, dict) else _entries(value, reader, depth))
-    if lines and heading and not _holds_objects(value):
-        lines[0] = f"{heading[:1].upper()}{heading[1:]}{reader.say('colon')}{lines[0]}"
-    return lines
+            lines = list(_lines(each, reader, depth + 1) if isinstance(each, dict) else _entries(each, reader, depth))
+            heading = "" if _holds_objects(each) else reader.label(key)
+            if lines and heading:
+                lines[0] = f"{heading[:1].upper()}{heading[1:]}{reader.say('colon')}{lines[0]}"
+            yield from lines
 
 
 def _holds_objects(value: Any) -> bool:

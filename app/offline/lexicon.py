@@ -162,6 +162,20 @@ LABELLED = re.compile(
 )
 CAPITALS = re.compile(r"(?<![A-Za-z0-9])([A-Z][A-Z0-9.]{1,9})(?![A-Za-z0-9])")
 
+# Any word, for a parameter with a pattern.
+TOKEN = re.compile(r"([^\s\0,;，；。、?？!！\"“”()（）㐀-鿿]{1,60})")
+HAN, KANA = re.compile(r"[㐀-鿿]"), re.compile(r"[぀-ヿ]")
+
+# How a description asks for days ahead, languages by name, names of places in English, durations; a switch.
+WANTS_DAYS_AHEAD = re.compile(r"\b(?:ahead|later|offset|from now|after)\b|[之以][后後]|后第")
+WANTS_LANGUAGE_NAMES = re.compile(
+    r"\b(?:such as|eg|e g|like) (?:english|chinese|japanese|french)|language names?\b|语言名称"
+)
+WANTS_ENGLISH = re.compile(r"\bin english\b|english name|英文名|拼音")
+WANTS_DURATIONS = re.compile(r"\bduration\b|时长")
+IS_A_SWITCH = re.compile(r"\b(?:on|enabled?|state|power)\b|开关")
+# Numbers that are hardly meant as one: 一 in 一下, 零 alone.
+NO_QUANTITY = re.compile(r"[一两]$|^[零〇万千百]+$")
 # Something is not wanted, or is to be on, or off.
 NEGATION = re.compile(r"不要|不用|不|别|没|无需|无|关|\b(?:no|not|without|don't|dont|off|disable|exclude)\b")
 ON = re.compile(r"打开|开启|启用|包括|包含|需要|开|\b(?:on|enable|with|include|including)\b")

@@ -19,19 +19,7 @@ from app.offline.tools import Parameter
 __all__ = ["Slots", "found_in"]
 
 _MOST_ITEMS, _LONGEST_FORECAST = 20, 14
-_HAN, _KANA = re.compile(r"[㐀-鿿]"), re.compile(r"[぀-ヿ]")
-_TOKEN = re.compile(r"[^\s\0,;，；。、?？!！\"“”()（）㐀-鿿]{1,60}")
-# How a description asks for days ahead, languages by name, names of places in English, durations.
-_WANTS_DAYS_AHEAD = re.compile(r"\b(?:ahead|later|offset|from now|after)\b|[之以][后後]|后第")
-_WANTS_LANGUAGE_NAMES = re.compile(
-    r"\b(?:such as|eg|e g|like) (?:english|chinese|japanese|french)|language names?\b|语言名称"
-)
-_WANTS_ENGLISH = re.compile(r"\bin english\b|english name|英文名|拼音")
-_WANTS_DURATIONS = re.compile(r"\bduration\b|时长")
-# A switch that is on or off itself; numbers that are hardly meant as one: 一 in 一下, 零 alone.
-_IS_A_SWITCH = re.compile(r"\b(?:on|enabled?|state|power)\b|开关")
-_NO_QUANTITY = re.compile(r"[一两]$|^[零〇万千百]+$")
-_TRUE, _FALSE = ("true", "yes", "on", "是"), ("false", "no", "off", "否")
+_BOOLEANS = {"true": True, "yes": True, "on": True, "是": True, "false": False, "no": False, "off": False, "否": False}
 
 
 def found_in(question: Question, role: str) -> list[Found]:
@@ -41,17 +29,13 @@ def found_in(question: Question, role: str) -> list[Found]:
     return question.found[role]
 
 
-def _matches(pattern: re.Pattern[str], question: Question, role: str) -> Iterator[Found]:
-    """What the first group of a pattern finds in the folded text, as written."""
-    for match in pattern.finditer(question.flat):
-        yield Found(role, question.raw[slice(*match.span(1))].strip(), *match.span(1))
-
-
-def _ids(question: Question) -> Iterator[Found]:
-    """Words with a digit; then what is called an id, and words in capitals."""
-    yield from _matches(lexicon.ID, question, "id")
-    yield from _matches(lexicon.LABELLED, question, "id")
-    yield from (Found("id", each[1], *each.span()) for each in lexicon.CAPITALS.finditer(question.raw))
+def _matches(role: str, *patterns: re.Pattern[str]) -> Callable[[Question], Iterable[Found]]:
+    """A finder of what the first group of each pattern finds in the folded text, as written."""
+    return lambda question: [
+        Found(role, question.raw[slice(*match.span(1))].strip(), *match.span(1))
+        for pattern in patterns
+        for match in pattern.finditer(question.raw if pattern is lexicon.CAPITALS else question.flat)
+    ]
 
 
 def _moments(question: Question) -> Iterator[Found]:
@@ -59,7 +43,7 @@ def _moments(question: Question) -> Iterator[Found]:
     days = [each for each in found_in(question, "date") if each.value[0] != "-"]
     for number, time in enumerate(found_in(question, "time_of_day") if days else ()):
         day = days[min(number, len(days) - 1)]
-        yield Found("date_time", f"{day.value}T{time.value}:00", time.start, time.end)
+        yield Found("date_time", f"{day.value}T{time.value}:00", *time.span)
     yield from found_in(question, "duration")
 
 
@@ -74,7 +58,7 @@ def _subjects(question: Question) -> list[Found]:
     return _texts(question.payload or rest)
 
 
-# What finds each role; every place and number stands in the command, the other things also in what is quoted.
+# What finds each role; places and numbers stand in the command, the other things also in what is quoted.
 _FINDERS: Mapping[str, Callable[[Question], Iterable[Found]]] = {
     "place": places,
     "day": lambda question: days_in(question.command),
@@ -84,10 +68,12 @@ _FINDERS: Mapping[str, Callable[[Question], Iterable[Found]]] = {
     "date": lambda question: dates(question.flat),
     "time_of_day": lambda question: times_of_day(question.flat),
     "date_time": _moments,
-    "email": lambda question: _matches(lexicon.EMAIL, question, "email"),
-    "url": lambda question: _matches(lexicon.URL, question, "url"),
-    "id": _ids,
-    "name": lambda question: [*_matches(lexicon.NAMED, question, "name"), *_texts(question.payload)],
+    "email": _matches("email", lexicon.EMAIL),
+    "url": _matches("url", lexicon.URL),
+    "id": _matches("id", lexicon.ID, lexicon.LABELLED, lexicon.CAPITALS),
+    "token": _matches("token", lexicon.TOKEN, lexicon.ID),
+    "called": _matches("name", lexicon.NAMED),
+    "name": lambda question: [*found_in(question, "called"), *_texts(question.payload)],
     "text": lambda question: _texts(text_to_handle(question)),
     "subject": _subjects,
     "other": lambda question: _texts(question.payload),
@@ -96,19 +82,23 @@ _FINDERS: Mapping[str, Callable[[Question], Iterable[Found]]] = {
 
 @dataclass(slots=True)
 class Slots:
-    """What a question has to give to the parameters of one call: what one got, another does not get."""
+    """What a question has to give to the parameters of one call: what one got, another does not get.
+
+    Args:
+        question: The part of the question that the tool is to answer.
+        whole: All of it.
+        only: What this call is for, by role, where a question gives several things and each gets a call.
+        language: The target language that this call is for.
+        pairs: Arguments that the question gives by name, as written, by the folded name.
+        missing: Required parameters for which the question holds nothing.
+    """
 
     question: Question
-    """The part of the question that the tool is to answer."""
     whole: Question
     only: Mapping[str, list[Found]] = field(default_factory=dict)
-    """What this call is for, by role, where a question gives several things and each gets a call."""
     language: Language | None = None
-    """The target language that this call is for."""
     pairs: Mapping[str, str] = field(default_factory=dict)
-    """Arguments that the question gives by name, as written, by the folded name."""
     missing: list[Parameter] = field(default_factory=list)
-    """Required parameters for which the question holds nothing."""
     taken: set[object] = field(default_factory=set)
 
     def filled(self, parameters: list[Parameter]) -> dict[str, Any]:
@@ -130,52 +120,56 @@ class Slots:
         """
         given = self.pairs.get(parameter.name.lower())
         value = _typed(given, parameter) if given else None
-        if value is not None:
-            return value
-        fill = getattr(self, f"_fill_{parameter.role}", self._found)
-        return fill(parameter)
+        return getattr(self, f"_fill_{parameter.role}", self._fill)(parameter) if value is None else value
 
-    def _found(self, parameter: Parameter) -> Any:
-        """The first finding of the parameter's role that is left; those behind the word that it asks for come first."""
-        role = parameter.role
-        if role in ("id", "subject", "other") and not parameter.required:
-            return None
-        found = self.only.get(role) or found_in(self.question, role)
-        if role == "id":
-            found = _nearest_ids(parameter, self.question, found)
-        elif role == "date":
-            found = [each for each in found if each.value[0] != "-"]
-        elif role == "date_time" and not _WANTS_DURATIONS.search(parameter.about):
-            found = [each for each in found if each.role != "duration"]
-        return self._take(parameter, found)
+    def _found(self, role: str) -> list[Found]:
+        return self.only.get(role) or found_in(self.question, role)
+
+    def _fill(self, parameter: Parameter) -> Any:
+        is_free_text = parameter.role in ("subject", "other")
+        return None if is_free_text and not parameter.required else self._take(parameter, self._found(parameter.role))
 
     def _take(self, parameter: Parameter, found: Iterable[Found]) -> Any:
-        cue = (
-            lexicon.FROM
-            if parameter.is_source
-            else lexicon.TO
-            if parameter.is_side(lexicon.TARGET, lexicon.SOURCE)
-            else None
-        )
+        """The first finding that is left; those behind the word that the parameter's side asks for come first."""
+        to = parameter.is_side(lexicon.TARGET, lexicon.SOURCE)
+        cue = lexicon.FROM if parameter.is_source else lexicon.TO if to else None
         text = self.question.flat
         if cue:
             found = sorted(found, key=lambda each: not cue.search(text, max(each.start - 8, 0), each.start))
-        free = (each for each in found if (each.role, each.value) not in self.taken)
-        first = next(free, None)
-        if first is None:
-            return None
-        self.taken.add((first.role, first.value))
-        return int(first.value) if parameter.type == "integer" and isinstance(first.value, str) else first.value
+        first = next((each for each in found if (each.role, each.value) not in self.taken), None)
+        if first is not None:
+            self.taken.add((first.role, first.value))
+        return first.value if first else None
+
+    def _fill_date(self, parameter: Parameter) -> Any:
+        return self._take(parameter, [each for each in self._found("date") if each.value[0] != "-"])
+
+    def _fill_date_time(self, parameter: Parameter) -> Any:
+        durations = lexicon.WANTS_DURATIONS.search(parameter.about)
+        return self._take(
+            parameter, [each for each in self._found("date_time") if durations or each.role != "duration"]
+        )
+
+    def _fill_id(self, parameter: Parameter) -> Any:
+        """What stands near to what the parameter is about comes first; only whole numbers fit where it is no text."""
+        found = [each for each in self._found("id") if parameter.type == "string" or each.value.isdecimal()]
+        about = {concept for concept, _ in concepts_in(parameter.about)}
+        near = [position for concept, position in concepts_in(self.question.command) if concept in about]
+
+        def distance(each: Found) -> tuple[bool, int]:
+            has_digit = any(map(str.isdigit, each.value))
+            return not has_digit, min((abs(each.start - at) for at in near), default=0) if has_digit else 0
+
+        value = self._take(parameter, sorted(found, key=distance)) if parameter.required else None
+        return value if value is None or parameter.type == "string" else int(value)
 
     def _fill_place(self, parameter: Parameter) -> str | None:
-        wants_zone = parameter.role == "time_zone"
-        found = self.only.get("place") or found_in(self.question, "place")
-        place = self._take(
-            parameter, [each for each in found if (each.value.zone if wants_zone else each.value.is_place)]
-        )
-        if place is None or wants_zone:
+        is_zone = parameter.role == "time_zone"
+        found = [each for each in self._found("place") if (each.value.zone if is_zone else each.value.is_place)]
+        place = self._take(parameter, found)
+        if place is None or is_zone:
             return place.zone if place else None
-        return place.english if place.english and _WANTS_ENGLISH.search(parameter.about) else place.name
+        return place.english if place.english and lexicon.WANTS_ENGLISH.search(parameter.about) else place.name
 
     _fill_time_zone = _fill_place
 
@@ -187,13 +181,13 @@ class Slots:
         text = text_to_handle(self.question)
         if named is not None or text is None:
             return named
-        return language_of("en" if _HAN.search(text) and not _KANA.search(text) else "zh")
+        return language_of("en" if lexicon.HAN.search(text) and not lexicon.KANA.search(text) else "zh")
 
     def _fill_language(self, parameter: Parameter) -> str | None:
         language = self._spoken(parameter)
         if language is None:
             return "auto" if parameter.is_source and parameter.required else None
-        return language.english if _WANTS_LANGUAGE_NAMES.search(parameter.about) else language.code
+        return language.english if lexicon.WANTS_LANGUAGE_NAMES.search(parameter.about) else language.code
 
     def _choices(self, parameter: Parameter) -> list[Any]:
         """The values of an enumeration that are mentioned, in the question's order; a language where they are such."""
@@ -202,17 +196,35 @@ class Slots:
             names = (language.code.lower(), language.english.lower(), language.chinese)
             if spoken := [each for each in texts if each.lower() in names]:
                 return spoken[:1]
-        found = [(_place_of(each, self.question), -len(str(each)[:50]), n) for n, each in enumerate(parameter.choices)]
-        return [parameter.choices[n] for at, _, n in sorted(found) if at >= 0]
+        text = self.question.command
+        figures = {each.value: each.start for each in reversed(self._found("number"))}
+        found: list[tuple[int, int, int]] = []
+        for n, choice in enumerate(parameter.choices):
+            if isinstance(choice, str):
+                words = folded_words(choice[:100])
+                found += [
+                    (at, -len(choice), n) for each in (words, *_synonyms(words)) for at in _mentions(each, text)[:1]
+                ]
+            elif not isinstance(choice, bool | dict | list) and choice in figures:
+                found.append((figures[choice], 0, n))
+        return [parameter.choices[n] for n in dict.fromkeys(n for _, _, n in sorted(found))]
 
     def _fill_choice(self, parameter: Parameter) -> Any:
         is_given = "const" in parameter.schema or (parameter.required and len(parameter.choices) == 1)
         return next(iter(self._choices(parameter)), parameter.choices[0] if is_given else None)
 
     def _fill_boolean(self, parameter: Parameter) -> bool | None:
-        """Whether it is wanted; a required switch that nobody mentions is off."""
-        wanted = _is_wanted(parameter, self.question.command)
-        return False if wanted is None and parameter.required and "default" not in parameter.schema else wanted
+        """Whether it is wanted; ``None`` where it is not mentioned, but a required switch is off then."""
+        text = self.question.command
+        if lexicon.IS_A_SWITCH.search(parameter.words) and (lexicon.OFF.search(text) or lexicon.ON.search(text)):
+            return lexicon.OFF.search(text) is None
+        about = {concept for concept, _ in concepts_in(parameter.words)}
+        words = [word for word in parameter.words.split() if len(word) > 3 and word not in ("include", "with", "show")]
+        mentioned = [at for word in words if (at := text.find(word.removesuffix("s"))) >= 0]
+        mentioned += [at for concept, at in concepts_in(text) if concept in about]
+        if mentioned:
+            return lexicon.NEGATION.search(text, max(min(mentioned) - 12, 0), min(mentioned)) is None
+        return False if parameter.required and "default" not in parameter.schema else None
 
     def _fill_array(self, parameter: Parameter) -> list[Any] | None:
         item, items = parameter.items, []
@@ -240,44 +252,38 @@ class Slots:
         count: float = wanted.count if wanted else 1
         if wanted and wanted.date:
             count = _LONGEST_FORECAST if high is None else high
-        elif wanted and wanted.offset is not None and _WANTS_DAYS_AHEAD.search(parameter.about):
+        elif wanted and wanted.offset is not None and lexicon.WANTS_DAYS_AHEAD.search(parameter.about):
             count = wanted.offset
         at_least = count if low is None else max(count, low)
         return at_least if high is None else min(at_least, high)
 
     def _fill_number(self, parameter: Parameter) -> float | None:
         """The number with the parameter's word or unit beside it; else, where one is required, the first free one."""
-        found = self.only.get("number") or found_in(self.question, "number")
-        free = [each for each in found if ("number", each.start) not in self.taken and abs(each.value) < 1e15]
-        words, text = set(_unit_words(parameter)), self.question.flat
-        one = next((each for each in free if _is_beside(each, text, words)), None)
-        if one is None and parameter.required:
-            one = next((each for each in free if not _NO_QUANTITY.search(text[each.start : each.end])), None)
-        if one is None:
+        text, named = self.question.flat, parameter.words.split()
+        units = [words for names, words in rows(lexicon.UNITS) if not set(names).isdisjoint(named)]
+        words = [
+            *(word for word in named if len(word) > 1),
+            *re.findall(r"[㐀-鿿]{2,4}", parameter.about),
+            *sum(units, []),
+        ]
+        free = [each for each in self._found("number") if ("number", each.start) not in self.taken]
+        free = [each for each in free if abs(each.value) < 1e15]
+        beside = [each for each in free if _is_beside(each, text, words)]
+        if not beside and parameter.required:
+            beside = [each for each in free if not lexicon.NO_QUANTITY.search(text[each.start : each.end])]
+        if not beside:
             return None
-        self.taken.add(("number", one.start))
-        return _number_as(parameter, one.value)
+        self.taken.add(("number", beside[0].start))
+        return _number_as(parameter, beside[0].value)
 
     def _fill_pattern(self, parameter: Parameter) -> Any:
         """Words that the schema's pattern allows, as written, then in capitals."""
         question, validator = self.question, _validator(str(parameter.schema["pattern"])[:500])
-        tokens = [Found("pattern", each[0], *each.span()) for each in _TOKEN.finditer(question.raw)]
-        found = [*tokens, *found_in(question, "id")]
-        found += [replace(each, value=each.value.upper()) for each in tokens]
-        found += [Found("pattern", question.raw[start:end], start, end) for start, end in question.payloads]
+        tokens = found_in(question, "token")
+        found = [*tokens, *(replace(each, value=each.value.upper()) for each in tokens)]
+        found += [Found("token", question.raw[start:end], start, end) for start, end in question.payloads]
         found += [*found_in(question, "date"), *found_in(question, "time_of_day")]
         return self._take(parameter, [each for each in found if validator and validator.isinstance_python(each.value)])
-
-
-def _nearest_ids(parameter: Parameter, question: Question, found: list[Found]) -> list[Found]:
-    """Those first that stand near to what the parameter is about; whole numbers only where it is no text."""
-    if parameter.type != "string":
-        found = [each for each in found if each.value.isdecimal()]
-    with_digit = [each for each in found if any(map(str.isdigit, each.value))]
-    about = {concept for concept, _ in concepts_in(parameter.about)}
-    near = [position for concept, position in concepts_in(question.command) if concept in about]
-    with_digit.sort(key=lambda each: min((abs(each.start - position) for position in near), default=0))
-    return [*with_digit, *found]
 
 
 def _typed(text: str, parameter: Parameter) -> Any:
@@ -287,23 +293,9 @@ def _typed(text: str, parameter: Parameter) -> Any:
     if parameter.type == "array":
         items = [_typed(each.strip(), parameter.items) for each in re.split(r"[,，、;；]", text)[:20] if each.strip()]
         return [each for each in items if each is not None] or None
-    if parameter.type == "boolean":
-        return text.lower() in _TRUE if text.lower() in (*_TRUE, *_FALSE) else None
     if parameter.type in ("integer", "number"):
         return next((_number_as(parameter, each.value) for each in numbers(text)), None)
-    return text if parameter.type == "string" else None
-
-
-def _is_wanted(parameter: Parameter, text: str) -> bool | None:
-    """Whether something is asked for, or to be left out; ``None`` where a folded text does not mention it."""
-    if _IS_A_SWITCH.search(parameter.words):
-        return False if lexicon.OFF.search(text) else True if lexicon.ON.search(text) else None
-    about = {concept for concept, _ in concepts_in(parameter.words)}
-    words = [word for word in parameter.words.split() if len(word) > 3 and word not in ("include", "with", "show")]
-    mentioned = [at for word in words if (at := text.find(word.removesuffix("s"))) >= 0]
-    mentioned += [at for concept, at in concepts_in(text) if concept in about]
-    first = min(mentioned, default=-1)
-    return lexicon.NEGATION.search(text, max(first - 12, 0), first) is None if mentioned else None
+    return {"boolean": _BOOLEANS.get(text.lower()), "string": text}.get(parameter.type)
 
 
 def _number_as(parameter: Parameter, value: float) -> float | None:
@@ -311,44 +303,29 @@ def _number_as(parameter: Parameter, value: float) -> float | None:
     return None if parameter.type == "integer" and not whole else int(value) if whole else value
 
 
-def _place_of(choice: Any, question: Question) -> int:
-    """Where a value of an enumeration is mentioned; -1 where it is not."""
-    if isinstance(choice, int | float) and not isinstance(choice, bool):
-        return next((each.start for each in found_in(question, "number") if each.value == choice), -1)
-    if not isinstance(choice, str):
-        return -1
-    words, text = folded_words(choice[:100]), question.command
-    found = [_position(each, text) for each in (words, *_synonyms().get(words, ())) if each]
-    return min((at for at in found if at >= 0), default=-1)
+def _mentions(word: str, text: str) -> list[int]:
+    """Where a folded text holds a word, Latin ones as whole words."""
+    edge = r"[a-z0-9]" if word.isascii() else r"(?!)"
+    return [match.start() for match in re.finditer(rf"(?<!{edge}){re.escape(word)}(?!{edge})", text)] if word else []
 
 
-def _position(word: str, text: str) -> int:
-    if not word.isascii():
-        return text.find(word)
-    match = re.search(rf"(?<![a-z0-9]){re.escape(word)}(?![a-z0-9])", text)
-    return match.start() if match else -1
-
-
-@cache
-def _synonyms() -> dict[str, list[str]]:
-    return {
-        word: [*chinese, *(each for each in english if len(each) > 1)]
-        for english, chinese in rows(lexicon.SYNONYMS)
-        for word in english
-    }
-
-
-def _is_beside(found: Found, text: str, words: set[str]) -> bool:
+def _is_beside(found: Found, text: str, words: list[str]) -> bool:
     after = text[found.end : found.end + 16].lstrip(" -")
     before = text[max(found.start - 16, 0) : found.start].rstrip(" :=#")
     return any(after.startswith(word) or (len(word) > 1 and before.endswith(word)) for word in words)
 
 
-def _unit_words(parameter: Parameter) -> Iterator[str]:
-    named = parameter.words.split()
-    yield from (word for word in named if len(word) > 1)
-    yield from re.findall(r"[㐀-鿿]{2,4}", parameter.about)
-    yield from (unit for names, units in rows(lexicon.UNITS) if not set(names).isdisjoint(named) for unit in units)
+@cache
+def _all_synonyms() -> dict[str, list[str]]:
+    table = [
+        (english, [*chinese, *(each for each in english if len(each) > 1)])
+        for english, chinese in rows(lexicon.SYNONYMS)
+    ]
+    return {word: said for english, said in table for word in english}
+
+
+def _synonyms(word: str) -> list[str]:
+    return _all_synonyms().get(word, [])
 
 
 @lru_cache(maxsize=256)

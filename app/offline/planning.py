@@ -110,12 +110,19 @@ def _best(text: str, tools: tuple[KnownTool, ...]) -> KnownTool | None:
 
 
 def _planned(tool: KnownTool, part: Question, whole: Question) -> Iterator[PlannedCall | str]:
-    pairs = tool.pairs_in(whole)
+    pairs = tool.pairs_in(whole, is_named=tool.is_named_in(whole))
     if _TAKES_TEXT.isdisjoint(tool.roles):
         part, whole = part.with_payloads_meant(), whole.with_payloads_meant()
     found = found_in(part, "place") or found_in(whole, "place")
     suitable = _suitable(tool, found)
-    target = next((each for each in tool.parameters if each.role == "language" and not each.is_source), None)
+    target = next(
+        (
+            each
+            for each in tool.parameters
+            if each.role == "language" and not each.is_side(lexicon.SOURCE, lexicon.TARGET)
+        ),
+        None,
+    )
     wanted = targets(part.command) if target else Targets()
     if target and wanted.unknown and not wanted.known:
         yield PlannedCall(tool, {}, (target,))

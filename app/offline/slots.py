@@ -132,7 +132,7 @@ class Slots:
     def _take(self, parameter: Parameter, found: Iterable[Found]) -> Any:
         """The first finding that is left; those behind the word that the parameter's side asks for come first."""
         to = parameter.is_side(lexicon.TARGET, lexicon.SOURCE)
-        cue = lexicon.FROM if parameter.is_source else lexicon.TO if to else None
+        cue = lexicon.FROM if parameter.is_side(lexicon.SOURCE, lexicon.TARGET) else lexicon.TO if to else None
         text = self.question.flat
         if cue:
             found = sorted(found, key=lambda each: not cue.search(text, max(each.start - 8, 0), each.start))
@@ -175,7 +175,7 @@ class Slots:
 
     def _spoken(self, parameter: Parameter) -> Language | None:
         """The language that a parameter is about; without a word, Chinese goes into English and all else into Chinese."""
-        if parameter.is_source:
+        if parameter.is_side(lexicon.SOURCE, lexicon.TARGET):
             return source_language(self.question.command)
         named = self.language or next(iter(targets(self.question.command).known), None)
         text = text_to_handle(self.question)
@@ -186,7 +186,7 @@ class Slots:
     def _fill_language(self, parameter: Parameter) -> str | None:
         language = self._spoken(parameter)
         if language is None:
-            return "auto" if parameter.is_source and parameter.required else None
+            return "auto" if parameter.is_side(lexicon.SOURCE, lexicon.TARGET) and parameter.required else None
         return language.english if lexicon.WANTS_LANGUAGE_NAMES.search(parameter.about) else language.code
 
     def _choices(self, parameter: Parameter) -> list[Any]:
@@ -227,7 +227,7 @@ class Slots:
         return False if parameter.required and "default" not in parameter.schema else None
 
     def _fill_array(self, parameter: Parameter) -> list[Any] | None:
-        item, items = parameter.items, []
+        (item,), items = parameter.inner or [parameter], []
         if item.role == "choice":
             return self._choices(item)[:_MOST_ITEMS] or None
         while len(items) < _MOST_ITEMS:
@@ -239,7 +239,7 @@ class Slots:
 
     def _fill_object(self, parameter: Parameter) -> dict[str, Any] | None:
         inner = replace(self, missing=[])
-        value = inner.filled(parameter.properties)
+        value = inner.filled(parameter.inner)
         self.missing += inner.missing if parameter.required else []
         return value if parameter.required or (value and not inner.missing) else None
 
@@ -291,7 +291,9 @@ def _typed(text: str, parameter: Parameter) -> Any:
     if parameter.choices:
         return next((each for each in parameter.choices if str(each).lower() == text.lower()), None)
     if parameter.type == "array":
-        items = [_typed(each.strip(), parameter.items) for each in re.split(r"[,，、;；]", text)[:20] if each.strip()]
+        items = [
+            _typed(each.strip(), parameter.inner[0]) for each in re.split(r"[,，、;；]", text)[:20] if each.strip()
+        ]
         return [each for each in items if each is not None] or None
     if parameter.type in ("integer", "number"):
         return next((_number_as(parameter, each.value) for each in numbers(text)), None)

@@ -137,7 +137,7 @@ def _sample(parameter: Parameter) -> Any:
     if isinstance(given, list) and given:
         return given[0]
     low = parameter.number("minimum")
-    kind = parameter.items.role if parameter.type == "array" else parameter.role
+    kind = parameter.inner[0].role if parameter.type == "array" else parameter.role
     return f"{max(low, 3):g}" if low is not None else _SAMPLES.get(kind, "…")
 
 
@@ -151,7 +151,7 @@ def _asking_for(incomplete: PlannedCall, chinese: bool) -> str:
 
 
 def _detail(parameter: Parameter, chinese: bool) -> str:
-    given = " ".join(parameter.description.split())[:80]
+    given = " ".join(str(parameter.schema.get("description", "")).split())[:80]
     name, key = f"{parameter.name}: {given}" if given else parameter.name, f"detail_{parameter.role}"
     return say("inside", chinese, name=say(key, chinese), inside=name) if is_said(key) else name
 

@@ -158,7 +158,5 @@ def _told(step: _Step, calls: Sequence[ToolCall], tools: Toolbox) -> str:
 
 
 def _list_parameter(tool: KnownTool) -> str | None:
-    lists = (each for each in tool.parameters if each.type == "array")
-    return next(
-        (each.name for each in lists if {"text", "status"} <= {one.name for one in each.items.properties}), None
-    )
+    lists = (each for each in tool.parameters if each.type == "array" and each.inner)
+    return next((each.name for each in lists if {"text", "status"} <= {one.name for one in each.inner[0].inner}), None)

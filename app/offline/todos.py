@@ -11,7 +11,7 @@ from app.offline.phrases import listed, say
 from app.offline.planning import Plan, PlannedCall, left_out, plan
 from app.offline.question import Question
 from app.offline.talking import from_results
-from app.offline.telling import Reader, is_failure, told
+from app.offline.telling import Reader, is_failure
 from app.offline.tools import KnownTool
 from app.tool_calling.definition import ToolDefinition
 from app.tool_calling.events import parsed_arguments
@@ -112,7 +112,7 @@ def proceed(
     if following := _next_calls(tools, steps, written, can_write=can_write):
         return following
     lines = [f"{number}. {_told(each, calls, tools)}" for number, each in enumerate(steps, start=1)]
-    lines += [told(each, Reader(question.chinese)) for each in updates if is_failure(each)]
+    lines += [Reader(question.chinese).told(each) for each in updates if is_failure(each)]
     return "\n".join([*lines, *left_out(texts[_MOST_STEPS:], _MOST_STEPS, question.chinese)])
 
 

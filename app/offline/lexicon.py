@@ -115,6 +115,8 @@ REFERENCE = (
     r"|that|this|it|them|those|(?:上面|刚才|之前|以上|最后|把|将|的|你)*(?:结果|回答|答案|答复|回复|输出|[这那]个|它们?|[这那]句话?"
     r"|这段话?|上一?[句条]|上面))(?: above)?[\s,.!?。的]*"
 )
+# The same, before a request to translate ends: "translate that into French", 把结果翻译成英文.
+REFERRED = re.compile(rf"(?:^|(?<=\W)|(?<=[把将])){REFERENCE}(?=翻|译|\s*(?:in)?to\b|$)")
 # Stands where a text should be and is none: "the following", 以下内容.
 NO_TEXT = re.compile(
     rf"(?:{REFERENCE}|(?:以下|下面|下列|这|這|那|一|请)?的?(?:内容|文字|文本|句子|句话|段话|段文字|一句|一段|个|一下|东西|单词)"
@@ -235,6 +237,13 @@ LIST_CHANGED = re.compile(
 # Begins a question whose steps follow at once; stands before a step.
 PLAN_AT_ONCE = re.compile(rf"[\s,]*(?:(?:{POLITE}|你)\s*)*(?:plan to\b|[计规]划(?:一下)?)")
 STEP_OPENING = re.compile(r"(?:[\s,、*•-]|首先|最后|先|再|然后|接着|(?:and|then|first|next|finally|lastly)\b)+")
+
+# What steps are cut at: their numbers, else semicolons and lines, else commas.
+STEP_MARKS = (
+    re.compile(r"(?<![0-9A-Za-z./-])\(?(?:[0-9]{1,2}|[一二三四五六七八九十]{1,2})[.、):](?![0-9])"),
+    re.compile(r"[;\n]"),
+    re.compile(r"[,。]|\.\s|\band then\b|\bthen\b|然后|接着"),
+)
 
 # A follow-up: a small word, then what is new, then another small word.
 FOLLOW_UP = re.compile(

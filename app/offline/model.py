@@ -1,22 +1,62 @@
 """The chat model that needs no network and no key."""
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pydantic_core import PydanticSerializationError, to_json
 
 from app.chat_models.base import ChatModel, ChatResponse, EmitModelEvent, Prompt, TextDelta
-from app.messages import AssistantMessage, Message, ToolCall, ToolResponse, ToolResponseMessage, Usage, UserMessage
+from app.messages import AssistantMessage, Message, ToolCall, ToolResponseMessage, Usage, UserMessage
+from app.offline import lexicon
 from app.offline.following import question_in_context, steps_of
-from app.offline.planning import PlannedCall
+from app.offline.phrases import say
+from app.offline.planning import Plan, PlannedCall, plan
+from app.offline.question import Question
 from app.offline.talking import details, from_results, without_calls
-from app.offline.todos import Toolbox, proceed, still_open
+from app.offline.todos import TodoList, list_parameter, still_open
+from app.offline.tools import KnownTool
 from app.tool_calling.definition import ToolDefinition
 
 __all__ = ["OfflineChatModel"]
 
 _PIECE = re.compile(r".{1,12}", re.DOTALL)
 _MOST_TOOLS, _MOST_REMEMBERED = 128, 64
+
+
+class _Toolbox:
+    """The tools on offer; those of a todo list stand apart, so that only a question about a list can reach them."""
+
+    def __init__(self, definitions: tuple[ToolDefinition, ...]) -> None:
+        """Nothing is set apart unless there is a tool that takes items with a text and a status."""
+        self.all = tuple(map(KnownTool, definitions))
+        about = [each for each in self.all if "concept:todo" in each.name_terms]
+        self.writer = next((each for each in about if list_parameter(each)), None)
+        self.reader = next((each for each in about if not each.parameters), None) if self.writer else None
+        self.others = tuple(each for each in self.all if each is not self.writer and each is not self.reader)
+        self._plans: dict[tuple[Question, bool], Plan] = {}
+
+    def plan(self, question: Question, *, is_step: bool = False) -> Plan:
+        """Plan the calls for a question without steps, or for one step, once: for the turn that calls and the others."""
+        key = question, is_step
+        if key not in self._plans:
+            if len(self._plans) >= _MOST_REMEMBERED:
+                self._plans.clear()
+            self._plans[key] = plan(question, self.others) if is_step else self._planned(question)
+        return self._plans[key]
+
+    def _planned(self, question: Question) -> Plan:
+        """Plan with the list's tools where the question names them; the list is read when the question is about it."""
+        command = question.command
+        if any(each.is_named_in(question) for each in (self.reader, self.writer) if each):
+            return plan(question, self.all)
+        if self.reader is None or not lexicon.LIST_ASKED_FOR.search(command) or lexicon.FORBIDDEN.match(command):
+            return plan(question, self.others)
+        changed = lexicon.LIST_CHANGED.search(command)
+        planned = Plan() if changed else plan(question, (*self.others, self.reader))
+        if not planned.calls and not planned.incomplete:
+            planned = Plan((PlannedCall(self.reader, {}),))
+        said = (say("list_unchanged", question.chinese),) if changed else ()
+        return replace(planned, remarks=(*planned.remarks, *said))
 
 
 @dataclass(slots=True)
@@ -31,7 +71,7 @@ class OfflineChatModel(ChatModel):
     provider = "offline"
     name = "offline"
     # Each holds on to its definitions, so that no other object can have their ids.
-    _toolboxes: dict[tuple[int, ...], Toolbox] = field(default_factory=dict, init=False, repr=False)
+    _toolboxes: dict[tuple[int, ...], _Toolbox] = field(default_factory=dict, init=False, repr=False)
 
     async def respond(self, prompt: Prompt, emit: EmitModelEvent) -> ChatResponse:
         """Run one turn; see :meth:`ChatModel.respond`. Nothing is raised."""
@@ -44,41 +84,37 @@ class OfflineChatModel(ChatModel):
         calls = tuple(_call(f"call_{earlier + n}", each) for n, each in enumerate(answer, 1))
         return ChatResponse(AssistantMessage(tool_calls=calls), "tool_calls", Usage(), self.name)
 
-    def _toolbox(self, tools: tuple[ToolDefinition, ...]) -> Toolbox:
+    def _toolbox(self, tools: tuple[ToolDefinition, ...]) -> _Toolbox:
         """What the tools are about; remembered, since the same objects are offered again and again."""
         key = tuple(map(id, tools))
         if key not in self._toolboxes:
             if len(self._toolboxes) >= _MOST_REMEMBERED:
                 self._toolboxes.clear()
-            self._toolboxes[key] = Toolbox.of(tools)
+            self._toolboxes[key] = _Toolbox(tools)
         return self._toolboxes[key]
 
-    def _answer(self, tools: Toolbox, messages: tuple[Message, ...]) -> tuple[PlannedCall, ...] | str:
-        """What to call, else what to say."""
+    def _answer(self, tools: _Toolbox, messages: tuple[Message, ...]) -> tuple[PlannedCall, ...] | str:
+        """What to call, else what to say. What earlier questions brought is theirs."""
         start = max((n for n, each in enumerate(messages) if isinstance(each, UserMessage)), default=0)
         asked = [each.text for each in messages if isinstance(each, UserMessage)] or [""]
-        said = [each.text for each in messages[:start] if isinstance(each, AssistantMessage) and each.text]
+        said = [each.text for each in messages[:start] if isinstance(each, AssistantMessage) and each.text] or [""]
+        turn = messages[start:]
+        calls = [call for each in turn if isinstance(each, AssistantMessage) for call in each.tool_calls]
+        responses = [one for each in turn if isinstance(each, ToolResponseMessage) for one in each.responses]
         question = question_in_context(
-            asked, said[-1] if said else "", lambda concept: any(each.is_about(concept) for each in tools.others)
+            asked, said[-1], lambda about: any(each.is_about(about) for each in tools.others)
         )
-        calls, responses = _since(messages[start:])
         steps = steps_of(question) if tools.writer else []
-        if steps:
-            return proceed(tools, question, steps, calls, responses)
+        if tools.writer and steps:
+            todos = TodoList(tools.writer, question, steps, lambda step: tools.plan(step, is_step=True))
+            return todos.proceed(calls, responses, tools.others)
         planned = tools.plan(question)
-        if isinstance(messages[-1] if messages else None, ToolResponseMessage):
+        if messages and isinstance(messages[-1], ToolResponseMessage):
             told = from_results(responses, calls, question, planned, tools.all)
             return "\n".join((told, *([] if tools.all else still_open(calls, question.chinese))))
         if planned.incomplete and not planned.calls:
             return "\n".join((*planned.remarks, *details(planned.incomplete, question)))
         return planned.calls or without_calls(question, tools.others, asked)
-
-
-def _since(messages: tuple[Message, ...]) -> tuple[list[ToolCall], list[ToolResponse]]:
-    """The calls made for the last question, and the responses; what earlier questions brought is theirs."""
-    calls = [call for each in messages if isinstance(each, AssistantMessage) for call in each.tool_calls]
-    responses = [one for each in messages if isinstance(each, ToolResponseMessage) for one in each.responses]
-    return calls, responses
 
 
 def _call(call_id: str, planned: PlannedCall) -> ToolCall:

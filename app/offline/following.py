@@ -56,7 +56,7 @@ def question_in_context(
         about: Whether a tool is about a concept: a follow-up goes on with what a tool could answer.
     """
     question = Question.of(asked[-1])
-    refers = lexicon.REFERRED.search(question.flat) and lexicon.TRANSLATE.search(question.flat)
+    refers = lexicon.REFERRED.search(question.command) and lexicon.TRANSLATE.search(question.flat)
     if answer and refers and text_to_handle(question) is None:
         return replace(Question.of(f"{asked[-1].strip(' .。?？')}:\n{answer}"), chinese=question.chinese)
     if _follow_up(question) is None:

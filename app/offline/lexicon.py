@@ -112,7 +112,7 @@ TRANSLATE = re.compile(
 # Points at what was answered before instead of giving a text: "translate that", 把结果翻译成英文.
 REFERENCE = (
     r"(?:(?:the |your |its |his )?(?:last |previous |above )?(?:result|answer|reply|response|output)s?"
-    r"|that|this|it|them|those|(?:上面|刚才|之前|以上|最后|把|将|的|你)*(?:结果|回答|答案|答复|回复|输出|[这那]个|它们?|[这那]句话?"
+    r"|that|this|it|them|those|(?:上面|刚才|之前|以上|最后|把|将|的|你){0,4}(?:结果|回答|答案|答复|回复|输出|[这那]个|它们?|[这那]句话?"
     r"|这段话?|上一?[句条]|上面))(?: above)?[\s,.!?。的]*"
 )
 # The same, before a request to translate ends: "translate that into French", 把结果翻译成英文.

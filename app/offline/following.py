@@ -72,8 +72,8 @@ def _follow_up(question: Question) -> re.Match[str] | None:
     match = lexicon.FOLLOW_UP.fullmatch(question.flat) if len(question.flat) <= _LONGEST else None
     if match is None or match["lead"] or match["tail"]:
         return match
-    is_bare = any(_is_only(question, role) for role in ("place", "day", "language"))
-    return match if is_bare and not any(concepts_in(question.command)) else None
+    is_about = any(concepts_in(question.command))
+    return None if is_about or not any(_is_only(question, each) for each in ("place", "day", "language")) else match
 
 
 def _is_only(question: Question, role: str) -> bool:

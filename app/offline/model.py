@@ -52,9 +52,9 @@ class _Toolbox:
         if self.reader is None or not lexicon.LIST_ASKED_FOR.search(command) or lexicon.FORBIDDEN.match(command):
             return plan(question, self.others)
         changed = lexicon.LIST_CHANGED.search(command)
-        planned = Plan() if changed else plan(question, (*self.others, self.reader))
+        planned = Plan(question) if changed else plan(question, (*self.others, self.reader))
         if not planned.calls and not planned.incomplete:
-            planned = Plan((PlannedCall(self.reader, {}),))
+            planned = Plan(question, (PlannedCall(self.reader, {}),))
         said = (say("list_unchanged", question.chinese),) if changed else ()
         return replace(planned, remarks=(*planned.remarks, *said))
 
@@ -110,7 +110,7 @@ class OfflineChatModel(ChatModel):
             return todos.proceed(calls, responses, tools.others)
         planned = tools.plan(question)
         if messages and isinstance(messages[-1], ToolResponseMessage):
-            told = from_results(responses, calls, question, planned, tools.all)
+            told = from_results(responses, calls, planned, tools.all)
             return "\n".join((told, *([] if tools.all else still_open(calls, question.chinese))))
         if planned.incomplete and not planned.calls:
             return "\n".join((*planned.remarks, *details(planned.incomplete, question)))

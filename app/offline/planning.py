@@ -39,6 +39,7 @@ class PlannedCall:
 class Plan:
     """What to do about a question; empty when no tool fits."""
 
+    question: Question
     calls: tuple[PlannedCall, ...] = ()
     incomplete: tuple[PlannedCall, ...] = ()
     remarks: tuple[str, ...] = ()
@@ -48,7 +49,7 @@ class Plan:
 def plan(question: Question, tools: tuple[KnownTool, ...]) -> Plan:
     """Plan the calls: one per tool that the question is about, or one per place or the like where it names several."""
     if lexicon.FORBIDDEN.match(question.flat):
-        return Plan()
+        return Plan(question)
     if lexicon.UNDONE.match(question.flat):
         tools = tuple(each for each in tools if each.undoes)
     choices = _chosen(question, tools)
@@ -62,6 +63,7 @@ def plan(question: Question, tools: tuple[KnownTool, ...]) -> Plan:
     # What is asked for twice is done once.
     calls = {(each.tool.name, repr(each.arguments)): each for each in planned if isinstance(each, PlannedCall)}
     return Plan(
+        question,
         tuple(each for each in calls.values() if not each.missing),
         tuple(each for each in calls.values() if each.missing),
         tuple(dict.fromkeys(remarks)),

@@ -36,14 +36,10 @@ _SAMPLES = {
 
 
 def from_results(
-    responses: Sequence[ToolResponse],
-    calls: Sequence[ToolCall],
-    question: Question,
-    planned: Plan,
-    tools: Sequence[KnownTool],
+    responses: Sequence[ToolResponse], calls: Sequence[ToolCall], planned: Plan, tools: Sequence[KnownTool]
 ) -> str:
     """Tell what the tools answered, what is still missing, and what the plan left out."""
-    question = question.with_payloads_meant()
+    question = planned.question.with_payloads_meant()
     places = [each.value for each in found_in(question, "place") if each.value.english is not None]
     days = wanted_days(found_in(question, "day"))
     by_id = {call.id: call for call in calls}

@@ -39,7 +39,6 @@ def still_open(calls: Sequence[ToolCall], chinese: bool) -> list[str]:
 @dataclass(frozen=True, slots=True)
 class _Step:
     text: str
-    question: Question
     planned: Plan
     results: tuple[ToolResponse, ...]
 
@@ -60,8 +59,8 @@ class TodoList:
     ) -> None:
         """Take the tool that writes a list, the steps as written, and how each is planned by itself."""
         self._writer, self._texts, self._chinese = writer, texts, question.chinese
-        self._asked = [question_in_context(texts[:n]) for n in range(1, len(texts[:_MOST_STEPS]) + 1)]
-        self._plans = [plan(replace(each, chinese=question.chinese)) for each in self._asked]
+        asked = [question_in_context(texts[:n]) for n in range(1, len(texts[:_MOST_STEPS]) + 1)]
+        self._plans = [plan(replace(each, chinese=question.chinese)) for each in asked]
 
     def proceed(
         self, calls: Sequence[ToolCall], responses: Sequence[ToolResponse], tools: Sequence[KnownTool]
@@ -70,9 +69,8 @@ class TodoList:
         updates = [each for each in responses if each.name == self._writer.name]
         results = iter([each for each in responses if each.name != self._writer.name])
         steps = []
-        for text, asked, planned in zip(self._texts, self._asked, self._plans, strict=False):
-            own = tuple(each for _, each in zip(planned.calls, results, strict=False))
-            steps.append(_Step(text, replace(asked, chinese=self._chinese), planned, own))
+        for text, planned in zip(self._texts, self._plans, strict=False):
+            steps.append(_Step(text, planned, tuple(each for _, each in zip(planned.calls, results, strict=False))))
         written = [parsed_arguments(each) for each in calls if each.name == self._writer.name]
         if following := self._next_calls(steps, written, can_write=not any(map(is_failure, updates))):
             return following
@@ -97,7 +95,7 @@ class TodoList:
         """What became of a step; without a result that it is still pending, and why."""
         text = say("no_step", self._chinese)
         if step.results or step.planned.incomplete:
-            text = from_results(step.results, calls, step.question, step.planned, tools)
+            text = from_results(step.results, calls, step.planned, tools)
         state = "" if step.is_done else say("pending", self._chinese)
         colon = say("colon", self._chinese)
         return f"{step.text}{state}" + (f"{colon.rstrip()}\n{text}" if "\n" in text else f"{colon}{text}")

@@ -15,7 +15,7 @@ __all__ = ["Targets", "named_languages", "source_language", "targets", "text_to_
 
 # 中译英 and the like.
 _SHORT = {"中": "zh", "汉": "zh", "英": "en", "日": "ja", "韩": "ko", "法": "fr", "德": "de", "俄": "ru"}
-_PAIR = re.compile(r"(?P<source>[中英日韩法德俄汉])(?:译|翻|译成|翻译成)(?P<target>[中英日韩法德俄汉])(?![㐀-鿿])")
+_PAIR = re.compile(r"(?P<source>[中英日韩法德俄汉])(?:译|翻|译成|翻译成)(?P<target>[中英日韩法德俄汉])(?!\w)")
 # Stands before a language that something is put into, or is in.
 _INTO = re.compile(r"(?:[翻转]?[译換换]?[成为到]|译|[用讲说]|\b(?:into|to|in)\s*(?:the )?)\s*$")
 _OUT_OF = re.compile(r"(?:[从由把将]|[这那]句)\s*$|\bfrom\s*(?:the )?$")
@@ -24,9 +24,8 @@ _ITEM = r"(?:[㐀-鿿]{1,7}[语文话体]|mandarin|[a-z][a-z-]{1,30}(?: (?:chine
 _COMMA = r"(?:\s*(?:,\s*and\b|,|&|\band\b|、|和|与|跟|以及|及)\s*)"
 _LIST = rf"{_ITEM}(?:{_COMMA}{_ITEM}){{0,19}}"
 _TARGETS = re.compile(
-    rf"(?:\s|^)(?P<into>into|to|in)\s+(?:the )?(?P<english>{_LIST})"
-    r"(?P<rest>(?:[\s\0.!?,;:。]|\b(?:and|then|also|please|language)\b)*$|\s*:)?"
-    rf"|(?:翻译|翻|译)[成为到作]\s*(?P<chinese>{_LIST})|[用拿]\s*(?P<spoken>{_LIST})(?:怎么|咋|如何)[说讲写]"
+    rf"(?:(?:\s|^)(?P<into>into|to|in)\s+(?:the )?|(?P<verb>[译翻][成为到作]|[用拿])\s*)(?P<list>{_LIST})"
+    r"(?P<spoken>(?:怎么|咋|如何)[说讲写])?(?P<rest>(?:[\s\0.!?,;:。]|\b(?:and|then|also|please|language)\b)*$|\s*:)?"
 )
 _NO_LANGUAGES = frozenset("me us him her them it you everyone know meet see go do be".split())
 
@@ -110,19 +109,20 @@ def text_to_handle(question: Question) -> str | None:
 
 
 def _listed(text: str, match: re.Match[str]) -> Targets | None:
-    items = [each for each in re.split(_COMMA, match["english"] or match["chinese"] or match["spoken"]) if each]
-    named = [(item, _by_name().get(item)) for item in items]
+    named = [(each, _by_name().get(each)) for each in re.split(_COMMA, match["list"]) if each]
     known = tuple(dict.fromkeys(language for _, language in named if language))
-    if match["english"] and not known and not _is_a_list(text, match):
+    if (match["verb"] in ("用", "拿") and not match["spoken"]) or (
+        match["into"] and not known and not _is_a_list(text, match)
+    ):
         return None
     at_end = match["rest"] is not None
     unknown = tuple(item for item, language in named if language is None)
-    return Targets(known, unknown if at_end or not match["english"] else (), match.start() if at_end else None)
+    return Targets(known, unknown if at_end or match["verb"] else (), match.start() if at_end else None)
 
 
 def _is_a_list(text: str, match: re.Match[str]) -> bool:
     """Whether English words that name no known language are meant as such: ``to`` is about other things as well."""
-    verb, named = lexicon.TRANSLATE.search(text, 0, match.start()), match["english"]
+    verb, named = lexicon.TRANSLATE.search(text, 0, match.start()), match["list"]
     if match["rest"] is None or not verb:
         return False
     if match["into"] == "to":

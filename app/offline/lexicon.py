@@ -1,7 +1,7 @@
 """The words that the offline model knows, Chinese and English: tables first, then patterns.
 
 All of it is matched against folded text: lower case, plain width, no accents. What figures look like stands in
-``figures.py``, beside what reads them.
+``numbers.py``, beside what reads them.
 """
 
 import re

@@ -10,7 +10,7 @@ from pydantic_core import SchemaError, SchemaValidator
 
 from app.languages import Language, language_of
 from app.offline import lexicon
-from app.offline.figures import dates, days_in, numbers, spans_from_now, times_of_day, wanted_days
+from app.offline.numbers import dates, days_in, numbers, spans_from_now, times_of_day, wanted_days
 from app.offline.languages import named_languages, source_language, targets, text_to_handle
 from app.offline.places import places
 from app.offline.question import Found, Question, concepts_in, folded_words, rows

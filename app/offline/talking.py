@@ -7,7 +7,7 @@ from itertools import islice
 from app.folding import folded
 from app.messages import ToolCall, ToolResponse
 from app.offline import lexicon
-from app.offline.figures import wanted_days
+from app.offline.numbers import wanted_days
 from app.offline.phrases import is_said, listed, say
 from app.offline.planning import Plan, PlannedCall, plan
 from app.offline.question import Question, concepts_in, folded_words

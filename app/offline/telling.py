@@ -12,7 +12,7 @@ from pydantic_core import from_json
 from app.languages import language_of
 from app.messages import ToolResponse
 from app.offline import lexicon
-from app.offline.figures import Days
+from app.offline.numbers import Days
 from app.offline.phrases import is_said, listed, say
 from app.offline.question import folded_words
 from app.places.gazetteer import zone_ids
@@ -26,6 +26,8 @@ _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _TIME = re.compile(r"[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]+)?)?")
 _OFFSET = re.compile(r"[+-][0-9]{2}:[0-9]{2}")
 _FIXED_ZONE = re.compile(r"(?:UTC|GMT)[+-]?[0-9:]*")
+# Several words; a word of letters and digits.
+_SENTENCE, _ID = re.compile(r"\w\s+\w|[㐀-鿿]{3}"), re.compile(r"(?=\S*[0-9])(?=\S*[A-Za-z])[\w-]{8,}")
 _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _UNITS = {"degrees celsius": " °C", "degrees fahrenheit": " °F", "per cent": "%", "percent": "%"}
 _LANGUAGE = re.compile(r"语言|\blanguage\b")
@@ -49,6 +51,13 @@ def _date(text: Any) -> date | None:
     with suppress(ValueError):
         return date.fromisoformat(text) if isinstance(text, str) and _DATE.fullmatch(text) else None
     return None
+
+
+def _sentence(value: Mapping[str, Any]) -> str | None:
+    """The sentence that says all that a result holds, apart from ids."""
+    texts = [str(each) for each in value.values() if each not in (None, "")]
+    sentences = [each for each in value.values() if isinstance(each, str) and _SENTENCE.search(each)]
+    return next((one for one in sentences if all(each in one or _ID.fullmatch(each) for each in texts)), None)
 
 
 def _are_objects(value: Any) -> bool:
@@ -77,11 +86,8 @@ class Reader:
         if isinstance(value, dict) and value.get("error"):
             text = self._failure(value["error"], tool)
         elif isinstance(value, dict):
-            texts = [each for each in value.values() if each not in (None, "")]
-            bare = texts[0] if len(texts) == 1 and isinstance(texts[0], str) else ""
-            text = (
-                bare or self._clock(value) or self._translation(value) or "\n".join(self._lines(self._focused(value)))
-            )
+            known = self._clock(value) or self._translation(value) or _sentence(value)
+            text = known or "\n".join(self._lines(self._focused(value)))
         elif isinstance(value, list):
             text = "\n".join(self._entries(value, 0))
         elif value is None or value == "Done":

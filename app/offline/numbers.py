@@ -22,7 +22,8 @@ _NUMBER = re.compile(
     rf"|[零〇一二两兩三四五六七八九十百千万萬]{{1,12}}|\b(?:{'|'.join(_ENGLISH)})\b"
 )
 # A whole number that counts days or weeks.
-_N = rf"(?:[0-9]{{1,9}}|[一二两兩三四五六七八九十百千]{{1,7}}|\b(?:a|{'|'.join(_ENGLISH)})\b)"
+_TO_TEN = "one|two|three|four|five|six|seven|eight|nine|ten|fourteen"
+_N = rf"(?:[0-9]{{1,9}}|[一二两兩三四五六七八九十百千]{{1,7}}|\b(?:a|{_TO_TEN})\b)"
 # What says which days are meant, by its kind; several of a kind stand in one group.
 _DAY = re.compile(
     r"(?P<odd>(?<![0-9a-z])[-−负負]\s?[0-9一二三四五六七八九十]+(?:\.[0-9]+)?[\s-]*(?:days?\b|[天日])|半天|\bhalf a day\b"
@@ -71,11 +72,13 @@ _HOUR = re.compile(
 _AM_PM = re.compile(r"\b(1[0-2]|0?[1-9])\s?(am|pm)\b")
 _EVENING = ("下午", "傍晚", "晚上", "今晚", "明晚", "夜里", "晚", "pm")
 # 10分钟, 一个半小时, half an hour, 2 hours; then such spans counted from now.
-_AMOUNT = rf"(?:[0-9]{{1,6}}(?:\.[0-9]{{1,3}})?|[一二两兩三四五六七八九十百]{{1,5}}|half an?|an?|{'|'.join(_ENGLISH)})"
+_AMOUNT = rf"(?:[0-9]{{1,6}}(?:\.[0-9]{{1,3}})?|[一二两兩三四五六七八九十百]{{1,5}}|half an?|an?|{_TO_TEN}|fifteen|twenty|thirty)"
 _UNIT = r"(?:秒[钟鐘]?|分[钟鐘]?|小时|小時|钟头|鐘頭|天(?!气|氣)|(?:seconds?|secs?|minutes?|mins?|hours?|hrs?|days?)\b)"
 _PART = rf"(?:{_AMOUNT} ?[个個]? ?半?|半 ?[个個]?) ?{_UNIT}(?:半(?!径))?"
-_SPAN = rf"{_PART}(?: ?(?:and|零|又)? ?{_PART}){{0,3}}"
-_FROM_NOW = re.compile(rf"({_SPAN}) ?[以之]?[后後]|\bin ({_SPAN})|({_SPAN}) (?:from now|later)\b|[过過再]({_SPAN})")
+_FROM_NOW = re.compile(
+    rf"(?P<before>\bin |[过過再])?(?P<span>{_PART}(?: ?(?:and|零|又)? ?{_PART}){{0,3}})"
+    r"(?P<behind> ?[以之]?[后後]| (?:from now|later)\b)?"
+)
 _EACH = re.compile(_PART)
 _SECONDS = (
     (1, re.compile(r"秒|second|sec\b")),
@@ -152,9 +155,8 @@ def times_of_day(text: str) -> Iterator[Found]:
 def spans_from_now(text: str) -> Iterator[Found]:
     """Find spans counted from now, as ISO-8601 durations: 10分钟以后, in half an hour, 2 hours from now."""
     for match in _FROM_NOW.finditer(text):
-        span = next(group for group in match.groups() if group)
-        total = sum(_seconds(part[0]) for part in _EACH.finditer(span))
-        if total > 0:
+        total = sum(_seconds(part[0]) for part in _EACH.finditer(match["span"]))
+        if total > 0 and (match["before"] or match["behind"]):
             yield Found("duration", _iso(total), *match.span())
 
 

@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from app.offline import lexicon
-from app.offline.numbers import wanted_days
 from app.offline.languages import text_to_handle
+from app.offline.numbers import wanted_days
 from app.offline.question import Question, Span, blanked, concepts_in, is_chinese
 from app.offline.slots import found_in
 

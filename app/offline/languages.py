@@ -27,7 +27,7 @@ _TARGETS = re.compile(
     rf"(?:(?:\s|^)(?P<into>into|to|in)\s+(?:the )?|(?P<verb>[译翻][成为到作]|[用拿])\s*)(?P<list>{_LIST})"
     r"(?P<spoken>(?:怎么|咋|如何)[说讲写])?(?P<rest>(?:[\s\0.!?,;:。]|\b(?:and|then|also|please|language)\b)*$|\s*:)?"
 )
-_NO_LANGUAGES = frozenset("me us him her them it you everyone know meet see go do be".split())
+_NO_LANGUAGES = ("me", "us", "him", "her", "them", "it", "you", "everyone", "know", "meet", "see", "go", "do", "be")
 
 # Where the text stands: before 用法语怎么说 and 翻译成法语, behind "translate" and "how do you say".
 _TEXT_FIRST = (
@@ -43,12 +43,14 @@ _VERB_FIRST = (
 )
 # What stands around the text and is no part of it.
 _OPENING = re.compile(
-    rf"(?:{lexicon.POLITE}|最后|然后|再|把|将|[这那]?(?:句话|个词|个单词|段话)|[\s\0,]|the (?:word|phrase|sentence|text)s?\b(?=.*\w))+"
+    rf"(?:{lexicon.POLITE}|最后|然后|再|把|将|[这那]?(?:句话|个词|个单词|段话)|[\s\0,]"
+    r"|the (?:word|phrase|sentence|text)s?\b(?=.*\w))+"
 )
+_INSTRUCTION = re.compile(r"(?:in)?to [a-z-]+\s*[,:]")
 _LEADING_LANGUAGE = r"\s*(?:from (?:{names}) )?(?:in)?to (?:the )?(?:{names})[,:]?(?:\s|$)"
 _TRAILING_LANGUAGE = (
-    r"(?: mean\b)?(?:\s(?:from (?:{names}) )?(?:into|to|in) (?:the )?| ?[到成为] ?)(?:{names})(?: language)?(?: please)?[.?!,。 ]*"
-    r"|\smean[.?! ]*|[,，]? please[.?! ]*|[的,，]$"
+    r"(?: mean\b)?(?:\s(?:from (?:{names}) )?(?:into|to|in) (?:the )?| ?[到成为] ?)(?:{names})(?: language)?"
+    r"(?: please)?[.?!,。 ]*|\smean[.?! ]*|[,，]? please[.?! ]*|[的,，]$"
 )
 
 
@@ -100,8 +102,11 @@ def text_to_handle(question: Question) -> str | None:
     for form in (*_TEXT_FIRST, *_VERB_FIRST):
         anchor = _compiled(form).search(flat)
         if anchor is not None:
-            beside = [(0, anchor.start()), (anchor.end(), max(anchor.end(), end))]
-            order = beside if form in _TEXT_FIRST else beside[::-1]
+            before, behind = (0, anchor.start()), (anchor.end(), max(anchor.end(), end))
+            # What a verb is followed by is meant, even where it is no text: "ok then translate it".
+            order = (
+                (before, behind) if form in _TEXT_FIRST else (behind,) if flat[slice(*behind)].strip() else (before,)
+            )
             text = next(filter(None, (_text_between(question, flat, *each) for each in order)), None)
             if text or form in _TEXT_FIRST:
                 return text
@@ -145,7 +150,7 @@ def _text_between(question: Question, flat: str, start: int, end: int) -> str | 
         start = opened.end() if opened else start
     ends = (m.start() for m in _compiled(_TRAILING_LANGUAGE).finditer(flat, start, end) if m.end() == end)
     end = next(ends, end)
-    if lexicon.NO_TEXT.fullmatch(flat, start, end):
+    if lexicon.NO_TEXT.fullmatch(flat, start, end) or _INSTRUCTION.match(flat, start, end):
         return None
     return question.raw[start:end].strip(" ,，:：用拿") or None
 

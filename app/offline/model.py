@@ -36,7 +36,7 @@ class _Toolbox:
         self._plans: dict[tuple[Question, bool], Plan] = {}
 
     def plan(self, question: Question, *, is_step: bool = False) -> Plan:
-        """Plan the calls for a question without steps, or for one step, once: for the turn that calls and the others."""
+        """Plan the calls for a question without steps, or for one step, once for all turns."""
         key = question, is_step
         if key not in self._plans:
             if len(self._plans) >= _MOST_REMEMBERED:

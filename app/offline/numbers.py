@@ -26,13 +26,16 @@ _TO_TEN = "one|two|three|four|five|six|seven|eight|nine|ten|fourteen"
 _N = rf"(?:[0-9]{{1,9}}|[一二两兩三四五六七八九十百千]{{1,7}}|\b(?:a|{_TO_TEN})\b)"
 # What says which days are meant, by its kind; several of a kind stand in one group.
 _DAY = re.compile(
-    r"(?P<odd>(?<![0-9a-z])[-−负負]\s?[0-9一二三四五六七八九十]+(?:\.[0-9]+)?[\s-]*(?:days?\b|[天日])|半天|\bhalf a day\b"
+    r"(?P<odd>(?<![0-9a-z])[-−负負]\s?[0-9一二三四五六七八九十]+(?:\.[0-9]+)?[\s-]*(?:days?\b|[天日])|半天"
+    r"|\bhalf a day\b"
     r"|[0-9]+\.[0-9]+[\s-]*(?:days?\b|[天日])|(?<![0-9.])0\s*(?:days?\b|[天日])|\b(?:minus|negative) [a-z0-9]+ days?\b)"
-    rf"|(?P<past>{_N} (?:day|week|month)s? ago\b|{_N}\s*[天日周][以之]?前|[昨前]天|昨[日晚]|上个?(?:月|[周週]|星期|礼拜)[一二三四五六日天末]?"
+    rf"|(?P<past>{_N} (?:day|week|month)s? ago\b|{_N}\s*[天日周][以之]?前|[昨前]天|昨[日晚]|上个?(?:月|[周週]|星期"
+    rf"|礼拜)[一二三四五六日天末]?"
     rf"|过去(?:{_N}[天周])?|\byesterday\b|\blast (?:week|weekend|month|year|night|{_WEEKDAY})\b"
     rf"|\b(?:last|past|previous) (?:{_N} )?(?:day|week|month)s?\b)"
     rf"|(?P<later>{_N}\s*天\s*[以之]?[后後]|\bin {_N} days?\b|{_N} days? (?:from now|later|ahead)\b)"
-    r"|(?P<after>\b(?:the )?day after(?! tomorrow)\b|\b(?:the )?(?:next|following) day\b|再?后一天|第二天|再过一天|隔天)"
+    r"|(?P<after>\b(?:the )?day after(?! tomorrow)\b|\b(?:the )?(?:next|following) day\b|再?后一天|第二天|再过一天"
+    r"|隔天)"
     r"|(?P<few>[近这]几天|(?:未来|接下来)几天|\b(?:the )?(?:next|coming) (?:few |couple of )?days\b)"
     r"|(?P<month>[个個]月|\bmonths?\b)"
     rf"|(?P<next_week>下个?(?:周|週|星期|礼拜)[一二三四五六日天末]?|\bnext (?:week(?:end)?|{_WEEKDAY})\b)"
@@ -40,9 +43,11 @@ _DAY = re.compile(
     rf"|(?P<weeks>{_N}? ?[个個]?(?:周|週|星期|礼拜)(?![一二三四五六日末几]|天(?!气|氣))|(?:{_N}[ -]?)?\bweeks?\b)"
     r"|(?P<in_three>大[后後]天)|(?P<in_two>[后後]天|\b(?:the )?day after tomorrow\b)"
     r"|(?P<tomorrow>明[天日早晚]|\btomorrow\b|\btmr\b)|(?P<today>今[天日晚]|\btoday\b|\btonight\b)"
-    r"|(?P<this_week>[这本]?[周週]末|[这本]?(?:周|週|星期|礼拜)[一二三四五六日天](?!气|氣)|\b(?:(?:this|the) )?weekend\b"
+    r"|(?P<this_week>[这本]?[周週]末|[这本]?(?:周|週|星期|礼拜)[一二三四五六日天](?!气|氣)|\b(?:(?:this"
+    r"|the) )?weekend\b"
     rf"|\b(?:on |this )?{_WEEKDAY}\b)"
-    r"|(?P<holiday>圣诞|元旦|春节|国庆|中秋|端午|清明|除夕|过年|\b(?:christmas|easter|new year|thanksgiving|halloween)\b)"
+    r"|(?P<holiday>圣诞|元旦|春节|国庆|中秋|端午|清明|除夕|过年|\b(?:christmas|easter|new year|thanksgiving"
+    r"|halloween)\b)"
     r"|(?P<now>现在|現在|目前|\bright now\b|\bcurrently\b)"
 )
 # Days from today on that each kind needs, and the one day that is meant where there is one.
@@ -51,15 +56,17 @@ _AHEAD = {"now": 0, "today": 0, "tomorrow": 1, "in_two": 2, "in_three": 3}
 # 2026-12-01, 2026年12月1日; 12月1日, 十二月一日; 1日; December 1st, 2026; 1 Dec 2026; 12/1.
 _MONTH = rf"(?P<month>{'|'.join(_MONTHS)})[a-z]{{0,6}}\.?"
 _DATES = tuple(
-    re.compile(rf"(?:\bon )?(?:\bthe )?{form}")
+    re.compile(rf"(?:\bon )?{form}")
     for form in (
-        r"(?<![0-9])(?P<year>[0-9]{4})\s*[-/.年]\s*(?P<month>1[0-2]|0?[1-9])\s*[-/.月]\s*(?P<day>3[01]|[12][0-9]|0?[1-9])"
+        r"(?<![0-9])(?P<year>[0-9]{4})\s*[-/.年]\s*(?P<month>1[0-2]|0?[1-9])\s*[-/.月]\s*(?P<day>3[01]|[12][0-9]"
+        r"|0?[1-9])"
         r"(?![0-9])[日号]?",
         r"(?<![0-9])(?P<month>1[0-2]|0?[1-9]|十?[一二三四五六七八九]|十)月(?P<day>3[01]|[12][0-9]|0?[1-9]"
         r"|[一二三]?十?[一二三四五六七八九十])[日号]",
         r"(?<![0-9月来近])(?P<day>3[01]|[12][0-9]|0?[1-9])(?:日(?!游|间)|号(?![线楼店机码]))",
         rf"\b{_MONTH} (?P<day>3[01]|[12][0-9]|0?[1-9])(?:st|nd|rd|th)?\b(?:,? (?P<year>[0-9]{{4}})\b)?",
-        rf"\b(?P<day>3[01]|[12][0-9]|0?[1-9])(?:st|nd|rd|th)? (?:of )?{_MONTH}(?:,? (?P<year>[0-9]{{4}}))?\b",
+        rf"\b(?:the )?(?P<day>3[01]|[12][0-9]|0?[1-9])(?:st|nd|rd|th)? (?:of )?{_MONTH}(?:,? (?P<year>[0-9]{{4}}))?\b",
+        r"\bthe (?P<day>3[01]|[12][0-9]|0?[1-9])(?:st|nd|rd|th)\b",
         r"(?<![0-9/])(?P<month>1[0-2]|0?[1-9])/(?P<day>3[01]|[12][0-9]|0?[1-9])(?![0-9/])",
     )
 )
@@ -67,12 +74,16 @@ _DATES = tuple(
 _CLOCK = re.compile(r"(?<![0-9:])([01]?[0-9]|2[0-3]):([0-5][0-9])(?::[0-5][0-9])?(?![0-9])\s*(am|pm)?")
 _HOUR = re.compile(
     r"(早上|上午|凌晨|清晨|早|中午|下午|傍晚|晚上|今晚|明晚|夜里|晚)? ?"
-    r"([01]?[0-9]|2[0-3]|[一二两兩三四五六七八九十]{1,3})\s*[点點时時](?!间|間|区|區|差)(?:\s*(半)|\s*(一刻)|\s*([0-5]?[0-9])\s*分?)?"
+    r"([01]?[0-9]|2[0-3]|[一二两兩三四五六七八九十]{1,3})\s*[点點时時](?!间|間|区|區|差)(?:\s*(半)|\s*(一刻)"
+    r"|\s*([0-5]?[0-9])\s*分?)?"
 )
 _AM_PM = re.compile(r"\b(1[0-2]|0?[1-9])\s?(am|pm)\b")
 _EVENING = ("下午", "傍晚", "晚上", "今晚", "明晚", "夜里", "晚", "pm")
 # 10分钟, 一个半小时, half an hour, 2 hours; then such spans counted from now.
-_AMOUNT = rf"(?:[0-9]{{1,6}}(?:\.[0-9]{{1,3}})?|[一二两兩三四五六七八九十百]{{1,5}}|half an?|an?|{_TO_TEN}|fifteen|twenty|thirty)"
+_AMOUNT = (
+    r"(?:[0-9]{1,6}(?:\.[0-9]{1,3})?|[一二两兩三四五六七八九十百]{1,5}|half an?|an?"
+    rf"|{_TO_TEN}|fifteen|twenty|thirty)"
+)
 _UNIT = r"(?:秒[钟鐘]?|分[钟鐘]?|小时|小時|钟头|鐘頭|天(?!气|氣)|(?:seconds?|secs?|minutes?|mins?|hours?|hrs?|days?)\b)"
 _PART = rf"(?:{_AMOUNT} ?[个個]? ?半?|半 ?[个個]?) ?{_UNIT}(?:半(?!径))?"
 _FROM_NOW = re.compile(

@@ -8,7 +8,8 @@ from itertools import islice
 
 from app.folding import folded
 from app.languages import language_of
-from app.offline import lexicon
+from app.offline import lexicon, vocabulary
+from app.offline.numbers import dates
 from app.offline.question import Found, Question, Span, blanked, concepts_in
 from app.places.gazetteer import Place, mentions, zone_ids
 from app.places.qualifiers import qualified
@@ -37,7 +38,7 @@ class NamedPlace:
 _MOST = 60
 _MARK = "\N{OBJECT REPLACEMENT CHARACTER}"
 """Stands for every character of a known name, so that patterns find what stands beside one."""
-_NO_NAME = frozenset(f"{lexicon.SMALL_WORDS} {lexicon.NO_NAME_WORDS}".split())
+_NO_NAME = frozenset(f"{vocabulary.SMALL_WORDS} {vocabulary.NO_NAME_WORDS}".split())
 
 # Time zones by themselves as they are written: Asia/Tokyo, PST; then in folded text: UTC+8, +08:00; 东八区; Greenwich.
 _ZONE = re.compile(
@@ -77,12 +78,12 @@ _ALONE = (
 )
 # What is cut off a Chinese name in front and behind.
 _LEADING = re.compile(rf"^(?:{lexicon.FILLER})+")
-_TRAILING = re.compile(rf"(?:{lexicon.FILLER}|{lexicon.TOPIC}|呢|吗|和|与|與|跟|及|更|还是).*$")
+_TRAILING = re.compile(rf"(?:{lexicon.FILLER}|{lexicon.TOPIC}|[是呢吗和与與跟及更]|还是).*$")
 
 
 def places(question: Question) -> Iterator[Found]:
     """The places and time zones of a question, in order and without overlaps; else what only looks like a place."""
-    readable = question.readable
+    readable = blanked(question.readable, [each.span for each in dates(question.command)])
     known = list(_known(readable, question.command))
     marked = blanked(readable, [(each.start, each.end) for each in known[:_MOST]], _MARK)
     beside = (each for each in _unknown(_BESIDE, marked) if not any(concepts_in(folded(each.value.name))))
@@ -144,13 +145,15 @@ def _unknown(patterns: tuple[re.Pattern[str], ...], text: str) -> Iterator[Found
 
 def _qualified(text: str, start: int, end: int, place: Place) -> Found:
     """A place of the gazetteer; one whose qualifier does not belong to it is a place that nobody knows."""
-    wider = qualified(text, start, end, place) or _without_comma(text, start, end, place)
+    wider, comma = qualified(text, start, end, place), ""
+    if wider is None:
+        wider, comma = _without_comma(text, start, end, place), ","
     if wider is None:
         return _found(text, (start, end), place.zone, place.english)
-    *span, is_own = wider
-    shown = (start, end) if is_own and span[0] != start else (span[0], span[1])
+    first, last, is_own = wider
     known = (place.zone, place.english) if is_own else (None, None)
-    return Found("place", NamedPlace(text[slice(*shown)], *known), span[0], span[1])
+    name = text[start:end] if is_own and first != start else f"{text[first:end]}{comma}{text[end:last]}"
+    return Found("place", NamedPlace(name, *known), first, last)
 
 
 def _without_comma(text: str, start: int, end: int, place: Place) -> tuple[int, int, bool] | None:

@@ -129,7 +129,7 @@ def _planned(tool: KnownTool, part: Question, whole: Question) -> Iterator[Plann
     if target and wanted.unknown and not wanted.known:
         yield PlannedCall(tool, {}, (target,))
     elif suitable or wanted.known:
-        for place, language in product(suitable[:_MOST] or [None], wanted.known[:_MOST] or (None,)):
+        for place, language in product(suitable[:_MOST] or (None,), wanted.known[:_MOST] or (None,)):
             yield _call(tool, Slots(part, whole, {"place": [place] if place else found}, language, pairs))
     else:
         yield from _listed_calls(tool, Slots(part, whole, {"place": found}, None, pairs))
@@ -159,7 +159,7 @@ def _suitable(tool: KnownTool, found: list[Found]) -> list[Found]:
 
 
 def _listed_calls(tool: KnownTool, slots: Slots) -> Iterator[PlannedCall | str]:
-    """One call for each of what a question lists, such as times or orders; for each clause that is an order by itself."""
+    """One call for each of what a question lists, such as times; or for each clause that is an order by itself."""
     part = slots.question
     clauses = [span for span in part.clauses if tool.score(terms(part.command[slice(*span)]))[0]]
     if len(clauses) > 1 and not slots.pairs:
@@ -170,8 +170,8 @@ def _listed_calls(tool: KnownTool, slots: Slots) -> Iterator[PlannedCall | str]:
             return
     role = next((each for each in _LISTED if tool.roles.count(each) == 1), None)
     several = _in_a_row(part, found_in(part, role)) if role and not slots.pairs else []
-    for each in several[:_MOST] if role and len(several) > 1 else ():
-        yield _call(tool, Slots(part, slots.whole, {role: [each]}))
+    for each in several[:_MOST] if len(several) > 1 else ():
+        yield _call(tool, Slots(part, slots.whole, {role or each.role: [each]}))
     yield from left_out([str(each.value) for each in several[_MOST:]], _MOST, part.chinese)
     if len(several) < 2:
         yield _call(tool, slots)

@@ -7,7 +7,7 @@ from functools import cache, cached_property
 from typing import Any
 
 from app.folding import folded
-from app.offline import lexicon
+from app.offline import lexicon, vocabulary
 from app.places.gazetteer import mentions
 
 __all__ = [
@@ -35,8 +35,8 @@ _LONG_GAP = re.compile(r"(?<=\s{3})\s+(?=\s{3})")
 _HAN, _LATIN, _PIECE = re.compile(r"[一-鿿㐀-䶿]"), re.compile(r"[a-z]+(?:['’][a-z]+)?"), re.compile(r"[a-z]+|[㐀-鿿]+")
 # Where one word of an identifier ends and the next begins.
 _SEAM = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[^A-Za-z0-9㐀-鿿]+")
-_STOP = frozenset(f"{lexicon.SMALL_WORDS} {lexicon.TOOL_WORDS}".split())
-_STOP_PAIRS = frozenset(lexicon.STOP_PAIRS.split())
+_STOP = frozenset(f"{vocabulary.SMALL_WORDS} {vocabulary.TOOL_WORDS}".split())
+_STOP_PAIRS = frozenset(vocabulary.STOP_PAIRS.split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +172,7 @@ def terms(text: str) -> dict[str, int]:
 def concepts_in(text: str) -> Iterator[tuple[str, int]]:
     """The concepts that a folded text names, with where it does, Latin words first."""
     by_word, chinese = _concept_words()
-    phrase = lexicon.TRANSLATE.search(text)
+    phrases = {"translate": lexicon.TRANSLATE.search(text), "date": lexicon.WHAT_DAY.search(text)}
     text = blanked(text, [match.span() for match in lexicon.NO_TOPIC.finditer(text)])
     for word in _PIECE.finditer(text):
         concept = by_word.get(word[0]) or by_word.get(_stem(word[0])) if word[0].isascii() else None
@@ -180,8 +180,7 @@ def concepts_in(text: str) -> Iterator[tuple[str, int]]:
             yield concept, word.start()
     for match in chinese.finditer(text):
         yield by_word[match[0]], match.start()
-    if phrase is not None:
-        yield "translate", phrase.start()
+    yield from ((concept, phrase.start()) for concept, phrase in phrases.items() if phrase)
 
 
 def folded_words(text: str) -> str:
@@ -204,7 +203,7 @@ def _stem(word: str) -> str:
 
 @cache
 def _concept_words() -> tuple[dict[str, str], re.Pattern[str]]:
-    by_word = {word: concept for (concept,), words in rows(lexicon.CONCEPTS) for word in words}
+    by_word = {word: concept for (concept,), words in rows(vocabulary.CONCEPTS) for word in words}
     return by_word, re.compile(
         "|".join(sorted((word for word in by_word if not word.isascii()), key=len, reverse=True))
     )

@@ -9,10 +9,10 @@ from typing import Any
 from pydantic_core import SchemaError, SchemaValidator
 
 from app.languages import Language, language_of
-from app.offline import lexicon
-from app.offline.numbers import dates, days_in, numbers, spans_from_now, times_of_day, wanted_days
+from app.offline import lexicon, vocabulary
 from app.offline.languages import named_languages, source_language, targets, text_to_handle
-from app.offline.places import places
+from app.offline.numbers import dates, days_in, numbers, spans_from_now, times_of_day, wanted_days
+from app.offline.places import NamedPlace, places
 from app.offline.question import Found, Question, concepts_in, folded_words, rows
 from app.offline.tools import Parameter
 
@@ -166,7 +166,7 @@ class Slots:
     def _fill_place(self, parameter: Parameter) -> str | None:
         is_zone = parameter.role == "time_zone"
         found = [each for each in self._found("place") if (each.value.zone if is_zone else each.value.is_place)]
-        place = self._take(parameter, found)
+        place: NamedPlace | None = self._take(parameter, found)
         if place is None or is_zone:
             return place.zone if place else None
         return place.english if place.english and lexicon.WANTS_ENGLISH.search(parameter.about) else place.name
@@ -174,7 +174,7 @@ class Slots:
     _fill_time_zone = _fill_place
 
     def _spoken(self, parameter: Parameter) -> Language | None:
-        """The language that a parameter is about; without a word, Chinese goes into English and all else into Chinese."""
+        """The language that it is about; without a word, Chinese goes into English and all else into Chinese."""
         if parameter.is_side(lexicon.SOURCE, lexicon.TARGET):
             return source_language(self.question.command)
         named = self.language or next(iter(targets(self.question.command).known), None)
@@ -227,7 +227,8 @@ class Slots:
         return False if parameter.required and "default" not in parameter.schema else None
 
     def _fill_array(self, parameter: Parameter) -> list[Any] | None:
-        (item,), items = parameter.inner or [parameter], []
+        items: list[Any] = []
+        (item,) = parameter.inner or [parameter]
         if item.role == "choice":
             return self._choices(item)[:_MOST_ITEMS] or None
         while len(items) < _MOST_ITEMS:
@@ -260,11 +261,11 @@ class Slots:
     def _fill_number(self, parameter: Parameter) -> float | None:
         """The number with the parameter's word or unit beside it; else, where one is required, the first free one."""
         text, named = self.question.flat, parameter.words.split()
-        units = [words for names, words in rows(lexicon.UNITS) if not set(names).isdisjoint(named)]
+        units = [words for names, words in rows(vocabulary.UNITS) if not set(names).isdisjoint(named)]
         words = [
             *(word for word in named if len(word) > 1),
             *re.findall(r"[㐀-鿿]{2,4}", parameter.about),
-            *sum(units, []),
+            *(word for each in units for word in each),
         ]
         free = [each for each in self._found("number") if ("number", each.start) not in self.taken]
         free = [each for each in free if abs(each.value) < 1e15]
@@ -321,7 +322,7 @@ def _is_beside(found: Found, text: str, words: list[str]) -> bool:
 def _all_synonyms() -> dict[str, list[str]]:
     table = [
         (english, [*chinese, *(each for each in english if len(each) > 1)])
-        for english, chinese in rows(lexicon.SYNONYMS)
+        for english, chinese in rows(vocabulary.SYNONYMS)
     ]
     return {word: said for english, said in table for word in english}
 

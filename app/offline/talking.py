@@ -124,7 +124,8 @@ def _examples(tools: tuple[KnownTool, ...], chinese: bool) -> Iterator[str]:
     kinds: dict[int, list[str]] = {}
     for tool in tools:
         kind = next((n for n, (roles, *_) in enumerate(_EXAMPLES) if roles <= set(tool.roles)), -1)
-        text = _EXAMPLES[kind][1 if chinese else 2]
+        _, in_chinese, in_english = _EXAMPLES[kind]
+        text = in_chinese if chinese else in_english
         if kind < 0:
             # Its description, or its name in words, with the arguments that it needs by their names.
             described = _HAN.search(tool.definition.description) if chinese else None

@@ -159,7 +159,7 @@ class Reader:
         return f"{heading.rstrip()}\n{text}" if "\n" in text else f"{heading}{text}"
 
     def _focused(self, value: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Keep, of a list of days, the one that the question is about; figures beside it do not belong to another day."""
+        """Keep, of a list of days, the one that the question is about; figures beside it belong to today."""
         days, found = self.days, next((key for key, each in value.items() if _are_days(each)), None)
         if found is None or days is None or (days.offset is None and not days.date):
             return value

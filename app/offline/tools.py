@@ -98,7 +98,8 @@ def _parameter(name: str, given: Any, required: bool, root: Mapping[str, Any], d
     schema = _resolved(given, root)
     words, description = folded_words(name[:100]), schema.get("description")
     about = f"{words} {folded_words(description[:500] if isinstance(description, str) else '')}"
-    types = schema["type"] if isinstance(schema.get("type"), list) else [schema.get("type")]
+    stated = schema.get("type")
+    types = stated if isinstance(stated, list) else [stated]
     guess = "object" if isinstance(schema.get("properties"), dict) else "string"
     kind = next((str(each) for each in types if each in _TYPES), guess)
     values = [schema["const"]] if "const" in schema else schema.get("enum")
@@ -129,7 +130,8 @@ def _resolved(schema: Any, root: Mapping[str, Any], depth: int = 0) -> Mapping[s
     """Follow references, and alternatives to the first that is not null."""
     if not isinstance(schema, Mapping) or depth > _DEEPEST:
         return {}
-    reference, found = schema.get("$ref"), root
+    reference = schema.get("$ref")
+    found: Any = root
     alternatives = next((each for key in _INDIRECT[1:] if isinstance(each := schema.get(key), list)), [])
     if isinstance(reference, str):
         for step in reference.removeprefix("#").strip("/").split("/"):
@@ -201,8 +203,8 @@ class KnownTool:
     def pairs_in(self, question: Question, *, is_named: bool) -> dict[str, str]:
         """The arguments that a question gives as ``name: value``, as written, by the folded name.
 
-        Where the tool itself is named, a list or a text goes on to the next name; else a number or a plain word may also
-        be given as ``name is value``.
+        Where the tool itself is named, a list or a text goes on to the next name; else a number or a plain word may
+        also be given as ``name is value``.
         """
         by_name = {each.name.lower(): each for each in self.parameters}
         by_name = {name: each for name, each in by_name.items() if is_named or (name[1:] and each.role in _ASSIGNABLE)}

@@ -5,10 +5,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from app.offline import lexicon
+from app.offline.findings import found_in
 from app.offline.languages import text_to_handle
 from app.offline.numbers import wanted_days
 from app.offline.question import Question, Span, blanked, concepts_in, is_chinese
-from app.offline.slots import found_in
 
 __all__ = ["question_in_context", "steps_of"]
 

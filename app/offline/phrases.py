@@ -88,7 +88,8 @@ Sunday | 星期日 | Sunday
 _DETAILS = """
 time_zone 城市或时区 the city or time zone; place 地点 the place; text 要处理的文字 the text; language 语言 the language
 days 天数 the number of days; number 数值 a number; id 编号 the id; date 日期 the date; time_of_day 时间 the time
-date_time 日期和时间 the date and time; duration 时长 how long; name 名称 the name; email 邮箱地址 the e-mail address
+date_time 日期和时间 the date and time; moment 什么时候 when; duration 时长 how long; name 名称 the name
+email 邮箱地址 the e-mail address
 """
 _SAID = {
     # What begins or ends with a blank, or holds nothing but signs.

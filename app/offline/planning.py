@@ -6,10 +6,11 @@ from itertools import product
 from typing import Any
 
 from app.offline import lexicon
+from app.offline.findings import found_in
 from app.offline.languages import Targets, targets
 from app.offline.phrases import listed, say
 from app.offline.question import Found, Question, Span, concepts_in, terms
-from app.offline.slots import Slots, found_in
+from app.offline.slots import Slots
 from app.offline.tools import KnownTool, Parameter
 
 __all__ = ["Plan", "PlannedCall", "left_out", "plan"]
@@ -17,7 +18,7 @@ __all__ = ["Plan", "PlannedCall", "left_out", "plan"]
 _MOST = 5
 """Calls of one tool for the places, the languages or the like that a question lists."""
 _TAKES_TEXT = {"text", "subject", "name", "other", "object", "array", "pattern"}
-_LISTED = ("time_of_day", "date_time", "id")
+_LISTED = ("time_of_day", "date_time", "moment", "id")
 """Roles of which a question may give several for a tool that takes one."""
 _NO_CLOCK = frozenset(("past", "date", "holiday", "next_week", "month"))
 """Days that no clock tells anything about."""
@@ -118,11 +119,7 @@ def _planned(tool: KnownTool, part: Question, whole: Question) -> Iterator[Plann
     found = found_in(part, "place") or found_in(whole, "place")
     suitable = _suitable(tool, found)
     target = next(
-        (
-            each
-            for each in tool.parameters
-            if each.role == "language" and not each.is_side(lexicon.SOURCE, lexicon.TARGET)
-        ),
+        (each for each in tool.parameters if each.role == "language" and each.side != "source"),
         None,
     )
     wanted = targets(part.command) if target else Targets()

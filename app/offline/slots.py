@@ -1,7 +1,7 @@
 """A tool's arguments out of a question: every parameter takes what was found for its role."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 from typing import Any
@@ -10,74 +10,16 @@ from pydantic_core import SchemaError, SchemaValidator
 
 from app.languages import Language, language_of
 from app.offline import lexicon, vocabulary
-from app.offline.languages import named_languages, source_language, targets, text_to_handle
-from app.offline.numbers import dates, days_in, numbers, spans_from_now, times_of_day, wanted_days
-from app.offline.places import NamedPlace, places
+from app.offline.findings import NamedPlace, found_in
+from app.offline.languages import source_language, targets, text_to_handle
+from app.offline.numbers import numbers, wanted_days
 from app.offline.question import Found, Question, concepts_in, folded_words, rows
 from app.offline.tools import Parameter
 
-__all__ = ["Slots", "found_in"]
+__all__ = ["Slots"]
 
 _MOST_ITEMS, _LONGEST_FORECAST = 20, 14
 _BOOLEANS = {"true": True, "yes": True, "on": True, "是": True, "false": False, "no": False, "off": False, "否": False}
-
-
-def found_in(question: Question, role: str) -> list[Found]:
-    """What a question holds for a role; it is looked for once."""
-    if role not in question.found:
-        question.found[role] = list(_FINDERS[role](question))
-    return question.found[role]
-
-
-def _matches(role: str, *patterns: re.Pattern[str]) -> Callable[[Question], Iterable[Found]]:
-    """A finder of what the first group of each pattern finds in the folded text, as written."""
-    return lambda question: [
-        Found(role, question.raw[slice(*match.span(1))].strip(), *match.span(1))
-        for pattern in patterns
-        for match in pattern.finditer(question.raw if pattern is lexicon.CAPITALS else question.flat)
-    ]
-
-
-def _moments(question: Question) -> Iterator[Found]:
-    """Every time of day with its date; then spans from now."""
-    days = [each for each in found_in(question, "date") if each.value[0] != "-"]
-    for number, time in enumerate(found_in(question, "time_of_day") if days else ()):
-        day = days[min(number, len(days) - 1)]
-        yield Found("date_time", f"{day.value}T{time.value}:00", *time.span)
-    yield from found_in(question, "duration")
-
-
-def _texts(text: str | None) -> list[Found]:
-    return [Found("text", text, 0, 0)] if text else []
-
-
-def _subjects(question: Question) -> list[Found]:
-    """What is quoted, else all of the question but its opening."""
-    opening = lexicon.SEARCH_OPENING.match(question.flat)
-    rest = question.raw[opening.end() if opening else 0 :].strip(" ?.!。，,？！\n")
-    return _texts(question.payload or rest)
-
-
-# What finds each role; places and numbers stand in the command, the other things also in what is quoted.
-_FINDERS: Mapping[str, Callable[[Question], Iterable[Found]]] = {
-    "place": places,
-    "day": lambda question: days_in(question.command),
-    "number": lambda question: list(numbers(question.command)) or numbers(question.flat),
-    "language": lambda question: named_languages(question.command),
-    "duration": lambda question: spans_from_now(question.flat),
-    "date": lambda question: dates(question.flat),
-    "time_of_day": lambda question: times_of_day(question.flat),
-    "date_time": _moments,
-    "email": _matches("email", lexicon.EMAIL),
-    "url": _matches("url", lexicon.URL),
-    "id": _matches("id", lexicon.ID, lexicon.LABELLED, lexicon.CAPITALS),
-    "token": _matches("token", lexicon.TOKEN, lexicon.ID),
-    "called": _matches("name", lexicon.NAMED),
-    "name": lambda question: [*found_in(question, "called"), *_texts(question.payload)],
-    "text": lambda question: _texts(text_to_handle(question)),
-    "subject": _subjects,
-    "other": lambda question: _texts(question.payload),
-}
 
 
 @dataclass(slots=True)
@@ -131,8 +73,7 @@ class Slots:
 
     def _take(self, parameter: Parameter, found: Iterable[Found]) -> Any:
         """The first finding that is left; those behind the word that the parameter's side asks for come first."""
-        to = parameter.is_side(lexicon.TARGET, lexicon.SOURCE)
-        cue = lexicon.FROM if parameter.is_side(lexicon.SOURCE, lexicon.TARGET) else lexicon.TO if to else None
+        cue = {"source": lexicon.FROM, "target": lexicon.TO}.get(parameter.side)
         text = self.question.flat
         if cue:
             found = sorted(found, key=lambda each: not cue.search(text, max(each.start - 8, 0), each.start))
@@ -140,15 +81,6 @@ class Slots:
         if first is not None:
             self.taken.add((first.role, first.value))
         return first.value if first else None
-
-    def _fill_date(self, parameter: Parameter) -> Any:
-        return self._take(parameter, [each for each in self._found("date") if each.value[0] != "-"])
-
-    def _fill_date_time(self, parameter: Parameter) -> Any:
-        durations = lexicon.WANTS_DURATIONS.search(parameter.about)
-        return self._take(
-            parameter, [each for each in self._found("date_time") if durations or each.role != "duration"]
-        )
 
     def _fill_id(self, parameter: Parameter) -> Any:
         """What stands near to what the parameter is about comes first; only whole numbers fit where it is no text."""
@@ -175,7 +107,7 @@ class Slots:
 
     def _spoken(self, parameter: Parameter) -> Language | None:
         """The language that it is about; without a word, Chinese goes into English and all else into Chinese."""
-        if parameter.is_side(lexicon.SOURCE, lexicon.TARGET):
+        if parameter.side == "source":
             return source_language(self.question.command)
         named = self.language or next(iter(targets(self.question.command).known), None)
         text = text_to_handle(self.question)
@@ -186,7 +118,7 @@ class Slots:
     def _fill_language(self, parameter: Parameter) -> str | None:
         language = self._spoken(parameter)
         if language is None:
-            return "auto" if parameter.is_side(lexicon.SOURCE, lexicon.TARGET) and parameter.required else None
+            return "auto" if parameter.side == "source" and parameter.required else None
         return language.english if lexicon.WANTS_LANGUAGE_NAMES.search(parameter.about) else language.code
 
     def _choices(self, parameter: Parameter) -> list[Any]:
@@ -202,9 +134,8 @@ class Slots:
         for n, choice in enumerate(parameter.choices):
             if isinstance(choice, str):
                 words = folded_words(choice[:100])
-                found += [
-                    (at, -len(choice), n) for each in (words, *_synonyms(words)) for at in _mentions(each, text)[:1]
-                ]
+                said = [words, *(each for each in _synonyms().get(words, ()) if each[1:] or not each.isascii())]
+                found += [(match.start(), -len(choice), n) for each in said if (match := _mention(each).search(text))]
             elif not isinstance(choice, bool | dict | list) and choice in figures:
                 found.append((figures[choice], 0, n))
         return [parameter.choices[n] for n in dict.fromkeys(n for _, _, n in sorted(found))]
@@ -232,8 +163,9 @@ class Slots:
         if item.role == "choice":
             return self._choices(item)[:_MOST_ITEMS] or None
         while len(items) < _MOST_ITEMS:
-            value = replace(self, missing=[]).value_of(item)
-            if value is None or value in items:
+            inner = replace(self, missing=[])
+            value = inner.value_of(item)
+            if value is None or value in items or inner.missing:
                 break
             items.append(value)
         return items or None
@@ -261,12 +193,9 @@ class Slots:
     def _fill_number(self, parameter: Parameter) -> float | None:
         """The number with the parameter's word or unit beside it; else, where one is required, the first free one."""
         text, named = self.question.flat, parameter.words.split()
-        units = [words for names, words in rows(vocabulary.UNITS) if not set(names).isdisjoint(named)]
-        words = [
-            *(word for word in named if len(word) > 1),
-            *re.findall(r"[㐀-鿿]{2,4}", parameter.about),
-            *(word for each in units for word in each),
-        ]
+        words = [word for word in named if len(word) > 1] + re.findall(r"[㐀-鿿]{2,4}", parameter.about)
+        for names, units in rows(vocabulary.UNITS):
+            words += units if not set(names).isdisjoint(named) else []
         free = [each for each in self._found("number") if ("number", each.start) not in self.taken]
         free = [each for each in free if abs(each.value) < 1e15]
         beside = [each for each in free if _is_beside(each, text, words)]
@@ -292,9 +221,8 @@ def _typed(text: str, parameter: Parameter) -> Any:
     if parameter.choices:
         return next((each for each in parameter.choices if str(each).lower() == text.lower()), None)
     if parameter.type == "array":
-        items = [
-            _typed(each.strip(), parameter.inner[0]) for each in re.split(r"[,，、;；]", text)[:20] if each.strip()
-        ]
+        parts = [each.strip() for each in re.split(r"[,，、;；]", text)[:_MOST_ITEMS]]
+        items = [_typed(each, inner) for each in parts for inner in parameter.inner if each]
         return [each for each in items if each is not None] or None
     if parameter.type in ("integer", "number"):
         return next((_number_as(parameter, each.value) for each in numbers(text)), None)
@@ -306,10 +234,11 @@ def _number_as(parameter: Parameter, value: float) -> float | None:
     return None if parameter.type == "integer" and not whole else int(value) if whole else value
 
 
-def _mentions(word: str, text: str) -> list[int]:
-    """Where a folded text holds a word, Latin ones as whole words."""
+@lru_cache(maxsize=1024)
+def _mention(word: str) -> re.Pattern[str]:
+    """Finds a word in a folded text, Latin ones as whole words; no word is found nowhere."""
     edge = r"[a-z0-9]" if word.isascii() else r"(?!)"
-    return [match.start() for match in re.finditer(rf"(?<!{edge}){re.escape(word)}(?!{edge})", text)] if word else []
+    return re.compile(rf"(?<!{edge}){re.escape(word)}(?!{edge})" if word else r"(?!)")
 
 
 def _is_beside(found: Found, text: str, words: list[str]) -> bool:
@@ -319,16 +248,8 @@ def _is_beside(found: Found, text: str, words: list[str]) -> bool:
 
 
 @cache
-def _all_synonyms() -> dict[str, list[str]]:
-    table = [
-        (english, [*chinese, *(each for each in english if len(each) > 1)])
-        for english, chinese in rows(vocabulary.SYNONYMS)
-    ]
-    return {word: said for english, said in table for word in english}
-
-
-def _synonyms(word: str) -> list[str]:
-    return _all_synonyms().get(word, [])
+def _synonyms() -> dict[str, list[str]]:
+    return {word: [*latin, *chinese] for latin, chinese in rows(vocabulary.SYNONYMS) for word in latin}
 
 
 @lru_cache(maxsize=256)

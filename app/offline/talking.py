@@ -7,11 +7,11 @@ from itertools import islice
 from app.folding import folded
 from app.messages import ToolCall, ToolResponse
 from app.offline import lexicon
+from app.offline.findings import found_in
 from app.offline.numbers import wanted_days
 from app.offline.phrases import is_said, listed, say
 from app.offline.planning import Plan, PlannedCall, plan
 from app.offline.question import Question, concepts_in, folded_words
-from app.offline.slots import found_in
 from app.offline.telling import Reader
 from app.offline.tools import KnownTool, Parameter
 from app.tool_calling.events import parsed_arguments
@@ -30,7 +30,7 @@ _EXAMPLES: tuple[tuple[set[str], str, str], ...] = (
 # A value that shows how an argument is given, by role.
 _SAMPLES = {
     "time_zone": "Asia/Shanghai", "place": "Paris", "date": "2030-01-31", "time_of_day": "07:30",
-    "date_time": "2030-01-31T07:30", "duration": "PT10M", "email": "a@example.com", "url": "https://example.com",
+    "date_time": "2030-01-31T07:30", "moment": "PT10M", "duration": "PT10M", "email": "a@example.com", "url": "https://example.com",
     "language": "en", "days": 3, "number": 3, "boolean": "true", "id": "123", "text": "hello",
 }  # fmt: skip
 

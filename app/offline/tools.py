@@ -58,6 +58,7 @@ class Parameter:
         name: As the schema gives it; ``words`` is that in words, folded, ``about`` these and the description.
         schema: Without references, and with the first alternative that is not null.
         role: What it asks for, judged by its type first, then its format and pattern, its name, and its description.
+        side: ``source`` where something comes from, ``target`` where it goes to, by its name, else its description.
         choices: The values of an enumeration; empty where there is none.
         inner: What an object holds, or the one thing of which an array holds several.
     """
@@ -69,6 +70,7 @@ class Parameter:
     about: str
     type: str
     role: str
+    side: str
     choices: list[Any]
     inner: list["Parameter"]
 
@@ -77,18 +79,13 @@ class Parameter:
         value = self.schema.get(key)
         return value if isinstance(value, int | float) and not isinstance(value, bool) else None
 
-    def is_side(self, wanted: re.Pattern[str], opposite: re.Pattern[str]) -> bool:
-        """Whether it is where something comes from, or goes to, by its name, else by its description."""
-        if wanted.search(self.words) or opposite.search(self.words):
-            return wanted.search(self.words) is not None
-        return wanted.search(self.about) is not None and not opposite.search(self.about)
-
 
 def _parameters(schema: Mapping[str, Any], root: Mapping[str, Any], depth: int = 0) -> list[Parameter]:
     """Read the parameters that a schema tells, in their order; nothing below the depth that is read."""
     properties, listed = schema.get("properties"), schema.get("required")
     required = listed if isinstance(listed, list) else []
-    names = list(properties)[:_MOST_PARAMETERS] if isinstance(properties, dict) and depth <= _DEEPEST else []
+    properties = properties if isinstance(properties, dict) and depth <= _DEEPEST else {}
+    names = list(properties)[:_MOST_PARAMETERS]
     return [
         _parameter(each, properties[each], each in required, root, depth) for each in names if isinstance(each, str)
     ]
@@ -108,7 +105,11 @@ def _parameter(name: str, given: Any, required: bool, root: Mapping[str, Any], d
     if kind == "array" and depth <= _DEEPEST:
         inner = [_parameter(name, schema.get("items"), required, root, depth + 1)]
     role = "choice" if choices else _role(kind, schema, words, about)
-    return Parameter(name[:100], schema, required, words, about, kind, role, choices, inner)
+    sides = {"source": lexicon.SOURCE, "target": lexicon.TARGET}
+    named = [side for side, pattern in sides.items() if pattern.search(words)]
+    named = named or [side for side, pattern in sides.items() if pattern.search(about)]
+    side = named[0] if len(named) == 1 else ""
+    return Parameter(name[:100], schema, required, words, about, kind, role, side, choices, inner)
 
 
 def _role(kind: str, schema: Mapping[str, Any], words: str, about: str) -> str:
@@ -121,7 +122,7 @@ def _role(kind: str, schema: Mapping[str, Any], words: str, about: str) -> str:
     by_format = _BY_FORMAT.get(given) if isinstance(given, str) else None
     by_name = next((role for role, pattern in _ROLES.items() if pattern.search(words)), None)
     if by_name == "time_of_day" and _ISO_8601.search(about):
-        by_name = "date_time"
+        by_name = "moment" if lexicon.WANTS_DURATIONS.search(about) else "date_time"
     described = next((role for role in _DESCRIBED if _ROLES[role].search(about)), None)
     return by_format or by_name or described or ("place" if _BARE_PLACE.search(words) else "other")
 

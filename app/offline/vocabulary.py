@@ -1,5 +1,7 @@
 """Words that the offline model knows, Chinese and English, folded: lower case, plain width, no accents."""
 
+# What a question or a tool can be about; the first word names the concept, the others mean it. A word of one concept
+# only: a question is led to the tools whose name, description or parameters speak of the same concept.
 CONCEPTS = """
 weather: 天气 天氣 气温 氣溫 气象 温度 预报 預報 下雨 下雪 有雨 有雪 降雨 降水 刮风 晴天 多云 冷不冷 热不热 日出 日落
 风大 风力 外套 雨伞 带伞 羽绒服 更热 更冷 更暖 最热 最冷 热吗 冷吗 暖和 凉快 穿什么 几度 多少度 哪个热 哪个冷 哪里热

@@ -1,7 +1,7 @@
-"""Places and time zones that a question names: what is known, what stands beside it, and what only looks like one."""
+"""Everything that a question holds, by the role that a parameter may ask for; places, known or not, first of all."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from itertools import islice
@@ -9,13 +9,14 @@ from itertools import islice
 from app.folding import folded
 from app.languages import language_of
 from app.offline import lexicon, vocabulary
-from app.offline.numbers import dates
+from app.offline.languages import named_languages, text_to_handle
+from app.offline.numbers import dates, days_in, numbers, spans_from_now, times_of_day
 from app.offline.question import Found, Question, Span, blanked, concepts_in
 from app.places.gazetteer import Place, mentions, zone_ids
 from app.places.qualifiers import qualified
 from app.places.regions import is_country, is_region
 
-__all__ = ["NamedPlace", "places"]
+__all__ = ["NamedPlace", "found_in"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +82,7 @@ _LEADING = re.compile(rf"^(?:{lexicon.FILLER})+")
 _TRAILING = re.compile(rf"(?:{lexicon.FILLER}|{lexicon.TOPIC}|[是呢吗和与與跟及更]|还是).*$")
 
 
-def places(question: Question) -> Iterator[Found]:
+def _places(question: Question) -> Iterator[Found]:
     """The places and time zones of a question, in order and without overlaps; else what only looks like a place."""
     readable = blanked(question.readable, [each.span for each in dates(question.command)])
     known = list(_known(readable, question.command))
@@ -163,3 +164,60 @@ def _without_comma(text: str, start: int, end: int, place: Place) -> tuple[int, 
     wider = qualified(f"{text[:end]},{text[end + 1 :]}", start, end, place)
     name = folded(text[end:]).strip()[: wider[1] - end - 1] if wider else ""
     return wider if wider and (is_country(name) or is_region(name)) else None
+
+
+def found_in(question: Question, role: str) -> list[Found]:
+    """What a question holds for a role; it is looked for once."""
+    if role not in question.found:
+        question.found[role] = list(_FINDERS[role](question))
+    return question.found[role]
+
+
+def _matches(role: str, *patterns: re.Pattern[str]) -> Callable[[Question], Iterable[Found]]:
+    """A finder of what the first group of each pattern finds in the folded text, as written."""
+    return lambda question: [
+        Found(role, question.raw[slice(*match.span(1))].strip(), *match.span(1))
+        for pattern in patterns
+        for match in pattern.finditer(question.raw if pattern is lexicon.CAPITALS else question.flat)
+    ]
+
+
+def _date_times(question: Question) -> Iterator[Found]:
+    """Every time of day with its date."""
+    days = found_in(question, "date")
+    for number, time in enumerate(found_in(question, "time_of_day") if days else ()):
+        yield Found("date_time", f"{days[min(number, len(days) - 1)].value}T{time.value}:00", *time.span)
+
+
+def _texts(text: str | None) -> list[Found]:
+    return [Found("text", text, 0, 0)] if text else []
+
+
+def _subjects(question: Question) -> list[Found]:
+    """What is quoted, else all of the question but its opening."""
+    opening = lexicon.SEARCH_OPENING.match(question.flat)
+    rest = question.raw[opening.end() if opening else 0 :].strip(" ?.!。，,？！\n")
+    return _texts(question.payload or rest)
+
+
+# What finds each role; places and numbers stand in the command, the other things also in what is quoted.
+_FINDERS: Mapping[str, Callable[[Question], Iterable[Found]]] = {
+    "place": _places,
+    "day": lambda question: days_in(question.command),
+    "number": lambda question: list(numbers(question.command)) or numbers(question.flat),
+    "language": lambda question: named_languages(question.command),
+    "duration": lambda question: spans_from_now(question.flat),
+    "date": lambda question: [each for each in dates(question.flat) if each.value[0] != "-"],
+    "time_of_day": lambda question: times_of_day(question.flat),
+    "date_time": _date_times,
+    "moment": lambda question: [*found_in(question, "date_time"), *found_in(question, "duration")],
+    "email": _matches("email", lexicon.EMAIL),
+    "url": _matches("url", lexicon.URL),
+    "id": _matches("id", lexicon.ID, lexicon.LABELLED, lexicon.CAPITALS),
+    "token": _matches("token", lexicon.TOKEN, lexicon.ID),
+    "called": _matches("name", lexicon.NAMED),
+    "name": lambda question: [*found_in(question, "called"), *_texts(question.payload)],
+    "text": lambda question: _texts(text_to_handle(question)),
+    "subject": _subjects,
+    "other": lambda question: _texts(question.payload),
+}

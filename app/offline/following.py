@@ -1,23 +1,48 @@
-"""A follow-up such as ``what about Paris?`` or ``那纽约呢？``, put into the words of the question before it."""
+"""What a question asks beyond its words: the steps of a plan; and the question before it that a follow-up is about."""
 
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from app.offline import lexicon
-from app.offline.languages import named_languages, text_to_handle
-from app.offline.numbers import Found, horizon
-from app.offline.places import places
-from app.offline.question import QUOTED, Question, Span, blanked, is_chinese, question_of
-from app.offline.words import concepts_in
+from app.offline.findings import found_in
+from app.offline.languages import text_to_handle
+from app.offline.numbers import wanted_days
+from app.offline.question import Question, Span, blanked, concepts_in, is_chinese
 
-__all__ = ["question_in_context"]
+__all__ = ["question_in_context", "steps_of"]
 
-_MOST_BEFORE = 8
-"""Follow-ups of follow-ups that are traced back."""
-_LONGEST = 300
-# A text that ends a request to translate: "translate that into French", 把结果翻译成英文.
-_REFERRED = re.compile(rf"(?:^|(?<=\W)|(?<=[把将])){lexicon.REFERENCE.pattern}(?=翻|译|\s*(?:in)?to\b|$)")
+_MOST_BEFORE, _LONGEST, _LONGEST_STEP = 8, 300, 200
+"""Follow-ups of follow-ups that are traced back; characters of one, and of a step."""
+
+
+def steps_of(question: Question) -> list[str]:
+    """The steps that a question asks to be planned, as written; none when it asks for no plan."""
+    quoted = [match.span() for match in lexicon.QUOTED.finditer(question.flat)]
+    flat, word = blanked(question.flat, quoted), lexicon.PLAN.search(blanked(question.command, quoted))
+    start = None if lexicon.FORBIDDEN.match(flat) else _start_of_steps(flat, word)
+    if start is None or lexicon.LIST_CHANGED.search(flat, 0, start):
+        return []
+    marks = ([match.span() for match in mark.finditer(flat, start)] for mark in lexicon.STEP_MARKS)
+    cuts = next(filter(None, marks), [])
+    steps = []
+    for begin, end in zip([start, *(end for _, end in cuts)], [*(begin for begin, _ in cuts), len(flat)], strict=True):
+        opening = lexicon.STEP_OPENING.match(question.flat, begin, end)
+        text = " ".join(question.raw[opening.end() if opening else begin : end].split())
+        steps.append(text.strip(" ,，.。;；")[:_LONGEST_STEP])
+    steps = [each for each in steps if each]
+    return steps if len(steps) > 1 or (steps and word and re.fullmatch(lexicon.LIST, word[0])) else []
+
+
+def _start_of_steps(flat: str, word: re.Match[str] | None) -> int | None:
+    numbered = lexicon.STEP_MARKS[0].search(flat)
+    if numbered and not flat[: numbered.start()].strip():
+        return numbered.start()
+    if word is None or lexicon.TRANSLATE.search(flat, 0, word.start()):
+        return None
+    separator, at_once = lexicon.SEPARATOR.search(flat, word.end()), lexicon.PLAN_AT_ONCE.match(flat)
+    starts = [*([numbered.start()] if numbered else []), *([separator.end()] if separator else [])]
+    return min((each for each in starts if each >= word.end()), default=at_once.end() if at_once else None)
 
 
 def question_in_context(
@@ -30,103 +55,78 @@ def question_in_context(
         answer: What the model said before it.
         about: Whether a tool is about a concept: a follow-up goes on with what a tool could answer.
     """
-    question = question_of(asked[-1])
-    if answer and _refers(question):
-        return replace(question_of(f"{asked[-1].strip(' .。?？')}:\n{answer}"), chinese=question.chinese)
+    question = Question.of(asked[-1])
+    refers = lexicon.REFERRED.search(question.command) and lexicon.TRANSLATE.search(question.flat)
+    if answer and refers and text_to_handle(question) is None:
+        return replace(Question.of(f"{asked[-1].strip(' .。?？')}:\n{answer}"), chinese=question.chinese)
     if _follow_up(question) is None:
         return question
     read: list[Question] = []
     for text in asked[-_MOST_BEFORE:]:
-        read.append(_read(question_of(text), read, about))
+        read.append(_read(Question.of(text), read, about))
     return read[-1]
-
-
-def _refers(question: Question) -> bool:
-    """Whether a translation is asked for of what was said before."""
-    if question.payloads or not lexicon.TRANSLATE_VERB.search(question.flat):
-        return False
-    return text_to_handle(question) is None and _REFERRED.search(question.flat) is not None
 
 
 def _follow_up(question: Question) -> re.Match[str] | None:
     """The parts of a question that may go on with another: by its small words, or since it only names something."""
     match = lexicon.FOLLOW_UP.fullmatch(question.flat) if len(question.flat) <= _LONGEST else None
-    return match if match and (match["lead"] or match["tail"] or _is_bare(question)) else None
+    if match is None or match["lead"] or match["tail"]:
+        return match
+    is_about = any(concepts_in(question.command))
+    return None if is_about or not any(_is_only(question, each) for each in ("place", "day", "language")) else match
 
 
-def _is_bare(question: Question) -> bool:
-    """Whether a question is nothing but a name or a day."""
-    return not _is_about(question) and any(_is_only(spans, question) for spans in _named(question))
-
-
-def _is_about(question: Question, about: Callable[[str], bool] = lambda _: True) -> bool:
-    return any(about(concept) for concept, _ in concepts_in(question.command))
-
-
-def _named(question: Question) -> tuple[list[Span], list[Span], list[Span]]:
-    """Where a question names places, days and languages."""
-    days = [match.span() for match in lexicon.DAY.finditer(question.command)]
-    return _spans(places(question)), days, _spans(named_languages(question.command))
-
-
-def _spans(found: list[Found]) -> list[Span]:
-    return [(each.start, each.end) for each in found]
-
-
-def _is_only(spans: list[Span], question: Question) -> bool:
-    return bool(spans) and lexicon.BETWEEN.fullmatch(blanked(question.flat, tuple(spans))) is not None
+def _is_only(question: Question, role: str) -> bool:
+    """Whether a question names nothing but something of a role."""
+    spans = [each.span for each in found_in(question, role)]
+    return bool(spans) and lexicon.BETWEEN.fullmatch(blanked(question.flat, spans)) is not None
 
 
 def _read(question: Question, earlier: list[Question], about: Callable[[str], bool]) -> Question:
     match = _follow_up(question) if earlier else None
     if match is None:
         return question
-    before = next((each for each in reversed(earlier) if _is_about(each, about)), earlier[-1])
-    rest = question_of(question.raw[slice(*match.span("rest"))])
-    put = _translation if lexicon.TRANSLATE_VERB.search(before.command) else _in_full
+    answered = (each for each in reversed(earlier) if any(about(concept) for concept, _ in concepts_in(each.command)))
+    before = next(answered, earlier[-1])
+    # What follows a plan goes on with its last step, and is no other plan.
+    before = Question.of((steps_of(before) or [before.raw])[-1])
+    rest = Question.of(question.raw[slice(*match.span("rest"))])
+    put = _translation if lexicon.TRANSLATE.search(before.command) else _in_full
     in_full = put(before, rest, bool(match["lead"] or match["tail"]))
-    if in_full is None:
-        return question
-    return replace(question_of(in_full), chinese=is_chinese(match["lead"] + match["tail"], (), before.chinese))
+    chinese = is_chinese(match["lead"] + match["tail"], (), before.chinese)
+    return question if in_full is None else replace(Question.of(in_full), chinese=chinese)
 
 
 def _in_full(before: Question, rest: Question, follows: bool) -> str | None:
     """The question before with another place or another day, or another question about the same place."""
-    there, then, _ = _named(before)
-    new_place, new_day, _ = _named(rest)
-    if _is_only(new_place, rest) or (follows and _is_listed_name(rest)):
+    there, then = ([each.span for each in found_in(before, role)] for role in ("place", "day"))
+    # What would count as a place if it stood beside one in a list.
+    listed = Question.of(f"Paris and {rest.raw}" if rest.raw.isascii() else f"巴黎、{rest.raw}")
+    is_listed = [each.end - each.start for each in found_in(listed, "place")][1:] == [len(rest.raw)]
+    if _is_only(rest, "place") or (follows and is_listed):
         return _put(before, there, rest.raw) or _added(before, rest.raw, "in ")
-    if _is_only(new_day, rest):
-        day = _day_after(before) if lexicon.DAY_AFTER.search(rest.flat) else rest.raw
+    if _is_only(rest, "day"):
+        day = rest.raw
+        if any(each.value.kind == "after" for each in found_in(rest, "day")):
+            wanted = wanted_days(found_in(before, "day"))
+            ahead = (wanted.offset or 0 if wanted else 0) + 1
+            day = f"{ahead}天以后" if before.chinese else f"in {ahead} days"
         return _put(before, then, day) or _added(before, day)
-    if follows and there and not new_place and _is_about(rest):
-        return _added(rest, before.raw[slice(*there[0])], "in ")
-    return None
-
-
-def _day_after(before: Question) -> str:
-    wanted = horizon(before.command)
-    ahead = (wanted.offset or 0 if wanted else 0) + 1
-    return f"{ahead}天以后" if before.chinese else f"in {ahead} days"
+    is_other = follows and there and not found_in(rest, "place") and any(concepts_in(rest.command))
+    return _added(rest, before.raw[slice(*there[0])], "in ") if is_other else None
 
 
 def _translation(before: Question, rest: Question, follows: bool) -> str | None:
     """The translation before into another language, or of another text."""
-    if _is_only(_named(rest)[2], rest):
-        return _put(before, _named(before)[2], rest.raw)
-    new = rest.raw.strip()[1:-1] if QUOTED.fullmatch(rest.flat.strip()) else None
-    if new is None and follows and not lexicon.NO_NEW_TEXT.search(rest.flat) and not _is_about(rest):
+    if _is_only(rest, "language"):
+        return _put(before, [each.span for each in found_in(before, "language")], rest.raw)
+    new = rest.raw.strip()[1:-1] if lexicon.QUOTED.fullmatch(rest.flat.strip()) else None
+    if new is None and follows and not lexicon.NO_NEW_TEXT.search(rest.flat) and not any(concepts_in(rest.command)):
         new = rest.raw
     text = text_to_handle(before)
     found = re.search(rf"(?<![A-Za-z]){re.escape(text)}(?![A-Za-z])", before.raw) if text else None
     spans = [*before.payloads[:1], *([found.span()] if found else [])]
     return _put(before, spans[:1], new) if new else None
-
-
-def _is_listed_name(rest: Question) -> bool:
-    """Whether something would count as a place if it stood beside one in a list."""
-    beside = places(question_of(f"Paris and {rest.raw}" if rest.raw.isascii() else f"巴黎、{rest.raw}"))
-    return len(beside) == 2 and beside[1].end - beside[1].start == len(rest.raw)
 
 
 def _put(before: Question, spans: list[Span], new: str) -> str | None:

@@ -8,48 +8,49 @@ from functools import cache
 from app.folding import simplified
 from app.languages import Language, language_of, languages
 from app.offline import lexicon
-from app.offline.numbers import Found
-from app.offline.question import Question
+from app.offline.question import Found, Question
 from app.places.gazetteer import find_place
 
 __all__ = ["Targets", "named_languages", "source_language", "targets", "text_to_handle"]
 
 # 中译英 and the like.
-_PAIR = re.compile(r"(?P<source>[中英日韩法德俄汉])(?:译|翻|译成|翻译成)(?P<target>[中英日韩法德俄汉])")
 _SHORT = {"中": "zh", "汉": "zh", "英": "en", "日": "ja", "韩": "ko", "法": "fr", "德": "de", "俄": "ru"}
+_PAIR = re.compile(r"(?P<source>[中英日韩法德俄汉])(?:译|翻|译成|翻译成)(?P<target>[中英日韩法德俄汉])(?!\w)")
 # Stands before a language that something is put into, or is in.
-_INTO = re.compile(
-    r"(?:翻译|翻譯|翻|译|譯|转换|转)?(?:成|为|為|到)\s*$|译\s*$|(?:用|讲|说)\s*$|\b(?:into|to|in)\s*(?:the )?$"
-)
-_OUT_OF = re.compile(r"(?:从|由|這句|这句|这段|把|将)\s*$|\bfrom\s*(?:the )?$")
+_INTO = re.compile(r"(?:[翻转]?[译換换]?[成为到]|译|[用讲说]|\b(?:into|to|in)\s*(?:the )?)\s*$")
+_OUT_OF = re.compile(r"(?:[从由把将]|[这那]句)\s*$|\bfrom\s*(?:the )?$")
 # A list of languages where something is to be put into them, whether they are known or not.
-_ITEM = r"(?:[㐀-鿿]{1,7}[语語文话話体體]|mandarin|[a-z][a-z-]+(?: (?:chinese|mandarin))?)"
-_COMMA = r"(?:\s*(?:,\s*and\b|,|&|\band\b|、|和|与|與|跟|以及|及)\s*)"
+_ITEM = r"(?:[㐀-鿿]{1,7}[语文话体]|mandarin|[a-z][a-z-]{1,30}(?: (?:chinese|mandarin))?)"
+_COMMA = r"(?:\s*(?:,\s*and\b|,|&|\band\b|、|和|与|跟|以及|及)\s*)"
 _LIST = rf"{_ITEM}(?:{_COMMA}{_ITEM}){{0,19}}"
 _TARGETS = re.compile(
-    rf"(?:\s|^)(?P<into>into|to|in)\s+(?:the )?(?P<english>{_LIST})"
-    r"(?P<rest>(?:[\s.!?,;。]|\band\b|\bthen\b|\balso\b)*$)?"
-    rf"|(?:翻译|翻譯|翻|译|譯)(?:成|为|為|到|作)\s*(?P<chinese>{_LIST})|[用拿]\s*(?P<spoken>{_LIST})(?:怎么|咋|如何)[说讲写]"
+    rf"(?:(?:\s|^)(?P<into>into|to|in)\s+(?:the )?|(?P<verb>[译翻][成为到作]|[用拿])\s*)(?P<list>{_LIST})"
+    r"(?P<spoken>(?:怎么|咋|如何)[说讲写])?(?P<rest>(?:[\s\0.!?,;:。]|\b(?:and|then|also|please|language)\b)*$|\s*:)?"
 )
 _NO_LANGUAGES = ("me", "us", "him", "her", "them", "it", "you", "everyone", "know", "meet", "see", "go", "do", "be")
 
-# Where the text stands: before "用法语怎么说" and "翻译成法语", behind "翻译" and "how do you say".
+# Where the text stands: before 用法语怎么说 and 翻译成法语, behind "translate" and "how do you say".
 _TEXT_FIRST = (
-    r"(?:{names})(?:怎么说|怎么讲|怎么写|咋说)",
-    r"(?:翻译|翻譯|翻|译|譯)(?:成|为|為|到|作) ?(?:{names})",
+    r"(?:[用拿]?(?:{names}))(?:怎么说|怎么讲|怎么写|咋说|如何说)",
+    r"(?:翻译|翻|译)[成为到作] ?(?:{names})",
     r"是?什么意思",
 )
 _VERB_FIRST = (
     r"[用拿](?:{names})说",
-    r"(?:翻译|翻譯)(?:一下)?",
-    r"\bhow (?:do|would|can) (?:you|i|we) say\b|\btranslate\b|\bsay(?:ing)?\b|\bwhat does\b"
+    r"翻译(?:一下)?|[中英日韩法德俄汉]译[中英日韩法德俄汉]",
+    r"\bhow (?:(?:do|would|can) (?:you|i|we)|to) say\b|\btranslate\b|\bsay(?:ing)?\b|\bwhat does\b|\bwhat(?:'s| is)\b"
     r"|\bthat says\b|说一声|内容是|内容为",
 )
 # What stands around the text and is no part of it.
-_BEFORE_TEXT = re.compile(r"(?:请问|请|麻烦|帮我|帮忙|给我|你能|能不能|可以|最后|然后|再|把|将|將|我想|\s)+")
-_LEADING_LANGUAGE = r"\s*(?:in)?to (?:{names})[,:]?\s"
+_OPENING = re.compile(
+    rf"(?:{lexicon.POLITE}|最后|然后|再|把|将|[这那]?(?:句话|个词|个单词|段话)|[\s\0,]"
+    r"|the (?:word|phrase|sentence|text)s?\b(?=.*\w))+"
+)
+_INSTRUCTION = re.compile(r"(?:in)?to [a-z-]+\s*[,:]")
+_LEADING_LANGUAGE = r"\s*(?:from (?:{names}) )?(?:in)?to (?:the )?(?:{names})[,:]?(?:\s|$)"
 _TRAILING_LANGUAGE = (
-    r"(?: mean\b)?(?:\s(?:from (?:{names}) )?(?:into|to|in) | ?(?:到|成|为) ?)(?:{names})[.?!。 ]*|\smean[.?! ]*"
+    r"(?: mean\b)?(?:\s(?:from (?:{names}) )?(?:into|to|in) (?:the )?| ?[到成为] ?)(?:{names})(?: language)?"
+    r"(?: please)?[.?!,。 ]*|\smean[.?! ]*|[,，]? please[.?! ]*|[的,，]$"
 )
 
 
@@ -66,6 +67,7 @@ class Targets:
 
 def targets(text: str) -> Targets:
     """Find the languages that a folded text wants something put into: a whole list, or the one that it names."""
+    text = simplified(text)
     found = [each for match in _TARGETS.finditer(text) if (each := _listed(text, match))]
     listed = next((each for each in reversed(found) if each.known), found[-1] if found else None)
     if listed:
@@ -73,7 +75,7 @@ def targets(text: str) -> Targets:
     pair = _PAIR.search(text)
     if pair is not None:
         return Targets(tuple(filter(None, (language_of(_SHORT[pair["target"]]),))))
-    named = named_languages(text)
+    named = list(named_languages(text))
     into = [each for each in named if _INTO.search(text, max(each.start - 12, 0), each.start)]
     return Targets(tuple(each.value for each in (into[:1] or named[-1:])))
 
@@ -86,9 +88,9 @@ def source_language(text: str) -> Language | None:
     return next((each.value for each in _mentioned(text) if _is_source(text, each)), None)
 
 
-def named_languages(text: str) -> list[Found]:
+def named_languages(text: str) -> Iterator[Found]:
     """The languages that a folded text names, apart from those that something is in."""
-    return [each for each in _mentioned(text) if not _is_source(text, each)]
+    return (each for each in _mentioned(text) if not _is_source(text, each))
 
 
 def text_to_handle(question: Question) -> str | None:
@@ -100,8 +102,11 @@ def text_to_handle(question: Question) -> str | None:
     for form in (*_TEXT_FIRST, *_VERB_FIRST):
         anchor = _compiled(form).search(flat)
         if anchor is not None:
-            beside = [(0, anchor.start()), (anchor.end(), max(anchor.end(), end))]
-            order = beside if form in _TEXT_FIRST else beside[::-1]
+            before, behind = (0, anchor.start()), (anchor.end(), max(anchor.end(), end))
+            # What a verb is followed by is meant, even where it is no text: "ok then translate it".
+            order = (
+                (before, behind) if form in _TEXT_FIRST else (behind,) if flat[slice(*behind)].strip() else (before,)
+            )
             text = next(filter(None, (_text_between(question, flat, *each) for each in order)), None)
             if text or form in _TEXT_FIRST:
                 return text
@@ -109,19 +114,20 @@ def text_to_handle(question: Question) -> str | None:
 
 
 def _listed(text: str, match: re.Match[str]) -> Targets | None:
-    items = [each for each in re.split(_COMMA, match["english"] or match["chinese"] or match["spoken"]) if each]
-    named = [(item, _by_name().get(simplified(item))) for item in items]
+    named = [(each, _by_name().get(each)) for each in re.split(_COMMA, match["list"]) if each]
     known = tuple(dict.fromkeys(language for _, language in named if language))
-    if match["english"] and not known and not _is_a_list(text, match):
+    if (match["verb"] in ("用", "拿") and not match["spoken"]) or (
+        match["into"] and not known and not _is_a_list(text, match)
+    ):
         return None
     at_end = match["rest"] is not None
     unknown = tuple(item for item, language in named if language is None)
-    return Targets(known, unknown if at_end or not match["english"] else (), match.start() if at_end else None)
+    return Targets(known, unknown if at_end or match["verb"] else (), match.start() if at_end else None)
 
 
 def _is_a_list(text: str, match: re.Match[str]) -> bool:
     """Whether English words that name no known language are meant as such: ``to`` is about other things as well."""
-    verb, named = lexicon.TRANSLATE_VERB.search(text, 0, match.start()), match["english"]
+    verb, named = lexicon.TRANSLATE.search(text, 0, match.start()), match["list"]
     if match["rest"] is None or not verb:
         return False
     if match["into"] == "to":
@@ -134,17 +140,17 @@ def _is_source(text: str, named: Found) -> bool:
 
 
 def _mentioned(text: str) -> Iterator[Found]:
-    for match in _mention().finditer(simplified(text)):
+    for match in _compiled(r"(?<![a-z])(?:{names})(?![a-z])").finditer(simplified(text)):
         yield Found("language", _by_name()[match[0]], *match.span())
 
 
 def _text_between(question: Question, flat: str, start: int, end: int) -> str | None:
-    for opening in (_BEFORE_TEXT, _compiled(_LEADING_LANGUAGE)):
+    for opening in (_OPENING, _compiled(_LEADING_LANGUAGE), _OPENING):
         opened = opening.match(flat, start, end)
         start = opened.end() if opened else start
     ends = (m.start() for m in _compiled(_TRAILING_LANGUAGE).finditer(flat, start, end) if m.end() == end)
     end = next(ends, end)
-    if lexicon.NO_TEXT.fullmatch(flat, start, end) or lexicon.REFERENCE.fullmatch(flat, start, end):
+    if lexicon.NO_TEXT.fullmatch(flat, start, end) or _INSTRUCTION.match(flat, start, end):
         return None
     return question.raw[start:end].strip(" ,，:：用拿") or None
 
@@ -152,12 +158,6 @@ def _text_between(question: Question, flat: str, start: int, end: int) -> str | 
 @cache
 def _compiled(form: str) -> re.Pattern[str]:
     return re.compile(form.replace("{names}", "|".join(sorted(_by_name(), key=len, reverse=True))))
-
-
-@cache
-def _mention() -> re.Pattern[str]:
-    names = sorted(_by_name(), key=len, reverse=True)
-    return re.compile("|".join(rf"\b{name}\b" if name.isascii() else name for name in names))
 
 
 @cache

@@ -1,229 +1,169 @@
-"""The words that the offline model knows, in Chinese and English: tables first, then patterns.
+"""The patterns by which the offline model reads questions, Chinese and English; tables of words stand beside.
 
-All of it is matched against folded text: lower case, plain width, no accents.
+All of them are matched against folded text: lower case, plain width, no accents. What figures look like stands in
+``numbers.py``, with what reads them.
 """
 
 import re
 
-# What a question or a tool can be about; the first word names the concept, the others mean it. A word of one concept
-# only: a question is led to the tools whose name, description or parameters speak of the same concept.
-CONCEPTS = """
-weather: 天气 天氣 气温 氣溫 气象 温度 预报 預報 下雨 下雪 有雨 有雪 降雨 降水 刮风 晴天 多云 冷不冷 热不热 日出 日落
-风大 风力 外套 雨伞 带伞 羽绒服 更热 更冷 更暖 最热 最冷 热吗 冷吗 暖和 凉快 穿什么 几度 多少度 哪个热 哪个冷 哪里热
-哪里冷 湿度 下不下雨 weather forecast temperature sun sunrise sunset rain raining rainy snow snowing sunny cloudy windy
-humidity umbrella sunglasses coat jacket cold colder hot hotter warm warmer; time: 时间 時間 几点 幾點 时刻 钟点 时差
-時差 差几个小时 差几小时 还是晚上 什么时候了 time clock oclock timezone; date: 日期 几号 幾號 几月几 星期几 星期幾 周几
-礼拜几 date weekday calendar; translate: 翻译 翻譯 翻成 译成 译为 譯成 译文 怎么说 用英语说 translate translation
-translating translator; dice: 骰子 色子 筛子 掷 dice die roll; order: 订单 訂單 order; delivery: 快递 物流 包裹 运单
-发货 配送 delivery shipment parcel package shipping tracking courier; alarm: 闹钟 鬧鐘 叫醒 alarm wake; reminder: 提醒
-备忘 remind reminder; timer: 计时 倒计时 timer countdown stopwatch; calendar: 日程 日历 行程 schedule appointment;
-meeting: 会议 開會 开会 meeting conference; mail: 邮件 郵件 邮箱 email mail; message: 短信 消息 sms message; phone:
-电话 電話 拨打 phone telephone dial; stock: 股票 股价 股市 stock stocks shares ticker; currency: 汇率 匯率 外汇 货币
-换汇 兑换 美元 欧元 日元 英镑 人民币 currency exchange forex usd eur cny rmb gbp jpy dollar; convert: 换算 转换 轉換
-convert conversion; price: 价格 價格 多少钱 报价 price cost quote; calculate: 计算 計算 算一下 求和 加法 乘法 calculate
-calculator compute arithmetic sum add multiply; news: 新闻 新聞 头条 资讯 news headline headlines; search: 搜索 搜寻
-检索 查找 search find lookup query; light: 灯 燈 照明 light lamp lights lamps; music: 音乐 音樂 歌曲 播放 music song
-songs; travel: 航班 机票 飞机 火车 高铁 列车 车次 flight flights airline plane train railway; lodging: 酒店 宾馆 旅馆
-hotel hotels; restaurant: 餐厅 饭店 餐馆 restaurant; map: 地图 路线 导航 怎么走 距离 多远 map route directions navigate
-distance; person: 用户 用戶 客户 顾客 员工 雇员 user account customer client employee staff; product: 商品 产品 货物
-库存 存货 product item inventory warehouse; payment: 支付 付款 转账 余额 发票 账单 payment pay transfer balance invoice
-bill receipt; ticket: 工单 ticket issue; password: 密码 口令 password passphrase; random: 随机 隨機 random; joke: 笑话
-joke; poem: 诗 poem poetry; picture: 图片 照片 图像 画 picture image photo draw; file: 文件 文档 笔记 便签 file
-document note notes; todo: 待办 任务 todo task tasks; movie: 电影 影片 movie film; sport: 比赛 比分 match score sport;
-health: 健康 体重 步数 health weight steps; cancel: 取消 撤销 cancel; delete: 删除 刪除 移除 delete remove; summary:
-总结 摘要 概括 summary summarize summarise; holiday: 节假日 假期 放假 农历 holiday holidays lunar; air: 空气质量 雾霾
-air aqi pollution
-"""
-
-# Words that stand in any description and any question, and say nothing about which tool is meant.
-STOP_WORDS = """
-    a an and any api are as at be by can could current currently data do does for from function functions general
-    get given gives has have helper how i if in info information input into is it its let like list me method my
-    name names need now number numbers object of on one or our output parameter please provide range ranges request
-    response result return returns service services set show some specific specified specify string such tell text
-    that the their them there this to tool tools up us use used user using utility value values want we what whats
-    when where which who why will with would you your city cities place places country location help day days hello
-    hi thanks
-"""
-# The same for pairs of Chinese characters.
-STOP_PAIRS = """
-    什么 怎么 怎样 现在 请问 告诉 一下 我的 你好 可以 帮我 需要 这个 那个 多少 查询 获取 指定 城市 的是
-    是的 是什 么样 们的 今天 明天 给我 用于 工具 如果 进行 使用 返回 一个 参数 以及 或者 例如 比如
-"""
-
-# Which words beside a number say that it is a parameter's: words of the parameter's name, then words of the question.
-UNITS = """
-side sides face faces: 面; hour hours: 小时 钟头 h hour; minute minutes: 分钟 分 min minute; second seconds: 秒 sec
-second; person persons people guest guests passengers: 人 位 people person guest; count number quantity limit top
-amount size copies: 个 次 条 份 件 本 张 颗 times dice piece cop item; amount price money budget cost: 元 块 美元 欧元
-日元 人民币 dollar usd eur rmb cny yuan yen pound; age years: 岁 year; year: 年; month: 月; weight kg: 公斤 千克 斤 克
-kg gram pound; height: 厘米 米 cm; distance length radius km: 公里 千米 米 km mile meter 位 字; temperature degrees: 度
-degree; percent percentage rate: % 百分 percent; page pages: 页 page; floor: 层 楼 floor
-"""
-
-# How the values of an enumeration are said otherwise.
-SYNONYMS = """
-celsius c metric: 摄氏 公制; fahrenheit f imperial: 华氏 英制; on open enable enabled: 打开 开启 启用; off close closed
-disable disabled: 关闭 关掉 关上 停用; asc ascending: 升序 从小到大; desc descending: 降序 从大到小; high urgent: 高
-紧急; medium normal: 中等 普通 一般 中杯 中号; low: 低; small: 小杯 小号 小份 小; large big: 大杯 大号 大份 大; red:
-红; green: 绿; blue: 蓝; yellow: 黄; white: 白; black: 黑; economy: 经济舱; business: 商务舱; first: 头等舱; daily:
-每天 每日; weekly: 每周; monthly: 每月; male: 男; female: 女
-"""
+# Politeness, which may stand before anything.
+POLITE = r"请问|请|麻烦你?|帮我|帮忙|给我|为我|你能|能不能|可以|我想|please|can you|could you|also|also,"
+# What stands around the name of a place or a text in Chinese: politeness, moments, small words.
+FILLER = (
+    rf"{POLITE}|告诉我?|知道|查询?(?:一下)?|查查|看一下|看看|一下|说说|讲讲|比较|对比|大?后天|[今明昨]天|现在|現在"
+    rf"|当前|目前|未来|接下来"
+    r"|最近|[这本下]?周末?|早上|晚上|下午|在|的|[那这]里|那边|当地|去|到|会不会|会|是不是|有没有|是否|什么|怎么样"
+    r"|如何|分别|各自|各是"
+    r"|都|你|我|外面|哪[里儿个]|出差|旅游|[0-9一二两三四五六七八九十]{1,3}[天日周](?:[以之]?后)?|[以之]?后"
+)
+# What is asked about a place in Chinese: the name stands before it.
+TOPIC = (
+    r"天气|天氣|气温|氣溫|温度|预报|时间|時間|时区|几点|幾點|下雨|下雪|冷不冷|热不热|空气|日出|日落|有雨|会下|几度"
+    r"|冷吗|热吗|多少度"
+)
+# No Chinese name of a place holds one of these.
+NO_CHINESE_NAME = re.compile(
+    r"[我你您他她它这那哪谁吗呢吧啊更没有]|[以之]后|还有|另外|同时|比较|翻译|[语文度率速区]$|是否|可以|多少|什么|怎么"
+    r"|如何|几点|天气|时间"
+)
+# Phrases in which the word of a concept means something else.
+NO_TOPIC = re.compile(
+    r"时间(?:复杂度|过得|管理)|[没有花费省](?:有|点|什么)?时间|第一时间|\btime complexity\b|\btimes? (?:series"
+    r"|machine|management|out)\b"
+    r"|\b(?:no|any|free|more|enough|much|little|first|last|real|full|part|spend|waste|save|have|long|every|this|each"
+    r"|next"
+    r"|of|good|hard|run) ?times?\b(?! (?:is|in|difference|zone))|\btime to\b|\bunder the weather\b|\bhot ?dogs?\b"
+    r"|\bcold (?:war|call|case)s?\b"
+)
 
 # Asks for a translation, or how something is said.
-TRANSLATE_VERB = re.compile(
-    r"翻译|翻譯|翻成|译成|译为|譯成|[中英日韩法德俄汉]译[中英日韩法德俄汉]"
-    r"|\b(?:translate|translation|translating|how (?:do|would|can) (?:you|i|we) say)\b"
-    r"|什么意思|[用拿][㐀-鿿]{1,5}[语語文]说|\bwhat does\b(?=.{1,200}\bmean\b)|\bsay\b(?=.{1,200}\bin [a-z]+\W*$)"
+TRANSLATE = re.compile(
+    r"翻译|翻譯|翻成|译成|译为|譯成|[中英日韩法德俄汉]译[中英日韩法德俄汉]|什么意思|[用拿][㐀-鿿]{1,5}[语語文]说"
+    r"|[语語文](?:怎么|咋|如何)[说讲写]|\b(?:translat(?:e|ion|ing)|how (?:(?:do|would|can) (?:you|i|we)|to) say)\b"
+    r"|\bwhat does\b(?=.{1,200}\bmean\b)|\bsay\b(?=.{1,200}\bin [a-z]+\W*$)"
+    r"|\bwhat(?:'s| is)\b(?=.{1,200} in (?:english|chinese|mandarin|japanese|korean|french|german|spanish|italian"
+    r"|russian)\W*$)"
 )
+# Asks for the date in words that may mean other things alone.
+WHAT_DAY = re.compile(r"\b(?:what|which) day (?:is|of)\b")
 # Points at what was answered before instead of giving a text: "translate that", 把结果翻译成英文.
-REFERENCE = re.compile(
+REFERENCE = (
     r"(?:(?:the |your |its |his )?(?:last |previous |above )?(?:result|answer|reply|response|output)s?"
-    r"|that|this|it|them|those|(?:上面|刚才|之前|以上|最后|把|将|的|你)*(?:结果|回答|答案|答复|回复|输出|这个|那个|它|它们|这句话?"
-    r"|那句话?|这段话?|上一?句|上一?条|上面))(?: above)?[\s,.!?。的]*"
+    r"|that|this|it|them|those|(?:上面|刚才|之前|以上|最后|把|将|的|你){0,4}(?:结果|回答|答案|答复|回复|输出|[这那]个"
+    r"|它们?|[这那]句话?"
+    r"|这段话?|上一?[句条]|上面))(?: above)?[\s,.!?。的]*"
 )
+# The same, before a request to translate ends: "translate that into French", 把结果翻译成英文.
+REFERRED = re.compile(rf"(?:^|(?<=\W)|(?<=[把将])){REFERENCE}(?=翻|译|\s*(?:in)?to\b|$)")
 # Stands where a text should be and is none: "the following", 以下内容.
 NO_TEXT = re.compile(
-    r"(?:(?:以下|下面|下列|这|這|那|一|请)?(?:的)?(?:内容|文字|文本|句子|句话|段话|段文字|一句|一段|个|一下|东西)"
-    r"|(?:the |my |a |some )?(?:following|text|sentence|content|words?|something))(?: (?:text|sentence|content))?"
-    r"[\s,.:。]*"
+    rf"(?:{REFERENCE}|(?:以下|下面|下列|这|這|那|一|请)?的?(?:内容|文字|文本|句子|句话|段话|段文字|一句|一段|个|一下"
+    rf"|东西|单词)"
+    r"|(?:(?:the|my|a|an|some|this|that|these|following|for) )*(?:following|text|sentence|content|words?|phrase"
+    r"|something"
+    r"|stuff|me|us|please|translator|translation|here|now|thing)(?: (?:text|sentence|content|please|for me"
+    r"|here))*)[\s,.:。?!]*"
 )
 
-# Begins a question that says what not to do.
+# Begins a question that says what not to do; one that takes something back, which only tools that do so may answer.
 FORBIDDEN = re.compile(r"\s*(?:please\s+)?(?:do\s*n['o’]?t|never)\b|\s*请?(?:不要|不用|别|勿)")
-# Begins a question that takes something back: only tools that do so may be called.
 UNDONE = re.compile(r"\s*(?:please\s+)?(?:delete|cancel|remove)\b|\s*请?(?:帮我)?(?:取消|删除|删掉)")
-# How such a tool describes itself.
 UNDOES = re.compile(r"delete|cancel|remove|取消|删")
 # Wants a judgement that no figure gives: which is hotter, whether to take a coat.
 JUDGED = re.compile(
-    r"[更最][热冷暖凉高低好适]|哪[个里儿][热冷]|[热冷暖凉]吗|[冷热]不[冷热]|暖和吗|凉快吗|要不要|要带|用带|该带"
-    r"|该穿|要穿|穿什么|适合|合适吗|差多少|相差"
-    r"|\b(?:hotter|colder|warmer|cooler|hottest|coldest|warmest|better|nicer|should i|do i (?:need|have)"
-    r"|is it (?:\w+ ){0,3}(?:cold|hot|warm|nice)|will it be (?:\w+ ){0,3}(?:cold|hot|warm|nice)"
-    r"|good (?:day|time)|what (?:should|to) (?:i )?wear)\b"
-)
-# Is about days that are over.
-PAST = re.compile(
-    r"\byesterday\b|\blast (?:week|weekend|month|year|night|monday|tuesday|wednesday|thursday|friday|saturday|sunday)\b"
-    r"|\b(?:past|previous) (?:[a-z0-9]+ )?(?:day|week|month)s?\b|\b(?:days?|weeks?|months?) ago\b"
-    r"|昨天|昨日|昨晚|前天|上周|上週|上个?星期|上个?礼拜|上个月|过去|[天日周]之?以?前"
-)
-# Is about a day whose distance from today only a calendar knows.
-CALENDAR_DAY = re.compile(
-    r"圣诞|元旦|春节|国庆|中秋|端午|清明|除夕|过年|[0-9]{1,2}月[0-9]{1,2}[日号]"
-    r"|\b(?:christmas|easter|new year|thanksgiving|halloween"
-    r"|(?:january|february|march|april|june|july|august|september|october|november|december) [0-9]{1,2})\b"
-)
-# Numbers of days that no forecast has: negative, broken, none.
-ODD_DAYS = re.compile(
-    r"(?<![0-9a-z])[-−负負]\s?[0-9一二三四五六七八九十]+(?:\.[0-9]+)?[\s-]*(?:days?\b|[天日])"
-    r"|[0-9]+\.[0-9]+[\s-]*(?:days?\b|[天日])|半天|\bhalf a day\b|(?<![0-9.])0\s*(?:days?\b|[天日])"
-    r"|(?:minus|negative) [a-z0-9]+ days?\b"
+    r"[更最][热冷暖凉高低好适]|哪[个里儿][热冷]|[热冷暖凉]吗|[冷热]不[冷热]|暖和吗|凉快吗|要不要|[要用该][带穿]"
+    r"|穿什么|适合|合适吗"
+    r"|差多少|相差|\b(?:hotter|colder|warmer|cooler|hottest|coldest|warmest|better|nicer|should i|do i (?:need|have)"
+    r"|(?:is it|will it be) (?:\w+ ){0,3}(?:cold|hot|warm|nice)|good (?:day|time)|what (?:should|to) (?:i )?wear)\b"
 )
 # Asks a clock about another moment than now.
 OTHER_MOMENT = re.compile(
-    r"\b(?:hours?|minutes?|hrs?|mins?) (?:from now|later|ago|ahead)\b"
-    r"|\bin (?:[0-9.]+|an?|[a-z]+) (?:hours?|minutes?)\b"
+    r"\b(?:hours?|minutes?|hrs?|mins?) (?:from now|later|ago|ahead)\b|\bin (?:[0-9.]+|an?|[a-z]+) (?:hours?|minutes?)\b"
     r"|\b(?:when|if) it(?:'s| is| will be)\b(?=.*[0-9])|\b(?:[0-9]{1,2} ?(?:am|pm)|noon|midnight)\b"
-    r"|\bat (?:[0-9]{1,2}(?::[0-9]{2})? ?(?:am|pm)|[0-9]{1,2}:[0-9]{2})"
-    r"|(?:小时|小時|钟头|分钟|分鐘)\s*(?:以后|之后|以後|之後|后|後|以前|之前|前)|[0-9一二三四五六七八九十]\s*[点點时時半](?!区|區|差)"
-    r"|下个?(?:周|週|星期|礼拜)|下个月|时差|差几个?小时|\btime difference\b|\bnext (?:week|month|year|[a-z]+day)\b"
+    r"|\bat [0-9]{1,2}:[0-9]{2}"
+    r"|(?:小时|小時|钟头|分钟|分鐘)\s*(?:[以之]?[后後前])|[0-9一二三四五六七八九十]\s*[点點时時半](?!区|區|差)|时差"
+    r"|时间差|差几个?小时"
+    r"|差多少|相差|\btime difference\b|\bnext (?:year|[a-z]+day)\b"
 )
-# Wants degrees Fahrenheit.
+# Wants degrees Fahrenheit; how a tool's parameter says that it takes a unit.
 FAHRENHEIT = re.compile(r"华氏|華氏|\bfahrenheit\b|[°˚º]\s?f\b|℉")
-# How a tool's parameter says that it takes a unit.
 TAKES_A_UNIT = re.compile(r"\bunits?\b|fahrenheit|华氏|单位")
 
-# Where something comes from, and where it goes to: before a name in a question.
+# Where something comes from, and where it goes to: before a name in a question; in what a parameter is called.
 FROM = re.compile(r"(?:从|由|自|把|将|\bfrom|[0-9.] ?) ?$")
 TO = re.compile(r"(?:到|去|飞|往|至|抵达|成|为|换|兑|\bto|\binto|\bin) ?$")
-# The same in the names and descriptions of parameters.
 SOURCE = re.compile(r"\b(?:from|source|src|origin|start|departure|base)\b|源|原|出发|起点")
 TARGET = re.compile(r"\b(?:to|target|dest|destination|end|arrival|into)\b|目标|目的|终点")
 
-# Begins a thing that somebody is called by; the name follows.
+# Begins what somebody is called by; addresses of mail and of pages.
 NAMED = re.compile(
     r"(?:名叫|名为|叫做|叫|姓名[是为:]|名字[是为:]|\bnamed|\bcalled|\bname is) ?([㐀-鿿·]{1,8}|[a-z][\w.-]*)"
 )
-# Addresses of mail and of pages.
 EMAIL = re.compile(r"([a-z0-9._%+-]{1,64}@[a-z0-9-]{1,63}(?:\.[a-z0-9-]{1,63}){1,5})")
 URL = re.compile(r"(https?://[^\s，。、]{1,500})")
-# A word with a digit in it: an order's number, a job's id.
+# An id: a word with a digit in it; what is called one; words in capitals such as TSLA where no word has a digit.
 ID = re.compile(r"(?<![a-z0-9])#?([a-z]{0,10}[-_]?[0-9][a-z0-9_-]{0,40})(?![a-z0-9_-])")
-# A word behind "code" or "id", and words in capitals such as TSLA: what an id is taken from where no word has a digit.
 LABELLED = re.compile(
     r"(?:代码|编号|单号|号码|\b(?:id|code|number|symbol|ticker)) ?(?:是|为|is|=|:|#) ?([a-z][a-z0-9._-]{0,39})"
 )
 CAPITALS = re.compile(r"(?<![A-Za-z0-9])([A-Z][A-Z0-9.]{1,9})(?![A-Za-z0-9])")
 
+# Any word, for a parameter with a pattern.
+TOKEN = re.compile(r"([^\s\0,;，；。、?？!！\"“”()（）㐀-鿿]{1,60})")
+HAN, KANA = re.compile(r"[㐀-鿿]"), re.compile(r"[぀-ヿ]")
+
+# How a description asks for days ahead, languages by name, names of places in English, durations; a switch.
+WANTS_DAYS_AHEAD = re.compile(r"\b(?:ahead|later|offset|from now|after)\b|[之以][后後]|后第")
+WANTS_LANGUAGE_NAMES = re.compile(
+    r"\b(?:such as|eg|e g|like) (?:english|chinese|japanese|french)|language names?\b|语言名称"
+)
+WANTS_ENGLISH = re.compile(r"\bin english\b|english name|英文名|拼音")
+WANTS_DURATIONS = re.compile(r"\bduration\b|时长")
+IS_A_SWITCH = re.compile(r"\b(?:on|enabled?|state|power)\b|开关")
+# Numbers that are hardly meant as one: 一 in 一下, 零 alone.
+NO_QUANTITY = re.compile(r"[一两]$|^[零〇万千百]+$")
 # Something is not wanted, or is to be on, or off.
 NEGATION = re.compile(r"不要|不用|不|别|没|无需|无|关|\b(?:no|not|without|don't|dont|off|disable|exclude)\b")
 ON = re.compile(r"打开|开启|启用|包括|包含|需要|开|\b(?:on|enable|with|include|including)\b")
 OFF = re.compile(r"关闭|关掉|关上|停用|关|\b(?:off|disable)\b")
 
-# What surrounds the name of a place in a Chinese question: politeness, moments, small words.
-FILLER = (
-    "请问|请|麻烦|帮我|帮忙|给我|告诉我|告诉|我想知道|想知道|我想|查询一下|查询|查一下|查查|查|看一下|看看|一下|说说|讲讲|比较|对比|"
-    "今天|明天|后天|大后天|昨天|现在|現在|当前|目前|未来|接下来|最近|这周末?|本周末?|下周末?|周末|早上|晚上|下午|在|的|那里|那边|当地|去|到|"
-    "会不会|会|是不是|有没有|是否|什么|怎么样|如何|分别|各自|各是|都|你|我|知道|外面|这里|哪里|哪儿|哪个|出差|旅游|"
-    "[0-9一二两三四五六七八九十]{1,3}[天日周](?:以后|之后|后)?|以后|之后|后"
-)
-# What is asked about a place in Chinese: the name stands before it.
-TOPIC = "天气|天氣|气温|氣溫|温度|预报|时间|時間|时区|几点|幾點|下雨|下雪|冷不冷|热不热|空气|日出"
-TOPIC += "|日落|有雨|会下|几度|冷吗|热吗|多少度"
-# No Chinese name of a place holds one of these.
-NO_CHINESE_NAME = re.compile(
-    r"[我你您他她它这那哪谁吗呢吧啊更]|以后|之后|还有|另外|同时|比较|翻译|语$|文$|度$|率$|速$|区$|是否|可以|多少|什么|怎么|如何|几点|天气|时间"
-)
-# No Latin name of a place holds one of these words.
-NO_LATIN_NAME = re.compile(
-    r"\b(?:the|a|an|me|us|my|your|this|that|these|it|its|i|you|we|they|what|which|who|how|when|where|why|will|would|is"
-    r"|are|do|does|can|could|please|thanks|thank|tell|show|give|find|get|check|compare|translate|say|also|then|there"
-    r"|here|now|today|tomorrow|tonight|yesterday|weeks?|weekend|month|year|days?|hours?|minutes?|morning|evening|night"
-    r"|afternoon|noon|midnight|monday|tuesday|wednesday|thursday|friday|saturday|sunday|january|february|march|april"
-    r"|may|june|july|august|september|october|november|december|celsius|fahrenheit|utc|gmt|back|more|so|on|in|at|to|next"
-    r"|from|for|by|both|general|detail|details|total|short|english|chinese|french|german|spanish|japanese|korean|advance"
-    r"|case|fact|order|particular|weather|time|forecast|temperature|not|least|first|last|once|all|moment|about|of)\b"
-)
-
 # Asks somebody to do something; with "open" for questions that no tool's concept has to fit.
 WISH = re.compile(
-    r"(?:\b(?:tell|sing|write|give|show|play|draw|make|recite|find|book|buy|order|send)\b"
-    r"|讲|说|唱|写|画|放|播|来|发|订|买|推荐|(?P<open>\b(?:who|why)\b|谁|为什么))"
+    rf"\s*(?:(?:{POLITE})\s*)*(?:\b(?:tell|sing|write|give|show|play|draw|make|recite|find|book|buy|order|send)\b"
+    r"|[讲说唱写画放播来发订买]|推荐|(?P<open>\b(?:who|why)\b|谁|为什么))"
 )
-# Politeness before a wish.
-BEFORE_WISH = re.compile(r"\s*(?:(?:please|also|can you|could you|请|帮我|给我|为我)\s*)*")
 # Comes along with any answer, so that a wish for it is not called unanswered.
 COMES_ALONG = frozenset(("time", "date", "calendar", "search", "translate"))
+# Ends a clause only because another follows.
+GOES_ON = re.compile(r"(?:\b(?:and|also|then|plus)|还有|并且?|然后|另外|同时|[再和])$")
 
-# A greeting, thanks or a farewell and nothing else; a question what the model can do or is.
+# A greeting, thanks or a farewell and nothing else; thanks alone; a question what the model can do or is.
 SMALL_TALK = re.compile(
-    r"(?:\s|[,.!?。~、]|你好|您好|你们好|大家好|嗨|哈喽|在吗|早上好|早安|晚上好|晚安|下午好|谢谢你?|多谢|感谢|再见|拜拜|好的"
-    r"|好|吗|呀|啊|了|okay|ok"
-    r"|hello|hi|hey|there|good (?:morning|evening|afternoon|night)|how are you|today|what's up|how's it going"
+    r"(?:\s|[,.!?。~、]|你好|您好|[你大]们?家?好|嗨|哈喽|在吗|早上好|早安|晚上好|晚安|下午好|谢谢你?|多谢|感谢|再见"
+    r"|拜拜|好的|[好吗呀啊了]"
+    r"|okay|ok|hello|hi|hey|there|good (?:morning|evening|afternoon|night)|how are you|today|what's up|how's it going"
     r"|thanks?(?: you)?|very much|a lot|so much|bye|goodbye|see you)++"
 )
-# Thanks are answered as such.
 THANKS = re.compile(r"谢谢|多谢|感谢|\bthank")
 WHAT_IT_CAN = re.compile(
-    r"你(?:都|还)?(?:能|会|可以)(?:做|干|帮|回答|些)|你有(?:什么|哪些)(?:功能|本领|用)|你是谁|你是什么|你叫什么|你是\w{1,12}吗|怎么用|如何使用"
-    r"|有(?:什么|哪些)(?:功能|工具)|帮助$|\bwhat (?:can|do) you (?:do|help|answer|know)\b|\bwho are you\b"
-    r"|\bwhat (?:\w+ )?are you\b|\bare you (?:an? )?(?:chatgpt|ai|bot|robot|human|real)\b|\bhelp(?: me)?\s*[.!?]*$"
+    r"你[都还]?(?:能|会|可以)[做干帮回些]|你有(?:什么|哪些)[功本用]|你(?:是[谁什]|叫什么|是\w{1,12}吗)|怎么用"
+    r"|如何使用|有(?:什么|哪些)(?:功能|工具)"
+    r"|帮助$|\bwhat (?:can|do) (?:you|u) (?:do|help|answer|know)\b|\bwho are you\b|\bhelp(?: me)?\s*[.!?]*$"
+    r"|\bwhat (?:\w+ )?are you\b|\bare you (?:an? )?(?:chatgpt|ai|bot|robot|human|real)\b"
     r"|\bhow do (?:i|you) (?:use|work)\b|\bwhat (?:questions )?can i ask\b"
 )
-
 # Questions about the conversation: what was asked before, whether all of it is meant, and who asks.
 WHAT_WAS_ASKED = re.compile(
-    r"我(?:刚才|刚刚|刚|之前|前面|上一?次|先前)[都还]?[问说][了过你的些哪是]*(?:什么|啥|哪)|我(?:都|一共|总共)?问[了过你些哪]+(?:什么|啥|问题)"
-    r"|(?:(?:刚才|刚刚|刚|之前|前面|上一?次|先前)的?|[上前]一?个)问题是"
+    r"我(?:刚才|刚刚?|之前|前面|上一?次|先前)[都还]?[问说][了过你的些哪是]*[什啥哪]|我(?:都|一共"
+    r"|总共)?问[了过你些哪]+(?:什么|啥|问题)"
+    r"|(?:(?:刚才|刚刚?|之前|前面|上一?次|先前)的?|[上前]一?个)问题是"
     r"|\bwhat (?:did|have) i (?:just |already )?(?:ask(?:ed)?|sa(?:y|id))\b(?! about)"
     r"|\b(?:what (?:was|were)|repeat) my (?:(?:last|previous|earlier) )?questions?\b"
 )
 ALL_THAT_WAS_ASKED = re.compile(r"[都些]|一共|总共|\bhave i\b|\bquestions\b|\bso far\b")
-WHO_AM_I = re.compile(r"我(?:的?名字|的?姓名)?[叫是](?:什么|啥|谁)|\bwho am i\b|\bwhat(?:'s| is) my name\b")
+WHO_AM_I = re.compile(r"我的?(?:名字|姓名)?[叫是](?:什么|啥|谁)|\bwho am i\b|\bwhat(?:'s| is) my name\b")
 MY_NAME = re.compile(
-    r"(?:我(?:的?名字|的?姓名)?叫做?|我的?(?:名字|姓名)是|\bmy name(?:'s| is)|\bcall me)"
+    r"(?:我的?(?:名字|姓名)?叫做?|我的?(?:名字|姓名)是|\bmy name(?:'s| is)|\bcall me)"
     r"(?! ?(?:什么|啥|谁|你|他|她|不|(?:what|who|not|a|when|back|if|at|on|later|in)\b)) ?"
     r"(?P<name>[^?\n,;!。]{1,60}?)\s*(?=[,;!。\n]|\.(?:\s|$)|\band\b|请|今年|来自|$)"
 )
@@ -232,20 +172,26 @@ MY_NAME = re.compile(
 LIST = r"待办|任务(?:清单|列表)|\bto-?dos?\b|\b(?:todo|task)s? list\b"
 PLAN = re.compile(rf"{LIST}|计划|规划|步骤|\bplan\b|\bsteps\b")
 LIST_ASKED_FOR = re.compile(
-    rf"{LIST}|(?:我的|当前|目前的?)计划|计划(?:进行|进展|完成|怎么样|是什么|还剩)|还[有剩](?:哪些|几[项个步])"
-    r"|还[有剩]什么(?:没做|要做|没完成|事)|(?:完成|做完|搞定)了(?:吗|没)|进度|进展"
-    r"|第[一二三四五六七八九十0-9]+[步项]|\bstep [0-9]|\bmy list\b|\bthe plan\b|^\s*add\s*:"
+    rf"{LIST}|(?:我的|当前|目前的?)计划|计划(?:进[行展]|完成|怎么样|是什么|还剩)|还剩什么|还[有剩](?:哪些|几[项个步]"
+    rf"|什么(?:没做|要做|没完成|事))"
+    r"|(?:完成|做完|搞定)了[吗没]|进度|进展|第[一二三四五六七八九十0-9]+[步项]|\bstep [0-9]|\bmy list\b|\bthe plan\b"
     r"|\b(?:my|open|remaining) (?:plan|tasks)\b|\b(?:are|is) (?:we|you|it|everything|all) (?:all )?done\b"
-    r"|\bwhat(?:'s| is| are)? (?:still )?(?:left|remaining|open|next|done|missing)\b"
-    r"|\bwhat remains\b|\bhow far\b|\bprogress\b|^\s*(?:添加|加上|加一[条项个]|新增)\s*:"
+    r"|\bwhat(?:'s| is| are)? (?:still )?(?:left|remaining|open|next|done|missing)\b|\bwhat remains\b|\bhow far\b"
+    r"|\bprogress\b|^\s*(?:add|添加|加上|加一[条项个]|新增)\s*:"
 )
 LIST_CHANGED = re.compile(
-    r"加到|加入|添加|追加|加上|新增|加一[条项个]|标记|清空|划掉|删|\b(?:add|append|mark|clear|delete|remove|tick)\b"
+    r"加到|加入|[添追]加|加上|新增|加一[条项个]|标记|清空|划掉|删|\b(?:add|append|mark|clear|delete|remove|tick)\b"
 )
-# Begins a question whose steps follow at once.
-PLAN_AT_ONCE = re.compile(r"[\s,]*(?:(?:please|请|麻烦你?|帮我|给我|你)\s*)*(?:plan to\b|(?:计划|规划)(?:一下)?)")
-# Stands before a step.
+# Begins a question whose steps follow at once; stands before a step.
+PLAN_AT_ONCE = re.compile(rf"[\s,]*(?:(?:{POLITE}|你)\s*)*(?:plan to\b|[计规]划(?:一下)?)")
 STEP_OPENING = re.compile(r"(?:[\s,、*•-]|首先|最后|先|再|然后|接着|(?:and|then|first|next|finally|lastly)\b)+")
+
+# What steps are cut at: their numbers, else semicolons and lines, else commas.
+STEP_MARKS = (
+    re.compile(r"(?<![0-9A-Za-z./-])\(?(?:[0-9]{1,2}|[一二三四五六七八九十]{1,2})[.、):](?![0-9])"),
+    re.compile(r"[;\n]"),
+    re.compile(r"[,。]|\.\s|\band then\b|\bthen\b|然后|接着"),
+)
 
 # A follow-up: a small word, then what is new, then another small word.
 FOLLOW_UP = re.compile(
@@ -254,27 +200,34 @@ FOLLOW_UP = re.compile(
     r"(?P<rest>.+?)(?P<tail>(?:[\s,]*(?:呢|怎么样|如何|怎么说|(?:then|too|as well|please)\b))*)[\s?!.。]*",
     re.DOTALL,
 )
-# What may stand between the things that a follow-up names.
-BETWEEN = re.compile(r"(?:[\s,、&?!.。]|\b(?:and|or|in)\b|和|与|與|跟|以及|及|还有)*")
-# The day behind the one that the question before was about.
-DAY_AFTER = re.compile(r"\b(?:the )?(?:day after(?! tomorrow)|(?:next|following) day)\b|再?后一天|第二天|再过一天|隔天")
-# A day or some days, as a follow-up names them.
-DAY = re.compile(
-    rf"{DAY_AFTER.pattern}|大?后天|明天|今天|昨天|(?:未来|接下来)?[0-9一二两三四五六七八九十]{{1,3}}[天周](?:以后|之后|后)?|[这本下]?周末"
-    r"|[下这本]个?(?:周|星期|礼拜)[一二三四五六日天]?|(?:周|星期|礼拜)[一二三四五六日天]"
-    r"|\b(?:(?:the )?day after tomorrow|tomorrow|today|tonight|yesterday|(?:for )?(?:the )?next \w+ days|in \w+ days?"
-    r"|(?:next|this) (?:week(?:end)?|(?:mon|tues|wednes|thurs|fri|satur|sun)day)"
-    r"|on (?:mon|tues|wednes|thurs|fri|satur|sun)day|(?:the )?weekend)\b"
+# What may stand between the things that a follow-up or a list names.
+BETWEEN = re.compile(r"(?:[\s\0,、&?!.。]|\b(?:and|or|in)\b|和|与|與|跟|以及|及|还有)*")
+# What may stand between the times or the orders of a list; a range ("7:00 to 8:00") is none.
+IN_A_ROW = re.compile(
+    r"(?:[\s\0,、&#]|\b(?:and|or|at|for|in|on|another|one|also|then|orders?|alarms?|id)\b|和|与|跟|以及|及|还有|再|又"
+    r"|设|[各一]?个|的|闹钟|订单|[号点早晚]"
+    r"|早上|上午|下午|晚上)*"
 )
 # Asks or tells something, and is no text to be translated.
 NO_NEW_TEXT = re.compile(
-    r"\b(?:who|whom|what|when|where|why|which|how|is|are|do|does|did|can|could|tell|give|show|sing|write)\b"
-    r"|谁|什么|为什么|怎么|哪|讲|告诉"
+    r"\b(?:who|whom|what|when|where|why|which|how|is|are|do|does|did|can|could|tell|give|show|sing|write)\b|[谁哪讲]"
+    r"|[什怎]么|告诉"
 )
-# Ends a clause only because another follows.
-GOES_ON = re.compile(r"(?:\b(?:and|also|then|plus)|还有|并且?|然后|另外|同时|[再和])$")
 # What is cut off a question to get what a search is for.
 SEARCH_OPENING = re.compile(
-    r"(?:please|请|帮我|麻烦|给我|can you|could you|我想|我要|去|search for|search|look up|find|lookup|query|搜索|"
-    r"查找|查询|检索|搜一下|查一下|查|找|about|for|关于|一下|the|\s)+"
+    rf"(?:{POLITE}|麻烦|我要|去|search for|search|look up|find|lookup|query|搜索|[查检]询|查找|检索|[搜查]一下|[查找]"
+    rf"|about|for|关于"
+    r"|一下|the|\s)+"
+)
+
+# What stands before a text that is only quoted: a colon that is not part of a time or an address, or a line break.
+SEPARATOR = re.compile(r"(?<![0-9]):(?!//)|:(?![0-9/])|\n")
+# No quotation holds its own opening mark, so that a row of these is not read again and again.
+QUOTED = re.compile(
+    r"「[^「」]+」|『[^『』]+』|“[^“”]+”|‘[^‘’]+’|《[^《》]+》|\"[^\"]+\"|«[^«»]+»|(?<![a-z0-9])'[^']+'(?![a-z0-9])"
+)
+# Where a question goes on to something else.
+BREAK = re.compile(
+    r"[,;。!?、\n]+|\.(?=\s|$)|\b(?:and|also|then|plus|as well as)\b|以及|还有|並且|并且|并|然后|另外|同时"
+    r"|[和与跟及再]|最后"
 )

@@ -1,26 +1,62 @@
 """The chat model that needs no network and no key."""
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pydantic_core import PydanticSerializationError, to_json
 
 from app.chat_models.base import ChatModel, ChatResponse, EmitModelEvent, Prompt, TextDelta
-from app.messages import AssistantMessage, Message, ToolCall, ToolResponse, ToolResponseMessage, Usage, UserMessage
-from app.offline.choosing import KnownTool
-from app.offline.following import question_in_context
-from app.offline.planning import Plan, PlannedCall
+from app.messages import AssistantMessage, Message, ToolCall, ToolResponseMessage, Usage, UserMessage
+from app.offline import lexicon
+from app.offline.following import question_in_context, steps_of
+from app.offline.phrases import say
+from app.offline.planning import Plan, PlannedCall, plan
 from app.offline.question import Question
 from app.offline.talking import details, from_results, without_calls
-from app.offline.todos import TodoList, Toolbox, steps_of
+from app.offline.todos import TodoList, list_parameter, still_open
+from app.offline.tools import KnownTool
 from app.tool_calling.definition import ToolDefinition
 
 __all__ = ["OfflineChatModel"]
 
 _PIECE = re.compile(r".{1,12}", re.DOTALL)
-_MOST_TOOLS = 128
-_MOST_REMEMBERED = 512
-_MOST_PLANS = 64
+_MOST_TOOLS, _MOST_REMEMBERED = 128, 64
+
+
+class _Toolbox:
+    """The tools on offer; those of a todo list stand apart, so that only a question about a list can reach them."""
+
+    def __init__(self, definitions: tuple[ToolDefinition, ...]) -> None:
+        """Nothing is set apart unless there is a tool that takes items with a text and a status."""
+        self.all = tuple(map(KnownTool, definitions))
+        about = [each for each in self.all if "concept:todo" in each.name_terms]
+        self.writer = next((each for each in about if list_parameter(each)), None)
+        self.reader = next((each for each in about if not each.parameters), None) if self.writer else None
+        self.others = tuple(each for each in self.all if each is not self.writer and each is not self.reader)
+        self._plans: dict[tuple[Question, bool], Plan] = {}
+
+    def plan(self, question: Question, *, is_step: bool = False) -> Plan:
+        """Plan the calls for a question without steps, or for one step, once for all turns."""
+        key = question, is_step
+        if key not in self._plans:
+            if len(self._plans) >= _MOST_REMEMBERED:
+                self._plans.clear()
+            self._plans[key] = plan(question, self.others) if is_step else self._planned(question)
+        return self._plans[key]
+
+    def _planned(self, question: Question) -> Plan:
+        """Plan with the list's tools where the question names them; the list is read when the question is about it."""
+        command = question.command
+        if any(each.is_named_in(question) for each in (self.reader, self.writer) if each):
+            return plan(question, self.all)
+        if self.reader is None or not lexicon.LIST_ASKED_FOR.search(command) or lexicon.FORBIDDEN.match(command):
+            return plan(question, self.others)
+        changed = lexicon.LIST_CHANGED.search(command)
+        planned = Plan(question) if changed else plan(question, (*self.others, self.reader))
+        if not planned.calls and not planned.incomplete:
+            planned = Plan(question, (PlannedCall(self.reader, {}),))
+        said = (say("list_unchanged", question.chinese),) if changed else ()
+        return replace(planned, remarks=(*planned.remarks, *said))
 
 
 @dataclass(slots=True)
@@ -34,79 +70,51 @@ class OfflineChatModel(ChatModel):
 
     provider = "offline"
     name = "offline"
-    _known: dict[int, KnownTool] = field(default_factory=dict, init=False, repr=False)
-    _plans: dict[tuple[object, ...], tuple[Toolbox, Plan]] = field(default_factory=dict, init=False, repr=False)
+    # Each holds on to its definitions, so that no other object can have their ids.
+    _toolboxes: dict[tuple[int, ...], _Toolbox] = field(default_factory=dict, init=False, repr=False)
 
     async def respond(self, prompt: Prompt, emit: EmitModelEvent) -> ChatResponse:
         """Run one turn; see :meth:`ChatModel.respond`. Nothing is raised."""
-        message = self._message(prompt)
-        if prompt.stream:
-            for piece in _PIECE.findall(message.text):
-                await emit(TextDelta(piece))
-        reason = "tool_calls" if message.tool_calls else "stop"
-        return ChatResponse(message, reason, Usage(), self.name)
-
-    def _message(self, prompt: Prompt) -> AssistantMessage:
-        tools = Toolbox.of(tuple(self._read(tool) for tool in prompt.tools[:_MOST_TOOLS]))
-        answer = self._answer(tools, prompt.messages)
+        answer = self._answer(self._toolbox(prompt.tools[:_MOST_TOOLS]), prompt.messages)
         if isinstance(answer, str):
-            return AssistantMessage(answer)
+            for piece in _PIECE.findall(answer) if prompt.stream else ():
+                await emit(TextDelta(piece))
+            return ChatResponse(AssistantMessage(answer), "stop", Usage(), self.name)
         earlier = sum(len(each.tool_calls) for each in prompt.messages if isinstance(each, AssistantMessage))
-        return AssistantMessage(
-            tool_calls=tuple(_call(f"call_{earlier + n}", each) for n, each in enumerate(answer, 1))
-        )
+        calls = tuple(_call(f"call_{earlier + n}", each) for n, each in enumerate(answer, 1))
+        return ChatResponse(AssistantMessage(tool_calls=calls), "tool_calls", Usage(), self.name)
 
-    def _read(self, tool: ToolDefinition) -> KnownTool:
-        """What a tool is about; remembered, since the same objects are offered again and again."""
-        remembered = self._known.get(id(tool))
-        if remembered is None or remembered.definition is not tool:
-            if len(self._known) >= _MOST_REMEMBERED:
-                self._known.clear()
-            remembered = self._known[id(tool)] = KnownTool(tool)
-        return remembered
+    def _toolbox(self, tools: tuple[ToolDefinition, ...]) -> _Toolbox:
+        """What the tools are about; remembered, since the same objects are offered again and again."""
+        key = tuple(map(id, tools))
+        if key not in self._toolboxes:
+            if len(self._toolboxes) >= _MOST_REMEMBERED:
+                self._toolboxes.clear()
+            self._toolboxes[key] = _Toolbox(tools)
+        return self._toolboxes[key]
 
-    def _answer(self, tools: Toolbox, messages: tuple[Message, ...]) -> tuple[PlannedCall, ...] | str:
-        """What to call, else what to say."""
+    def _answer(self, tools: _Toolbox, messages: tuple[Message, ...]) -> tuple[PlannedCall, ...] | str:
+        """What to call, else what to say. What earlier questions brought is theirs."""
+        start = max((n for n, each in enumerate(messages) if isinstance(each, UserMessage)), default=0)
         asked = [each.text for each in messages if isinstance(each, UserMessage)] or [""]
+        said = [each.text for each in messages[:start] if isinstance(each, AssistantMessage) and each.text] or [""]
+        turn = messages[start:]
+        calls = [call for each in turn if isinstance(each, AssistantMessage) for call in each.tool_calls]
+        responses = [one for each in turn if isinstance(each, ToolResponseMessage) for one in each.responses]
         question = question_in_context(
-            asked, _answer_before(messages), lambda concept: any(each.is_about(concept) for each in tools.others)
+            asked, said[-1], lambda about: any(each.is_about(about) for each in tools.others)
         )
-        calls, responses = _of_this_turn(messages)
         steps = steps_of(question) if tools.writer else []
-        if steps:
-            return TodoList(tools, question, steps, calls).proceed(responses)
-        planned = self._plan(question, tools)
+        if tools.writer and steps:
+            todos = TodoList(tools.writer, question, steps, lambda step: tools.plan(step, is_step=True))
+            return todos.proceed(calls, responses, tools.others)
+        planned = tools.plan(question)
         if messages and isinstance(messages[-1], ToolResponseMessage):
-            return from_results(responses, calls, question, planned, (*tools.others, *filter(None, [tools.reader])))
+            told = from_results(responses, calls, planned, tools.all)
+            return "\n".join((told, *([] if tools.all else still_open(calls, question.chinese))))
         if planned.incomplete and not planned.calls:
             return "\n".join((*planned.remarks, *details(planned.incomplete, question)))
         return planned.calls or without_calls(question, tools.others, asked)
-
-    def _plan(self, question: Question, tools: Toolbox) -> Plan:
-        """Plan once for both turns of a question: the one that calls and the one that tells the results."""
-        # The entry holds on to its tools, so that no other object can have their ids.
-        key = (question, *map(id, tools.others), id(tools.reader))
-        if key not in self._plans:
-            if len(self._plans) >= _MOST_PLANS:
-                self._plans.clear()
-            self._plans[key] = tools, tools.plan(question)
-        return self._plans[key][1]
-
-
-def _answer_before(messages: tuple[Message, ...]) -> str:
-    """What the model said last before the user's last question."""
-    start = max((n for n, each in enumerate(messages) if isinstance(each, UserMessage)), default=0)
-    said = [each.text for each in messages[:start] if isinstance(each, AssistantMessage) and each.text]
-    return said[-1] if said else ""
-
-
-def _of_this_turn(messages: tuple[Message, ...]) -> tuple[list[ToolCall], list[ToolResponse]]:
-    """The calls made for the last question, and the responses; what earlier questions brought is theirs."""
-    start = max((n for n, each in enumerate(messages) if isinstance(each, UserMessage)), default=0)
-    calls = [call for each in messages[start:] if isinstance(each, AssistantMessage) for call in each.tool_calls]
-    return calls, [
-        response for each in messages[start:] if isinstance(each, ToolResponseMessage) for response in each.responses
-    ]
 
 
 def _call(call_id: str, planned: PlannedCall) -> ToolCall:
@@ -114,4 +122,4 @@ def _call(call_id: str, planned: PlannedCall) -> ToolCall:
         arguments = to_json(planned.arguments, inf_nan_mode="constants", fallback=str).decode()
     except (PydanticSerializationError, ValueError, RecursionError):
         arguments = "{}"
-    return ToolCall(call_id, planned.tool.definition.name, arguments)
+    return ToolCall(call_id, planned.tool.name, arguments)

@@ -1,79 +1,94 @@
-"""Numbers, days, dates, times of day and spans of time in a folded text."""
+"""Numbers, days, dates, times of day and spans of time in a folded text, and what they look like."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
-from app.offline import lexicon
+from app.offline.question import Found, Span, blanked
 
-__all__ = ["Found", "Horizon", "dates", "horizon", "numbers", "spans_from_now", "times_of_day"]
+__all__ = ["Days", "dates", "days_in", "numbers", "spans_from_now", "times_of_day", "wanted_days"]
 
 _DIGITS = {c: i for i, c in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2, "兩": 2}
 _UNITS = {"十": 10, "百": 100, "千": 1000, "万": 10000, "萬": 10000}
 _TO_TWELVE = "zero one two three four five six seven eight nine ten eleven twelve"
-_TO_TWENTY = "thirteen fourteen fifteen sixteen seventeen eighteen nineteen twenty"
-_WORDS = f"{_TO_TWELVE} {_TO_TWENTY}".split()
-_ENGLISH = {word: value for value, word in enumerate(_WORDS)} | {"a": 1, "an": 1, "thirty": 30}
+_WORDS = f"{_TO_TWELVE} thirteen fourteen fifteen sixteen seventeen eighteen nineteen twenty".split()
+_ENGLISH = {word: value for value, word in enumerate(_WORDS)} | {"thirty": 30}
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_WEEKDAY = r"(?:mon|tues|wednes|thurs|fri|satur|sun)day"
 
 # 3, 2.5, -1, 1,000; 三十二; seven. No part of a word, a date or an address.
 _NUMBER = re.compile(
     r"(?<![a-z0-9_.])[-+]?[0-9]{1,15}(?:,[0-9]{3})*(?:\.[0-9]{1,10})?(?![a-z]*[0-9_])"
-    rf"|[零〇一二两兩三四五六七八九十百千万萬]{{1,12}}|\b(?:{'|'.join(_WORDS)}|thirty)\b"
+    rf"|[零〇一二两兩三四五六七八九十百千万萬]{{1,12}}|\b(?:{'|'.join(_ENGLISH)})\b"
 )
 # A whole number that counts days or weeks.
-_N = (
-    r"((?:(?<![0-9.−负負-])|(?<=[0-9][-−]))[0-9]{1,9}(?![.0-9])|[一二两兩三四五六七八九十百千]{1,7}"
-    r"|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|fourteen|a)\b)"
+_TO_TEN = "one|two|three|four|five|six|seven|eight|nine|ten|fourteen"
+_N = rf"(?:[0-9]{{1,9}}|[一二两兩三四五六七八九十百千]{{1,7}}|\b(?:a|{_TO_TEN})\b)"
+# What says which days are meant, by its kind; several of a kind stand in one group.
+_DAY = re.compile(
+    r"(?P<odd>(?<![0-9a-z])[-−负負]\s?[0-9一二三四五六七八九十]+(?:\.[0-9]+)?[\s-]*(?:days?\b|[天日])|半天"
+    r"|\bhalf a day\b"
+    r"|[0-9]+\.[0-9]+[\s-]*(?:days?\b|[天日])|(?<![0-9.])0\s*(?:days?\b|[天日])|\b(?:minus|negative) [a-z0-9]+ days?\b)"
+    rf"|(?P<past>{_N} (?:day|week|month)s? ago\b|{_N}\s*[天日周][以之]?前|[昨前]天|昨[日晚]|上个?(?:月|[周週]|星期"
+    rf"|礼拜)[一二三四五六日天末]?"
+    rf"|过去(?:{_N}[天周])?|\byesterday\b|\blast (?:week|weekend|month|year|night|{_WEEKDAY})\b"
+    rf"|\b(?:last|past|previous) (?:{_N} )?(?:day|week|month)s?\b)"
+    rf"|(?P<later>{_N}\s*天\s*[以之]?[后後]|\bin {_N} days?\b|{_N} days? (?:from now|later|ahead)\b)"
+    r"|(?P<after>\b(?:the )?day after(?! tomorrow)\b|\b(?:the )?(?:next|following) day\b|再?后一天|第二天|再过一天"
+    r"|隔天)"
+    r"|(?P<few>[近这]几天|(?:未来|接下来)几天|\b(?:the )?(?:next|coming) (?:few |couple of )?days\b)"
+    r"|(?P<month>[个個]月|\bmonths?\b)"
+    rf"|(?P<next_week>下个?(?:周|週|星期|礼拜)[一二三四五六日天末]?|\bnext (?:week(?:end)?|{_WEEKDAY})\b)"
+    rf"|(?P<next>(?:未来|接下来)?{_N}\s*[天日](?!气|氣)|(?:\bthe )?(?:\bnext )?{_N}[ -]days?\b)"
+    rf"|(?P<weeks>{_N}? ?[个個]?(?:周|週|星期|礼拜)(?![一二三四五六日末几]|天(?!气|氣))|(?:{_N}[ -]?)?\bweeks?\b)"
+    r"|(?P<in_three>大[后後]天)|(?P<in_two>[后後]天|\b(?:the )?day after tomorrow\b)"
+    r"|(?P<tomorrow>明[天日早晚]|\btomorrow\b|\btmr\b)|(?P<today>今[天日晚]|\btoday\b|\btonight\b)"
+    r"|(?P<this_week>[这本]?[周週]末|[这本]?(?:周|週|星期|礼拜)[一二三四五六日天](?!气|氣)|\b(?:(?:this"
+    r"|the) )?weekend\b"
+    rf"|\b(?:on |this )?{_WEEKDAY}\b)"
+    r"|(?P<holiday>圣诞|元旦|春节|国庆|中秋|端午|清明|除夕|过年|\b(?:christmas|easter|new year|thanksgiving"
+    r"|halloween)\b)"
+    r"|(?P<now>现在|現在|目前|\bright now\b|\bcurrently\b)"
 )
-# One day, so many days from now; so many days from today on; weeks.
-_LATER = re.compile(rf"{_N}\s*天\s*(?:以后|之后|後|后|以後|之後)|in {_N} days?\b|{_N} days? (?:from now|later|ahead)\b")
-_NEXT = re.compile(rf"{_N}\s*[天日](?!气|氣)|{_N}[ -]days?\b")
-_WEEKS = re.compile(rf"{_N}? ?(?:个|個)?(?:周|週|星期|礼拜)(?![一二三四五六日末几]|天(?!气|氣))|{_N}?[ -]?weeks?\b")
-# Days that a week or a month holds, whose distance from today nobody here knows.
-_NEXT_WEEK = re.compile(
-    r"下个?(?:周|週|星期|礼拜)|\bnext (?:week|weekend|monday|tuesday|wednesday|thursday|friday|saturday|sunday)\b"
+# Days from today on that each kind needs, and the one day that is meant where there is one.
+_NEEDED = {"few": 3, "this_week": 7, "next_week": 14, "month": 31}
+_AHEAD = {"now": 0, "today": 0, "tomorrow": 1, "in_two": 2, "in_three": 3}
+# 2026-12-01, 2026年12月1日; 12月1日, 十二月一日; 1日; December 1st, 2026; 1 Dec 2026; 12/1.
+_MONTH = rf"(?P<month>{'|'.join(_MONTHS)})[a-z]{{0,6}}\.?"
+_DATES = tuple(
+    re.compile(rf"(?:\bon )?{form}")
+    for form in (
+        r"(?<![0-9])(?P<year>[0-9]{4})\s*[-/.年]\s*(?P<month>1[0-2]|0?[1-9])\s*[-/.月]\s*(?P<day>3[01]|[12][0-9]"
+        r"|0?[1-9])"
+        r"(?![0-9])[日号]?",
+        r"(?<![0-9])(?P<month>1[0-2]|0?[1-9]|十?[一二三四五六七八九]|十)月(?P<day>3[01]|[12][0-9]|0?[1-9]"
+        r"|[一二三]?十?[一二三四五六七八九十])[日号]",
+        r"(?<![0-9月来近])(?P<day>3[01]|[12][0-9]|0?[1-9])(?:日(?!游|间)|号(?![线楼店机码]))",
+        rf"\b{_MONTH} (?P<day>3[01]|[12][0-9]|0?[1-9])(?:st|nd|rd|th)?\b(?:,? (?P<year>[0-9]{{4}})\b)?",
+        rf"\b(?:the )?(?P<day>3[01]|[12][0-9]|0?[1-9])(?:st|nd|rd|th)? (?:of )?{_MONTH}(?:,? (?P<year>[0-9]{{4}}))?\b",
+        r"\bthe (?P<day>3[01]|[12][0-9]|0?[1-9])(?:st|nd|rd|th)\b",
+        r"(?<![0-9/])(?P<month>1[0-2]|0?[1-9])/(?P<day>3[01]|[12][0-9]|0?[1-9])(?![0-9/])",
+    )
 )
-_THIS_WEEK = re.compile(
-    r"周末|週末|(?:周|週|星期|礼拜)[一二三四五六日天](?!气|氣)|\bweekend\b"
-    r"|\b(?:mon|tues|wednes|thurs|fri|satur|sun)day\b"
-)
-_MONTH = re.compile(r"[个個]月|\bmonths?\b")
-_SOME_DAYS = re.compile(r"[近这]几天|(?:未来|接下来)几天|\b(?:next|coming) (?:few |couple of )?days\b")
-_DAY_WORDS = (
-    (3, re.compile(r"大后天|大後天")),
-    (2, re.compile(r"后天|後天|day after tomorrow")),
-    (1, re.compile(r"明天|明日|明早|明晚|tomorrow|tmr\b")),
-    (0, re.compile(r"今天|今日|今晚|现在|現在|目前|today|tonight|right now|currently")),
-)
-_PAST_DAYS = re.compile(
-    rf"{_N} (?:days?|weeks?) ago\b|{_N}\s*[天周](?:以前|之前|前)|\b(?:last|past|previous) (?:{_N} )?(?:days?|weeks?)\b"
-    rf"|上个?(?:周|週|星期|礼拜)[一二三四五六日天末]?|{lexicon.PAST.pattern}"
-)
-# 2026-12-01, 2026年12月1日.
-_DATE = re.compile(r"(?<![0-9])([0-9]{4})\s*[-/.年]\s*(1[0-2]|0?[1-9])\s*[-/.月]\s*(3[01]|[12][0-9]|0?[1-9])(?![0-9])")
 # 7:30, 7:30 pm; 下午三点半; 8 am.
-_CLOCK = re.compile(r"(?<![0-9:])([01]?[0-9]|2[0-3]):([0-5][0-9])(?::([0-5][0-9]))?(?![0-9])\s*(am|pm)?")
+_CLOCK = re.compile(r"(?<![0-9:])([01]?[0-9]|2[0-3]):([0-5][0-9])(?::[0-5][0-9])?(?![0-9])\s*(am|pm)?")
 _HOUR = re.compile(
     r"(早上|上午|凌晨|清晨|早|中午|下午|傍晚|晚上|今晚|明晚|夜里|晚)? ?"
-    r"([01]?[0-9]|2[0-3]|[一二两兩三四五六七八九十]{1,3})\s*[点點时時](?!间|間|区|區|差)"
-    r"(?:\s*(半)|\s*(一刻)|\s*([0-5]?[0-9])\s*分?)?"
+    r"([01]?[0-9]|2[0-3]|[一二两兩三四五六七八九十]{1,3})\s*[点點时時](?!间|間|区|區|差)(?:\s*(半)|\s*(一刻)"
+    r"|\s*([0-5]?[0-9])\s*分?)?"
 )
 _AM_PM = re.compile(r"\b(1[0-2]|0?[1-9])\s?(am|pm)\b")
 _EVENING = ("下午", "傍晚", "晚上", "今晚", "明晚", "夜里", "晚", "pm")
 # 10分钟, 一个半小时, half an hour, 2 hours; then such spans counted from now.
 _AMOUNT = (
     r"(?:[0-9]{1,6}(?:\.[0-9]{1,3})?|[一二两兩三四五六七八九十百]{1,5}|half an?|an?"
-    r"|one|two|three|four|five|six|seven|eight|nine|ten|fifteen|twenty|thirty)"
+    rf"|{_TO_TEN}|fifteen|twenty|thirty)"
 )
-_UNIT = (
-    r"(?:秒[钟鐘]?|分[钟鐘]?|小时|小時|钟头|鐘頭|天(?!气|氣)"
-    r"|seconds?\b|secs?\b|minutes?\b|mins?\b|hours?\b|hrs?\b|days?\b)"
-)
+_UNIT = r"(?:秒[钟鐘]?|分[钟鐘]?|小时|小時|钟头|鐘頭|天(?!气|氣)|(?:seconds?|secs?|minutes?|mins?|hours?|hrs?|days?)\b)"
 _PART = rf"(?:{_AMOUNT} ?[个個]? ?半?|半 ?[个個]?) ?{_UNIT}(?:半(?!径))?"
-_SPAN = rf"{_PART}(?: ?(?:and|零|又)? ?{_PART}){{0,3}}"
 _FROM_NOW = re.compile(
-    rf"({_SPAN}) ?(?:以后|之后|以後|之後|后|後)|\bin ({_SPAN})|({_SPAN}) (?:from now|later)\b|[过過再]({_SPAN})"
+    rf"(?P<before>\bin |[过過再])?(?P<span>{_PART}(?: ?(?:and|零|又)? ?{_PART}){{0,3}})"
+    r"(?P<behind> ?[以之]?[后後]| (?:from now|later)\b)?"
 )
 _EACH = re.compile(_PART)
 _SECONDS = (
@@ -85,23 +100,17 @@ _SECONDS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """Something that a question holds, and where."""
-
-    role: str
-    value: Any
-    start: int
-    end: int
-
-
-@dataclass(frozen=True, slots=True)
-class Horizon:
+class Days:
     """Which days a question is about."""
 
-    count: int
-    """Days from today on that are needed, today included."""
+    kind: str
+    """How they are said: ``past``, ``odd`` (a number of days that none has), ``holiday``, ``date`` and others."""
+    count: int = 0
+    """Days from today on that are needed, today included; 0 where that cannot be known."""
     offset: int | None = None
     """The one day that is meant, counted from today; ``None`` for all of them."""
+    date: str = ""
+    """The one day that is meant, as ``yyyy-MM-dd`` or as what that ends with."""
 
 
 def numbers(text: str) -> Iterator[Found]:
@@ -112,35 +121,39 @@ def numbers(text: str) -> Iterator[Found]:
             yield Found("number", value, *match.span())
 
 
-def horizon(text: str) -> Horizon | None:
-    """Find out which days are meant: tomorrow needs two days of a forecast and is the second of them."""
-    text = _PAST_DAYS.sub(" ", text)
-    if later := _LATER.search(text):
-        return Horizon(_count(later) + 1, _count(later))
-    if coming := _NEXT.search(text):
-        return Horizon(max(_count(coming), 1))
-    if _SOME_DAYS.search(text):
-        return Horizon(3)
-    if _NEXT_WEEK.search(text) or _MONTH.search(text):
-        return Horizon(31 if _MONTH.search(text) else 14)
-    if weeks := _WEEKS.search(text):
-        return Horizon(7 * max(_count(weeks), 1))
-    named = next((offset for offset, word in _DAY_WORDS if word.search(text)), None)
-    if named is None and _THIS_WEEK.search(text):
-        return Horizon(7)
-    return None if named is None else Horizon(named + 1, named)
+def days_in(text: str) -> Iterator[Found]:
+    """Find what says which days are meant: tomorrow needs two days of a forecast and is the second of them."""
+    on_dates = list(dates(text))
+    for each in on_dates:
+        yield Found("day", Days("date", date=each.value), each.start, each.end)
+    for match in _DAY.finditer(blanked(text, [(each.start, each.end) for each in on_dates])):
+        yield Found("day", _days(str(match.lastgroup), match[0]), *match.span())
+
+
+def wanted_days(found: Iterable[Found]) -> Days | None:
+    """Put together all that is said about days; two days that are named need every day up to the later one."""
+    telling = [each.value for each in found if each.value.count or each.value.date]
+    telling = [each for each in telling if each.kind != "now"] or telling[:1]
+    if len(telling) < 2:
+        return next(iter(telling), None)
+    return Days("several", max(each.count for each in telling))
 
 
 def dates(text: str) -> Iterator[Found]:
-    """Find dates with a year, as ``yyyy-MM-dd``."""
-    for match in _DATE.finditer(text):
-        yield Found("date", f"{int(match[1]):04}-{int(match[2]):02}-{int(match[3]):02}", *match.span())
+    """Find dates, as ``yyyy-MM-dd``, or without what is not said: ``-MM-dd``, ``-dd``."""
+    taken: list[Span] = []
+    for match in (match for form in _DATES for match in form.finditer(text)):
+        if all(match.end() <= start or match.start() >= end for start, end in taken):
+            taken.append(match.span())
+            parts = match.groupdict()
+            month = f"-{_month(parts['month']):02}" if "month" in parts else ""
+            yield Found("date", f"{parts.get('year') or ''}{month}-{_value(match['day']):02}", *match.span())
 
 
 def times_of_day(text: str) -> Iterator[Found]:
     """Find times of day, as ``HH:mm``: 7:30, 7:30 pm, 下午三点半, 8 am."""
     for match in _CLOCK.finditer(text):
-        yield _time(match, int(match[1]), int(match[2]), match[4] or "")
+        yield _time(match, int(match[1]), int(match[2]), match[3] or "")
     for match in _HOUR.finditer(text):
         minutes = 30 if match[3] else 15 if match[4] else int(match[5] or 0)
         hour = _value(match[2])
@@ -153,10 +166,24 @@ def times_of_day(text: str) -> Iterator[Found]:
 def spans_from_now(text: str) -> Iterator[Found]:
     """Find spans counted from now, as ISO-8601 durations: 10分钟以后, in half an hour, 2 hours from now."""
     for match in _FROM_NOW.finditer(text):
-        span = next(group for group in match.groups() if group)
-        total = sum(_seconds(part[0]) for part in _EACH.finditer(span))
-        if total > 0:
+        total = sum(_seconds(part[0]) for part in _EACH.finditer(match["span"]))
+        if total > 0 and (match["before"] or match["behind"]):
             yield Found("duration", _iso(total), *match.span())
+
+
+def _days(kind: str, text: str) -> Days:
+    number = next((int(each.value) for each in numbers(text)), 1)
+    if kind == "later":
+        return Days(kind, number + 1, number)
+    if kind in ("next", "weeks"):
+        return Days(kind, max(number, 1) * (7 if kind == "weeks" else 1))
+    if kind in _AHEAD:
+        return Days(kind, _AHEAD[kind] + 1, _AHEAD[kind])
+    return Days(kind, _NEEDED.get(kind, 0))
+
+
+def _month(name: str) -> int:
+    return _MONTHS.index(name) + 1 if name in _MONTHS else int(_value(name) or 0)
 
 
 def _time(match: re.Match[str], hour: int, minute: int, part_of_day: str) -> Found:
@@ -179,10 +206,6 @@ def _iso(seconds: float) -> str:
     hours, minutes = divmod(int(minutes), 60)
     shown = [(hours, "H"), (minutes, "M"), (rest, "S")]
     return "PT" + "".join(f"{amount:g}{unit}" if unit == "S" else f"{amount}{unit}" for amount, unit in shown if amount)
-
-
-def _count(match: re.Match[str]) -> int:
-    return int(_value(next((group for group in match.groups() if group), "1")) or 0)
 
 
 def _value(text: str) -> float | None:

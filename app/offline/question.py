@@ -1,37 +1,60 @@
-"""A question as the offline model reads it: its language, its parts, and the text that it only quotes."""
+"""A question as the offline model reads it: its language, its parts, what it only quotes, and what it is about."""
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from itertools import islice
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache, cached_property
+from typing import Any
 
 from app.folding import folded
+from app.offline import lexicon, vocabulary
 from app.places.gazetteer import mentions
 
-__all__ = ["QUOTED", "Question", "Span", "blanked", "is_chinese", "question_of"]
+__all__ = [
+    "CONCEPT",
+    "Found",
+    "Question",
+    "Span",
+    "blanked",
+    "concepts_in",
+    "folded_words",
+    "is_chinese",
+    "rows",
+    "terms",
+]
 
 Span = tuple[int, int]
-
-LONGEST = 4000
-"""Characters that are read; what comes after is left alone."""
-_MOST_CLAUSES = 40
-_MOST_PAYLOADS = 20
-
-# What stands before a text that is only quoted: a colon that is not part of a time or an address, or a line break.
-_SEPARATOR = re.compile(r"(?<![0-9]):(?!//)|:(?![0-9/])|\n")
-QUOTED = re.compile(
-    r"「[^」]+」|『[^』]+』|“[^”]+”|‘[^’]+’|《[^》]+》|\"[^\"]+\"|«[^»]+»|(?<![a-z0-9])'[^']+'(?![a-z0-9])"
-)
-# Where a question goes on to something else.
-_BREAK = re.compile(
-    r"[,;。!?、\n]+|\.(?=\s|$)|\b(?:and|also|then|plus|as well as)\b|以及|还有|並且|并且|并|然后|另外|同时"
-    r"|和|与|跟|及|再|最后"
-)
-_HAN = re.compile(r"[一-鿿㐀-䶿]")
-_WORD = re.compile(r"[a-z]+(?:['’][a-z]+)?")
+CONCEPT = "concept:"
+_LONGEST, _MOST_CLAUSES, _MOST_PAYLOADS, _LONGEST_TEXT = 4000, 40, 20, 2000
+"""Characters of a question, what it is cut into, and characters of a tool's text; what comes after is left alone."""
+_MOST_READ, _HEAD, _TAIL = 1000, 700, 300
+"""Characters that are read of what is not quoted: its middle is left out where there are more."""
+_BLANKS = " \0"
+# A gap over which patterns would go again and again; its inside gets another blank.
+_LONG_GAP = re.compile(r"(?<=\s{3})\s+(?=\s{3})")
+_HAN, _LATIN, _PIECE = re.compile(r"[一-鿿㐀-䶿]"), re.compile(r"[a-z]+(?:['’][a-z]+)?"), re.compile(r"[a-z]+|[㐀-鿿]+")
+# Where one word of an identifier ends and the next begins.
+_SEAM = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[^A-Za-z0-9㐀-鿿]+")
+_STOP = frozenset(f"{vocabulary.SMALL_WORDS} {vocabulary.TOOL_WORDS}".split())
+_STOP_PAIRS = frozenset(vocabulary.STOP_PAIRS.split())
 
 
 @dataclass(frozen=True, slots=True)
+class Found:
+    """Something that a question holds, and where."""
+
+    role: str
+    value: Any
+    start: int
+    end: int
+
+    @property
+    def span(self) -> Span:
+        """Where it stands."""
+        return self.start, self.end
+
+
+@dataclass(frozen=True)
 class Question:
     """A question, or the part of one that a tool is to answer."""
 
@@ -43,16 +66,26 @@ class Question:
     """Text that is quoted, or stands behind a colon or a line break: it is spoken about, not meant."""
     chinese: bool
     """Whether to answer in Chinese; else in English."""
+    found: dict[str, list[Found]] = field(default_factory=dict, init=False, compare=False, repr=False)
+    """What it holds, by role, as far as it has been looked for."""
 
-    @property
+    @classmethod
+    def of(cls, text: str) -> "Question":
+        """Read a question; characters that cannot be encoded are replaced."""
+        raw = text[:_LONGEST].encode("utf-8", "replace").decode()
+        flat = folded(raw)
+        payloads = tuple(_payloads(raw, flat))[:_MOST_PAYLOADS]
+        return cls(raw, _bounded(flat, payloads), payloads, is_chinese(flat, payloads))
+
+    @cached_property
     def command(self) -> str:
         """What is said about the payload: ``flat`` with the payloads blank."""
         return blanked(self.flat, self.payloads)
 
-    @property
+    @cached_property
     def readable(self) -> str:
         """The command as it was written, capitals and accents included."""
-        return "".join(raw if flat != " " else " " for raw, flat in zip(self.raw, self.command, strict=True))
+        return "".join(flat if flat in _BLANKS else raw for raw, flat in zip(self.raw, self.command, strict=True))
 
     @property
     def payload(self) -> str | None:
@@ -61,58 +94,116 @@ class Question:
 
     def with_payloads_meant(self) -> "Question":
         """The same question, read as if nothing in it were only quoted."""
-        return replace(self, payloads=())
+        return replace(self, flat=_bounded(self.flat, ()), payloads=()) if self.payloads else self
 
     def part(self, spans: list[Span]) -> "Question":
         """The same question with everything outside the spans blank."""
         bounds = [0, *(edge for span in spans for edge in span), len(self.flat)]
-        outside = tuple(zip(bounds[::2], bounds[1::2], strict=True))
+        outside = list(zip(bounds[::2], bounds[1::2], strict=True))
         inside = tuple((a, b) for a, b in self.payloads if not any(start <= a < end for start, end in outside))
         return replace(self, flat=blanked(self.flat, outside), payloads=inside)
 
+    @cached_property
     def clauses(self) -> list[Span]:
         """Cut the question where it goes on to something else; a payload or a place's name is never cut."""
-        kept = (*self.payloads, *((found.start, found.end) for found in mentions(self.raw)))
-        cuts = [match.span() for match in _BREAK.finditer(blanked(self.flat, kept, "\N{OBJECT REPLACEMENT CHARACTER}"))]
-        starts = [0, *(end for _, end in cuts)]
-        spans = zip(starts, [*starts[1:], len(self.flat)], strict=True)
-        return [(start, end) for start, end in spans if self.flat[start:end].strip()][:_MOST_CLAUSES]
+        kept = [*self.payloads, *((found.start, found.end) for found in mentions(self.readable))]
+        cuts = [
+            match.span()
+            for match in lexicon.BREAK.finditer(blanked(self.flat, kept, "\N{OBJECT REPLACEMENT CHARACTER}"))
+        ]
+        spans = zip([0, *(end for _, end in cuts)], [*(end for _, end in cuts), len(self.flat)], strict=True)
+        return [(start, end) for start, end in spans if self.flat[start:end].strip(_BLANKS)][:_MOST_CLAUSES]
 
 
-def question_of(text: str) -> Question:
-    """Read a question; characters that cannot be encoded are replaced."""
-    raw = text[:LONGEST].encode("utf-8", "replace").decode()
-    flat = folded(raw)
-    payloads = tuple(islice(_payloads(raw, flat), _MOST_PAYLOADS))
-    return Question(raw, flat, payloads, is_chinese(flat, payloads))
-
-
-def blanked(text: str, spans: tuple[Span, ...], by: str = " ") -> str:
+def blanked(text: str, spans: Sequence[Span], by: str = " ") -> str:
     """Replace parts of a text by as many blanks."""
     for start, end in spans:
         text = text[:start] + by * (end - start) + text[end:]
-    return text
+    return _bounded(text, ()) if spans and by == " " else text
 
 
-def is_chinese(flat: str, payloads: tuple[Span, ...], otherwise: bool = True) -> bool:
+def is_chinese(flat: str, payloads: Sequence[Span] = (), otherwise: bool = True) -> bool:
     """Whether a folded text is Chinese rather than English, by what is not payload; ``otherwise`` without a word."""
     for text in (blanked(flat, payloads), flat):
-        han, words = len(_HAN.findall(text)), len(_WORD.findall(text))
+        han, words = len(_HAN.findall(text)), len(_LATIN.findall(text))
         if han or words:
             return han > 0 and han >= words
     return otherwise
 
 
+def _bounded(flat: str, payloads: Sequence[Span]) -> str:
+    """Blank the middle of what is too long to be read, and the inside of long gaps."""
+    if len(flat) - sum(end - start for start, end in payloads) > _MOST_READ:
+        flat = f"{flat[:_HEAD]}{' ' * (len(flat) - _HEAD - _TAIL)}{flat[-_TAIL:]}"
+    return _LONG_GAP.sub(lambda gap: "\0" * len(gap[0]), flat)
+
+
 def _payloads(raw: str, flat: str) -> Iterator[Span]:
     """What is quoted before the first separator; else what stands behind it, without quotes around all of it."""
-    separator = next((m.end() for m in _SEPARATOR.finditer(flat) if flat[: m.start()].strip()), len(flat))
-    quoted = [(m.start() + 1, m.end() - 1) for m in QUOTED.finditer(flat)]
+    first = len(flat) - len(flat.lstrip())
+    separator = next((m.end() for m in lexicon.SEPARATOR.finditer(flat) if m.start() > first), len(flat))
+    quoted = [(m.start() + 1, m.end() - 1) for m in lexicon.QUOTED.finditer(flat)]
     before = [span for span in quoted if span[1] < separator]
     text = raw[separator:]
     behind = separator + len(text) - len(text.lstrip()), separator + len(text.rstrip())
     if before or not text.strip():
-        yield from before
-    elif quoted and (quoted[0][0] - 1, quoted[0][1] + 1) == behind:
-        yield quoted[0]
-    else:
-        yield behind
+        return iter(before)
+    return iter(quoted[:1] if quoted and (quoted[0][0] - 1, quoted[0][1] + 1) == behind else [behind])
+
+
+def terms(text: str) -> dict[str, int]:
+    """What a folded text is about, each with its first position: concepts, other words, other pairs of characters."""
+    found: dict[str, int] = {}
+    for concept, position in concepts_in(text):
+        found.setdefault(CONCEPT + concept, position)
+    by_word, _ = _concept_words()
+    for piece in _PIECE.finditer(text):
+        word, stem, at = piece[0], _stem(piece[0]), piece.start()
+        if not word.isascii():
+            pairs = {
+                f"pair:{word[n : n + 2]}": at + n for n in range(len(word) - 1) if word[n : n + 2] not in _STOP_PAIRS
+            }
+            found = {**pairs, **found}
+        elif len(word) > 1 and {word, stem}.isdisjoint(_STOP) and word not in by_word and stem not in by_word:
+            found.setdefault(f"word:{stem}", at)
+    return found
+
+
+def concepts_in(text: str) -> Iterator[tuple[str, int]]:
+    """The concepts that a folded text names, with where it does, Latin words first."""
+    by_word, chinese = _concept_words()
+    phrases = {"translate": lexicon.TRANSLATE.search(text), "date": lexicon.WHAT_DAY.search(text)}
+    text = blanked(text, [match.span() for match in lexicon.NO_TOPIC.finditer(text)])
+    for word in _PIECE.finditer(text):
+        concept = by_word.get(word[0]) or by_word.get(_stem(word[0])) if word[0].isascii() else None
+        if concept is not None:
+            yield concept, word.start()
+    for match in chinese.finditer(text):
+        yield by_word[match[0]], match.start()
+    yield from ((concept, phrase.start()) for concept, phrase in phrases.items() if phrase)
+
+
+def folded_words(text: str) -> str:
+    """A text, identifiers in it in words (``getCityTime`` as ``get city time``), folded; bounded."""
+    return folded(" ".join(part for part in _SEAM.split(text[:_LONGEST_TEXT]) if part))
+
+
+def rows(table: str) -> Iterator[tuple[list[str], list[str]]]:
+    """Read entries of ``words: other words``."""
+    for left, _, right in (entry.partition(":") for entry in table.split(";")):
+        yield left.split(), right.split()
+
+
+def _stem(word: str) -> str:
+    for ending in ("ing", "ies", "es", "ed", "s"):
+        if word.endswith(ending) and len(word) - len(ending) >= 3 and not word.endswith("ss"):
+            return word[: -len(ending)] + ("y" if ending == "ies" else "")
+    return word
+
+
+@cache
+def _concept_words() -> tuple[dict[str, str], re.Pattern[str]]:
+    by_word = {word: concept for (concept,), words in rows(vocabulary.CONCEPTS) for word in words}
+    return by_word, re.compile(
+        "|".join(sorted((word for word in by_word if not word.isascii()), key=len, reverse=True))
+    )

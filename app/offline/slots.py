@@ -1,45 +1,46 @@
 """A tool's arguments out of a question: every parameter takes what was found for its role."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache, lru_cache
 from typing import Any
 
+from pydantic_core import SchemaError, SchemaValidator
+
 from app.languages import Language, language_of
-from app.offline import lexicon, values, wording
+from app.offline import lexicon, vocabulary
+from app.offline.findings import NamedPlace, found_in
 from app.offline.languages import source_language, targets, text_to_handle
-from app.offline.numbers import Found, dates, spans_from_now, times_of_day
-from app.offline.parameters import Parameter
-from app.offline.places import NamedPlace
-from app.offline.question import Question
+from app.offline.numbers import numbers, wanted_days
+from app.offline.question import Found, Question, concepts_in, folded_words, rows
+from app.offline.tools import Parameter
 
 __all__ = ["Slots"]
 
-_MOST_ITEMS = 20
-_HAN, _KANA = re.compile(r"[㐀-鿿]"), re.compile(r"[぀-ヿ]")
-# How a description asks for languages by name, for names of places in English, for durations.
-_WANTS_LANGUAGE_NAMES = re.compile(
-    r"\b(?:such as|eg|e g|like) (?:english|chinese|japanese|french)|language names?\b|语言名称"
-)
-_WANTS_ENGLISH = re.compile(r"\bin english\b|english name|英文名|拼音")
-_WANTS_DURATIONS = re.compile(r"\bduration\b|时长")
-_ASSIGNABLE = ("number", "days", "other", "id", "name")
+_MOST_ITEMS, _LONGEST_FORECAST = 20, 14
+_BOOLEANS = {"true": True, "yes": True, "on": True, "是": True, "false": False, "no": False, "off": False, "否": False}
 
 
 @dataclass(slots=True)
 class Slots:
-    """What a question has to give to the parameters of one call: what one got, another does not get."""
+    """What a question has to give to the parameters of one call: what one got, another does not get.
+
+    Args:
+        question: The part of the question that the tool is to answer.
+        whole: All of it.
+        only: What this call is for, by role, where a question gives several things and each gets a call.
+        language: The target language that this call is for.
+        pairs: Arguments that the question gives by name, as written, by the folded name.
+        missing: Required parameters for which the question holds nothing.
+    """
 
     question: Question
-    """The part of the question that the tool is to answer."""
     whole: Question
-    places: list[Found]
+    only: Mapping[str, list[Found]] = field(default_factory=dict)
     language: Language | None = None
-    """The target language that this call is for."""
     pairs: Mapping[str, str] = field(default_factory=dict)
-    """Arguments that the question gives by name, as written, by the folded name."""
     missing: list[Parameter] = field(default_factory=list)
-    """Required parameters for which the question holds nothing."""
     taken: set[object] = field(default_factory=set)
 
     def filled(self, parameters: list[Parameter]) -> dict[str, Any]:
@@ -49,184 +50,212 @@ class Slots:
             value = self.value_of(parameter)
             if value is None and parameter.required:
                 value = parameter.schema.get("default")
-                if value is None:
-                    self.missing.append(parameter)
+                self.missing += [parameter] if value is None else []
             if value is not None:
                 found[parameter.name] = value
         return found
 
     def value_of(self, parameter: Parameter) -> Any:
-        """Find the value of one parameter: given by name, or found for its role; ``None`` where there is none."""
-        given = self.pairs.get(parameter.name.lower()) or self._assigned(parameter)
-        value = values.typed(given, parameter) if given else None
-        if value is not None:
-            return value
-        finder = _FINDERS.get(parameter.role)
-        return self.take(finder(self.question)) if finder else _BY_ROLE[parameter.role](self, parameter)
+        """Find the value of one parameter: given by name, or found for its role; ``None`` where there is none.
 
-    def take(self, found: Iterable[Found]) -> Any:
-        """Take the first value that is still there."""
-        for each in found:
-            if (each.role, each.value) not in self.taken:
-                self.taken.add((each.role, each.value))
-                return each.value
-        return None
+        A role that takes more than the first finding has a method of its own, which is called after it.
+        """
+        given = self.pairs.get(parameter.name.lower())
+        value = _typed(given, parameter) if given else None
+        return getattr(self, f"_fill_{parameter.role}", self._fill)(parameter) if value is None else value
 
-    def _assigned(self, parameter: Parameter) -> str | None:
-        """A value that any question may give as ``name=value``, for numbers and plain words."""
-        if len(parameter.words) < 2 or parameter.role not in _ASSIGNABLE:
+    def _found(self, role: str) -> list[Found]:
+        return self.only.get(role) or found_in(self.question, role)
+
+    def _fill(self, parameter: Parameter) -> Any:
+        is_free_text = parameter.role in ("subject", "other")
+        return None if is_free_text and not parameter.required else self._take(parameter, self._found(parameter.role))
+
+    def _take(self, parameter: Parameter, found: Iterable[Found]) -> Any:
+        """The first finding that is left; those behind the word that the parameter's side asks for come first."""
+        cue = {"source": lexicon.FROM, "target": lexicon.TO}.get(parameter.side)
+        text = self.question.flat
+        if cue:
+            found = sorted(found, key=lambda each: not cue.search(text, max(each.start - 8, 0), each.start))
+        first = next((each for each in found if (each.role, each.value) not in self.taken), None)
+        if first is not None:
+            self.taken.add((first.role, first.value))
+        return first.value if first else None
+
+    def _fill_id(self, parameter: Parameter) -> Any:
+        """What stands near to what the parameter is about comes first; only whole numbers fit where it is no text."""
+        found = [each for each in self._found("id") if parameter.type == "string" or each.value.isdecimal()]
+        about = {concept for concept, _ in concepts_in(parameter.about)}
+        near = [position for concept, position in concepts_in(self.question.command) if concept in about]
+
+        def distance(each: Found) -> tuple[bool, int]:
+            has_digit = any(map(str.isdigit, each.value))
+            return not has_digit, min((abs(each.start - at) for at in near), default=0) if has_digit else 0
+
+        value = self._take(parameter, sorted(found, key=distance)) if parameter.required else None
+        return value if value is None or parameter.type == "string" else int(value)
+
+    def _fill_place(self, parameter: Parameter) -> str | None:
+        is_zone = parameter.role == "time_zone"
+        found = [each for each in self._found("place") if (each.value.zone if is_zone else each.value.is_place)]
+        place: NamedPlace | None = self._take(parameter, found)
+        if place is None or is_zone:
+            return place.zone if place else None
+        return place.english if place.english and lexicon.WANTS_ENGLISH.search(parameter.about) else place.name
+
+    _fill_time_zone = _fill_place
+
+    def _spoken(self, parameter: Parameter) -> Language | None:
+        """The language that it is about; without a word, Chinese goes into English and all else into Chinese."""
+        if parameter.side == "source":
+            return source_language(self.question.command)
+        named = self.language or next(iter(targets(self.question.command).known), None)
+        text = text_to_handle(self.question)
+        if named is not None or text is None:
+            return named
+        return language_of("en" if lexicon.HAN.search(text) and not lexicon.KANA.search(text) else "zh")
+
+    def _fill_language(self, parameter: Parameter) -> str | None:
+        language = self._spoken(parameter)
+        if language is None:
+            return "auto" if parameter.side == "source" and parameter.required else None
+        return language.english if lexicon.WANTS_LANGUAGE_NAMES.search(parameter.about) else language.code
+
+    def _choices(self, parameter: Parameter) -> list[Any]:
+        """The values of an enumeration that are mentioned, in the question's order; a language where they are such."""
+        texts = [each for each in parameter.choices if isinstance(each, str)]
+        if language := self._spoken(parameter) if any(map(language_of, texts)) else None:
+            names = (language.code.lower(), language.english.lower(), language.chinese)
+            if spoken := [each for each in texts if each.lower() in names]:
+                return spoken[:1]
+        text = self.question.command
+        figures = {each.value: each.start for each in reversed(self._found("number"))}
+        found: list[tuple[int, int, int]] = []
+        for n, choice in enumerate(parameter.choices):
+            if isinstance(choice, str):
+                words = folded_words(choice[:100])
+                said = [words, *(each for each in _synonyms().get(words, ()) if each[1:] or not each.isascii())]
+                found += [(match.start(), -len(choice), n) for each in said if (match := _mention(each).search(text))]
+            elif not isinstance(choice, bool | dict | list) and choice in figures:
+                found.append((figures[choice], 0, n))
+        return [parameter.choices[n] for n in dict.fromkeys(n for _, _, n in sorted(found))]
+
+    def _fill_choice(self, parameter: Parameter) -> Any:
+        is_given = "const" in parameter.schema or (parameter.required and len(parameter.choices) == 1)
+        return next(iter(self._choices(parameter)), parameter.choices[0] if is_given else None)
+
+    def _fill_boolean(self, parameter: Parameter) -> bool | None:
+        """Whether it is wanted; ``None`` where it is not mentioned, but a required switch is off then."""
+        text = self.question.command
+        if lexicon.IS_A_SWITCH.search(parameter.words) and (lexicon.OFF.search(text) or lexicon.ON.search(text)):
+            return lexicon.OFF.search(text) is None
+        about = {concept for concept, _ in concepts_in(parameter.words)}
+        words = [word for word in parameter.words.split() if len(word) > 3 and word not in ("include", "with", "show")]
+        mentioned = [at for word in words if (at := text.find(word.removesuffix("s"))) >= 0]
+        mentioned += [at for concept, at in concepts_in(text) if concept in about]
+        if mentioned:
+            return lexicon.NEGATION.search(text, max(min(mentioned) - 12, 0), min(mentioned)) is None
+        return False if parameter.required and "default" not in parameter.schema else None
+
+    def _fill_array(self, parameter: Parameter) -> list[Any] | None:
+        items: list[Any] = []
+        (item,) = parameter.inner or [parameter]
+        if item.role == "choice":
+            return self._choices(item)[:_MOST_ITEMS] or None
+        while len(items) < _MOST_ITEMS:
+            inner = replace(self, missing=[])
+            value = inner.value_of(item)
+            if value is None or value in items or inner.missing:
+                break
+            items.append(value)
+        return items or None
+
+    def _fill_object(self, parameter: Parameter) -> dict[str, Any] | None:
+        inner = replace(self, missing=[])
+        value = inner.filled(parameter.inner)
+        self.missing += inner.missing if parameter.required else []
+        return value if parameter.required or (value and not inner.missing) else None
+
+    def _fill_days(self, parameter: Parameter) -> float | None:
+        """A number of days, within the schema's bounds; without a word about it the smallest, where one is required."""
+        wanted = wanted_days(found_in(self.question, "day")) or wanted_days(found_in(self.whole, "day"))
+        low, high = parameter.number("minimum"), parameter.number("maximum")
+        if wanted is None and (not parameter.required or "default" in parameter.schema):
             return None
-        name = re.escape(parameter.name.lower())
-        pattern = re.compile(rf"(?<![a-z0-9]){name} ?(?:=|:|为|是|is\b) ?([\w.+-]{{1,100}})")
-        return next((each.value for each in wording.matches(pattern, self.question, "")), None)
+        count: float = wanted.count if wanted else 1
+        if wanted and wanted.date:
+            count = _LONGEST_FORECAST if high is None else high
+        elif wanted and wanted.offset is not None and lexicon.WANTS_DAYS_AHEAD.search(parameter.about):
+            count = wanted.offset
+        at_least = count if low is None else max(count, low)
+        return at_least if high is None else min(at_least, high)
+
+    def _fill_number(self, parameter: Parameter) -> float | None:
+        """The number with the parameter's word or unit beside it; else, where one is required, the first free one."""
+        text, named = self.question.flat, parameter.words.split()
+        words = [word for word in named if len(word) > 1] + re.findall(r"[㐀-鿿]{2,4}", parameter.about)
+        for names, units in rows(vocabulary.UNITS):
+            words += units if not set(names).isdisjoint(named) else []
+        free = [each for each in self._found("number") if ("number", each.start) not in self.taken]
+        free = [each for each in free if abs(each.value) < 1e15]
+        beside = [each for each in free if _is_beside(each, text, words)]
+        if not beside and parameter.required:
+            beside = [each for each in free if not lexicon.NO_QUANTITY.search(text[each.start : each.end])]
+        if not beside:
+            return None
+        self.taken.add(("number", beside[0].start))
+        return _number_as(parameter, beside[0].value)
+
+    def _fill_pattern(self, parameter: Parameter) -> Any:
+        """Words that the schema's pattern allows, as written, then in capitals."""
+        question, validator = self.question, _validator(str(parameter.schema["pattern"])[:500])
+        tokens = found_in(question, "token")
+        found = [*tokens, *(replace(each, value=each.value.upper()) for each in tokens)]
+        found += [Found("token", question.raw[start:end], start, end) for start, end in question.payloads]
+        found += [*found_in(question, "date"), *found_in(question, "time_of_day")]
+        return self._take(parameter, [each for each in found if validator and validator.isinstance_python(each.value)])
 
 
-def _choice(slots: Slots, parameter: Parameter) -> Any:
-    found = _choices(slots, parameter)
-    is_given = "const" in parameter.schema or (parameter.required and len(parameter.choices) == 1)
-    return found[0] if found else parameter.choices[0] if is_given else None
+def _typed(text: str, parameter: Parameter) -> Any:
+    """A value that was given by name, in the parameter's type; ``None`` where it cannot be that."""
+    if parameter.choices:
+        return next((each for each in parameter.choices if str(each).lower() == text.lower()), None)
+    if parameter.type == "array":
+        parts = [each.strip() for each in re.split(r"[,，、;；]", text)[:_MOST_ITEMS]]
+        items = [_typed(each, inner) for each in parts for inner in parameter.inner if each]
+        return [each for each in items if each is not None] or None
+    if parameter.type in ("integer", "number"):
+        return next((_number_as(parameter, each.value) for each in numbers(text)), None)
+    return {"boolean": _BOOLEANS.get(text.lower()), "string": text}.get(parameter.type)
 
 
-def _choices(slots: Slots, parameter: Parameter) -> list[Any]:
-    """The values that the question mentions; a language where they are languages."""
-    if language := _spoken_language(slots, parameter):
-        names = (language.code.lower(), language.english.lower(), language.chinese)
-        if spoken := [each for each in parameter.choices if isinstance(each, str) and each.lower() in names]:
-            return spoken[:1]
-    return values.mentioned(parameter, slots.question.command)
+def _number_as(parameter: Parameter, value: float) -> float | None:
+    whole = int(value) == value
+    return None if parameter.type == "integer" and not whole else int(value) if whole else value
 
 
-def _boolean(slots: Slots, parameter: Parameter) -> bool | None:
-    """Whether it is wanted; a required switch that nobody mentions is off."""
-    wanted = values.is_wanted(parameter, slots.question.command)
-    return False if wanted is None and parameter.required and "default" not in parameter.schema else wanted
+@lru_cache(maxsize=1024)
+def _mention(word: str) -> re.Pattern[str]:
+    """Finds a word in a folded text, Latin ones as whole words; no word is found nowhere."""
+    edge = r"[a-z0-9]" if word.isascii() else r"(?!)"
+    return re.compile(rf"(?<!{edge}){re.escape(word)}(?!{edge})" if word else r"(?!)")
 
 
-def _array(slots: Slots, parameter: Parameter) -> list[Any] | None:
-    item = parameter.items
-    if item.role == "choice":
-        return _choices(slots, item)[:_MOST_ITEMS] or None
-    items: list[Any] = []
-    while len(items) < _MOST_ITEMS:
-        value = replace(slots, missing=[]).value_of(item)
-        if value is None or value in items:
-            break
-        items.append(value)
-    return items or None
+def _is_beside(found: Found, text: str, words: list[str]) -> bool:
+    after = text[found.end : found.end + 16].lstrip(" -")
+    before = text[max(found.start - 16, 0) : found.start].rstrip(" :=#")
+    return any(after.startswith(word) or (len(word) > 1 and before.endswith(word)) for word in words)
 
 
-def _object(slots: Slots, parameter: Parameter) -> dict[str, Any] | None:
-    inner = replace(slots, missing=[])
-    value = inner.filled(parameter.properties)
-    if parameter.required:
-        slots.missing += inner.missing
-    return value if parameter.required or (value and not inner.missing) else None
+@cache
+def _synonyms() -> dict[str, list[str]]:
+    return {word: [*latin, *chinese] for latin, chinese in rows(vocabulary.SYNONYMS) for word in latin}
 
 
-def _days(slots: Slots, parameter: Parameter) -> float | None:
-    return values.days(parameter, slots.question.command, slots.whole.command)
-
-
-def _number(slots: Slots, parameter: Parameter) -> float | None:
-    return values.number(parameter, (slots.question.command, slots.question.flat), slots.taken)
-
-
-def _time_zone(slots: Slots, parameter: Parameter) -> str | None:
-    place: NamedPlace | None = slots.take(_cued(slots, parameter, [each for each in slots.places if each.value.zone]))
-    return place.zone if place else None
-
-
-def _place(slots: Slots, parameter: Parameter) -> str | None:
-    found = [each for each in slots.places if each.value.is_place]
-    place: NamedPlace | None = slots.take(_cued(slots, parameter, found))
-    if place is None:
+@lru_cache(maxsize=256)
+def _validator(pattern: str) -> SchemaValidator | None:
+    """Pydantic's own engine takes linear time whatever the pattern; what it cannot read is not filled."""
+    try:
+        return SchemaValidator({"type": "str", "pattern": pattern})
+    except SchemaError:
         return None
-    return place.english if place.english and _WANTS_ENGLISH.search(parameter.about) else place.name
-
-
-def _cued(slots: Slots, parameter: Parameter, found: list[Found]) -> list[Found]:
-    """Those first before which it is said that something comes from there, or goes there, as the parameter asks."""
-    cue = lexicon.FROM if parameter.is_source else lexicon.TO if parameter.is_target else None
-    text = slots.question.flat
-    return sorted(found, key=lambda each: not (cue and cue.search(text, max(each.start - 8, 0), each.start)))
-
-
-def _language(slots: Slots, parameter: Parameter) -> str | None:
-    language = _spoken_language(slots, parameter)
-    if language is None:
-        return "auto" if parameter.is_source and parameter.required else None
-    return language.english if _WANTS_LANGUAGE_NAMES.search(parameter.about) else language.code
-
-
-def _spoken_language(slots: Slots, parameter: Parameter) -> Language | None:
-    """The language that a parameter is about; without a word, Chinese goes into English and all else into Chinese."""
-    if parameter.is_source:
-        return source_language(slots.question.command)
-    named = slots.language or next(iter(targets(slots.question.command).known), None)
-    text = text_to_handle(slots.question)
-    if named is not None or text is None:
-        return named
-    return language_of("en" if _HAN.search(text) and not _KANA.search(text) else "zh")
-
-
-def _subject(slots: Slots, parameter: Parameter) -> Any:
-    question = slots.question
-    opening = lexicon.SEARCH_OPENING.match(question.flat)
-    rest = question.raw[opening.end() if opening else 0 :].strip(" ?.!。，,？！\n")
-    return slots.take(_texts(question.payload or rest)) if parameter.required else None
-
-
-def _other(slots: Slots, parameter: Parameter) -> Any:
-    return slots.take(_texts(slots.question.payload)) if parameter.required else None
-
-
-def _name(slots: Slots, parameter: Parameter) -> Any:
-    return slots.take(wording.matches(lexicon.NAMED, slots.question, "name")) or _other(slots, parameter)
-
-
-def _texts(text: str | None) -> list[Found]:
-    return [Found("text", text, 0, 0)] if text else []
-
-
-def _id(slots: Slots, parameter: Parameter) -> Any:
-    value = slots.take(wording.ids(parameter, slots.question)) if parameter.required else None
-    return value if value is None or parameter.type == "string" else int(value)
-
-
-def _patterned(slots: Slots, parameter: Parameter) -> Any:
-    return slots.take(_cued(slots, parameter, wording.allowed(parameter, slots.question)))
-
-
-def _date_time(slots: Slots, parameter: Parameter) -> Any:
-    date, time = slots.take(dates(slots.question.flat)), slots.take(times_of_day(slots.question.flat))
-    if date and time:
-        return f"{date}T{time}:00"
-    return slots.take(spans_from_now(slots.question.flat)) if _WANTS_DURATIONS.search(parameter.about) else None
-
-
-# Roles for which the first that is found will do.
-_FINDERS: Mapping[str, Callable[[Question], Iterable[Found]]] = {
-    "text": lambda question: _texts(text_to_handle(question)),
-    "duration": lambda question: spans_from_now(question.flat),
-    "date": lambda question: dates(question.flat),
-    "time_of_day": lambda question: times_of_day(question.flat),
-    "email": lambda question: wording.matches(lexicon.EMAIL, question, "email"),
-    "url": lambda question: wording.matches(lexicon.URL, question, "url"),
-}
-_BY_ROLE: Mapping[str, Callable[[Slots, Parameter], Any]] = {
-    "choice": _choice,
-    "boolean": _boolean,
-    "array": _array,
-    "object": _object,
-    "days": _days,
-    "number": _number,
-    "time_zone": _time_zone,
-    "language": _language,
-    "place": _place,
-    "date_time": _date_time,
-    "pattern": _patterned,
-    "id": _id,
-    "name": _name,
-    "subject": _subject,
-    "other": _other,
-}

@@ -3,26 +3,22 @@
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from typing import Any
 
 from app.folding import folded
 from app.messages import ToolCall, ToolResponse
 from app.offline import lexicon
-from app.offline.choosing import KnownTool
-from app.offline.numbers import horizon
-from app.offline.parameters import Parameter
+from app.offline.findings import found_in
+from app.offline.numbers import wanted_days
 from app.offline.phrases import is_said, listed, say
-from app.offline.places import places
-from app.offline.planning import Incomplete, Plan, plan
-from app.offline.question import Question, question_of
-from app.offline.telling import Reader, told
-from app.offline.words import concepts_in, words_of
+from app.offline.planning import Plan, PlannedCall, plan
+from app.offline.question import Question, concepts_in, folded_words
+from app.offline.telling import Reader
+from app.offline.tools import KnownTool, Parameter
 from app.tool_calling.events import parsed_arguments
 
 __all__ = ["details", "from_results", "without_calls"]
 
-_MOST_DETAILS, _MOST_EXAMPLES, _MOST_QUOTED = 8, 3, 10
-_LONGEST = 300
+_MOST_DETAILS, _MOST_EXAMPLES, _MOST_QUOTED, _LONGEST = 8, 3, 10, 300
 _HAN = re.compile(r"[㐀-鿿]+")
 # Example questions for tools that ask for these roles, in Chinese and in English.
 _EXAMPLES: tuple[tuple[set[str], str, str], ...] = (
@@ -34,35 +30,56 @@ _EXAMPLES: tuple[tuple[set[str], str, str], ...] = (
 # A value that shows how an argument is given, by role.
 _SAMPLES = {
     "time_zone": "Asia/Shanghai", "place": "Paris", "date": "2030-01-31", "time_of_day": "07:30",
-    "date_time": "2030-01-31T07:30", "duration": "PT10M", "email": "a@example.com", "url": "https://example.com",
+    "date_time": "2030-01-31T07:30", "moment": "PT10M", "duration": "PT10M", "email": "a@example.com", "url": "https://example.com",
     "language": "en", "days": 3, "number": 3, "boolean": "true", "id": "123", "text": "hello",
 }  # fmt: skip
 
 
 def from_results(
-    responses: Sequence[ToolResponse],
-    calls: Sequence[ToolCall],
-    question: Question,
-    planned: Plan,
-    tools: Sequence[KnownTool],
+    responses: Sequence[ToolResponse], calls: Sequence[ToolCall], planned: Plan, tools: Sequence[KnownTool]
 ) -> str:
     """Tell what the tools answered, what is still missing, and what the plan left out."""
-    question = question.with_payloads_meant()
-    wanted = horizon(question.command)
+    question = planned.question.with_payloads_meant()
+    places = [each.value for each in found_in(question, "place") if each.value.english is not None]
+    days = wanted_days(found_in(question, "day"))
     by_id = {call.id: call for call in calls}
-    fields = {each.definition.name: each.result_fields for each in tools}
+    fields = {each.name: each.result_fields for each in tools}
     parts = []
     for each in responses:
-        place, day = _place(by_id.get(each.id), question), wanted.offset if wanted else None
-        parts.append(told(each, Reader(question.chinese, place, day, fields.get(each.name, {}))))
+        given = parsed_arguments(by_id[each.id]) if each.id in by_id else None
+        values = [value for value in given.values() if isinstance(value, str)] if isinstance(given, dict) else []
+        place = next((one.name for one in places if one.zone in values or one.name in values), None)
+        parts.append(Reader(question.chinese, place, days, fields.get(each.name, {})).told(each))
     told_of = {each.name for each in responses}
-    parts += details((each for each in planned.incomplete if each.tool.definition.name not in told_of), question)
+    parts += details((each for each in planned.incomplete if each.tool.name not in told_of), question)
     return "\n".join((*parts, *planned.remarks)) or say("no_tools", question.chinese)
 
 
-def details(incomplete: Iterable[Incomplete], question: Question) -> list[str]:
+def details(incomplete: Iterable[PlannedCall], question: Question) -> list[str]:
     """Name the details that fitting tools still need, each once, and how to give them."""
     return list(dict.fromkeys(_asking_for(each, question.chinese) for each in incomplete))
+
+
+def _asking_for(incomplete: PlannedCall, chinese: bool) -> str:
+    name, missing = incomplete.tool.name, incomplete.missing[:_MOST_DETAILS]
+    unknown = incomplete.unknown_place if any(each.role == "time_zone" for each in missing) else ""
+    note = say("unknown_zone", chinese, name=unknown) if unknown else ""
+    shown = []
+    for each in missing:
+        given = " ".join(str(each.schema.get("description", "")).split())[:80]
+        detail, key = f"{each.name}: {given}" if given else each.name, f"detail_{each.role}"
+        shown.append(say("inside", chinese, name=say(key, chinese), inside=detail) if is_said(key) else detail)
+    form = f"{name} {', '.join(map(_pair, missing))}"
+    return say("missing", chinese, note=note, tool=name, details=listed(shown, chinese), form=form)
+
+
+def _pair(parameter: Parameter) -> str:
+    """An argument by its name, with a value that the schema gives, else one that shows the form."""
+    given = parameter.choices or parameter.schema.get("examples")
+    low = parameter.number("minimum")
+    role = parameter.inner[0].role if parameter.type == "array" and parameter.inner else parameter.role
+    sample = f"{max(low, 3):g}" if low is not None else _SAMPLES.get(role, "…")
+    return f"{parameter.name}: {given[0] if isinstance(given, list) and given else sample}"
 
 
 def without_calls(question: Question, tools: tuple[KnownTool, ...], asked: Sequence[str]) -> str:
@@ -71,10 +88,12 @@ def without_calls(question: Question, tools: tuple[KnownTool, ...], asked: Seque
     if known := _recalled(question, asked):
         return known
     is_small_talk = lexicon.SMALL_TALK.fullmatch(question.flat) and question.flat.strip()
+    about = next((key for key, _ in concepts_in(question.command) if is_said(f"cannot_{key}")), None)
+    cannot = say("cannot", chinese, what=say(f"cannot_{about}", chinese)) if about else say("no_tools", chinese)
     if not tools and not is_small_talk:
-        return _without_tools(question)
+        return cannot
     shown = [f"- {each}" for each in islice(_examples(tools, chinese), _MOST_EXAMPLES)]
-    lines = [say("try", chinese), *shown] if shown else [] if tools else [_without_tools(question)]
+    lines = [say("try", chinese), *shown] if shown else [] if tools else [cannot]
     if not is_small_talk and not lexicon.WHAT_IT_CAN.search(question.flat):
         return "\n".join((say("none_fits", chinese), *lines))
     greeting = say("welcome" if lexicon.THANKS.search(question.flat) else "hello", chinese)
@@ -90,24 +109,14 @@ def _recalled(question: Question, asked: Sequence[str]) -> str | None:
         shown = [each if len(each) <= _LONGEST else f"{each[:_LONGEST]}…" for each in quoted]
         listing = "".join(f"“{each}”" for each in shown) if chinese else ", ".join(f'"{each}"' for each in shown)
         return say("you_asked", chinese) + listing if shown else say("nothing_asked", chinese)
-    name = next((name for text in reversed(asked) if (name := _name(text[: 4 * _LONGEST]))), None)
+    texts = [text[: 4 * _LONGEST] for text in reversed(asked)]
+    names = (text[slice(*match.span("name"))] for text in texts if (match := lexicon.MY_NAME.search(folded(text))))
+    name = next(names, "").strip()
     if lexicon.WHO_AM_I.search(command):
         return say("your_name", chinese, name=name) if name else say("nameless", chinese)
     introduced = lexicon.MY_NAME.search(question.flat)
     is_all = introduced and lexicon.SMALL_TALK.fullmatch(f" {lexicon.MY_NAME.sub('', question.flat)}")
     return say("hello_name", chinese, name=name) if is_all else None
-
-
-def _name(text: str) -> str | None:
-    found = lexicon.MY_NAME.search(folded(text))
-    return text[slice(*found.span("name"))].strip() if found else None
-
-
-def _without_tools(question: Question) -> str:
-    keys = (f"cannot_{concept}" for concept, _ in concepts_in(question.command))
-    about = next(filter(is_said, keys), None)
-    what = say(about, question.chinese) if about else ""
-    return say("cannot" if about else "no_tools", question.chinese, what=what)
 
 
 def _examples(tools: tuple[KnownTool, ...], chinese: bool) -> Iterator[str]:
@@ -116,52 +125,15 @@ def _examples(tools: tuple[KnownTool, ...], chinese: bool) -> Iterator[str]:
     for tool in tools:
         kind = next((n for n, (roles, *_) in enumerate(_EXAMPLES) if roles <= set(tool.roles)), -1)
         _, in_chinese, in_english = _EXAMPLES[kind]
-        text = _own_example(tool, chinese) if kind < 0 else in_chinese if chinese else in_english
-        calls = plan(question_of(text), tools).calls
+        text = in_chinese if chinese else in_english
+        if kind < 0:
+            # Its description, or its name in words, with the arguments that it needs by their names.
+            described = _HAN.search(tool.definition.description) if chinese else None
+            pairs = [_pair(each) for each in tool.parameters if each.required]
+            text = say("comma", chinese).join((described[0] if described else folded_words(tool.name), *pairs))
+        calls = plan(Question.of(text), tools).calls
         if "…" not in text and [each.tool for each in calls] == [tool]:
             kinds.setdefault(kind, []).append(text)
     for kind in sorted(kinds):
         shortest_first = sorted(dict.fromkeys(kinds[kind]), key=lambda text: text.count(": "))
         yield from shortest_first if kind < 0 else shortest_first[:1]
-
-
-def _own_example(tool: KnownTool, chinese: bool) -> str:
-    """Ask for a tool by its description, or by its name in words, with the arguments that it needs by their names."""
-    described = _HAN.search(tool.definition.description) if chinese else None
-    first = described[0] if described else words_of(tool.definition.name)
-    pairs = [f"{each.name}: {_sample(each)}" for each in tool.parameters if each.required]
-    return say("comma", chinese).join((first, *pairs))
-
-
-def _sample(parameter: Parameter) -> Any:
-    """A value for an argument: what the schema gives, else one that shows the form."""
-    given = parameter.choices or parameter.schema.get("examples")
-    if isinstance(given, list) and given:
-        return given[0]
-    low = parameter.number("minimum")
-    kind = parameter.items.role if parameter.type == "array" else parameter.role
-    return f"{max(low, 3):g}" if low is not None else _SAMPLES.get(kind, "…")
-
-
-def _asking_for(incomplete: Incomplete, chinese: bool) -> str:
-    name, missing = incomplete.tool.definition.name, incomplete.missing[:_MOST_DETAILS]
-    unknown = next((each.value.name for each in incomplete.places if each.value.zone is None), None)
-    wants_a_zone = any(each.role == "time_zone" for each in missing)
-    note = say("unknown_zone", chinese, name=unknown) if unknown and wants_a_zone else ""
-    form = ", ".join(f"{each.name}: {_sample(each)}" for each in missing)
-    shown = listed((_detail(each, chinese) for each in missing), chinese)
-    return say("missing", chinese, note=note, tool=name, details=shown, form=f"{name} {form}")
-
-
-def _detail(parameter: Parameter, chinese: bool) -> str:
-    given = " ".join(parameter.description.split())[:80]
-    name, key = f"{parameter.name}: {given}" if given else parameter.name, f"detail_{parameter.role}"
-    return say("inside", chinese, name=say(key, chinese), inside=name) if is_said(key) else name
-
-
-def _place(call: ToolCall | None, question: Question) -> str | None:
-    """The place of a call in the question's own words."""
-    arguments = parsed_arguments(call) if call else {}
-    values = [each for each in arguments.values() if isinstance(each, str)] if isinstance(arguments, dict) else []
-    named = (each.value for each in places(question) if each.value.english is not None)
-    return next((each.name for each in named if each.zone in values or each.name in values), None)

@@ -12,62 +12,25 @@ from pydantic_core import from_json
 from app.languages import language_of
 from app.messages import ToolResponse
 from app.offline import lexicon
+from app.offline.numbers import Days
 from app.offline.phrases import is_said, listed, say
-from app.offline.words import words_of
+from app.offline.question import folded_words
 from app.places.gazetteer import zone_ids
 
-__all__ = ["Reader", "is_failure", "told"]
+__all__ = ["Reader", "is_failure"]
 
-_LONGEST, _LONGEST_VALUE = 2000, 600
-_MOST_ENTRIES, _DEEPEST, _FARTHEST = 14, 4, 366
+_LONGEST, _LONGEST_VALUE, _MOST_ENTRIES, _DEEPEST, _FARTHEST = 2000, 600, 14, 4, 366
 _REMINDER = re.compile(r"\s*<reminder>.*?</reminder>", re.DOTALL)
 # The shapes of what makes up a clock.
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _TIME = re.compile(r"[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]+)?)?")
 _OFFSET = re.compile(r"[+-][0-9]{2}:[0-9]{2}")
 _FIXED_ZONE = re.compile(r"(?:UTC|GMT)[+-]?[0-9:]*")
+# Several words; a word of letters and digits.
+_SENTENCE, _ID = re.compile(r"\w\s+\w|[㐀-鿿]{3}"), re.compile(r"(?=\S*[0-9])(?=\S*[A-Za-z])[\w-]{8,}")
 _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-# A field of one of these names says it all where nothing is nested beside it.
-_MAIN_TEXTS = ("description", "text", "answer", "result", "message", "content", "summary", "output")
 _UNITS = {"degrees celsius": " °C", "degrees fahrenheit": " °F", "per cent": "%", "percent": "%"}
 _LANGUAGE = re.compile(r"语言|\blanguage\b")
-
-
-@dataclass(frozen=True, slots=True)
-class Reader:
-    """Whom a result is told to, and what about."""
-
-    chinese: bool
-    place: str | None = None
-    """The place that the call was about, in the question's words."""
-    day: int | None = None
-    """The one day that the question is about, counted from today; ``None`` for all."""
-    fields: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """The schemas of the result's fields by their names, wherever they stand."""
-
-    def label(self, key: str) -> str:
-        """What a field is called: its title in one language, of ``温度 / temperature``; else its name in words."""
-        chinese, _, english = str(self.fields.get(key, {}).get("title", "")).partition(" / ")
-        return (chinese if self.chinese else english or chinese) or words_of(key[:60])
-
-    def unit(self, key: str) -> str:
-        """The unit of a field's figures, where its description is one."""
-        described = str(self.fields.get(key, {}).get("description", ""))
-        return _UNITS.get(described.lower(), f" {described}" if 0 < len(described) <= 4 else "")
-
-    def say(self, key: str, **values: object) -> str:
-        """Say something in the reader's language."""
-        return say(key, self.chinese, **values)
-
-    def row(self, *parts: str) -> str:
-        """The parts that are not empty, with commas."""
-        return self.say("comma").join(filter(None, parts))
-
-
-def told(response: ToolResponse, reader: Reader) -> str:
-    """Tell what a tool answered, in at most about 2,000 characters; a failure is told as one."""
-    text = _told(_read(response.text), response.name, reader).strip()
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 
 def is_failure(response: ToolResponse) -> bool:
@@ -84,165 +47,182 @@ def _read(text: str) -> Any:
     return _REMINDER.sub("", text)
 
 
-def _told(value: Any, tool: str, reader: Reader) -> str:
-    if isinstance(value, dict) and value.get("error"):
-        return _failure(value["error"], tool, reader)
-    if isinstance(value, dict):
-        nested = any(isinstance(each, dict | list) and each for each in value.values())
-        main = [each for key in _MAIN_TEXTS if isinstance(each := value.get(key), str) and each.strip() and not nested]
-        known = _clock(value, reader) or _translation(value, reader) or "".join(main[:1])
-        text = known or "\n".join(_lines(_focused(value, reader), reader))
-    elif isinstance(value, list):
-        text = "\n".join(_entries(value, reader, 0))
-    elif value is None or value == "Done":
-        text = reader.say("done", tool=tool)
-    else:
-        text = value if isinstance(value, str) else reader.say("returned", tool=tool, value=_scalar(value, reader))
-    return text if text.strip() else reader.say("nothing", tool=tool)
-
-
-def _failure(error: Any, tool: str, reader: Reader) -> str:
-    details = error if isinstance(error, dict) else {"message": error}
-    reason = str(details.get("message") or details.get("kind") or reader.say("no_reason"))
-    reason = reason[:_LONGEST_VALUE].rstrip(" .。")
-    if isinstance(hint := details.get("hint"), str) and hint:
-        reason += reader.say("hint", hint=hint[:_LONGEST_VALUE])
-    return reader.say("rejected" if details.get("kind") == "rejected" else "failed", tool=tool, reason=reason)
-
-
-def _clock(value: Mapping[str, Any], reader: Reader) -> str | None:
-    """Tell the time when a result is a date, a time and a time zone, in whatever fields, and says nothing else."""
-    texts = [each for each in value.values() if isinstance(each, str)]
-    day = next((found for each in texts if (found := _date(each))), None)
-    time = next((each for each in texts if _TIME.fullmatch(each)), None)
-    zone = next((each for each in texts if each in zone_ids() or _FIXED_ZONE.fullmatch(each)), None)
-    if day is None or time is None or zone is None or len(texts) < len(value):
-        return None
-    offset = next((each for each in texts if _OFFSET.fullmatch(each)), "")
-    if any(time not in each for each in set(texts) - {day.isoformat(), time, zone, offset, *_WEEKDAYS}):
-        return None
-    where = zone if not offset or offset in zone else f"{zone}{reader.say('comma')}UTC{offset}"
-    gap = " " if reader.chinese and (reader.place or "中")[-1].isascii() else ""
-    start = reader.say("now_in" if reader.place else "now", place=reader.place, gap=gap)
-    return reader.say("clock", start=start, day=_day(day, reader), time=time, where=where) + _later(day, reader)
-
-
-def _later(today: date, reader: Reader) -> str:
-    """The date of the later day that a question is about."""
-    ahead = reader.day or 0
-    if not 0 < ahead <= _FARTHEST or today > date(9990, 1, 1):
-        return ""
-    named = reader.say(f"in_{ahead}_days" if is_said(f"in_{ahead}_days") else "in_days", count=ahead)
-    return reader.say("later", named=named, day=_day(today + timedelta(days=ahead), reader, "later_day"))
-
-
-def _day(day: date, reader: Reader, form: str = "day") -> str:
-    weekday = reader.say(_WEEKDAYS[day.weekday()])
-    return reader.say(form, weekday=weekday, day=day.day, month=day.month, name=f"{day:%B}", year=day.year)
-
-
 def _date(text: Any) -> date | None:
     with suppress(ValueError):
         return date.fromisoformat(text) if isinstance(text, str) and _DATE.fullmatch(text) else None
     return None
 
 
-def _translation(value: Mapping[str, Any], reader: Reader) -> str | None:
-    """A text beside the language that it is in, by the titles of the fields."""
-    strings = {key: each for key, each in value.items() if isinstance(each, str) and each}
-    spoken = [key for key in strings if _LANGUAGE.search(reader.label(key))]
-    targets, texts = (
-        [key for key in spoken if not lexicon.SOURCE.search(key)],
-        [key for key in strings if key not in spoken],
-    )
-    if len(targets) != 1 or len(texts) != 1 or len(value) > 4:
-        return None
-    language, code, text = language_of(strings[targets[0]]), strings[targets[0]][:40], strings[texts[0]]
-    name = (language.chinese if reader.chinese else language.english) if language else code
-    heading = reader.say("translation", title=reader.label(texts[0]).capitalize(), language=name)
-    return f"{heading.rstrip()}\n{text}" if "\n" in text else f"{heading}{text}"
+def _sentence(value: Mapping[str, Any]) -> str | None:
+    """The sentence that says all that a result holds, apart from ids."""
+    texts = [str(each) for each in value.values() if each not in (None, "")]
+    sentences = [each for each in value.values() if isinstance(each, str) and _SENTENCE.search(each)]
+    return next((one for one in sentences if all(each in one or _ID.fullmatch(each) for each in texts)), None)
 
 
-def _focused(value: Mapping[str, Any], reader: Reader) -> Mapping[str, Any]:
-    """Keep, of a list of days, the one that the question is about; figures beside it do not belong to a later day."""
-    found = next((key for key, each in value.items() if _are_days(each)), None)
-    if found is None or reader.day is None:
-        return value
-    nested = {key: each for key, each in value.items() if isinstance(each, dict | list)}
-    if len(value[found]) <= reader.day:
-        return {"": reader.say("no_such_day"), **nested}
-    for key, each in list(nested.items()):
-        if reader.day > 0 and isinstance(each, dict) and any(isinstance(one, int | float) for one in each.values()):
-            del nested[key]
-    return nested | {found: [value[found][reader.day]]}
+def _are_objects(value: Any) -> bool:
+    return isinstance(value, list) and any(isinstance(each, dict | list) for each in value)
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """Whom a result is told to, and what about.
+
+    Args:
+        chinese: Whether in Chinese; else in English.
+        place: The place that the call was about, in the question's words.
+        days: The days that the question is about.
+        fields: The schemas of the result's fields by their names, wherever they stand.
+    """
+
+    chinese: bool
+    place: str | None = None
+    days: Days | None = None
+    fields: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    def told(self, response: ToolResponse) -> str:
+        """Tell what a tool answered, in at most about 2,000 characters; a failure is told as one."""
+        value, tool = _read(response.text), response.name
+        if isinstance(value, dict) and value.get("error"):
+            text = self._failure(value["error"], tool)
+        elif isinstance(value, dict):
+            known = self._clock(value) or self._translation(value) or _sentence(value)
+            text = known or "\n".join(self._lines(self._focused(value)))
+        elif isinstance(value, list):
+            text = "\n".join(self._entries(value, 0))
+        elif value is None or value == "Done":
+            text = self._say("done", tool=tool)
+        else:
+            text = value if isinstance(value, str) else self._say("returned", tool=tool, value=self._scalar(value))
+        text = text.strip() or self._say("nothing", tool=tool)
+        return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+
+    def _say(self, key: str, **values: object) -> str:
+        return say(key, self.chinese, **values)
+
+    def _row(self, *parts: str) -> str:
+        return self._say("comma").join(filter(None, parts))
+
+    def _label(self, key: str) -> str:
+        """What a field is called: its title in one language, of ``温度 / temperature``; else its name in words."""
+        chinese, _, english = str(self.fields.get(key, {}).get("title", "")).partition(" / ")
+        return (chinese if self.chinese else english or chinese) or folded_words(key[:60])
+
+    def _scalar(self, value: Any) -> str:
+        return self._say("yes" if value else "no") if isinstance(value, bool) else str(value)[:_LONGEST_VALUE]
+
+    def _failure(self, error: Any, tool: str) -> str:
+        details = error if isinstance(error, dict) else {"message": error}
+        reason = str(details.get("message") or details.get("kind") or self._say("no_reason"))
+        reason = reason[:_LONGEST_VALUE].rstrip(" .。")
+        if isinstance(hint := details.get("hint"), str) and hint:
+            reason += self._say("hint", hint=hint[:_LONGEST_VALUE])
+        return self._say("rejected" if details.get("kind") == "rejected" else "failed", tool=tool, reason=reason)
+
+    def _clock(self, value: Mapping[str, Any]) -> str | None:
+        """Tell the time when a result is a date, a time and a time zone, in whatever fields, and says nothing else."""
+        texts = [each for each in value.values() if isinstance(each, str)]
+        today = next((found for each in texts if (found := _date(each))), None)
+        time = next((each for each in texts if _TIME.fullmatch(each)), None)
+        zone = next((each for each in texts if each in zone_ids() or _FIXED_ZONE.fullmatch(each)), None)
+        if today is None or time is None or zone is None or len(texts) < len(value):
+            return None
+        offset = next((each for each in texts if _OFFSET.fullmatch(each)), "")
+        if any(time not in each for each in set(texts) - {today.isoformat(), time, zone, offset, *_WEEKDAYS}):
+            return None
+        where = self._row(zone, f"UTC{offset}" if offset and offset not in zone else "")
+        gap = " " if self.chinese and (self.place or "中")[-1].isascii() else ""
+        start = self._say("now_in" if self.place else "now", place=self.place, gap=gap)
+        text = self._say("clock", start=start, day=self._day(today, "day"), time=time, where=where)
+        ahead = (self.days.offset if self.days else None) or 0
+        if not 0 < ahead <= _FARTHEST or today > date(9990, 1, 1):
+            return text
+        named = self._say(f"in_{ahead}_days" if is_said(f"in_{ahead}_days") else "in_days", count=ahead)
+        return text + self._say("later", named=named, day=self._day(today + timedelta(days=ahead), "later_day"))
+
+    def _day(self, day: date, form: str) -> str:
+        weekday = self._say(_WEEKDAYS[day.weekday()])
+        return self._say(form, weekday=weekday, day=day.day, month=day.month, name=f"{day:%B}", year=day.year)
+
+    def _translation(self, value: Mapping[str, Any]) -> str | None:
+        """A text beside the language that it is in, by the titles of the fields."""
+        strings = {key: each for key, each in value.items() if isinstance(each, str) and each}
+        spoken = [key for key in strings if _LANGUAGE.search(self._label(key))]
+        targets = [key for key in spoken if not lexicon.SOURCE.search(key)]
+        texts = [key for key in strings if key not in spoken]
+        if len(targets) != 1 or len(texts) != 1 or len(value) > 4:
+            return None
+        code, text = strings[targets[0]][:40], strings[texts[0]]
+        language = language_of(code)
+        name = (language.chinese if self.chinese else language.english) if language else code
+        heading = self._say("translation", title=self._label(texts[0]).capitalize(), language=name)
+        return f"{heading.rstrip()}\n{text}" if "\n" in text else f"{heading}{text}"
+
+    def _focused(self, value: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Keep, of a list of days, the one that the question is about; figures beside it belong to today."""
+        days, found = self.days, next((key for key, each in value.items() if _are_days(each)), None)
+        if found is None or days is None or (days.offset is None and not days.date):
+            return value
+        nested = {key: each for key, each in value.items() if isinstance(each, dict | list)}
+        asked_about = value[found] if days.date else value[found][days.offset : (days.offset or 0) + 1]
+        kept = [each for each in asked_about if str(next(iter(each.values()))).endswith(days.date)]
+        if not kept:
+            return {"": self._say("no_such_day"), **nested}
+        for key, each in list(nested.items()) if days.offset != 0 else ():
+            if isinstance(each, dict) and any(isinstance(one, int | float) for one in each.values()):
+                del nested[key]
+        return nested | {found: kept}
+
+    def _lines(self, value: Mapping[str, Any], depth: int = 0, *, entry: bool = False) -> Iterator[str]:
+        """One line of what is simple; what is nested on its own: objects under their names, lists entry by entry."""
+        simple = {key: one for key, one in value.items() if not isinstance(one, dict | list) and one not in (None, "")}
+        pending = [self._named(simple, entry) if depth else self._fields(simple)]
+        for key, each in list(value.items())[: 4 * _MOST_ENTRIES]:
+            if not isinstance(each, dict | list):
+                yield from filter(None, pending)
+                pending = []
+            elif depth < _DEEPEST:
+                lines = list(self._lines(each, depth + 1) if isinstance(each, dict) else self._entries(each, depth))
+                heading = "" if _are_objects(each) else self._label(key)
+                if lines and heading:
+                    lines[0] = f"{heading[:1].upper()}{heading[1:]}{self._say('colon')}{lines[0]}"
+                yield from lines
+
+    def _entries(self, entries: list[Any], depth: int) -> Iterator[str]:
+        shown = entries[:_MOST_ENTRIES]
+        for each in shown if _are_objects(shown) else ():
+            yield from self._lines(each if isinstance(each, dict) else {"": each}, depth + 1, entry=True)
+        if shown and not _are_objects(shown):
+            yield listed(map(self._scalar, shown), self.chinese)
+        if len(entries) > len(shown):
+            yield self._say("in_all", count=len(entries))
+
+    def _named(self, simple: Mapping[str, Any], entry: bool) -> str:
+        """A thing with its leading texts bare, the first as its name, and the other fields with theirs."""
+        bare: dict[str, str] = {}
+        for key, each in simple.items():
+            if not isinstance(each, str) or (bare and any(map(str.isdigit, each))):
+                break
+            bare[key] = self._scalar(each)
+        name, *more = [*dict.fromkeys(bare.values()), ""]
+        rest = self._fields({key: each for key, each in simple.items() if key not in bare})
+        if entry and name:
+            described = self._row(*more, rest)
+            return f"{name}{self._say('colon')}{described}" if described else name
+        inside = self._row(*more)
+        return self._row(self._say("inside", name=name, inside=inside) if inside else name, rest)
+
+    def _fields(self, simple: Mapping[str, Any]) -> str:
+        """Each field with its name, and with its unit where its description is one."""
+        shown = []
+        for key, value in list(simple.items())[: 3 * _MOST_ENTRIES]:
+            described = str(self.fields.get(key, {}).get("description", "")) if isinstance(value, int | float) else ""
+            unit = _UNITS.get(described.lower(), f" {described}" if 0 < len(described) <= 4 else "")
+            shown.append(f"{self._label(key)} {self._scalar(value)}{unit}".strip())
+        return self._row(*shown)
 
 
 def _are_days(value: Any) -> bool:
     """Whether something is a list of objects that begin with a date."""
     entries = value if isinstance(value, list) and all(isinstance(each, dict) for each in value) else []
     return bool(entries) and all(_date(next(iter(each.values()), None)) for each in entries)
-
-
-def _lines(value: Mapping[str, Any], reader: Reader, depth: int = 0, *, entry: bool = False) -> Iterator[str]:
-    """One line of what is simple; what is nested on its own: objects under their names, lists entry by entry."""
-    simple = {key: each for key, each in value.items() if not isinstance(each, dict | list) and each not in (None, "")}
-    pending = [_named(simple, reader, entry) if depth else _fields(simple, reader)]
-    for key, each in list(value.items())[: 4 * _MOST_ENTRIES]:
-        if not isinstance(each, dict | list):
-            yield from filter(None, pending)
-            pending = []
-        elif depth < _DEEPEST:
-            yield from _nested(reader.label(key), each, reader, depth)
-
-
-def _nested(heading: str, value: Any, reader: Reader, depth: int) -> list[str]:
-    """The lines of an object or a list; a heading for all but lists of objects."""
-    lines = list(_lines(value, reader, depth + 1) if isinstance(value, dict) else _entries(value, reader, depth))
-    if lines and heading and not _holds_objects(value):
-        lines[0] = f"{heading[:1].upper()}{heading[1:]}{reader.say('colon')}{lines[0]}"
-    return lines
-
-
-def _holds_objects(value: Any) -> bool:
-    return isinstance(value, list) and any(isinstance(each, dict | list) for each in value)
-
-
-def _entries(entries: list[Any], reader: Reader, depth: int) -> Iterator[str]:
-    shown = entries[:_MOST_ENTRIES]
-    if _holds_objects(shown):
-        for each in shown:
-            yield from _lines(each if isinstance(each, dict) else {"": each}, reader, depth + 1, entry=True)
-    elif shown:
-        yield listed((_scalar(each, reader) for each in shown), reader.chinese)
-    if len(entries) > len(shown):
-        yield reader.say("in_all", count=len(entries))
-
-
-def _named(simple: Mapping[str, Any], reader: Reader, entry: bool) -> str:
-    """A thing with its leading texts bare, the first as its name, and the other fields with theirs."""
-    bare: dict[str, str] = {}
-    for key, each in simple.items():
-        if not isinstance(each, str) or (bare and any(map(str.isdigit, each))):
-            break
-        bare[key] = _scalar(each, reader)
-    name, *more = [*dict.fromkeys(bare.values()), ""]
-    rest = _fields({key: each for key, each in simple.items() if key not in bare}, reader)
-    if entry and name:
-        described = reader.row(*more, rest)
-        return f"{name}{reader.say('colon')}{described}" if described else name
-    inside = reader.row(*more)
-    return reader.row(reader.say("inside", name=name, inside=inside) if inside else name, rest)
-
-
-def _fields(simple: Mapping[str, Any], reader: Reader) -> str:
-    shown = []
-    for key, value in list(simple.items())[: 3 * _MOST_ENTRIES]:
-        unit = reader.unit(key) if isinstance(value, int | float) else ""
-        shown.append(f"{reader.label(key)} {_scalar(value, reader)}{unit}".strip())
-    return reader.row(*shown)
-
-
-def _scalar(value: Any, reader: Reader) -> str:
-    if isinstance(value, bool):
-        return reader.say("yes" if value else "no")
-    return str(value)[:_LONGEST_VALUE]

@@ -4,7 +4,6 @@ import json
 import re
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -187,13 +186,13 @@ async def test_a_busy_session_says_what_to_do(visit: Visit) -> None:
 
 CALL = {"id": "a", "name": "getCityTimeFunction", "arguments": {"timeZoneId": "Europe/London"}}
 FINISHED = CALL | {"result": '{"time": "12:00"}', "outcome": "ok", "duration_ms": 3.2, "round": 1, "cached": True}
-ENDED: dict[str, Any] = {
+ENDED: dict[str, object] = {
     "tool_calls": [FINISHED],
     "model": {"provider": "offline", "name": "offline"},
     "usage": {"input_tokens": 3, "output_tokens": 4, "total_tokens": 7},
     "duration_ms": 25,
 }
-ASKED: list[dict[str, Any]] = [
+ASKED: list[dict[str, object]] = [
     {"role": "user", "text": "Time?"},
     {"role": "assistant", "tool_calls": [CALL]},
     {"role": "tool", "responses": [{"id": "a", "name": "getCityTimeFunction", "text": '{"time": "12:00"}'}]},

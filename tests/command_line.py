@@ -64,6 +64,16 @@ def copy_of_the_app(folder: Path, tools: Mapping[str, str]) -> None:
         (folder / "app" / "tools" / name / "__init__.py").write_text(source, encoding="utf-8")
 
 
+def with_tools(folder: Path, tools: Mapping[str, str]) -> dict[str, str]:
+    """Add tool folders for commands alone, which is faster than a copy; gives the variables to run them with."""
+    for name, source in tools.items():
+        (folder / "tools" / name).mkdir(parents=True)
+        (folder / "tools" / name / "__init__.py").write_text(source, encoding="utf-8")
+    start = f"import app.tools\n\napp.tools.__path__.append({str(folder / 'tools')!r})\n"
+    (folder / "sitecustomize.py").write_text(start, encoding="utf-8")  # Python runs it before anything else
+    return {"PYTHONPATH": os.pathsep.join((str(folder), str(ROOT)))}
+
+
 def _url(log: IO[str]) -> str:
     for line in log:
         LOG.append(line)

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.command_line import copy_of_the_app, environment, run
-from tests.players.openai_player import OpenAIPlayer, sensible_model
+from tests.command_line import environment, run, with_tools
+from tests.players.openai_player import OpenAIPlayer, delta, finish, sensible_model, sse
 from tests.terminal import CTRL_D, at_a_terminal
 from tests.waiting import PATIENCE
 
@@ -50,14 +50,16 @@ FAILING = '''
 import logging
 from typing import Annotated
 
+from app.tool_calling.context import ToolContext
 from app.tool_calling.errors import ToolExecutionError
 from app.tool_calling.function_callback import tool
 from app.tools.module import ToolModule
 
 
 @tool(retries=2)
-async def switchLight(on: Annotated[bool, "Whether the light is to be on"]) -> str:
+async def switchLight(context: ToolContext, on: Annotated[bool, "Whether the light is to be on"]) -> str:
     """Switch the light."""
+    context.report(1, of=2, text="looking for it")
     logging.getLogger("app.light").warning("the light is broken")
     raise ToolExecutionError("there is no light", kind="broken", retryable=True)
 
@@ -67,10 +69,10 @@ module = ToolModule(functions=(switchLight,))
 
 
 async def ask(tmp_path: Path, folders: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Ask a model that calls the first tool it is offered, in a copy of the service with more tool folders."""
-    copy_of_the_app(tmp_path, folders)
+    """Ask a model that calls the first tool it is offered, with more tool folders."""
+    variables = with_tools(tmp_path, folders)
     async with OpenAIPlayer(sensible_model({"on": True})) as player:
-        variables = {"PYTHONPATH": str(tmp_path), "OPENAI_BASE_URL": player.base_url}
+        variables["OPENAI_BASE_URL"] = player.base_url
         return await asyncio.to_thread(run, "ask", "Light on", *arguments, cwd=tmp_path, **variables)
 
 
@@ -123,9 +125,15 @@ async def test_a_call_that_was_approved_beforehand_runs_and_the_trace_is_that_of
 async def test_a_tool_that_failed_gives_1_and_what_it_warns_of_each_time_is_shown_once(tmp_path: Path) -> None:
     done = await ask(tmp_path, {"light": FAILING}, "--tool", "switchLight")
     assert done.returncode == 1
-    assert done.stderr.splitlines()[0] == "toolchat: WARNING: the light is broken"
-    assert done.stderr.count("the light is broken") == 1
-    assert "-> error in" in done.stderr.splitlines()[1]
+    assert done.stderr.count("toolchat: WARNING: the light is broken\n") == 1
+    assert "switchLight: 1 of 2, looking for it\n" in done.stderr
+    assert done.stderr.splitlines()[-1].startswith('- switchLight({"on": true}) -> error in ')
+
+
+async def test_an_answer_that_was_cut_off_says_so(tmp_path: Path) -> None:
+    async with OpenAIPlayer([sse(delta(content="half an answer"), finish("length"))]) as player:
+        done = await asyncio.to_thread(run, "ask", "?", cwd=tmp_path, OPENAI_BASE_URL=player.base_url)
+    assert (done.returncode, done.stdout) == (0, "half an answer [cut off by the model's length limit]\n")
 
 
 @pytest.mark.parametrize("arguments", [["-"], []], ids=["dash", "pipe"])
@@ -147,9 +155,9 @@ async def test_at_a_terminal_a_question_is_needed_and_a_decision_can_be_left_ope
     async with at_a_terminal("ask", cwd=tmp_path) as terminal:
         await terminal.sees("the question is missing: toolchat ask")
         assert await terminal.ends() == 2
-    copy_of_the_app(tmp_path, {"light": LIGHT.format(mark="requires_approval=True")})
+    variables = with_tools(tmp_path, {"light": LIGHT.format(mark="requires_approval=True")})
     async with OpenAIPlayer(sensible_model({"on": True})) as player:
-        variables = {"PYTHONPATH": str(tmp_path), "OPENAI_BASE_URL": player.base_url}
+        variables["OPENAI_BASE_URL"] = player.base_url
         question = ("ask", "Light on", "--tool", "switchLight")
         async with at_a_terminal(*question, cwd=tmp_path, **variables) as terminal:
             await terminal.sees("[y/n/edit] ")

@@ -5,8 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.command_line import copy_of_the_app, environment
-from tests.players.openai_player import Answer, OpenAIPlayer, PlayedRequest, delta, sensible_model, sse
+from tests.command_line import environment, with_tools
+from tests.players.openai_player import Answer, OpenAIPlayer, PlayedRequest, delta, sensible_model, sse, whole
 from tests.terminal import CTRL_C, CTRL_D, CTRL_U, UP, at_a_terminal
 from tests.waiting import PATIENCE
 
@@ -45,6 +45,10 @@ async def test_a_conversation_goes_on_until_it_is_left(tmp_path: Path) -> None:
         await terminal.sees("3 questions with their answers are in talk.json")
         await terminal.enter("/save talk.json")
         await terminal.sees("talk.json is there already")
+        await terminal.enter("/save no/such/folder")
+        await terminal.sees("no/such/folder cannot be written: No such file or directory")
+        await terminal.enter("/save")
+        await terminal.sees("/save needs the name of a file")
         await terminal.enter("/new")
         await terminal.enter("And in Paris?")
         await terminal.sees("> ")
@@ -57,9 +61,9 @@ async def test_a_conversation_goes_on_until_it_is_left(tmp_path: Path) -> None:
 
 
 async def test_a_call_that_needs_approval_is_asked_about(tmp_path: Path) -> None:
-    copy_of_the_app(tmp_path, {"light": LIGHT})
+    variables = with_tools(tmp_path, {"light": LIGHT}) | {"NO_COLOR": "1"}
     async with OpenAIPlayer(sensible_model({"on": True})) as player:
-        variables = {"PYTHONPATH": str(tmp_path), "OPENAI_BASE_URL": player.base_url, "NO_COLOR": "1"}
+        variables["OPENAI_BASE_URL"] = player.base_url
         async with at_a_terminal("chat", "--tool", "switchLight", cwd=tmp_path, **variables) as terminal:
             await terminal.enter("Light on")
             await terminal.sees('Run switchLight({"on": true})? [y/n/edit] ')
@@ -86,9 +90,11 @@ async def test_a_call_that_needs_approval_is_asked_about(tmp_path: Path) -> None
         assert "\x1b[2m" not in terminal.raw
 
 
-async def test_an_interrupt_stops_the_answer_and_not_the_conversation(tmp_path: Path) -> None:
+async def test_neither_an_interrupt_nor_a_failure_ends_the_conversation(tmp_path: Path) -> None:
     def model(request: PlayedRequest) -> Answer:
         said = request.body["messages"][-1]["content"]
+        if said == "fail":
+            return whole({"error": {"message": "no", "type": "invalid_request_error"}}, 400)
         return sse(delta(content="half"), ending="hang", done=False) if said == "hang" else sensible_model()(request)
 
     async with OpenAIPlayer(model) as player:
@@ -99,6 +105,8 @@ async def test_an_interrupt_stops_the_answer_and_not_the_conversation(tmp_path: 
             await terminal.sees("half")
             terminal.type(CTRL_C)
             await terminal.sees("stopped")
+            await terminal.enter("fail")
+            await terminal.sees("toolchat: upstream-invalid: ")
             await terminal.enter("Go on")
             await terminal.sees("The tools say: ")
             await terminal.sees("> ")

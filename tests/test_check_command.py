@@ -11,7 +11,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 from app.sandbox import create_sandbox
-from tests.command_line import copy_of_the_app, run
+from tests.command_line import run, with_tools
 from tests.players.openai_player import OpenAIPlayer, sensible_model
 from tests.players.redis_server import RedisServer
 from tests.ports import silent_port
@@ -50,11 +50,10 @@ def lines_of(done: subprocess.CompletedProcess[str]) -> dict[str, tuple[str, boo
 
 
 async def check(tmp_path: Path, **variables: str) -> subprocess.CompletedProcess[str]:
-    return await asyncio.to_thread(run, "check", cwd=tmp_path, PYTHONPATH=str(tmp_path), **variables)
+    return await asyncio.to_thread(run, "check", cwd=tmp_path, **with_tools(tmp_path, {"lamp": OWN}), **variables)
 
 
 async def test_what_is_set_up_is_asked_and_tells_what_it_answered(tmp_path: Path) -> None:
-    copy_of_the_app(tmp_path, {"lamp": OWN})
     async with OpenAIPlayer(sensible_model()) as model, RedisServer() as redis, serving(create_sandbox()) as sandbox:
         variables = {"OPENAI_BASE_URL": model.base_url, "REDIS_URL": redis.url, "SANDBOX_URL": sandbox}
         done = await check(tmp_path, **variables, LAMP_KEY="k", TODO_ENABLED="false")
@@ -78,7 +77,6 @@ async def refused(_: Request) -> JSONResponse:
 
 
 async def test_what_does_not_answer_is_told_with_the_reason_and_the_exit_code_is_1(tmp_path: Path) -> None:
-    copy_of_the_app(tmp_path, {"lamp": OWN})
     with silent_port() as port:
         nobody = f"127.0.0.1:{port}"
         async with serving(Starlette(routes=[Route("/v1/forecast.json", refused)])) as weather:

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.command_line import copy_of_the_app, run
+from tests.command_line import run, with_tools
 from tests.terminal import at_a_terminal
 
+Variables = dict[str, str]
 FOLDER = '''
 import threading
 from typing import Annotated, Literal
@@ -50,29 +51,27 @@ module = ToolModule(functions=(pack, stuck))
 
 
 @pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the service with a tool of one's own."""
-    folder = tmp_path_factory.mktemp("project")
-    copy_of_the_app(folder, {"parcels": FOLDER})
-    return folder
+def own(tmp_path_factory: pytest.TempPathFactory) -> Variables:
+    """Variables with which the service has tools of one's own."""
+    return with_tools(tmp_path_factory.mktemp("own"), {"parcels": FOLDER})
 
 
-def test_values_are_read_as_the_schema_says(project: Path) -> None:
+def test_values_are_read_as_the_schema_says(own: Variables, tmp_path: Path) -> None:
     given = ["name=5", "size=3", "weight=2", "fragile=true", 'parts=["x"]', 'label:={"n": 1}', "by=air"]
-    done = run("tools", "run", "pack", *given, cwd=project, PYTHONPATH=str(project))
+    done = run("tools", "run", "pack", *given, cwd=tmp_path, **own)
     assert (done.returncode, done.stdout) == (0, "('5', 3, 2.0, True, ['x'], {'n': 1}, 'air')\n")
     *_, progress, call = done.stderr.splitlines()
     assert progress == "pack: 2 of 3, part 2"
     assert re.fullmatch(r"- pack\(.*\) -> ok in [\d.]+ ms", call)
 
 
-def test_the_arguments_may_be_one_json_object(project: Path) -> None:
-    done = run("tools", "run", "pack", '{"name": "a=b", "parts": ["y"]}', cwd=project, PYTHONPATH=str(project))
+def test_the_arguments_may_be_one_json_object(own: Variables, tmp_path: Path) -> None:
+    done = run("tools", "run", "pack", '{"name": "a=b", "parts": ["y"]}', cwd=tmp_path, **own)
     assert (done.returncode, done.stdout) == (0, "('a=b', None, 0.0, False, ['y'], {}, 'sea')\n")
 
 
-def test_a_tool_that_fails_gives_1_and_its_error_as_the_model_would_be_told(project: Path) -> None:
-    done = run("tools", "run", "pack", "name=broken", "--json", cwd=project, PYTHONPATH=str(project))
+def test_a_tool_that_fails_gives_1_and_its_error_as_the_model_would_be_told(own: Variables, tmp_path: Path) -> None:
+    done = run("tools", "run", "pack", "name=broken", "--json", cwd=tmp_path, **own)
     call = json.loads(done.stdout)
     assert done.returncode == 1
     assert (call["name"], call["arguments"], call["outcome"]) == ("pack", {"name": "broken"}, "error")
@@ -90,16 +89,18 @@ def test_a_tool_that_fails_gives_1_and_its_error_as_the_model_would_be_told(proj
         (["pack", "size:={"], "size: is no JSON: "),
     ],
 )
-def test_what_cannot_be_run_is_told_in_one_line(arguments: list[str], told: str, project: Path) -> None:
-    done = run("tools", "run", *arguments, cwd=project, PYTHONPATH=str(project))
+def test_what_cannot_be_run_is_told_in_one_line(
+    arguments: list[str], told: str, own: Variables, tmp_path: Path
+) -> None:
+    done = run("tools", "run", *arguments, cwd=tmp_path, **own)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith(f"toolchat: {told}")
     assert len(done.stderr.splitlines()) == 1
     assert ("is pack meant?" in done.stderr) == (arguments == ["pak"])
 
 
-def test_a_tool_that_never_comes_back_does_not_keep_the_command_from_ending(project: Path) -> None:
-    done = run("tools", "run", "stuck", cwd=project, PYTHONPATH=str(project))
+def test_a_tool_that_never_comes_back_does_not_keep_the_command_from_ending(own: Variables, tmp_path: Path) -> None:
+    done = run("tools", "run", "stuck", cwd=tmp_path, **own)
     assert (done.returncode, json.loads(done.stdout)["error"]["kind"]) == (1, "timeout")
 
 
@@ -108,9 +109,9 @@ def test_the_demo_plays_the_upstreams_for_a_tool_as_well(tmp_path: Path) -> None
     assert (done.returncode, json.loads(done.stdout)["sandbox"]) == (0, True)
 
 
-async def test_a_terminal_shows_progress_in_one_line_that_is_written_over(project: Path) -> None:
+async def test_a_terminal_shows_progress_in_one_line_that_is_written_over(own: Variables, tmp_path: Path) -> None:
     command = ("tools", "run", "pack", "name=x")
-    async with at_a_terminal(*command, cwd=project, PYTHONPATH=str(project)) as terminal:
+    async with at_a_terminal(*command, cwd=tmp_path, **own) as terminal:
         await terminal.sees("'sea')")
         assert await terminal.ends() == 0
         assert "\r\x1b[Kpack: 2 of 3, part 2\r\x1b[K" in terminal.raw

@@ -196,7 +196,7 @@ class KnownTool:
 
     def is_named_in(self, question: Question) -> bool:
         """Whether the question gives its very name; a plain word counts only in front of arguments."""
-        found = re.search(rf"(?<![\w-]){re.escape(self.name)}(?![\w-])", question.raw)
+        found = re.search(rf"(?<![\w-]){re.escape(self.name)}(?![\w-])", question.readable)
         if found is None or _DISTINCTIVE.search(self.name):
             return found is not None
         return found.start() == 0 and bool(self.pairs_in(question, is_named=True))

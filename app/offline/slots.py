@@ -12,13 +12,13 @@ from app.languages import Language, language_of
 from app.offline import lexicon, vocabulary
 from app.offline.findings import NamedPlace, found_in
 from app.offline.languages import source_language, targets, text_to_handle
-from app.offline.numbers import numbers, wanted_days
+from app.offline.numbers import LONGEST_FORECAST, numbers, wanted_days
 from app.offline.question import Found, Question, concepts_in, folded_words, rows
 from app.offline.tools import Parameter
 
 __all__ = ["Slots"]
 
-_MOST_ITEMS, _LONGEST_FORECAST = 20, 14
+_MOST_ITEMS = 20
 _BOOLEANS = {"true": True, "yes": True, "on": True, "是": True, "false": False, "no": False, "off": False, "否": False}
 
 
@@ -184,7 +184,7 @@ class Slots:
             return None
         count: float = wanted.count if wanted else 1
         if wanted and wanted.date:
-            count = _LONGEST_FORECAST if high is None else high
+            count = LONGEST_FORECAST if high is None else high
         elif wanted and wanted.offset is not None and lexicon.WANTS_DAYS_AHEAD.search(parameter.about):
             count = wanted.offset
         at_least = count if low is None else max(count, low)

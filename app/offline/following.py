@@ -56,8 +56,12 @@ def question_in_context(
         about: Whether a tool is about a concept: a follow-up goes on with what a tool could answer.
     """
     question = Question.of(asked[-1])
-    refers = lexicon.REFERRED.search(question.command) and lexicon.TRANSLATE.search(question.flat)
+    refers = lexicon.REFERRED.search(question.command) and lexicon.TRANSLATE.search(question.command)
     if answer and refers and text_to_handle(question) is None:
+        before = Question.of(asked[-2] if len(asked) > 1 else "")
+        if lexicon.TRANSLATE.search(before.command) and not lexicon.RESULT.search(question.command):
+            # After a translation "it" is what was translated, not what came of it.
+            answer = text_to_handle(before) or answer
         return replace(Question.of(f"{asked[-1].strip(' .。?？')}:\n{answer}"), chinese=question.chinese)
     if _follow_up(question) is None:
         return question

@@ -46,7 +46,8 @@ TRANSLATE = re.compile(
 )
 # Asks for the date in words that may mean other things alone.
 WHAT_DAY = re.compile(r"\b(?:what|which) day (?:is|of)\b")
-# Points at what was answered before instead of giving a text: "translate that", 把结果翻译成英文.
+# The answer before, said to be one; then all that points at it and gives no text: "translate that", 把结果翻译成英文.
+RESULT = re.compile(r"\b(?:result|answer|reply|response|output)s?\b|结果|回答|答案|答复|回复|输出")
 REFERENCE = (
     r"(?:(?:the |your |its |his )?(?:last |previous |above )?(?:result|answer|reply|response|output)s?"
     r"|that|this|it|them|those|(?:上面|刚才|之前|以上|最后|把|将|的|你){0,4}(?:结果|回答|答案|答复|回复|输出|[这那]个"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from app.offline.question import Found, Span, blanked
 
-__all__ = ["Days", "dates", "days_in", "numbers", "spans_from_now", "times_of_day", "wanted_days"]
+__all__ = ["LONGEST_FORECAST", "Days", "dates", "days_in", "numbers", "spans_from_now", "times_of_day", "wanted_days"]
 
 _DIGITS = {c: i for i, c in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2, "兩": 2}
 _UNITS = {"十": 10, "百": 100, "千": 1000, "万": 10000, "萬": 10000}
@@ -46,12 +46,14 @@ _DAY = re.compile(
     r"|(?P<this_week>[这本]?[周週]末|[这本]?(?:周|週|星期|礼拜)[一二三四五六日天](?!气|氣)|\b(?:(?:this"
     r"|the) )?weekend\b"
     rf"|\b(?:on |this )?{_WEEKDAY}\b)"
-    r"|(?P<holiday>圣诞|元旦|春节|国庆|中秋|端午|清明|除夕|过年|\b(?:christmas|easter|new year|thanksgiving"
-    r"|halloween)\b)"
+    r"|(?P<holiday>圣诞|元旦|春节|国庆|中秋|端午|清明|除夕|过年|[0-9一二三四五六七八九十]月(?:份|的|天)"
+    r"|\b(?:christmas|easter|new year|thanksgiving|halloween|january|february|march|april|june|july|august|september"
+    r"|october|november|december)\b)"
     r"|(?P<now>现在|現在|目前|\bright now\b|\bcurrently\b)"
 )
 # Days from today on that each kind needs, and the one day that is meant where there is one.
-_NEEDED = {"few": 3, "this_week": 7, "next_week": 14, "month": 31}
+LONGEST_FORECAST = 14
+_NEEDED = {"few": 3, "this_week": 7, "next_week": LONGEST_FORECAST, "month": 31}
 _AHEAD = {"now": 0, "today": 0, "tomorrow": 1, "in_two": 2, "in_three": 3}
 # 2026-12-01, 2026年12月1日; 12月1日, 十二月一日; 1日; December 1st, 2026; 1 Dec 2026; 12/1.
 _MONTH = rf"(?P<month>{'|'.join(_MONTHS)})[a-z]{{0,6}}\.?"
@@ -110,7 +112,8 @@ class Days:
     offset: int | None = None
     """The one day that is meant, counted from today; ``None`` for all of them."""
     date: str = ""
-    """The one day that is meant, as ``yyyy-MM-dd`` or as what that ends with."""
+    """The first day that is meant, as ``yyyy-MM-dd`` or as what that ends with; then the last one."""
+    until: str = ""
 
 
 def numbers(text: str) -> Iterator[Found]:
@@ -125,7 +128,7 @@ def days_in(text: str) -> Iterator[Found]:
     """Find what says which days are meant: tomorrow needs two days of a forecast and is the second of them."""
     on_dates = list(dates(text))
     for each in on_dates:
-        yield Found("day", Days("date", date=each.value), each.start, each.end)
+        yield Found("day", Days("date", date=each.value, until=each.value), each.start, each.end)
     for match in _DAY.finditer(blanked(text, [(each.start, each.end) for each in on_dates])):
         yield Found("day", _days(str(match.lastgroup), match[0]), *match.span())
 
@@ -136,7 +139,10 @@ def wanted_days(found: Iterable[Found]) -> Days | None:
     telling = [each for each in telling if each.kind != "now"] or telling[:1]
     if len(telling) < 2:
         return next(iter(telling), None)
-    return Days("several", max(each.count for each in telling))
+    on_dates = sorted(each.date for each in telling if each.date)
+    if len(on_dates) == len(telling):
+        return Days("date", date=on_dates[0], until=on_dates[-1])
+    return Days("several", LONGEST_FORECAST if on_dates else max(each.count for each in telling))
 
 
 def dates(text: str) -> Iterator[Found]:

@@ -18,7 +18,7 @@ __all__ = ["Plan", "PlannedCall", "left_out", "plan"]
 _MOST = 5
 """Calls of one tool for the places, the languages or the like that a question lists."""
 _TAKES_TEXT = {"text", "subject", "name", "other", "object", "array", "pattern"}
-_LISTED = ("time_of_day", "date_time", "moment", "id")
+_LISTED = ("time_of_day", "date_time", "moment", "id", "number")
 """Roles of which a question may give several for a tool that takes one."""
 _NO_CLOCK = frozenset(("past", "date", "holiday", "next_week", "month"))
 """Days that no clock tells anything about."""
@@ -167,15 +167,19 @@ def _listed_calls(tool: KnownTool, slots: Slots) -> Iterator[PlannedCall | str]:
             return
     role = next((each for each in _LISTED if tool.roles.count(each) == 1), None)
     several = _in_a_row(part, found_in(part, role)) if role and not slots.pairs else []
-    for each in several[:_MOST] if len(several) > 1 else ():
-        yield _call(tool, Slots(part, slots.whole, {role or each.role: [each]}))
-    yield from left_out([str(each.value) for each in several[_MOST:]], _MOST, part.chinese)
-    if len(several) < 2:
+    calls = [_call(tool, Slots(part, slots.whole, {each.role: [each], role or "": [each]})) for each in several[:_MOST]]
+    if len(calls) < 2 or any(each.missing for each in calls):
         yield _call(tool, slots)
+        return
+    yield from calls
+    yield from left_out([str(each.value) for each in several[_MOST:]], _MOST, part.chinese)
 
 
 def _in_a_row(part: Question, found: list[Found]) -> list[Found]:
     """The first finding, and those that follow with nothing between but small words; a range is not a list."""
+    found = [
+        each for each in found if each.role != "number" or not lexicon.NO_QUANTITY.search(part.flat[slice(*each.span)])
+    ]
     row = found[:1]
     for each in found[1:]:
         if lexicon.IN_A_ROW.fullmatch(part.flat, row[-1].end, each.start):

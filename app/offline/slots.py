@@ -12,14 +12,13 @@ from app.languages import Language, language_of
 from app.offline import lexicon, vocabulary
 from app.offline.findings import NamedPlace, found_in
 from app.offline.languages import source_language, targets, text_to_handle
-from app.offline.numbers import numbers, wanted_days
+from app.offline.numbers import LONGEST_FORECAST, wanted_days
 from app.offline.question import Found, Question, concepts_in, folded_words, rows
 from app.offline.tools import Parameter
 
 __all__ = ["Slots"]
 
-_MOST_ITEMS, _LONGEST_FORECAST = 20, 14
-_BOOLEANS = {"true": True, "yes": True, "on": True, "是": True, "false": False, "no": False, "off": False, "否": False}
+_MOST_ITEMS = 20
 
 
 @dataclass(slots=True)
@@ -61,7 +60,7 @@ class Slots:
         A role that takes more than the first finding has a method of its own, which is called after it.
         """
         given = self.pairs.get(parameter.name.lower())
-        value = _typed(given, parameter) if given else None
+        value = parameter.typed(given) if given else None
         return getattr(self, f"_fill_{parameter.role}", self._fill)(parameter) if value is None else value
 
     def _found(self, role: str) -> list[Found]:
@@ -184,7 +183,7 @@ class Slots:
             return None
         count: float = wanted.count if wanted else 1
         if wanted and wanted.date:
-            count = _LONGEST_FORECAST if high is None else high
+            count = LONGEST_FORECAST if high is None else high
         elif wanted and wanted.offset is not None and lexicon.WANTS_DAYS_AHEAD.search(parameter.about):
             count = wanted.offset
         at_least = count if low is None else max(count, low)
@@ -204,7 +203,7 @@ class Slots:
         if not beside:
             return None
         self.taken.add(("number", beside[0].start))
-        return _number_as(parameter, beside[0].value)
+        return parameter.as_number(beside[0].value)
 
     def _fill_pattern(self, parameter: Parameter) -> Any:
         """Words that the schema's pattern allows, as written, then in capitals."""
@@ -214,24 +213,6 @@ class Slots:
         found += [Found("token", question.raw[start:end], start, end) for start, end in question.payloads]
         found += [*found_in(question, "date"), *found_in(question, "time_of_day")]
         return self._take(parameter, [each for each in found if validator and validator.isinstance_python(each.value)])
-
-
-def _typed(text: str, parameter: Parameter) -> Any:
-    """A value that was given by name, in the parameter's type; ``None`` where it cannot be that."""
-    if parameter.choices:
-        return next((each for each in parameter.choices if str(each).lower() == text.lower()), None)
-    if parameter.type == "array":
-        parts = [each.strip() for each in re.split(r"[,，、;；]", text)[:_MOST_ITEMS]]
-        items = [_typed(each, inner) for each in parts for inner in parameter.inner if each]
-        return [each for each in items if each is not None] or None
-    if parameter.type in ("integer", "number"):
-        return next((_number_as(parameter, each.value) for each in numbers(text)), None)
-    return {"boolean": _BOOLEANS.get(text.lower()), "string": text}.get(parameter.type)
-
-
-def _number_as(parameter: Parameter, value: float) -> float | None:
-    whole = int(value) == value
-    return None if parameter.type == "integer" and not whole else int(value) if whole else value
 
 
 @lru_cache(maxsize=1024)

@@ -164,8 +164,10 @@ class Reader:
         if found is None or days is None or (days.offset is None and not days.date):
             return value
         nested = {key: each for key, each in value.items() if isinstance(each, dict | list)}
-        asked_about = value[found] if days.date else value[found][days.offset : (days.offset or 0) + 1]
-        kept = [each for each in asked_about if str(next(iter(each.values()))).endswith(days.date)]
+        kept = value[found][days.offset or 0 :][:1]
+        if days.date:
+            ends = [(each, str(next(iter(each.values())))[-len(days.date) :]) for each in value[found]]
+            kept = [each for each, end in ends if days.date <= end <= days.until]
         if not kept:
             return {"": self._say("no_such_day"), **nested}
         for key, each in list(nested.items()) if days.offset != 0 else ():

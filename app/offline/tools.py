@@ -7,12 +7,14 @@ from functools import cached_property
 from typing import Any
 
 from app.offline import lexicon
+from app.offline.numbers import numbers
 from app.offline.question import CONCEPT, Question, folded_words, terms
 from app.tool_calling.definition import ToolDefinition
 
 __all__ = ["KnownTool", "Parameter"]
 
-_MOST_PARAMETERS, _DEEPEST = 50, 4
+_MOST_PARAMETERS, _MOST_ITEMS, _DEEPEST = 50, 20, 4
+_BOOLEANS = {"true": True, "yes": True, "on": True, "是": True, "false": False, "no": False, "off": False, "否": False}
 _ENOUGH, _ENOUGH_WITHOUT_THE_NAME = 2.0, 4.0
 """A tool whose name is about something else must be close in other ways: an alarm also has a time."""
 _INDIRECT = ("$ref", "anyOf", "oneOf", "allOf")
@@ -73,6 +75,23 @@ class Parameter:
     side: str
     choices: list[Any]
     inner: list["Parameter"]
+
+    def as_number(self, value: float) -> float | None:
+        """A number in its type; ``None`` where it cannot be that."""
+        whole = int(value) == value
+        return None if self.type == "integer" and not whole else int(value) if whole else value
+
+    def typed(self, text: str) -> Any:
+        """A value that was given as a text, in its type; ``None`` where it cannot be that."""
+        if self.choices:
+            return next((each for each in self.choices if str(each).lower() == text.lower()), None)
+        if self.type == "array":
+            parts = [each.strip() for each in re.split(r"[,，、;；]", text)[:_MOST_ITEMS]]
+            items = [inner.typed(each) for each in parts for inner in self.inner if each]
+            return [each for each in items if each is not None] or None
+        if self.type in ("integer", "number"):
+            return next((self.as_number(each.value) for each in numbers(text)), None)
+        return {"boolean": _BOOLEANS.get(text.lower()), "string": text}.get(self.type)
 
     def number(self, key: str) -> float | None:
         """A numeric keyword, such as ``minimum``."""
@@ -196,7 +215,7 @@ class KnownTool:
 
     def is_named_in(self, question: Question) -> bool:
         """Whether the question gives its very name; a plain word counts only in front of arguments."""
-        found = re.search(rf"(?<![\w-]){re.escape(self.name)}(?![\w-])", question.raw)
+        found = re.search(rf"(?<![\w-]){re.escape(self.name)}(?![\w-])", question.readable)
         if found is None or _DISTINCTIVE.search(self.name):
             return found is not None
         return found.start() == 0 and bool(self.pairs_in(question, is_named=True))

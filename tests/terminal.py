@@ -47,9 +47,10 @@ class Terminal:
         os.write(self._keyboard, keys.encode())
 
     async def interrupt(self, heard: Callable[[], bool]) -> None:
-        """Press Ctrl-C at a prompt until it is heard.
+        """Press Ctrl-C at a prompt until it is heard; what was typed before must have been shown.
 
-        Python's readline misses a signal that comes in the microseconds before it waits for the next key.
+        Python's readline misses a signal that comes in the microseconds before it waits for the next key, and waits on
+        for the key that Ctrl-C took away in the microseconds before it was read.
         """
         async with asyncio.timeout(PATIENCE):
             while not heard():

@@ -111,6 +111,7 @@ async def test_neither_an_interrupt_nor_a_failure_ends_the_conversation(tmp_path
             await terminal.sees("The tools say: ")
             await terminal.sees("> ")
             terminal.type("taken back")
+            await terminal.sees("taken back")
             await terminal.interrupt(lambda: terminal.shown.count("stopped") > 1)
             terminal.type("/quit\n")
             assert await terminal.ends() == 0

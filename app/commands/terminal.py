@@ -116,7 +116,8 @@ def _editor(given: str) -> ModuleType | None:
     except ImportError:
         return None
     readline.set_auto_history(False)
-    readline.set_startup_hook(lambda: readline.insert_text(given))
+    if given:  # the hook costs nothing, but an interrupt while it runs would be lost
+        readline.set_startup_hook(lambda: readline.insert_text(given))
     return readline
 
 

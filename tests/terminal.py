@@ -6,6 +6,7 @@ import fcntl
 import os
 import pty
 import re
+import signal
 import subprocess
 import sys
 import termios
@@ -115,3 +116,4 @@ async def at_a_terminal(*arguments: str, cwd: Path, **variables: str) -> AsyncGe
 def _take_the_terminal() -> None:
     """Make the terminal the one whose Ctrl-C interrupts the process."""
     fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # ignored where the tests themselves run in the background

@@ -14,6 +14,7 @@ INDEX = $${PIP_INDEX_URL:+--default-index "$$PIP_INDEX_URL"}
 RESOLVE = $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes $(INDEX)
 COMPILE = $(RESOLVE) pyproject.toml --custom-compile-command "make lock"
 PEERS := bench/.venv
+AUDIT := .venv-audit
 HOOK = $$(git rev-parse --git-path hooks)/pre-commit
 
 # $(call installed,WHAT,ARGUMENTS): one line for a reader; pip's own words only when it fails.
@@ -25,7 +26,7 @@ endef
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help run demo test test-fast test-slowest nightly lint lock bench bench-quick bench-guard bench-lock env-example answers pictures architecture hooks clean
+.PHONY: help run demo test test-fast test-slowest nightly lint lock bench bench-quick bench-guard bench-lock env-example answers pictures architecture audit hooks clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -55,8 +56,9 @@ lint: $(VENV)/.dev ## Check the code: ruff, its formatting, mypy
 	$(PY) -m mypy
 
 lock: $(UV) ## Write both lock files after a change in pyproject.toml (LOCK=--upgrade: newest versions)
-	$(COMPILE) $(LOCK) --extra redis --output-file requirements.lock
+	$(COMPILE) $(LOCK) --extra redis --extra jwt --output-file requirements.lock
 	$(COMPILE) $(LOCK) --extra dev --constraint requirements.lock --output-file requirements-dev.lock
+	$(RESOLVE) --group audit --custom-compile-command "make lock" $(LOCK) --output-file requirements-audit.lock
 
 bench: $(VENV)/.dev $(PEERS)/.peers ## Measure what a question costs beside agent frameworks; writes the table and charts
 	$(PY) -m bench --write
@@ -81,6 +83,9 @@ answers: $(VENV)/.dev ## Fill in anew what the commands of the READMEs and of do
 pictures: $(VENV)/.dev ## Take the pictures of the page and of Swagger UI in docs/ anew (needs chromium)
 	$(PY) -m tests.playground.pictures
 
+audit: $(VENV)/.runtime $(AUDIT)/.tools ## Look for known vulnerabilities and licences, and list all parts (SBOM) in dist/
+	$(PY) -m tests.deploy.audit
+
 architecture: $(VENV)/.dev ## Draw docs/architecture.svg from the code
 	$(PY) -m tests.architecture
 
@@ -91,7 +96,7 @@ hooks: $(VENV)/.dev ## Have git format and check the Python files of each commit
 	@mkdir -p "$$(dirname "$(HOOK)")" && cp .githooks/pre-commit "$(HOOK)" && echo "Installed $(HOOK)"
 
 clean: ## Remove .venv and everything else that can be made again
-	rm -rf $(VENV) $(PEERS) .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage .coverage.* htmlcov build dist *.egg-info
+	rm -rf $(VENV) $(PEERS) $(AUDIT) .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage .coverage.* htmlcov build dist *.egg-info
 	find app bench tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The stamps hold what was installed: pip runs again only when a lock file is newer.
@@ -106,6 +111,11 @@ $(VENV)/.dev: requirements-dev.lock | $(PY)
 $(PEERS)/.peers: bench/requirements.lock | $(UV)
 	$(PY) -m venv --clear $(PEERS)
 	$(UV) pip install --quiet --python $(PEERS)/bin/python --require-hashes $(INDEX) -r bench/requirements.lock
+	@touch $@
+
+$(AUDIT)/.tools: requirements-audit.lock | $(UV)
+	$(PY) -m venv --clear $(AUDIT)
+	$(UV) pip install --quiet --python $(AUDIT)/bin/python --require-hashes $(INDEX) -r requirements-audit.lock
 	@touch $@
 
 $(UV): | $(PY)

@@ -5,7 +5,8 @@ turns it into a problem document (RFC 9457). The tree, by status::
 
     ConfigurationError      stops the start: one line, exit code 2
     ToolchatError           500, unless one of these:
-    ├── 400 InvalidRequest, 403 CrossSite, 404 NotFound, 406 NotAcceptable, 408 BodyTimeout
+    ├── 400 InvalidRequest, 401 Unauthorized, 403 CrossSite, Forbidden, 404 NotFound, 406 NotAcceptable
+    ├── 408 BodyTimeout, 421 MisdirectedRequest, 429 QuotaExceeded, TooManyFaults
     ├── 409 IdempotencyConflict, PartMissing, SessionBusy
     ├── 413 BodyTooLarge, 414 TooLarge, 415 UnsupportedMediaType, 431 HeadersTooLarge
     ├── 422 ValidationFailed
@@ -15,6 +16,8 @@ turns it into a problem document (RFC 9457). The tree, by status::
     └── UpstreamError
         └── 502 UpstreamInvalid, UpstreamUnavailable, 503 ProviderRateLimited, ProviderAuth, 504 UpstreamTimeout
 """
+
+from collections.abc import Mapping
 
 __all__ = [
     "CLIENT_GONE",
@@ -26,9 +29,11 @@ __all__ = [
     "CrossSite",
     "DeadlineExceeded",
     "Draining",
+    "Forbidden",
     "HeadersTooLarge",
     "IdempotencyConflict",
     "InvalidRequest",
+    "MisdirectedRequest",
     "NotAcceptable",
     "NotConfigured",
     "NotFound",
@@ -37,12 +42,15 @@ __all__ = [
     "PauseImpossible",
     "ProviderAuth",
     "ProviderRateLimited",
+    "QuotaExceeded",
     "SessionBusy",
     "StoreUnavailable",
     "TooLarge",
+    "TooManyFaults",
     "ToolFailed",
     "ToolLoop",
     "ToolchatError",
+    "Unauthorized",
     "UnsupportedMediaType",
     "UpstreamError",
     "UpstreamInvalid",
@@ -77,12 +85,30 @@ class ToolchatError(Exception):
             self.retryable = retryable
         self.retry_after = retry_after
         """Seconds to wait before trying again, where known."""
+        self.headers: Mapping[str, str] = {}
+        """What the answer says beside the problem document."""
 
 
 class InvalidRequest(ToolchatError):
     """Undecodable or malformed input."""
 
     status, code, title = 400, "invalid-request", "Invalid request"
+
+
+class Unauthorized(ToolchatError):
+    """The request needs a key, and has none that is valid."""
+
+    status, code, title = 401, "unauthorized", "A valid key is needed"
+
+    def __init__(self, detail: str) -> None:
+        super().__init__(detail)
+        self.headers = {"WWW-Authenticate": 'Bearer realm="toolchat"'}
+
+
+class Forbidden(ToolchatError):
+    """The key is valid, and does not allow this."""
+
+    status, code, title = 403, "forbidden", "Not allowed by this key"
 
 
 class CrossSite(ToolchatError):
@@ -149,6 +175,32 @@ class HeadersTooLarge(ToolchatError):
     """The headers are longer than the service reads."""
 
     status, code, title = 431, "too-large", "Request headers too large"
+
+
+class MisdirectedRequest(ToolchatError):
+    """The request calls the service by a name that is not its own."""
+
+    status, code, title = 421, "misdirected", "Not this host"
+
+
+class QuotaExceeded(ToolchatError):
+    """A quota of the principal, or of all together, is used up (draft-ietf-httpapi-ratelimit-headers)."""
+
+    status, code, title, retryable = 429, "quota-exceeded", "Quota exceeded", True
+
+    def __init__(
+        self, detail: str, violated: str = "", *, retry_after: float = 1, headers: Mapping[str, str] | None = None
+    ) -> None:
+        super().__init__(detail, retry_after=retry_after)
+        self.headers = headers or {}
+        self.violated = violated
+        """The name of the policy that refuses."""
+
+
+class TooManyFaults(ToolchatError):
+    """This address has sent too many requests that could not be answered."""
+
+    status, code, title, retryable = 429, "too-many-faults", "Too many faults", True
 
 
 class ValidationFailed(ToolchatError):

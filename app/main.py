@@ -11,13 +11,18 @@ from typing import TypeVar
 from dishka import AsyncContainer, Provider, Scope
 from fastapi import FastAPI
 from fastapi.params import Depends
+from starlette.middleware.cors import CORSMiddleware
 
+from app.access.configured import Access, AccessConfiguration, open_quotas
+from app.access.quotas import Limits
+from app.access.settings import AccessSettings
 from app.api.admission import Admission
 from app.api.answering import ANSWER_FORMATS
 from app.api.answering.format import AnswerFormat
 from app.api.approval_routes import router as approval_routes
 from app.api.approvals import ApprovalStore
 from app.api.documentation import add_documentation
+from app.api.door import Door
 from app.api.middleware import RequestMiddleware
 from app.api.openapi import DESCRIPTION, document_api, operation_id
 from app.api.paused_turns import PausedTurnRecords
@@ -56,6 +61,27 @@ __all__ = ["Configuration", "create_app", "open_service", "read_configuration"]
 
 _log = logging.getLogger(__name__)
 _T = TypeVar("_T")
+_CORS_HEADERS = (
+    "Authorization",
+    "Content-Type",
+    "Idempotency-Key",
+    "Last-Event-ID",
+    "X-API-Key",
+    "X-Request-ID",
+    "X-Tenant-ID",
+)
+"""What pages of other origins may send, where they are allowed to ask."""
+_EXPOSED_HEADERS = (
+    "RateLimit",
+    "RateLimit-Policy",
+    "Retry-After",
+    "X-Chat-Model",
+    "X-Finish-Reason",
+    "X-Request-ID",
+    "X-Sandbox",
+    "X-Session-ID",
+)
+"""What they may read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +89,7 @@ class Configuration:
     """Everything that was read from the environment, checked."""
 
     settings: Settings
+    access: AccessConfiguration
     chat_model: ChosenModel
     modules: tuple[ConfiguredModule, ...]
     warnings: tuple[str, ...] = ()
@@ -86,14 +113,15 @@ def read_configuration() -> Configuration:
 
     in_file = check_env_file(Path(".env"))
     settings = checked(lambda: read_settings(Settings))
+    access = checked(lambda: AccessConfiguration.read(settings.server_host)) if settings else None
     chat_model = checked(lambda: choose_chat_model(settings)) if settings else None
     found = checked(discover)
     modules = [checked(partial(ConfiguredModule.read, module)) for module in found or ()]
     store = checked(lambda: _state_store(settings)) if settings else None
     warnings = _unread_variables(in_file) if found is not None else []
-    if settings is None or chat_model is None or store is None or faults:
+    if settings is None or access is None or chat_model is None or store is None or faults:
         raise ConfigurationError("\n".join(dict.fromkeys((*faults, *warnings))))
-    read = Configuration(settings, chat_model, tuple(each for each in modules if each), tuple(warnings))
+    read = Configuration(settings, access, chat_model, tuple(each for each in modules if each), tuple(warnings))
     # Nothing is taken out of this container: what cannot be wired is told now, in one line, and not while serving.
     _container(read, outbound_http(settings), store)
     return read
@@ -118,7 +146,7 @@ async def open_service(configuration: Configuration) -> AsyncGenerator[tuple[Ser
         async with ToolRegistry.opened(container, configuration.modules) as tools:
             loop = await container.get(ToolCallingAdvisor)
             chat = _chat_client(settings, configuration.chat_model.create(http), loop, tools, store)
-            admission = Admission(settings.max_questions)
+            admission = _admission(settings, configuration.access.settings, store)
             memory = _memory(settings, store)
             advisor = MemoryAdvisor(memory)
             approvals = ApprovalStore(store, PausedTurnRecords(tools.resolver, (advisor, *tools.advisors)))
@@ -154,7 +182,8 @@ def create_app(
         async with open_service(read) as (state, _):
             app.state.service = state
             app.openapi_schema = None  # it shows the tools, which are known from now on
-            yield
+            async with access.running(await state.container.get(OutboundHttp)):
+                yield
 
     app = FastAPI(
         title="toolchat",
@@ -169,6 +198,17 @@ def create_app(
         telemetry={"tracing": False, "metrics": False, "logs": False},
     )
     app.state.answer_formats = tuple(answer_formats)
+    app.state.access = access = Access(read.access)
+    app.add_middleware(Door, access=access)
+    if origins := read.access.settings.cors_origins:
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=origins,
+            allow_methods=["*"],
+            allow_headers=_CORS_HEADERS,
+            expose_headers=_EXPOSED_HEADERS,
+            max_age=600,
+        )
     app.add_middleware(RequestMiddleware)
     add_problem_handlers(app)
     _add_routes(app, read.modules)
@@ -203,6 +243,12 @@ def _container(configuration: Configuration, http: OutboundHttp, store: StateSto
     provided = (provider for each in active for provider in each.module.providers(each.settings))
     shared = instance(store, StateStore)  # type: ignore[type-abstract]
     return make_container([instances(configuration.settings, http), shared, core, *provided])
+
+
+def _admission(settings: Settings, access: AccessSettings, store: StateStore) -> Admission:
+    together = Limits("all", access.requests_per_minute or None, None, access.tokens_per_day or None)
+    per_client = access.questions_per_client or max(1, settings.max_questions // 2)
+    return Admission(settings.max_questions, per_client, open_quotas(store, together, settings.request_timeout))
 
 
 def _state_store(settings: Settings) -> StateStore:

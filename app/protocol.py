@@ -11,7 +11,7 @@ import httptools
 from pydantic_core import to_json
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from app.api.middleware import CONNECTION, MAX_URL_BYTES
+from app.api.middleware import CONNECTION, MAX_URL_BYTES, SECURITY_HEADERS
 from app.api.problems import PROBLEM_MEDIA_TYPE, problem
 from app.errors import HeadersTooLarge, InvalidRequest, TooLarge, ToolchatError
 
@@ -19,6 +19,7 @@ __all__ = ["ProblemProtocol"]
 
 MAX_HEADER_BYTES = 64 * 1024
 
+_SECURITY_LINES = "".join(f"{name.decode()}: {value.decode()}\r\n" for name, value in SECURITY_HEADERS)
 _REQUEST_LINE = re.compile(rb"(?:GET|HEAD|POST|PUT|DELETE|PATCH|OPTIONS) [^\s]+ HTTP/1\.[01]\r\n")
 
 
@@ -146,7 +147,7 @@ class ProblemProtocol(HttpToolsProtocol):
         head = (
             f"HTTP/1.1 {error.status} {error.title}\r\ncontent-type: {PROBLEM_MEDIA_TYPE}\r\n"
             f"content-length: {len(body)}\r\nx-request-id: {request_id}\r\ncache-control: no-store\r\n"
-            "connection: close\r\n\r\n"
+            f"{_SECURITY_LINES}connection: close\r\n\r\n"
         )
         self.transport.write(head.encode() + body)
         self._close()

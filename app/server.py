@@ -14,6 +14,7 @@ from types import FrameType
 import uvicorn
 from fastapi import FastAPI
 
+from app.access.configured import Access, made_key_notice
 from app.api.admission import Admission
 from app.api.service import ServiceState
 from app.errors import ConfigurationError
@@ -59,9 +60,10 @@ def serve() -> int:
     app = create_app(configuration)
     with _listen(settings) as listener:
         server = _Server(server_config(app, settings), app)
-        server.banner = _banner(listener, configuration.chat_model.provider)
+        server.banner = _banner(listener, configuration.chat_model.provider, app.state.access.take_made_key())
         # uvicorn raises the signal again once it has shut down in order; that end is no failure.
         signal.signal(signal.SIGTERM, server.handle_exit)
+        _read_again_on_hangup(app.state.access)
         server.run(sockets=[listener])
     code = 0 if server.started else 2
     if not stop_threads(1):
@@ -128,11 +130,23 @@ def _collect_seldom() -> None:
     gc.set_threshold(20_000, 20, 20)
 
 
-def _banner(listener: socket.socket, provider: str) -> str:
+def _read_again_on_hangup(access: Access) -> None:
+    """Let SIGHUP have read again what can be: the key file."""
+    if hasattr(signal, "SIGHUP"):
+        signal.signal(signal.SIGHUP, lambda *_: access.read_again())
+
+
+def _banner(listener: socket.socket, provider: str, made_key: str) -> str:
     host, port = listener.getsockname()[:2]
     shown = f"[{host}]" if ":" in host else host
     url = f"http://{shown}:{port}"
-    return f"toolchat on {url} - chat model: {provider}\n  the page: {url}/playground\n  Swagger UI: {url}/docs"
+    banner = f"toolchat on {url} - chat model: {provider}\n  the page: {url}/playground\n  Swagger UI: {url}/docs"
+    if not made_key:
+        return banner
+    # One cannot browse to "any address".
+    near = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}.get(shown, shown)
+    page = f"http://{near}:{port}/playground/#key={made_key}"
+    return f"{banner}\n{made_key_notice(made_key)}\n  the page, with this key: {page}"
 
 
 def demo() -> int:

@@ -204,8 +204,8 @@ def check_env_file(path: Path) -> list[str]:
 
 def known_variables() -> set[str]:
     """Every variable that the imported settings classes read, those of the tool folders with their prefixes."""
-    prefixed = [each for each in _below(EnvironmentSettings) if each.model_config.get("env_prefix")]
-    classes: list[type[EnvironmentSettings]] = [Settings, *prefixed]
+    # A class from which others derive is the base of the tool folders' and reads nothing itself.
+    classes = [each for each in _below(EnvironmentSettings) if not each.__subclasses__()]
     return {environment_name(each, field) for each in classes for field in each.model_fields}
 
 

@@ -12,14 +12,17 @@ FILES = sorted((ROOT / "app").rglob("*.py"))
 PICTURE = ROOT / "docs" / "architecture.svg"
 
 FLOORS = [
-    ("words, errors, what is written down", ["messages", "errors", "logs", "folding", "spelling", "lazy", "version"]),
+    (
+        "words, errors, what is written down, who asks",
+        ["messages", "errors", "logs", "callers", "folding", "spelling", "lazy", "version"],
+    ),
     (
         "places, languages, stand-ins, the way out, wiring, configuration",
         ["places", "languages", "sandbox", "http", "pooled_httpx", "container", "settings"],
     ),
     ("the mechanism: tools and their calls; shared state", ["tool_calling", "state_store"]),
     ("chat models: providers, and the stand-in without a key", ["chat_models", "offline"]),
-    ("what happens around one question", ["chat"]),
+    ("what happens around one question, and who may ask it", ["chat", "access"]),
     ("HTTP that belongs to no single tool", ["api"]),
     ("one folder per tool", ["tools"]),
     ("the assembly, the server, the command line", ["main", "asgi", "server", "protocol", "commands", "__main__"]),

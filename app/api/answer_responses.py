@@ -5,7 +5,7 @@ from typing import Any
 from app.api.answering import EVENTS
 from app.api.problems import problems
 from app.api.schemas import ChatAnswer
-from app.errors import CrossSite, SessionBusy
+from app.errors import CrossSite, QuotaExceeded, SessionBusy
 
 __all__ = ["ANSWER_RESPONSES", "SESSION_RESPONSES", "STREAM_RESPONSES"]
 
@@ -21,7 +21,7 @@ _HEADERS = {
     "X-Request-ID": _header("The request's id"),
 }
 _IN_SESSION = _HEADERS | {"X-Session-ID": _header("The session, to go on with")}
-_PROBLEMS = problems(406, 422, 500, 502, 503, 504)
+_PROBLEMS = problems(406, 422, QuotaExceeded, 500, 502, 503, 504)
 _STOPPED: dict[int | str, dict[str, Any]] = {
     204: {"description": "A stream that a browser reconnects to (`Last-Event-ID`) is over: nobody is asked again"}
 }

@@ -9,6 +9,7 @@ from typing import Any
 
 from pydantic_core import from_json, to_json
 
+from app.api.ownership import owned
 from app.api.paused_turns import PausedTurn, PausedTurnRecords
 from app.chat.advisors import Advisor, AdvisorChain
 from app.chat.request import ChatRequest, Emit
@@ -161,7 +162,8 @@ def _nothing_waits() -> NotFound:
 
 
 def _key(identifier: str) -> str:
-    return f"approval:{identifier}"
+    """The key of a turn of the current caller; another one's turn of this id has another key."""
+    return f"approval:{owned(identifier)}"
 
 
 def _list_key(conversation: str) -> str:

@@ -1,7 +1,10 @@
-"""Who must not cause effects by a GET: a page of another site, and a browser that only looks ahead."""
+"""Who must not cause effects without being meant: a page of another site, and a browser that only looks ahead."""
+
+from urllib.parse import urlsplit
 
 from fastapi import Request
 
+from app.callers import current_caller
 from app.errors import CrossSite
 
 __all__ = ["from_this_site", "refuse_cross_site", "refuse_unasked_get"]
@@ -10,9 +13,34 @@ _LOOKING_AHEAD = ("sec-purpose", "purpose", "x-moz")
 
 
 def refuse_cross_site(request: Request) -> None:
-    """Let a request pass unless a browser says that another site sends it (Fetch Metadata); raises ``CrossSite``."""
-    if request.headers.get("sec-fetch-site", "").strip().lower() == "cross-site":
+    """Let a request pass unless a browser sends it on behalf of another site.
+
+    Browsers say so by Fetch Metadata, but not to services that they reach over plain HTTP by a name or an address
+    other than this machine's; there ``Origin`` or ``Referer`` names the page. Whoever bears a key is let through:
+    no page can add a key that it does not know, and a browser adds none by itself.
+
+    Raises:
+        CrossSite: it does.
+    """
+    if current_caller.get().principal.name or _is_allowed(request):
+        return
+    headers = request.headers
+    site = headers.get("sec-fetch-site", "").strip().lower()
+    page = headers.get("origin") or headers.get("referer", "")
+    if site == "cross-site" or (not site and page and not _is_ours(page, headers.get("host", ""))):
         raise CrossSite("a page of another site must not ask for this")
+
+
+def _is_allowed(request: Request) -> bool:
+    return request.headers.get("origin", "").lower() in request.app.state.access.origins
+
+
+def _is_ours(page: str, host: str) -> bool:
+    """Whether a page came from the host that it asks; ``null``, the origin of a page that hides its own, did not."""
+    try:
+        return urlsplit(page).netloc.rpartition("@")[2].lower() == host.lower()
+    except ValueError:
+        return False
 
 
 async def from_this_site(request: Request) -> None:

@@ -16,7 +16,7 @@ from app.errors import CLIENT_GONE, BodyTimeout, BodyTooLarge, Draining, Invalid
 from app.logs import hashed, log_event
 from app.logs import request_id as current_request_id
 
-__all__ = ["CONNECTION", "MAX_URL_BYTES", "Connection", "RequestMiddleware", "path_below_root"]
+__all__ = ["CONNECTION", "MAX_URL_BYTES", "SECURITY_HEADERS", "Connection", "RequestMiddleware", "path_below_root"]
 
 _log = logging.getLogger("app.request")
 _WELL_FORMED_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
@@ -26,7 +26,12 @@ MAX_URL_BYTES = 60_000
 MAX_BODY_BYTES = 64 * 1024
 MAX_BODY_SECONDS = 20
 _PRIVATE = ("chat", "todo", "approvals")
-_HEADERS = ((b"x-content-type-options", b"nosniff"), (b"referrer-policy", b"no-referrer"))
+SECURITY_HEADERS = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
+)
+"""What every answer has; whoever makes an answer can give it others of these names, as pages do with their policy."""
 
 
 class Connection(Protocol):
@@ -95,7 +100,6 @@ class _Answer:
         self._send = send
         self._started = time.perf_counter()
         self._first_byte: float | None = None
-        self._headers = [(b"x-request-id", request_id.encode()), *_HEADERS]
         self._request_id = request_id
         self.status = 0
         self.outcome = ""
@@ -104,7 +108,10 @@ class _Answer:
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.status = message["status"]
-            message["headers"] = [*message.get("headers", ()), *self._headers]
+            headers = message.get("headers", ())
+            own = dict(headers)
+            more = [each for each in SECURITY_HEADERS if each[0] not in own]
+            message["headers"] = [*headers, (b"x-request-id", self._request_id.encode()), *more]
             await self._send(message)
             return
         self._first_byte = self._first_byte or time.perf_counter()

@@ -1,7 +1,7 @@
 """The OpenAPI document, with problem documents instead of the framework's own error schema."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from fastapi import FastAPI
@@ -11,7 +11,15 @@ from app.api.answering.format import AnswerFormat
 from app.api.answering.json_document import JsonDocument
 from app.api.problems import CODES, Problem, one_block, problems
 from app.api.tool_operations import show_tools
-from app.errors import BodyTimeout, BodyTooLarge, ValidationFailed
+from app.errors import (
+    BodyTimeout,
+    BodyTooLarge,
+    Forbidden,
+    MisdirectedRequest,
+    TooManyFaults,
+    Unauthorized,
+    ValidationFailed,
+)
 
 __all__ = ["DESCRIPTION", "document_api", "operation_id"]
 
@@ -23,8 +31,13 @@ Every tool folder is asked in three variants: **no tool**, **function tool**, **
 of the answer: `text/plain` (default), `application/json` with the whole trace of tool calls, or `text/event-stream`.
 A question is sent by `GET`, or by `POST` as JSON.
 """
-_ANYWHERE = problems(400, 414, 431, 500)
+_ANYWHERE = problems(400, Unauthorized, Forbidden, 414, MisdirectedRequest, TooManyFaults, 431, 500)
 _WITH_A_BODY = problems(BodyTimeout, BodyTooLarge)
+_SCHEMES: dict[str, dict[str, str]] = {
+    "bearer": {"type": "http", "scheme": "bearer", "description": "A key of this service, or a token of its issuer"},
+    "apiKey": {"type": "apiKey", "in": "header", "name": "X-API-Key", "description": "The same, for those who prefer"},
+}
+"""The headers that a key is taken from; one of them is enough."""
 
 
 def operation_id(route: APIRoute) -> str:
@@ -45,14 +58,24 @@ def document_api(app: FastAPI) -> None:
             schemas["Problem"] = Problem.model_json_schema(ref_template="#/components/schemas/{model}")
             for name in ("HTTPValidationError", "ValidationError"):
                 schemas.pop(name, None)
-            for path in document["paths"].values():
-                for method, operation in path.items():
+            components["securitySchemes"] = _SCHEMES
+            document["security"] = _security(required=app.state.access.needs_key)
+            for path, operations in document["paths"].items():
+                for method, operation in operations.items():
                     _complete(method, operation, app.state.answer_formats)
+                    if path.startswith("/health/"):
+                        operation["security"] = []
             if service := getattr(app.state, "service", None):  # the tools are there as long as the service runs
                 show_tools(document, service.tools.describe())
         return described()
 
     app.openapi = openapi  # type: ignore[method-assign]
+
+
+def _security(*, required: bool) -> list[dict[str, list[str]]]:
+    """One requirement for each header that a key may come in, and an empty one where none is needed."""
+    schemes: list[dict[str, list[str]]] = [{name: []} for name in _SCHEMES]
+    return schemes if required else [{}, *schemes]
 
 
 def _complete(method: str, operation: dict[str, Any], forms: Sequence[AnswerFormat]) -> None:
@@ -66,7 +89,13 @@ def _complete(method: str, operation: dict[str, Any], forms: Sequence[AnswerForm
     operation.get("parameters", []).sort(key=lambda each: each["in"] == "header")
     if "HTTPValidationError" in str(responses.get("422")):  # the framework's own: that is ours, as on every route
         responses["422"] = problems(ValidationFailed)[422]
-    for status, more in (_ANYWHERE if method == "get" else _ANYWHERE | _WITH_A_BODY).items():
-        responses.setdefault(str(status), more)
     codes = {status: responses.pop(status)[CODES] for status in list(responses) if CODES in responses[status]}
-    responses["default"] = one_block(codes)
+    responses["default"] = one_block(_merged(codes, _ANYWHERE if method == "get" else _ANYWHERE | _WITH_A_BODY))
+
+
+def _merged(codes: Mapping[str, list[str]], more: Mapping[int | str, Mapping[str, Any]]) -> dict[str, list[str]]:
+    """The codes of an operation, and those that every operation has, by status."""
+    merged = dict(codes)
+    for status, each in more.items():
+        merged[str(status)] = list(dict.fromkeys((*merged.get(str(status), ()), *each[CODES])))
+    return merged

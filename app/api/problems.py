@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from pydantic_core import to_json
 from starlette.exceptions import HTTPException
 
-from app.errors import Draining, InvalidRequest, ToolchatError, UpstreamError, ValidationFailed
+from app.errors import Draining, InvalidRequest, QuotaExceeded, ToolchatError, UpstreamError, ValidationFailed
 
 __all__ = [
     "CODES",
@@ -31,6 +31,8 @@ PROBLEM_MEDIA_TYPE = "application/problem+json"
 CODES = "x-codes"
 """The key of an OpenAPI response under which :func:`problems` leaves the codes of its status."""
 MAX_RETRY_AFTER = 60
+QUOTA_EXCEEDED = "https://iana.org/assignments/http-problem-types#quota-exceeded"
+"""The kind of problem that draft-ietf-httpapi-ratelimit-headers registers."""
 
 _STATUSES = frozenset(HTTPStatus)
 _CODES = {400: "invalid-request", 404: "not-found", 405: "method-not-allowed", 415: "unsupported-media-type"}
@@ -66,7 +68,10 @@ class Problem(BaseModel):
 
 def problem(error: ToolchatError, request_id: str) -> dict[str, Any]:
     """An error as a problem document."""
-    return _document(error.status, error.code, error.title, error.detail, error.retryable, request_id)
+    document = _document(error.status, error.code, error.title, error.detail, error.retryable, request_id)
+    if isinstance(error, QuotaExceeded):
+        document |= {"type": QUOTA_EXCEEDED, "violated-policies": [error.violated]}
+    return document
 
 
 def problem_response(document: Mapping[str, Any], headers: Mapping[str, str] | None = None) -> Response:
@@ -78,10 +83,11 @@ def problem_response(document: Mapping[str, Any], headers: Mapping[str, str] | N
 
 def error_response(error: ToolchatError, request_id: str) -> Response:
     """Answer with an error: its problem document, and ``Retry-After`` where trying again makes sense."""
-    headers: dict[str, str] = {}
-    if error.status in (409, 503) and error.retryable:
+    headers = dict(error.headers)
+    if error.status in (409, 429, 503) and error.retryable:
         wait = 1 if error.retry_after is None else error.retry_after
-        headers["Retry-After"] = str(min(max(math.ceil(wait), 1), MAX_RETRY_AFTER))
+        longest = math.inf if error.status == 429 else MAX_RETRY_AFTER
+        headers["Retry-After"] = str(min(max(math.ceil(wait), 1), longest))
     if isinstance(error, Draining):
         headers["Connection"] = "close"
     return problem_response(problem(error, request_id), headers)

@@ -18,7 +18,7 @@ from app.api.sessions import (
     SESSION_ID_PATTERN,
     SessionParameters,
     answer_in_session,
-    checked_session_id,
+    conversation_of,
 )
 from app.chat.call_limit_advisor import calls_key
 from app.chat.memory import Turn
@@ -77,7 +77,7 @@ async def show(service: Service, session: SessionPath) -> Response:
     The message that ends a turn has what became of it: `tool_calls`, `usage`, `duration_ms`, `model`. The model is not
     given that again.
     """
-    turns = await service.memory.turns(checked_session_id(session))
+    turns = await service.memory.turns(conversation_of(session))
     if not turns:
         raise NotFound("no conversation is kept under this id")
     document = {
@@ -98,9 +98,10 @@ async def show(service: Service, session: SessionPath) -> Response:
 )
 async def forget(service: Service, session: SessionPath) -> Response:
     """Forget everything that is kept of a conversation, whether or not there was anything; waits for a running turn."""
-    forget_approvals = partial(service.approvals.forget, session)
-    kept = (*service.tools.state_keys(session), calls_key(session))
-    await service.memory.forget(checked_session_id(session), *kept, then=forget_approvals)
+    conversation = conversation_of(session)
+    forget_approvals = partial(service.approvals.forget, conversation)
+    kept = (*service.tools.state_keys(conversation), calls_key(conversation))
+    await service.memory.forget(conversation, *kept, then=forget_approvals)
     return Response(status_code=204)
 
 

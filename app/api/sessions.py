@@ -11,6 +11,7 @@ from fastapi import Request, Response
 from app.api.answering import answer_prompt
 from app.api.answering.format import AnswerFormat
 from app.api.cross_site import refuse_unasked_get
+from app.api.ownership import owned
 from app.api.parameters import Parameter, Parameters
 from app.api.questions import MAX_QUERY_CHARS
 from app.api.service import service_state
@@ -23,8 +24,8 @@ __all__ = [
     "SessionParameters",
     "SessionQuestion",
     "answer_in_session",
-    "checked_session_id",
-    "session_or_new",
+    "conversation_of",
+    "conversation_or_new",
 ]
 
 SESSION_ID_PATTERN = "[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
@@ -45,8 +46,8 @@ _TOOLS = Parameter(
 )
 
 
-def checked_session_id(given: str) -> str:
-    """A session id as a client gave it.
+def conversation_of(given: str) -> str:
+    """The conversation that the current caller means by a session id, as a client gave it.
 
     Raises:
         ValidationFailed: it has other characters, is too long, or is the name of a route.
@@ -55,12 +56,12 @@ def checked_session_id(given: str) -> str:
         raise ValidationFailed(f"sessionId: {given} is reserved")
     if not _SESSION_ID.fullmatch(given):
         raise ValidationFailed("sessionId: 1 to 64 of A-Z a-z 0-9 . _ - that begin with a letter or a digit")
-    return given
+    return owned(given)
 
 
-def session_or_new(given: str) -> str:
-    """The session that is meant; without an id a new one, of 128 random bits; raises as :func:`checked_session_id`."""
-    return checked_session_id(given) if given else secrets.token_hex(16)
+def conversation_or_new(given: str) -> str:
+    """The same; without an id a new one, of 128 random bits; raises as :func:`conversation_of`."""
+    return conversation_of(given or secrets.token_hex(16))
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +69,8 @@ class SessionQuestion:
     """What is asked in a session."""
 
     text: str
-    session: str
-    """The conversation's id, checked."""
+    conversation: str
+    """See :func:`conversation_of`."""
     tools: Sequence[str] | None = None
     """Names of the tools that are offered; ``None``: all."""
 
@@ -105,7 +106,7 @@ class SessionParameters:
             raise ValidationFailed("userInput: is missing or blank")
         parts = [part for text in given.get("tools", ()) for part in text.split(",")]
         tools = [part.strip() for part in parts if part.strip()] if "tools" in given else None
-        return SessionQuestion(question, session_or_new(given.get("sessionId", "")), tools)
+        return SessionQuestion(question, conversation_or_new(given.get("sessionId", "")), tools)
 
 
 async def answer_in_session(
@@ -132,6 +133,6 @@ async def answer_in_session(
         ToolchatError: as ``answer_prompt``; also ``SessionBusy`` and ``StoreUnavailable``.
     """
     refuse_unasked_get(request)
-    state, known = service_state(request), {**(context or {}), CONVERSATION_ID: question.session}
+    state, known = service_state(request), {**(context or {}), CONVERSATION_ID: question.conversation}
     prompt = state.chat.prompt(question.text).tools(*tools).tool_context(known)
     return await answer_prompt(request, prompt.advisors(state.memory_advisor, *advisors), form)

@@ -11,6 +11,7 @@ from app.api.problems import problems
 from app.api.reading import ReadRoute
 from app.api.schemas import Health, Index, ToolModuleDescription
 from app.api.service import Service
+from app.callers import current_caller
 from app.errors import Draining
 from app.version import VERSION
 
@@ -40,7 +41,9 @@ def _described(methods: Mapping[str, Mapping[str, Any]]) -> str:
 @router.get("/tools", response_model=list[ToolModuleDescription], response_model_exclude_unset=True, summary="Tools")
 async def tools(service: Service) -> list[dict[str, Any]]:
     """List every tool folder: its tools' definitions, or why it is not registered and which variable to set."""
-    return service.tools.describe()
+    may_use = current_caller.get().principal.may_use
+    folders = service.tools.describe()
+    return [folder | {"tools": [each for each in folder["tools"] if may_use(each["name"])]} for folder in folders]
 
 
 @router.get("/health/live", response_model=Health, response_model_exclude_unset=True, summary="Liveness")

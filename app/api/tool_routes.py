@@ -16,8 +16,8 @@ from app.api.parameters import json_object, refuse_unknown
 from app.api.problems import problems
 from app.api.schemas import ToolRun
 from app.api.service import Service, ServiceState
-from app.api.sessions import checked_session_id
-from app.api.tenant import Tenant
+from app.api.sessions import conversation_of
+from app.api.tenant import Owner, Tenant
 from app.chat.by_hand import InConversation, asked_by_hand
 from app.chat.client import PromptSpec
 from app.chat.idempotency import OnceAdvisor, Wish
@@ -33,6 +33,7 @@ from app.errors import (
     NotConfigured,
     NotFound,
     Overloaded,
+    QuotaExceeded,
     SessionBusy,
     StoreUnavailable,
     ToolFailed,
@@ -92,7 +93,7 @@ _RESPONSES: dict[int | str, dict[str, Any]] = {
         "headers": REPLAYED,
     },
     **problems(InvalidRequest, CrossSite, NotFound, NotAcceptable, IdempotencyConflict, SessionBusy, ValidationFailed),
-    **problems(UnsupportedMediaType),
+    **problems(UnsupportedMediaType, QuotaExceeded),
     **problems(ToolFailed, NotConfigured, Overloaded, Draining, StoreUnavailable, DeadlineExceeded),
 }
 _BODY = {"content": {"application/json": {"schema": {"type": "object"}}}, "description": "The tool's arguments"}
@@ -109,6 +110,7 @@ async def run_tool(
     request: Request,
     service: Service,
     tenant: Tenant,
+    owner: Owner,
     name: Annotated[str, Path(description="The tool's name, as `GET /tools` lists it")],
     session: Annotated[
         str,
@@ -126,14 +128,14 @@ async def run_tool(
         raise InvalidRequest(f"Idempotency-Key: is missing; {name} needs approval, and the key makes it happen once")
     arguments, context = await json_object(request), {"tenantId": tenant}
     if session:
-        context[CONVERSATION_ID] = checked_session_id(session)
+        context[CONVERSATION_ID] = conversation_of(session)
     prompt = asked_by_hand(service.chat, tool, arguments, context)
     if session:
         prompt = prompt.advisors(InConversation(service.memory))
     if not key:
         return await _answer(request, prompt)
     text = to_json([name, session, arguments]).decode()
-    return await _answer_once(request, service, prompt, Wish(tenant, f"tools\n{key}", text))
+    return await _answer_once(request, service, prompt, Wish(owner, f"tools\n{key}", text))
 
 
 async def _answer(request: Request, prompt: PromptSpec) -> Response:

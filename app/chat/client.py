@@ -154,6 +154,12 @@ class PromptSpec:
         )
         return PromptSpec(self.client, request, self.own_advisors)
 
+    def offering(self, may: Callable[[str], bool]) -> "PromptSpec":
+        """Take back the tools of names that may not be used."""
+        tools = self.request.tools
+        kept = tuple(tool for tool in tools if may(tool.definition.name))
+        return self if len(kept) == len(tools) else self._with(tools=kept)
+
     def tool_context(self, values: Mapping[str, Any] | None = None, *, value: object = None) -> "PromptSpec":
         """Pass values to the tools behind the model's back, and one typed object for ``ToolContext[...].value``."""
         context = self.request.context.with_values(values or {})

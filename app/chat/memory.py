@@ -14,7 +14,7 @@ from app.state_store.base import Lock, LockLost, StateStore
 from app.state_store.locks import Locks
 from app.tool_calling.result_converter import truncated
 
-__all__ = ["ChatMemory", "MemoryWindow", "OpenTurn", "Turn", "estimated_tokens"]
+__all__ = ["ChatMemory", "MemoryWindow", "OpenTurn", "Turn", "estimated_size", "estimated_tokens"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +170,11 @@ def estimated_tokens(text: str) -> int:
     """About what a tokenizer of today makes of a text: a Chinese character each, four Latin letters together."""
     wide = (len(text.encode("utf-8", "replace")) - len(text)) // 2
     return wide + (len(text) - wide + 3) // 4
+
+
+def estimated_size(messages: Sequence[Message]) -> int:
+    """About how many tokens a conversation has, where nobody has counted them."""
+    return sum(map(_tokens, messages))
 
 
 def _tokens(message: Message) -> int:

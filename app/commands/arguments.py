@@ -54,6 +54,10 @@ that needs approval runs at once: who runs it by hand has decided.""",
   toolchat check && toolchat serve
 
 Asks each upstream that is set up one question; the exit code is 1 where one does not answer as it should.""",
+    "keys": """
+  toolchat keys new alice >> keys.toml
+
+The key goes to standard error, shown this once; the entry for API_KEYS_FILE to standard output.""",
     "eval": """
   toolchat eval docs/eval-example.yaml --demo
   toolchat eval questions.yaml --times 3 --json today.json
@@ -106,6 +110,7 @@ def _parser() -> tuple[argparse.ArgumentParser, Collection[str]]:
     _add_tools(command("tools", _tools, "list the tools, and why others are not there; run one by hand"))
     command("check", _check, "ask every upstream that is set up one question: what works, what is missing")
     _add_eval(command("eval", _eval, "ask the questions of a file, and count the tool calls that are right"))
+    _add_keys(command("keys", _new_key, "make a key for somebody who may ask"))
     return parser, commands.choices
 
 
@@ -158,6 +163,11 @@ def _add_eval(parser: argparse.ArgumentParser) -> None:
     _add_demo(parser)
 
 
+def _add_keys(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("what", choices=["new"], help="make a key")
+    parser.add_argument("name", help="the principal that it names, in logs and in figures")
+
+
 def _positive(text: str) -> int:
     number = int(text)
     if not 1 <= number <= 1000:
@@ -206,6 +216,12 @@ def _run_tool(parsed: argparse.Namespace) -> int:
     from app.commands.tool_running import run_tool
 
     return run_tool(parsed.name, parsed.arguments, as_json=parsed.json, demo=parsed.demo)
+
+
+def _new_key(parsed: argparse.Namespace) -> int:
+    from app.commands.keys import new_entry
+
+    return new_entry(parsed.name)
 
 
 def _check(_: argparse.Namespace) -> int:

@@ -1,7 +1,9 @@
 """Small values that outlive a request, behind one protocol: in this process, or shared by all replicas."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 __all__ = ["Lock", "LockLost", "StateStore"]
 
@@ -65,6 +67,13 @@ class StateStore(ABC):
     @abstractmethod
     async def unlock(self, lock: Lock) -> None:
         """Release a lock, if it is still ours."""
+
+    def script(self, text: str) -> Callable[[Sequence[str], Sequence[object]], Awaitable[Any]]:
+        """Make a Lua script callable, by its keys and its arguments; only stores of ``kind`` ``redis`` run scripts.
+
+        A call is one round trip, and raises ``StoreUnavailable`` as every operation does.
+        """
+        raise NotImplementedError(text)
 
     async def start(self) -> None:  # noqa: B027 - nothing to do is a good default
         """Begin to watch over the connection, where there is one; never fails because the store is absent."""

@@ -6,6 +6,7 @@ from collections import OrderedDict, defaultdict
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from app.callers import current_caller
 from app.state_store.base import Lock, LockLost, StateStore
 
 __all__ = ["InMemoryStateStore"]
@@ -26,8 +27,10 @@ class InMemoryStateStore(StateStore):
     """Keeps the values that were used last, up to a number of values of each kind, and of bytes in all.
 
     The kind of a value is what stands before the first colon of its key: many conversations drive out conversations,
-    and nothing that waits for approval. Where there are too many bytes, the kind that has most of them gives way. A
-    value that is larger than the whole store is not kept.
+    and nothing that waits for approval. Where there are too many bytes, the kind that has most of them gives way.
+    Within a kind it is whoever has put most there, by principal or address, that loses what it has not used for
+    longest: nobody drives out what is another's by putting much. A value that is larger than the whole store is not
+    kept.
 
     Args:
         max_entries: values of one kind at once.
@@ -69,6 +72,7 @@ class InMemoryStateStore(StateStore):
         values.pop(key)
         if ttl > 0 and _size(key, value) <= self._max_bytes:
             values.put(key, value, time.monotonic() + ttl)
+            values.count(key, current_caller.get().share)
         if len(values) > self._max_entries:
             values.pop_least_used()
         while self._bytes > self._max_bytes:
@@ -176,11 +180,32 @@ class _Expiring(Generic[V]):
 
 
 class _Values(_Expiring[bytes]):
-    """The values of one kind, and how many bytes they take with their keys."""
+    """The values of one kind, how many bytes they take with their keys, and who has put them there."""
 
     def __init__(self) -> None:
         super().__init__()
         self.bytes = 0
+        self._shares: dict[str, OrderedDict[str, None]] = {}
+        self._share_of: dict[str, str] = {}
+        self._largest: list[tuple[int, int, str]] = []
+        """A heap of how much each has, negated, and since when; what is out of date is skipped when it comes up."""
+        self._changes = 0
+
+    def count(self, key: str, share: str) -> None:
+        """Note who has put a value there."""
+        self._share_of[key] = share
+        keys = self._shares.setdefault(share, OrderedDict())
+        keys[key] = None
+        self._note(share)
+        if len(self._largest) > 2 * len(self._share_of) + 64:
+            self._largest.clear()
+            for each in self._shares:
+                self._note(each)
+
+    def use(self, key: str) -> bytes | None:
+        if (share := self._share_of.get(key)) is not None:
+            self._shares[share].move_to_end(key)
+        return super().use(key)
 
     def put(self, key: str, value: bytes, deadline: float) -> None:
         super().put(key, value, deadline)
@@ -189,7 +214,26 @@ class _Values(_Expiring[bytes]):
     def pop(self, key: str) -> bytes | None:
         value = super().pop(key)
         self.bytes -= 0 if value is None else _size(key, value)
+        share = self._share_of.pop(key, None)
+        if share is not None:
+            keys = self._shares[share]
+            del keys[key]
+            if keys:
+                self._note(share)
+            else:
+                del self._shares[share]
         return value
 
     def pop_least_used(self) -> None:
-        self.pop(next(iter(self._entries)))
+        """Take from whoever has most what it has not used for longest."""
+        while True:
+            size, _, share = self._largest[0]
+            if -size == len(self._shares.get(share, ())):
+                break
+            heapq.heappop(self._largest)
+        self.pop(next(iter(self._shares[share])))
+
+    def _note(self, share: str) -> None:
+        """Put a share's size into the heap; of shares of one size the one that has had it for longest comes first."""
+        self._changes += 1
+        heapq.heappush(self._largest, (-len(self._shares[share]), self._changes, share))

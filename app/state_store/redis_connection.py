@@ -5,7 +5,7 @@ import logging
 import math
 import re
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import Any, TypeVar
 
@@ -76,6 +76,15 @@ class RedisConnection(StateStore):
                 for _ in range(_CONNECTIONS):
                     await self._permits.acquire()
         await self._disconnect()
+
+    def script(self, text: str) -> Callable[[Sequence[str], Sequence[object]], Awaitable[Any]]:
+        """Make a script callable; the prefix comes before its keys."""
+        registered = self._client.register_script(text)
+
+        def call(keys: Sequence[str], arguments: Sequence[object]) -> Awaitable[Any]:
+            return self._run(lambda: registered([f"{self._prefix}{key}" for key in keys], list(arguments)))  # type: ignore[arg-type]
+
+        return call
 
     async def _run(self, operation: Callable[[], Awaitable[T]]) -> T:
         if self.available:

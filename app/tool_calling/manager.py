@@ -2,11 +2,12 @@
 
 import asyncio
 import time
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
+from app.callers import current_caller
 from app.messages import AssistantMessage, Message, ToolCall, ToolResponse, ToolResponseMessage
 from app.tool_calling.callback import ToolCallback, ToolResult
 from app.tool_calling.context import ToolContext
@@ -146,13 +147,15 @@ class ToolCallingManager:
         rejection: ToolExecutionError | None,
     ) -> ToolCallFinished:
         started = time.perf_counter()
-        callback = offered.get(call.name)
+        may_use = current_caller.get().principal.may_use
+        # Not only where tools are offered: whichever way a call has come, this is the last door before it runs.
+        callback = offered.get(call.name) if may_use(call.name) else None
         metadata = callback.metadata if callback else _UNKNOWN
         told: ToolResult | ToolExecutionError | None = rejection or counter.refusal(call, metadata)
         if told is None and callback is not None:
             ended = await self._ended(call, turn, callback, context, emit)
             told = self.exception_processor.process(ended, call.name) if isinstance(ended, BaseException) else ended
-        return self._finished(call, turn, metadata, told or _unknown_tool(call.name, offered), started)
+        return self._finished(call, turn, metadata, told or _unknown_tool(call.name, filter(may_use, offered)), started)
 
     def _ended(
         self, call: ToolCall, turn: int, callback: ToolCallback, context: ToolContext, emit: EmitToolCall
@@ -217,7 +220,7 @@ def is_direct(executions: Sequence[ToolCallFinished]) -> bool:
     return bool(executions) and all(each.return_direct and each.outcome == "ok" for each in executions)
 
 
-def _unknown_tool(name: str, offered: Mapping[str, ToolCallback]) -> ToolExecutionError:
+def _unknown_tool(name: str, offered: Iterable[str]) -> ToolExecutionError:
     shown = name[:_SHOWN_NAME].replace("\n", " ")
     available = ", ".join(offered) or "none"
     return ToolExecutionError(f"there is no tool {shown!r}", kind="unknown-tool", hint=f"available: {available}")

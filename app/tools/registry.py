@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from dishka import AsyncContainer
 
+from app.callers import current_caller
 from app.chat.advisors import Advisor
 from app.errors import ConfigurationError, NotConfigured, NotFound, ValidationFailed
 from app.settings import read_settings
@@ -128,13 +129,12 @@ class ToolRegistry:
             NotFound: there is none.
             NotConfigured: its folder is not registered; the detail names the variable to set.
         """
-        if found := self.resolver.resolve(name):
+        if found := self._usable(name):
             return found
-        for entry in self._entries.values():
+        for entry in self._entries.values() if current_caller.get().principal.may_use(name) else ():
             if entry.fault and any(each.name == name for each in entry.configured.module.declared()):
                 raise NotConfigured(f"{entry.configured.module.title}: {entry.fault}")
-        known = ", ".join(self.resolver.names()) or "none"
-        raise NotFound(f"no tool has the name {name[:64]}; known: {known}")
+        raise NotFound(f"no tool has the name {name[:64]}; known: {self._known()}")
 
     def for_conversation(self, names: Sequence[str] | None) -> tuple[Sequence[object], Sequence[Advisor]]:
         """What a conversation is offered, all or the tools of these names, and the advisors that go with them.
@@ -144,7 +144,7 @@ class ToolRegistry:
         """
         if names is None:
             return self._all_tools, self.advisors
-        tools = [self._known(name) for name in dict.fromkeys(names)]
+        tools = [self._chosen(name) for name in dict.fromkeys(names)]
         advisors = (each for tool in tools for each in self._advisors[tool.definition.name])
         return tools, list(dict.fromkeys(advisors))
 
@@ -153,12 +153,18 @@ class ToolRegistry:
         kept = (prefix for entry in self._entries.values() for prefix in entry.configured.module.kept)
         return [f"{prefix}:{conversation}" for prefix in kept]
 
-    def _known(self, name: str) -> ToolCallback:
-        found = self.resolver.resolve(name)
+    def _chosen(self, name: str) -> ToolCallback:
+        found = self._usable(name)
         if found is None:
-            known = ", ".join(self.resolver.names()) or "none"
-            raise ValidationFailed(f"tools: no tool has the name {name[:64]}; known: {known}")
+            raise ValidationFailed(f"tools: no tool has the name {name[:64]}; known: {self._known()}")
         return found
+
+    def _usable(self, name: str) -> ToolCallback | None:
+        """The tool of a name; to somebody who may not use it, it is not there."""
+        return self.resolver.resolve(name) if current_caller.get().principal.may_use(name) else None
+
+    def _known(self) -> str:
+        return ", ".join(filter(current_caller.get().principal.may_use, self.resolver.names())) or "none"
 
     def describe(self) -> list[dict[str, Any]]:
         """Every folder with its tools' definitions, or with the reason why it is not registered; made once."""

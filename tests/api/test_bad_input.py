@@ -87,17 +87,17 @@ async def exchange(client: httpx.AsyncClient, *pieces: bytes) -> tuple[bytes, di
 @pytest.mark.parametrize(
     ("raw", "status", "code"),
     [
-        (b"GET /time/chat?query=" + b"a" * 70_000 + b" HTTP/1.1\r\nHost: a\r\n\r\n", 414, "too-large"),
+        (b"GET /time/chat?query=" + b"a" * 70_000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n", 414, "too-large"),
         (b"NONSENSE\r\n\r\n", 400, "invalid-request"),
         (
-            b"GET / HTTP/1.1\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\nHost: a\r\n\r\n",
+            b"GET / HTTP/1.1\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\nHost: localhost\r\n\r\n",
             400,
             "invalid-request",
         ),
-        (b"GET / HTTP/1.1\r\nHost: a\r\nX: " + b"a" * 70_000 + b"\r\n\r\n", 431, "too-large"),
-        (b"GET / HTTP/1.1\r\nHost: a\r\n" + b"X: a\r\n" * 20_000 + b"\r\n", 431, "too-large"),
+        (b"GET / HTTP/1.1\r\nHost: localhost\r\nX: " + b"a" * 70_000 + b"\r\n\r\n", 431, "too-large"),
+        (b"GET / HTTP/1.1\r\nHost: localhost\r\n" + b"X: a\r\n" * 20_000 + b"\r\n", 431, "too-large"),
         (b"GET / HTTP/1.1\r\nConnection: close\r\n\r\n", 400, "invalid-request"),
-        (b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\nConnection: close\r\n\r\n", 400, "invalid-request"),
+        (b"GET / HTTP/1.1\r\nHost: localhost\r\nHost: b\r\nConnection: close\r\n\r\n", 400, "invalid-request"),
     ],
 )
 async def test_what_is_no_proper_http_request_is_answered_with_a_problem_document_too(
@@ -111,7 +111,7 @@ async def test_what_is_no_proper_http_request_is_answered_with_a_problem_documen
 
 
 async def test_chinese_typed_into_a_url_is_understood(client: httpx.AsyncClient, player: OpenAIPlayer) -> None:
-    request = "GET /time/chat?query=东京 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
+    request = "GET /time/chat?query=东京 HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
     head, _ = await exchange_text(client, request)
     assert head.startswith(b"HTTP/1.1 200 ")
     assert player.requests[0].body["messages"][-1]["content"] == "东京"
@@ -128,7 +128,8 @@ async def exchange_text(client: httpx.AsyncClient, request: str) -> tuple[bytes,
 
 async def test_a_body_that_looks_like_a_request_line_is_left_as_it_is(offline: httpx.AsyncClient) -> None:
     body = "GET /é HTTP/1.1\r\n".encode()
-    head = b"POST /approvals/x HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: %d\r\n\r\n" % len(body)
+    head = b"POST /approvals/x HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+    head += b"Content-Length: %d\r\n\r\n" % len(body)
     answer, problem = await exchange(offline, head, body)
     assert answer.startswith(b"HTTP/1.1 422 ")
     assert answer.count(b"HTTP/1.1") == 1

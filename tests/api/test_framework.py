@@ -157,9 +157,10 @@ async def test_below_a_path_prefix_everything_is_found_and_nothing_is_logged_in_
         assert (await client.get("/time/chat")).status_code == 200
         assert (await client.get("/chat/secret-session")).status_code == 404
         assert (await client.get("/health/live")).status_code == 200
-        page = (await client.get("/docs")).text
+        pages = [(await client.get(path)).text for path in ("/docs", "/docs/page/page.js", "/playground/")]
         document = (await client.get("/openapi.json")).json()
-    assert "url: '/ai/openapi.json'" in page
+    # What a page asks for lies beside it, so that it is found below whatever a proxy puts above.
+    assert not [page for page in pages if re.search(r"""(?:src|href|url)[=:] ?["']/""", page)]
     assert document["servers"] == [{"url": "/ai"}]
     begun = [each for each in caplog.records if "request started" in each.getMessage()]
     assert [vars(each)["path"][:5] for each in begun[:2]] == ["/time", "/chat"]

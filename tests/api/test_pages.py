@@ -75,7 +75,8 @@ async def test_openapi_documents_every_status_and_form_of_the_nine_endpoints(off
             assert list(content) == ["application/json", "text/plain", "text/event-stream"]
             assert content["application/json"]["schema"] == {"$ref": "#/components/schemas/ChatAnswer"}
             assert list(operation["responses"]) == ["200", "204", "default"]
-            assert set(problems_of(operation)) == {400, 406, 414, 422, 431, 500, 502, 503, 504} | more
+            asked = {400, 401, 403, 406, 414, 421, 422, 429, 431, 500, 502, 503, 504}
+            assert set(problems_of(operation)) == asked | more
         (query,) = document["paths"][path]["get"]["parameters"]
         assert re.search("[\u4e00-\u9fff]", query["schema"]["default"])
         assert len(query["examples"]) >= 3
@@ -111,7 +112,11 @@ async def test_every_operation_lists_its_problems_once_and_links_to_what_they_me
             assert operation["responses"]["default"]["description"].endswith(": [docs/errors.md](docs/errors.md)")
             listed = {(str(status), code) for status, codes in problems_of(operation).items() for code in codes}
             assert listed <= explained
-    assert problems_of(document["paths"]["/chat"]["get"])[409] == ["session-busy"]
+            assert {("401", "unauthorized"), ("403", "forbidden"), ("421", "misdirected")} <= listed
+    questions = problems_of(document["paths"]["/chat"]["get"])
+    assert questions[429] == ["quota-exceeded", "too-many-faults"]
+    assert questions[403] == ["cross-site", "forbidden"]
+    assert questions[409] == ["session-busy"]
     (example,) = document["components"]["schemas"]["Problem"]["examples"]
     Problem.model_validate(example)
 

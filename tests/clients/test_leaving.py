@@ -125,7 +125,7 @@ async def test_after_five_hundred_abandoned_questions_the_next_one_is_answered_a
 async def test_after_two_hundred_clients_that_reset_at_once_every_place_is_free(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    settings = {"MAX_QUESTIONS": "20"}
+    settings = {"MAX_QUESTIONS": "20", "QUESTIONS_PER_CLIENT": "20"}
     async with PacedModel(FOR_EVER) as model, service(OPENAI_BASE_URL=model.base_url, **settings) as client:
         await in_flight(client)
         tasks = len(asyncio.all_tasks())

@@ -30,7 +30,7 @@ async def listening(
         CuttingProxy(client.base_url.host, client.base_url.port or 80) as proxy,
         open_page() as page,
     ):
-        await page.goto(f"{proxy.base_url}/health/live")
+        await page.goto(f"{proxy.base_url}/playground/")  # whose policy lets it ask
         await page.evaluate(LISTEN, path)
         yield page, proxy
 

@@ -27,7 +27,8 @@ documents* are the articles about Spring AI whose examples the service brings al
 """
 
 _BOUNDS = {"minimum": "≥", "exclusiveMinimum": ">", "maximum": "≤", "exclusiveMaximum": "<"}
-_KINDS = {"boolean": "`true` or `false`", "integer": "whole number", "number": "number", "string": "text"}
+_KINDS = {"boolean": "`true` or `false`", "integer": "whole number", "number": "number", "string": "text",
+          "array": "texts, separated by commas"}  # fmt: skip
 
 
 def render() -> str:

@@ -71,6 +71,8 @@ def default_of(cls: type[EnvironmentSettings], field: str) -> str:
         value = value.get_secret_value()
     if value is None or value is PydanticUndefined:
         return ""
+    if isinstance(value, tuple):
+        return ",".join(value)
     return value if isinstance(value, str) else to_json(value).decode().removesuffix(".0")
 
 

@@ -93,9 +93,11 @@ async def behind_nginx(replicas: Sequence[Replica], folder: Path) -> AsyncGenera
 
 
 async def _service(log: Path, folder: Path, variables: dict[str, str]) -> asyncio.subprocess.Process:
+    # nginx calls them by the name of its group, unless it is told to pass on what clients call it.
+    variables = {"SERVER_PORT": "0", "ALLOWED_HOSTS": "toolchat", **variables}
     with log.open("wb") as written:
         return await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "app", cwd=folder, env=environment({"SERVER_PORT": "0", **variables}), stderr=written
+            sys.executable, "-m", "app", cwd=folder, env=environment(variables), stderr=written
         )
 
 

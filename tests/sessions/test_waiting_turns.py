@@ -100,7 +100,10 @@ async def asked(player: GatedPlayer, times: int) -> None:
 
 async def test_an_approval_that_is_refused_before_anything_ran_can_be_given_again(tmp_path: Path) -> None:
     # While another question of the session runs, and while there is no room for a question at all.
-    async with service_with_light(tmp_path, SESSION_WAIT="0.1", MAX_QUESTIONS="2") as (client, player):
+    async with service_with_light(tmp_path, SESSION_WAIT="0.1", MAX_QUESTIONS="2", QUESTIONS_PER_CLIENT="2") as (
+        client,
+        player,
+    ):
         waiting = (await ask(client, "light", **JSON)).json()["approval"]
         path, decisions = f"/approvals/{waiting['id']}", {"decisions": {waiting["calls"][0]["id"]: {"approved": True}}}
         player.gate.clear()

@@ -8,6 +8,7 @@ import pytest
 from app.state_store.base import LockLost
 from app.state_store.locks import Locks
 from app.state_store.memory import InMemoryStateStore
+from tests.calling_as import calling_as
 from tests.waiting import until
 
 
@@ -29,6 +30,29 @@ async def test_values_of_one_kind_drive_out_none_of_another() -> None:
         await store.put(f"memory:{number}", bytes(400), ttl=30)
     assert (await store.get("approval:a"), len(store)) == (bytes(100), 3)
     assert await store.get("memory:99") == bytes(400)
+
+
+async def test_whoever_puts_much_there_drives_out_its_own_and_nothing_of_others() -> None:
+    store = InMemoryStateStore(max_entries=100)
+    with calling_as("alice"):
+        await store.put("memory:hers", b"x", ttl=30)
+    for number in range(1000):
+        with calling_as(address="192.0.2.1"):
+            await store.put(f"memory:{number}", b"x", ttl=30)
+    with calling_as("bob"):
+        await store.put("memory:his", b"x", ttl=30)
+    assert len(store) == 100
+    assert [await store.get(key) for key in ("memory:hers", "memory:his", "memory:999", "memory:902")] == [b"x"] * 4
+    assert await store.get("memory:901") is None
+
+
+async def test_where_everybody_has_as_much_room_is_still_found() -> None:
+    store = InMemoryStateStore(max_entries=50)
+    for number in range(1000):
+        with calling_as(address=f"192.0.2.{number % 250}"):
+            await store.put(f"memory:{number}", b"x", ttl=30)
+    assert len(store) == 50
+    assert await store.get("memory:999") == b"x"
 
 
 async def test_a_value_that_is_over_makes_room_for_a_new_one() -> None:

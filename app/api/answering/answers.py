@@ -69,7 +69,8 @@ async def _answer(
 
 async def _whole(asked: Asked, form: WholeFormat) -> Response:
     try:
-        with asked.service.admission.slot():
+        async with asked.service.admission.place() as asked.spending:
+            asked.headers |= asked.spending.headers
             response = await asked.whole()
     except ToolchatError as error:
         return form.refused(asked, error)

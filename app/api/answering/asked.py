@@ -7,10 +7,14 @@ from typing import Any
 
 from fastapi import Request
 
+from app.access.quotas import Spending
 from app.api.answering.documents import answer_document
 from app.api.approvals import ConsentAdvisor, WaitingTurn
+from app.api.ownership import session_of
 from app.api.service import ServiceState
+from app.callers import ALL_TOOLS, current_caller
 from app.chat.client import PromptSpec
+from app.chat.memory import estimated_size
 from app.chat.request import Emit
 from app.chat_models.base import ChatResponse
 from app.errors import CLIENT_GONE, DeadlineExceeded, ToolchatError
@@ -27,6 +31,9 @@ class Asked:
         self, request: Request, service: ServiceState, prompt: PromptSpec, taken: WaitingTurn | None = None
     ) -> None:
         self.service = service
+        principal = current_caller.get().principal
+        if principal.tools != ALL_TOOLS:
+            prompt = prompt.offering(principal.may_use)
         self._consent = ConsentAdvisor(service.approvals, prompt.own_advisors, taken)
         may_pause = any(tool.metadata.requires_approval for tool in prompt.request.tools)
         # A further advisor means a chain of its own for this question: nearly all do without.
@@ -35,8 +42,11 @@ class Asked:
         self.request_id: str = self._state["request_id"]
         self._summary: dict[str, Any] = self._state.setdefault("summary", {})
         self._started = time.perf_counter()
+        self.spending = Spending()
+        """What the question uses; set by whoever takes a place for it."""
         self.headers = {"Cache-Control": "no-store", "Vary": "Accept", "X-Chat-Model": service.model_label}
-        self.session: str | None = prompt.request.context.get(CONVERSATION_ID)
+        conversation: str | None = prompt.request.context.get(CONVERSATION_ID)
+        self.session = session_of(conversation) if conversation else None
         if self.session:
             self.headers["X-Session-ID"] = self.session
             self._summary["session"] = hashed(self.session)
@@ -74,6 +84,8 @@ class Asked:
             for each in response.executions
         ]
         self._summary |= {"rounds": response.rounds, "tool_calls": calls}
+        if self.spending.counts_tokens:
+            self.spending.tokens = response.usage.total_tokens or estimated_size((*response.history, response.message))
 
     def note_failure(self, error: ToolchatError) -> None:
         """Leave an error that is told within a stream for the log line of the request."""

@@ -42,7 +42,8 @@ class StreamedAnswer(Response):
         """Answer one request."""
         self._send = send
         refusal = None
-        with self._asked.service.admission.slot():
+        async with self._asked.service.admission.place() as self._asked.spending:
+            self.headers.update(self._asked.spending.headers)
             keep_alive = asyncio.create_task(self._keep_alive())
             try:
                 refusal = await self._answer()

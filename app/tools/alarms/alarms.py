@@ -12,7 +12,9 @@ from datetime import UTC, datetime, timedelta
 
 from pydantic import TypeAdapter, ValidationError
 
+from app.callers import current_caller
 from app.errors import NotFound, Overloaded, SessionBusy, StoreUnavailable, ToolchatError
+from app.logs import hashed
 from app.state_store.base import LockLost, StateStore
 from app.state_store.locks import Locks
 from app.tool_calling.errors import ToolExecutionError
@@ -41,6 +43,8 @@ class Alarm:
     request: str
     set_at: datetime
     fired: bool = False
+    share: str = ""
+    """Who set it, as far as places are shared out: the principal, or the address of somebody without a key."""
 
     @property
     def _minute(self) -> datetime:
@@ -93,8 +97,10 @@ class AlarmStore:
         async with self._changing() as alarms:
             known = next((each for each in alarms if each.is_meant_by(order, at, asked_for)), None)
             if known is None:
-                self._make_room(alarms)
-                known = Alarm(secrets.token_hex(8), order.owner, at, asked_for, order.request, datetime.now(UTC))
+                share = hashed(current_caller.get().share)
+                self._make_room(alarms, share)
+                now = datetime.now(UTC)
+                known = Alarm(secrets.token_hex(8), order.owner, at, asked_for, order.request, now, share=share)
                 alarms.append(known)
         self._wake()
         return known
@@ -148,7 +154,10 @@ class AlarmStore:
         except ValidationError as error:
             raise StoreUnavailable("the alarms cannot be read", retryable=False) from error
 
-    def _make_room(self, alarms: list[Alarm]) -> None:
+    def _make_room(self, alarms: list[Alarm], share: str) -> None:
+        waiting = sum(not each.fired for each in alarms if each.share == share)
+        if waiting >= max(1, self._limit // 2):  # the other half is for the others
+            raise ToolExecutionError(f"{waiting} alarms of this client are waiting already", kind="too-many-alarms")
         if len(alarms) < self._limit:
             return
         oldest = min((each for each in alarms if each.fired), key=lambda each: each.at, default=None)

@@ -16,7 +16,7 @@ from app.api.idempotency_key import KEY, REPLAYED, refuse_several_keys
 from app.api.problems import problems
 from app.api.questions import QuestionParameter
 from app.api.service import Service
-from app.api.tenant import Tenant
+from app.api.tenant import Owner
 from app.chat.idempotency import OnceAdvisor, Wish
 from app.errors import (
     CrossSite,
@@ -72,7 +72,7 @@ _RESPONSES: dict[int | str, dict[str, Any]] = {
 async def set_alarm(
     request: Request,
     service: Service,
-    tenant: Tenant,
+    owner: Owner,
     idempotency_key: Annotated[str, KEY],
     store: FromDishka[AlarmOnce],
     clock: FromDishka[DateTimeTools],
@@ -82,9 +82,9 @@ async def set_alarm(
 
     A GET is answered with 405, unless `EXAMPLES_ALARM_BY_GET` allows it as in the documents.
     """
-    wish = Wish(tenant, idempotency_key, await _ALARM.read(request))
+    wish = Wish(owner, idempotency_key, await _ALARM.read(request))
     known = await store.find(wish)
-    order = AlarmOrder(tenant, request=wish.name)
+    order = AlarmOrder(owner, request=wish.name)
     asking = service.chat.prompt(wish.question).tools(clock, alarm).tool_context({"order": order})
     response = await answer_prompt(request, asking.advisors(OnceAdvisor(store, wish, known)))
     if known is not None:
@@ -96,7 +96,7 @@ async def set_alarm(
 async def set_alarm_by_get(
     request: Request,
     service: Service,
-    tenant: Tenant,
+    owner: Owner,
     settings: FromDishka[AlarmsSettings],
     clock: FromDishka[DateTimeTools],
     alarm: FromDishka[AlarmTools],
@@ -105,7 +105,7 @@ async def set_alarm_by_get(
     if not settings.alarm_by_get:
         raise HTTPException(405, headers={"Allow": "POST"})
     refuse_unasked_get(request)
-    order = AlarmOrder(tenant, _GET_WINDOW)
+    order = AlarmOrder(owner, _GET_WINDOW)
     asking = service.chat.prompt(await _ALARM.read(request)).tools(clock, alarm)
     return await answer_prompt(request, asking.tool_context({"order": order}))
 
@@ -117,11 +117,11 @@ async def set_alarm_by_get(
     responses=problems(ValidationFailed, NotConfigured),
 )
 async def alarms(
-    response: Response, tenant: Tenant, store: FromDishka[AlarmStore], settings: FromDishka[AlarmsSettings]
+    response: Response, owner: Owner, store: FromDishka[AlarmStore], settings: FromDishka[AlarmsSettings]
 ) -> Sequence[AlarmRecord]:
     """List them, the next due first."""
     response.headers["Cache-Control"] = "no-store"
-    return [_record(each, settings) for each in await store.of(tenant)]
+    return [_record(each, settings) for each in await store.of(owner)]
 
 
 @router.delete(
@@ -134,13 +134,13 @@ async def alarms(
 async def delete_alarm(
     response: Response,
     identifier: str,
-    tenant: Tenant,
+    owner: Owner,
     store: FromDishka[AlarmStore],
     settings: FromDishka[AlarmsSettings],
 ) -> AlarmRecord:
     """Delete one of the tenant's alarms and give it back; a deleted one does not ring."""
     response.headers["Cache-Control"] = "no-store"
-    return _record(await store.delete(tenant, identifier), settings)
+    return _record(await store.delete(owner, identifier), settings)
 
 
 def _record(alarm: Alarm, settings: AlarmsSettings) -> AlarmRecord:

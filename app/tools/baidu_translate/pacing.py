@@ -2,8 +2,10 @@
 
 import asyncio
 import time
-from collections import deque
+from collections import OrderedDict, deque
+from collections.abc import Mapping
 
+from app.callers import current_caller
 from app.tool_calling.errors import ToolExecutionError
 
 __all__ = ["Pacer"]
@@ -13,9 +15,11 @@ _LEAST_DELAY = 0.001
 
 
 class Pacer:
-    """Gives out turns in the order of asking, never two closer together than the rate allows.
+    """Gives out turns, never two closer together than the rate allows.
 
-    A turn that was given to a call which is cancelled goes to the next in line.
+    Those who wait take turns by principal, or by address without a key: many calls of one do not hold up another's
+    first. Among the calls of one the order of asking counts. A turn that was given to a call which is cancelled goes to
+    the next in line.
 
     Args:
         rate: turns per second; may be less than one, or infinite.
@@ -26,7 +30,8 @@ class Pacer:
         self._interval = 1 / rate
         self._max_wait = max_wait
         self._free_at = 0.0
-        self._line: deque[asyncio.Future[float]] = deque()
+        self._lines: OrderedDict[str, deque[asyncio.Future[float]]] = OrderedDict()
+        """One for each who waits; the first one's first is next."""
         self._timer: asyncio.TimerHandle | None = None
 
     async def turn(self, *, ahead: bool = False) -> None:
@@ -38,58 +43,76 @@ class Pacer:
         Raises:
             ToolExecutionError: the wait would be too long (kind ``busy``); refused at once where that is foreseen.
         """
-        wait = self._free_at - time.monotonic() + (0 if ahead else len(self._line)) * self._interval
+        share = current_caller.get().share
+        wait = self._free_at - time.monotonic() + (0 if ahead else _before(share, self._lines)) * self._interval
         if wait > self._max_wait:
             raise _busy(wait)
-        if wait <= 0 and not self._line:
+        if wait <= 0 and not self._lines:
             self._take()
             return
         place: asyncio.Future[float] = asyncio.get_running_loop().create_future()
-        (self._line.appendleft if ahead else self._line.append)(place)
+        line = self._lines.setdefault(share, deque())
+        if ahead:
+            line.appendleft(place)
+            self._lines.move_to_end(share, last=False)
+        else:
+            line.append(place)
         self._set_timer()
-        await self._granted(place)
+        await self._granted(share, place)
 
     def hold(self, seconds: float) -> None:
         """Give no turn to anybody for some seconds."""
         self._free_at = max(self._free_at, time.monotonic() + seconds)
 
-    async def _granted(self, place: asyncio.Future[float]) -> None:
+    async def _granted(self, share: str, place: asyncio.Future[float]) -> None:
         limit = self._max_wait + self._interval
         try:
             async with asyncio.timeout(limit):
                 await place
         except TimeoutError:
-            self._give_back(place)
+            self._give_back(share, place)
             raise _busy(limit) from None
         except asyncio.CancelledError:
-            self._give_back(place)
+            self._give_back(share, place)
             raise
 
     def _take(self) -> float:
         self._free_at = time.monotonic() + self._interval
         return self._free_at
 
-    def _give_back(self, place: asyncio.Future[float]) -> None:
-        if place in self._line:
-            self._line.remove(place)
+    def _give_back(self, share: str, place: asyncio.Future[float]) -> None:
+        line = self._lines.get(share, deque())
+        if place in line:
+            line.remove(place)
+            if not line:
+                del self._lines[share]
         elif not place.cancelled() and self._free_at == place.result():
             self._free_at -= self._interval
         self._set_timer()
 
     def _grant(self) -> None:
-        while self._line and self._line[0].done():
-            self._line.popleft()
-        if self._line and time.monotonic() >= self._free_at:
-            self._line.popleft().set_result(self._take())
+        if self._lines and time.monotonic() >= self._free_at:
+            share, line = self._lines.popitem(last=False)
+            place = line.popleft()
+            if line:
+                self._lines[share] = line
+            if not place.done():
+                place.set_result(self._take())
         self._set_timer()
 
     def _set_timer(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
         self._timer = None
-        if self._line:
+        if self._lines:
             delay = max(self._free_at - time.monotonic(), _LEAST_DELAY)
             self._timer = asyncio.get_running_loop().call_later(delay, self._grant)
+
+
+def _before(share: str, lines: Mapping[str, deque[asyncio.Future[float]]]) -> int:
+    """How many turns come before the next one of a share, where all take turns."""
+    own = len(lines.get(share, ()))
+    return own + sum(min(len(line), own + 1) for each, line in lines.items() if each != share)
 
 
 def _busy(wait: float) -> ToolExecutionError:

@@ -12,7 +12,7 @@ from app.api.problems import problems
 from app.api.questions import question_routes
 from app.api.service import Service
 from app.api.session_routes import SessionPath
-from app.api.sessions import SessionParameters, answer_in_session, checked_session_id
+from app.api.sessions import SessionParameters, answer_in_session, conversation_of
 from app.errors import NotConfigured, StoreUnavailable, ValidationFailed
 from app.tools.todo.items import completed, rendered
 from app.tools.todo.lists import TodoLists
@@ -90,7 +90,7 @@ async def chat(request: Request, service: Service) -> Response:
 async def show(response: Response, session: SessionPath, lists: FromDishka[TodoLists]) -> dict[str, Any]:
     """Show the list; it is empty when the conversation has none, or is not known."""
     response.headers["Cache-Control"] = "no-store"
-    items = await lists.get(checked_session_id(session))
+    items = await lists.get(conversation_of(session))
     return {
         "session_id": session,
         "items": [each.as_record() for each in items],

@@ -9,6 +9,7 @@ from app.errors import NotFound
 from app.state_store.memory import InMemoryStateStore
 from app.tool_calling.errors import ToolExecutionError
 from app.tools.alarms.alarms import AlarmOrder, AlarmStore
+from tests.calling_as import calling_as
 from tests.chat.played import JSON
 from tests.players.openai_player import OpenAIPlayer
 from tests.serving import service
@@ -84,10 +85,26 @@ async def test_the_same_minute_asked_for_twice_in_one_question_is_one_alarm() ->
     assert [call["outcome"] for call in answer["tool_calls"][:3]] == ["ok"] * 3
 
 
+async def test_one_client_leaves_half_of_the_alarms_to_the_others() -> None:
+    store, now, order = AlarmStore(InMemoryStateStore(), limit=4), datetime.now(UTC), AlarmOrder("zh")
+    try:
+        for hour in (1, 2):
+            await store.set(order, now + timedelta(hours=hour), f"{hour}")
+        with pytest.raises(ToolExecutionError) as refused:
+            await store.set(order, now + timedelta(hours=3), "3")
+        assert refused.value.kind == "too-many-alarms"
+        with calling_as(address="192.0.2.1"):
+            assert (await store.set(order, now + timedelta(hours=3), "3")).asked_for == "3"
+    finally:
+        await store.aclose()
+
+
 async def test_alarms_are_bounded_and_the_oldest_fired_one_gives_way() -> None:
     store, now, order = AlarmStore(InMemoryStateStore(), limit=2), datetime.now(UTC), AlarmOrder("zh")
     try:
-        first, _ = [await store.set(order, now + timedelta(hours=n), f"{n}") for n in (1, 2)]
+        with calling_as(address="192.0.2.1"):  # half of the places are for others
+            await store.set(order, now + timedelta(hours=2), "2")
+        first = await store.set(order, now + timedelta(hours=1), "1")
         with pytest.raises(ToolExecutionError) as refused:
             await store.set(order, now + timedelta(hours=3), "3")
         assert refused.value.kind == "too-many-alarms"

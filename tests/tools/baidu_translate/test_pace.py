@@ -11,6 +11,7 @@ import pytest
 from app.tool_calling.context import ToolContext
 from app.tool_calling.errors import ToolExecutionError
 from app.tools.baidu_translate.pacing import Pacer
+from tests.calling_as import calling_as
 from tests.tools.baidu_translate.baidu_player import played, tools
 
 
@@ -105,4 +106,20 @@ async def test_a_call_held_up_beyond_its_patience_is_refused() -> None:
     with pytest.raises(ToolExecutionError) as caught:
         await waiting
     assert caught.value.kind == "busy"
-    assert not pacer._line
+    assert not pacer._lines
+
+
+async def test_many_calls_of_one_client_do_not_hold_up_the_first_of_another() -> None:
+    pacer, order = Pacer(rate=200, max_wait=60), list[str]()
+    pacer.hold(0.05)
+
+    async def asked(name: str) -> None:
+        await pacer.turn()
+        order.append(name)
+
+    tasks = []
+    for name in "aaaab":
+        with calling_as(address=name):
+            tasks.append(asyncio.create_task(asked(name)))
+    await asyncio.gather(*tasks)
+    assert "".join(order) == "abaaa"

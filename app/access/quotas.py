@@ -1,0 +1,240 @@
+"""Quotas: how many questions a minute and at once, and how many tokens a day, a principal and all together may use."""
+
+import math
+import secrets
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+from app.access.rate import Rate, RateLimiter
+from app.callers import Principal
+from app.errors import QuotaExceeded, StoreUnavailable
+
+__all__ = ["Kind", "Limits", "LocalQuotas", "QuotaStore", "Quotas", "Spending", "Standing"]
+
+_DAY = 86_400
+_MINUTE = 60
+Kind = Literal["concurrent", "day", "minute"]
+_MEANING = {"minute": "questions per minute", "concurrent": "questions at once", "day": "tokens per day (UTC)"}
+# The unit of a quota is requests unless it is named; the draft has no word for tokens.
+_UNITS = {"minute": f";w={_MINUTE}", "concurrent": ';qu="concurrent-requests"', "day": f';qu="tokens";w={_DAY}'}
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one name may use; ``None`` where there is no limit."""
+
+    name: str
+    """Whose limits these are."""
+    requests_per_minute: int | None = None
+    concurrent: int | None = None
+    tokens_per_day: int | None = None
+
+    @property
+    def any(self) -> bool:
+        """Whether there is a limit at all."""
+        return any(each is not None for each in (self.requests_per_minute, self.concurrent, self.tokens_per_day))
+
+    def shared_by(self, replicas: int) -> "Limits":
+        """The share of one of several replicas, at least one of each."""
+        limits = (self.requests_per_minute, self.concurrent, self.tokens_per_day)
+        return Limits(self.name, *(None if each is None else max(1, each // replicas) for each in limits))
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Where somebody stands with one limit after a question was let in or refused."""
+
+    kind: Kind
+    limit: int
+    remaining: int
+    wait: float
+    """Seconds until there is more; where it was refused, until one more is allowed."""
+    refused: bool = False
+
+    @property
+    def policy(self) -> str:
+        """The item of ``RateLimit-Policy`` (draft-ietf-httpapi-ratelimit-headers, sections 3 and 4)."""
+        return f'"{self.kind}";q={self.limit}{_UNITS[self.kind]}'
+
+    @property
+    def state(self) -> str:
+        """The item of ``RateLimit``."""
+        return f'"{self.kind}";r={max(self.remaining, 0)};t={math.ceil(self.wait)}'
+
+
+class QuotaStore(Protocol):
+    """Keeps what has been used."""
+
+    async def enter(self, limits: Sequence[Limits], question: str) -> Sequence[Sequence[Standing]]:
+        """Count a question under every name, or under none where one limit refuses it; where the limits of each stand.
+
+        A limit that there is not is left out; the others come in the order of :data:`Kind`.
+        """
+        ...
+
+    async def leave(self, limits: Sequence[Limits], question: str, tokens: int) -> None:
+        """Note that a question was answered, and what it has used."""
+        ...
+
+
+class LocalQuotas:
+    """Keeps in this process what has been used.
+
+    Args:
+        clock: seconds that never go back.
+        today: the number of the day, in UTC.
+    """
+
+    def __init__(
+        self,
+        clock: Callable[[], float] = time.monotonic,
+        today: Callable[[], int] = lambda: int(time.time()) // _DAY,
+    ) -> None:
+        self._rates = RateLimiter(clock=clock)
+        self._running: Counter[str] = Counter()
+        self._today = today
+        self._day = today()
+        self._tokens: Counter[str] = Counter()
+
+    async def enter(self, limits: Sequence[Limits], question: str) -> Sequence[Sequence[Standing]]:  # noqa: ARG002
+        """See :meth:`QuotaStore.enter`."""
+        self._begin_day()
+        standings = [self._standings(each) for each in limits]
+        if not any(standing.refused for each in standings for standing in each):
+            for each in limits:
+                self._running[each.name] += 1
+                if each.requests_per_minute:
+                    self._rates.hit(each.name, Rate(each.requests_per_minute, _MINUTE))
+        return standings
+
+    async def leave(self, limits: Sequence[Limits], question: str, tokens: int) -> None:  # noqa: ARG002
+        """See :meth:`QuotaStore.leave`."""
+        self._begin_day()
+        for each in limits:
+            self._running[each.name] -= 1
+            if self._running[each.name] <= 0:
+                del self._running[each.name]
+            if each.tokens_per_day:
+                self._tokens[each.name] += tokens
+
+    def _standings(self, limits: Limits) -> list[Standing]:
+        found = []
+        if limits.concurrent is not None:
+            left = limits.concurrent - self._running[limits.name] - 1
+            found.append(Standing("concurrent", limits.concurrent, left, 1, left < 0))
+        if limits.tokens_per_day is not None:
+            left = limits.tokens_per_day - self._tokens[limits.name]
+            found.append(Standing("day", limits.tokens_per_day, left, _until_tomorrow(), left <= 0))
+        if limits.requests_per_minute is not None:
+            decision = self._rates.look(limits.name, Rate(limits.requests_per_minute, _MINUTE))
+            refused = not decision.allowed
+            found.append(Standing("minute", limits.requests_per_minute, decision.remaining, decision.wait, refused))
+        return found
+
+    def _begin_day(self) -> None:
+        if self._day != self._today():
+            self._day = self._today()
+            self._tokens.clear()
+
+
+def _until_tomorrow() -> float:
+    return _DAY - time.time() % _DAY
+
+
+@dataclass(slots=True)
+class Spending:
+    """A question that was let in: what its answer's headers say, and what it has used once it is answered."""
+
+    limits: Sequence[Limits] = ()
+    headers: dict[str, str] = field(default_factory=dict)
+    tokens: int = 0
+    """Set by whoever answers the question."""
+    question: str = ""
+    store: QuotaStore | None = None
+    """Where it was counted; ``None`` where nothing limits it."""
+
+    @property
+    def counts_tokens(self) -> bool:
+        """Whether anybody wants to know how many tokens it has used."""
+        return any(each.tokens_per_day is not None for each in self.limits)
+
+
+class Quotas:
+    """Lets questions in and counts what they use, by each principal and by all together.
+
+    Args:
+        store: keeps what has been used.
+        together: the limits of all.
+        replicas: how many processes share the limits, as last seen; while the store is away each goes on with its
+            share, counted by itself.
+    """
+
+    def __init__(self, store: QuotaStore, together: Limits, replicas: Callable[[], int] = lambda: 1) -> None:
+        self._store = store
+        self._together = together
+        self._replicas = replicas
+        self._local = store if isinstance(store, LocalQuotas) else LocalQuotas()
+        self.refused: Counter[Kind] = Counter()
+        """Questions that were refused, by the limit that did."""
+        self.alone = False
+        """Whether the last question was counted by this process alone although the limits are shared."""
+
+    async def enter(self, principal: Principal) -> Spending:
+        """Let a question in.
+
+        Raises:
+            QuotaExceeded: a limit refuses it; nothing was counted.
+        """
+        limits = [each for each in (_limits_of(principal), self._together) if each.any]
+        if not limits:
+            return Spending()
+        spending = Spending(limits, question=secrets.token_hex(8))
+        standings = await self._count(spending)
+        for each in standings:
+            self._check(each)
+        spending.headers = _headers(standings[0])
+        return spending
+
+    def _check(self, standings: Sequence[Standing]) -> None:
+        refused = next((each for each in standings if each.refused), None)
+        if refused is not None:
+            self.refused[refused.kind] += 1
+            detail = f"{refused.limit} {_MEANING[refused.kind]} are used up"
+            raise QuotaExceeded(detail, refused.kind, retry_after=refused.wait, headers=_headers(standings))
+
+    async def _count(self, spending: Spending) -> Sequence[Sequence[Standing]]:
+        try:
+            standings = await self._store.enter(spending.limits, spending.question)
+        except StoreUnavailable:
+            self.alone = True
+            spending.store = self._local
+            spending.limits = [each.shared_by(self._replicas()) for each in spending.limits]
+            return await self._local.enter(spending.limits, spending.question)
+        self.alone = False
+        spending.store = self._store
+        return standings
+
+    async def leave(self, spending: Spending) -> None:
+        """Note that a question was answered; what cannot be noted now is not charged."""
+        if spending.store is None:
+            return
+        try:
+            await spending.store.leave(spending.limits, spending.question, spending.tokens)
+        except StoreUnavailable:
+            self.alone = True
+
+
+def _limits_of(principal: Principal) -> Limits:
+    return Limits(
+        f"key:{principal.name}", principal.requests_per_minute, principal.concurrent, principal.tokens_per_day
+    )
+
+
+def _headers(standings: Sequence[Standing]) -> dict[str, str]:
+    return {
+        "RateLimit-Policy": ", ".join(each.policy for each in standings),
+        "RateLimit": ", ".join(each.state for each in standings),
+    }

@@ -1,0 +1,182 @@
+"""Tokens of an identity provider: JSON Web Tokens (RFC 7519), checked by the provider's published keys (RFC 7517).
+
+The service is a resource server only: it issues nothing and redirects nobody. PyJWT is needed, an extra.
+"""
+
+import hashlib
+import logging
+import time
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Annotated, Any, cast, get_args
+from urllib.parse import quote
+
+from pydantic import BeforeValidator, Field, model_validator
+from pydantic_core import from_json
+from pydantic_settings import NoDecode
+
+from app.callers import Principal, Role
+from app.errors import ToolchatError
+from app.http import OutboundHttp
+from app.settings import BaseUrl, EnvironmentSettings
+
+if TYPE_CHECKING:
+    import jwt
+
+__all__ = ["TokenSettings", "Tokens", "open_tokens"]
+
+_log = logging.getLogger(__name__)
+_ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
+"""Signatures that only the provider can make; never one whose key both sides share, and never ``none``."""
+_KEYS_LAST = 300.0
+"""Seconds for which the provider's keys are taken as current."""
+_ASK_AGAIN = 10.0
+"""Seconds before the provider is asked again for a key that it did not have, or because it did not answer."""
+_LEEWAY = 30
+"""Seconds by which clocks may differ."""
+_LONGEST = 8192
+_REMEMBERED = 1000
+
+
+def _split(value: object) -> object:
+    return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
+
+
+class TokenSettings(EnvironmentSettings):
+    """Tokens of an identity provider."""
+
+    jwt_jwks_url: BaseUrl | None = Field(
+        None, description="Where the identity provider publishes its keys (JWKS); none: no tokens are taken"
+    )
+    jwt_issuer: str = Field("", description="What a token's iss must be; needed with JWT_JWKS_URL")
+    jwt_audience: str = Field("", description="What a token's aud must hold; needed with JWT_JWKS_URL")
+    jwt_algorithms: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split)] = Field(
+        ("RS256", "ES256", "EdDSA"), description="Signatures that are taken"
+    )
+    jwt_name_claim: str = Field("sub", description="The claim that names the principal")
+    jwt_roles_claim: str = Field("roles", description="The claim with its roles; without it: ask")
+    jwt_tools_claim: str = Field("tools", description="The claim with the tools that it may use; without it: all")
+
+    @property
+    def is_set(self) -> bool:
+        """Whether tokens are taken."""
+        return self.jwt_jwks_url is not None
+
+    @model_validator(mode="after")
+    def _complete(self) -> "TokenSettings":
+        if not self.is_set:
+            return self
+        if not (self.jwt_issuer and self.jwt_audience):
+            raise ValueError("JWT_JWKS_URL needs JWT_ISSUER and JWT_AUDIENCE")
+        unknown = set(self.jwt_algorithms) - set(_ALGORITHMS)
+        if unknown or not self.jwt_algorithms:
+            raise ValueError(f"JWT_ALGORITHMS may hold {', '.join(_ALGORITHMS)}")
+        if find_spec("jwt") is None:
+            raise ValueError("JWT_JWKS_URL needs PyJWT, the extra jwt: pip install 'toolchat[jwt]'")
+        return self
+
+
+class Tokens:
+    """Reads the tokens of one identity provider.
+
+    Args:
+        settings: what a token must be.
+        http: fetches the provider's keys.
+    """
+
+    def __init__(self, settings: TokenSettings, http: OutboundHttp) -> None:
+        self._settings = settings
+        self._http = http
+        self._keys: Mapping[str, jwt.PyJWK] = {}
+        self._fetched = self._asked = -_KEYS_LAST
+        self._seen: OrderedDict[bytes, tuple[Principal, float]] = OrderedDict()
+
+    async def principal(self, token: str) -> Principal | None:
+        """The principal of a valid token; ``None`` for whatever else, and while the provider cannot be asked."""
+        if len(token) > _LONGEST:
+            return None
+        digest = hashlib.sha256(token.encode()).digest()
+        # Checking a signature costs more than all else at the door, and one token comes with many requests.
+        principal, checked = self._seen.get(digest, (None, 0.0))
+        if principal is None or time.monotonic() - checked >= _KEYS_LAST:
+            principal = await self._checked(token)
+            self._remember(digest, principal)
+        return None if principal is None or principal.has_expired else principal
+
+    def _remember(self, digest: bytes, principal: Principal | None) -> None:
+        self._seen.pop(digest, None)
+        if principal is not None:
+            self._seen[digest] = principal, time.monotonic()
+        if len(self._seen) > _REMEMBERED:
+            self._seen.popitem(last=False)
+
+    async def _checked(self, token: str) -> Principal | None:
+        import jwt
+
+        settings = self._settings
+        try:
+            header = jwt.get_unverified_header(token)
+            key = await self._key(str(header.get("kid", "")))
+            if key is None or header.get("alg") not in settings.jwt_algorithms:
+                return None
+            claims = jwt.decode(
+                token,
+                key,
+                algorithms=list(settings.jwt_algorithms),
+                audience=settings.jwt_audience,
+                issuer=settings.jwt_issuer,
+                leeway=_LEEWAY,
+                options={"require": ["exp", "iss", "aud"]},
+            )
+        except (jwt.PyJWTError, ValueError, TypeError, RecursionError):
+            return None
+        return self._principal(claims)
+
+    def _principal(self, claims: Mapping[str, Any]) -> Principal | None:
+        name = claims.get(self._settings.jwt_name_claim)
+        if not isinstance(name, str) or not 0 < len(name) <= 256:
+            return None
+        roles = _texts(claims.get(self._settings.jwt_roles_claim), ["ask"])
+        known = frozenset(cast(Role, role) for role in roles if role in get_args(Role))
+        tools = tuple(_texts(claims.get(self._settings.jwt_tools_claim), ["*"]))
+        expires = datetime.fromtimestamp(float(claims["exp"]) + _LEEWAY, UTC)
+        # No key's principal has a colon in its name, so the two never share what they own.
+        return Principal(f"jwt:{quote(name, safe='')}", tools, known, expires=expires)
+
+    async def _key(self, identifier: str) -> "jwt.PyJWK | None":
+        """The provider's key of an id; asked for again when it is old or not there, but not by every guess."""
+        now = time.monotonic()
+        stale = now - self._fetched >= _KEYS_LAST or identifier not in self._keys
+        if stale and now - self._asked >= _ASK_AGAIN:
+            self._asked = now
+            await self._fetch()
+        return self._keys.get(identifier)
+
+    async def _fetch(self) -> None:
+        import jwt
+
+        try:
+            reply = await self._http.fetch("GET", str(self._settings.jwt_jwks_url), upstream="JWKS", timeout=5)
+            document = from_json(reply.body)
+            published = jwt.PyJWKSet.from_dict(document).keys
+            keys = {key.key_id or "": key for key in published if key.public_key_use != "enc"}
+        except (ToolchatError, jwt.PyJWTError, ValueError, TypeError, AttributeError) as error:
+            # The keys from before stay valid: a provider that is away for a while must not lock everybody out.
+            _log.warning("the identity provider's keys cannot be read", extra={"reason": type(error).__name__})
+            return
+        self._keys, self._fetched = keys, time.monotonic()
+
+
+def _texts(claim: object, otherwise: Sequence[str]) -> list[str]:
+    """A claim as a list: an array, or words between blanks as OAuth's ``scope`` has them."""
+    if claim is None:
+        return list(otherwise)
+    parts = claim.split() if isinstance(claim, str) else claim if isinstance(claim, list) else []
+    return [each for each in parts if isinstance(each, str)][:256]
+
+
+def open_tokens(settings: TokenSettings, http: OutboundHttp) -> Tokens:
+    """Make the reader of tokens for a service that runs."""
+    return Tokens(settings, http)

@@ -1,0 +1,190 @@
+"""Who is let in: by what it bears, by where it asks, and by the name that it calls the service."""
+
+import asyncio
+import json
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import httpx
+import pytest
+from fastapi.testclient import TestClient
+
+from app.access.keys import digest_of
+from app.logs import JsonFormatter
+from app.main import create_app
+from tests.command_line import environment
+from tests.serving import service
+
+PATH = "/time/chat-tool-function"
+KEY = "toolchat_right"
+ALICE = f"alice={digest_of(KEY)}"
+
+
+async def test_a_key_is_taken_from_either_header() -> None:
+    async with service(API_KEYS=ALICE) as client:
+        bearing = [
+            {"Authorization": f"Bearer {KEY}"},
+            {"authorization": f"bearer  {KEY}"},
+            {"X-API-Key": KEY},
+            {"X-API-Key": KEY, "Authorization": f"Bearer {KEY}"},
+            {"X-API-Key": KEY, "Authorization": "Basic abc"},
+        ]
+        assert {(await client.get(PATH, headers=headers)).status_code for headers in bearing} == {200}
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {},
+        {"X-API-Key": ""},
+        {"X-API-Key": KEY + "x"},
+        {"X-API-Key": KEY[:-1]},
+        {"X-API-Key": digest_of(KEY)},
+        {"X-API-Key": KEY, "Authorization": "Bearer another"},
+        {"Authorization": "Bearer"},
+        {"Authorization": f"Basic {KEY}"},
+        {"Authorization": KEY},
+        {"Cookie": f"key={KEY}"},
+    ],
+    ids=str,
+)
+async def test_whatever_else_is_refused_in_the_same_words_as_a_problem(headers: dict[str, str]) -> None:
+    async with service(API_KEYS=ALICE) as client:
+        answer = await client.get(PATH, params={"api_key": KEY, "key": KEY}, headers=headers)
+    assert answer.status_code == 401
+    assert answer.headers["www-authenticate"] == 'Bearer realm="toolchat"'
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert (answer.json()["code"], KEY in answer.text) == ("unauthorized", False)
+
+
+async def test_health_and_the_page_need_no_key_and_other_paths_as_the_settings_say() -> None:
+    async with service(API_KEYS=ALICE, OPEN_PATHS="/tools,/metri*") as client:
+        paths = ("/health/live", "/health/ready", "/playground/", "/tools", "/metrics", "/docs", "/openapi.json")
+        statuses = {path: (await client.get(path)).status_code for path in paths}
+    closed = {path for path, status in statuses.items() if status == 401}
+    assert closed == {"/docs", "/openapi.json"}
+    assert set(statuses.values()) == {200, 401}
+
+
+async def test_a_role_that_is_missing_is_told_by_403(tmp_path: Path) -> None:
+    file = tmp_path / "keys.toml"
+    roles = {"asker": "ask", "operator": "operate"}
+    entries = [f'[[keys]]\nname = "{n}"\nsha256 = "{digest_of(n)}"\nroles = ["{role}"]\n' for n, role in roles.items()]
+    file.write_text("".join(entries))
+    async with service(API_KEYS_FILE=str(file)) as client:
+        asked = {(name, path): await client.get(path, headers={"X-API-Key": name}) for name in roles
+                 for path in (PATH, "/metrics", "/tools", "/")}  # fmt: skip
+    refused = {place for place, answer in asked.items() if answer.status_code == 403}
+    assert refused == {("asker", "/metrics"), ("operator", PATH)}
+    assert {answer.json()["code"] for place, answer in asked.items() if place in refused} == {"forbidden"}
+
+
+async def test_logs_have_the_name_of_who_asked_and_never_a_key(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("DEBUG")
+    async with service(API_KEYS=ALICE) as client:
+        await client.get(PATH, headers={"X-API-Key": KEY})
+        await client.get(PATH, headers={"X-API-Key": "guessed-key"})
+    lines = [JsonFormatter().format(record) for record in caplog.records if record.name.startswith("app.")]
+    assert [json.loads(line)["principal"] for line in lines if "principal" in line] == ["alice"]
+    assert not [line for line in lines if KEY in line or "guessed-key" in line or digest_of(KEY) in line]
+
+
+async def test_without_a_key_the_service_answers_this_machine_by_its_own_names_only() -> None:
+    async with service(ALLOWED_HOSTS="chat.example.org") as client:
+        for host, status in {"evil.example": 421, "chat.example.org": 200, "localhost:1": 200, "[::1]": 200}.items():
+            answer = await client.get(PATH, headers={"Host": host})
+            assert answer.status_code == status, host
+        assert (await client.get(PATH, headers={"Host": "evil.example"})).json()["code"] == "misdirected"
+        assert (await client.get("/playground/", headers={"Host": "evil.example"})).status_code == 421
+        assert (await client.get("/health/ready", headers={"Host": "evil.example"})).status_code == 200
+
+
+async def test_who_has_a_key_may_call_the_service_by_any_name() -> None:
+    async with service(API_KEYS=ALICE) as client:
+        assert (await client.get(PATH, headers={"Host": "any.example", "X-API-Key": KEY})).status_code == 200
+
+
+async def test_where_no_key_is_set_what_clients_send_as_one_is_left_alone() -> None:
+    async with service() as client:
+        assert (await client.get(PATH, headers={"Authorization": "Bearer no-key"})).status_code == 200
+
+
+async def test_where_anybody_may_ask_a_wrong_key_is_still_told() -> None:
+    async with service(API_KEYS=ALICE, ALLOW_ANONYMOUS="true") as client:
+        assert (await client.get(PATH)).status_code == 200
+        assert (await client.get(PATH, headers={"X-API-Key": "wrong"})).status_code == 401
+
+
+def test_where_others_can_connect_a_key_is_made_and_told_once(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "app"]
+    variables = environment({"SERVER_HOST": "0.0.0.0", "SERVER_PORT": "0"})
+    with subprocess.Popen(command, cwd=tmp_path, env=variables, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        lines = [process.stderr.readline() for _ in range(6)]
+        port = re.findall(r":(\d+) ", lines[0])[0]
+        key = re.findall(r"made, for this run: (\S+)", lines[3])[0]
+        assert lines[5].strip().endswith(f":{port}/playground/#key={key}")
+        url = f"http://127.0.0.1:{port}{PATH}"
+        assert httpx.get(url, trust_env=False).status_code == 401
+        assert httpx.get(url, headers={"X-API-Key": key}, trust_env=False).status_code == 200
+        process.terminate()
+        rest = process.stderr.read()
+    assert key not in rest
+
+
+async def test_faults_beyond_the_first_ten_are_answered_late_and_those_of_others_are_not() -> None:
+    trusted = {"TRUSTED_PROXIES": "127.0.0.1"}
+    async with service(API_KEYS=ALICE, **trusted) as client:
+
+        async def took(address: str, key: str) -> float:
+            started = time.monotonic()
+            await client.get(PATH, headers={"X-API-Key": key, "X-Forwarded-For": address})
+            return time.monotonic() - started
+
+        first = [await took("192.0.2.1", f"guess-{number}") for number in range(10)]
+        late = await took("192.0.2.1", "guess-10")
+        assert late > 0.9 > min(first)
+        assert min([await took("192.0.2.2", "another") for _ in range(3)]) < late
+        assert min([await took("192.0.2.1", KEY) for _ in range(3)]) < late
+
+
+async def test_an_address_that_makes_many_faults_at_once_is_told_to_wait() -> None:
+    async with service(API_KEYS=ALICE) as client:
+        guesses = [client.get(PATH, headers={"X-API-Key": f"guess-{number}"}) for number in range(200)]
+        answers = await asyncio.gather(*guesses)
+    statuses = [answer.status_code for answer in answers]
+    assert set(statuses) == {401, 429}
+    told = next(answer for answer in answers if answer.status_code == 429)
+    assert (told.json()["code"], told.headers["retry-after"]) == ("too-many-faults", "1")
+
+
+async def test_pages_of_the_origins_that_are_named_may_ask_and_others_not() -> None:
+    origin, other = "https://chat.example.org", "https://evil.example"
+    async with service(API_KEYS=ALICE, CORS_ORIGINS=origin) as client:
+        asked = {"Access-Control-Request-Method": "GET", "Access-Control-Request-Headers": "authorization"}
+        allowed = await client.options(PATH, headers={"Origin": origin, **asked})
+        assert (allowed.status_code, allowed.headers["access-control-allow-origin"]) == (200, origin)
+        assert "access-control-allow-credentials" not in allowed.headers
+        refused = await client.options(PATH, headers={"Origin": other, **asked})
+        assert (refused.status_code, "access-control-allow-origin" in refused.headers) == (400, False)
+        unknown = await client.get(PATH, headers={"Origin": origin})
+        assert (unknown.status_code, unknown.headers["access-control-allow-origin"]) == (401, origin)
+
+
+async def test_another_sites_page_is_recognised_without_fetch_metadata_too() -> None:
+    async with service() as client:
+        ours = str(client.base_url).rstrip("/")
+        asked = {"userInput": "hello"}
+        pages = {"http://evil.example": 403, "null": 403, ours: 200, "http://127.0.0.1:1": 403}
+        for page, status in pages.items():
+            assert (await client.get("/chat", params=asked, headers={"Origin": page})).status_code == status, page
+        for page, status in {"http://evil.example/x": 403, f"{ours}/playground/": 200}.items():
+            assert (await client.get("/chat", params=asked, headers={"Referer": page})).status_code == status, page
+
+
+def test_a_client_of_a_test_needs_no_key_and_no_name() -> None:
+    with TestClient(create_app()) as client:
+        assert client.get(PATH).status_code == 200

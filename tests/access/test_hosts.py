@@ -1,0 +1,71 @@
+"""By which names the service may be called, and where a request came from."""
+
+import pytest
+
+from app.access.hosts import Proxies, check_host, is_loopback
+from app.errors import MisdirectedRequest
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        *("127.0.0.1", "127.0.0.1:8083", "192.0.2.7:80", "[::1]", "[::1]:8083", "[fe80::1%25eth0]:80"),
+        *("localhost", "LOCALHOST:1", "localhost.:8083", "app.localhost", "chat.example.org", "Chat.Example.org.:443"),
+    ],
+)
+def test_addresses_localhost_and_the_names_that_are_allowed_are_ours(host: str) -> None:
+    check_host(host, frozenset({"chat.example.org"}))
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        *("evil.example", "evil.example:8083", "127.0.0.1.evil.example", "localhost.evil.example", "notlocalhost", ""),
+        *("chat.example.org.evil.example", "1.2.3", "[::1", "0x7f.1", "a@127.0.0.1", "127.0.0.1/x"),
+    ],
+)
+def test_every_other_name_is_somebody_elses(host: str) -> None:
+    with pytest.raises(MisdirectedRequest):
+        check_host(host, frozenset({"chat.example.org"}))
+
+
+@pytest.mark.parametrize(
+    ("address", "only_here"),
+    [
+        *(("127.0.0.1", True), ("127.8.9.1", True), ("::1", True), ("[::1]", True), ("localhost", True)),
+        *(("0.0.0.0", False), ("::", False), ("192.0.2.1", False), ("example.org", False), ("", False)),
+    ],
+)
+def test_what_only_this_machine_can_reach_is_known(address: str, only_here: bool) -> None:
+    assert is_loopback(address) is only_here
+
+
+def scope_of(peer: str, **headers: str) -> dict[str, object]:
+    lines = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
+    return {"client": (peer, 5), "headers": lines}
+
+
+@pytest.mark.parametrize(
+    ("headers", "client"),
+    [
+        ({}, "10.0.0.1"),
+        ({"x_forwarded_for": "203.0.113.5"}, "203.0.113.5"),
+        ({"x_forwarded_for": "198.51.100.9, 203.0.113.5, 10.0.0.2"}, "203.0.113.5"),
+        ({"x_forwarded_for": "198.51.100.9:4711"}, "198.51.100.9"),
+        ({"forwarded": 'for=198.51.100.9, for="[2001:db8::5]:99";proto=https;by=10.0.0.2'}, "2001:db8::5"),
+        ({"forwarded": "for=203.0.113.5", "x_forwarded_for": "198.51.100.9"}, "203.0.113.5"),
+        ({"forwarded": "for=unknown"}, "unknown"),
+        ({"forwarded": "proto=https"}, "10.0.0.1"),
+        ({"x_forwarded_for": "10.0.0.3, 10.0.0.2"}, "10.0.0.3"),
+    ],
+)
+def test_a_trusted_proxy_tells_the_client_and_the_last_that_is_none_counts(
+    headers: dict[str, str], client: str
+) -> None:
+    assert Proxies(["10.0.0.0/8"]).client(scope_of("10.0.0.1", **headers)) == client
+
+
+@pytest.mark.parametrize("header", ["forwarded", "x_forwarded_for"])
+def test_what_anybody_else_says_of_the_client_is_ignored(header: str) -> None:
+    assert Proxies(["10.0.0.0/8"]).client(scope_of("192.0.2.1", **{header: "for=203.0.113.5"})) == "192.0.2.1"
+    assert Proxies().client(scope_of("10.0.0.1", **{header: "for=203.0.113.5"})) == "10.0.0.1"

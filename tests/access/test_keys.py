@@ -1,0 +1,97 @@
+"""Keys name principals, and a fault in what names them is told without a secret."""
+
+from pathlib import Path
+
+import pytest
+
+from app.access.keys import digest_of, new_key, read_key_file, read_keys
+from app.callers import Principal
+from app.errors import ConfigurationError
+from tests.command_line import ROOT, run
+
+
+def entry(key: str, name: str = "alice", more: str = "") -> str:
+    return f'[[keys]]\nname = "{name}"\nsha256 = "{digest_of(key)}"\n{more}\n'
+
+
+def test_a_new_key_is_long_random_and_known_by_its_digest() -> None:
+    one, other = new_key(), new_key()
+    assert one != other
+    assert len(one) >= 43
+    assert read_keys(f" alice = {digest_of(one)} , bob={digest_of(other)},").find(other) == Principal("bob")
+
+
+@pytest.mark.parametrize("text", ["alice", "alice=abc", "=" + "a" * 64, "a b=" + "a" * 64, "alice=" + "A" * 64])
+def test_a_pair_that_is_none_is_told_without_its_value(text: str) -> None:
+    with pytest.raises(ConfigurationError, match=r"^API_KEYS: entry 1 ") as told:
+        read_keys(text)
+    assert "a" * 64 not in str(told.value).lower()
+
+
+def test_a_file_says_what_each_key_may_do(tmp_path: Path) -> None:
+    file = tmp_path / "keys.toml"
+    limits = "requests_per_minute = 60\nconcurrent = 2\ntokens_per_day = 1000\nexpires = 2999-01-01T00:00:00Z"
+    file.write_text(entry("k1", more=f'tools = ["getCity*"]\nroles = ["ask"]\n{limits}') + entry("k2", "bob"))
+    book = read_key_file(file)
+    alice = book.find("k1")
+    assert alice is not None
+    assert (alice.requests_per_minute, alice.concurrent, alice.tokens_per_day) == (60, 2, 1000)
+    assert [alice.may_use(name) for name in ("getCityTimeMethod", "setAlarm")] == [True, False]
+    assert alice.roles == {"ask"}
+    assert book.find("k2") == Principal("bob")
+    assert book.find("k3") is None
+
+
+def test_a_key_is_not_known_any_more_when_its_time_is_over(tmp_path: Path) -> None:
+    file = tmp_path / "keys.toml"
+    file.write_text(entry("old", more="expires = 2020-01-01T00:00:00Z") + entry("new"))
+    book = read_key_file(file)
+    assert book.find("old") is None
+    assert book.find("new") is not None
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[[keys]", "is no TOML"),
+        ('[[keys]]\nname = "a"', "keys.0.sha256: Field required"),
+        (entry("k", "a b"), "keys.0.name"),
+        (entry("k", more="requests_per_minute = 0"), "keys.0.requests_per_minute"),
+        (entry("k", more='roles = ["admin"]'), "keys.0.roles.0"),
+        (entry("k", more="expires = 2030-01-01"), "keys.0.expires"),
+        (entry("k", more="tool = []"), "keys.0.tool"),
+        ("key = 1", "key"),
+        (entry("k") + entry("k", "bob"), "bob has the key of alice"),
+        (entry("k") + entry("l", more='tools = ["a"]'), "the entries of alice do not grant the same"),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_told_with_the_place_and_no_digest(tmp_path: Path, text: str, said: str) -> None:
+    file = tmp_path / "keys.toml"
+    file.write_text(text)
+    with pytest.raises(ConfigurationError, match=r"^API_KEYS_FILE: ") as told:
+        read_key_file(file)
+    assert said in str(told.value)
+    assert digest_of("k") not in str(told.value)
+
+
+def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="cannot be read"):
+        read_key_file(tmp_path / "none.toml")
+
+
+def test_the_command_line_makes_a_key_and_the_entry_that_knows_it(tmp_path: Path) -> None:
+    made = run("keys", "new", "alice", cwd=tmp_path)
+    file = tmp_path / "keys.toml"
+    file.write_text(made.stdout)
+    key = made.stderr.removeprefix("key, shown this once: ").strip()
+    assert (made.returncode, read_key_file(file).find(key)) == (0, Principal("alice"))
+    refused = run("keys", "new", "no name", cwd=tmp_path)
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "a name has 1 to 64 of" in refused.stderr
+
+
+def test_the_file_that_the_page_about_security_shows_can_be_used(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "security.md").read_text(encoding="utf-8")
+    file = tmp_path / "keys.toml"
+    file.write_text(page.partition("```toml\n")[2].partition("```")[0])
+    assert len(read_key_file(file)) == 1

@@ -1,0 +1,160 @@
+"""Quotas hold in one process and over several, and go on when the store is away."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+
+import pytest
+
+from app.access.configured import open_quotas
+from app.access.quotas import Limits, LocalQuotas, Quotas
+from app.callers import Principal
+from app.errors import QuotaExceeded
+from app.state_store.base import StateStore
+from app.state_store.memory import InMemoryStateStore
+from app.state_store.redis import RedisStateStore
+from tests.players.redis_server import RedisServer
+from tests.sessions.replicas import needs_redis
+from tests.waiting import until
+
+NOBODY = Limits("all")
+KINDS = ["memory", pytest.param("redis", marks=needs_redis)]
+
+
+@asynccontextmanager
+async def quotas(kind: str, together: Limits = NOBODY, processes: int = 1) -> AsyncGenerator[list[Quotas], None]:
+    """The quotas of some processes that share a store."""
+    if kind == "memory":
+        yield [open_quotas(InMemoryStateStore(), together, 60)]
+        return
+    async with RedisServer() as server:
+        stores: list[StateStore] = [RedisStateStore(server.url, deadline=10) for _ in range(processes)]
+        try:
+            yield [open_quotas(store, together, 60) for store in stores]
+        finally:
+            for store in stores:
+                await store.aclose()
+
+
+async def refusal(counted: Quotas, principal: Principal) -> QuotaExceeded:
+    with pytest.raises(QuotaExceeded) as caught:
+        await counted.enter(principal)
+    return caught.value
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_who_has_asked_as_often_as_it_may_is_told_how_long_to_wait(kind: str) -> None:
+    alice, bob = Principal("alice", requests_per_minute=3), Principal("bob", requests_per_minute=3)
+    async with quotas(kind) as (counted, *_):
+        spent = [await counted.enter(alice) for _ in range(3)]
+        assert [each.headers["RateLimit-Policy"] for each in spent] == ['"minute";q=3;w=60'] * 3
+        assert [each.headers["RateLimit"].partition(";t")[0] for each in spent] == [
+            f'"minute";r={n}' for n in (2, 1, 0)
+        ]
+        refused = await refusal(counted, alice)
+        assert refused.violated == "minute"
+        assert refused.retry_after is not None
+        assert 0 < refused.retry_after <= 20
+        await counted.enter(bob)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_place_is_free_again_when_its_question_is_answered(kind: str) -> None:
+    alice = Principal("alice", concurrent=2)
+    async with quotas(kind) as (counted, *_):
+        first, _second = await counted.enter(alice), await counted.enter(alice)
+        assert (await refusal(counted, alice)).violated == "concurrent"
+        await counted.leave(first)
+        await counted.enter(alice)
+        await refusal(counted, alice)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_an_answer_is_not_cut_by_the_tokens_of_the_day_and_the_next_is_refused(kind: str) -> None:
+    alice = Principal("alice", tokens_per_day=100)
+    async with quotas(kind) as (counted, *_):
+        spending = await counted.enter(alice)
+        spending.tokens = 5000
+        await counted.leave(spending)
+        refused = await refusal(counted, alice)
+        assert refused.violated == "day"
+        assert refused.retry_after is not None
+        assert 0 < refused.retry_after <= 86_400
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_the_limits_of_all_together_count_everybody_and_a_refused_one_is_charged_nothing(kind: str) -> None:
+    alice = Principal("alice", requests_per_minute=5)
+    async with quotas(kind, Limits("all", requests_per_minute=2)) as (counted, *_):
+        await counted.enter(Principal(""))
+        await counted.enter(alice)
+        for _ in range(20):
+            assert (await refusal(counted, alice)).headers["RateLimit-Policy"] == '"minute";q=2;w=60'
+        assert counted.refused["minute"] == 20
+
+
+@needs_redis
+async def test_processes_that_ask_at_the_same_time_let_in_no_more_than_the_limit() -> None:
+    alice = Principal("alice", requests_per_minute=40, concurrent=25)
+    async with quotas("redis", processes=3) as processes:
+        asked = await asyncio.gather(
+            *(each.enter(alice) for _ in range(20) for each in processes), return_exceptions=True
+        )
+        refused = [each for each in asked if isinstance(each, QuotaExceeded)]
+        assert len(asked) - len(refused) == 25
+        assert {each.violated for each in refused} == {"concurrent"}
+
+
+@needs_redis
+async def test_while_redis_is_away_each_process_goes_on_with_its_share() -> None:
+    alice = Principal("alice", requests_per_minute=20)
+    async with RedisServer() as server:
+        stores: list[StateStore] = [RedisStateStore(server.url, deadline=10) for _ in range(2)]
+        one, other = (open_quotas(store, NOBODY, 60) for store in stores)
+        await stores[0].start()
+        await one.enter(alice)
+        await other.enter(alice)
+        await one.enter(alice)  # now it has seen the other
+        await server.kill()
+        let_in = await let_in_by(one, alice)
+        assert (let_in, one.alone) == (10, True)
+        await server.start()
+        await until(lambda: has_returned(stores[0]))
+        await one.enter(alice)
+        assert not one.alone
+        for store in stores:
+            await store.aclose()
+
+
+async def has_returned(store: StateStore) -> bool:
+    return store.available
+
+
+async def let_in_by(counted: Quotas, principal: Principal) -> int:
+    number = 0
+    while True:
+        try:
+            await counted.enter(principal)
+        except QuotaExceeded:
+            return number
+        number += 1
+
+
+async def test_a_new_day_begins_with_all_its_tokens() -> None:
+    today = [100]
+    counted, alice = Quotas(LocalQuotas(today=day_of(today)), NOBODY), Principal("alice", tokens_per_day=10)
+    spending = await counted.enter(alice)
+    spending.tokens = 10
+    await counted.leave(spending)
+    await refusal(counted, alice)
+    today[0] += 1
+    await counted.enter(alice)
+
+
+def day_of(today: list[int]) -> Callable[[], int]:
+    return lambda: today[0]
+
+
+async def test_who_has_no_limit_is_not_counted_at_all() -> None:
+    spending = await Quotas(LocalQuotas(), NOBODY).enter(Principal("alice"))
+    assert (spending.store, spending.headers) == (None, {})

@@ -1,0 +1,81 @@
+"""What one client does leaves the others their share."""
+
+import asyncio
+
+import httpx
+
+from app.access.keys import digest_of
+from tests.players.openai_player import OpenAIPlayer
+from tests.serving import service
+from tests.sessions.conversing import GatedPlayer, sociable
+from tests.waiting import until
+
+PATH = "/time/chat"
+
+
+def from_(address: str) -> dict[str, str]:
+    return {"X-Forwarded-For": address}
+
+
+async def in_flight(client: httpx.AsyncClient) -> int:
+    lines = (await client.get("/metrics")).text.splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("toolchat_questions_in_flight "))
+
+
+async def test_one_address_can_take_half_of_the_places_and_is_told_so() -> None:
+    async with (
+        GatedPlayer(sociable) as player,
+        service(OPENAI_BASE_URL=player.base_url, MAX_QUESTIONS="6", TRUSTED_PROXIES="127.0.0.1") as client,
+    ):
+        player.gate.clear()
+        greedy = [asyncio.create_task(client.get(PATH, headers=from_("192.0.2.1"))) for _ in range(10)]
+
+        async def is_full() -> bool:
+            return await in_flight(client) == 3 and sum(task.done() for task in greedy) == 7
+
+        await until(is_full)
+        other = asyncio.create_task(client.get(PATH, headers=from_("192.0.2.2")))
+
+        async def is_let_in() -> bool:
+            return await in_flight(client) == 4
+
+        await until(is_let_in)
+        player.gate.set()
+        assert (await other).status_code == 200
+        refused = [answer for answer in await asyncio.gather(*greedy) if answer.status_code != 200]
+        assert {(each.status_code, each.json()["code"]) for each in refused} == {(503, "overloaded")}
+        assert "3 questions of this client" in refused[0].json()["detail"]
+
+
+async def test_many_new_sessions_of_one_address_leave_the_conversations_of_others() -> None:
+    async with (
+        OpenAIPlayer(sociable) as player,
+        service(OPENAI_BASE_URL=player.base_url, STATE_MAX_ENTRIES="20", TRUSTED_PROXIES="127.0.0.1") as client,
+    ):
+        await client.get("/chat", params={"query": "hi", "sessionId": "hers"}, headers=from_("192.0.2.2"))
+        for number in range(60):
+            parameters = {"query": "hi", "sessionId": f"flood-{number}"}
+            assert (await client.get("/chat", params=parameters, headers=from_("192.0.2.1"))).status_code == 200
+        assert (await client.get("/chat/hers", headers=from_("192.0.2.2"))).status_code == 200
+
+
+async def test_a_quota_is_told_by_headers_and_refuses_as_the_draft_says() -> None:
+    key = "toolchat_right"
+    async with service(API_KEYS=f"alice={digest_of(key)}", REQUESTS_PER_MINUTE="2") as client:
+        answers = [await client.get("/time/chat-tool-function", headers={"X-API-Key": key}) for _ in range(3)]
+        figures = (await client.get("/metrics", headers={"X-API-Key": key})).text
+    assert [each.status_code for each in answers] == [200, 200, 429]
+    assert {each.headers["RateLimit-Policy"] for each in answers} == {'"minute";q=2;w=60'}
+    assert 0 < int(answers[2].headers["Retry-After"]) <= 30
+    document = answers[2].json()
+    assert document["type"] == "https://iana.org/assignments/http-problem-types#quota-exceeded"
+    assert (document["violated-policies"], document["code"]) == (["minute"], "quota-exceeded")
+    assert "toolchat_quotas_refused_total 1" in figures
+
+
+async def test_tokens_that_no_provider_counts_are_estimated() -> None:
+    async with service(TOKENS_PER_DAY="5") as client:
+        answers = [await client.get("/time/chat-tool-function") for _ in range(2)]
+        stream = await client.get("/time/chat-tool-function", headers={"Accept": "text/event-stream"})
+    assert [each.status_code for each in (*answers, stream)] == [200, 429, 429]
+    assert answers[1].json()["violated-policies"] == ["day"]

@@ -1,0 +1,18 @@
+"""Being somebody, for tests that go in behind the door."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from app.callers import Caller, Principal, current_caller
+
+__all__ = ["calling_as"]
+
+
+@contextmanager
+def calling_as(name: str = "", *, address: str = "", tools: tuple[str, ...] = ("*",)) -> Iterator[None]:
+    """Be a principal of this name, or somebody without a key at this address, as long as the block runs."""
+    token = current_caller.set(Caller(Principal(name, tools), address))
+    try:
+        yield
+    finally:
+        current_caller.reset(token)

@@ -19,7 +19,8 @@ __all__ = ["CHROMIUM", "FLAGS", "OpenPage"]
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-         "--disable-component-update", "--disable-sync"]  # fmt: skip
+         "--disable-component-update", "--disable-sync", "--no-proxy-server",
+         "--host-resolver-rules=MAP *.example 127.0.0.1"]  # fmt: skip
 
 OpenPage = Callable[..., AbstractAsyncContextManager["Page"]]
 """Opens an empty page; its arguments are those of a browser's context."""

@@ -18,7 +18,13 @@ def visit(open_page: OpenPage) -> Visit:
 
     @asynccontextmanager
     async def visited(
-        url: object, *, place: str = "", width: int = 1280, faults: str = "", **options: Any
+        url: object,
+        *,
+        place: str = "",
+        width: int = 1280,
+        faults: str = "",
+        ready: str = "#ask:enabled",
+        **options: Any,
     ) -> AsyncGenerator[Page, None]:
         root = str(url).rstrip("/") + "/"
         requested: list[str] = []
@@ -29,7 +35,7 @@ def visit(open_page: OpenPage) -> Visit:
             page.on("pageerror", lambda error: told.append(str(error)))
             page.on("dialog", lambda dialog: told.append(f"dialog {dialog.message}"))
             await page.goto(f"{root}playground/{place}")
-            await expect(page.locator("#ask")).to_be_enabled()
+            await expect(page.locator(ready)).to_be_attached()
             yield page
         assert [each for each in requested if not each.startswith(root)] == []
         assert {urlsplit(each).netloc for each in requested} == {urlsplit(root).netloc}

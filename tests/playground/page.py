@@ -17,7 +17,10 @@ LONDON = "What time is it in London?"
 HOSTILE = "<img src=x onerror=alert(1)><script>alert(2)</script>"
 
 Visit = Callable[..., AbstractAsyncContextManager[Page]]
-"""Opens the page of a service; ``place`` is what follows its address, ``faults`` what the console may tell."""
+"""Opens the page of a service.
+
+``place`` is what follows its address, ``faults`` what the console may tell, ``ready`` what is seen when it is there.
+"""
 
 
 class Played(NamedTuple):

@@ -60,6 +60,7 @@ def test_a_file_names_no_other_host_and_writes_no_markup(file: Path) -> None:
     content = file.read_text(encoding="utf-8").replace('xmlns="http://www.w3.org/2000/svg"', "")
     assert ELSEWHERE.findall(content) == []
     assert MARKUP.findall(content) == []
+    assert "EventSource" not in content  # it can send no key
     assert content.count("\n") <= 250
 
 
@@ -85,7 +86,8 @@ def test_a_picture_has_its_size_and_is_not_heavy(name: str) -> None:
 def test_an_installed_package_holds_every_file() -> None:
     declared = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     patterns = declared["tool"]["setuptools"]["package-data"]["app"]
-    assert {file for pattern in patterns for file in APP.glob(pattern)} >= set(FILES)
+    files = {*FILES, *(APP / "api" / "swagger").iterdir()}
+    assert {file for pattern in patterns for file in APP.glob(pattern)} >= files
 
 
 def colours(style: str) -> dict[str, str]:

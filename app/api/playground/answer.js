@@ -3,25 +3,10 @@
 import { CallList, milliseconds } from "./calls.js";
 import { consentElement } from "./consent.js";
 import { address, announce, make } from "./elements.js";
+import { Problem, documentOf, problemElement, reasonOf } from "./problem.js";
 import { Prose } from "./prose.js";
-import { Problem, ask } from "./sse.js";
+import { ask } from "./sse.js";
 import { say, text } from "./texts.js";
-
-/** A problem document, and what to do about it. @param {import("./sse.js").ProblemDocument} document @param {string} [what] has failed, where the document does not say */
-export function problemElement(document, what = "problem") {
-  const title = document.title ? make("strong", "", document.title) : say(make("strong"), what);
-  const shown = make("div", "problem", make("p", "problem-head", title, " ", make("code", "", document.code)));
-  const instead = `instead.${document.code}`, advice = `advice.${document.code}`;
-  if (text(instead, "")) shown.append(say(make("p"), instead));
-  else if (document.detail) shown.append(make("p", "", document.detail));
-  if (text(advice, "")) shown.append(say(make("p"), advice));
-  else if (document.retryable) shown.append(say(make("p"), "advice.retry"));
-  if (document.request_id) shown.append(say(make("p", "muted"), "requestId", { id: document.request_id }));
-  return shown;
-}
-
-/** @param {unknown} error @returns {import("./sse.js").ProblemDocument} */
-export const documentOf = (error) => (error instanceof Problem ? error.document : { code: "internal", detail: String(error) });
 
 /**
  * @typedef {object} AnswerOptions
@@ -120,11 +105,10 @@ export class AnswerView {
     else announce("answered", { name: this.options.name(), answer: answer.answer });
   }
 
-  /** @param {import("./sse.js").ProblemDocument} document */
+  /** @param {import("./problem.js").ProblemDocument} document */
   #fail(document) {
-    const reason = text(`instead.${document.code}`, document.detail ?? text(`advice.${document.code}`, document.code));
     this.after.append(problemElement(document));
-    announce("failed", { name: this.options.name(), reason });
+    announce("failed", { name: this.options.name(), reason: reasonOf(document) });
   }
 
   #stopped() {

@@ -1,11 +1,12 @@
 /** A conversation with every tool of the service, and its todo list beside it. */
 
-import { AnswerView, documentOf, problemElement } from "./answer.js";
+import { AnswerView } from "./answer.js";
 import { Conversations } from "./conversations.js";
 import { address, announce, button, find, make, questionButton } from "./elements.js";
 import { shownTurns } from "./history.js";
+import { Problem, documentOf, problemElement } from "./problem.js";
 import { remembered } from "./remembered.js";
-import { Problem, readJson } from "./sse.js";
+import { readJson } from "./sse.js";
 import { say, text } from "./texts.js";
 import { EMPTY, foldTodo, showTodo } from "./todo.js";
 

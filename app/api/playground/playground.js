@@ -2,7 +2,9 @@
 
 import { Compare, questionsOf } from "./compare.js";
 import { Conversation } from "./conversation.js";
-import { address, find } from "./elements.js";
+import { address, button, find } from "./elements.js";
+import { beginWithKey } from "./key.js";
+import { documentOf, wordsOf } from "./problem.js";
 import { readJson } from "./sse.js";
 import { isKnown, language, say, translate } from "./texts.js";
 import { Tools } from "./tools.js";
@@ -68,7 +70,22 @@ async function show() {
   await conversation.restore();
 }
 
-async function start() {
+/** Shows it, or why it cannot be shown. */
+async function load() {
+  const problem = find("page-problem");
+  problem.hidden = true;
+  try {
+    await show();
+  } catch (error) {
+    const told = documentOf(error);
+    problem.replaceChildren(...wordsOf(told));
+    if (told.code === "unauthorized") problem.append(button("quiet", "keyEnter", load));
+    problem.hidden = false;
+  }
+}
+
+function start() {
+  beginWithKey();
   for (const tab of tabs) {
     tab.addEventListener("click", () => select(tab));
     tab.addEventListener("keydown", onTabKey);
@@ -79,11 +96,7 @@ async function start() {
   find("language").addEventListener("click", () => translate(language() === "zh" ? "en" : "zh"));
   document.querySelector(".key").textContent = navigator.platform.startsWith("Mac") ? "⌘ Enter" : "Ctrl Enter";
   translate();
-  try {
-    await show();
-  } catch {
-    say(find("page-problem"), "advice.connection-lost").hidden = false;
-  }
+  load();
 }
 
 start();

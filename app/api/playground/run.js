@@ -1,9 +1,10 @@
 /** One run of a tool by hand: asked, followed to its end, and shown. */
 
-import { documentOf, problemElement } from "./answer.js";
 import { CallList } from "./calls.js";
 import { address, announce, make } from "./elements.js";
-import { Problem, ask } from "./sse.js";
+import { heldKey } from "./key.js";
+import { Problem, documentOf, problemElement, reasonOf } from "./problem.js";
+import { ask } from "./sse.js";
 import { language, say, text } from "./texts.js";
 
 /** The request that runs a tool. @param {string} name @param {string} body @param {string} session @param {string} [key] */
@@ -15,10 +16,11 @@ export function requestOf(name, body, session, key) {
   return { url, init: { method: "POST", headers, body } };
 }
 
-/** The same request for a shell. @param {ReturnType<typeof requestOf>} request */
+/** The same request for a shell; where it needs a key, that is taken from the shell, for what is copied is kept elsewhere. @param {ReturnType<typeof requestOf>} request */
 export function asCurl({ url, init }) {
   const quoted = (/** @type {string} */ each) => `'${each.replaceAll("'", "'\\''")}'`;
   const headers = Object.entries(init.headers).map(([name, value]) => ` -H ${quoted(`${name}: ${value}`)}`);
+  if (heldKey()) headers.push(' -H "Authorization: Bearer $TOOLCHAT_KEY"');
   return `curl -X POST ${quoted(url.href)}${headers.join("")} -d ${quoted(init.body)}`;
 }
 
@@ -89,9 +91,9 @@ export class Run {
     announce("runDone", { name: this.name, outcome: text(`call.${answer.outcome}`) });
   }
 
-  /** @param {import("./sse.js").ProblemDocument} document */
+  /** @param {import("./problem.js").ProblemDocument} document */
   #fail(document) {
     this.after.append(problemElement(document, "toolFailed"));
-    announce("failed", { name: this.name, reason: document.detail ?? document.code });
+    announce("failed", { name: this.name, reason: reasonOf(document) });
   }
 }

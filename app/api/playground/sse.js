@@ -1,16 +1,9 @@
 /** Questions to the service, answered as server-sent events. */
 
-/** @typedef {{event: string, data: string, id: string}} ServerSentEvent */
-/** @typedef {{code: string, title?: string, detail?: string, retryable?: boolean, request_id?: string}} ProblemDocument */
+import { fetchWithKey } from "./key.js";
+import { Problem, problemOf } from "./problem.js";
 
-/** Why a question was not answered: a problem document, the service's own or one made here. */
-export class Problem extends Error {
-  /** @param {ProblemDocument} document */
-  constructor(document) {
-    super(document.detail ?? document.code);
-    this.document = document;
-  }
-}
+/** @typedef {{event: string, data: string, id: string}} ServerSentEvent */
 
 /**
  * Makes a reader of an event stream (WHATWG HTML, section 9.2.6) that is fed piece by piece, cut anywhere.
@@ -52,7 +45,7 @@ export function eventReader() {
  */
 export async function* ask(url, init, onHeaders) {
   const headers = { Accept: "text/event-stream", ...init.headers };
-  const response = await orLost(fetch(url, { ...init, headers, cache: "no-store" }), init.signal);
+  const response = await orLost(fetchWithKey(url, { ...init, headers }), init.signal);
   if (!response.ok) throw new Problem(await problemOf(response));
   if (!response.headers.get("content-type")?.startsWith("text/event-stream")) {
     throw new Problem({ code: "unexpected-answer", detail: `HTTP ${response.status}` });
@@ -75,7 +68,7 @@ export async function* ask(url, init, onHeaders) {
  * @returns {Promise<any>} nothing for an answer without a body
  */
 export async function readJson(url, init = {}) {
-  const response = await orLost(fetch(url, { ...init, cache: "no-store" }), init.signal);
+  const response = await orLost(fetchWithKey(url, init), init.signal);
   if (!response.ok) throw new Problem(await problemOf(response));
   return response.status === 204 ? undefined : response.json();
 }
@@ -88,13 +81,4 @@ async function orLost(promise, signal, request_id) {
     if (signal?.aborted) throw error;
     throw new Problem({ code: "connection-lost", request_id });
   }
-}
-
-/** @param {Response} response @returns {Promise<ProblemDocument>} */
-async function problemOf(response) {
-  try {
-    const document = await response.json();
-    if (typeof document.code === "string") return document;
-  } catch { /* a proxy's page: the status is all there is to say */ }
-  return { code: "unexpected-answer", detail: `HTTP ${response.status}` };
 }

@@ -1,0 +1,72 @@
+/** Why the service did not answer, and how the page says it. */
+
+import { make } from "./elements.js";
+import { language, say, text } from "./texts.js";
+
+/**
+ * @typedef {{code: string, title?: string, detail?: string, retryable?: boolean, request_id?: string,
+ *   retry_after?: number, "violated-policies"?: string[], limit?: string}} ProblemDocument what the service sends; `retry_after`
+ *   (in seconds) and `limit` (of the violated policy) are from its headers
+ */
+
+/** A problem document, the service's own or one made here, to be thrown. */
+export class Problem extends Error {
+  /** @param {ProblemDocument} document */
+  constructor(document) {
+    super(document.detail ?? document.code);
+    this.document = document;
+  }
+}
+
+/** @param {unknown} error @returns {ProblemDocument} */
+export const documentOf = (error) => (error instanceof Problem ? error.document : { code: "internal", detail: String(error) });
+
+/** @param {Response} response @returns {Promise<ProblemDocument>} */
+export async function problemOf(response) {
+  try {
+    const document = await response.json();
+    if (typeof document.code === "string") return { ...document, ...standing(document, response.headers) };
+  } catch { /* a proxy's page: the status is all there is to say */ }
+  return { code: "unexpected-answer", detail: `HTTP ${response.status}` };
+}
+
+/** What the headers say of when to ask again, and of the limit that was reached.
+ * @param {ProblemDocument} document @param {Headers} headers */
+function standing(document, headers) {
+  const policies = headers.get("ratelimit-policy") ?? "";
+  const limits = new Map([...policies.matchAll(/"([^"]+)";q=(\d+)/g)].map(([, name, limit]) => [name, limit]));
+  return { retry_after: Number(headers.get("retry-after")) || undefined, limit: limits.get(document["violated-policies"]?.[0]) };
+}
+
+/** What has happened and what to do about it, in paragraphs. @param {ProblemDocument} document */
+export function wordsOf(document) {
+  const { code, detail, limit, retry_after: wait } = document;
+  const quota = `quota.${document["violated-policies"]?.[0]}`, instead = `instead.${code}`, advice = `advice.${code}`;
+  const words = [];
+  if (limit && text(quota, "")) words.push(say(make("p"), quota, { limit }));
+  else if (text(instead, "")) words.push(say(make("p"), instead));
+  else if (detail) words.push(make("p", "", detail));
+  if (text(advice, "")) words.push(say(make("p"), advice));
+  else if (wait && wait < 100) words.push(say(make("p"), "waitFor", { seconds: wait }));
+  else if (wait) words.push(say(make("p"), "waitUntil", { time: clock(wait) }));
+  else if (document.retryable) words.push(say(make("p"), "advice.retry"));
+  return words;
+}
+
+/** The same in short, to be said aloud. @param {ProblemDocument} document */
+export const reasonOf = (document) => wordsOf(document)[0]?.textContent ?? document.code;
+
+/** The time of day in so many seconds. @param {number} seconds */
+function clock(seconds) {
+  const locale = language() === "zh" ? "zh-CN" : "en-GB";
+  return new Date(Date.now() + seconds * 1000).toLocaleTimeString(locale, { hour: "2-digit", minute: "2-digit" });
+}
+
+/** A problem document with its title, its code and its request. @param {ProblemDocument} document
+ * @param {string} [what] has failed, where the document does not say */
+export function problemElement(document, what = "problem") {
+  const title = document.title ? make("strong", "", document.title) : say(make("strong"), what);
+  const shown = make("div", "problem", make("p", "problem-head", title, " ", make("code", "", document.code)), ...wordsOf(document));
+  if (document.request_id) shown.append(say(make("p", "muted"), "requestId", { id: document.request_id }));
+  return shown;
+}

@@ -8,10 +8,10 @@ from itertools import islice
 
 from app.folding import folded
 from app.languages import language_of
-from app.offline import lexicon, vocabulary
+from app.offline import lexicon
 from app.offline.languages import named_languages, text_to_handle
 from app.offline.numbers import dates, days_in, numbers, spans_from_now, times_of_day
-from app.offline.question import Found, Question, Span, blanked, concepts_in
+from app.offline.question import Found, Question, blanked, concepts_in
 from app.places.gazetteer import Place, mentions, zone_ids
 from app.places.qualifiers import qualified
 from app.places.regions import is_country, is_region
@@ -25,9 +25,9 @@ class NamedPlace:
 
     name: str
     """As it was written."""
-    zone: str | None
+    zone: str | None = None
     """Its time zone; ``None`` for a place that the gazetteer does not know."""
-    english: str | None
+    english: str | None = None
     """Its name with its country; ``None`` for a bare time zone such as ``UTC+8``, and when it is not known."""
 
     @property
@@ -37,35 +37,30 @@ class NamedPlace:
 
 
 _MOST = 60
-_MARK = "\N{OBJECT REPLACEMENT CHARACTER}"
-"""Stands for every character of a known name, so that patterns find what stands beside one."""
-_NO_NAME = frozenset(f"{vocabulary.SMALL_WORDS} {vocabulary.NO_NAME_WORDS}".split())
+_NO_NAME = frozenset(f"{lexicon.SMALL_WORDS} {lexicon.NO_NAME_WORDS}".split())
 
 # Time zones by themselves as they are written: Asia/Tokyo, PST; then in folded text: UTC+8, +08:00; 东八区; Greenwich.
 _ZONE = re.compile(
-    r"\b[A-Za-z]+(?:/[A-Za-z0-9_+-]+){1,2}|\b(?:UTC|GMT|[ECMP][SD]?T|AK[SD]T|HST|JST|KST|IST|BST|CES?T|EES?T|MSK|HKT|SGT"
-    r"|AE[SD]T|NZ[SD]T)\b",
+    r"\b[A-Za-z]+(?:/[A-Za-z0-9_+-]+){1,2}|\b(?:UTC|GMT|[ECMP][SD]?T|AK[SD]T|HST|JST|KST|IST|BST|CES?T|EES?T|MSK|HKT"
+    r"|SGT|AE[SD]T|NZ[SD]T)\b",
     re.ASCII,
 )
 _OFFSET = re.compile(
     r"\b(?:utc|gmt)\s?[+-]\s?[0-9]{1,2}(?::?[0-5][0-9])?|(?<![0-9a-z])[+-][0-9]{1,2}:[0-5][0-9]\b"
-    r"|(?P<east>[东東西])(?P<hours>[一二三四五六七八九十]{1,2}|[0-9]{1,2})[区區]"
-    r"|(?P<greenwich>格林[威尼]治(?:标准)?|\bgreenwich(?: mean)?\b)"
+    r"|(?P<side>[东西])(?P<hours>[一二三四五六七八九十]{1,2}|[0-9]{1,2})区|(?P<gmt>格林[威尼]治(?:标准)?"
+    r"|\bgreenwich(?: mean)?\b)"
 )
-_CHINESE_DIGITS = "零一二三四五六七八九十"
-
 _CAPITAL = r"[A-Z][\w'’.-]{0,40}(?:,? [A-Z][\w'’.-]{0,40}){0,3}"
-_AND = r"(?:,\s*and\b|,\s*or\b|,|and\b|or\b|&)"
-_CHINESE_AND = r"(?:和|与|與|跟|及|以及|、|,|还是)"
+_SMALL = r"[a-z][a-z'-]{1,40}"
+_AND = r"\s*(?:,\s*and\b|,\s*or\b|,|and\b|or\b|&)\s*(?:in\s+)?"
+_CHINESE_AND = r"(?:[和与與跟及、,]|以及|还是)"
 # Names beside a known one: "in Blorptown and", "Paris and Blorptown"; 巴黎和布洛普镇.
 _BESIDE = (
     re.compile(rf"\b(?:in|at|for|of|near)\s+({_CAPITAL})(?=\s*(?:[,&?.!]|and\b|or\b|$))"),
-    re.compile(rf"{_MARK}\s*{_AND}\s*(?:in\s+)?({_CAPITAL})"),
-    re.compile(rf"\b({_CAPITAL})\s*{_AND}\s*(?:in\s+)?{_MARK}"),
-    re.compile(rf"\bin\s+([a-z][a-z'-]{{1,40}})\s*(?:,|and\b|or\b|&)\s*(?:in\s+)?{_MARK}"),
-    re.compile(rf"{_MARK}\s*(?:,\s*and\b|and\b|or\b|&)\s*(?:in\s+)?([a-z][a-z'-]{{1,40}})(?=\s*(?:[?!.]|$))"),
-    re.compile(rf"{_MARK}{_CHINESE_AND}\s*([㐀-鿿·]{{2,12}})"),
-    re.compile(rf"([㐀-鿿·]{{2,12}}?){_CHINESE_AND}\s*{_MARK}"),
+    re.compile(rf"{lexicon.MARK}{_AND}({_CAPITAL}|{_SMALL}(?=\s*(?:[?!.]|$)))"),
+    re.compile(rf"(?:\b|\bin\s+(?=[a-z]))({_CAPITAL}|(?<=in ){_SMALL}){_AND}{lexicon.MARK}"),
+    re.compile(rf"{lexicon.MARK}{_CHINESE_AND}\s*([㐀-鿿·]{{2,12}})"),
+    re.compile(rf"([㐀-鿿·]{{2,12}}?){_CHINESE_AND}\s*{lexicon.MARK}"),
 )
 # Names where none is known: "in little rock today", "Springfield weather"; 阿克苏今天的天气.
 _ALONE = (
@@ -73,7 +68,7 @@ _ALONE = (
     re.compile(rf"\b(?:in|at|for|of|near)\s+(?:the city of\s+)?({_CAPITAL})"),
     re.compile(r"\b([A-Z][\w'.-]{0,40}(?: [A-Z][\w'.-]{0,40}){0,3})(?:'s)?\s+(?:weather|forecast|temperature)\b"),
     re.compile(
-        r"\b(?:in|at|for|near)\s+([a-z][a-z'-]{1,40}(?: [a-z'-]{1,40}){0,2}?)"
+        rf"\b(?:in|at|for|near)\s+({_SMALL}(?: [a-z'-]{{1,40}}){{0,2}}?)"
         r"(?=\s+(?:today|tomorrow|now|right|for|in|next|this|please|the|over|on)\b|\s*[?.!,;]|\s*$)"
     ),
 )
@@ -82,11 +77,18 @@ _LEADING = re.compile(rf"^(?:{lexicon.FILLER})+")
 _TRAILING = re.compile(rf"(?:{lexicon.FILLER}|{lexicon.TOPIC}|[是呢吗和与與跟及更]|还是).*$")
 
 
+def found_in(question: Question, role: str) -> list[Found]:
+    """What a question holds for a role; it is looked for once."""
+    if role not in question.found:
+        question.found[role] = list(_FINDERS[role](question))
+    return question.found[role]
+
+
 def _places(question: Question) -> Iterator[Found]:
     """The places and time zones of a question, in order and without overlaps; else what only looks like a place."""
     readable = blanked(question.readable, [each.span for each in dates(question.command)])
     known = list(_known(readable, question.command))
-    marked = blanked(readable, [(each.start, each.end) for each in known[:_MOST]], _MARK)
+    marked = blanked(readable, [each.span for each in known[:_MOST]], lexicon.MARK)
     beside = (each for each in _unknown(_BESIDE, marked) if not any(concepts_in(folded(each.value.name))))
     end = -1
     for each in sorted([*known, *beside], key=lambda each: (each.start, -each.end)) if known else ():
@@ -102,20 +104,13 @@ def _known(readable: str, flat: str) -> Iterator[Found]:
         yield _qualified(readable, mention.start, mention.end, mention.place)
     for match in _ZONE.finditer(readable):
         if zone := _zones().get(match[0].lower(), match[0] if "/" not in match[0] else None):
-            yield _found(readable, match.span(), zone)
+            yield Found("place", NamedPlace(match[0], zone), *match.span())
     for match in _OFFSET.finditer(flat):
-        yield _found(readable, match.span(), _offset(match))
-
-
-def _offset(match: re.Match[str]) -> str:
-    """A time zone by its distance from Greenwich, as ``UTC+8``."""
-    if match["greenwich"]:
-        return "GMT"
-    if not match["east"]:
-        return match[0].replace(" ", "").upper()
-    hours = match["hours"]
-    ahead = hours if hours.isascii() else sum(_CHINESE_DIGITS.index(c) for c in hours)
-    return f"UTC{'-' if match['east'] == '西' else '+'}{ahead}"
+        zone = match[0].replace(" ", "").upper()
+        if match["side"]:
+            hours = next(numbers(match["hours"])).value
+            zone = f"UTC{'-' if match['side'] == '西' else '+'}{hours}"
+        yield Found("place", NamedPlace(readable[slice(*match.span())], "GMT" if match["gmt"] else zone), *match.span())
 
 
 @cache
@@ -123,54 +118,34 @@ def _zones() -> dict[str, str]:
     return {zone.lower(): zone for zone in zone_ids() if "/" in zone}
 
 
-def _found(readable: str, span: Span, zone: str | None = None, english: str | None = None) -> Found:
-    return Found("place", NamedPlace(readable[slice(*span)], zone, english), *span)
-
-
 def _unknown(patterns: tuple[re.Pattern[str], ...], text: str) -> Iterator[Found]:
     """Names where the patterns find them, without the small words around them."""
-    for pattern in patterns:
-        for match in pattern.finditer(text):
-            start, end = match.span(1)
-            if match[1].isascii() or not "㐀" <= match[1][0] <= "鿿":
-                end = start + len(match[1].rstrip(" .,"))
-                words = re.findall("[a-z]+", match[1].lower())
-                is_name = _NO_NAME.isdisjoint(words) and not language_of(match[1])
-            else:
-                start += len(match[1]) - len(_LEADING.sub("", match[1]))
-                end = start + len(_TRAILING.sub("", text[start:end]))
-                is_name = 2 <= end - start <= 10 and not lexicon.NO_CHINESE_NAME.search(text[start:end])
-            if is_name:
-                yield _found(text, (start, end))
+    for match in (match for pattern in patterns for match in pattern.finditer(text)):
+        start, end = match.span(1)
+        if match[1].isascii() or not "㐀" <= match[1][0] <= "鿿":
+            end = start + len(match[1].rstrip(" .,"))
+            is_name = _NO_NAME.isdisjoint(re.findall("[a-z]+", match[1].lower())) and not language_of(match[1])
+        else:
+            start += len(match[1]) - len(_LEADING.sub("", match[1]))
+            end = start + len(_TRAILING.sub("", text[start:end]))
+            is_name = 2 <= end - start <= 10 and not lexicon.NO_CHINESE_NAME.search(text[start:end])
+        if is_name:
+            yield Found("place", NamedPlace(text[start:end]), start, end)
 
 
 def _qualified(text: str, start: int, end: int, place: Place) -> Found:
     """A place of the gazetteer; one whose qualifier does not belong to it is a place that nobody knows."""
     wider, comma = qualified(text, start, end, place), ""
+    if wider is None and text[end : end + 1] == " ":
+        # A qualifier that follows at once, as in "paris texas": only names of countries and regions count.
+        wider, comma = qualified(f"{text[:end]},{text[end + 1 :]}", start, end, place), ","
+        name = folded(text[end + 1 : wider[1]]).strip() if wider else ""
+        wider = wider if is_country(name) or is_region(name) else None
     if wider is None:
-        wider, comma = _without_comma(text, start, end, place), ","
-    if wider is None:
-        return _found(text, (start, end), place.zone, place.english)
+        return Found("place", NamedPlace(text[start:end], place.zone, place.english), start, end)
     first, last, is_own = wider
-    known = (place.zone, place.english) if is_own else (None, None)
     name = text[start:end] if is_own and first != start else f"{text[first:end]}{comma}{text[end:last]}"
-    return Found("place", NamedPlace(name, *known), first, last)
-
-
-def _without_comma(text: str, start: int, end: int, place: Place) -> tuple[int, int, bool] | None:
-    """A qualifier that follows at once, as in ``paris texas``: only names of countries and regions count."""
-    if text[end : end + 1] != " ":
-        return None
-    wider = qualified(f"{text[:end]},{text[end + 1 :]}", start, end, place)
-    name = folded(text[end:]).strip()[: wider[1] - end - 1] if wider else ""
-    return wider if wider and (is_country(name) or is_region(name)) else None
-
-
-def found_in(question: Question, role: str) -> list[Found]:
-    """What a question holds for a role; it is looked for once."""
-    if role not in question.found:
-        question.found[role] = list(_FINDERS[role](question))
-    return question.found[role]
+    return Found("place", NamedPlace(name, *((place.zone, place.english) if is_own else ())), first, last)
 
 
 def _matches(role: str, *patterns: re.Pattern[str]) -> Callable[[Question], Iterable[Found]]:
@@ -193,13 +168,6 @@ def _texts(text: str | None) -> list[Found]:
     return [Found("text", text, 0, 0)] if text else []
 
 
-def _subjects(question: Question) -> list[Found]:
-    """What is quoted, else all of the question but its opening."""
-    opening = lexicon.SEARCH_OPENING.match(question.flat)
-    rest = question.raw[opening.end() if opening else 0 :].strip(" ?.!。，,？！\n")
-    return _texts(question.payload or rest)
-
-
 # What finds each role; places and numbers stand in the command, the other things also in what is quoted.
 _FINDERS: Mapping[str, Callable[[Question], Iterable[Found]]] = {
     "place": _places,
@@ -211,13 +179,8 @@ _FINDERS: Mapping[str, Callable[[Question], Iterable[Found]]] = {
     "time_of_day": lambda question: times_of_day(question.flat),
     "date_time": _date_times,
     "moment": lambda question: [*found_in(question, "date_time"), *found_in(question, "duration")],
-    "email": _matches("email", lexicon.EMAIL),
-    "url": _matches("url", lexicon.URL),
-    "id": _matches("id", lexicon.ID, lexicon.LABELLED, lexicon.CAPITALS),
+    "id": _matches("id", lexicon.ID, lexicon.CAPITALS),
     "token": _matches("token", lexicon.TOKEN, lexicon.ID),
-    "called": _matches("name", lexicon.NAMED),
-    "name": lambda question: [*found_in(question, "called"), *_texts(question.payload)],
     "text": lambda question: _texts(text_to_handle(question)),
-    "subject": _subjects,
     "other": lambda question: _texts(question.payload),
 }

@@ -2,18 +2,18 @@
 
 import re
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 from pydantic_core import PydanticSerializationError, to_json
 
 from app.chat_models.base import ChatModel, ChatResponse, EmitModelEvent, Prompt, TextDelta
 from app.messages import AssistantMessage, Message, ToolCall, ToolResponseMessage, Usage, UserMessage
 from app.offline import lexicon
-from app.offline.following import question_in_context, steps_of
+from app.offline.conversation import TodoList, list_parameter, question_in_context, steps_of
 from app.offline.phrases import say
 from app.offline.planning import Plan, PlannedCall, plan
 from app.offline.question import Question
 from app.offline.talking import details, from_results, without_calls
-from app.offline.todos import TodoList, list_parameter, still_open
 from app.offline.tools import KnownTool
 from app.tool_calling.definition import ToolDefinition
 
@@ -33,16 +33,9 @@ class _Toolbox:
         self.writer = next((each for each in about if list_parameter(each)), None)
         self.reader = next((each for each in about if not each.parameters), None) if self.writer else None
         self.others = tuple(each for each in self.all if each is not self.writer and each is not self.reader)
-        self._plans: dict[tuple[Question, bool], Plan] = {}
-
-    def plan(self, question: Question, *, is_step: bool = False) -> Plan:
-        """Plan the calls for a question without steps, or for one step, once for all turns."""
-        key = question, is_step
-        if key not in self._plans:
-            if len(self._plans) >= _MOST_REMEMBERED:
-                self._plans.clear()
-            self._plans[key] = plan(question, self.others) if is_step else self._planned(question)
-        return self._plans[key]
+        # A question is planned once for all turns, and so is a step.
+        self.plan = lru_cache(_MOST_REMEMBERED)(self._planned)
+        self.plan_step = lru_cache(_MOST_REMEMBERED)(lambda step: plan(step, self.others))
 
     def _planned(self, question: Question) -> Plan:
         """Plan with the list's tools where the question names them; the list is read when the question is about it."""
@@ -75,7 +68,8 @@ class OfflineChatModel(ChatModel):
 
     async def respond(self, prompt: Prompt, emit: EmitModelEvent) -> ChatResponse:
         """Run one turn; see :meth:`ChatModel.respond`. Nothing is raised."""
-        answer = self._answer(self._toolbox(prompt.tools[:_MOST_TOOLS]), prompt.messages)
+        chosen = tuple(tool for tool in prompt.tools if tool.name == prompt.options.tool_choice)
+        answer = self._answer(self._toolbox(chosen or prompt.tools[:_MOST_TOOLS]), prompt.messages)
         if isinstance(answer, str):
             for piece in _PIECE.findall(answer) if prompt.stream else ():
                 await emit(TextDelta(piece))
@@ -104,14 +98,11 @@ class OfflineChatModel(ChatModel):
         question = question_in_context(
             asked, said[-1], lambda about: any(each.is_about(about) for each in tools.others)
         )
-        steps = steps_of(question) if tools.writer else []
-        if tools.writer and steps:
-            todos = TodoList(tools.writer, question, steps, lambda step: tools.plan(step, is_step=True))
-            return todos.proceed(calls, responses, tools.others)
+        if tools.writer and (steps := steps_of(question)):
+            return TodoList(tools.writer, question, steps, tools.plan_step).proceed(calls, responses, tools.others)
         planned = tools.plan(question)
         if messages and isinstance(messages[-1], ToolResponseMessage):
-            told = from_results(responses, calls, planned, tools.all)
-            return "\n".join((told, *([] if tools.all else still_open(calls, question.chinese))))
+            return from_results(responses, calls, planned, tools.all)
         if planned.incomplete and not planned.calls:
             return "\n".join((*planned.remarks, *details(planned.incomplete, question)))
         return planned.calls or without_calls(question, tools.others, asked)

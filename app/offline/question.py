@@ -6,22 +6,11 @@ from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from typing import Any
 
-from app.folding import folded
-from app.offline import lexicon, vocabulary
+from app.folding import folded_name
+from app.offline import lexicon
 from app.places.gazetteer import mentions
 
-__all__ = [
-    "CONCEPT",
-    "Found",
-    "Question",
-    "Span",
-    "blanked",
-    "concepts_in",
-    "folded_words",
-    "is_chinese",
-    "rows",
-    "terms",
-]
+__all__ = ["CONCEPT", "Found", "Question", "Span", "blanked", "concepts_in", "folded_words", "is_chinese", "terms"]
 
 Span = tuple[int, int]
 CONCEPT = "concept:"
@@ -35,8 +24,8 @@ _LONG_GAP = re.compile(r"(?<=\s{3})\s+(?=\s{3})")
 _HAN, _LATIN, _PIECE = re.compile(r"[一-鿿㐀-䶿]"), re.compile(r"[a-z]+(?:['’][a-z]+)?"), re.compile(r"[a-z]+|[㐀-鿿]+")
 # Where one word of an identifier ends and the next begins.
 _SEAM = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[^A-Za-z0-9㐀-鿿]+")
-_STOP = frozenset(f"{vocabulary.SMALL_WORDS} {vocabulary.TOOL_WORDS}".split())
-_STOP_PAIRS = frozenset(vocabulary.STOP_PAIRS.split())
+_STOP = frozenset(f"{lexicon.SMALL_WORDS} {lexicon.TOOL_WORDS}".split())
+_STOP_PAIRS = frozenset(lexicon.STOP_PAIRS.split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +62,7 @@ class Question:
     def of(cls, text: str) -> "Question":
         """Read a question; characters that cannot be encoded are replaced."""
         raw = text[:_LONGEST].encode("utf-8", "replace").decode()
-        flat = folded(raw)
+        flat = folded_name(raw)
         payloads = tuple(_payloads(raw, flat))[:_MOST_PAYLOADS]
         return cls(raw, _bounded(flat, payloads), payloads, is_chinese(flat, payloads))
 
@@ -107,10 +96,7 @@ class Question:
     def clauses(self) -> list[Span]:
         """Cut the question where it goes on to something else; a payload or a place's name is never cut."""
         kept = [*self.payloads, *((found.start, found.end) for found in mentions(self.readable))]
-        cuts = [
-            match.span()
-            for match in lexicon.BREAK.finditer(blanked(self.flat, kept, "\N{OBJECT REPLACEMENT CHARACTER}"))
-        ]
+        cuts = [match.span() for match in lexicon.BREAK.finditer(blanked(self.flat, kept, lexicon.MARK))]
         spans = zip([0, *(end for _, end in cuts)], [*(end for _, end in cuts), len(self.flat)], strict=True)
         return [(start, end) for start, end in spans if self.flat[start:end].strip(_BLANKS)][:_MOST_CLAUSES]
 
@@ -160,11 +146,9 @@ def terms(text: str) -> dict[str, int]:
     for piece in _PIECE.finditer(text):
         word, stem, at = piece[0], _stem(piece[0]), piece.start()
         if not word.isascii():
-            pairs = {
-                f"pair:{word[n : n + 2]}": at + n for n in range(len(word) - 1) if word[n : n + 2] not in _STOP_PAIRS
-            }
-            found = {**pairs, **found}
-        elif len(word) > 1 and {word, stem}.isdisjoint(_STOP) and word not in by_word and stem not in by_word:
+            pairs = {word[n : n + 2]: at + n for n in range(len(word) - 1)}
+            found = {f"pair:{pair}": n for pair, n in pairs.items() if pair not in _STOP_PAIRS} | found
+        elif len(word) > 1 and {word, stem}.isdisjoint(_STOP) and {word, stem}.isdisjoint(by_word):
             found.setdefault(f"word:{stem}", at)
     return found
 
@@ -185,13 +169,7 @@ def concepts_in(text: str) -> Iterator[tuple[str, int]]:
 
 def folded_words(text: str) -> str:
     """A text, identifiers in it in words (``getCityTime`` as ``get city time``), folded; bounded."""
-    return folded(" ".join(part for part in _SEAM.split(text[:_LONGEST_TEXT]) if part))
-
-
-def rows(table: str) -> Iterator[tuple[list[str], list[str]]]:
-    """Read entries of ``words: other words``."""
-    for left, _, right in (entry.partition(":") for entry in table.split(";")):
-        yield left.split(), right.split()
+    return folded_name(" ".join(part for part in _SEAM.split(text[:_LONGEST_TEXT]) if part))
 
 
 def _stem(word: str) -> str:
@@ -203,7 +181,6 @@ def _stem(word: str) -> str:
 
 @cache
 def _concept_words() -> tuple[dict[str, str], re.Pattern[str]]:
-    by_word = {word: concept for (concept,), words in rows(vocabulary.CONCEPTS) for word in words}
-    return by_word, re.compile(
-        "|".join(sorted((word for word in by_word if not word.isascii()), key=len, reverse=True))
-    )
+    by_word = {word: concept for (concept,), words in lexicon.rows(lexicon.CONCEPTS) for word in words}
+    chinese = sorted((word for word in by_word if not word.isascii()), key=len, reverse=True)
+    return by_word, re.compile("|".join(chinese))

@@ -9,11 +9,11 @@ from typing import Any
 from pydantic_core import SchemaError, SchemaValidator
 
 from app.languages import Language, language_of
-from app.offline import lexicon, vocabulary
+from app.offline import lexicon
 from app.offline.findings import NamedPlace, found_in
-from app.offline.languages import source_language, targets, text_to_handle
+from app.offline.languages import targets, text_to_handle
 from app.offline.numbers import LONGEST_FORECAST, wanted_days
-from app.offline.question import Found, Question, concepts_in, folded_words, rows
+from app.offline.question import Found, Question, concepts_in, folded_words
 from app.offline.tools import Parameter
 
 __all__ = ["Slots"]
@@ -67,8 +67,8 @@ class Slots:
         return self.only.get(role) or found_in(self.question, role)
 
     def _fill(self, parameter: Parameter) -> Any:
-        is_free_text = parameter.role in ("subject", "other")
-        return None if is_free_text and not parameter.required else self._take(parameter, self._found(parameter.role))
+        is_free_text = parameter.role == "other" and not parameter.required
+        return None if is_free_text else self._take(parameter, self._found(parameter.role))
 
     def _take(self, parameter: Parameter, found: Iterable[Found]) -> Any:
         """The first finding that is left; those behind the word that the parameter's side asks for come first."""
@@ -82,16 +82,10 @@ class Slots:
         return first.value if first else None
 
     def _fill_id(self, parameter: Parameter) -> Any:
-        """What stands near to what the parameter is about comes first; only whole numbers fit where it is no text."""
+        """A word with a digit comes first; only whole numbers fit where it is no text."""
         found = [each for each in self._found("id") if parameter.type == "string" or each.value.isdecimal()]
-        about = {concept for concept, _ in concepts_in(parameter.about)}
-        near = [position for concept, position in concepts_in(self.question.command) if concept in about]
-
-        def distance(each: Found) -> tuple[bool, int]:
-            has_digit = any(map(str.isdigit, each.value))
-            return not has_digit, min((abs(each.start - at) for at in near), default=0) if has_digit else 0
-
-        value = self._take(parameter, sorted(found, key=distance)) if parameter.required else None
+        found.sort(key=lambda each: not any(map(str.isdigit, each.value)))
+        value = self._take(parameter, found) if parameter.required else None
         return value if value is None or parameter.type == "string" else int(value)
 
     def _fill_place(self, parameter: Parameter) -> str | None:
@@ -104,39 +98,27 @@ class Slots:
 
     _fill_time_zone = _fill_place
 
-    def _spoken(self, parameter: Parameter) -> Language | None:
-        """The language that it is about; without a word, Chinese goes into English and all else into Chinese."""
-        if parameter.side == "source":
-            return source_language(self.question.command)
-        named = self.language or next(iter(targets(self.question.command).known), None)
-        text = text_to_handle(self.question)
-        if named is not None or text is None:
-            return named
-        return language_of("en" if lexicon.HAN.search(text) and not lexicon.KANA.search(text) else "zh")
-
     def _fill_language(self, parameter: Parameter) -> str | None:
-        language = self._spoken(parameter)
+        """A language by its code or its name; without a word, Chinese goes into English and all else into Chinese."""
+        if parameter.side == "source":
+            return "auto" if parameter.required else None
+        language = self.language or next(iter(targets(self.question.command).known), None)
+        text = text_to_handle(self.question)
+        if language is None and text is not None:
+            language = language_of("en" if lexicon.HAN.search(text) and not lexicon.KANA.search(text) else "zh")
         if language is None:
-            return "auto" if parameter.side == "source" and parameter.required else None
+            return None
         return language.english if lexicon.WANTS_LANGUAGE_NAMES.search(parameter.about) else language.code
 
     def _choices(self, parameter: Parameter) -> list[Any]:
-        """The values of an enumeration that are mentioned, in the question's order; a language where they are such."""
-        texts = [each for each in parameter.choices if isinstance(each, str)]
-        if language := self._spoken(parameter) if any(map(language_of, texts)) else None:
-            names = (language.code.lower(), language.english.lower(), language.chinese)
-            if spoken := [each for each in texts if each.lower() in names]:
-                return spoken[:1]
-        text = self.question.command
-        figures = {each.value: each.start for each in reversed(self._found("number"))}
+        """The values of an enumeration that are mentioned, in the question's order."""
         found: list[tuple[int, int, int]] = []
         for n, choice in enumerate(parameter.choices):
-            if isinstance(choice, str):
-                words = folded_words(choice[:100])
-                said = [words, *(each for each in _synonyms().get(words, ()) if each[1:] or not each.isascii())]
-                found += [(match.start(), -len(choice), n) for each in said if (match := _mention(each).search(text))]
-            elif not isinstance(choice, bool | dict | list) and choice in figures:
-                found.append((figures[choice], 0, n))
+            words, language = folded_words(str(choice)[:100]), language_of(str(choice))
+            said = [each for each in _synonyms().get(words, ()) if each[1:] or not each.isascii()]
+            for each in (words, *said, *(language.names if language else ())):
+                mention = _mention(each).search(self.question.command)
+                found += [(mention.start(), -len(words), n)] if mention else []
         return [parameter.choices[n] for n in dict.fromkeys(n for _, _, n in sorted(found))]
 
     def _fill_choice(self, parameter: Parameter) -> Any:
@@ -193,10 +175,9 @@ class Slots:
         """The number with the parameter's word or unit beside it; else, where one is required, the first free one."""
         text, named = self.question.flat, parameter.words.split()
         words = [word for word in named if len(word) > 1] + re.findall(r"[㐀-鿿]{2,4}", parameter.about)
-        for names, units in rows(vocabulary.UNITS):
+        for names, units in lexicon.rows(lexicon.UNITS):
             words += units if not set(names).isdisjoint(named) else []
         free = [each for each in self._found("number") if ("number", each.start) not in self.taken]
-        free = [each for each in free if abs(each.value) < 1e15]
         beside = [each for each in free if _is_beside(each, text, words)]
         if not beside and parameter.required:
             beside = [each for each in free if not lexicon.NO_QUANTITY.search(text[each.start : each.end])]
@@ -210,8 +191,7 @@ class Slots:
         question, validator = self.question, _validator(str(parameter.schema["pattern"])[:500])
         tokens = found_in(question, "token")
         found = [*tokens, *(replace(each, value=each.value.upper()) for each in tokens)]
-        found += [Found("token", question.raw[start:end], start, end) for start, end in question.payloads]
-        found += [*found_in(question, "date"), *found_in(question, "time_of_day")]
+        found += [*found_in(question, "other"), *found_in(question, "date"), *found_in(question, "time_of_day")]
         return self._take(parameter, [each for each in found if validator and validator.isinstance_python(each.value)])
 
 
@@ -230,7 +210,7 @@ def _is_beside(found: Found, text: str, words: list[str]) -> bool:
 
 @cache
 def _synonyms() -> dict[str, list[str]]:
-    return {word: [*latin, *chinese] for latin, chinese in rows(vocabulary.SYNONYMS) for word in latin}
+    return {word: [*latin, *chinese] for latin, chinese in lexicon.rows(lexicon.SYNONYMS) for word in latin}
 
 
 @lru_cache(maxsize=256)

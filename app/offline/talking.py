@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
-from app.folding import folded
 from app.messages import ToolCall, ToolResponse
 from app.offline import lexicon
 from app.offline.findings import found_in
@@ -18,7 +17,7 @@ from app.tool_calling.events import parsed_arguments
 
 __all__ = ["details", "from_results", "without_calls"]
 
-_MOST_DETAILS, _MOST_EXAMPLES, _MOST_QUOTED, _LONGEST = 8, 3, 10, 300
+_MOST_DETAILS, _MOST_EXAMPLES, _LONGEST = 8, 3, 300
 _HAN = re.compile(r"[㐀-鿿]+")
 # Example questions for tools that ask for these roles, in Chinese and in English.
 _EXAMPLES: tuple[tuple[set[str], str, str], ...] = (
@@ -30,7 +29,7 @@ _EXAMPLES: tuple[tuple[set[str], str, str], ...] = (
 # A value that shows how an argument is given, by role.
 _SAMPLES = {
     "time_zone": "Asia/Shanghai", "place": "Paris", "date": "2030-01-31", "time_of_day": "07:30",
-    "date_time": "2030-01-31T07:30", "moment": "PT10M", "duration": "PT10M", "email": "a@example.com", "url": "https://example.com",
+    "date_time": "2030-01-31T07:30", "moment": "PT10M", "duration": "PT10M",
     "language": "en", "days": 3, "number": 3, "boolean": "true", "id": "123", "text": "hello",
 }  # fmt: skip
 
@@ -42,17 +41,17 @@ def from_results(
     question = planned.question.with_payloads_meant()
     places = [each.value for each in found_in(question, "place") if each.value.english is not None]
     days = wanted_days(found_in(question, "day"))
-    by_id = {call.id: call for call in calls}
+    given = {call.id: parsed_arguments(call) for call in calls}
     fields = {each.name: each.result_fields for each in tools}
     parts = []
     for each in responses:
-        given = parsed_arguments(by_id[each.id]) if each.id in by_id else None
-        values = [value for value in given.values() if isinstance(value, str)] if isinstance(given, dict) else []
+        arguments = given.get(each.id)
+        values = [*map(str, arguments.values())] if isinstance(arguments, dict) else []
         place = next((one.name for one in places if one.zone in values or one.name in values), None)
         parts.append(Reader(question.chinese, place, days, fields.get(each.name, {})).told(each))
     told_of = {each.name for each in responses}
     parts += details((each for each in planned.incomplete if each.tool.name not in told_of), question)
-    return "\n".join((*parts, *planned.remarks)) or say("no_tools", question.chinese)
+    return "\n".join((*parts, *planned.remarks)) or _cannot(question)
 
 
 def details(incomplete: Iterable[PlannedCall], question: Question) -> list[str]:
@@ -63,11 +62,11 @@ def details(incomplete: Iterable[PlannedCall], question: Question) -> list[str]:
 def _asking_for(incomplete: PlannedCall, chinese: bool) -> str:
     name, missing = incomplete.tool.name, incomplete.missing[:_MOST_DETAILS]
     unknown = incomplete.unknown_place if any(each.role == "time_zone" for each in missing) else ""
-    note = say("unknown_zone", chinese, name=unknown) if unknown else ""
+    note = say("unknown_zone", chinese, name=unknown) + " " * (not chinese) if unknown else ""
     shown = []
     for each in missing:
         given = " ".join(str(each.schema.get("description", "")).split())[:80]
-        detail, key = f"{each.name}: {given}" if given else each.name, f"detail_{each.role}"
+        detail, key = f"{each.name}: {given}" if given else each.name, each.role
         shown.append(say("inside", chinese, name=say(key, chinese), inside=detail) if is_said(key) else detail)
     form = f"{name} {', '.join(map(_pair, missing))}"
     return say("missing", chinese, note=note, tool=name, details=listed(shown, chinese), form=form)
@@ -83,40 +82,28 @@ def _pair(parameter: Parameter) -> str:
 
 
 def without_calls(question: Question, tools: tuple[KnownTool, ...], asked: Sequence[str]) -> str:
-    """Answer from what the user said; else say what this model is, what it cannot know, and what it can be asked."""
+    """Tell what was asked before; else say what this model is, what it cannot know, and what it can be asked."""
     chinese = question.chinese
-    if known := _recalled(question, asked):
-        return known
+    if lexicon.WHAT_WAS_ASKED.search(question.command):
+        before = next((" ".join(each.split()) for each in reversed(asked[:-1]) if each.strip()), "")
+        shown = before if len(before) <= _LONGEST else f"{before[:_LONGEST]}…"
+        return say("you_asked" if before else "nothing_asked", chinese, text=shown)
     is_small_talk = lexicon.SMALL_TALK.fullmatch(question.flat) and question.flat.strip()
-    about = next((key for key, _ in concepts_in(question.command) if is_said(f"cannot_{key}")), None)
-    cannot = say("cannot", chinese, what=say(f"cannot_{about}", chinese)) if about else say("no_tools", chinese)
     if not tools and not is_small_talk:
-        return cannot
-    shown = [f"- {each}" for each in islice(_examples(tools, chinese), _MOST_EXAMPLES)]
-    lines = [say("try", chinese), *shown] if shown else [] if tools else [cannot]
+        return _cannot(question)
+    examples = [f"- {each}" for each in islice(_examples(tools, chinese), _MOST_EXAMPLES)]
+    lines = [say("try", chinese), *examples] if examples else [] if tools else [_cannot(question)]
     if not is_small_talk and not lexicon.WHAT_IT_CAN.search(question.flat):
         return "\n".join((say("none_fits", chinese), *lines))
     greeting = say("welcome" if lexicon.THANKS.search(question.flat) else "hello", chinese)
     return "\n".join((say("what_i_am", chinese, greeting=greeting), *lines))
 
 
-def _recalled(question: Question, asked: Sequence[str]) -> str | None:
-    """Answer from what the user said, in his own words; ``None`` when the question is about something else."""
-    chinese, command = question.chinese, question.command
-    if lexicon.WHAT_WAS_ASKED.search(command):
-        before = [" ".join(each.split()) for each in asked[:-1] if each.strip()]
-        quoted = before[-_MOST_QUOTED if lexicon.ALL_THAT_WAS_ASKED.search(command) else -1 :]
-        shown = [each if len(each) <= _LONGEST else f"{each[:_LONGEST]}…" for each in quoted]
-        listing = "".join(f"“{each}”" for each in shown) if chinese else ", ".join(f'"{each}"' for each in shown)
-        return say("you_asked", chinese) + listing if shown else say("nothing_asked", chinese)
-    texts = [text[: 4 * _LONGEST] for text in reversed(asked)]
-    names = (text[slice(*match.span("name"))] for text in texts if (match := lexicon.MY_NAME.search(folded(text))))
-    name = next(names, "").strip()
-    if lexicon.WHO_AM_I.search(command):
-        return say("your_name", chinese, name=name) if name else say("nameless", chinese)
-    introduced = lexicon.MY_NAME.search(question.flat)
-    is_all = introduced and lexicon.SMALL_TALK.fullmatch(f" {lexicon.MY_NAME.sub('', question.flat)}")
-    return say("hello_name", chinese, name=name) if is_all else None
+def _cannot(question: Question) -> str:
+    """Say that without tools it cannot answer; where tools could, how to get them."""
+    about = next((key for key, _ in concepts_in(question.command) if is_said(f"cannot_{key}")), None)
+    what, remedy = (say(key, question.chinese) for key in (f"cannot_{about or 'answer'}", "remedy"))
+    return say("no_tools", question.chinese, what=what, remedy=remedy if about else "")
 
 
 def _examples(tools: tuple[KnownTool, ...], chinese: bool) -> Iterator[str]:

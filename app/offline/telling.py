@@ -47,21 +47,27 @@ def _read(text: str) -> Any:
     return _REMINDER.sub("", text)
 
 
+def _are_objects(value: Any) -> bool:
+    return isinstance(value, list) and any(isinstance(each, dict | list) for each in value)
+
+
 def _date(text: Any) -> date | None:
     with suppress(ValueError):
         return date.fromisoformat(text) if isinstance(text, str) and _DATE.fullmatch(text) else None
     return None
 
 
+def _are_days(value: Any) -> bool:
+    """Whether something is a list of objects that begin with a date."""
+    entries = value if isinstance(value, list) else []
+    return bool(entries) and all(isinstance(each, dict) and _date(next(iter(each.values()), 0)) for each in entries)
+
+
 def _sentence(value: Mapping[str, Any]) -> str | None:
     """The sentence that says all that a result holds, apart from ids."""
     texts = [str(each) for each in value.values() if each not in (None, "")]
-    sentences = [each for each in value.values() if isinstance(each, str) and _SENTENCE.search(each)]
+    sentences = [each for each in texts if _SENTENCE.search(each)]
     return next((one for one in sentences if all(each in one or _ID.fullmatch(each) for each in texts)), None)
-
-
-def _are_objects(value: Any) -> bool:
-    return isinstance(value, list) and any(isinstance(each, dict | list) for each in value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,16 +127,14 @@ class Reader:
 
     def _clock(self, value: Mapping[str, Any]) -> str | None:
         """Tell the time when a result is a date, a time and a time zone, in whatever fields, and says nothing else."""
-        texts = [each for each in value.values() if isinstance(each, str)]
+        texts = [str(each) for each in value.values()]
         today = next((found for each in texts if (found := _date(each))), None)
-        time = next((each for each in texts if _TIME.fullmatch(each)), None)
-        zone = next((each for each in texts if each in zone_ids() or _FIXED_ZONE.fullmatch(each)), None)
-        if today is None or time is None or zone is None or len(texts) < len(value):
+        time, offset = (next(filter(form.fullmatch, texts), "") for form in (_TIME, _OFFSET))
+        zone = next((each for each in texts if each in zone_ids() or _FIXED_ZONE.fullmatch(each)), "")
+        known = {time, zone, offset, str(today), *_WEEKDAYS}
+        if not (today and time and zone) or any(time not in each for each in set(texts) - known):
             return None
-        offset = next((each for each in texts if _OFFSET.fullmatch(each)), "")
-        if any(time not in each for each in set(texts) - {today.isoformat(), time, zone, offset, *_WEEKDAYS}):
-            return None
-        where = self._row(zone, f"UTC{offset}" if offset and offset not in zone else "")
+        where = zone if offset in zone else self._row(zone, f"UTC{offset}")
         gap = " " if self.chinese and (self.place or "中")[-1].isascii() else ""
         start = self._say("now_in" if self.place else "now", place=self.place, gap=gap)
         text = self._say("clock", start=start, day=self._day(today, "day"), time=time, where=where)
@@ -138,11 +142,12 @@ class Reader:
         if not 0 < ahead <= _FARTHEST or today > date(9990, 1, 1):
             return text
         named = self._say(f"in_{ahead}_days" if is_said(f"in_{ahead}_days") else "in_days", count=ahead)
-        return text + self._say("later", named=named, day=self._day(today + timedelta(days=ahead), "later_day"))
+        later = self._day(today + timedelta(days=ahead), "later_day", named)
+        return f"{text}{later}" if self.chinese else f"{text} {later}"
 
-    def _day(self, day: date, form: str) -> str:
-        weekday = self._say(_WEEKDAYS[day.weekday()])
-        return self._say(form, weekday=weekday, day=day.day, month=day.month, name=f"{day:%B}", year=day.year)
+    def _day(self, day: date, form: str, named: str = "") -> str:
+        weekday, month = self._say(_WEEKDAYS[day.weekday()]), f"{day:%B}"
+        return self._say(form, weekday=weekday, day=day.day, month=day.month, name=month, year=day.year, named=named)
 
     def _translation(self, value: Mapping[str, Any]) -> str | None:
         """A text beside the language that it is in, by the titles of the fields."""
@@ -152,11 +157,15 @@ class Reader:
         texts = [key for key in strings if key not in spoken]
         if len(targets) != 1 or len(texts) != 1 or len(value) > 4:
             return None
-        code, text = strings[targets[0]][:40], strings[texts[0]]
+        code, text, title = strings[targets[0]][:40], strings[texts[0]], self._label(texts[0]).capitalize()
         language = language_of(code)
         name = (language.chinese if self.chinese else language.english) if language else code
-        heading = self._say("translation", title=self._label(texts[0]).capitalize(), language=name)
-        return f"{heading.rstrip()}\n{text}" if "\n" in text else f"{heading}{text}"
+        return self.headed(self._say("inside", name=title, inside=name), text)
+
+    def headed(self, heading: str, text: str) -> str:
+        """A text behind its heading, or below it where it has several lines."""
+        colon = self._say("colon")
+        return f"{heading}{colon.rstrip()}\n{text}" if "\n" in text else f"{heading}{colon}{text}"
 
     def _focused(self, value: Mapping[str, Any]) -> Mapping[str, Any]:
         """Keep, of a list of days, the one that the question is about; figures beside it belong to today."""
@@ -178,12 +187,9 @@ class Reader:
     def _lines(self, value: Mapping[str, Any], depth: int = 0, *, entry: bool = False) -> Iterator[str]:
         """One line of what is simple; what is nested on its own: objects under their names, lists entry by entry."""
         simple = {key: one for key, one in value.items() if not isinstance(one, dict | list) and one not in (None, "")}
-        pending = [self._named(simple, entry) if depth else self._fields(simple)]
+        yield from filter(None, [self._named(simple, entry) if depth else self._fields(simple)])
         for key, each in list(value.items())[: 4 * _MOST_ENTRIES]:
-            if not isinstance(each, dict | list):
-                yield from filter(None, pending)
-                pending = []
-            elif depth < _DEEPEST:
+            if isinstance(each, dict | list) and depth < _DEEPEST:
                 lines = list(self._lines(each, depth + 1) if isinstance(each, dict) else self._entries(each, depth))
                 heading = "" if _are_objects(each) else self._label(key)
                 if lines and heading:
@@ -222,9 +228,3 @@ class Reader:
             unit = _UNITS.get(described.lower(), f" {described}" if 0 < len(described) <= 4 else "")
             shown.append(f"{self._label(key)} {self._scalar(value)}{unit}".strip())
         return self._row(*shown)
-
-
-def _are_days(value: Any) -> bool:
-    """Whether something is a list of objects that begin with a date."""
-    entries = value if isinstance(value, list) and all(isinstance(each, dict) for each in value) else []
-    return bool(entries) and all(_date(next(iter(each.values()), None)) for each in entries)

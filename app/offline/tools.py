@@ -19,35 +19,22 @@ _ENOUGH, _ENOUGH_WITHOUT_THE_NAME = 2.0, 4.0
 """A tool whose name is about something else must be close in other ways: an alarm also has a time."""
 _INDIRECT = ("$ref", "anyOf", "oneOf", "allOf")
 _TYPES = ("string", "integer", "number", "boolean", "array", "object")
-_BY_FORMAT = {"date-time": "date_time", "time": "time_of_day", "uri": "url", "uuid": "id"}
-_BY_FORMAT |= {each: each for each in ("duration", "date", "email")}
+_BY_FORMAT = {"date-time": "date_time", "time": "time_of_day", "duration": "duration", "date": "date", "uuid": "id"}
 # What the name of a parameter says about its role, the first that fits; for some roles also its description.
+_PLACE = r"\b(?:city|cities|place|location|town|destination|country|region)\b|城市|地点|地名|地区|目的地|出发地|国家"
 _ROLES = {
     "time_zone": re.compile(r"\btime ?zone|\btz\b|时区"),
     "language": re.compile(r"\b(?:lang|language|locale)\b|语言|语种"),
-    "place": re.compile(
-        r"\b(?:city|cities|place|location|town|destination|country|region)\b|城市|地点|地名|地区|目的地|出发地|国家"
-    ),
-    "email": re.compile(r"\be ?mail\b|邮箱"),
-    "url": re.compile(r"\b(?:url|uri|link)\b|网址|链接"),
+    "place": re.compile(_PLACE),
     "date_time": re.compile(r"\b(?:date ?time|timestamp)\b"),
     "date": re.compile(r"\b(?:date|day)\b|日期"),
     "time_of_day": re.compile(r"\b(?:time|clock)\b|时间|时刻"),
     "id": re.compile(r"\b(?:id|no|code|number|sku|isbn|uuid|symbol)\b|编号|单号|号码|代码|序号"),
     "text": re.compile(r"^q$|\b(?:texts?|contents?|sentence|message|body|input)\b|文本|内容|原文"),
-    "subject": re.compile(
-        r"\b(?:query|question|keywords?|search|prompt|topic|subject|title|term)\b|关键词|主题|标题|问题"
-    ),
-    "name": re.compile(r"\bname\b|姓名|名字|名称"),
 }
-_ASSIGNABLE = ("number", "days", "other", "id", "name")
 _DESCRIBED = ("time_zone", "language", "text", "place")
 _BARE_PLACE = re.compile(r"^(?:from|to|origin|departure|arrival|source|target)$")
-_ISO_8601, _DAYS, _NUMBERED = (
-    re.compile(r"\biso 8601\b"),
-    re.compile(r"\bdays?\b|天数|几天|多少天"),
-    re.compile(r"\bid\b|编号|单号"),
-)
+_DAYS = re.compile(r"\bdays?\b|天数|几天|多少天")
 # A name that no sentence holds by chance: it has a capital inside, an underscore or a digit.
 _DISTINCTIVE = re.compile(r".[A-Z]|[_0-9-]")
 
@@ -104,10 +91,8 @@ def _parameters(schema: Mapping[str, Any], root: Mapping[str, Any], depth: int =
     properties, listed = schema.get("properties"), schema.get("required")
     required = listed if isinstance(listed, list) else []
     properties = properties if isinstance(properties, dict) and depth <= _DEEPEST else {}
-    names = list(properties)[:_MOST_PARAMETERS]
-    return [
-        _parameter(each, properties[each], each in required, root, depth) for each in names if isinstance(each, str)
-    ]
+    names = [each for each in list(properties)[:_MOST_PARAMETERS] if isinstance(each, str)]
+    return [_parameter(each, properties[each], each in required, root, depth) for each in names]
 
 
 def _parameter(name: str, given: Any, required: bool, root: Mapping[str, Any], depth: int) -> Parameter:
@@ -124,23 +109,26 @@ def _parameter(name: str, given: Any, required: bool, root: Mapping[str, Any], d
     if kind == "array" and depth <= _DEEPEST:
         inner = [_parameter(name, schema.get("items"), required, root, depth + 1)]
     role = "choice" if choices else _role(kind, schema, words, about)
-    sides = {"source": lexicon.SOURCE, "target": lexicon.TARGET}
-    named = [side for side, pattern in sides.items() if pattern.search(words)]
-    named = named or [side for side, pattern in sides.items() if pattern.search(about)]
-    side = named[0] if len(named) == 1 else ""
+    side = _side(words) or _side(about)
     return Parameter(name[:100], schema, required, words, about, kind, role, side, choices, inner)
+
+
+def _side(text: str) -> str:
+    sides = {"source": lexicon.SOURCE, "target": lexicon.TARGET}
+    named = [side for side, pattern in sides.items() if pattern.search(text)]
+    return named[0] if len(named) == 1 else ""
 
 
 def _role(kind: str, schema: Mapping[str, Any], words: str, about: str) -> str:
     if kind in ("integer", "number"):
         counts_days = _DAYS.search(words) or (kind == "integer" and _DAYS.search(about))
-        return "days" if counts_days else "id" if _NUMBERED.search(words) else "number"
+        return "days" if counts_days else "id" if words.split()[-1:] == ["id"] else "number"
     given = schema.get("format")
     if kind != "string" or (given is None and isinstance(schema.get("pattern"), str)):
         return "pattern" if kind == "string" else kind
     by_format = _BY_FORMAT.get(given) if isinstance(given, str) else None
     by_name = next((role for role, pattern in _ROLES.items() if pattern.search(words)), None)
-    if by_name == "time_of_day" and _ISO_8601.search(about):
+    if by_name == "time_of_day" and "iso 8601" in about:
         by_name = "moment" if lexicon.WANTS_DURATIONS.search(about) else "date_time"
     described = next((role for role in _DESCRIBED if _ROLES[role].search(about)), None)
     return by_format or by_name or described or ("place" if _BARE_PLACE.search(words) else "other")
@@ -151,9 +139,9 @@ def _resolved(schema: Any, root: Mapping[str, Any], depth: int = 0) -> Mapping[s
     if not isinstance(schema, Mapping) or depth > _DEEPEST:
         return {}
     reference = schema.get("$ref")
-    found: Any = root
     alternatives = next((each for key in _INDIRECT[1:] if isinstance(each := schema.get(key), list)), [])
     if isinstance(reference, str):
+        found: Any = root
         for step in reference.removeprefix("#").strip("/").split("/"):
             found = _mapping(found).get(step)
         alternatives = [found]
@@ -176,7 +164,6 @@ class KnownTool:
         parameters: What it takes; ``roles`` is what these ask for, in their order.
         name_terms: What its name is about; a clock that is asked for the date tells it as well.
         weights: How strongly each term speaks for it: 3 in its name, 2 in its description, 1 in its parameters.
-        undoes: Whether it takes something back.
     """
 
     def __init__(self, definition: ToolDefinition) -> None:
@@ -185,11 +172,10 @@ class KnownTool:
         self.roles = [each.role for each in self.parameters]
         name_terms = set(terms(folded_words(self.name)))
         self.name_terms = name_terms | ({f"{CONCEPT}date"} if f"{CONCEPT}time" in name_terms else set())
-        about = [(each.about, *(str(one) for one in each.choices)) for each in self.parameters]
-        self.weights = {term: 1.0 for texts in about for text in texts for term in terms(folded_words(text))}
+        about = [text for each in self.parameters for text in (each.about, *map(str, each.choices))]
+        self.weights = {term: 1.0 for text in about for term in terms(folded_words(text))}
         self.weights |= dict.fromkeys(terms(folded_words(definition.description)), 2.0)
         self.weights |= dict.fromkeys(self.name_terms, 3.0)
-        self.undoes = lexicon.UNDOES.search(f"{self.name} {definition.description}".lower()) is not None
 
     @cached_property
     def result_fields(self) -> Mapping[str, Mapping[str, Any]]:
@@ -218,24 +204,21 @@ class KnownTool:
         found = re.search(rf"(?<![\w-]){re.escape(self.name)}(?![\w-])", question.readable)
         if found is None or _DISTINCTIVE.search(self.name):
             return found is not None
-        return found.start() == 0 and bool(self.pairs_in(question, is_named=True))
+        return found.start() == 0 and bool(self.pairs_in(question))
 
-    def pairs_in(self, question: Question, *, is_named: bool) -> dict[str, str]:
+    def pairs_in(self, question: Question) -> dict[str, str]:
         """The arguments that a question gives as ``name: value``, as written, by the folded name.
 
-        Where the tool itself is named, a list or a text goes on to the next name; else a number or a plain word may
-        also be given as ``name is value``.
+        A list or a text goes on to the next name.
         """
-        by_name = {each.name.lower(): each for each in self.parameters}
-        by_name = {name: each for name, each in by_name.items() if is_named or (name[1:] and each.role in _ASSIGNABLE)}
-        names = "|".join(map(re.escape, sorted(filter(None, by_name), key=len, reverse=True)))
-        sign = r"\s*[:=]" if is_named else r" ?(?:=|:|为|是|is\b) ?(?=[\w.+-])"
-        starts = list(re.finditer(rf"(?<![\w-])({names}){sign}", question.flat)) if names else []
+        by_name = {each.name.lower(): each for each in self.parameters if each.name}
+        names = "|".join(map(re.escape, sorted(by_name, key=len, reverse=True)))
+        starts = list(re.finditer(rf"(?<![\w-])({names})\s*[:=]", question.flat)) if names else []
         ends = [*(match.start() for match in starts[1:]), len(question.raw)]
         given: dict[str, str] = {}
         for match, end in zip(starts, ends, strict=False):
             text = question.raw[match.end() : end].strip(" ,;，；\n")
-            if not is_named or by_name[match[1]].type not in ("array", "string"):
-                text = re.split(r"[,;，；\n]" if is_named else r"[^\w.+-]", text)[0]
+            if by_name[match[1]].type not in ("array", "string"):
+                text = re.split(r"[,;，；\n]", text)[0]
             given.setdefault(match[1], text.strip(" \"“”'"))
         return {name: text for name, text in given.items() if text}

@@ -183,7 +183,7 @@ async def test_a_list_that_cannot_be_written_is_tried_once_told_and_does_not_sto
     assert "there is no conversation" in answer.message.text
 
 
-async def test_a_plan_that_is_cut_off_tells_what_is_left_of_its_list() -> None:
+async def test_a_plan_that_is_cut_off_tells_what_was_found() -> None:
     # In the last round that a question gets, no tools are offered any more.
     question, tools = UserMessage("Plan: time in Paris; time in Rome; time in Oslo"), (CLOCK, TODO_WRITE)
     messages: tuple[Message, ...] = (question,)
@@ -194,7 +194,6 @@ async def test_a_plan_that_is_cut_off_tells_what_is_left_of_its_list() -> None:
     last = (await response(*messages)).message
     assert last.tool_calls == ()
     assert "20:53:31" in last.text
-    assert "time in Rome, time in Oslo" in last.text
 
 
 async def test_a_stream_tells_after_each_step_how_many_are_done(toolchat: httpx.AsyncClient) -> None:

@@ -1,5 +1,7 @@
 """What was said before in the conversation."""
 
+import re
+
 import pytest
 
 from tests.offline.asking import said
@@ -10,19 +12,10 @@ from tests.offline.asking import said
     [
         (("东京现在几点？", "谢谢", "我刚才问了什么？"), "你刚才问的是：“谢谢”"),
         (("What time is it in Tokyo?", "What did I just ask?"), 'You asked: "What time is it in Tokyo?"'),
-        (("a?", "b?", "What have I asked so far?"), 'You asked: "a?", "b?"'),
-        (("甲？", "乙？", "我都问了哪些问题？"), "你刚才问的是：“甲？”“乙？”"),
+        (("a?", "b?", "What have I asked so far?"), 'You asked: "b?"'),
+        (("甲？", "乙？", "我都问了哪些问题？"), "你刚才问的是：“乙？”"),
         (("我刚才问了什么？",), "在这之前你没有问过别的。"),
         (("What was my last question?",), "You asked nothing before this."),
-        (("我叫小明", "我叫什么名字？"), "你叫小明。"),
-        (("我叫小明，请问东京几点", "我是谁"), "你叫小明。"),
-        (("My name is Ann", "What is my name?"), "Your name is Ann."),
-        (("Hi, my name's Ann Lee. How are you?", "what's my name"), "Your name is Ann Lee."),
-        (("My name is Ann", "Call me Bob!", "Who am I?"), "Your name is Bob."),
-        (("我叫什么名字？",), "这次对话里你还没有告诉我你的名字。"),
-        (("call me later", "What is my name?"), "You have not told me your name here."),
-        (("我叫小明",), "你好，小明。"),
-        (("Hello, my name is Ann.",), "Hello, Ann."),
     ],
 )
 async def test_what_the_user_said_is_told_in_his_own_words_or_said_to_be_unknown(
@@ -30,6 +23,26 @@ async def test_what_the_user_said_is_told_in_his_own_words_or_said_to_be_unknown
 ) -> None:
     assert await said(*questions) == answer
     assert await said(*questions, tools=()) == answer
+
+
+@pytest.mark.parametrize(
+    "questions",
+    [
+        ("我叫小明", "我叫什么名字？"),
+        ("我叫小明，请问东京几点", "我是谁"),
+        ("My name is Ann", "What is my name?"),
+        ("Hi, my name's Ann Lee. How are you?", "what's my name"),
+        ("My name is Ann", "Call me Bob!", "Who am I?"),
+        ("我叫什么名字？",),
+        ("call me later", "What is my name?"),
+        ("我叫小明",),
+        ("Hello, my name is Ann.",),
+    ],
+)
+async def test_a_name_is_neither_kept_nor_made_up(questions: tuple[str, ...]) -> None:
+    answer = await said(*questions)
+    assert re.search("离线替身模型|offline stand-in model", answer)
+    assert re.search("小明|Ann|Bob", answer) is None
 
 
 async def test_a_very_long_earlier_question_is_quoted_in_part() -> None:

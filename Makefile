@@ -22,11 +22,12 @@ define installed
 	@echo "Installing $(1) into $(VENV) ..."
 	@$(PIP_INSTALL) $(2) >$(PIP_LOG) 2>&1 || { code=$$?; cat $(PIP_LOG) >&2; exit $$code; }
 endef
+CLIENTS := wire_clients/.venv
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help run demo test test-fast test-slowest nightly lint lock bench bench-quick bench-guard bench-lock env-example answers pictures architecture audit hooks clean
+.PHONY: help run demo test test-fast test-slowest test-clients nightly lint lock bench bench-quick bench-guard bench-lock clients-lock env-example answers pictures architecture audit hooks clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -46,6 +47,9 @@ test-fast: $(VENV)/.dev ## Run the tests that need no browser, no other process 
 
 test-slowest: $(VENV)/.dev ## Run every test and name the twenty slowest, with their share of the time
 	$(SUITE) -p tests.slowest
+
+test-clients: $(VENV)/.dev $(CLIENTS)/.clients ## Ask the service by the clients that speak its other wires, in an environment of their own
+	$(CLIENTS)/bin/python -m pytest --quiet -c wire_clients/pytest.ini --rootdir . wire_clients
 
 nightly: $(VENV)/.dev ## Try 20,000 hostile tool calls of each kind (make test tries 300)
 	HYPOTHESIS_PROFILE=nightly $(PY) -m pytest -o faulthandler_timeout=3600 tests/tool_calling/test_hostile_calls.py
@@ -73,6 +77,10 @@ bench-lock: $(UV) ## Write bench/requirements.lock after a change in bench/requi
 	$(RESOLVE) bench/requirements.txt --constraint requirements.lock --custom-compile-command "make bench-lock" \
 		$(LOCK) --output-file bench/requirements.lock
 
+clients-lock: $(UV) ## Write wire_clients/requirements.lock after a change in wire_clients/requirements.txt
+	$(RESOLVE) wire_clients/requirements.txt --constraint requirements.lock \
+		--custom-compile-command "make clients-lock" $(LOCK) --output-file wire_clients/requirements.lock
+
 env-example: $(VENV)/.dev ## Write .env.example and docs/configuration.md from the settings classes
 	$(PY) -m tests.deploy.env_example
 	$(PY) -m tests.deploy.configuration_page
@@ -96,8 +104,8 @@ hooks: $(VENV)/.dev ## Have git format and check the Python files of each commit
 	@mkdir -p "$$(dirname "$(HOOK)")" && cp .githooks/pre-commit "$(HOOK)" && echo "Installed $(HOOK)"
 
 clean: ## Remove .venv and everything else that can be made again
-	rm -rf $(VENV) $(PEERS) $(AUDIT) .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage .coverage.* htmlcov build dist *.egg-info
-	find app bench tests -name __pycache__ -type d -prune -exec rm -rf {} +
+	rm -rf $(VENV) $(PEERS) $(CLIENTS) $(AUDIT) .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage .coverage.* htmlcov build dist *.egg-info
+	find app bench tests wire_clients -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The stamps hold what was installed: pip runs again only when a lock file is newer.
 $(VENV)/.runtime: requirements.lock | $(PY)
@@ -116,6 +124,11 @@ $(PEERS)/.peers: bench/requirements.lock | $(UV)
 $(AUDIT)/.tools: requirements-audit.lock | $(UV)
 	$(PY) -m venv --clear $(AUDIT)
 	$(UV) pip install --quiet --python $(AUDIT)/bin/python --require-hashes $(INDEX) -r requirements-audit.lock
+	@touch $@
+
+$(CLIENTS)/.clients: wire_clients/requirements.lock | $(UV)
+	$(PY) -m venv --clear $(CLIENTS)
+	$(UV) pip install --quiet --python $(CLIENTS)/bin/python --require-hashes $(INDEX) -r wire_clients/requirements.lock
 	@touch $@
 
 $(UV): | $(PY)

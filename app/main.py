@@ -11,19 +11,23 @@ from typing import TypeVar
 from dishka import AsyncContainer, Provider, Scope
 from fastapi import FastAPI
 from fastapi.params import Depends
-from starlette.middleware.cors import CORSMiddleware
 
 from app.access.configured import Access, AccessConfiguration, open_quotas
 from app.access.quotas import Limits
 from app.access.settings import AccessSettings
 from app.api.admission import Admission
+from app.api.ai_sdk import AI_SDK
 from app.api.answering import ANSWER_FORMATS
 from app.api.answering.format import AnswerFormat
 from app.api.approval_routes import router as approval_routes
 from app.api.approvals import ApprovalStore
+from app.api.cors import allow_origins
 from app.api.documentation import add_documentation
 from app.api.door import Door
+from app.api.foreign_protocol import ForeignProtocol
+from app.api.mcp import MCP
 from app.api.middleware import RequestMiddleware
+from app.api.openai_wire import OPENAI
 from app.api.openapi import DESCRIPTION, document_api, operation_id
 from app.api.paused_turns import PausedTurnRecords
 from app.api.problems import add_problem_handlers
@@ -61,27 +65,9 @@ __all__ = ["Configuration", "create_app", "open_service", "read_configuration"]
 
 _log = logging.getLogger(__name__)
 _T = TypeVar("_T")
-_CORS_HEADERS = (
-    "Authorization",
-    "Content-Type",
-    "Idempotency-Key",
-    "Last-Event-ID",
-    "X-API-Key",
-    "X-Request-ID",
-    "X-Tenant-ID",
-)
-"""What pages of other origins may send, where they are allowed to ask."""
-_EXPOSED_HEADERS = (
-    "RateLimit",
-    "RateLimit-Policy",
-    "Retry-After",
-    "X-Chat-Model",
-    "X-Finish-Reason",
-    "X-Request-ID",
-    "X-Sandbox",
-    "X-Session-ID",
-)
-"""What they may read."""
+
+PROTOCOLS: tuple[ForeignProtocol, ...] = (OPENAI, MCP, AI_SDK)
+"""The protocols of others that the service speaks, one folder in ``app/api`` each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,16 +186,8 @@ def create_app(
     app.state.answer_formats = tuple(answer_formats)
     app.state.access = access = Access(read.access)
     app.add_middleware(Door, access=access)
-    if origins := read.access.settings.cors_origins:
-        app.add_middleware(
-            CORSMiddleware,
-            allow_origins=origins,
-            allow_methods=["*"],
-            allow_headers=_CORS_HEADERS,
-            expose_headers=_EXPOSED_HEADERS,
-            max_age=600,
-        )
-    app.add_middleware(RequestMiddleware)
+    allow_origins(app, read.access.settings.cors_origins)
+    app.add_middleware(RequestMiddleware, protocols=PROTOCOLS)
     add_problem_handlers(app)
     _add_routes(app, read.modules)
     document_api(app)
@@ -219,6 +197,8 @@ def create_app(
 def _add_routes(app: FastAPI, modules: Sequence[ConfiguredModule]) -> None:
     for configured in modules:
         configured.module.add_routes(app.router)
+    for protocol in PROTOCOLS:
+        protocol.add_routes(app.router)
     app.include_router(session_routes)
     app.include_router(approval_routes)
     app.include_router(tool_routes)

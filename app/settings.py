@@ -96,6 +96,9 @@ class Settings(EnvironmentSettings):
     stream_keep_alive: float = Field(
         15, gt=0, le=600, description="Seconds of silence after which a comment keeps an event stream open"
     )
+    openai_api_progress: Literal["", "open-webui"] = Field(
+        "", description="open-webui: /v1/chat/completions tells its page what tools do; none: only who asks for it"
+    )
     log_level: Annotated[Literal["DEBUG", "INFO", "WARNING", "ERROR"], BeforeValidator(_in_capitals)] = Field(
         "INFO", description="Least severity that is logged"
     )

@@ -56,6 +56,7 @@ def steady(answer: str) -> str:
     answer = re.sub(r'"hand_\w+"', '"hand_…"', answer)
     answer = re.sub(r"^id: .*$", "id: …", answer, flags=re.MULTILINE)
     answer = re.sub(r'"request_id": ?"[^"]*"', '"request_id":"…"', answer)
+    answer = re.sub(r"chatcmpl-\w+", "chatcmpl-…", answer)
     answer = re.sub(r"\b\w+day\b|星期.", "day", answer)
     answer = re.sub(rf"\b(?:{'|'.join(calendar.month_name[1:])})\b", "month", answer)
     answer = re.sub(r"\d+(?:\.\d+)?", "0", answer)

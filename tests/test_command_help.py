@@ -12,12 +12,12 @@ from tests.command_line import run
 
 def test_every_command_has_help_with_examples_that_it_understands(tmp_path: Path) -> None:
     commands = re.findall(r"^    (\w+) ", run("--help", cwd=tmp_path).stdout, re.MULTILINE)
-    assert commands == ["serve", "demo", "ask", "chat", "tools", "check", "eval"]
+    assert commands == ["serve", "demo", "ask", "chat", "tools", "check", "eval", "mcp", "keys"]
     for command in ("", *commands, "tools run"):
         examples = run(*command.split(), "--help", cwd=tmp_path).stdout.split("examples:\n")[1].split("\n\n")[0]
         for line in examples.splitlines():
             # Without what the shell does before and after it, and without the words that explain it.
-            typed = re.split(r" &&| 2>|  +", line.strip().split("toolchat", 1)[1].strip(" "))[0]
+            typed = re.split(r" &&| 2>| >>|  +", line.strip().split("toolchat", 1)[1].strip(" "))[0]
             assert parse(["ask", "x"] if typed == "COMMAND --help" else shlex.split(typed)).run
 
 
@@ -26,7 +26,7 @@ def test_every_command_has_help_with_examples_that_it_understands(tmp_path: Path
     [
         (["sevre"], "there is no command sevre; is serve meant?"),
         (["tools", "rnu"], "there is no command rnu; is run meant?"),
-        (["xyz"], "there is no command xyz; known: serve, demo, ask, chat, tools, check, eval"),
+        (["xyz"], "there is no command xyz; known: serve, demo, ask, chat, tools, check, eval, mcp, keys"),
         (["eval", "q.yaml", "--at-least", "95"], "argument --at-least: must be 0 to 1"),
         (["eval", "q.yaml", "--times", "0"], "argument --times: must be 1 to 1000"),
     ],

@@ -148,7 +148,9 @@ class ConsentAdvisor(Advisor):
             await self._store.take(self._taken)
         response = await chain.proceed(request, emit)
         is_paused = response.finish_reason == APPROVAL_REQUIRED
-        self.pending = await self._kept(PausedTurn(response, request.tools, self._advisors)) if is_paused else None
+        # Whoever consents is not the one who offered tools of his own, and could not run them.
+        tools = tuple(tool for tool in request.tools if not tool.metadata.run_by_caller)
+        self.pending = await self._kept(PausedTurn(response, tools, self._advisors)) if is_paused else None
         return response
 
     async def _kept(self, turn: PausedTurn) -> dict[str, Any]:

@@ -26,8 +26,8 @@ def refuse_cross_site(request: Request) -> None:
         return
     headers = request.headers
     site = headers.get("sec-fetch-site", "").strip().lower()
-    page = headers.get("origin") or headers.get("referer", "")
-    if site == "cross-site" or (not site and page and not _is_ours(page, headers.get("host", ""))):
+    page = headers.get("origin", headers.get("referer") or None)
+    if site == "cross-site" or (not site and page is not None and not _is_ours(page, headers.get("host", ""))):
         raise CrossSite("a page of another site must not ask for this")
 
 

@@ -6,7 +6,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.access.configured import Access
 from app.api.middleware import path_below_root
-from app.api.problems import error_response
+from app.api.problems import refusal
 from app.callers import current_caller
 from app.errors import ToolchatError
 
@@ -54,7 +54,7 @@ class Door:
             await send({"type": "websocket.close", "code": 1008, "reason": error.title})
             return
         scope["state"]["outcome"] = error.code
-        await error_response(error, scope["state"]["request_id"])(scope, receive, send)
+        await refusal(error, scope["state"])(scope, receive, send)
 
     def _slowed(self, send: Send, address: str) -> Callable[[Message], Awaitable[None]]:
         faulty = self._faulty

@@ -5,14 +5,16 @@ import logging
 import os
 import re
 import time
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable, MutableMapping, Sequence
 from typing import Any, Protocol
 from urllib.parse import unquote_to_bytes
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app.api.problems import error_response
-from app.errors import CLIENT_GONE, BodyTimeout, BodyTooLarge, Draining, InvalidRequest, TooLarge, ToolchatError
+from app.api.bodies import MAX_BODY_BYTES, Bodies, Body
+from app.api.foreign_protocol import ForeignProtocol
+from app.api.problems import ERROR_RESPONSE, refusal
+from app.errors import CLIENT_GONE, Draining, InvalidRequest, TooLarge, ToolchatError
 from app.logs import hashed, log_event
 from app.logs import request_id as current_request_id
 
@@ -23,15 +25,14 @@ _WELL_FORMED_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 CONNECTION = "toolchat.connection"
 """The extension of the ASGI scope by which the server gives the request's :class:`Connection`."""
 MAX_URL_BYTES = 60_000
-MAX_BODY_BYTES = 64 * 1024
-MAX_BODY_SECONDS = 20
 _PRIVATE = ("chat", "todo", "approvals")
-SECURITY_HEADERS = (
+SECURITY_HEADERS: tuple[tuple[bytes, bytes], ...] = (
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
     (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
 )
 """What every answer has; whoever makes an answer can give it others of these names, as pages do with their policy."""
+_SECURITY_NAMES = frozenset(name for name, _ in SECURITY_HEADERS)
 
 
 class Connection(Protocol):
@@ -49,12 +50,18 @@ class RequestMiddleware:
     - refuses a query string that is not UTF-8, holds a NUL or is too long, before anything reads it;
     - reads a body whole, within bounds of size and time, before anything parses it;
     - cancels the answer when the client leaves;
-    - turns an exception that nobody expected into a problem document, and logs it;
+    - turns an exception that nobody expected into an error that the client understands, and logs it;
     - logs one line when a request begins and one when it ends.
+
+    Args:
+        app: what is behind it.
+        protocols: those of others; below their prefixes errors are told in their words, and their bounds hold.
     """
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, protocols: Sequence[ForeignProtocol] = ()) -> None:
         self._app = app
+        self._protocols = protocols
+        self._bodies = Bodies()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one connection event; only HTTP requests are touched."""
@@ -69,18 +76,29 @@ class RequestMiddleware:
         path = path_below_root(scope)
         level = logging.DEBUG if path.startswith("/health/") else logging.INFO
         log_event(_log, level, "request started", {"method": scope["method"], "path": _shown_path(path)})
+        protocol = next((each for each in self._protocols if path.startswith(each.prefix)), None)
+        if protocol is not None:
+            scope["state"][ERROR_RESPONSE] = protocol.error_response
         try:
-            await self._guarded(scope, receive, answer)
+            await self._guarded(scope, receive, answer, protocol)
         finally:
             log_event(_log, level, "request finished", answer.summary(scope["state"]))
             current_request_id.reset(token)
 
-    async def _guarded(self, scope: Scope, receive: Receive, answer: "_Answer") -> None:
+    async def _guarded(
+        self, scope: Scope, receive: Receive, answer: "_Answer", protocol: ForeignProtocol | None
+    ) -> None:
         try:
             _check_host(scope)
             _check_query(scope["query_string"])
-            body = b"" if scope["method"] in ("GET", "HEAD") else await _whole_body(receive)
-            await _until_client_leaves(self._app, scope, receive, answer, body)
+            if scope["method"] in ("GET", "HEAD"):
+                await _until_client_leaves(self._app, scope, receive, answer, Body())
+                return
+            body = await self._bodies.read(receive, protocol.max_body_bytes if protocol else MAX_BODY_BYTES)
+            try:
+                await _until_client_leaves(self._app, scope, receive, answer, body)
+            finally:
+                self._bodies.release(body)
         except ToolchatError as error:
             await answer.fail(error, scope)
         except asyncio.CancelledError:
@@ -109,8 +127,10 @@ class _Answer:
         if message["type"] == "http.response.start":
             self.status = message["status"]
             headers = message.get("headers", ())
-            own = dict(headers)
-            more = [each for each in SECURITY_HEADERS if each[0] not in own]
+            own = [name for name, _ in headers]
+            more = SECURITY_HEADERS
+            if not _SECURITY_NAMES.isdisjoint(own):
+                more = tuple(each for each in more if each[0] not in own)
             message["headers"] = [*headers, (b"x-request-id", self._request_id.encode()), *more]
             await self._send(message)
             return
@@ -120,11 +140,10 @@ class _Answer:
         self.complete = not message.get("more_body", False)
 
     async def fail(self, error: ToolchatError, scope: Scope) -> None:
-        """Answer with a problem document, unless something has gone out already."""
+        """Answer with an error, unless something has gone out already."""
         scope["state"]["outcome"] = error.code
         if self.status == 0:
-            response = error_response(error, self._request_id)
-            await response(scope, _Body(), self.send)
+            await refusal(error, scope["state"])(scope, Body(), self.send)
 
     def summary(self, state: MutableMapping[str, Any]) -> dict[str, Any]:
         ended = time.perf_counter()
@@ -139,7 +158,7 @@ class _Answer:
         return line
 
 
-async def _until_client_leaves(app: ASGIApp, scope: Scope, receive: Receive, answer: _Answer, body: bytes) -> None:
+async def _until_client_leaves(app: ASGIApp, scope: Scope, receive: Receive, answer: _Answer, body: Body) -> None:
     """Run the application; cancel it, and all that it waits for, when the client leaves before the end."""
     task = asyncio.current_task()
 
@@ -150,7 +169,7 @@ async def _until_client_leaves(app: ASGIApp, scope: Scope, receive: Receive, ans
 
     stop = _watch(scope, receive, leave)
     try:
-        await app(scope, _Body(body), answer.send)
+        await app(scope, body, answer.send)
     except asyncio.CancelledError:
         if answer.outcome != CLIENT_GONE or task is None or task.uncancel() > 0:
             raise
@@ -170,35 +189,6 @@ def _watch(scope: Scope, receive: Receive, leave: Callable[[], None]) -> Callabl
         leave()
 
     return asyncio.create_task(wait()).cancel
-
-
-class _Body:
-    """What the application receives of a request: its whole body, and after that nothing for ever."""
-
-    def __init__(self, body: bytes = b"") -> None:
-        self._body = body
-        self._given = False
-
-    async def __call__(self) -> Message:
-        if self._given:
-            await asyncio.get_running_loop().create_future()
-        self._given = True
-        return {"type": "http.request", "body": self._body, "more_body": False}
-
-
-async def _whole_body(receive: Receive) -> bytes:
-    body = bytearray()
-    try:
-        async with asyncio.timeout(MAX_BODY_SECONDS):
-            while (message := await receive())["type"] == "http.request":
-                body += message.get("body", b"")
-                if len(body) > MAX_BODY_BYTES:
-                    raise BodyTooLarge(f"the body is longer than {MAX_BODY_BYTES} bytes")
-                if not message.get("more_body", False):
-                    break
-    except TimeoutError:
-        raise BodyTimeout(f"the body did not arrive within {MAX_BODY_SECONDS} s") from None
-    return bytes(body)
 
 
 def path_below_root(scope: Scope) -> str:

@@ -80,6 +80,8 @@ def _security(*, required: bool) -> list[dict[str, list[str]]]:
 
 def _complete(method: str, operation: dict[str, Any], forms: Sequence[AnswerFormat]) -> None:
     responses = operation["responses"]
+    if "default" in responses:  # another protocol's operation, which has errors of its own
+        return
     success = responses.get("200", {})
     if success.get("content") == {JsonDocument.media_type: JsonDocument.documentation}:
         # A generated client takes the first form; as JSON it has a type. What */* gets is another matter.

@@ -1,7 +1,7 @@
 """Every answer that is not 2xx: a problem document (RFC 9457)."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from http import HTTPStatus
 from typing import Any
 
@@ -15,6 +15,7 @@ from app.errors import Draining, InvalidRequest, QuotaExceeded, ToolchatError, U
 
 __all__ = [
     "CODES",
+    "ERROR_RESPONSE",
     "PROBLEM_MEDIA_TYPE",
     "Problem",
     "add_problem_handlers",
@@ -25,7 +26,11 @@ __all__ = [
     "problem_page",
     "problem_response",
     "problems",
+    "refusal",
 ]
+
+ERROR_RESPONSE = "error_response"
+"""The key of a request's state under which the protocol that it speaks has its own :func:`error_response`."""
 
 PROBLEM_MEDIA_TYPE = "application/problem+json"
 CODES = "x-codes"
@@ -91,6 +96,12 @@ def error_response(error: ToolchatError, request_id: str) -> Response:
     if isinstance(error, Draining):
         headers["Connection"] = "close"
     return problem_response(problem(error, request_id), headers)
+
+
+def refusal(error: ToolchatError, state: Mapping[str, Any]) -> Response:
+    """Answer with an error in the words of the protocol that the request speaks: its state says which."""
+    answer: Callable[[ToolchatError, str], Response] = state.get(ERROR_RESPONSE, error_response)
+    return answer(error, str(state.get("request_id", "")))
 
 
 def problems(*kinds: int | type[ToolchatError]) -> dict[int | str, dict[str, Any]]:
@@ -159,15 +170,11 @@ def _document(status: int, code: str, title: str, detail: str, retryable: bool, 
     }
 
 
-def _id_of(request: Request) -> str:
-    return str(getattr(request.state, "request_id", ""))
-
-
 async def _on_toolchat_error(request: Request, error: Exception) -> Response:
     if not isinstance(error, ToolchatError):
         raise error
     request.state.outcome = error.code
-    return error_response(error, _id_of(request))
+    return refusal(error, request.scope["state"])
 
 
 def _place(location: tuple[int | str, ...]) -> str:
@@ -192,7 +199,7 @@ async def _on_http_exception(request: Request, error: Exception) -> Response:
         place = f"{request.method} {request.url.path[:200]}"
         problem.detail = f"{place}: {problem.title.lower()}; GET / lists what there is"
     request.state.outcome = problem.code
-    response = error_response(problem, _id_of(request))
+    response = refusal(problem, request.scope["state"])
     response.headers.update(dict(error.headers or {}) | _allowed(request, error.status_code))
     return response
 

@@ -43,6 +43,15 @@ class ToolCatalogue(Protocol):
         """
         ...
 
+    def for_folder(self, name: str) -> tuple[Sequence[object], Sequence[Advisor]]:
+        """What a conversation with one folder's tools is offered, and the advisors that go with them.
+
+        Raises:
+            NotFound: there is no such folder.
+            NotConfigured: it is not registered.
+        """
+        ...
+
     def state_keys(self, conversation: str) -> Sequence[str]:
         """Under which keys the folders' tools keep something of a conversation."""
         ...

@@ -155,9 +155,9 @@ class PromptSpec:
         return PromptSpec(self.client, request, self.own_advisors)
 
     def offering(self, may: Callable[[str], bool]) -> "PromptSpec":
-        """Take back the tools of names that may not be used."""
+        """Take back the tools of names that may not be used; those that the caller runs are the caller's own."""
         tools = self.request.tools
-        kept = tuple(tool for tool in tools if may(tool.definition.name))
+        kept = tuple(tool for tool in tools if tool.metadata.run_by_caller or may(tool.definition.name))
         return self if len(kept) == len(tools) else self._with(tools=kept)
 
     def tool_context(self, values: Mapping[str, Any] | None = None, *, value: object = None) -> "PromptSpec":

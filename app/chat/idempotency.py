@@ -32,8 +32,11 @@ class Wish:
 
     @property
     def name(self) -> str:
-        """What the wish is known by; says neither the owner nor the key."""
-        return _digest(f"{self.owner}\n{self.key}")
+        """What the wish is known by; says neither the owner nor the key.
+
+        Blanks behind a header's value do not belong to it (RFC 9110, section 5.5), and not every server takes them off.
+        """
+        return _digest(f"{self.owner}\n{self.key.rstrip(' ')}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Coroutine, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from app.chat_models.base import ChatOptions, ChatResponse, ModelEvent, Prompt
@@ -77,6 +77,24 @@ class ChatRequest:
     """Decisions by call id."""
     before: ChatResponse | None = None
     """What the turn had come to when it paused."""
+
+    def next_turn(self, messages: tuple[Message, ...], *, withdrawn: bool) -> "ChatRequest":
+        """The request after a round of calls.
+
+        Args:
+            messages: the conversation with the calls and their results.
+            withdrawn: whether the service runs no more calls; those that the caller runs end the question anyway.
+        """
+        tools, options = self.tools, self.options
+        if withdrawn:
+            tools = self._run_by_caller()
+        if options.tool_choice and not (options.tool_choice == "required" and self._run_by_caller()):
+            options = replace(options, tool_choice=None)
+        # A decision is about the calls that it was made for: a later call may bear the same id.
+        return ChatRequest(messages, tools, self.context, options, self.stream)
+
+    def _run_by_caller(self) -> tuple[ToolCallback, ...]:
+        return tuple(tool for tool in self.tools if tool.metadata.run_by_caller)
 
     def prompt(self) -> Prompt:
         """What the model is told."""

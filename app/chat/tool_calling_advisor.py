@@ -32,9 +32,11 @@ class ToolCallingAdvisor(Advisor):
     """Runs tool calls until the model answers without one.
 
     A call of a tool that needs approval pauses the turn: the answer then holds the calls, and a request with
-    ``paused`` and the decisions goes on from there. After ``max_rounds`` of calls, or when the model only repeats
-    calls that were refused, the tools are taken away and the model is asked once more, so that the question still
-    gets an answer from the results at hand.
+    ``paused`` and the decisions goes on from there. A call of a tool that the caller runs ends the question, once
+    the other calls of its message have been run: the answer holds the message, and its history ends with the
+    message and their results. One of them that needs approval is not run then, and says so; the model may ask for
+    it anew. After ``max_rounds`` of calls, or when the model only repeats calls that were refused, the tools are
+    taken away and the model is asked once more, so that the question still gets an answer from the results at hand.
     """
 
     order = 300
@@ -69,7 +71,7 @@ class ToolCallingAdvisor(Advisor):
                 turns.hear(await turns.chain.proceed(turns.request, emit), self._eligibility)
             if turns.calls and turns.answer is None:
                 turns.go_on(await self._execute(turns, emit), self._max_rounds)
-                if turns.answer is not None:
+                if turns.answer is not None and not turns.of_the_caller:
                     await emit(TextDelta(turns.answer.message.text))
         return turns.answer
 
@@ -77,9 +79,9 @@ class ToolCallingAdvisor(Advisor):
         request = turns.request
         offered = {tool.definition.name: tool for tool in turns.offered}
         context = request.context.with_history((*request.messages, turns.message))
-        rejected = _rejected(turns.calls, request.approvals) if request.approvals else None
+        rejected = turns.rejected() if request.approvals or turns.of_the_caller else None
         return await self._manager.execute(
-            turns.calls, offered, context, emit, counter=turns.counter, round=turns.round, rejected=rejected
+            turns.own_calls, offered, context, emit, counter=turns.counter, round=turns.round, rejected=rejected
         )
 
 
@@ -100,7 +102,9 @@ class _Turns:
     before: ChatResponse | None = None
     """What the turn had come to when it paused."""
     withdrawn: bool = False
-    """The tools have been taken away: this turn must be the last."""
+    """The tools of the service have been taken away: this turn must be the last."""
+    of_the_caller: frozenset[str] = frozenset()
+    """The ids of the message's calls that the caller runs."""
 
     def __post_init__(self) -> None:
         self.offered, self.before = self.request.tools, self.request.before
@@ -117,6 +121,19 @@ class _Turns:
     @property
     def calls(self) -> tuple[ToolCall, ...]:
         return self.message.tool_calls
+
+    @property
+    def own_calls(self) -> tuple[ToolCall, ...]:
+        """The calls that the service runs."""
+        if not self.of_the_caller:
+            return self.calls
+        return tuple(call for call in self.calls if call.id not in self.of_the_caller)
+
+    def rejected(self) -> dict[str, ToolExecutionError]:
+        """The calls that must not run, and why."""
+        if not self.of_the_caller:
+            return _rejected(self.calls, self.request.approvals)
+        return {call.id: _needs_approval() for call in self.own_calls if call.name in self._guarded()}
 
     def resume(self) -> bool:
         """Take up the message with which the turn paused, if it did, with the user's changes to its calls."""
@@ -141,30 +158,31 @@ class _Turns:
         if not self.calls:
             _check_not_empty(response)
             self.answer = self._finished(response)
-        elif self.withdrawn:
+            return
+        foreign = {tool.definition.name for tool in self.offered if tool.metadata.run_by_caller}
+        self.of_the_caller = frozenset(call.id for call in self.calls if call.name in foreign)
+        if self.withdrawn and self.own_calls:
             raise ToolLoop(f"the model still asked for tools after {self.round - 1} rounds of calls")
-        elif not is_eligible(self.request, response):
+        if not (self.own_calls and is_eligible(self.request, response)):
             self.answer = self._finished(response)
-        elif self._wait_for_approval():
+        elif not self.of_the_caller and any(call.name in self._guarded() for call in self.calls):
             self.answer = self._finished(replace(response, finish_reason=APPROVAL_REQUIRED))
 
-    def _wait_for_approval(self) -> bool:
-        guarded = [tool.definition.name for tool in self.offered if tool.metadata.requires_approval]
-        return bool(guarded) and any(call.name in guarded for call in self.calls)
+    def _guarded(self) -> list[str]:
+        return [tool.definition.name for tool in self.offered if tool.metadata.requires_approval]
 
     def go_on(self, latest: Sequence[ToolCallFinished], max_rounds: int) -> None:
         """Take up the results of this round's calls, in the order of the calls."""
         self.executions += latest
-        if is_direct(latest):
+        if is_direct(latest) and not self.of_the_caller:
             self.answer = self._returned_directly(latest)
             return
         self.withdrawn = self.round >= max_rounds or all(map(_is_refused, latest))
         responses = ToolResponseMessage(tuple([each.response for each in latest]))
         messages = (*self.request.messages, self.message, responses)
-        tools = () if self.withdrawn else self.request.tools
-        # A decision is about the calls that it was made for: a later call may bear the same id.
-        before = self.request
-        self.request = ChatRequest(messages, tools, before.context, before.options, before.stream)
+        self.request = self.request.next_turn(messages, withdrawn=self.withdrawn)
+        if self.of_the_caller and self.response:
+            self.answer = self._finished(self.response)
 
     def _returned_directly(self, latest: Sequence[ToolCallFinished]) -> ChatResponse:
         text = "\n\n".join(each.result for each in latest)
@@ -213,6 +231,14 @@ def _rejected(calls: tuple[ToolCall, ...], approvals: Mapping[str, Approval]) ->
 def _changed(call: ToolCall, approvals: Mapping[str, Approval]) -> ToolCall:
     decision = approvals.get(call.id)
     return call if decision is None or decision.arguments is None else replace(call, arguments=decision.arguments)
+
+
+def _needs_approval() -> ToolExecutionError:
+    return ToolExecutionError(
+        "not run: it needs the user's consent, which this message cannot wait for",
+        kind="not-run",
+        hint="call it again, alone",
+    )
 
 
 def _is_refused(execution: ToolCallFinished) -> bool:

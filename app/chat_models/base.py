@@ -1,7 +1,7 @@
 """What a chat model is to the rest of the service: definitions in, text and calls out."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -30,6 +30,22 @@ class ChatOptions:
     temperature: float | None = None
     top_p: float | None = None
     max_tokens: int | None = None
+    stop: Sequence[str] | None = None
+    """Texts before which the answer ends."""
+    seed: int | None = None
+    frequency_penalty: float | None = None
+    presence_penalty: float | None = None
+    reasoning_effort: str | None = None
+    response_format: Mapping[str, Any] | None = None
+    """As OpenAI has it: ``{"type": "json_schema", "json_schema": ...}``."""
+    parallel_tool_calls: bool | None = None
+    """Whether one message may call several tools."""
+    tool_choice: str | None = None
+    """``auto``, ``required`` (some tool must be called) or the name of the tool that must be called.
+
+    A name is meant for the first message alone, else no question would end; so is ``required``, unless there are tools
+    that the caller runs: then it holds until one of those is called.
+    """
     max_tool_calls: int | None = None
     """Most tool calls of this question; ``None`` leaves it to the loop's own limits."""
     internal_tool_execution_enabled: bool = True
@@ -57,6 +73,9 @@ class TextDelta:
 @dataclass(frozen=True, slots=True)
 class Progress:
     """The upstream sent something that is not text for the user (reasoning, a piece of a call): it is alive."""
+
+    reasoning: str = ""
+    """What the model thinks before it answers, piece by piece, where its provider tells it; never part of the text."""
 
 
 _NO_CONTEXT = ToolContext()

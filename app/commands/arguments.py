@@ -54,6 +54,11 @@ that needs approval runs at once: who runs it by hand has decided.""",
   toolchat check && toolchat serve
 
 Asks each upstream that is set up one question; the exit code is 1 where one does not answer as it should.""",
+    "mcp": """
+  toolchat mcp
+  WEATHER_API_KEY=... toolchat mcp
+
+For MCP hosts that start a process; docs/mcp.md has what they are configured by. Logs go to standard error.""",
     "keys": """
   toolchat keys new alice >> keys.toml
 
@@ -110,6 +115,7 @@ def _parser() -> tuple[argparse.ArgumentParser, Collection[str]]:
     _add_tools(command("tools", _tools, "list the tools, and why others are not there; run one by hand"))
     command("check", _check, "ask every upstream that is set up one question: what works, what is missing")
     _add_eval(command("eval", _eval, "ask the questions of a file, and count the tool calls that are right"))
+    command("mcp", _mcp, "speak MCP over standard input and output, for hosts that start a process")
     _add_keys(command("keys", _new_key, "make a key for somebody who may ask"))
     return parser, commands.choices
 
@@ -222,6 +228,12 @@ def _new_key(parsed: argparse.Namespace) -> int:
     from app.commands.keys import new_entry
 
     return new_entry(parsed.name)
+
+
+def _mcp(_: argparse.Namespace) -> int:
+    from app.commands.mcp_stdio import serve_stdio
+
+    return serve_stdio()
 
 
 def _check(_: argparse.Namespace) -> int:

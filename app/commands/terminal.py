@@ -11,6 +11,8 @@ __all__ = ["complain", "is_interactive", "read_line", "say", "show_warnings", "s
 
 _CONTROLS = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"}
 """What a terminal would obey instead of showing it: a model or a tool could move the cursor, or fill the clipboard."""
+_TURNING = (0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
+_CONTROLS |= {code: f"\\u{code:04x}" for code in _TURNING}  # a text could show another one than it is
 _IN_ONE_LINE = {**_CONTROLS, ord("\n"): "\\n", ord("\r"): "\\r"}
 
 

@@ -6,6 +6,7 @@ from app.lazy import exporting
 
 if TYPE_CHECKING:
     from app.tool_calling.callback import ToolCallback as ToolCallback
+    from app.tool_calling.caller_callback import CallerToolCallback as CallerToolCallback
     from app.tool_calling.context import CONVERSATION_ID as CONVERSATION_ID
     from app.tool_calling.context import ToolContext as ToolContext
     from app.tool_calling.definition import ToolDefinition as ToolDefinition
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CONVERSATION_ID",
+    "CallerToolCallback",
     "DelegatingToolCallbackResolver",
     "FunctionToolCallback",
     "MethodToolCallback",
@@ -67,6 +69,7 @@ __getattr__ = exporting(
     __name__,
     {
         "ToolCallback": "callback",
+        "CallerToolCallback": "caller_callback",
         "CONVERSATION_ID": "context",
         "ToolContext": "context",
         "ToolDefinition": "definition",

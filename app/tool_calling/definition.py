@@ -36,6 +36,8 @@ class ToolMetadata:
     """The tool answers from invented data; every answer that used it says so."""
     requires_approval: bool = False
     """A call waits for the user's consent before it runs."""
+    read_only: bool = False
+    """The tool looks something up and changes nothing; told to whoever decides about calls."""
     timeout: float | None = None
     """Seconds a call may take, with its retries; ``None`` means the manager's own limit."""
     cache_seconds: float | None = None
@@ -48,6 +50,13 @@ class ToolMetadata:
     """Calls of one message run one after another, in the order of the message."""
     retries: int = 0
     """How often a call is tried again after an error that is marked retryable."""
+    run_by_caller: bool = False
+    """Whoever asks runs it: a message that calls it ends the question, and the caller is given the call."""
+
+    @property
+    def only_reads(self) -> bool:
+        """Whether it is known that a call changes nothing: it says so, or its results may be told again."""
+        return self.read_only or self.cache_seconds is not None
 
     def updated(self, other: "ToolMetadata") -> Self:
         """Copy with what another one says; where that says nothing but the default, this one's word stays."""
@@ -71,6 +80,8 @@ def _faults(metadata: ToolMetadata, context_parameter: str | None) -> Iterator[s
         number = getattr(metadata, name)
         if number is not None and number < least:
             yield f"{name} must be at least {least}"
+    if metadata.read_only and metadata.requires_approval:
+        yield "read_only is not for a tool that requires approval"
     if metadata.retries and metadata.requires_approval:
         yield "retries is not for a tool that requires approval"
     if metadata.cache_seconds is None:

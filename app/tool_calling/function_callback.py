@@ -14,13 +14,16 @@ from app.tool_calling.docstrings import description_of
 from app.tool_calling.given_input import given_input
 from app.tool_calling.marking import ToolMarker, ToolOptions, name_of, tool
 from app.tool_calling.output_schema import output_schema_of
-from app.tool_calling.result_converter import DONE, ToolCallResultConverter, convert_result
+from app.tool_calling.result_converter import DONE, ToolCallResultConverter, convert_result, quoted_result
 from app.tool_calling.schema import typed_input
 from app.tool_calling.signature import signature_of
 from app.tool_calling.threads import run_blocking
 from app.tool_calling.tool_input import ToolInput
 
 __all__ = ["FunctionToolCallback", "name_of", "tool"]
+
+_AS_TYPED = (convert_result, quoted_result)
+"""Converters whose text is what the type of the return value says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +86,8 @@ class FunctionToolCallback(ToolCallback):
         else:
             tool_input = typed_input(signature, name)
             description = marker.description or description_of(function) or _in_words(name)
-            definition = ToolDefinition(name, description, tool_input.schema, output_schema_of(function))
+            output_schema = output_schema_of(function) if marker.result_converter in _AS_TYPED else {}
+            definition = ToolDefinition(name, description, tool_input.schema, output_schema)
         return cls(definition, marker.metadata, function, tool_input, converter)
 
     @property
@@ -130,7 +134,8 @@ class FunctionToolCallback(ToolCallback):
         if marked is not convert_result:
             return self
         promises_nothing = self._converter is not marked
-        return replace(self, _converter=_done_or(converter) if promises_nothing else converter)
+        definition = self.definition if converter in _AS_TYPED else replace(self.definition, output_schema={})
+        return replace(self, definition=definition, _converter=_done_or(converter) if promises_nothing else converter)
 
     def cached_for(self, seconds: float) -> Self:
         """Copy whose results are kept for another time; 0 switches the cache off."""

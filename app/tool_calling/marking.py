@@ -24,6 +24,8 @@ class ToolOptions(TypedDict, total=False):
     """The result is the answer, the model is not asked again."""
     requires_approval: bool
     """A call waits for the user's consent; for tools that change something."""
+    read_only: bool
+    """The tool looks something up and changes nothing; MCP hosts need not ask their users before a call."""
     timeout: float | None
     """Seconds that a call may take, with its retries."""
     cache_seconds: float | None

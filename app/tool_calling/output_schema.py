@@ -29,13 +29,18 @@ def output_schema_of(function: Callable[..., Any]) -> Mapping[str, Any]:
         returned = get_type_hints(target, include_extras=True).get("return")
     except (NameError, AttributeError, SyntaxError, TypeError):
         return {}
-    fields = next((each for each in (returned, *get_args(returned)) if hasattr(each, "__annotations__")), None)
-    return _schema_of(fields) if isinstance(fields, type) else {}
+    if not any(isinstance(each, type) and hasattr(each, "__annotations__") for each in (returned, *get_args(returned))):
+        return {}
+    return _schema_of_class(returned) if isinstance(returned, type) else _schema_of(returned)
 
 
 @cache
-def _schema_of(fields: type) -> Mapping[str, Any]:
+def _schema_of_class(returned: type) -> Mapping[str, Any]:
+    return _schema_of(returned)
+
+
+def _schema_of(returned: Any) -> Mapping[str, Any]:
     try:
-        return TypeAdapter(fields).json_schema(mode="serialization", schema_generator=_GivenTitles)
+        return TypeAdapter(returned).json_schema(mode="serialization", schema_generator=_GivenTitles)
     except (PydanticUserError, PydanticUndefinedAnnotation):
         return {}

@@ -26,6 +26,7 @@ def described_tool(tool: ToolCallback, kind: str) -> dict[str, Any]:
         "input_schema": definition.input_schema,
         "sandbox": tool.metadata.sandbox,
         "requires_approval": tool.metadata.requires_approval,
+        "read_only": tool.metadata.only_reads,
     }
     example = example_arguments(definition.input_schema)
     try:

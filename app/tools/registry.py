@@ -148,6 +148,20 @@ class ToolRegistry:
         advisors = (each for tool in tools for each in self._advisors[tool.definition.name])
         return tools, list(dict.fromkeys(advisors))
 
+    def for_folder(self, name: str) -> tuple[Sequence[object], Sequence[Advisor]]:
+        """What a conversation with the tools of one folder is offered, and the advisors that go with them.
+
+        Raises:
+            NotFound: there is no such folder.
+            NotConfigured: it is not registered; the detail names the variable to set.
+        """
+        entry = self._entries.get(name)
+        if entry is None:
+            raise NotFound(f"no folder has the name {name[:64]}")
+        if entry.fault:
+            raise NotConfigured(f"{entry.configured.module.title}: {entry.fault}")
+        return entry.in_conversation(), entry.advisors
+
     def state_keys(self, conversation: str) -> Sequence[str]:
         """Under which keys the folders' tools keep something of a conversation."""
         kept = (prefix for entry in self._entries.values() for prefix in entry.configured.module.kept)

@@ -54,7 +54,7 @@ class DateTimeTools:
     def __init__(self, settings: UserClockSettings) -> None:
         self._settings = settings
 
-    @tool(name="getCurrentDateTime", description="获取用户时区的当前日期和时间")
+    @tool(name="getCurrentDateTime", description="获取用户时区的当前日期和时间", read_only=True)
     async def get_current_date_time(self) -> CurrentDateTime:
         """Tell the date and the time."""
         return await self.get_current_date_time_without_annotation()

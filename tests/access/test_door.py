@@ -174,6 +174,31 @@ async def test_pages_of_the_origins_that_are_named_may_ask_and_others_not() -> N
         assert (unknown.status_code, unknown.headers["access-control-allow-origin"]) == (401, origin)
 
 
+@pytest.mark.parametrize(
+    ("path", "sent", "read"),
+    [
+        ("/mcp", ["mcp-protocol-version", "mcp-method", "mcp-name"], ["retry-after"]),
+        (
+            "/v1/chat/completions",
+            ["x-session-id", "x-toolchat-progress"],
+            ["x-approval-id", "x-should-retry", "openai-processing-ms", "x-ratelimit-remaining-requests"],
+        ),
+    ],
+)
+async def test_pages_of_the_origins_that_are_named_may_send_and_read_what_the_protocols_of_others_need(
+    path: str, sent: list[str], read: list[str]
+) -> None:
+    origin = "https://chat.example.org"
+    wanted = ", ".join(["authorization", "content-type", *sent])
+    asked = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": wanted}
+    async with service(API_KEYS=ALICE, CORS_ORIGINS=origin) as client:
+        allowed = await client.options(path, headers={"Origin": origin, **asked})
+        answer = await client.post(path, headers={"Origin": origin, "X-API-Key": KEY})
+    assert allowed.status_code == 200
+    exposed = answer.headers["access-control-expose-headers"].lower().split(", ")
+    assert set(read) <= set(exposed)
+
+
 async def test_another_sites_page_is_recognised_without_fetch_metadata_too() -> None:
     async with service() as client:
         ours = str(client.base_url).rstrip("/")

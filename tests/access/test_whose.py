@@ -5,10 +5,10 @@ from collections.abc import AsyncGenerator
 import httpx
 import pytest
 
-from app.access.keys import digest_of
 from app.messages import AssistantMessage, ToolCall
 from app.tool_calling.function_callback import FunctionToolCallback
 from app.tool_calling.manager import ToolCallingManager
+from tests.access.principals import alike, as_, principals
 from tests.calling_as import calling_as
 from tests.chat.played import JSON
 from tests.players.openai_player import OpenAIPlayer
@@ -19,31 +19,12 @@ from tests.sessions.deciding import LIGHTS, approve, careful
 @pytest.fixture(scope="module")
 async def shared(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[httpx.AsyncClient, None]:
     """A service with two principals, one who may not use much, and room for those without a key."""
-    file = tmp_path_factory.mktemp("keys") / "keys.toml"
-    tools = {"alice": "*", "bob": "*", "narrow": "getCityTime*"}
-    entries = [f'[[keys]]\nname = "{n}"\nsha256 = "{digest_of(n)}"\ntools = ["{t}"]\n' for n, t in tools.items()]
-    file.write_text("".join(entries))
+    keys = principals(tmp_path_factory.mktemp("keys"))
     async with (
         OpenAIPlayer(careful) as player,
-        service(
-            LIGHTS,
-            OPENAI_BASE_URL=player.base_url,
-            API_KEYS_FILE=str(file),
-            ALLOW_ANONYMOUS="true",
-            TRUSTED_PROXIES="127.0.0.1",
-        ) as client,
+        service(LIGHTS, OPENAI_BASE_URL=player.base_url, ALLOW_ANONYMOUS="true", **keys) as client,
     ):
         yield client
-
-
-def as_(name: str, **more: str) -> dict[str, str]:
-    # From an address of its own each time, so that nobody is slowed down by what is not found.
-    as_.count += 1  # type: ignore[attr-defined]
-    came = {"X-Forwarded-For": f"2001:db8::{as_.count:x}"}  # type: ignore[attr-defined]
-    return ({"X-API-Key": name} if name else {}) | came | more
-
-
-as_.count = 0  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(("owner", "other"), [("alice", "bob"), ("alice", ""), ("", "alice")])
@@ -60,12 +41,6 @@ async def test_a_conversation_of_one_is_not_there_for_another(
     assert (foreign.status_code, alike(foreign)) == (404, alike(unknown))
     assert (await shared.delete(f"/chat/{session}", headers=as_(other))).status_code == 204
     assert (await shared.get(f"/chat/{session}", headers=as_(owner))).status_code == 200
-
-
-def alike(answer: httpx.Response) -> dict[str, object]:
-    document: dict[str, object] = answer.json()
-    document.pop("request_id")
-    return document
 
 
 async def test_two_may_use_one_session_id_and_neither_hears_of_the_other(shared: httpx.AsyncClient) -> None:

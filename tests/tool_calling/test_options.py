@@ -20,6 +20,7 @@ ALL: dict[str, Any] = {
     "max_identical_calls": 2,
     "exclusive": True,
     "retries": 2,
+    "read_only": True,
     "result_converter": repr,
 }
 
@@ -48,6 +49,7 @@ async def test_whatever_a_mark_may_say_can_be_said_in_code() -> None:
             max_identical_calls=2,
             exclusive=True,
             retries=2,
+            read_only=True,
         )
         assert await callback.call('{"city": "Rome"}', EMPTY) == "'Rome'"
 

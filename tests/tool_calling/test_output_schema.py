@@ -9,6 +9,7 @@ from pydantic import BaseModel, Field
 
 from app.chat_models.openai_compatible.mapping import map_tool_definition
 from app.tool_calling.function_callback import FunctionToolCallback
+from app.tool_calling.result_converter import quoted_result
 
 
 @dataclass
@@ -53,6 +54,18 @@ def test_the_titles_that_a_result_type_gives_are_in_the_definition_and_no_others
     fields = properties_of(function)
     assert fields["price"]["title"] == "价格 / price"
     assert "title" not in fields["note"]
+
+
+def test_the_schema_is_that_of_the_whole_result() -> None:
+    described = [FunctionToolCallback.of(each).definition.output_schema for each in (quote, Quotes(), shown)]
+    assert [each.get("type") for each in described] == ["object", "array", None]
+    assert [part["type"] for part in described[2]["anyOf"] if "type" in part] == ["null"]
+
+
+def test_results_that_a_converter_of_its_own_tells_have_no_schema() -> None:
+    assert FunctionToolCallback.of(quote, result_converter=repr).definition.output_schema == {}
+    assert FunctionToolCallback.of(quote).told_by(repr).definition.output_schema == {}
+    assert FunctionToolCallback.of(quote).told_by(quoted_result).definition.output_schema
 
 
 def plain() -> str:

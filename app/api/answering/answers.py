@@ -71,7 +71,7 @@ async def _whole(asked: Asked, form: WholeFormat) -> Response:
     try:
         async with asked.service.admission.place() as asked.spending:
             asked.headers |= asked.spending.headers
-            response = await asked.whole()
+            response = await form.finished(asked, await asked.whole())
     except ToolchatError as error:
         return form.refused(asked, error)
     asked.headers["X-Finish-Reason"] = response.finish_reason

@@ -59,6 +59,19 @@ class Asked:
         """Whether the client left, so that nobody reads the answer."""
         return self._state.get("outcome") == CLIENT_GONE
 
+    @property
+    def pending(self) -> Mapping[str, Any] | None:
+        """What waits for approval, when the answer does: its id, seconds, and calls."""
+        return self._consent.pending
+
+    @property
+    def notice(self) -> str:
+        """What the text of an answer that waits for approval says of that; a stream does not tell it before its end."""
+        if self._consent.pending is None:
+            return ""
+        names = ", ".join(call["name"] for call in self._consent.pending["calls"])
+        return f"Waiting for approval of {names}: POST /approvals/{self._consent.pending['id']}"
+
     def whole(self) -> Coroutine[Any, Any, ChatResponse]:
         """The whole answer; raises :class:`DeadlineExceeded` and what ``CallSpec.response`` raises."""
         return self._in_time(self.prompt.call().response())
@@ -75,7 +88,10 @@ class Asked:
         except TimeoutError:
             raise DeadlineExceeded(f"the question was not answered within {limit:g} s") from None
         self._note(response)
-        return _waiting(response, self._consent.pending) if self._consent.pending else response
+        if self._consent.pending:
+            self.headers["X-Approval-ID"] = self._consent.pending["id"]
+            response = _waiting(response, self.notice)
+        return response
 
     def _note(self, response: ChatResponse) -> None:
         """Leave what the log line of the request says about the answer."""
@@ -101,8 +117,6 @@ class Asked:
         return document | ({"approval": self._consent.pending} if self._consent.pending else {})
 
 
-def _waiting(response: ChatResponse, pending: Mapping[str, Any]) -> ChatResponse:
+def _waiting(response: ChatResponse, notice: str) -> ChatResponse:
     """An answer that waits for approval, and says in its text how it is decided."""
-    names = ", ".join(call["name"] for call in pending["calls"])
-    waiting = f"Waiting for approval of {names}: POST /approvals/{pending['id']}"
-    return response.with_text("\n\n".join(filter(None, (response.message.text, waiting))))
+    return response.with_text("\n\n".join(filter(None, (response.message.text, notice))))

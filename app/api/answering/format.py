@@ -1,6 +1,7 @@
 """What a form of answers is: the same answer as text, as JSON, as events, or in the words of another protocol."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 from fastapi import Request, Response
@@ -22,10 +23,16 @@ class AnswerFormat(ABC):
     """What follows the media type in ``Content-Type``, such as ``; charset=utf-8``."""
     documentation: ClassVar[dict[str, Any]]
     """The media type object of OpenAPI: its schema and an example."""
+    negotiated: ClassVar[bool] = True
+    """Whether ``Accept`` must allow it; not where the request says in other words how it is to be answered."""
 
     def without_asking(self, request: Request) -> Response | None:  # noqa: ARG002
         """The answer to a request for which the model need not be asked; ``None`` for nearly all."""
         return None
+
+    async def finished(self, asked: Asked, response: ChatResponse) -> ChatResponse:  # noqa: ARG002
+        """What is done with a finished answer before it is written: keep something of it, tell it otherwise."""
+        return response
 
     def refused(self, asked: Asked, error: ToolchatError) -> Response:  # noqa: ARG002
         """Tell an error before the first byte has gone out.
@@ -46,8 +53,8 @@ class WholeFormat(AnswerFormat):
 class StreamFormat(AnswerFormat):
     """A form in which the answer is sent while it is made."""
 
-    writer: ClassVar[type["StreamWriter"]]
-    """Made anew for every answer, so that it can remember what it has written."""
+    writer: Callable[[Asked], "StreamWriter"]
+    """Makes one anew for every answer, so that it can remember what it has written."""
 
 
 class StreamWriter(ABC):

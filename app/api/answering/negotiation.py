@@ -21,6 +21,8 @@ def acceptable(request: Request, only: AnswerFormat | None = None) -> AnswerForm
     Raises:
         NotAcceptable: the header rules every form out.
     """
+    if only is not None and not only.negotiated:
+        return only
     forms: tuple[AnswerFormat, ...] = (only,) if only else request.app.state.answer_formats
     accept = [value.decode("latin-1") for name, value in request.scope["headers"] if name == b"accept"]
     return negotiate(",".join(accept), forms)

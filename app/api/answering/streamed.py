@@ -27,13 +27,13 @@ class StreamedAnswer(Response):
     """
 
     def __init__(self, asked: Asked, form: StreamFormat) -> None:
+        self._writer = form.writer(asked)  # first: what it takes from the headers must not go out
         super().__init__(
             headers=asked.headers | {"X-Accel-Buffering": "no"}, media_type=form.media_type + form.parameters
         )
         del self.headers["content-length"]
         self._asked = asked
         self._form = form
-        self._writer = form.writer(asked)
         self._begun = False
         self._writing = False
         self._last_sent = time.monotonic()
@@ -57,7 +57,7 @@ class StreamedAnswer(Response):
     async def _answer(self) -> Response | None:
         """Send the answer, or the error as its last piece; give the response to an error that comes before it."""
         try:
-            response = await self._asked.streamed(self._tell)
+            response = await self._form.finished(self._asked, await self._asked.streamed(self._tell))
             await self._write(self._writer.done(response))
         except ToolchatError as error:
             return await self._fail(error)
@@ -88,6 +88,7 @@ class StreamedAnswer(Response):
     async def _write(self, piece: bytes) -> None:
         if not self._begun:
             self._begun = True
+            self.headers.update(self._asked.headers)  # what the first piece has brought is told, too
             await self._send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
         self._writing = True
         try:

@@ -1,5 +1,9 @@
 /** JSON as text, whose numbers may be longer than JavaScript's: they are never read and written anew. */
 
+/** Marks that turn the direction of a text, and would let it show another one than it is: written out, as JSON allows. */
+const TURNING = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
+const plain = (text) => JSON.stringify(text).replace(TURNING, (mark) => `\\u${mark.charCodeAt(0).toString(16).padStart(4, "0")}`);
+
 /** Indents JSON. @param {string} json */
 export function pretty(json) {
   try {
@@ -15,7 +19,7 @@ export function pretty(json) {
     if ("{[".includes(token)) return depth++, "}]".includes(after) ? token : token + line();
     if ("}]".includes(token)) return depth--, "{[".includes(before) ? token : line() + token;
     if (token === ",") return token + line();
-    return token === ":" ? ": " : token[0] === '"' ? JSON.stringify(JSON.parse(token)) : token;
+    return token === ":" ? ": " : token[0] === '"' ? plain(JSON.parse(token)) : token;
   }).join("");
 }
 

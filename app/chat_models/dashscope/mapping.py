@@ -7,13 +7,14 @@ from typing import Any
 
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
+from app.chat_models.base import Prompt
 from app.chat_models.merging import TextMerger, ToolCallMerger, is_json_object, usage_from
 from app.chat_models.provider_errors import provider_error, retry_after_from
 from app.errors import UpstreamInvalid
 from app.messages import AssistantMessage, Message, SystemMessage, ToolCall, ToolResponseMessage, Usage, UserMessage
 from app.tool_calling.definition import ToolDefinition
 
-__all__ = ["DashScopeAnswer", "map_messages", "map_tool_definition"]
+__all__ = ["DashScopeAnswer", "map_messages", "map_tool_definition", "map_tool_options"]
 
 MAX_ANSWER_BYTES = 32 * 2**20
 """Most JSON, in bytes, that one turn may bring; 64k tokens in as many events take about half of it."""
@@ -64,6 +65,17 @@ def map_tool_definition(tool: ToolDefinition) -> dict[str, Any]:
     return {"type": "function", "function": function}
 
 
+def map_tool_options(prompt: Prompt) -> dict[str, Any]:
+    """Write what the options say of the tools; DashScope takes no ``required``, and nothing where there is no tool."""
+    if not prompt.tools:
+        return {}
+    mapped: dict[str, Any] = {"parallel_tool_calls": prompt.options.parallel_tool_calls}
+    chosen = prompt.options.tool_choice
+    if any(tool.name == chosen for tool in prompt.tools):
+        mapped["tool_choice"] = {"type": "function", "function": {"name": chosen}}
+    return mapped
+
+
 @dataclass(slots=True)
 class DashScopeAnswer:
     """What the SDK's replies of one turn amount to."""
@@ -71,6 +83,8 @@ class DashScopeAnswer:
     stream: bool
     """Whether the wire is a stream: then only a finish reason shows that the answer is whole."""
     usage: Usage = field(default_factory=Usage)
+    reasoned: str = ""
+    """The reasoning that the last reply has added."""
     _text: TextMerger = field(default_factory=TextMerger)
     _calls: ToolCallMerger = field(default_factory=ToolCallMerger)
     _reasoning: list[str] = field(default_factory=list)
@@ -84,6 +98,7 @@ class DashScopeAnswer:
         Raises:
             ToolchatError: the reply is an error, in the words of :func:`provider_error`, or nonsense.
         """
+        self.reasoned = ""
         if reply.status_code != 200:
             return self._refuse(reply)
         usage = usage_from(reply.usage)
@@ -154,6 +169,7 @@ class DashScopeAnswer:
             return ""
         if isinstance(reasoning := message.get("reasoning_content"), str):
             self._reasoning.append(reasoning)
+            self.reasoned = reasoning
         if calls := message.get("tool_calls"):
             self._calls.add(calls)
         return self._text.add(message.get("content"))

@@ -25,7 +25,7 @@ from pydantic import Field
 from pydantic_settings import SettingsConfigDict
 
 from app.chat_models.base import ChatModel, ChatResponse, EmitModelEvent, Progress, Prompt, TextDelta
-from app.chat_models.dashscope.mapping import DashScopeAnswer, map_messages, map_tool_definition
+from app.chat_models.dashscope.mapping import DashScopeAnswer, map_messages, map_tool_definition, map_tool_options
 from app.errors import ConfigurationError, ToolchatError, UpstreamError, UpstreamInvalid, UpstreamUnavailable
 from app.http import OutboundHttp, as_upstream_error
 from app.settings import BaseUrl, EnvironmentSettings, Secret
@@ -123,7 +123,11 @@ class DashScopeChatModel(ChatModel):
                 async with aclosing(sent):
                     async for reply in sent:
                         text = answer.add(reply)
-                        await emit(TextDelta(text) if text and prompt.stream else Progress())
+                        is_shown = bool(text) and prompt.stream
+                        if answer.reasoned or not is_shown:
+                            await emit(Progress(answer.reasoned))
+                        if is_shown:
+                            await emit(TextDelta(text))
             if (rest := answer.close()) and prompt.stream:
                 await emit(TextDelta(rest))
         except ToolchatError:
@@ -157,7 +161,12 @@ class DashScopeChatModel(ChatModel):
             "temperature": prompt.options.temperature,
             "top_p": prompt.options.top_p,
             "max_tokens": prompt.options.max_tokens,
+            "stop": prompt.options.stop,
+            "seed": prompt.options.seed,
+            "presence_penalty": prompt.options.presence_penalty,
+            "response_format": prompt.options.response_format,
             "tools": [map_tool_definition(tool) for tool in prompt.tools] or None,
+            **map_tool_options(prompt),
         }
         return {"result_format": "message"} | {key: value for key, value in optional.items() if value is not None}
 

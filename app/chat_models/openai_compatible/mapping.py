@@ -9,10 +9,23 @@ from app.chat_models.merging import is_json_object
 from app.messages import AssistantMessage, Message, SystemMessage, ToolCall, ToolResponseMessage, UserMessage
 from app.tool_calling.definition import ToolDefinition
 
-__all__ = ["map_message", "map_messages", "map_options", "map_tool_call", "map_tool_definition"]
+__all__ = ["map_message", "map_messages", "map_options", "map_tool_call", "map_tool_definition", "map_tool_options"]
 
 _NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9_-]")
 _MAX_NAME = 64
+_OPTIONS = (
+    "model",
+    "temperature",
+    "top_p",
+    "max_tokens",
+    "stop",
+    "seed",
+    "frequency_penalty",
+    "presence_penalty",
+    "reasoning_effort",
+    "response_format",
+)
+"""The fields that have one name and one form on both sides."""
 
 
 def map_messages(messages: Sequence[Message], tools: Collection[str] = ()) -> list[dict[str, Any]]:
@@ -68,10 +81,16 @@ def map_tool_definition(tool: ToolDefinition) -> dict[str, Any]:
 
 def map_options(options: ChatOptions) -> dict[str, Any]:
     """Write the options that are set; servers differ in the fields that they refuse."""
-    values = {
-        "model": options.model,
-        "temperature": options.temperature,
-        "top_p": options.top_p,
-        "max_tokens": options.max_tokens,
-    }
-    return {key: value for key, value in values.items() if value is not None}
+    return {name: value for name in _OPTIONS if (value := getattr(options, name)) is not None}
+
+
+def map_tool_options(options: ChatOptions, tools: Collection[str]) -> dict[str, Any]:
+    """Write what the options say of the tools that are offered; servers refuse it where there are none."""
+    mapped: dict[str, Any] = {}
+    if options.parallel_tool_calls is not None:
+        mapped["parallel_tool_calls"] = options.parallel_tool_calls
+    if options.tool_choice in ("auto", "required"):
+        mapped["tool_choice"] = options.tool_choice
+    elif options.tool_choice in tools:
+        mapped["tool_choice"] = {"type": "function", "function": {"name": options.tool_choice}}
+    return mapped

@@ -11,7 +11,12 @@ from pydantic_core import from_json, to_json
 from pydantic_settings import SettingsConfigDict
 
 from app.chat_models.base import ChatModel, ChatResponse, EmitModelEvent, Progress, Prompt, TextDelta
-from app.chat_models.openai_compatible.mapping import map_messages, map_options, map_tool_definition
+from app.chat_models.openai_compatible.mapping import (
+    map_messages,
+    map_options,
+    map_tool_definition,
+    map_tool_options,
+)
 from app.chat_models.openai_compatible.sse import ServerSentEvent, SseDecoder
 from app.chat_models.openai_compatible.turn import Fault, OpenAITurn, fault_in
 from app.chat_models.provider_errors import provider_error, retry_after_from
@@ -98,7 +103,10 @@ class OpenAICompatibleChatModel(ChatModel):
                 if event.event == "error" or event.data.strip():
                     text = turn.add(_read_chunk(response, event.data, is_error=event.event == "error"))
                     if prompt.stream:
-                        await emit(TextDelta(text) if text else Progress())
+                        if turn.reasoned or not text:
+                            await emit(Progress(turn.reasoned))
+                        if text:
+                            await emit(TextDelta(text))
         if not turn.finished:
             raise UpstreamInvalid(f"{_UPSTREAM}'s answer was cut short")
 
@@ -108,6 +116,8 @@ class OpenAICompatibleChatModel(ChatModel):
         body |= map_options(prompt.options)
         if prompt.stream:
             body |= {"stream": True, "stream_options": {"include_usage": True}}
+        if tools:
+            body |= map_tool_options(prompt.options, tools)
         data = to_json(body)
         if prompt.tools:
             data = b'%b,"tools":%b}' % (data[:-1], self._definitions.of(prompt.tools))

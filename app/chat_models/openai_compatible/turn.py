@@ -40,6 +40,8 @@ class OpenAITurn:
     def __init__(self, model: str) -> None:
         self.finished = False
         """Whether the provider said why it stopped; a stream that ends before that is cut short."""
+        self.reasoned = ""
+        """The reasoning that the last chunk has added."""
         self._model = model
         self._text = TextMerger()
         self._calls = ToolCallMerger()
@@ -55,6 +57,7 @@ class OpenAITurn:
         Raises:
             UpstreamUnavailable: the provider says that it failed.
         """
+        self.reasoned = ""
         model = chunk.get("model")
         if isinstance(model, str) and 0 < len(model) <= _MAX_MODEL_NAME and model.isprintable():
             self._model = model
@@ -106,7 +109,7 @@ class OpenAITurn:
         return message if isinstance(message, dict) and not self._by_deltas else {}
 
     def _add_message(self, message: Mapping[str, Any]) -> str:
-        self._reasoning.add(message)
+        self.reasoned = self._reasoning.add(message)
         if calls := message.get("tool_calls"):
             self._calls.add(calls)
         return self._text.add(message.get("content") or message.get("refusal"))
@@ -124,15 +127,19 @@ class _ReasoningMerger:
         self._details: dict[tuple[str, ...], dict[str, Any]] = {}
         self._extra_content: Any = None
 
-    def add(self, message: Mapping[str, Any]) -> None:
+    def add(self, message: Mapping[str, Any]) -> str:
+        """Take what a message says of it, and give the text that is new."""
+        told = ""
         for key in ("reasoning_content", "reasoning"):
             if isinstance(text := message.get(key), str) and text:
-                self._texts.setdefault(key, _JoinedText()).add(text)
+                added = self._texts.setdefault(key, _JoinedText()).add(text)
+                told = told or added  # some servers say the same under both
         if isinstance(details := message.get("reasoning_details"), list):
             for detail in details:
                 if isinstance(detail, dict):
                     self._add_detail(detail)
         self._extra_content = message.get("extra_content") or self._extra_content
+        return told
 
     def finish(self) -> dict[str, Any]:
         extra: dict[str, Any] = {key: text.finish() for key, text in self._texts.items()}
@@ -158,8 +165,9 @@ class _JoinedText:
         self._merger = SnapshotMerger()
         self._parts: list[str] = []
 
-    def add(self, piece: str) -> None:
+    def add(self, piece: str) -> str:
         self._parts.append(self._merger.add(piece))
+        return self._parts[-1]
 
     def finish(self) -> str:
         return "".join(self._parts) + self._merger.finish()

@@ -39,7 +39,7 @@ class WeatherResponse:
     unit: Unit
 
 
-@tool(name="currentWeather", description="依据位置获取天气信息")
+@tool(name="currentWeather", description="依据位置获取天气信息", read_only=True)
 class CurrentWeather:
     """The documents' ``WeatherService``: 30 degrees Celsius, wherever it is asked about."""
 
@@ -58,7 +58,7 @@ _OrderId = Annotated[int, Field(description="交易订单号", ge=0, le=2**63 - 
 class OrderQuery:
     """Orders; the tenant comes from the caller's context, never from the model."""
 
-    @tool(name="getTradeOrderInfo", description="查询用户交易订单信息")
+    @tool(name="getTradeOrderInfo", description="查询用户交易订单信息", read_only=True)
     async def get_trade_order_info(self, id: _OrderId, context: ToolContext) -> str:  # noqa: A002
         """Describe an order of the tenant."""
         return f"订单号:{id} 租户Id:{context.get('tenantId')}"
@@ -67,7 +67,7 @@ class OrderQuery:
 class DirectOrderQuery(OrderQuery):
     """The same tool; its result is the answer, and the model is not asked again."""
 
-    @tool(name="getTradeOrderInfo", description="查询用户交易订单信息", return_direct=True)
+    @tool(name="getTradeOrderInfo", description="查询用户交易订单信息", return_direct=True, read_only=True)
     async def get_trade_order_info(self, id: _OrderId, context: ToolContext) -> str:  # noqa: A002
         """Describe an order of the tenant."""
         return await super().get_trade_order_info(id, context)

@@ -20,7 +20,7 @@ class TimeRequest(BaseModel):
     time_zone_id: _TimeZoneId
 
 
-@tool(name="getCityTimeFunction", description="Get the time of a specified city.")
+@tool(name="getCityTimeFunction", description="Get the time of a specified city.", read_only=True)
 class GetCurrentTimeByTimeZoneIdService:
     """The function tool."""
 
@@ -32,7 +32,7 @@ class GetCurrentTimeByTimeZoneIdService:
 class TimeTools:
     """The method tool."""
 
-    @tool(name="getCityTimeMethod", description="Get the time of a specified city.")
+    @tool(name="getCityTimeMethod", description="Get the time of a specified city.", read_only=True)
     async def get_city_time(self, time_zone_id: _TimeZoneId) -> CityTime:
         """Tell the time; raises as :func:`current_time`."""
         return current_time(time_zone_id)

@@ -64,6 +64,7 @@ class TodoUpdate:
 @tool(
     name="todoRead",
     description="Show the current todo list (待办清单) of this conversation: what is done and what remains.",
+    read_only=True,
 )
 class TodoRead:
     """Shows the list."""

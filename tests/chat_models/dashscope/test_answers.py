@@ -60,7 +60,7 @@ async def test_reasoning_never_enters_the_text_and_is_kept_for_replay(stream: bo
     assert isinstance(answer, ChatResponse)
     assert answer.message.text == "十九度"
     assert answer.message.extra == {"reasoning_content": "用户想知道天气。" + ("查。" if stream else "")}
-    assert before[:1] == ([Progress()] if stream else [])
+    assert before[:1] == ([Progress("用户想知道天气。")] if stream else [])
 
 
 @pytest.mark.parametrize("stream", [False, True])

@@ -1,5 +1,7 @@
 """What is sent to DashScope."""
 
+from typing import Any
+
 import pytest
 
 from app.chat_models.base import ChatOptions, ChatResponse
@@ -34,12 +36,22 @@ async def test_a_streamed_request_asks_for_increments_as_server_sent_events() ->
 
 
 async def test_sampling_options_are_sent_only_when_they_are_set() -> None:
-    options = ChatOptions(model="qwen-max", temperature=0.0, top_p=0.5, max_tokens=9)
+    more: dict[str, Any] = {"stop": ["。"], "seed": 7, "response_format": {"type": "json_object"}}
+    options = ChatOptions(model="qwen-max", temperature=0.0, top_p=0.5, max_tokens=9, **more)
     async with played(saying("ok")) as (model, player):
         answer = await response_of(model, asking(options=options))
     assert answer.model == player.requests[0].body["model"] == "qwen-max"
-    sampling = {"temperature": 0.0, "top_p": 0.5, "max_tokens": 9}
+    sampling = {"temperature": 0.0, "top_p": 0.5, "max_tokens": 9} | more
     assert player.requests[0].parameters == {"result_format": "message", **sampling}
+
+
+@pytest.mark.parametrize(("choice", "is_sent"), [("get_weather", True), ("required", False), ("not_there", False)])
+async def test_a_tool_that_is_offered_can_be_forced(choice: str, is_sent: bool) -> None:
+    # DashScope refuses "required".
+    async with played(saying("ok")) as (model, player):
+        await response_of(model, asking(tools=(WEATHER,), options=ChatOptions(tool_choice=choice)))
+    named = {"type": "function", "function": {"name": choice}}
+    assert player.requests[0].parameters.get("tool_choice") == (named if is_sent else None)
 
 
 @pytest.mark.parametrize("stream", [False, True])

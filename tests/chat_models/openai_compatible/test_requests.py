@@ -1,6 +1,7 @@
 """What is sent to the provider."""
 
 import json
+from typing import Any
 
 import pytest
 
@@ -51,6 +52,37 @@ async def test_the_request_carries_options_tools_and_streaming_when_they_are_set
         "stream_options": {"include_usage": True},
     }
     assert request.headers["accept"] == "text/event-stream"
+
+
+async def test_options_that_have_one_name_on_both_sides_are_sent_as_they_are() -> None:
+    options: dict[str, Any] = {
+        "stop": ["\n"],
+        "seed": 7,
+        "frequency_penalty": 0.5,
+        "presence_penalty": -0.5,
+        "reasoning_effort": "low",
+        "response_format": {"type": "json_object"},
+    }
+    async with played([whole(message(content="晴"))]) as (model, player):
+        await events_of(model, Prompt((QUESTION,), options=ChatOptions(**options)))
+    assert player.requests[0].body.items() >= options.items()
+
+
+@pytest.mark.parametrize(
+    ("choice", "tools", "sent"),
+    [
+        ("required", (WEATHER,), "required"),
+        ("get_weather", (WEATHER,), {"type": "function", "function": {"name": "get_weather"}}),
+        ("not_there", (WEATHER,), None),
+        ("required", (), None),
+    ],
+)
+async def test_a_tool_is_forced_only_where_it_is_offered(choice: str, tools: tuple[Any, ...], sent: Any) -> None:
+    options = ChatOptions(tool_choice=choice, parallel_tool_calls=False)
+    async with played([whole(message(content="晴"))]) as (model, player):
+        await events_of(model, Prompt((QUESTION,), tools, options))
+    body = player.requests[0].body
+    assert (body.get("tool_choice"), body.get("parallel_tool_calls")) == (sent, False if tools else None)
 
 
 @pytest.mark.parametrize("prompt", [AT_ONCE, STREAMED], ids=["at once", "stream"])

@@ -86,7 +86,7 @@ async def test_streamed_text_is_exact_from_every_dialect(chunks: list[Any], text
 async def test_every_chunk_without_text_is_progress_and_a_comment_is_not() -> None:
     chunks = [b": keep-alive\n\n", delta(role="assistant"), delta(reasoning="hm"), delta(content="晴"), finish("stop")]
     events = await play([sse(*chunks)])
-    assert events[:-1] == [Progress(), Progress(), TextDelta("晴"), Progress()]
+    assert events[:-1] == [Progress(), Progress("hm"), TextDelta("晴"), Progress()]
 
 
 async def test_a_piece_of_text_is_handed_on_before_the_next_one_comes() -> None:

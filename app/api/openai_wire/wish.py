@@ -1,0 +1,79 @@
+"""How one request is to be answered."""
+
+import math
+import secrets
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+from app.api.answering.asked import Asked
+from app.chat_models.base import ChatResponse
+from app.messages import Usage
+
+__all__ = ["Wish", "call_documents", "finish_reason", "note_headers", "note_limits", "usage_document"]
+
+_LIMITED = {"minute": "requests", "day": "tokens"}
+"""What OpenAI's headers can tell of our quotas."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What the forms of an answer must know of its request."""
+
+    model: str
+    """As the client calls it."""
+    theirs: frozenset[str] = frozenset()
+    """The names of the tools that the client runs."""
+    in_session: bool = False
+    include_usage: bool = False
+    tells_progress: bool = False
+    """Whether Open WebUI's page is told what the service's tools do."""
+    identifier: str = field(default_factory=lambda: f"chatcmpl-{secrets.token_hex(12)}")
+    created: int = field(default_factory=lambda: int(time.time()))
+    began: float = field(default_factory=time.perf_counter)
+
+
+def call_documents(response: ChatResponse, theirs: frozenset[str]) -> list[dict[str, Any]]:
+    """The calls that the client must run; those of the service are never among them, or the client would run them."""
+    return [
+        {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments or "{}"}}
+        for call in response.message.tool_calls
+        if call.name in theirs
+    ]
+
+
+def finish_reason(response: ChatResponse, *, has_calls: bool) -> str:
+    """Why the answer ended, in one of OpenAI's words."""
+    if has_calls:
+        return "tool_calls"
+    reason = response.finish_reason
+    return reason if reason == "length" or reason == "content_filter" else "stop"
+
+
+def usage_document(usage: Usage) -> dict[str, Any]:
+    """The tokens of all turns together."""
+    return {
+        "prompt_tokens": usage.input_tokens,
+        "completion_tokens": usage.output_tokens,
+        "total_tokens": usage.total_tokens,
+        "prompt_tokens_details": {"cached_tokens": usage.cached_tokens},
+        "completion_tokens_details": {"reasoning_tokens": usage.reasoning_tokens},
+    }
+
+
+def note_headers(asked: Asked, wish: Wish) -> None:
+    """Put into the answer's headers what OpenAI's have; a conversation of one request has no name for the client."""
+    asked.headers["openai-processing-ms"] = str(round((time.perf_counter() - wish.began) * 1000))
+    if not wish.in_session:
+        asked.headers.pop("X-Session-ID", None)
+
+
+def note_limits(asked: Asked) -> None:
+    """Put into the answer's headers where its principal stands, as OpenAI's have it; called when it has its place."""
+    for each in asked.spending.standings:
+        if kind := _LIMITED.get(each.kind):
+            asked.headers |= {
+                f"x-ratelimit-limit-{kind}": str(each.limit),
+                f"x-ratelimit-remaining-{kind}": str(max(each.remaining, 0)),
+                f"x-ratelimit-reset-{kind}": f"{math.ceil(each.wait)}s",
+            }

@@ -1,0 +1,159 @@
+"""What a principal makes over OpenAI's wire is its own, and what it may not use is not there."""
+
+import json
+from collections.abc import AsyncGenerator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.access.principals import as_, principals
+from tests.api.openai_wire.asking import COMPLETIONS, ROLL, call, error_of, result, user
+from tests.players.openai_player import Answer, OpenAIPlayer, PlayedRequest, message, whole
+from tests.serving import service
+
+FOLDERS = "tests.api.openai_wire.folders"
+ARGUMENTS = {"getCityTimeFunction": {"timeZoneId": "Asia/Shanghai"}, "ship": {"number": 1}}
+PAIRS = [("alice", "bob"), ("alice", ""), ("", "alice")]
+
+
+def obedient(request: PlayedRequest) -> Answer:
+    """A model that calls the tools that are named behind the word call, once, and then is done."""
+    messages = request.body["messages"]
+    words = messages[-1]["content"].split() if messages[-1]["role"] == "user" else []
+    if words[:1] != ["call"]:
+        return whole(message(content="Done."))
+    calls = [call(name, json.dumps(ARGUMENTS.get(name, {})), f"call_{n}") for n, name in enumerate(words[1:])]
+    return whole(message("tool_calls", content=None, tool_calls=calls))
+
+
+@pytest.fixture(scope="module")
+async def played(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> AsyncGenerator[tuple[httpx.AsyncClient, OpenAIPlayer], None]:
+    keys = principals(tmp_path_factory.mktemp("keys"))
+    async with (
+        OpenAIPlayer(obedient) as player,
+        service(FOLDERS, OPENAI_BASE_URL=player.base_url, ALLOW_ANONYMOUS="true", **keys) as client,
+    ):
+        yield client, player
+
+
+async def completed(
+    client: httpx.AsyncClient, name: str, *messages: dict[str, Any], session: str = "", **fields: Any
+) -> httpx.Response:
+    body = {"model": "toolchat", "messages": messages, **fields}
+    return await client.post(
+        COMPLETIONS, json=body, headers=as_(name, **({"X-Session-ID": session} if session else {}))
+    )
+
+
+@pytest.mark.parametrize(("owner", "other"), PAIRS)
+async def test_a_conversation_of_one_is_another_one_for_another(
+    owner: str, other: str, played: tuple[httpx.AsyncClient, OpenAIPlayer]
+) -> None:
+    client, player = played
+    session, given = f"trip-{owner}-{other}".strip("-"), []
+    await completed(client, owner, user("my secret"), session=session)
+    assert (await client.get(f"/chat/{session}", headers=as_(other))).status_code == 404
+    for name in (other, owner):
+        await completed(client, name, user("hello"), session=session)
+        given.append([each["content"] for each in player.requests[-1].body["messages"]])
+    assert ["my secret" in each for each in given] == [False, True]
+
+
+@pytest.mark.parametrize(("owner", "other"), PAIRS)
+async def test_what_was_run_beside_a_call_of_ones_own_tool_is_given_back_to_nobody_else(
+    owner: str, other: str, played: tuple[httpx.AsyncClient, OpenAIPlayer]
+) -> None:
+    client, player = played
+    question = user("call getCityTimeFunction roll")
+    first = (await completed(client, owner, question, tools=[ROLL])).json()["choices"][0]["message"]
+    (rolled,) = first["tool_calls"]
+    known = []
+    for name in (other, owner):
+        await completed(client, name, question, first, result(rolled["id"], "4"), tools=[ROLL])
+        said = next(each for each in player.requests[-1].body["messages"] if each["role"] == "assistant")
+        known.append([each["function"]["name"] for each in said["tool_calls"]])
+    assert known == [["roll"], ["getCityTimeFunction", "roll"]]
+
+
+async def test_only_who_asked_consents(played: tuple[httpx.AsyncClient, OpenAIPlayer]) -> None:
+    client, _ = played
+    asked = await completed(client, "alice", user("call ship"), model="toolchat-ship")
+    place = f"/approvals/{asked.headers['x-approval-id']}"
+    decisions = {"decisions": {"call_0": {"approved": True}}}
+    answers = [await client.post(place, json=decisions, headers=as_(name)) for name in ("bob", "", "alice")]
+    assert [each.status_code for each in answers] == [404, 404, 200]
+
+
+async def test_a_model_whose_tools_a_key_may_not_use_is_not_there(
+    played: tuple[httpx.AsyncClient, OpenAIPlayer],
+) -> None:
+    client, _ = played
+    listed = (await client.get("/v1/models", headers=as_("narrow"))).json()["data"]
+    assert {each["id"] for each in listed} == {"toolchat", "toolchat-plain", "toolchat-time"}
+    told = []
+    for model in ("toolchat-todo", "toolchat-none"):
+        one = await client.get(f"/v1/models/{model}", headers=as_("narrow"))
+        asked = await completed(client, "narrow", user("hi"), model=model)
+        assert [error_of(each)[:2] for each in (one, asked)] == [(404, "model_not_found")] * 2
+        told.append([each.json()["error"]["message"].replace(model, "…") for each in (one, asked)])
+        assert (await client.get(f"/v1/models/{model}", headers=as_("alice"))).is_success is (model == "toolchat-todo")
+    assert told[0] == told[1]
+
+
+async def test_a_tool_that_a_key_may_not_use_is_neither_offered_nor_run_and_its_own_tools_are(
+    played: tuple[httpx.AsyncClient, OpenAIPlayer],
+) -> None:
+    client, player = played
+    await completed(client, "narrow", user("call todoRead"), tools=[ROLL])
+    offered = {each["function"]["name"] for each in player.requests[-2].body["tools"]}
+    refused = player.requests[-1].body["messages"][-1]
+    assert offered == {"getCityTimeFunction", "roll"}
+    assert refused["role"] == "tool"
+    assert '"kind":"unknown-tool"' in refused["content"].replace(" ", "")
+    own = await completed(client, "narrow", user("call roll"), tools=[ROLL])
+    (called,) = own.json()["choices"][0]["message"]["tool_calls"]
+    assert called["function"]["name"] == "roll"
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+async def test_who_is_not_let_in_is_told_in_openais_form(method: str, tmp_path: Path) -> None:
+    path = {"GET": "/v1/models", "POST": COMPLETIONS}[method]
+    async with service(**principals(tmp_path, bob='roles = ["operate"]')) as client:
+        answers = [await client.request(method, path, headers=as_(name)) for name in ("", "wrong", "bob")]
+    assert [error_of(each) for each in answers] == [
+        *([(401, "invalid_api_key", None)] * 2),
+        (403, "forbidden", None),
+    ]
+    assert [each.json()["error"]["type"] for each in answers] == [*["authentication_error"] * 2, "permission_error"]
+    assert answers[0].headers["www-authenticate"].startswith("Bearer")
+    assert {each.headers["x-should-retry"] for each in answers} == {"false"}
+
+
+async def test_quotas_are_told_in_openais_headers_and_refuse_in_its_form(tmp_path: Path) -> None:
+    limits = principals(tmp_path, alice="requests_per_minute = 2\ntokens_per_day = 1000000")
+    async with service(**limits) as client:
+        answers = [
+            await completed(client, "alice", user("What time is it in Rome?"), stream=stream)
+            for stream in (False, True, True)
+        ]
+        free = await completed(client, "bob", user("hello"))
+    assert [each.status_code for each in answers] == [200, 200, 429]
+    told = [[each.headers[f"x-ratelimit-{what}-requests"] for what in ("limit", "remaining")] for each in answers[:2]]
+    assert told == [["2", "1"], ["2", "0"]]
+    assert answers[1].headers["x-ratelimit-limit-tokens"] == "1000000"
+    assert answers[1].headers["x-ratelimit-reset-requests"].endswith("s")
+    assert error_of(answers[2])[:2] == (429, "rate_limit_exceeded")
+    assert int(answers[2].headers["retry-after"]) > 0
+    assert [name for name in free.headers if name.startswith("x-ratelimit")] == []
+
+
+async def test_a_foreign_page_and_a_foreign_name_are_refused_in_openais_form() -> None:
+    async with service() as client:
+        body = {"model": "toolchat", "messages": [user("hi")]}
+        page = await client.post(COMPLETIONS, json=body, headers={"Origin": "https://evil.example"})
+        name = await client.get("/v1/models", headers={"Host": "evil.example"})
+    assert [error_of(each)[:2] for each in (page, name)] == [(403, "cross_site"), (421, "misdirected")]

@@ -1,0 +1,96 @@
+"""Asking in OpenAI's words: the service with a played model, and the pieces of its streams."""
+
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx
+from pydantic_core import from_json
+
+from tests.players.openai_player import Answer, OpenAIPlayer, PlayedRequest, message, whole
+from tests.serving import service
+
+__all__ = [
+    "COMPLETIONS",
+    "ROLL",
+    "asks",
+    "call",
+    "chunks_of",
+    "completion",
+    "error_of",
+    "played",
+    "result",
+    "streamed",
+    "user",
+]
+
+COMPLETIONS = "/v1/chat/completions"
+ROLL = {
+    "type": "function",
+    "function": {
+        "name": "roll",
+        "description": "Roll a die",
+        "parameters": {"type": "object", "properties": {"sides": {"type": "integer"}}},
+    },
+}
+"""A tool of the client."""
+
+
+@asynccontextmanager
+async def played(
+    script: Sequence[Answer] | Callable[[PlayedRequest], Answer], *packages: str, **variables: str
+) -> AsyncGenerator[tuple[httpx.AsyncClient, OpenAIPlayer], None]:
+    """The service in front of a model that answers by a script."""
+    async with (
+        OpenAIPlayer(script) as player,
+        service(*packages, OPENAI_BASE_URL=player.base_url, MODEL_MAX_ATTEMPTS="1", **variables) as client,
+    ):
+        yield client, player
+
+
+def user(text: str) -> dict[str, Any]:
+    return {"role": "user", "content": text}
+
+
+def call(name: str, arguments: str = "{}", identifier: str = "call_1") -> dict[str, Any]:
+    return {"id": identifier, "type": "function", "function": {"name": name, "arguments": arguments}}
+
+
+def result(identifier: str, text: str) -> dict[str, Any]:
+    return {"role": "tool", "tool_call_id": identifier, "content": text}
+
+
+def asks(*calls: dict[str, Any], **fields: Any) -> Answer:
+    """A turn of the played model that asks for calls."""
+    return whole(message("tool_calls", content=fields.pop("content", None), tool_calls=list(calls), **fields))
+
+
+async def completion(client: httpx.AsyncClient, *messages: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    """A whole completion; the answer must be one."""
+    headers = fields.pop("headers", {})
+    body = {"model": "toolchat", "messages": messages or [user("?")], **fields}
+    answer = await client.post(COMPLETIONS, json=body, headers=headers)
+    assert answer.status_code == 200, answer.text
+    document: dict[str, Any] = answer.json()
+    return document
+
+
+async def streamed(client: httpx.AsyncClient, *messages: dict[str, Any], **fields: Any) -> httpx.Response:
+    headers = fields.pop("headers", {})
+    body = {"model": "toolchat", "messages": messages or [user("?")], "stream": True, **fields}
+    return await client.post(COMPLETIONS, json=body, headers=headers)
+
+
+def chunks_of(text: str) -> list[Any]:
+    """The JSON of every data line; ``[DONE]`` as itself."""
+    lines = [line.removeprefix("data: ") for line in text.split("\n\n") if line and not line.startswith(":")]
+    return [line if line == "[DONE]" else from_json(line) for line in lines]
+
+
+def error_of(answer: httpx.Response) -> tuple[int, str, str | None]:
+    """Status, code and param of an error in OpenAI's form."""
+    (name,) = answer.json()
+    assert name == "error"
+    error = answer.json()["error"]
+    assert list(error) == ["message", "type", "param", "code"]
+    return answer.status_code, error["code"], error["param"]

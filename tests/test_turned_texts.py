@@ -1,0 +1,25 @@
+"""A text that turns its direction cannot show somebody who consents another one than it is."""
+
+from app.chat.idempotency import Wish
+from app.commands.terminal import visible
+from tests.browser import OpenPage
+from tests.serving import service
+
+TURNED = "Bob\u202etxt.exe"
+
+
+def test_the_terminal_writes_out_what_would_turn_a_text() -> None:
+    assert visible(f'sendParcel({{"to": "{TURNED}"}})') == 'sendParcel({"to": "Bob\\u202etxt.exe"})'
+
+
+async def test_the_page_writes_out_what_would_turn_a_text(open_page: OpenPage) -> None:
+    async with service() as client, open_page() as page:
+        await page.goto(f"{client.base_url}/playground/")
+        script = "async (text) => (await import('./json.js')).pretty(JSON.stringify({ to: text }))"
+        shown = await page.evaluate(script, TURNED)
+    assert TURNED not in shown
+    assert "Bob\\u202etxt.exe" in shown
+
+
+def test_blanks_behind_a_key_do_not_make_another_wish_of_it() -> None:
+    assert Wish("alice", "once ", "?").name == Wish("alice", "once", "?").name != Wish("alice", "twice", "?").name

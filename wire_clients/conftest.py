@@ -1,0 +1,112 @@
+"""The service as a process of its own, and a model behind it that each test gives its turns."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+
+from tests.players.openai_player import Answer, OpenAIPlayer, PlayedRequest, message, whole
+
+ROOT = Path(__file__).parent.parent
+PYTHON = os.environ.get("TOOLCHAT_PYTHON", str(ROOT / ".venv" / "bin" / "python"))
+"""The interpreter that has the service's packages; this one has the clients'."""
+PATIENCE = 60.0
+TIME = {"name": "getCityTimeFunction", "arguments": '{"timeZoneId":"Asia/Shanghai"}'}
+
+
+@dataclass
+class Model:
+    """What the service asks; answers with the turns of the running test, in order."""
+
+    turns: list[Answer] = field(default_factory=list)
+    requests: list[PlayedRequest] = field(default_factory=list)
+
+    def plays(self, *turns: Answer) -> None:
+        self.turns, self.requests = list(turns), []
+
+    def __call__(self, request: PlayedRequest) -> Answer:
+        self.requests.append(request)
+        return self.turns.pop(0) if self.turns else whole({"error": {"message": "no turn left"}}, 400)
+
+
+def says(text: str) -> Answer:
+    usage = {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10}
+    return whole(message(content=text, usage=usage))
+
+
+def calls(*functions: dict[str, str]) -> Answer:
+    """A turn that calls tools: ``TIME`` is the service's own, everything else the client's."""
+    named: Sequence[dict[str, Any]] = [
+        {"id": f"call_{number}", "type": "function", "function": function} for number, function in enumerate(functions)
+    ]
+    return whole(message("tool_calls", content=None, tool_calls=named))
+
+
+@pytest.fixture(scope="session")
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture(scope="session")
+def _played() -> Iterator[tuple[Model, str]]:
+    """The model on a loop of its own, since some clients block theirs."""
+    model, loop = Model(), asyncio.new_event_loop()
+    thread = Thread(target=loop.run_forever)
+    thread.start()
+    player = OpenAIPlayer(model)
+    asyncio.run_coroutine_threadsafe(player.__aenter__(), loop).result(PATIENCE)
+    yield model, player.base_url
+    asyncio.run_coroutine_threadsafe(player.__aexit__(None, None, None), loop).result(PATIENCE)
+    loop.call_soon_threadsafe(loop.stop)
+    thread.join(PATIENCE)
+
+
+@pytest.fixture(scope="session")
+def base_url(_played: tuple[Model, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """What a client is given as the base URL."""
+    with started(ROOT, tmp_path_factory.mktemp("service"), _played[1]) as url:
+        yield f"{url}/v1"
+
+
+@contextmanager
+def started(project: Path, folder: Path, model_url: str) -> Iterator[str]:
+    """Run the service of a project in an empty folder, in front of a model; gives its URL."""
+    variables = {
+        "PATH": os.environ["PATH"],
+        "PYTHONPATH": str(project),
+        "SERVER_PORT": "0",
+        "OPENAI_BASE_URL": model_url,
+        "MODEL_MAX_ATTEMPTS": "1",
+    }
+    with (folder / "log").open("w+", encoding="utf-8") as log:
+        process = subprocess.Popen([PYTHON, "-m", "app"], cwd=folder, env=variables, stderr=log, text=True)
+        try:
+            yield _url(folder / "log", process)
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.wait(PATIENCE)
+
+
+def _url(log: Path, process: subprocess.Popen[str]) -> str:
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline and process.poll() is None:
+        first = log.read_text(encoding="utf-8").partition("\n")[0]
+        if first.startswith("toolchat on "):
+            return first.split()[2]
+        time.sleep(0.05)
+    raise RuntimeError(log.read_text(encoding="utf-8"))
+
+
+@pytest.fixture
+def model(_played: tuple[Model, str]) -> Model:
+    _played[0].plays()
+    return _played[0]

@@ -1,0 +1,127 @@
+"""The official SDK of MCP, by HTTP and as the host of a process, in every revision that it speaks."""
+
+import os
+import re
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp import Client, MCPError, StdioServerParameters
+from mcp_types import ElicitResult
+
+from tests.command_line import ROOT, copy_of_the_app
+
+PATIENCE = 60.0
+PYTHON = os.environ.get("TOOLCHAT_PYTHON", str(ROOT / ".venv" / "bin" / "python"))
+"""The interpreter that has the service's packages; this one has the clients'."""
+MODES = ["2026-07-28", "auto", "legacy"]
+VARIABLES = {"PATH": os.environ["PATH"], "CHAT_PROVIDER": "offline", "PYTHONUTF8": "1"}
+
+LIGHT = '''"""A switch."""
+
+from app.tool_calling.function_callback import tool
+from app.tools.module import ToolModule
+
+
+@tool(requires_approval=True)
+async def switchLight(on: bool) -> str:
+    """Switch the light."""
+    return "on" if on else "off"
+
+
+module = ToolModule(functions=(switchLight,))
+'''
+
+
+@pytest.fixture(scope="session")
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the service with a tool that needs the user's consent."""
+    folder = tmp_path_factory.mktemp("project")
+    copy_of_the_app(folder, {"light": LIGHT})
+    return folder
+
+
+@pytest.fixture(scope="module")
+def url(project: Path) -> Iterator[str]:
+    variables = {**VARIABLES, "SERVER_PORT": "0"}
+    command = [PYTHON, "-m", "app"]
+    with subprocess.Popen(command, cwd=project, env=variables, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        yield next(f"{found[1]}/mcp" for line in process.stderr if (found := re.match(r"toolchat on (\S+)", line)))
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=PATIENCE)
+
+
+@pytest.fixture(params=["http", "stdio"])
+def server(request: pytest.FixtureRequest, project: Path) -> Any:
+    """What the SDK is given to connect to."""
+    if request.param == "http":
+        return request.getfixturevalue("url")
+    return StdioServerParameters(command=PYTHON, args=["-m", "app", "mcp"], env=VARIABLES, cwd=project)
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("mode", MODES)
+async def test_the_sdk_lists_and_calls_the_tools(mode: str, server: Any) -> None:
+    async with Client(server, mode=mode, read_timeout_seconds=PATIENCE) as client:
+        expected = "2025-11-25" if mode == "legacy" else "2026-07-28"
+        assert client.protocol_version == expected
+        listed = (await client.list_tools()).tools
+        tools = {tool.name: tool for tool in listed}
+        called = await client.call_tool("getCityTimeFunction", {"timeZoneId": "Asia/Shanghai"})
+        failed = await client.call_tool("getCityTimeFunction", {"timeZoneId": "Atlantis"})
+        with pytest.raises(MCPError, match="Unknown tool"):
+            await client.call_tool("nothing", {})
+    annotations = tools["getCityTimeFunction"].annotations
+    assert annotations is not None
+    assert annotations.read_only_hint is True
+    assert listed[-1].name == "ask"
+    assert called.structured_content["time_zone"] == "Asia/Shanghai"
+    assert called.is_error is False
+    assert failed.is_error is True
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("mode", MODES)
+async def test_the_sdk_asks_a_question_and_hears_which_tools_run(mode: str, server: Any) -> None:
+    heard: list[str | None] = []
+
+    async def hear(_progress: float, _total: float | None, message: str | None) -> None:
+        heard.append(message)
+
+    async with Client(server, mode=mode, read_timeout_seconds=PATIENCE) as client:
+        answer = await client.call_tool("ask", {"question": "北京现在几点？"}, progress_callback=hear)
+    assert "北京现在是" in answer.content[0].text
+    assert answer.structured_content["tool_calls"][0]["name"] == "getCityTimeFunction"
+    assert heard == ["getCityTimeFunction runs", "getCityTimeFunction has ended"]
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("action", ["accept", "decline"])
+async def test_the_sdk_asks_its_user_before_a_call_that_needs_it(action: Any, server: Any) -> None:
+    asked: list[str] = []
+
+    async def decide(_context: object, params: Any) -> ElicitResult:
+        asked.append(params.message)
+        return ElicitResult(action=action, content={} if action == "accept" else None)
+
+    async with Client(server, mode="auto", elicitation_callback=decide, read_timeout_seconds=PATIENCE) as client:
+        result = await client.call_tool("switchLight", {"on": True})
+    assert asked == ['Run switchLight with {"on":true}?']
+    assert (result.content[0].text, result.is_error) == ("on", False) if action == "accept" else result.is_error
+
+
+@pytest.mark.anyio
+async def test_the_sdk_is_told_how_to_consent_where_its_revision_cannot_ask(server: Any) -> None:
+    async with Client(server, mode="legacy", read_timeout_seconds=PATIENCE) as client:
+        result = await client.call_tool("switchLight", {"on": True})
+    assert result.is_error is True
+    assert "POST /tools/switchLight" in result.content[0].text

@@ -1,0 +1,54 @@
+"""pydantic-ai: an agent with a tool of its own, typed answers, and streams."""
+
+from pydantic import BaseModel
+from pydantic_ai import Agent
+from pydantic_ai.models.openai import OpenAIChatModel
+from pydantic_ai.providers.openai import OpenAIProvider
+
+from wire_clients.conftest import TIME, Model, calls, says
+
+
+def chat_model(base_url: str) -> OpenAIChatModel:
+    return OpenAIChatModel("toolchat", provider=OpenAIProvider(base_url=base_url, api_key="unused"))
+
+
+async def test_an_agent_gets_the_answer_with_the_services_tools_run_inside(base_url: str, model: Model) -> None:
+    model.plays(calls(TIME), says("It is noon."))
+    answer = await Agent(chat_model(base_url)).run("What time is it?")
+    assert answer.output == "It is noon."
+    assert answer.usage.total_tokens == 10
+
+
+async def test_an_agents_own_tool_runs_in_the_agent_beside_the_services(base_url: str, model: Model) -> None:
+    rolled: list[int] = []
+    agent = Agent(chat_model(base_url), instructions="Be brief.")
+
+    @agent.tool_plain
+    def roll(sides: int) -> int:
+        """Roll a die."""
+        rolled.append(sides)
+        return 4
+
+    model.plays(calls(TIME, {"name": "roll", "arguments": '{"sides":6}'}), says("Noon, and 4."))
+    answer = await agent.run("What time is it? And roll a die.")
+    assert (answer.output, rolled) == ("Noon, and 4.", [6])
+    assert [each["role"] for each in model.requests[-1].body["messages"]][-3:] == ["assistant", "tool", "tool"]
+
+
+class Moment(BaseModel):
+    hour: int
+
+
+async def test_an_output_type_is_asked_for_until_it_comes(base_url: str, model: Model) -> None:
+    # The agent offers a tool for its answer and requires a call; the service's own tool does not end that.
+    agent = Agent(chat_model(base_url), output_type=Moment)
+    model.plays(calls(TIME), calls({"name": "final_result", "arguments": '{"hour":12}'}))
+    answer = await agent.run("What time is it?")
+    assert answer.output == Moment(hour=12)
+    assert [each.body.get("tool_choice") for each in model.requests] == ["required", "required"]
+
+
+async def test_an_agents_stream_is_text(base_url: str, model: Model) -> None:
+    model.plays(calls(TIME), says("It is noon."))
+    async with Agent(chat_model(base_url)).run_stream("What time is it?") as answer:
+        assert await answer.get_output() == "It is noon."

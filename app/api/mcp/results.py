@@ -1,0 +1,88 @@
+"""What a call came to, as the result of ``tools/call``."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from pydantic_core import ValidationError, to_json
+
+from app.api.answering.asked import Asked
+from app.api.answering.format import WholeFormat
+from app.api.mcp.listing import result_check
+from app.chat.advisors import SandboxNoticeAdvisor
+from app.chat.request import Emit
+from app.chat_models.base import ChatResponse
+from app.tool_calling.callback import ToolCallback
+from app.tool_calling.errors import ToolExecutionError
+from app.tool_calling.events import ToolCallFinished, silent
+
+__all__ = ["ANSWER", "TOOL_RESULT", "failed", "made"]
+
+
+class _ResultFormat(WholeFormat):
+    """A result of ``tools/call`` as JSON, without what the protocol puts around it."""
+
+    media_type = "application/json"
+    documentation: ClassVar = {"schema": {"type": "object"}}
+
+
+class _ToolResult(_ResultFormat):
+    """The result of the one tool that was called."""
+
+    def written(self, asked: Asked, response: ChatResponse) -> bytes:
+        """See :meth:`WholeFormat.written`."""
+        execution = response.executions[0]
+        tool = next((each for each in asked.prompt.request.tools if each.definition.name == execution.call.name), None)
+        return _json(_called(execution, tool))
+
+
+class _Answer(_ResultFormat):
+    """The answer of the tool ``ask``, with the trace of its tool calls."""
+
+    def written(self, asked: Asked, response: ChatResponse) -> bytes:
+        """See :meth:`WholeFormat.written`."""
+        return _json({"content": [_text(response.message.text)], "structuredContent": asked.document(response)})
+
+
+async def made(asked: Asked, form: WholeFormat, emit: Emit = silent) -> bytes:
+    """Make a call in a place of its own, and write its result; ``emit`` is told what happens until then.
+
+    Raises:
+        ToolchatError: there is no place, or the call could not be made.
+    """
+    async with asked.service.admission.place() as asked.spending:
+        asked.headers |= asked.spending.headers
+        return form.written(asked, await (asked.whole() if emit is silent else asked.streamed(emit)))
+
+
+TOOL_RESULT = _ToolResult()
+ANSWER = _Answer()
+
+
+def failed(error: ToolExecutionError) -> bytes:
+    """A result that tells the host's model what went wrong, so that it can call again."""
+    return _json({"content": [_text(error.as_result())], "isError": True})
+
+
+def _called(execution: ToolCallFinished, tool: ToolCallback | None) -> Mapping[str, Any]:
+    content = [_text(execution.result)]
+    if execution.sandbox:
+        content.append(_text(SandboxNoticeAdvisor.notice.strip()))
+    if execution.outcome == "error":
+        return {"content": content, "isError": True}
+    check = result_check(tool) if tool is not None else None
+    if check is None:
+        return {"content": content}
+    try:
+        return {"content": content, "structuredContent": check.validate_json(execution.result, strict=True)}
+    except ValidationError:
+        # Hosts refuse a result without the structure that was promised; marked as an error it is read all the same.
+        note = _text("The result does not have the structure that the tool promises; it stands here as it came.")
+        return {"content": [note, *content], "isError": True}
+
+
+def _text(text: str) -> dict[str, str]:
+    return {"type": "text", "text": text}
+
+
+def _json(result: Mapping[str, Any]) -> bytes:
+    return to_json(result, inf_nan_mode="strings")

@@ -84,10 +84,11 @@ class Identification:
             if role and role not in principal.roles and not self._is_open(path):
                 raise Forbidden(f"this needs the role {role}")
             return Caller(principal, address)
-        if not self._answers_anybody(scope) and not self._is_open(path):
+        if self._answers_anybody(scope):
+            if not _in_process(scope):
+                check_host(header(scope, b"host"), self._hosts)
+        elif not self._is_open(path):
             raise Unauthorized("send a key: Authorization: Bearer KEY, or X-API-Key: KEY")
-        if not _in_process(scope):
-            check_host(header(scope, b"host"), self._hosts)
         return Caller(ANONYMOUS, address)
 
     @property

@@ -105,6 +105,7 @@ async def test_without_a_key_the_service_answers_this_machine_by_its_own_names_o
 async def test_who_has_a_key_may_call_the_service_by_any_name() -> None:
     async with service(API_KEYS=ALICE) as client:
         assert (await client.get(PATH, headers={"Host": "any.example", "X-API-Key": KEY})).status_code == 200
+        assert (await client.get("/playground/", headers={"Host": "any.example"})).status_code == 200
 
 
 async def test_where_no_key_is_set_what_clients_send_as_one_is_left_alone() -> None:

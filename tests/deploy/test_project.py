@@ -29,7 +29,7 @@ def test_the_version_stands_in_one_place_and_the_newest_changes_are_its_own() ->
     newest = re.findall(r"^## (\d+\.\d+\.\d+)", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), flags=re.M)[0]
     named = [
         str(file.relative_to(ROOT))
-        for file in (*ROOT.glob("*"), *(ROOT / "app").rglob("*.py"), *ROOT.glob("docs/*.md"))
+        for file in (*ROOT.glob("[!.]*"), *(ROOT / "app").rglob("*.py"), *ROOT.glob("docs/*.md"))
         if file.suffix in {".py", ".toml", ".yml", ""} and file.is_file() and f'"{VERSION}"' in file.read_text()
     ]
 

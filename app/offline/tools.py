@@ -32,6 +32,8 @@ _ROLES = {
     "id": re.compile(r"\b(?:id|no|code|number|sku|isbn|uuid|symbol)\b|编号|单号|号码|代码|序号"),
     "text": re.compile(r"^q$|\b(?:texts?|contents?|sentence|message|body|input)\b|文本|内容|原文"),
 }
+# "to" and "from" are places, unless the description speaks of a person.
+_SOMEBODY = re.compile(r"\b(?:name|receiver|recipient|sender|person|user|customer)\b|姓名|名字|[收寄]件人|用户|客户")
 _DESCRIBED = ("time_zone", "language", "text", "place")
 _BARE_PLACE = re.compile(r"^(?:from|to|origin|departure|arrival|source|target)$")
 _DAYS = re.compile(r"\bdays?\b|天数|几天|多少天")
@@ -131,7 +133,8 @@ def _role(kind: str, schema: Mapping[str, Any], words: str, about: str) -> str:
     if by_name == "time_of_day" and "iso 8601" in about:
         by_name = "moment" if lexicon.WANTS_DURATIONS.search(about) else "date_time"
     described = next((role for role in _DESCRIBED if _ROLES[role].search(about)), None)
-    return by_format or by_name or described or ("place" if _BARE_PLACE.search(words) else "other")
+    is_place = _BARE_PLACE.search(words) and not _SOMEBODY.search(about)
+    return by_format or by_name or described or ("place" if is_place else "other")
 
 
 def _resolved(schema: Any, root: Mapping[str, Any], depth: int = 0) -> Mapping[str, Any]:

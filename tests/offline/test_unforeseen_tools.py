@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
+from app.messages import UserMessage
 from app.tool_calling.definition import ToolDefinition
-from tests.offline.asking import COMPARE, OTHERS, asked, parameters, text
+from tests.offline.asking import COMPARE, OTHERS, asked, parameters, response, text
 
 
 @pytest.mark.parametrize(
@@ -122,3 +123,13 @@ async def test_a_list_takes_everything_that_is_named() -> None:
 async def test_a_tool_with_other_names_and_a_chinese_description_is_filled_all_the_same() -> None:
     own = ToolDefinition("tool_7", "查询某个城市的天气预报", parameters("地点", 地点=text("城市名称")))
     assert await asked("杭州的天气预报", own) == [("tool_7", {"地点": "杭州"})]
+
+
+async def test_a_parameter_that_means_somebody_is_asked_for_as_somebody_and_not_as_a_place() -> None:
+    receiver = {"to": {"type": "string", "description": "Name of the receiver"}}
+    schema = {"type": "object", "properties": receiver, "required": ["to"]}
+    tool = ToolDefinition("sendParcel", "Send a parcel to somebody.", schema)
+    answer = (await response(UserMessage("Send a parcel to Ada"), tools=(tool,))).message
+    assert ("Name of the receiver" in answer.text, "place" in answer.text) == (True, False)
+    told = (await response(UserMessage('Send a parcel to: "Ada"'), tools=(tool,))).message
+    assert [call.arguments for call in told.tool_calls] == ['{"to":"Ada"}']

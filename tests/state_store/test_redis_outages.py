@@ -202,16 +202,18 @@ async def test_waiting_for_a_connection_says_nothing_about_the_server(caplog: py
     # More than a slow server can do in time: some operations are refused, the next one is not.
     async with answering(b"+OK\r\n", after=0.4) as url:
         store = RedisStateStore(url, deadline=2)
-        await store.start()
-        for number in (64, 450):
-            puts = [store.put("memory:a", b"x", ttl=30) for _ in range(number)]
-            results = await asyncio.gather(*puts, return_exceptions=True)
-        assert results[0] is None
-        assert isinstance(results[-1], StoreUnavailable)
-        assert store.available
-        await store.put("memory:a", b"x", ttl=30)
-        assert reasons(caplog) == []
-        await store.aclose()
+        try:
+            await store.start()
+            for number in (64, 450):
+                puts = [store.put("memory:a", b"x", ttl=30) for _ in range(number)]
+                results = await asyncio.gather(*puts, return_exceptions=True)
+            assert results[0] is None
+            assert isinstance(results[-1], StoreUnavailable)
+            assert store.available
+            await store.put("memory:a", b"x", ttl=30)
+            assert reasons(caplog) == []
+        finally:  # what is left open would keep the event loop from closing, and hide what failed
+            await store.aclose()
 
 
 async def test_an_operation_is_tried_once() -> None:

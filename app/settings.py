@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, TypeVar
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError, model_validator
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from app.errors import ConfigurationError
 from app.spelling import Slips, nearest
@@ -18,6 +18,7 @@ __all__ = [
     "EnvironmentSettings",
     "Secret",
     "Settings",
+    "Texts",
     "check_env_file",
     "environment_name",
     "known_variables",
@@ -32,6 +33,10 @@ def _stripped(value: Any) -> Any:
 
 def _in_capitals(value: Any) -> Any:
     return value.strip().upper() if isinstance(value, str) else value
+
+
+def _listed(value: Any) -> Any:
+    return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
 
 
 def _header_safe(value: SecretStr) -> SecretStr:
@@ -63,6 +68,9 @@ def _root_path(value: str) -> str:
 
 Secret = Annotated[SecretStr, BeforeValidator(_stripped), AfterValidator(_header_safe)]
 """A key: surrounding blanks are dropped, and it is never printed."""
+
+Texts = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_listed)]
+"""Texts, separated by commas."""
 
 BaseUrl = Annotated[str, BeforeValidator(_stripped), AfterValidator(_base_url)]
 """A base URL without a trailing slash."""

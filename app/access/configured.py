@@ -8,12 +8,12 @@ from pathlib import Path
 
 from app.access.faulty_clients import FaultyClients
 from app.access.hosts import Proxies, is_loopback
-from app.access.identity import Identification, TokenReader
+from app.access.identity import Identification
 from app.access.key_file import KeyFile
 from app.access.keys import KeyBook, digest_of, new_key, read_key_file, read_keys
 from app.access.quotas import Limits, LocalQuotas, Quotas
 from app.access.settings import AccessSettings
-from app.access.tokens import TokenSettings, open_tokens
+from app.access.tokens import Tokens, TokenSettings
 from app.callers import Principal
 from app.http import OutboundHttp
 from app.settings import read_settings
@@ -70,14 +70,12 @@ class Access:
         self._made_key = configuration.made_key
         self.origins = frozenset(settings.cors_origins)
         """Other origins whose pages may ask."""
-        self._tokens = _Later()
         self.identification = Identification(
             configuration.keys.with_keys(configuration.file_keys),
             anonymous=configuration.anonymous,
             open_paths=settings.open_paths,
             hosts=settings.allowed_hosts,
             proxies=Proxies(settings.trusted_proxies),
-            tokens=self._tokens if configuration.tokens.is_set else None,
         )
         # Where only this machine can connect there is nobody to slow down but oneself.
         self.faulty_clients = None if configuration.anonymous is None else FaultyClients()
@@ -107,7 +105,7 @@ class Access:
             if self._file is not None:
                 await stack.enter_async_context(self._file.watched())
             if self._configuration.tokens.is_set:
-                self._tokens.reader = open_tokens(self._configuration.tokens, http)
+                self.identification.tokens = Tokens(self._configuration.tokens, http)
             yield
 
     def _take(self, keys: KeyBook) -> None:
@@ -136,12 +134,3 @@ def open_quotas(store: StateStore, together: Limits, longest: float) -> Quotas:
 
     shared = RedisQuotas(store, longest=longest + 60)
     return Quotas(shared, together, lambda: shared.replicas)
-
-
-class _Later:
-    """Tokens are read once the service runs, for their keys are fetched by its connections."""
-
-    reader: TokenReader | None = None
-
-    async def principal(self, token: str) -> Principal | None:
-        return await self.reader.principal(token) if self.reader else None

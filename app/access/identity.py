@@ -42,7 +42,6 @@ class Identification:
         open_paths: patterns of paths that need no key.
         hosts: names by which the service may be called without a key.
         proxies: who may say where a request came from.
-        tokens: reads tokens that are no keys.
     """
 
     def __init__(
@@ -53,7 +52,6 @@ class Identification:
         open_paths: Sequence[str] = (),
         hosts: Sequence[str] = (),
         proxies: Proxies | None = None,
-        tokens: TokenReader | None = None,
     ) -> None:
         self.keys = keys
         """Replaced as a whole when they are read again."""
@@ -61,7 +59,8 @@ class Identification:
         self._open = (*_NEVER, *open_paths)
         self._hosts = frozenset(hosts)
         self._proxies = proxies or Proxies()
-        self._tokens = tokens
+        self.tokens: TokenReader | None = None
+        """Reads tokens that are no keys; set once the service runs, whose connections fetch what checks them."""
 
     def address(self, scope: Scope) -> str:
         """The client's address."""
@@ -94,12 +93,12 @@ class Identification:
     @property
     def _knows_keys(self) -> bool:
         """Without any, what a client sends as a key says nothing: many clients cannot be told to send none."""
-        return bool(self.keys) or self._tokens is not None
+        return bool(self.keys) or self.tokens is not None
 
     async def _known(self, key: str) -> Principal:
         principal = self.keys.find(key)
-        if principal is None and self._tokens is not None and key.count(".") == 2:
-            principal = await self._tokens.principal(key)
+        if principal is None and self.tokens is not None and key.count(".") == 2:
+            principal = await self.tokens.principal(key)
         if principal is None:
             raise Unauthorized("the key is not valid")
         return principal

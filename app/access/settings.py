@@ -4,16 +4,11 @@ import ipaddress
 import re
 from typing import Annotated
 
-from pydantic import AfterValidator, BeforeValidator, Field
-from pydantic_settings import NoDecode
+from pydantic import AfterValidator, Field
 
-from app.settings import EnvironmentSettings, Secret
+from app.settings import EnvironmentSettings, Secret, Texts
 
 __all__ = ["AccessSettings"]
-
-
-def _listed(value: object) -> object:
-    return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
 
 
 def _networks(values: tuple[str, ...]) -> tuple[str, ...]:
@@ -39,9 +34,6 @@ def _hosts(values: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(each.lower().removesuffix(".") for each in values)
 
 
-_Texts = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_listed)]
-
-
 class AccessSettings(EnvironmentSettings):
     """Who may ask."""
 
@@ -53,17 +45,17 @@ class AccessSettings(EnvironmentSettings):
     allow_anonymous: bool | None = Field(
         None, description="Answer without a key; none: only where no key is set and only this machine can connect"
     )
-    open_paths: _Texts = Field(
+    open_paths: Texts = Field(
         ("/docs*", "/openapi.json"),
         description="Paths that need no key, with * for anything; /health/ and the playground never do",
     )
-    allowed_hosts: Annotated[_Texts, AfterValidator(_hosts)] = Field(
+    allowed_hosts: Annotated[Texts, AfterValidator(_hosts)] = Field(
         (), description="Names by which the service may be called without a key, beside addresses and localhost"
     )
-    cors_origins: Annotated[_Texts, AfterValidator(_origins)] = Field(
+    cors_origins: Annotated[Texts, AfterValidator(_origins)] = Field(
         (), description="Origins whose pages may ask and read the answer, such as https://chat.example.org"
     )
-    trusted_proxies: Annotated[_Texts, AfterValidator(_networks)] = Field(
+    trusted_proxies: Annotated[Texts, AfterValidator(_networks)] = Field(
         (), description="Addresses or networks of proxies that may say who the client is (Forwarded, X-Forwarded-For)"
     )
     requests_per_minute: int = Field(

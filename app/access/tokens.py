@@ -10,22 +10,21 @@ from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Annotated, Any, cast, get_args
+from typing import TYPE_CHECKING, Any, cast, get_args
 from urllib.parse import quote
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import Field, model_validator
 from pydantic_core import from_json
-from pydantic_settings import NoDecode
 
 from app.callers import Principal, Role
 from app.errors import ToolchatError
 from app.http import OutboundHttp
-from app.settings import BaseUrl, EnvironmentSettings
+from app.settings import BaseUrl, EnvironmentSettings, Texts
 
 if TYPE_CHECKING:
     import jwt
 
-__all__ = ["TokenSettings", "Tokens", "open_tokens"]
+__all__ = ["TokenSettings", "Tokens"]
 
 _log = logging.getLogger(__name__)
 _ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
@@ -40,10 +39,6 @@ _LONGEST = 8192
 _REMEMBERED = 1000
 
 
-def _split(value: object) -> object:
-    return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
-
-
 class TokenSettings(EnvironmentSettings):
     """Tokens of an identity provider."""
 
@@ -52,9 +47,7 @@ class TokenSettings(EnvironmentSettings):
     )
     jwt_issuer: str = Field("", description="What a token's iss must be; needed with JWT_JWKS_URL")
     jwt_audience: str = Field("", description="What a token's aud must hold; needed with JWT_JWKS_URL")
-    jwt_algorithms: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split)] = Field(
-        ("RS256", "ES256", "EdDSA"), description="Signatures that are taken"
-    )
+    jwt_algorithms: Texts = Field(("RS256", "ES256", "EdDSA"), description="Signatures that are taken")
     jwt_name_claim: str = Field("sub", description="The claim that names the principal")
     jwt_roles_claim: str = Field("roles", description="The claim with its roles; without it: ask")
     jwt_tools_claim: str = Field("tools", description="The claim with the tools that it may use; without it: all")
@@ -175,8 +168,3 @@ def _texts(claim: object, otherwise: Sequence[str]) -> list[str]:
         return list(otherwise)
     parts = claim.split() if isinstance(claim, str) else claim if isinstance(claim, list) else []
     return [each for each in parts if isinstance(each, str)][:256]
-
-
-def open_tokens(settings: TokenSettings, http: OutboundHttp) -> Tokens:
-    """Make the reader of tokens for a service that runs."""
-    return Tokens(settings, http)

@@ -49,8 +49,7 @@ class Admission:
             try:
                 yield spending
             finally:
-                if spending.store is not None:
-                    await self.quotas.leave(spending)
+                await self.quotas.leave(spending)
         finally:
             self.in_flight -= 1
             self._taken[share] -= 1

@@ -17,15 +17,19 @@ from app.api.questions import MAX_QUERY_CHARS
 from app.api.service import service_state
 from app.chat.advisors import Advisor
 from app.errors import ValidationFailed
+from app.messages import Message, SystemMessage, UserMessage
 from app.tool_calling.context import CONVERSATION_ID
 
 __all__ = [
+    "SESSION_HEADER",
     "SESSION_ID_PATTERN",
     "SessionParameters",
     "SessionQuestion",
     "answer_in_session",
+    "conversation_by_header",
     "conversation_of",
     "conversation_or_new",
+    "last_turn",
 ]
 
 SESSION_ID_PATTERN = "[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
@@ -62,6 +66,28 @@ def conversation_of(given: str) -> str:
 def conversation_or_new(given: str) -> str:
     """The same; without an id a new one, of 128 random bits; raises as :func:`conversation_of`."""
     return conversation_of(given or secrets.token_hex(16))
+
+
+SESSION_HEADER: dict[str, Any] = {
+    "name": "X-Session-ID",
+    "in": "header",
+    "required": False,
+    "description": "The conversation that the service remembers; none: the messages are the conversation",
+    "schema": {"type": "string"},
+}
+"""How a request that brings its whole conversation names one that the service remembers; for OpenAPI."""
+
+
+def conversation_by_header(request: Request) -> str:
+    """The conversation of :data:`SESSION_HEADER`, empty where there is none; raises as :func:`conversation_of`."""
+    given = request.headers.get("x-session-id", "")
+    return conversation_of(given) if given else ""
+
+
+def last_turn(messages: Sequence[Message]) -> tuple[Message, ...]:
+    """The instructions, the last question and what follows it: the service remembers what was before."""
+    begin = max((place for place, each in enumerate(messages) if isinstance(each, UserMessage)), default=0)
+    return (*(each for each in messages[:begin] if isinstance(each, SystemMessage)), *messages[begin:])
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,7 +51,7 @@ class MemoryWindow:
         if self.tool_rounds and self.holds(whole):
             return whole
         short = _without_tool_rounds(whole)
-        return short if sum(map(_tokens, short)) <= self.max_tokens else tuple(map(self._shortened, short))
+        return short if estimated_size(short) <= self.max_tokens else tuple(map(self._shortened, short))
 
     def _shortened(self, message: Message) -> Message:
         # A text takes as many characters as tokens at most; a quarter for each leaves half of the window to others.
@@ -61,14 +61,14 @@ class MemoryWindow:
 
     def holds(self, messages: Sequence[Message]) -> bool:
         """Whether so many messages are within the bounds."""
-        return len(messages) <= self.max_messages and sum(map(_tokens, messages)) <= self.max_tokens
+        return len(messages) <= self.max_messages and estimated_size(messages) <= self.max_tokens
 
     def fit(self, turns: Sequence[Turn], running: Sequence[Message] = ()) -> tuple[Turn, ...]:
         """The newest turns that fit beside the running one, which is never cut."""
-        count, tokens = len(running), sum(map(_tokens, running))
+        count, tokens = len(running), estimated_size(running)
         fitting: list[Turn] = []
         for turn in reversed(turns):
-            count, tokens = count + len(turn.messages), tokens + sum(map(_tokens, turn.messages))
+            count, tokens = count + len(turn.messages), tokens + estimated_size(turn.messages)
             if count > self.max_messages or tokens > self.max_tokens:
                 break
             fitting.append(turn)

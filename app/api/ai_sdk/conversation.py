@@ -18,7 +18,7 @@ from app.messages import (
     UserMessage,
 )
 
-__all__ = ["conversation", "last_turn"]
+__all__ = ["conversation"]
 
 _NAME = re.compile("[A-Za-z0-9_-]{1,64}")
 """What every provider takes as the name of a tool; a model may have made up another one."""
@@ -39,12 +39,6 @@ def conversation(sent: Sequence[UIMessage], instructions: str = "") -> tuple[Mes
     if not said:
         raise InvalidRequest("messages: none has a text")
     return (*([SystemMessage(system)] if system else ()), *said)
-
-
-def last_turn(messages: Sequence[Message]) -> tuple[Message, ...]:
-    """The instructions, the last question and what follows it: the service remembers what was before."""
-    begin = max((place for place, each in enumerate(messages) if isinstance(each, UserMessage)), default=0)
-    return (*(each for each in messages[:begin] if isinstance(each, SystemMessage)), *messages[begin:])
 
 
 def _said(message: UIMessage, place: int) -> Iterator[Message]:

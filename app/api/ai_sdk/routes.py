@@ -5,7 +5,7 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 
 from app.api.ai_sdk.consent import decisions
-from app.api.ai_sdk.conversation import conversation, last_turn
+from app.api.ai_sdk.conversation import conversation
 from app.api.ai_sdk.message_stream import MessageStream
 from app.api.ai_sdk.wire import ChatRequest, read_request
 from app.api.answering import answer_prompt
@@ -13,7 +13,7 @@ from app.api.bodies import body_of
 from app.api.cross_site import refuse_cross_site
 from app.api.questions import QuestionRoute
 from app.api.service import ServiceState, service_state
-from app.api.sessions import conversation_of, conversation_or_new
+from app.api.sessions import SESSION_HEADER, conversation_by_header, conversation_or_new, last_turn
 from app.chat.client import PromptSpec
 from app.tool_calling.context import CONVERSATION_ID
 
@@ -37,15 +37,7 @@ _BODY: dict[str, Any] = {
             }
         },
     },
-    "parameters": [
-        {
-            "name": "X-Session-ID",
-            "in": "header",
-            "required": False,
-            "description": "The conversation that the service remembers; none: the messages are the conversation",
-            "schema": {"type": "string"},
-        }
-    ],
+    "parameters": [SESSION_HEADER],
 }
 _TEXT = {"schema": {"type": "string"}}
 _REFUSED = {"description": "What is wrong, in words", "content": {"text/plain": _TEXT}}
@@ -64,8 +56,7 @@ async def chat(request: Request) -> Response:
     """
     refuse_cross_site(request)
     service, sent = service_state(request), read_request(await body_of(request))
-    given = request.headers.get("x-session-id", "")
-    session = conversation_of(given) if given else ""
+    session = conversation_by_header(request)
     decided = decisions(sent.continued())
     if decided is None:
         return await answer_prompt(request, _prompt(service, sent, session), MessageStream(in_session=bool(session)))

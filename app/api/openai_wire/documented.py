@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from app.api.sessions import SESSION_HEADER
+
 __all__ = ["COMPLETION_RESPONSES", "MODEL_RESPONSES", "REQUEST_BODY"]
 
 _ERROR: dict[str, Any] = {
@@ -37,13 +39,7 @@ _REQUEST = {
 REQUEST_BODY: dict[str, Any] = {
     "requestBody": {"required": True, "content": {"application/json": {"schema": _REQUEST}}},
     "parameters": [
-        {
-            "name": "X-Session-ID",
-            "in": "header",
-            "required": False,
-            "description": "The conversation that the service remembers; none: the messages are the conversation",
-            "schema": {"type": "string"},
-        },
+        SESSION_HEADER,
         {
             "name": "X-Toolchat-Progress",
             "in": "header",

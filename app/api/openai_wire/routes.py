@@ -12,7 +12,7 @@ from app.api.cross_site import refuse_cross_site
 from app.api.openai_wire.caller_tools import caller_tools
 from app.api.openai_wire.chunks import Chunks
 from app.api.openai_wire.completion import Completion
-from app.api.openai_wire.conversation import conversation, running_turn
+from app.api.openai_wire.conversation import conversation
 from app.api.openai_wire.documented import COMPLETION_RESPONSES, MODEL_RESPONSES, REQUEST_BODY
 from app.api.openai_wire.kept_calls import restored
 from app.api.openai_wire.models import model_documents, model_not_found, offered_by
@@ -22,11 +22,10 @@ from app.api.openai_wire.wish import Wish
 from app.api.questions import QuestionRoute
 from app.api.reading import ReadRoute
 from app.api.service import Service, ServiceState, service_state
-from app.api.sessions import conversation_of, conversation_or_new
+from app.api.sessions import conversation_by_header, conversation_or_new, last_turn
 from app.chat.client import PromptSpec
 from app.chat.request import ChatRequest
 from app.chat_models.base import ChatOptions
-from app.messages import Message, SystemMessage
 from app.tool_calling.callback import ToolCallback
 from app.tool_calling.context import CONVERSATION_ID, ToolContext
 
@@ -63,8 +62,7 @@ async def chat_completions(request: Request) -> Response:
     """
     refuse_cross_site(request)
     service, sent = service_state(request), read_request(await body_of(request))
-    given = request.headers.get("x-session-id", "")
-    session = conversation_of(given) if given else ""
+    session = conversation_by_header(request)
     prompt = await _prompt(service, sent, session)
     wish = Wish(
         sent.model,
@@ -107,16 +105,10 @@ async def _prompt(service: ServiceState, sent: ChatCompletionRequest, session: s
     # What keeps something for a conversation comes with advisors; where the client names none it is for this request.
     context = ToolContext({CONVERSATION_ID: session or conversation_or_new("")} if session or advisors else {})
     if session:
-        messages = _last_turn(messages)
+        messages = last_turn(messages)
         advisors = (service.memory_advisor, *advisors)
     request = ChatRequest(messages, prompt.request.tools, context, _options(service, sent))
     return PromptSpec(service.chat, request, tuple(advisors))
-
-
-def _last_turn(messages: tuple[Message, ...]) -> tuple[Message, ...]:
-    """The instructions, the last question and what follows it: the service remembers what was before."""
-    begin = max(running_turn(messages) - 1, 0)
-    return (*(each for each in messages[:begin] if isinstance(each, SystemMessage)), *messages[begin:])
 
 
 def _options(service: ServiceState, sent: ChatCompletionRequest) -> ChatOptions:

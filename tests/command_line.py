@@ -3,18 +3,21 @@
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryFile
 from threading import Thread
 from typing import IO
 
+from tests.forked import TOOLS, Forked, Streams
 from tests.waiting import PATIENCE
 
 ROOT = Path(__file__).parent.parent
+Process = Forked | subprocess.Popen[bytes]
+
 LOG: list[str] = []
 """What the services that were started wrote; some outlive a test, so each test shows and clears it in the end."""
 
@@ -23,37 +26,60 @@ def environment(variables: Mapping[str, str]) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUTF8": "1", **variables}
 
 
-def run(*arguments: str, cwd: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+def run(*arguments: str, cwd: Path, entering: str = "", **variables: str) -> subprocess.CompletedProcess[str]:
     """Run to the end; what is told on stderr is also shown when the test fails."""
-    command = [sys.executable, "-m", "app", *arguments]
-    done = subprocess.run(
-        command, cwd=cwd, env=environment(variables), capture_output=True, text=True, timeout=PATIENCE
-    )
+    with TemporaryFile() as entered, TemporaryFile() as printed, TemporaryFile() as told:
+        entered.write(entering.encode())
+        entered.seek(0)
+        streams = (entered.fileno(), printed.fileno(), told.fileno())
+        code = _process(arguments, cwd, variables, streams).wait(PATIENCE)
+        done = subprocess.CompletedProcess(arguments, code, _text(printed), _text(told))
     sys.stderr.write(done.stderr)
     return done
 
 
+def _text(file: IO[bytes]) -> str:
+    file.seek(0)
+    return file.read().decode()
+
+
 @contextmanager
-def started(*arguments: str, cwd: Path, **variables: str) -> Generator[tuple[subprocess.Popen[str], str], None, None]:
+def started(*arguments: str, cwd: Path, **variables: str) -> Generator[tuple[Process, str], None, None]:
     """Start the service on a free port; gives the process and its base URL, read from what it prints.
 
     What it writes goes to ``LOG``.
     """
-    command = [sys.executable, "-m", "app", *arguments]
-    with subprocess.Popen(
-        command, cwd=cwd, env=environment({"SERVER_PORT": "0", **variables}), stderr=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stderr is not None
-        relay = Thread(target=_relay, args=(process.stderr,))
+    with _pipe() as (log, told), open(os.devnull, "r+b") as nothing:  # noqa: PTH123
+        streams = (nothing.fileno(), nothing.fileno(), told.fileno())
+        process = _process(arguments, cwd, {"SERVER_PORT": "0", **variables}, streams)
+        told.close()
+        relay = Thread(target=_relay, args=(log,))
         try:
-            url = _url(process.stderr)
+            url = _url(log)
             relay.start()
             yield process, url
         finally:
-            process.send_signal(signal.SIGTERM)
+            process.terminate()
             process.wait(PATIENCE)
             if relay.ident:
                 relay.join()
+
+
+def _process(arguments: Sequence[str], cwd: Path, variables: Mapping[str, str], streams: Streams) -> Process:
+    """Run a command; by a Python of its own where it is to find something else, such as a copy of the application."""
+    env = environment(variables)
+    if not any(name.startswith("PYTHON") for name in variables):
+        return Forked(arguments, cwd, env, streams)
+    stdin, stdout, stderr = streams
+    command = [sys.executable, "-m", "app", *arguments]
+    return subprocess.Popen(command, cwd=cwd, env=env, stdin=stdin, stdout=stdout, stderr=stderr)
+
+
+@contextmanager
+def _pipe() -> Generator[tuple[IO[str], IO[str]], None, None]:
+    reading, writing = os.pipe()
+    with open(reading, encoding="utf-8") as read, open(writing, "w", encoding="utf-8") as written:  # noqa: PTH123
+        yield read, written
 
 
 def copy_of_the_app(folder: Path, tools: Mapping[str, str]) -> None:
@@ -65,13 +91,11 @@ def copy_of_the_app(folder: Path, tools: Mapping[str, str]) -> None:
 
 
 def with_tools(folder: Path, tools: Mapping[str, str]) -> dict[str, str]:
-    """Add tool folders for commands alone, which is faster than a copy; gives the variables to run them with."""
+    """Write tool folders, the source of each by its name; gives the variables that add them to the application's."""
     for name, source in tools.items():
         (folder / "tools" / name).mkdir(parents=True)
         (folder / "tools" / name / "__init__.py").write_text(source, encoding="utf-8")
-    start = f"import app.tools\n\napp.tools.__path__.append({str(folder / 'tools')!r})\n"
-    (folder / "sitecustomize.py").write_text(start, encoding="utf-8")  # Python runs it before anything else
-    return {"PYTHONPATH": os.pathsep.join((str(folder), str(ROOT)))}
+    return {TOOLS: str(folder / "tools")}
 
 
 def _url(log: IO[str]) -> str:

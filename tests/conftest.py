@@ -1,6 +1,7 @@
 """Fixtures that every test shares, and what is left behind when one fails."""
 
 import compileall
+import gc
 import logging
 import os
 import sys
@@ -18,7 +19,7 @@ from tests.deploy.env_example import variables
 from tests.serving import service
 
 # Which one is used says HYPOTHESIS_PROFILE; `make nightly` sets it.
-settings.register_profile("default", max_examples=300, deadline=None)
+settings.register_profile("default", max_examples=100, deadline=None)
 settings.register_profile("nightly", max_examples=20_000, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
@@ -46,6 +47,12 @@ class _LogOfAFailure(JsonFormatter):
 def pytest_xdist_auto_num_workers() -> int:
     """Two for each core, since half of the time a test waits: for a socket, another process or a limit."""
     return min(8, 2 * (os.cpu_count() or 1))
+
+
+def pytest_collection_finish() -> None:
+    """Leave the tests themselves, some hundred thousand objects, out of every later search for garbage."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:

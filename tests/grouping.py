@@ -3,8 +3,8 @@
 Slow is what needs a browser, another process or more than a second. The first two are found here: a test is slow when
 its code, or that of a fixture or helper that it uses, names what starts a process. The third says its mark.
 
-The tests of a file, which may share a service, run in one worker; so do all that need the browser, so that one runs.
-Files with many slow tests come first, so that in the end no worker waits long for the last one.
+The tests of a file, which may share a service and a browser, run in one worker. Files with many slow tests come first,
+so that in the end no worker waits long for the last one.
 """
 
 import inspect
@@ -14,23 +14,8 @@ from types import CodeType
 from typing import Any
 
 import pytest
-from xdist.remote import Producer
-from xdist.scheduler import LoadFileScheduling
 
-_STARTERS = {"subprocess", "create_subprocess_exec", "async_playwright"}
-_BROWSER = ("tests/playground/", "tests/clients/test_reconnecting.py", "tests/test_browser.py")
-
-
-class _OneBrowser(LoadFileScheduling):  # type: ignore[misc] # xdist has no types
-    """xdist's own groups are not heard with pytest 9.2, which does not let it mark the tests' ids any more."""
-
-    def _split_scope(self, nodeid: str) -> str:
-        return "browser" if nodeid.startswith(_BROWSER) else super()._split_scope(nodeid)
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadFileScheduling | None:
-    return _OneBrowser(config, log) if config.getvalue("dist") == "loadfile" else None
+_STARTERS = {"subprocess", "create_subprocess_exec", "async_playwright", "Forked"}
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -2,19 +2,16 @@
 
 import asyncio
 import contextlib
-import fcntl
 import os
 import pty
 import re
-import signal
-import subprocess
 import sys
-import termios
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 from tests.command_line import environment
+from tests.forked import Forked
 from tests.waiting import PATIENCE
 
 __all__ = ["CTRL_C", "CTRL_D", "CTRL_U", "UP", "Terminal", "at_a_terminal"]
@@ -26,7 +23,7 @@ _STEERING = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\r")
 class Terminal:
     """What a process shows, and what is typed to it."""
 
-    def __init__(self, process: subprocess.Popen[bytes], keyboard: int) -> None:
+    def __init__(self, process: Forked, keyboard: int) -> None:
         self.process = process
         self._keyboard = keyboard
         self._raw = b""
@@ -95,11 +92,7 @@ class Terminal:
 async def at_a_terminal(*arguments: str, cwd: Path, **variables: str) -> AsyncGenerator[Terminal, None]:
     """Start a command whose input, output and errors are one terminal of its own."""
     keyboard, screen = pty.openpty()
-    command = [sys.executable, "-m", "app", *arguments]
-    process = subprocess.Popen(  # noqa: ASYNC220 - which does not wait for anything
-        command, cwd=cwd, env=environment({"TERM": "xterm", **variables}), stdin=screen, stdout=screen, stderr=screen,
-        start_new_session=True, preexec_fn=_take_the_terminal,
-    )  # fmt: skip
+    process = Forked(arguments, cwd, environment({"TERM": "xterm", **variables}), (screen, screen, screen))
     os.close(screen)
     terminal = Terminal(process, keyboard)
     try:
@@ -111,9 +104,3 @@ async def at_a_terminal(*arguments: str, cwd: Path, **variables: str) -> AsyncGe
         with contextlib.suppress(ValueError):
             asyncio.get_running_loop().remove_reader(keyboard)
         os.close(keyboard)
-
-
-def _take_the_terminal() -> None:
-    """Make the terminal the one whose Ctrl-C interrupts the process."""
-    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # ignored where the tests themselves run in the background

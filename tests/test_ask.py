@@ -3,15 +3,13 @@
 import asyncio
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.command_line import environment, run, with_tools
+from tests.command_line import run, with_tools
 from tests.players.openai_player import OpenAIPlayer, delta, finish, sensible_model, sse
 from tests.terminal import CTRL_D, at_a_terminal
-from tests.waiting import PATIENCE
 
 LIGHT = '''
 from typing import Annotated
@@ -138,17 +136,9 @@ async def test_an_answer_that_was_cut_off_says_so(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("arguments", [["-"], []], ids=["dash", "pipe"])
 def test_a_question_is_read_from_standard_input(arguments: list[str], tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "app", "ask", *arguments]
-    done = subprocess.run(
-        command,
-        cwd=tmp_path,
-        env=environment({}),
-        input="东京现在几点？\n".encode(),
-        capture_output=True,
-        timeout=PATIENCE,
-    )
+    done = run("ask", *arguments, cwd=tmp_path, entering="东京现在几点？\n")
     assert done.returncode == 0
-    assert done.stdout.decode().startswith("东京现在是")
+    assert done.stdout.startswith("东京现在是")
 
 
 async def test_at_a_terminal_a_question_is_needed_and_a_decision_can_be_left_open(tmp_path: Path) -> None:

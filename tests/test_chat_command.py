@@ -1,14 +1,11 @@
 """A conversation at a terminal, and one that is piped in."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
-from tests.command_line import environment, with_tools
+from tests.command_line import run, with_tools
 from tests.players.openai_player import Answer, OpenAIPlayer, PlayedRequest, delta, sensible_model, sse, whole
 from tests.terminal import CTRL_C, CTRL_D, CTRL_U, UP, at_a_terminal
-from tests.waiting import PATIENCE
 
 LIGHT = '''
 from typing import Annotated
@@ -120,10 +117,7 @@ async def test_neither_an_interrupt_nor_a_failure_ends_the_conversation(tmp_path
 
 def test_lines_that_are_piped_in_are_questions_and_the_worst_one_gives_the_exit_code(tmp_path: Path) -> None:
     lines = "What time is it in Tokyo?\nAnd in Paris?\n" + "x" * 5000 + "\n"
-    command = [sys.executable, "-m", "app", "chat"]
-    done = subprocess.run(
-        command, cwd=tmp_path, env=environment({}), input=lines, capture_output=True, text=True, timeout=PATIENCE
-    )
+    done = run("chat", cwd=tmp_path, entering=lines)
     assert [line[:11] for line in done.stdout.splitlines()] == ["In Tokyo it", "In Paris it"]
     assert done.stderr.splitlines()[-1] == "toolchat: the question must have 1 to 4000 characters"
     assert done.returncode == 1

@@ -13,7 +13,7 @@ from app.errors import ConfigurationError
 from app.main import create_app, read_configuration
 from app.tools.module import ToolSettings, discover
 from app.tools.registry import ConfiguredModule
-from tests.command_line import copy_of_the_app, run
+from tests.command_line import run, with_tools
 from tests.documented import problems_of
 from tests.players.openai_player import OpenAIPlayer, sensible_model
 from tests.serving import client_of, serving
@@ -185,9 +185,9 @@ def test_an_advisor_whose_constructor_cannot_be_filled_stops_the_start_with_one_
         f"{ADVISOR}\nclass Feed: ...\n\nclass Watcher(BaseAdvisor):\n    def __init__(self, {parameter}): ...\n\n"
         "module = ToolModule(advisors=(Watcher,))\n"
     )
-    copy_of_the_app(tmp_path, {"stocks": stocks})
+    variables = with_tools(tmp_path, {"stocks": stocks})
     for command in ("tools", "serve"):
-        done = run(command, cwd=tmp_path, PYTHONPATH=str(tmp_path), SERVER_PORT="0")
+        done = run(command, cwd=tmp_path, SERVER_PORT="0", **variables)
         assert (done.returncode, done.stderr) == (2, f"toolchat: {told}\n")
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import httpx
 
-from tests.command_line import copy_of_the_app, started
+from tests.command_line import started, with_tools
 from tests.players.openai_player import OpenAIPlayer, sensible_model
 from tests.serving import client_of
 
@@ -33,8 +33,8 @@ module = ToolModule(functions=(switchLight,), default_query="Switch the light on
 @asynccontextmanager
 async def guarded_service(tmp_path: Path) -> AsyncGenerator[httpx.AsyncClient, None]:
     """The service with a tool that needs approval, and a model that asks for it once."""
-    copy_of_the_app(tmp_path, {"light": LIGHT})
+    light = with_tools(tmp_path, {"light": LIGHT})
     async with OpenAIPlayer(sensible_model({"on": True})) as player:
-        with started(cwd=tmp_path, PYTHONPATH=str(tmp_path), OPENAI_BASE_URL=player.base_url) as (_, url):
+        with started(cwd=tmp_path, OPENAI_BASE_URL=player.base_url, **light) as (_, url):
             async with client_of(url) as client:
                 yield client

@@ -4,7 +4,6 @@ import asyncio
 import os
 import re
 import shutil
-import signal
 import sys
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
@@ -14,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.command_line import environment
+from tests.forked import Forked
 from tests.players.redis_server import REDIS_SERVER
 from tests.ports import reserved
 from tests.waiting import PATIENCE, until
@@ -46,7 +46,7 @@ http {{
 class Replica:
     """One process of the service."""
 
-    process: asyncio.subprocess.Process
+    process: Forked
     url: str
     log: Path
 
@@ -57,14 +57,14 @@ class Replica:
 
     def kill(self) -> None:
         """End it at once, in the middle of whatever it does."""
-        self.process.send_signal(signal.SIGKILL)
+        self.process.kill()
 
 
 @asynccontextmanager
 async def running_replicas(count: int, folder: Path, **variables: str) -> AsyncGenerator[list[Replica], None]:
     """Start processes side by side; each writes its log into the folder, and all are shown when the test fails."""
     logs = [folder / f"replica-{number}.log" for number in range(count)]
-    processes = [await _service(log, folder, variables) for log in logs]
+    processes = [_service(log, folder, variables) for log in logs]
     try:
         replicas = [Replica(each, await _url(log), log) for each, log in zip(processes, logs, strict=True)]
         yield replicas
@@ -88,17 +88,17 @@ async def behind_nginx(replicas: Sequence[Replica], folder: Path) -> AsyncGenera
             await until(lambda: _listens(port))
             yield f"http://127.0.0.1:{port}"
         finally:
-            await _end([process])
+            process.terminate()
+            await asyncio.wait_for(process.wait(), PATIENCE)
             sys.stderr.write((folder / "error.log").read_text())
 
 
-async def _service(log: Path, folder: Path, variables: dict[str, str]) -> asyncio.subprocess.Process:
+def _service(log: Path, folder: Path, variables: dict[str, str]) -> Forked:
     # nginx calls them by the name of its group, unless it is told to pass on what clients call it.
     variables = {"SERVER_PORT": "0", "ALLOWED_HOSTS": "toolchat", **variables}
     with log.open("wb") as written:
-        return await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "app", cwd=folder, env=environment(variables), stderr=written
-        )
+        streams = (written.fileno(), written.fileno(), written.fileno())
+        return Forked([], folder, environment(variables), streams)
 
 
 async def _url(log: Path) -> str:
@@ -123,10 +123,8 @@ async def _listens(port: int) -> bool:
     return True
 
 
-async def _end(processes: Sequence[asyncio.subprocess.Process]) -> None:
+async def _end(processes: Sequence[Forked]) -> None:
     for process in processes:
-        if process.returncode is None:
-            process.send_signal(signal.SIGTERM)
-    async with asyncio.timeout(PATIENCE):
-        for process in processes:
-            await process.wait()
+        process.terminate()
+    for process in processes:
+        await asyncio.to_thread(process.wait, PATIENCE)

@@ -76,7 +76,7 @@ async def test_who_waits_longer_than_the_settings_allow_is_told_to_come_again() 
     assert len(player.requests) == 1
 
 
-SESSIONS, TURNS = 200, 5
+SESSIONS, TURNS = 100, 5
 
 
 def canary(session: int) -> str:
@@ -106,7 +106,7 @@ async def talk(client: httpx.AsyncClient, session: int, side_by_side: asyncio.Se
 
 @pytest.mark.slow
 async def test_no_session_sees_anything_of_another_one() -> None:
-    # Two hundred sessions, five turns each, interleaved, a quarter of them with a turn that breaks off.
+    # A hundred sessions, five turns each, interleaved, a quarter of them with a turn that breaks off.
     async with OpenAIPlayer(capricious) as player, service(OPENAI_BASE_URL=player.base_url, **ROOM) as client:
         side_by_side = asyncio.Semaphore(40)
         answered = await asyncio.gather(*(talk(client, session, side_by_side) for session in range(SESSIONS)))
@@ -118,7 +118,7 @@ async def test_no_session_sees_anything_of_another_one() -> None:
         given = [each["content"] for each in history(request) if each["role"] == "user"]
         assert given == answered[session][: len(given)]
     assert {len(each) for each in answered} == {TURNS, TURNS - 1}
-    assert sum(len(each) < TURNS for each in answered) == 60
+    assert sum(len(each) < TURNS for each in answered) == SESSIONS * 3 // 10
 
 
 async def test_who_has_read_done_finds_the_turn_kept_and_the_session_free() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from tests.api.guarded import LIGHT
 from tests.chat.played import EVENTS, JSON
-from tests.command_line import copy_of_the_app
+from tests.command_line import with_tools
 from tests.players.openai_player import OpenAIPlayer
 from tests.players.redis_server import RedisServer
 from tests.serving import client_of
@@ -21,7 +21,7 @@ from tests.sessions.replicas import Replica, needs_redis, running_replicas
 pytestmark = needs_redis
 
 FORMS: tuple[dict[str, str], ...] = ({}, JSON, EVENTS)
-ROUNDS = 5
+ROUNDS = 2
 
 
 @asynccontextmanager
@@ -29,11 +29,14 @@ async def two_processes(
     folder: Path, **variables: str
 ) -> AsyncGenerator[tuple[list[httpx.AsyncClient], list[Replica], OpenAIPlayer], None]:
     """Two processes with a switch that share a Redis, a client for each, and their model."""
-    copy_of_the_app(folder, {"light": LIGHT})
     async with AsyncExitStack() as stack:
         redis = await stack.enter_async_context(RedisServer())
         player = await stack.enter_async_context(OpenAIPlayer(careful))
-        variables |= {"REDIS_URL": redis.url, "OPENAI_BASE_URL": player.base_url, "PYTHONPATH": str(folder)}
+        variables |= {
+            "REDIS_URL": redis.url,
+            "OPENAI_BASE_URL": player.base_url,
+            **with_tools(folder, {"light": LIGHT}),
+        }
         processes = await stack.enter_async_context(running_replicas(2, folder, **variables))
         yield [await stack.enter_async_context(client_of(each.url)) for each in processes], processes, player
 

@@ -9,7 +9,7 @@ import httpx
 
 from tests.api.guarded import LIGHT
 from tests.chat.played import asks
-from tests.command_line import copy_of_the_app, started
+from tests.command_line import started, with_tools
 from tests.players.openai_player import Answer, PlayedRequest, message, whole
 from tests.players.redis_server import RedisServer
 from tests.serving import client_of
@@ -41,10 +41,9 @@ def careful(request: PlayedRequest) -> Answer:
 async def service_with_light(
     tmp_path: Path, **variables: str
 ) -> AsyncGenerator[tuple[httpx.AsyncClient, GatedPlayer], None]:
-    copy_of_the_app(tmp_path, {"light": LIGHT})
     async with GatedPlayer(careful) as player:
-        variables |= {"PYTHONPATH": str(tmp_path), "OPENAI_BASE_URL": player.base_url, "MEMORY_TOOL_ROUNDS": "true"}
-        with started(cwd=tmp_path, **variables) as (_, url):
+        variables |= {"OPENAI_BASE_URL": player.base_url, "MEMORY_TOOL_ROUNDS": "true"}
+        with started(cwd=tmp_path, **with_tools(tmp_path, {"light": LIGHT}), **variables) as (_, url):
             async with client_of(url) as client:
                 yield client, player
 

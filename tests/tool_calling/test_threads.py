@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from app.tool_calling.threads import limit_threads, run_blocking
-from tests.command_line import copy_of_the_app, started
+from tests.command_line import started, with_tools
 from tests.serving import client_of
 from tests.waiting import PATIENCE
 
@@ -61,8 +61,8 @@ async def test_calls_that_were_given_up_keep_their_place_so_that_threads_stay_bo
 
 
 async def test_a_blocked_tool_neither_holds_up_the_answer_nor_the_end(tmp_path: Path) -> None:
-    copy_of_the_app(tmp_path, {"sleeper": BLOCKER})
-    with started(cwd=tmp_path, PYTHONPATH=str(tmp_path), TOOL_TIMEOUT="0.2") as (process, url):
+    sleeper = with_tools(tmp_path, {"sleeper": BLOCKER})
+    with started(cwd=tmp_path, TOOL_TIMEOUT="0.2", **sleeper) as (process, url):
         async with client_of(url) as client:
             answer = await client.get("/sleeper/chat-tool-function", headers={"Accept": "application/json"})
         assert answer.json()["tool_calls"][0]["error_kind"] == "timeout"

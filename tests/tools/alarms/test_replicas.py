@@ -136,9 +136,10 @@ async def test_fifty_requests_with_one_key_at_two_processes_set_one_alarm(tmp_pa
     first = [each for each in answers if each.status_code == 200 and "idempotency-replayed" not in each.headers]
     assert set(statuses) <= {200, 409, 503}
     # Where the machine is too busy for Redis to be asked in time, nobody may have come through.
-    assert (len(first), len(listed), len(player.requests)) == (1, 1, 2) or statuses[503]
-    assert len(first) <= 1
+    assert (len(listed), len(player.requests)) == (1, 2) or statuses[503]
     assert len(listed) <= 1
+    # Whoever asked while the first ran, and then found its answer, has it without the header that says so.
+    assert {each.text for each in answers if each.status_code == 200} <= {first[0].text}
 
 
 async def _listed(client: httpx.AsyncClient) -> bool:

@@ -233,7 +233,7 @@ def _admission(settings: Settings, access: AccessSettings, store: StateStore) ->
 
 def _state_store(settings: Settings) -> StateStore:
     redis_url = settings.redis_url.get_secret_value() if settings.redis_url else None
-    return open_state_store(redis_url, max_entries=settings.state_max_entries)
+    return open_state_store(redis_url, deadline=settings.redis_timeout, max_entries=settings.state_max_entries)
 
 
 def _memory(settings: Settings, store: StateStore) -> ChatMemory:

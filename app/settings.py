@@ -123,6 +123,9 @@ class Settings(EnvironmentSettings):
         None,
         description="Where replicas share state, such as redis://host:6379/0; none keeps it in memory",
     )
+    redis_timeout: float = Field(
+        0.5, gt=0, le=60, description="Seconds that Redis has for one operation before it counts as away"
+    )
     state_max_entries: int = Field(
         10_000, ge=1, description="Values of each kind kept in memory, 64 MiB in all; the least recently used give way"
     )

@@ -74,6 +74,7 @@ def _settings_of_nobody(tmp_path_factory: pytest.TempPathFactory) -> Iterator[No
     with pytest.MonkeyPatch.context() as patch:
         for name in variables():
             patch.delenv(name, raising=False)
+        patch.setenv("REDIS_TIMEOUT", "3")  # so long may a busy machine keep a process waiting
         patch.chdir(tmp_path_factory.mktemp("nobody"))
         yield
 

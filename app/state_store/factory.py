@@ -7,11 +7,12 @@ from app.state_store.memory import InMemoryStateStore
 __all__ = ["open_state_store"]
 
 
-def open_state_store(redis_url: str | None, *, max_entries: int) -> StateStore:
+def open_state_store(redis_url: str | None, *, deadline: float, max_entries: int) -> StateStore:
     """Make the store; nothing is connected before it is started.
 
     Args:
         redis_url: where Redis or Valkey is; ``None`` keeps everything in this process.
+        deadline: seconds that Redis has for one operation.
         max_entries: bound of the store in this process.
 
     Raises:
@@ -22,7 +23,7 @@ def open_state_store(redis_url: str | None, *, max_entries: int) -> StateStore:
     try:
         from app.state_store.redis import RedisStateStore
 
-        return RedisStateStore(redis_url)
+        return RedisStateStore(redis_url, deadline=deadline)
     except ModuleNotFoundError:
         raise ConfigurationError("REDIS_URL: needs the package redis: pip install redis") from None
     except ValueError:

@@ -132,8 +132,13 @@ class OutboundHttp:
         """Send one request and read the whole answer.
 
         Args:
-            method, url, upstream, headers, params, data: as :meth:`request`.
+            method: as :meth:`request` takes it, as the others are.
+            url: likewise.
+            upstream: likewise.
             timeout: seconds for the whole exchange.
+            headers: likewise.
+            params: likewise.
+            data: likewise.
 
         Raises:
             UpstreamUnavailable, UpstreamTimeout, UpstreamInvalid: as :meth:`request`; too long a body is invalid.

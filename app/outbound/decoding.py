@@ -24,16 +24,13 @@ class Decoder:
         """Whether what was given ends where the packed data end; an empty body does."""
         return not self._rest and (self._inflate is None or self._inflate.eof)
 
-    def feed(self, data: bytes) -> None:
-        """Take packed bytes."""
-        self._rest += data
-
-    def read(self) -> bytes:
-        """Unpack some of what was taken; nothing when more is needed.
+    def read(self, data: bytes) -> bytes:
+        """Take packed bytes, and unpack some of what was taken so far; nothing when more is needed.
 
         Raises:
             zlib.error: it is not what it says to be.
         """
+        self._rest += data
         piece = b""
         while self._rest and not piece:
             if self._inflate is None or self._inflate.eof:

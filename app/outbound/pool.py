@@ -4,19 +4,42 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections import Counter, deque
+from contextlib import nullcontext
 from functools import cached_property
+from operator import attrgetter
+from weakref import WeakValueDictionary
 
 from app.errors import UpstreamError, UpstreamTimeout, UpstreamUnavailable
-from app.outbound.addresses import Addresses
-from app.outbound.connections import Connection, opened
-from app.outbound.requests import Origin, Request
+from app.outbound.connections import BUSY, Connection, Lookup, looked_up, opened
+from app.outbound.requests import REPEATABLE, Origin, Request
 from app.outbound.responses import Response
 
 __all__ = ["Pool"]
 
 _KEEPALIVE = 30.0
-_Turn = asyncio.Future[Connection | None]
+
+
+class _Host:
+    """One upstream; it lives as long as somebody is connected to it or wants to be."""
+
+    def __init__(self, origin: Origin, places: int) -> None:
+        self.origin = origin
+        self.places = asyncio.Semaphore(places)
+        self.idle: list[Connection] = []
+        self.lookup: Lookup | None = None
+        """Its addresses: looked up once for all who connect at the same time."""
+
+    def take(self) -> Connection | None:
+        """The connection that was used last, if one is idle."""
+        while self.idle:
+            if not (connection := self.idle.pop()).is_lost:
+                return connection
+        return None
+
+    def keep(self, connection: Connection) -> None:
+        """Keep a connection for the next request."""
+        connection.idle_since = asyncio.get_running_loop().time()
+        self.idle.append(connection)
 
 
 class Pool:
@@ -26,42 +49,36 @@ class Pool:
 
     Args:
         connect_timeout: seconds to look the upstream up, to connect, and to agree on encryption.
-        max_connections: open at once, to all upstreams together.
-        max_per_origin: open at once to one upstream.
-        max_wait: seconds that a request waits for its connection when there are as many as there may be.
+        max_connections: to all upstreams together.
+        max_per_host: to one upstream; ``None`` allows it all of them.
+        max_wait: seconds that a request waits while there are as many as there may be.
     """
 
     def __init__(
-        self, *, connect_timeout: float, max_connections: int, max_per_origin: int | None = None, max_wait: float = 60
+        self, *, connect_timeout: float, max_connections: int, max_per_host: int | None = None, max_wait: float = 60
     ) -> None:
         self._connect_timeout, self._max_wait = connect_timeout, max_wait
-        self._max_connections, self._max_per_origin = max_connections, max_per_origin or max_connections
+        self._max_connections, self._max_per_host = max_connections, max_per_host or max_connections
         self._loop: asyncio.AbstractEventLoop | None = None
         self._is_closed = False
 
     async def exchange(self, request: Request, upstream: str) -> Response:
-        """Send a request and wait for the head of its answer.
-
-        A connection may have been closed by the upstream just as it was used again. If not a byte of an answer came,
-        the request is sent once more where its method says that it can be.
+        """Send a request and wait for the head of its answer, which is to be closed.
 
         Raises:
             UpstreamUnavailable, UpstreamTimeout, UpstreamInvalid: naming the upstream as given.
         """
-        for is_last in (False, True):
-            connection = await self._connection(request.origin, upstream)
-            may_be_stale = connection.is_used
-            response = connection.send(request, upstream)
-            try:
-                await response.head()
-            except BaseException as error:
-                response.close()
-                is_stale = may_be_stale and not response.has_begun and isinstance(error, UpstreamUnavailable)
-                if is_last or not is_stale or not request.is_repeatable:
-                    raise
-            else:
-                return response
-        raise AssertionError("the last attempt ends with an answer or an error")
+        if self._is_closed:
+            raise UpstreamUnavailable("the service is shutting down")
+        host = self._host(request.origin)
+        await self._take_place(host, upstream)
+        try:
+            response = await self._answered(host, request, upstream)
+        except BaseException:
+            self._leave(host)
+            raise
+        response.when_closed = lambda: self._leave(host)
+        return response
 
     async def aclose(self) -> None:
         """Close every connection, also those in use, and wait until their sockets are closed."""
@@ -72,82 +89,75 @@ class Pool:
             self._sweeper.cancel()
         for connection in self._connections:
             connection.drop()
-        while self._connections:
+        while self._connections:  # noqa: ASYNC110 - the loop closes their sockets as it comes round
             await asyncio.sleep(0)
 
-    async def _connection(self, origin: Origin, upstream: str) -> Connection:
-        if self._is_closed:
-            raise UpstreamUnavailable("the service is shutting down")
+    def _host(self, origin: Origin) -> _Host:
         loop = asyncio.get_running_loop()
         if loop is not self._loop:
-            self._begin(loop)
-        may_go, connection = self._claim(origin)
-        if not may_go:
-            connection = await self._turn(origin, upstream)
-        return connection or await self._opened(origin, upstream)
+            self._loop = loop
+            self._hosts = WeakValueDictionary[Origin, _Host]()
+            self._places = asyncio.Semaphore(self._max_connections)
+            self._connections = set[Connection]()
+            self._opening = 0
+            self._sweeper: asyncio.TimerHandle | None = None
+        host = self._hosts.get(origin)
+        if host is None:
+            self._hosts[origin] = host = _Host(origin, self._max_per_host)
+        return host
 
-    def _begin(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._loop = loop
-        self._addresses = Addresses()
-        self._connections = set[Connection]()
-        self._places = Counter[Origin]()  # connections that are open or being opened
-        self._idle: dict[Origin, list[Connection]] = {}  # the longest idle first
-        self._waiting: deque[tuple[Origin, _Turn]] = deque()
-        self._sweeper: asyncio.TimerHandle | None = None
-
-    def _claim(self, origin: Origin) -> tuple[bool, Connection | None]:
-        """Whether a request may go now, and over which connection; without one it has a place to open its own."""
-        idle = self._idle.get(origin)
-        while idle:
-            connection = idle.pop()
-            if not connection.is_lost:
-                return True, connection
-        if self._places[origin] >= self._max_per_origin:
-            return False, None
-        if self._places.total() >= self._max_connections:
-            self._drop_oldest()
-            return False, None
-        self._places[origin] += 1
-        return True, None
-
-    def _drop_oldest(self) -> None:
-        """Close what has been idle longest, whoever it leads to, so that its place comes free."""
-        oldest = min((each for each in self._idle.values() if each), key=lambda each: each[0].idle_since, default=None)
-        if oldest is not None:
-            oldest.pop(0).drop()
-
-    async def _turn(self, origin: Origin, upstream: str) -> Connection | None:
-        turn: _Turn = asyncio.get_running_loop().create_future()
-        self._waiting.append((origin, turn))
+    async def _take_place(self, host: _Host, upstream: str) -> None:
+        must_wait = host.places.locked() or self._places.locked()
         try:
-            async with asyncio.timeout(self._max_wait):
-                return await turn
-        except BaseException as error:
-            if turn.cancelled():
-                self._waiting.remove((origin, turn))
-            elif connection := turn.result():  # it came free just when nobody wanted it any more
-                self._free(connection)
-            else:
-                self._leave(origin)
-            if isinstance(error, TimeoutError):
-                raise UpstreamTimeout(f"no connection to {upstream} came free in time") from None
-            raise
+            async with asyncio.timeout(self._max_wait) if must_wait else nullcontext():
+                await host.places.acquire()
+                try:
+                    await self._places.acquire()
+                except BaseException:
+                    host.places.release()
+                    raise
+        except TimeoutError:
+            raise UpstreamTimeout(f"no connection to {upstream} came free in time") from None
 
-    async def _opened(self, origin: Origin, upstream: str) -> Connection:
+    def _leave(self, host: _Host) -> None:
+        host.places.release()
+        self._places.release()
+
+    async def _answered(self, host: _Host, request: Request, upstream: str, *, again: bool = False) -> Response:
+        connection = (None if again else host.take()) or await self._opened(host, upstream)
+        was_used = connection.is_used
+        response = connection.send(request, upstream)
+        try:
+            await response.head()
+        except BaseException as error:
+            response.close()
+            # The upstream may have closed a kept connection just as it was used again: then not a byte comes back.
+            is_stale = was_used and not response.has_begun and isinstance(error, UpstreamUnavailable)
+            if not is_stale or request.method not in REPEATABLE:
+                raise
+            return await self._answered(host, request, upstream, again=True)
+        return response
+
+    async def _opened(self, host: _Host, upstream: str) -> Connection:
+        connection = Connection(host.keep, self._connections.discard)
+        if len(self._connections) + self._opening >= self._max_connections:
+            self._drop_oldest()
+        self._opening += 1
         try:
             async with asyncio.timeout(self._connect_timeout):
-                addresses = await self._addresses.of(origin.host, origin.port)
-                tls = self._tls if origin.tls else None
-                connection = await opened(origin, addresses, tls, self._free, self._lost)
+                host.lookup = host.lookup or looked_up(host.origin)
+                addresses = await asyncio.shield(host.lookup)
+                await opened(connection, host.origin, addresses, self._tls if host.origin.tls else None)
             if connection.is_lost:
                 raise ConnectionResetError
-        except BaseException as error:
-            self._addresses.forget(origin.host, origin.port)
-            self._leave(origin)
-            if isinstance(error, OSError | RuntimeError):  # uvloop raises both
-                raise _in_words(error, upstream) from error
-            raise
+        except (OSError, RuntimeError) as error:  # uvloop raises both
+            host.lookup = None
+            raise _in_words(error, upstream) from error
+        finally:
+            self._opening -= 1
         self._connections.add(connection)
+        if self._sweeper is None:
+            self._sweep()
         return connection
 
     @cached_property
@@ -156,53 +166,21 @@ class Pool:
         context.set_alpn_protocols(["http/1.1"])
         return context
 
-    def _free(self, connection: Connection) -> None:
-        """Hand a connection to who waits for it, or keep it."""
-        if self._is_closed:
-            connection.drop()
-        elif not self._granted(connection.origin, connection):
-            connection.idle_since = asyncio.get_running_loop().time()
-            self._idle.setdefault(connection.origin, []).append(connection)
-            if self._sweeper is None:
-                self._sweep()
-
-    def _lost(self, connection: Connection) -> None:
-        if connection in self._connections:
-            self._connections.discard(connection)
-            self._leave(connection.origin)
-
-    def _leave(self, origin: Origin) -> None:
-        """Hand a place on, or give it up."""
-        if not self._granted(origin, None):
-            self._places[origin] -= 1
-            self._places += Counter()  # forgets the origins that have none
-
-    def _granted(self, origin: Origin, connection: Connection | None) -> bool:
-        """Give a place, and its connection if it is open, to who has waited longest and may have it."""
-        for waiting, turn in self._waiting:
-            if turn.done() or (waiting != origin and self._places[waiting] >= self._max_per_origin):
-                continue
-            if waiting == origin or connection is None:
-                self._waiting.remove((waiting, turn))
-                self._places[origin] -= 1
-                self._places[waiting] += 1
-                turn.set_result(connection)
-            else:
-                connection.drop()  # its place follows
-            return True
-        return False
+    def _drop_oldest(self) -> None:
+        """Close what has been idle longest: there are as many connections as there may be, and not all are in use."""
+        idle = [each for each in self._connections if each.idle_since < BUSY and not each.is_lost]
+        if idle:
+            min(idle, key=attrgetter("idle_since")).drop()
 
     def _sweep(self) -> None:
-        """Close what has not been used for long, now and then while there is anything."""
+        """Now and then, close what has not been used for long, and forget what was looked up."""
         loop = asyncio.get_running_loop()
-        for origin, connections in tuple(self._idle.items()):
-            for connection in connections:
-                if loop.time() - connection.idle_since >= _KEEPALIVE:
-                    connection.drop()
-            self._idle[origin] = [each for each in connections if not each.is_lost]
-            if not self._idle[origin]:
-                del self._idle[origin]
-        self._sweeper = loop.call_later(_KEEPALIVE / 3, self._sweep) if self._idle else None
+        for connection in tuple(self._connections):
+            if loop.time() - connection.idle_since >= _KEEPALIVE:
+                connection.drop()
+        for host in tuple(self._hosts.values()):
+            host.lookup = None
+        self._sweeper = loop.call_later(_KEEPALIVE / 3, self._sweep) if self._connections else None
 
 
 def _in_words(error: Exception, upstream: str) -> UpstreamError:

@@ -2,24 +2,26 @@
 
 import re
 from base64 import b64encode
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import quote, unquote, urlencode, urlsplit
 
-__all__ = ["Data", "Origin", "Params", "Request", "written"]
+__all__ = ["REPEATABLE", "Data", "Origin", "Params", "Request", "written"]
 
 Params = Mapping[str, str | int | float]
-Data = bytes | str | Mapping[str, str]
+Data = bytes | Mapping[str, str]
 
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-_UNPRINTABLE = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
+_LINE = re.compile(rf"{_TOKEN.pattern}: [^\x00-\x08\x0a-\x1f\x7f]*")
 _HOST = re.compile(r"[0-9a-z._-]+|[0-9a-f:.]+(?:%[0-9a-z]+)?")
+_PORTS = {"http": 80, "https": 443}
 _IN_PATH = "/%:@!$&'()*+,;=~"
+_IN_QUERY = f"{_IN_PATH}?"
 _FRAMING = {"accept-encoding", "connection", "content-length", "transfer-encoding", "expect", "te", "upgrade"}
 _WITHOUT_BODY = {"GET", "HEAD", "DELETE", "OPTIONS", "TRACE"}
-_REPEATABLE = {"GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"}
+REPEATABLE = _WITHOUT_BODY | {"PUT"}
+"""Methods whose requests may be sent twice (RFC 9110, section 9.2.2)."""
 
 
 class Origin(NamedTuple):
@@ -30,15 +32,12 @@ class Origin(NamedTuple):
     port: int
 
 
-@dataclass(slots=True, eq=False)
-class Request:
+class Request(NamedTuple):
     """A request, ready to be sent."""
 
+    method: str
     origin: Origin
     wire: bytes
-    is_head: bool
-    is_repeatable: bool
-    """It may be sent twice: its method is idempotent (RFC 9110, section 9.2.2)."""
 
 
 def written(
@@ -58,53 +57,32 @@ def written(
     """
     fields = tuple(headers.items()) if headers else ()
     if not isinstance(data, bytes):
-        data, kind = (
-            (data, "text/plain") if isinstance(data, str) else (urlencode(data), "application/x-www-form-urlencoded")
-        )
-        data, fields = data.encode(), (("Content-Type", f"{kind}; charset=utf-8"), *fields)
+        data, fields = urlencode(data).encode(), (("Content-Type", "application/x-www-form-urlencoded"), *fields)
     origin, target, rest = _head(method, url, fields)
     if params:
         target += (b"&" if b"?" in target else b"?") + urlencode(params).encode()
     length = b"Content-Length: %d\r\n" % len(data) if data or method not in _WITHOUT_BODY else b""
-    return Request(origin, b"%b%b%b\r\n%b" % (target, rest, length, data), method == "HEAD", method in _REPEATABLE)
+    return Request(method, origin, b"%b%b%b\r\n%b" % (target, rest, length, data))
 
 
 @lru_cache(maxsize=256)
 def _head(method: str, url: str, fields: tuple[tuple[str, str], ...]) -> tuple[Origin, bytes, bytes]:
     """What is the same for every request to one place: its origin, and the head before and after the query's end."""
     parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname or not _TOKEN.fullmatch(method):
+    name = (parts.hostname or "").encode("idna").decode()
+    if parts.scheme not in _PORTS or not _HOST.fullmatch(name) or not _TOKEN.fullmatch(method):
         raise ValueError("only absolute http and https URLs can be asked")
-    tls = parts.scheme == "https"
-    origin = Origin(tls, _ascii_host(parts.hostname), parts.port or (443 if tls else 80))
-    host = f"[{origin.host}]" if ":" in origin.host else origin.host
-    lines = {"host": ("Host", f"{host}:{parts.port}" if parts.port else host)}
+    origin = Origin(parts.scheme == "https", name, parts.port or _PORTS[parts.scheme])
+    host = f"[{name}]" if ":" in name else name
+    lines = {"host": f"Host: {host}:{parts.port}" if parts.port else f"Host: {host}"}
     if parts.username is not None:
         pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
-        lines["authorization"] = ("Authorization", f"Basic {b64encode(pair.encode()).decode()}")
-    lines |= {"accept": ("Accept", "*/*"), "user-agent": ("User-Agent", "toolchat")}
-    lines |= {name.lower(): (name, value) for name, value in fields if name.lower() not in _FRAMING}
-    target = quote(parts.path or "/", safe=_IN_PATH) + (
-        "?" + quote(parts.query, safe=f"{_IN_PATH}?") if parts.query else ""
-    )
-    rest = f" HTTP/1.1\r\n{''.join(_lines(lines.values()))}Accept-Encoding: gzip, deflate\r\n"
-    return origin, f"{method} {target}".encode(), rest.encode("utf-8", "surrogateescape")
-
-
-def _ascii_host(host: str) -> str:
-    """The host as DNS knows it.
-
-    Raises:
-        ValueError: it is none.
-    """
-    host = host.encode("idna").decode()
-    if not _HOST.fullmatch(host):
-        raise ValueError("the URL's host is none")
-    return host
-
-
-def _lines(fields: Iterable[tuple[str, str]]) -> Iterable[str]:
-    for name, value in fields:
-        if not _TOKEN.fullmatch(name) or _UNPRINTABLE.search(value):
-            raise ValueError("a header cannot be sent as it is")
-        yield f"{name}: {value}\r\n"
+        lines["authorization"] = f"Authorization: Basic {b64encode(pair.encode()).decode()}"
+    lines |= {"accept": "Accept: */*", "user-agent": "User-Agent: toolchat"}
+    lines |= {name.lower(): f"{name}: {value}" for name, value in fields if name.lower() not in _FRAMING}
+    if not all(map(_LINE.fullmatch, lines.values())):
+        raise ValueError("a header cannot be sent as it is")
+    rest = "\r\n".join([" HTTP/1.1", *lines.values(), "Accept-Encoding: gzip, deflate", ""])
+    query = f"?{quote(parts.query, safe=_IN_QUERY)}" if parts.query else ""
+    target = f"{method} {quote(parts.path or '/', safe=_IN_PATH)}{query}"
+    return origin, target.encode(), rest.encode("utf-8", "surrogateescape")

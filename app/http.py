@@ -56,10 +56,19 @@ class OutboundHttp:
     Redirects are never followed, environment proxies and ``.netrc`` are not read, cookies are not kept.
     """
 
-    def __init__(self, *, connect_timeout: float = 5, max_connections: int = 500) -> None:
+    def __init__(
+        self,
+        *,
+        connect_timeout: float = 5,
+        max_connections: int = 500,
+        max_per_host: int | None = None,
+        max_wait: float = 60,
+        keepalive: float = 30,
+    ) -> None:
+        """Set the limits; see :class:`Pool`."""
         self._connect_timeout = connect_timeout
         self._max_connections = max_connections
-        self._pool = Pool(connect_timeout=connect_timeout, max_connections=max_connections)
+        self._pool = Pool(connect_timeout, max_connections, max_per_host, max_wait, keepalive)
         self._session: aiohttp.ClientSession | None = None
         self._httpx: httpx.AsyncClient | None = None
 

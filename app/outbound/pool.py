@@ -16,8 +16,6 @@ from app.outbound.responses import Response
 
 __all__ = ["Pool"]
 
-_KEEPALIVE = 30.0
-
 
 class _Host:
     """One upstream; it lives as long as somebody is connected to it or wants to be."""
@@ -52,12 +50,13 @@ class Pool:
         max_connections: to all upstreams together.
         max_per_host: to one upstream; ``None`` allows it all of them.
         max_wait: seconds that a request waits while there are as many as there may be.
+        keepalive: seconds after which a connection that nobody used is closed.
     """
 
     def __init__(
-        self, *, connect_timeout: float, max_connections: int, max_per_host: int | None = None, max_wait: float = 60
+        self, connect_timeout: float, max_connections: int, max_per_host: int | None, max_wait: float, keepalive: float
     ) -> None:
-        self._connect_timeout, self._max_wait = connect_timeout, max_wait
+        self._connect_timeout, self._max_wait, self._keepalive = connect_timeout, max_wait, keepalive
         self._max_connections, self._max_per_host = max_connections, max_per_host or max_connections
         self._loop: asyncio.AbstractEventLoop | None = None
         self._is_closed = False
@@ -176,11 +175,11 @@ class Pool:
         """Now and then, close what has not been used for long, and forget what was looked up."""
         loop = asyncio.get_running_loop()
         for connection in tuple(self._connections):
-            if loop.time() - connection.idle_since >= _KEEPALIVE:
+            if loop.time() - connection.idle_since >= self._keepalive:
                 connection.drop()
         for host in tuple(self._hosts.values()):
             host.lookup = None
-        self._sweeper = loop.call_later(_KEEPALIVE / 3, self._sweep) if self._connections else None
+        self._sweeper = loop.call_later(self._keepalive / 3, self._sweep) if self._connections else None
 
 
 def _in_words(error: Exception, upstream: str) -> UpstreamError:

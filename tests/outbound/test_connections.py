@@ -14,15 +14,9 @@ from app.errors import UpstreamTimeout, UpstreamUnavailable
 from app.http import OutboundHttp
 from app.outbound.connections import BUSY, Connection, opened
 from app.outbound.requests import Origin, written
-from tests.outbound.upstream import OK, Peer, answering, asked, outbound, playing
+from tests.outbound.upstream import OK, Peer, answering, asked, forever, outbound, playing
 from tests.ports import silent_port
 from tests.waiting import PATIENCE, until
-
-
-async def forever(peer: Peer) -> None:
-    while True:
-        await peer.asked()
-        await peer.send(OK)
 
 
 async def stale(peer: Peer) -> None:

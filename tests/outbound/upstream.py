@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from app.http import OutboundHttp, Reply
 from tests.waiting import PATIENCE
 
-__all__ = ["OK", "Peer", "Upstream", "answering", "asked", "outbound", "playing"]
+__all__ = ["OK", "Peer", "Upstream", "answering", "asked", "forever", "outbound", "playing"]
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
@@ -87,6 +87,13 @@ def answering(*answers: bytes) -> Play:
             await peer.send(answer)
 
     return play
+
+
+async def forever(peer: Peer) -> None:
+    """Answer every request; each answer tries to set a cookie."""
+    while True:
+        await peer.asked()
+        await peer.send(OK.replace(b"\r\n", b"\r\nSet-Cookie: a=b\r\n", 1))
 
 
 @asynccontextmanager

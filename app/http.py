@@ -1,15 +1,16 @@
-"""The one outbound HTTP session of the process, and the errors of the outside world in our words."""
+"""The way out of the process: one pool of connections, and the errors of the outside world in our words."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from app.errors import UpstreamError, UpstreamInvalid, UpstreamTimeout, UpstreamUnavailable
+from app.errors import UpstreamInvalid, UpstreamTimeout
+from app.outbound.pool import Pool
+from app.outbound.requests import Data, Params, Request, written
+from app.outbound.responses import MAX_BODY_BYTES, Response
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -17,10 +18,7 @@ if TYPE_CHECKING:
     import aiohttp
     import httpx
 
-__all__ = ["Exchange", "OutboundHttp", "Reply", "as_upstream_error", "read_body"]
-
-MAX_BODY_BYTES = 4 * 1024 * 1024
-"""Longest body that is read from any upstream; WeatherAPI's largest answer is about 0.3 MB."""
+__all__ = ["MAX_BODY_BYTES", "Exchange", "OutboundHttp", "Reply"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,54 +31,57 @@ class Reply:
 
 
 class Exchange:
-    """A request that is sent by ``async with``, which gives its response; what aiohttp raises is put into our words."""
+    """A request that is sent by ``async with``, which gives its response; leaving it ends the exchange."""
 
-    __slots__ = ("_exchange", "_upstream")
+    __slots__ = ("_pool", "_request", "_response", "_upstream")
 
-    def __init__(self, exchange: AbstractAsyncContextManager[aiohttp.ClientResponse], upstream: str) -> None:
-        self._exchange = exchange
+    def __init__(self, pool: Pool, request: Request, upstream: str) -> None:
+        self._pool = pool
+        self._request = request
         self._upstream = upstream
 
-    async def __aenter__(self) -> aiohttp.ClientResponse:
-        try:
-            return await self._exchange.__aenter__()
-        except (OSError, _client_error()) as error:
-            raise as_upstream_error(error, self._upstream) from error
+    async def __aenter__(self) -> Response:
+        self._response = await self._pool.exchange(self._request, self._upstream)
+        return self._response
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self._exchange.__aexit__(kind, error, trace)
-        if isinstance(error, (OSError, _client_error())):
-            raise as_upstream_error(error, self._upstream) from error
+        self._response.close()
 
 
 class OutboundHttp:
-    """One pooled aiohttp session that every upstream shares.
+    """One pool of connections that every upstream shares.
 
-    It is opened at the first use, so that a service which calls nobody does not even import aiohttp. Redirects
-    are never followed, environment proxies and ``.netrc`` are not read, cookies are not kept.
+    Redirects are never followed, environment proxies and ``.netrc`` are not read, cookies are not kept.
     """
 
-    def __init__(self, *, connect_timeout: float = 5, max_connections: int = 500) -> None:
+    def __init__(
+        self,
+        *,
+        connect_timeout: float = 5,
+        max_connections: int = 500,
+        max_per_host: int | None = None,
+        max_wait: float = 60,
+        keepalive: float = 30,
+    ) -> None:
+        """Set the limits; see :class:`Pool`."""
         self._connect_timeout = connect_timeout
         self._max_connections = max_connections
+        self._pool = Pool(connect_timeout, max_connections, max_per_host, max_wait, keepalive)
         self._session: aiohttp.ClientSession | None = None
         self._httpx: httpx.AsyncClient | None = None
 
     @property
     def session(self) -> aiohttp.ClientSession:
-        """The pooled session; belongs to this object and must not be closed by its users."""
-        if self._session is None:
-            import aiohttp
+        """An aiohttp session under the same rules, for an SDK that needs one; made at its first use.
 
-            self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=self._max_connections, ttl_dns_cache=300, keepalive_timeout=30),
-                timeout=aiohttp.ClientTimeout(total=None, sock_connect=self._connect_timeout),
-                response_class=_guarded_response(),
-                cookie_jar=aiohttp.DummyCookieJar(),
-                read_bufsize=2**20,
-            )
+        It belongs to this object and must not be closed by its users.
+        """
+        if self._session is None:
+            from app.outbound.aiohttp_session import open_session
+
+            self._session = open_session(self._connect_timeout, self._max_connections)
         return self._session
 
     @property
@@ -91,122 +92,75 @@ class OutboundHttp:
         ``UpstreamInvalid`` instead of httpx's errors, naming the upstream by the extension ``upstream`` or its host.
         """
         if self._httpx is None:
-            from http.cookiejar import DefaultCookiePolicy
+            from app.outbound.httpx_client import open_client
 
-            import httpx
-
-            from app.pooled_httpx import PooledTransport
-
-            self._httpx = httpx.AsyncClient(
-                transport=PooledTransport(lambda: self.session, MAX_BODY_BYTES, as_upstream_error),
-                timeout=httpx.Timeout(20, connect=self._connect_timeout),
-                trust_env=False,
-            )
-            self._httpx.cookies.jar.set_policy(DefaultCookiePolicy(allowed_domains=[]))
+            self._httpx = open_client(self._pool, self._connect_timeout)
         return self._httpx
 
-    def request(self, method: str, url: str, *, upstream: str, **options: Any) -> Exchange:
+    def request(
+        self,
+        method: str,
+        url: str,
+        *,
+        upstream: str,
+        headers: Mapping[str, str] | None = None,
+        params: Params | None = None,
+        data: Data = b"",
+    ) -> Exchange:
         """Send one request and hand out the response as it begins to arrive.
 
-        ``options`` are aiohttp's (``headers``, ``params``, ``data``). ``upstream`` is the name that errors show.
+        Args:
+            method: the HTTP method, in capitals.
+            url: the absolute URL, without secrets.
+            upstream: the name that errors show.
+            headers: what is sent beside what every request needs.
+            params: added to the URL's query.
+            data: the body; a mapping is sent as a form.
 
         Raises:
             UpstreamUnavailable: no connection, or it was lost.
             UpstreamTimeout: connecting took too long.
-            UpstreamInvalid: what came is not HTTP.
+            UpstreamInvalid: what came is not HTTP, or what is asked for cannot be sent.
         """
-        return Exchange(self.session.request(method, url, allow_redirects=False, **options), upstream)
+        try:
+            return Exchange(self._pool, written(method, url, headers, params, data), upstream)
+        except ValueError as error:
+            raise UpstreamInvalid(f"{upstream} cannot be asked this: {error}") from error
 
-    async def fetch(self, method: str, url: str, *, upstream: str, timeout: float, **options: Any) -> Reply:
+    async def fetch(
+        self,
+        method: str,
+        url: str,
+        *,
+        upstream: str,
+        timeout: float,
+        headers: Mapping[str, str] | None = None,
+        params: Params | None = None,
+        data: Data = b"",
+    ) -> Reply:
         """Send one request and read the whole answer.
 
         Args:
-            method: the HTTP method.
-            url: the absolute URL, without secrets.
-            upstream: the name that errors show.
+            method: as :meth:`request` takes it, as the others are.
+            url: likewise.
+            upstream: likewise.
             timeout: seconds for the whole exchange.
-            **options: aiohttp's ``headers``, ``params``, ``data``.
+            headers: likewise.
+            params: likewise.
+            data: likewise.
 
         Raises:
             UpstreamUnavailable, UpstreamTimeout, UpstreamInvalid: as :meth:`request`; too long a body is invalid.
         """
+        exchange = self.request(method, url, upstream=upstream, headers=headers, params=params, data=data)
         try:
-            async with asyncio.timeout(timeout), self.request(method, url, upstream=upstream, **options) as response:
+            async with asyncio.timeout(timeout), exchange as response:
                 return Reply(response.status, response.headers, await response.read())
         except TimeoutError:
             raise UpstreamTimeout(f"{upstream} did not answer within {timeout:g} s") from None
 
     async def aclose(self) -> None:
         """Close the pool; cancel what is in flight first."""
+        await self._pool.aclose()
         if self._session is not None:
             await self._session.close()
-
-
-async def read_body(response: aiohttp.ClientResponse, upstream: str, max_bytes: int = MAX_BODY_BYTES) -> bytes:
-    """Read a body up to a limit.
-
-    Raises:
-        UpstreamInvalid: it is longer.
-    """
-    return await _collected(response.content, upstream, max_bytes)
-
-
-async def _collected(content: aiohttp.StreamReader, upstream: str, max_bytes: int) -> bytes:
-    pieces: list[bytes] = []
-    size = 0
-    while piece := await content.readany():
-        pieces.append(piece)
-        size += len(piece)
-        if size > max_bytes:
-            raise UpstreamInvalid(f"{upstream} sent more than {max_bytes} bytes")
-    return pieces[0] if len(pieces) == 1 else b"".join(pieces)
-
-
-def as_upstream_error(error: BaseException, upstream: str) -> UpstreamError:
-    """Put a failure of aiohttp into our words; the text of the original never reaches a client."""
-    import aiohttp
-
-    if isinstance(error, UpstreamError):
-        return error
-    if isinstance(error, TimeoutError):
-        return UpstreamTimeout(f"{upstream} could not be reached in time")
-    if isinstance(error, OSError | aiohttp.ClientConnectionError) and not isinstance(error, aiohttp.InvalidURL):
-        return UpstreamUnavailable(f"{upstream} could not be reached, or the connection was lost")
-    if isinstance(error, aiohttp.ClientPayloadError):
-        return UpstreamInvalid(f"{upstream} was cut off in the middle of its answer", retryable=True)
-    return UpstreamInvalid(f"{upstream} sent something that is not a complete HTTP answer")
-
-
-@cache
-def _guarded_response() -> type[aiohttp.ClientResponse]:
-    """The class of every response of the session, which holds it to the same rules whoever sent the request.
-
-    A class costs nothing per request; aiohttp's own middleware costs 20 µs. aiohttp discourages deriving from its
-    classes and offers no other place before the body is read.
-    """
-    import aiohttp
-
-    class GuardedResponse(aiohttp.ClientResponse):
-        async def start(self, connection: Any) -> aiohttp.ClientResponse:
-            await super().start(connection)
-            if 300 <= self.status < 400:
-                raise UpstreamInvalid("the upstream answered with a redirect, which is never followed")
-            return self
-
-        async def read(self) -> bytes:
-            if self._body is None:
-                try:
-                    self._body = await _collected(self.content, "the upstream", MAX_BODY_BYTES)
-                except BaseException:
-                    self.close()
-                    raise
-            return await super().read()
-
-    return GuardedResponse
-
-
-@cache
-def _client_error() -> type[Exception]:
-    import aiohttp
-
-    return aiohttp.ClientError

@@ -18,7 +18,7 @@ FLOORS = [
     ),
     (
         "places, languages, stand-ins, the way out, wiring, configuration",
-        ["places", "languages", "sandbox", "http", "pooled_httpx", "container", "settings"],
+        ["places", "languages", "sandbox", "http", "outbound", "container", "settings"],
     ),
     ("the mechanism: tools and their calls; shared state", ["tool_calling", "state_store"]),
     ("chat models: providers, and the stand-in without a key", ["chat_models", "offline"]),
@@ -29,7 +29,7 @@ FLOORS = [
 ]
 """From the ground up: what lives there, and its rooms: a package or a file below ``app``."""
 
-SIDEWAYS = {("sandbox", "places"), ("http", "pooled_httpx"), ("offline", "chat_models")}
+SIDEWAYS = {("sandbox", "places"), ("http", "outbound"), ("offline", "chat_models")}
 """Imports within one floor that are meant; everything else goes down."""
 
 _BY_ROOM = {name: number for number, (_, names) in enumerate(FLOORS) for name in names}

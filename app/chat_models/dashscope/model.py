@@ -27,7 +27,7 @@ from pydantic_settings import SettingsConfigDict
 from app.chat_models.base import ChatModel, ChatResponse, EmitModelEvent, Progress, Prompt, TextDelta
 from app.chat_models.dashscope.mapping import DashScopeAnswer, map_messages, map_tool_definition, map_tool_options
 from app.errors import ConfigurationError, ToolchatError, UpstreamError, UpstreamInvalid, UpstreamUnavailable
-from app.http import OutboundHttp, as_upstream_error
+from app.http import OutboundHttp
 from app.settings import BaseUrl, EnvironmentSettings, Secret
 
 __all__ = ["DashScopeChatModel", "DashScopeSettings", "warm_up"]
@@ -180,6 +180,8 @@ class DashScopeChatModel(ChatModel):
 
     def _as_upstream_error(self, error: Exception) -> UpstreamError:
         import aiohttp
+
+        from app.outbound.aiohttp_session import as_upstream_error
 
         if isinstance(error, (OSError, aiohttp.ClientError)):
             return as_upstream_error(error, "DashScope")

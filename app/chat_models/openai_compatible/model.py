@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import Field
 from pydantic_core import from_json, to_json
@@ -21,12 +21,10 @@ from app.chat_models.openai_compatible.sse import ServerSentEvent, SseDecoder
 from app.chat_models.openai_compatible.turn import Fault, OpenAITurn, fault_in
 from app.chat_models.provider_errors import provider_error, retry_after_from
 from app.chat_models.serialized_tools import SerializedTools
-from app.errors import ToolchatError, UpstreamInvalid
-from app.http import OutboundHttp, read_body
+from app.errors import ToolchatError, UpstreamError, UpstreamInvalid
+from app.http import OutboundHttp
+from app.outbound.responses import Response
 from app.settings import BaseUrl, EnvironmentSettings, Secret, environment_name
-
-if TYPE_CHECKING:
-    import aiohttp
 
 __all__ = ["OpenAICompatibleChatModel", "OpenAISettings"]
 
@@ -86,9 +84,7 @@ class OpenAICompatibleChatModel(ChatModel):
             await emit(TextDelta(rest))
         return turn.response()
 
-    async def _read_stream(
-        self, response: aiohttp.ClientResponse, turn: OpenAITurn, prompt: Prompt, emit: EmitModelEvent
-    ) -> None:
+    async def _read_stream(self, response: Response, turn: OpenAITurn, prompt: Prompt, emit: EmitModelEvent) -> None:
         """Read the stream's chunks, up to ``[DONE]`` or to its end.
 
         Raises:
@@ -124,7 +120,7 @@ class OpenAICompatibleChatModel(ChatModel):
         return {"data": data, "headers": self._stream_headers if prompt.stream else self._headers}
 
 
-async def _is_stream(response: aiohttp.ClientResponse) -> bool:
+async def _is_stream(response: Response) -> bool:
     """Whether the answer is a stream of chunks or one JSON body; raises the error that anything else stands for."""
     if response.status >= 400:
         raise await _refusal(response)
@@ -136,16 +132,15 @@ async def _is_stream(response: aiohttp.ClientResponse) -> bool:
     raise UpstreamInvalid(f"{_UPSTREAM} answered with a content type that is not a chat completion's")
 
 
-async def _whole_body(response: aiohttp.ClientResponse) -> dict[str, Any]:
-    body = await read_body(response, _UPSTREAM)
-    return _read_chunk(response, body.removeprefix(_BYTE_ORDER_MARK))
+async def _whole_body(response: Response) -> dict[str, Any]:
+    return _read_chunk(response, (await response.read()).removeprefix(_BYTE_ORDER_MARK))
 
 
 class _EventReader:
     """Reads a response's server-sent events, a slice of what has arrived at a time."""
 
-    def __init__(self, response: aiohttp.ClientResponse) -> None:
-        self._content = response.content
+    def __init__(self, response: Response) -> None:
+        self._response = response
         self._decoder = SseDecoder(_UPSTREAM)
         self._left = b""
         self._size = 0
@@ -167,11 +162,9 @@ class _EventReader:
         return self._decoder.feed(piece)
 
     async def _arrived(self) -> bool:
-        import aiohttp
-
         try:
-            self._left = await self._content.readany()
-        except (aiohttp.ClientError, OSError):
+            self._left = await self._response.readany()
+        except UpstreamError:
             # What was begun is not to be trusted: no last event is made of it.
             self._decoder = SseDecoder(_UPSTREAM)
             return False
@@ -181,17 +174,15 @@ class _EventReader:
         return bool(self._left)
 
 
-async def _read_to_end(response: aiohttp.ClientResponse) -> None:
+async def _read_to_end(response: Response) -> None:
     """Read the end of the body, so that the connection can serve the next question; not all servers end it."""
-    import aiohttp
-
-    with suppress(TimeoutError, OSError, aiohttp.ClientError):
+    with suppress(TimeoutError, UpstreamError):
         async with asyncio.timeout(_END_OF_BODY_TIMEOUT):
-            while not response.content.at_eof():
-                await response.content.readany()
+            while await response.readany():
+                pass
 
 
-def _read_chunk(response: aiohttp.ClientResponse, data: str | bytes, *, is_error: bool = False) -> dict[str, Any]:
+def _read_chunk(response: Response, data: str | bytes, *, is_error: bool = False) -> dict[str, Any]:
     try:
         chunk = from_json(data, allow_inf_nan=False)
     except ValueError:
@@ -204,18 +195,16 @@ def _read_chunk(response: aiohttp.ClientResponse, data: str | bytes, *, is_error
     return chunk
 
 
-async def _refusal(response: aiohttp.ClientResponse) -> ToolchatError:
+async def _refusal(response: Response) -> ToolchatError:
     """The error of a 4xx or 5xx; its status stands even where its body cannot be read."""
-    import aiohttp
-
     try:
-        body = from_json(await read_body(response, _UPSTREAM, _MAX_ERROR_BYTES))
-    except (ValueError, UpstreamInvalid, OSError, aiohttp.ClientError):
+        body = from_json(await response.read(_MAX_ERROR_BYTES))
+    except (ValueError, UpstreamError):
         body = None
     return _as_error(response, fault_in(body) or Fault())
 
 
-def _as_error(response: aiohttp.ClientResponse, fault: Fault) -> ToolchatError:
+def _as_error(response: Response, fault: Fault) -> ToolchatError:
     return provider_error(
         status=response.status if response.status >= 400 else fault.status or response.status,
         code=fault.code,

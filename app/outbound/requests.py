@@ -1,0 +1,88 @@
+"""Requests as they go over the wire."""
+
+import re
+from base64 import b64encode
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import NamedTuple
+from urllib.parse import quote, unquote, urlencode, urlsplit
+
+__all__ = ["REPEATABLE", "Data", "Origin", "Params", "Request", "written"]
+
+Params = Mapping[str, str | int | float]
+Data = bytes | Mapping[str, str]
+
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_LINE = re.compile(rf"{_TOKEN.pattern}: [^\x00-\x08\x0a-\x1f\x7f]*")
+_HOST = re.compile(r"[0-9a-z._-]+|[0-9a-f:.]+(?:%[0-9a-z]+)?")
+_PORTS = {"http": 80, "https": 443}
+_IN_PATH = "/%:@!$&'()*+,;=~"
+_IN_QUERY = f"{_IN_PATH}?"
+_FRAMING = {"accept-encoding", "connection", "content-length", "transfer-encoding", "expect", "te", "upgrade"}
+_WITHOUT_BODY = {"GET", "HEAD", "DELETE", "OPTIONS", "TRACE"}
+REPEATABLE = _WITHOUT_BODY | {"PUT"}
+"""Methods whose requests may be sent twice (RFC 9110, section 9.2.2)."""
+
+
+class Origin(NamedTuple):
+    """Where a connection leads."""
+
+    tls: bool
+    host: str
+    port: int
+
+
+class Request(NamedTuple):
+    """A request, ready to be sent."""
+
+    method: str
+    origin: Origin
+    wire: bytes
+
+
+def written(
+    method: str, url: str, headers: Mapping[str, str] | None = None, params: Params | None = None, data: Data = b""
+) -> Request:
+    """Write a request.
+
+    Args:
+        method: the HTTP method, in capitals.
+        url: an absolute URL; a user and password in it become an ``Authorization``.
+        headers: what is sent beside ``Host``, the framing, and what can be decoded, which are not the caller's.
+        params: added to the URL's query.
+        data: the body; a mapping is sent as a form.
+
+    Raises:
+        ValueError: the URL, the method or a header cannot be sent.
+    """
+    fields = tuple(headers.items()) if headers else ()
+    if not isinstance(data, bytes):
+        data, fields = urlencode(data).encode(), (("Content-Type", "application/x-www-form-urlencoded"), *fields)
+    origin, target, rest = _head(method, url, fields)
+    if params:
+        target += (b"&" if b"?" in target else b"?") + urlencode(params).encode()
+    length = b"Content-Length: %d\r\n" % len(data) if data or method not in _WITHOUT_BODY else b""
+    return Request(method, origin, b"%b%b%b\r\n%b" % (target, rest, length, data))
+
+
+@lru_cache(maxsize=256)
+def _head(method: str, url: str, fields: tuple[tuple[str, str], ...]) -> tuple[Origin, bytes, bytes]:
+    """What is the same for every request to one place: its origin, and the head before and after the query's end."""
+    parts = urlsplit(url)
+    name = (parts.hostname or "").encode("idna").decode()
+    if parts.scheme not in _PORTS or not _HOST.fullmatch(name) or not _TOKEN.fullmatch(method):
+        raise ValueError("only absolute http and https URLs can be asked")
+    origin = Origin(parts.scheme == "https", name, parts.port or _PORTS[parts.scheme])
+    host = f"[{name}]" if ":" in name else name
+    lines = {"host": f"Host: {host}:{parts.port}" if parts.port else f"Host: {host}"}
+    if parts.username is not None:
+        pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
+        lines["authorization"] = f"Authorization: Basic {b64encode(pair.encode()).decode()}"
+    lines |= {"accept": "Accept: */*", "user-agent": "User-Agent: toolchat"}
+    lines |= {name.lower(): f"{name}: {value}" for name, value in fields if name.lower() not in _FRAMING}
+    if not all(map(_LINE.fullmatch, lines.values())):
+        raise ValueError("a header cannot be sent as it is")
+    rest = "\r\n".join([" HTTP/1.1", *lines.values(), "Accept-Encoding: gzip, deflate", ""])
+    query = f"?{quote(parts.query, safe=_IN_QUERY)}" if parts.query else ""
+    target = f"{method} {quote(parts.path or '/', safe=_IN_PATH)}{query}"
+    return origin, target.encode(), rest.encode("utf-8", "surrogateescape")

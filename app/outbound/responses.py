@@ -1,0 +1,203 @@
+"""An upstream's answer: parsed as it arrives, unpacked as it is read."""
+
+from __future__ import annotations
+
+import asyncio
+import zlib
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
+from starlette.datastructures import Headers
+
+from app.errors import UpstreamError, UpstreamInvalid, UpstreamUnavailable
+from app.outbound.decoding import CODINGS, Decoder
+
+if TYPE_CHECKING:
+    from app.outbound.connections import Connection
+
+__all__ = ["MAX_BODY_BYTES", "Response"]
+
+MAX_BODY_BYTES = 4 * 1024 * 1024
+"""Longest body that is read from any upstream; WeatherAPI's largest answer is about 0.3 MB."""
+
+_MAX_HEAD_BYTES = 64 * 1024
+_MAX_HEADERS = 256
+_HIGH_WATER = 1024 * 1024
+
+
+class Response:
+    """One answer.
+
+    Reading raises, in words that name the upstream, ``UpstreamUnavailable`` when the connection is lost and
+    ``UpstreamInvalid`` when the answer is cut off, is no HTTP, or cannot be unpacked.
+    """
+
+    def __init__(self, connection: Connection, upstream: str, *, is_head: bool = False) -> None:
+        self.upstream = upstream
+        self.status = 0
+        self._fields: list[tuple[bytes, bytes]] = []
+        self.headers = Headers(raw=self._fields)
+        self.has_begun = False
+        self.is_settled = self.is_last = False
+        """Nothing more will arrive; the connection is not to be used again."""
+        self.when_closed: Callable[[], None] | None = None
+        self._connection = connection
+        self._is_head = is_head
+        self._has_head = self._ends_by_closing = False
+        self._unproductive = self._buffered = 0
+        self._pieces: list[bytes] = []
+        self._error: UpstreamError | None = None
+        self._decoder: Decoder | None = None
+        self._news: asyncio.Future[None] | None = None
+        self._parser: HttpResponseParser | None = HttpResponseParser(self)
+        # As lenient as aiohttp, whose users found the servers that need it.
+        self._parser.set_dangerous_leniencies(
+            lenient_headers=True, lenient_optional_cr_before_lf=True, lenient_spaces_after_chunk_size=True
+        )
+
+    @property
+    def content_type(self) -> str:
+        """The media type without its parameters."""
+        return self.headers.get("content-type", "application/octet-stream").partition(";")[0].strip().lower()
+
+    async def head(self) -> None:
+        """Wait for status and headers."""
+        while not self._has_head:
+            await self._more()
+        if 300 <= self.status < 400 and self.status != 304:
+            raise UpstreamInvalid("the upstream answered with a redirect, which is never followed")
+        coding = self.headers.get("content-encoding", "identity").strip().lower()
+        if coding in CODINGS:
+            self._decoder = Decoder(coding)
+        elif coding not in ("identity", ""):
+            raise UpstreamInvalid(f"{self.upstream} packed its answer in a way that it was not asked for")
+
+    async def readany(self) -> bytes:
+        """Whatever has arrived of the body; nothing at its end."""
+        while not (data := self._next()):
+            if self.is_settled and self._error is None:
+                if self._decoder is not None and not self._decoder.is_complete:
+                    raise self._cut()
+                return b""
+            await self._more()
+        return data
+
+    async def read(self, max_bytes: int = MAX_BODY_BYTES) -> bytes:
+        """The whole body.
+
+        Raises:
+            UpstreamInvalid: it is longer.
+        """
+        body = b""
+        while piece := await self.readany():
+            body = body + piece if body else piece
+            if len(body) > max_bytes:
+                raise UpstreamInvalid(f"{self.upstream} sent more than {max_bytes} bytes")
+        return body
+
+    def close(self) -> None:
+        """Stop reading; a connection whose answer has not ended cannot carry another."""
+        if not self.is_settled:
+            self._parser = None  # they hold each other
+            self._connection.drop()
+        if self.when_closed is not None:
+            self.when_closed()
+            self.when_closed = None
+
+    def feed(self, data: bytes) -> None:
+        """Take what has arrived."""
+        self.has_begun = True
+        self._unproductive += len(data)
+        try:
+            if self._parser is not None:
+                self._parser.feed_data(data)
+            is_http = self._unproductive <= _MAX_HEAD_BYTES
+        except (HttpParserError, HttpParserUpgrade):
+            is_http, self.is_last = False, True
+        if not is_http and not self.is_settled:
+            self._settle(UpstreamInvalid(f"{self.upstream} sent something that is not a complete HTTP answer"))
+        self._tell()
+
+    def end(self, lost: Exception | None) -> None:
+        """Take it that nothing more will arrive."""
+        if lost is not None or not self._has_head:
+            detail = f"{self.upstream} could not be reached, or the connection was lost"
+            self._settle(UpstreamUnavailable(detail))
+        else:
+            self._settle(None if self._ends_by_closing else self._cut())
+        self._tell()
+
+    def on_message_begin(self) -> None:
+        """Refuse a further answer."""
+        if self.is_settled:
+            raise ValueError("an answer to nothing")
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Take a header, or leave a trailer."""
+        if len(self._fields) >= _MAX_HEADERS:
+            raise ValueError("too many headers")
+        if not self._has_head:
+            self._fields.append((name.lower(), value))
+
+    def on_headers_complete(self) -> None:
+        """Find out how the body ends; what is only on the way to the answer, such as 103, is left."""
+        parser = self._parser
+        if parser is None or 100 <= (status := parser.get_status_code()) < 200:
+            self._fields.clear()
+            return
+        coding = self.headers.get("transfer-encoding", "")
+        if coding.lower() not in ("", "chunked"):
+            raise ValueError("packed in a way that was not asked for")
+        self.status, self._has_head = status, True
+        self.is_last = not parser.should_keep_alive()
+        self._ends_by_closing = not coding and "content-length" not in self.headers
+        if self._is_head:
+            self._settle()
+
+    def on_body(self, data: bytes) -> None:
+        """Take a piece of the body."""
+        if self.is_settled:
+            raise ValueError("a body where none belongs")
+        self._unproductive = 0
+        self._pieces.append(data)
+        self._buffered += len(data)
+        if self._buffered > _HIGH_WATER:
+            self._connection.hold(True)
+
+    def on_message_complete(self) -> None:
+        """Take it that all has arrived."""
+        if self._has_head:
+            self._settle()
+
+    def _settle(self, error: UpstreamError | None = None) -> None:
+        self.is_settled, self._error = True, error
+        self.is_last = self.is_last or error is not None
+        self._parser = None  # they hold each other
+
+    async def _more(self) -> None:
+        if self._error is not None:
+            raise self._error
+        self._news = asyncio.get_running_loop().create_future()
+        await self._news
+
+    def _tell(self) -> None:
+        if self._news is not None and not self._news.done():
+            self._news.set_result(None)
+
+    def _next(self) -> bytes:
+        data = b"".join(self._pieces)
+        if self._pieces:
+            self._pieces.clear()
+            self._buffered = 0
+            if not self.is_settled:
+                self._connection.hold(False)
+        if self._decoder is None:
+            return data
+        try:
+            return self._decoder.read(data)
+        except zlib.error:
+            raise UpstreamInvalid(f"{self.upstream} sent a body that cannot be unpacked") from None
+
+    def _cut(self) -> UpstreamInvalid:
+        return UpstreamInvalid(f"{self.upstream} was cut off in the middle of its answer", retryable=True)

@@ -95,7 +95,7 @@ async def _answer(request: Request, exchange: Exchange) -> Response:
             return reply(exchange.response(done))
         if token is not None and done.tells and _EVENTS in request.headers.get("accept", ""):
             return streamed_call(request, service, exchange, done, token)
-        asked = Asked(request, service, done.prompt)
+        asked = Asked(request, service, done.prompt, done.taken)
         result = await made(asked, done.form)
         if done.form is TOOL_RESULT:
             del asked.headers["X-Chat-Model"]  # no model had a part in it

@@ -24,12 +24,12 @@ def refuse_cross_site(request: Request) -> None:
     Raises:
         CrossSite: it does.
     """
-    if current_caller.get().principal.name or _bears_a_key(request) or _is_allowed(request):
-        return
     headers = request.headers
     site = headers.get("sec-fetch-site", "").strip().lower()
     page = headers.get("origin", headers.get("referer") or None)
-    if site == "cross-site" or (not site and page is not None and not _is_ours(page, headers.get("host", ""))):
+    if site != "cross-site" and (site or page is None or _is_ours(page, headers.get("host", ""))):
+        return
+    if not (current_caller.get().principal.name or _bears_a_key(request) or _is_allowed(request)):
         raise CrossSite("a page of another site must not ask for this")
 
 

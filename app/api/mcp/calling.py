@@ -57,7 +57,7 @@ async def _tool_call(
     arguments: Mapping[str, Any],
     context: Mapping[str, Any],
 ) -> Call | bytes:
-    prompt = asked_by_hand(service.chat, tool, arguments, context)
+    prompt = asked_by_hand(service.by_hand, tool, arguments, context)
     if CONVERSATION_ID in context:
         prompt = prompt.advisors(InConversation(service.memory))
     if tool.metadata.requires_approval:

@@ -41,6 +41,9 @@ class ChunkWriter(StreamWriter):
         }
         self._head = b"data: %b," % to_json(head)[:-1]
         self._tail = b',"usage":null}\n\n' if wish.include_usage else b"}\n\n"
+        # Nearly every piece is a text behind the first: all that differs between them is the text.
+        self._before = b'%b"choices":[{"index":0,"delta":{"content":' % self._head
+        self._after = b'},"logprobs":null,"finish_reason":null}]%b' % self._tail
         note_headers(asked, wish)
 
     def event(self, event: ChatEvent) -> bytes:
@@ -81,6 +84,8 @@ class ChunkWriter(StreamWriter):
 
     def _text(self, text: str) -> bytes:
         self._has_text = self._has_text or bool(text)
+        if self._has_role:
+            return self._before + to_json(text) + self._after
         return self._chunk(self._delta({"content": text}))
 
     def _delta(self, fields: Mapping[str, Any]) -> Mapping[str, Any]:

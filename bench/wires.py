@@ -4,6 +4,7 @@
 """
 
 import json
+import math
 import sys
 import tempfile
 import time
@@ -17,7 +18,7 @@ import uvloop
 from bench.catalogue import SERVICES, WIRE_PEERS
 from bench.load import Question, ask, posted, question
 from bench.stage import BenchError, Measurement, Sample, Stage, Target
-from bench.summary import Summary, summarise
+from bench.summary import Figure, Summary, summarise
 from bench.wire import END
 
 __all__ = ["has_wires", "measure_wires", "wires_table"]
@@ -118,38 +119,37 @@ def wires_table(summary: Summary) -> list[list[str]]:
     """Each wire: what it costs, beside what, the goal, whether that is met, and what a peer costs."""
     rows = []
     for title, mine, get in (("whole", "facade", "get"), ("streamed", "facade-stream", "get-stream")):
-        ours, base, peer = (
-            _cpu(summary, *each) for each in (("toolchat", mine), ("toolchat", get), ("hayhooks", mine))
-        )
+        ours, base = _cpu(summary, "toolchat", mine), _cpu(summary, "toolchat", get)
+        peer = _cpu(summary, "hayhooks", mine)
         ratio = _ratio(ours, base)
-        met = _met(None if ratio is None else ratio <= _OF_GET)
-        beside = f"GET {_text(base)}: {_text(ratio, 2)} ×"
-        goal = f"≤ {_OF_GET} × GET"
+        met = _met(ratio <= _OF_GET, ours, base)
+        beside, goal = f"GET {_text(base)}: {ratio:.2f} ×", f"≤ {_OF_GET} × GET"
         rows.append([f"chat completions, {title}", _text(ours), beside, goal, met, f"Hayhooks {_text(peer)}"])
     ours, peer = _cpu(summary, "toolchat", "mcp"), _cpu(summary, "mcp-sdk", "mcp")
     ratio = _ratio(peer, ours)
-    met = _met(None if ratio is None or ours is None else ratio >= _BELOW_SDK and ours <= _CALL_MS)
-    beside = f"SDK {_text(peer)}: {_text(ratio, 2)} × below"
-    goal = f"≤ {_CALL_MS}, {_BELOW_SDK} × below the SDK"
+    met = _met(ratio >= _BELOW_SDK and ours is not None and ours.median <= _CALL_MS, ours, peer)
+    beside, goal = f"SDK {_text(peer)}: {ratio:.2f} × below", f"≤ {_CALL_MS}, {_BELOW_SDK} × below the SDK"
     rows.append(["MCP `tools/call`, time", _text(ours), beside, goal, met, f"SDK's server {_text(peer)}"])
     return rows
 
 
-def _cpu(summary: Summary, service: str, phase: str) -> float | None:
-    figure = summary.figure(f"{service} (wires)", phase, "cpu_ms")
-    return figure.median if figure else None
+def _cpu(summary: Summary, service: str, phase: str) -> Figure | None:
+    return summary.figure(f"{service} (wires)", phase, "cpu_ms")
 
 
-def _ratio(one: float | None, other: float | None) -> float | None:
-    return one / other if one is not None and other else None
+def _ratio(one: Figure | None, other: Figure | None) -> float:
+    return one.median / other.median if one and other else math.nan
 
 
-def _text(value: float | None, digits: int = 3) -> str:
-    return "–" if value is None else f"{value:.{digits}f}"
+def _text(figure: Figure | None) -> str:
+    return figure.text(3) if figure else "–"
 
 
-def _met(is_met: bool | None) -> str:
-    return {True: "yes", False: "**no**", None: "–"}[is_met]
+def _met(is_met: bool, *figures: Figure | None) -> str:
+    """A figure that is missing, or of which every measurement is marked, decides nothing."""
+    if any(figure is None or figure.marked for figure in figures):
+        return "–"
+    return "yes" if is_met else "**no**"
 
 
 async def _alone(folder: Path, rounds: int) -> tuple[Sequence[Sample], Sequence[str]]:

@@ -1,5 +1,7 @@
 """What is asked over other people's wires, and what is said of it."""
 
+from dataclasses import replace
+
 from pydantic_core import from_json
 
 from bench.load import posted
@@ -38,3 +40,9 @@ def test_each_wire_stands_beside_what_it_is_compared_with_and_says_whether_its_g
     assert call[2:] == ["SDK 0.500: 5.00 × below", "≤ 0.15, 4 × below the SDK", "yes", "SDK's server 0.500"]
     assert [row[4] for row in wires_table(summarise([]))] == ["–"] * 3
     assert not has_wires([])
+
+
+def test_a_figure_of_which_every_measurement_was_disturbed_decides_nothing() -> None:
+    samples = [replace(each, marks=("others took the core",)) for each in figures(toolchat__get=1, toolchat__facade=1)]
+    whole, *_ = wires_table(summarise(samples))
+    assert whole[1:5] == ["1.000 ‡", "GET 1.000 ‡: 1.00 ×", "≤ 1.15 × GET", "–"]

@@ -11,6 +11,7 @@ USABLE := import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))
 UV := $(VENV)/bin/uv
 UV_VERSION := 0.13.8
 INDEX = $${PIP_INDEX_URL:+--default-index "$$PIP_INDEX_URL"}
+NPM_QUIET := --ignore-scripts --no-audit --no-fund --loglevel error
 RESOLVE = $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes $(INDEX)
 COMPILE = $(RESOLVE) pyproject.toml --custom-compile-command "make lock"
 PEERS := bench/.venv
@@ -23,6 +24,7 @@ define installed
 	@$(PIP_INSTALL) $(2) >$(PIP_LOG) 2>&1 || { code=$$?; cat $(PIP_LOG) >&2; exit $$code; }
 endef
 CLIENTS := wire_clients/.venv
+PACKAGES := wire_clients/npm/node_modules
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -48,7 +50,7 @@ test-fast: $(VENV)/.dev ## Run the tests that need no browser, no other process 
 test-slowest: $(VENV)/.dev ## Run every test and name the twenty slowest, with their share of the time
 	$(SUITE) -p tests.slowest
 
-test-clients: $(VENV)/.dev $(CLIENTS)/.clients ## Ask the service by the clients that speak its other wires, in an environment of their own
+test-clients: $(VENV)/.dev $(CLIENTS)/.clients $(PACKAGES)/.packages ## Ask the service by the clients that speak its other wires, in an environment of their own
 	$(CLIENTS)/bin/python -m pytest --quiet -c wire_clients/pytest.ini --rootdir . wire_clients
 
 nightly: $(VENV)/.dev ## Try 20,000 hostile tool calls of each kind (make test tries 100)
@@ -77,9 +79,10 @@ bench-lock: $(UV) ## Write bench/requirements.lock after a change in bench/requi
 	$(RESOLVE) bench/requirements.txt --constraint requirements.lock --custom-compile-command "make bench-lock" \
 		$(LOCK) --output-file bench/requirements.lock
 
-clients-lock: $(UV) ## Write wire_clients/requirements.lock after a change in wire_clients/requirements.txt
+clients-lock: $(UV) ## Write the locks of wire_clients/ after a change in its requirements.txt or npm/package.json
 	$(RESOLVE) wire_clients/requirements.txt --constraint requirements.lock \
 		--custom-compile-command "make clients-lock" $(LOCK) --output-file wire_clients/requirements.lock
+	npm install --prefix wire_clients/npm --package-lock-only --omit-lockfile-registry-resolved $(NPM_QUIET)
 
 env-example: $(VENV)/.dev ## Write .env.example and docs/configuration.md from the settings classes
 	$(PY) -m tests.deploy.env_example
@@ -104,7 +107,7 @@ hooks: $(VENV)/.dev ## Have git format and check the Python files of each commit
 	@mkdir -p "$$(dirname "$(HOOK)")" && cp .githooks/pre-commit "$(HOOK)" && echo "Installed $(HOOK)"
 
 clean: ## Remove .venv and everything else that can be made again
-	rm -rf $(VENV) $(PEERS) $(CLIENTS) $(AUDIT) .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage .coverage.* htmlcov build dist *.egg-info
+	rm -rf $(VENV) $(PEERS) $(CLIENTS) $(PACKAGES) $(AUDIT) .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage .coverage.* htmlcov build dist *.egg-info
 	find app bench tests wire_clients -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The stamps hold what was installed: pip runs again only when a lock file is newer.
@@ -129,6 +132,11 @@ $(AUDIT)/.tools: requirements-audit.lock | $(UV)
 $(CLIENTS)/.clients: wire_clients/requirements.lock | $(UV)
 	$(PY) -m venv --clear $(CLIENTS)
 	$(UV) pip install --quiet --python $(CLIENTS)/bin/python --require-hashes $(INDEX) -r wire_clients/requirements.lock
+	@touch $@
+
+# Without their scripts: nothing that comes from the registry runs but what a test calls.
+$(PACKAGES)/.packages: wire_clients/npm/package-lock.json
+	npm ci --prefix wire_clients/npm $(NPM_QUIET)
 	@touch $@
 
 $(UV): | $(PY)

@@ -22,9 +22,9 @@ from bench.stage import BenchError
 
 __all__ = ["main"]
 
-_QUICK = Plan(rounds=3, seconds=100, pairs=3, busy_seconds=0.7, single_seconds=0.4, attempts=1)
+_QUICK = Plan(rounds=3, seconds=100, pairs=3, busy_seconds=0.7, single_seconds=0.4, wires=1, attempts=1)
 _QUICK_SERVICES = ("toolchat", "toolchat-dashscope", "haystack", LIMIT)
-_SMOKE = Plan(rounds=1, pairs=0, busy_seconds=0.2, single_seconds=0.1, burst=20, streams=10, attempts=1)
+_SMOKE = Plan(rounds=1, pairs=0, busy_seconds=0.2, single_seconds=0.1, burst=20, streams=10, wires=0, attempts=1)
 _RESULTS = ROOT / "bench" / "results.json"
 
 

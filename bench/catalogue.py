@@ -6,7 +6,7 @@ from pathlib import Path
 
 from bench.processes import ROOT
 
-__all__ = ["LIMIT", "SERVICES", "Service", "toolchat_environment"]
+__all__ = ["LIMIT", "SERVICES", "WIRE_PEERS", "Service", "toolchat_environment"]
 
 PEERS_PYTHON = ROOT / "bench" / ".venv" / "bin" / "python"
 LIMIT = "limit"
@@ -101,3 +101,8 @@ SERVICES: Mapping[str, Service] = {
     )
 }
 """By name, in the order of the table."""
+WIRE_PEERS: Mapping[str, Service] = {
+    "hayhooks": Service("hayhooks", "Hayhooks", "framework", "hayhooks", "hayhooks_agent"),
+    "mcp-sdk": Service("mcp-sdk", "the official SDK's server", "framework", "mcp", "mcp_server"),
+}
+"""Who speaks OpenAI's wire or MCP as we do; asked in these alone."""

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from bench.wire import END, NUMBER
 
-__all__ = ["Load", "Question", "ask", "fetch", "question"]
+__all__ = ["Load", "Question", "ask", "fetch", "posted", "question"]
 
 Question = Callable[[int, int], bytes]
 """Makes the bytes of a request from the question's number and the number of its connection."""
@@ -43,8 +43,24 @@ def question(path: str, accept: str = "text/plain", parameter: str = "query") ->
     return lambda number, _: b"%b%b%b" % (before, _label(number), after)
 
 
+def posted(path: str, body: str, *more: str) -> Question:
+    """Post JSON to a path; ``NUMBER`` in the body stands for the question's number."""
+    before, _, after = body.partition("NUMBER")
+    length = len(body.encode()) - len("NUMBER") + len(NUMBER)
+    lines = [f"POST {path} HTTP/1.1", "Host: 127.0.0.1", "Content-Type: application/json", *more]
+    head = "\r\n".join((*lines, f"Content-Length: {length}", "\r\n")).encode() + before.encode()
+    rest = after.encode()
+    return lambda number, _: b"%b%b%b" % (head, _label(number), rest)
+
+
 async def ask(
-    ports: Sequence[int], make: Question, *, connections: int, seconds: float = 0, questions: int = 0
+    ports: Sequence[int],
+    make: Question,
+    *,
+    connections: int,
+    seconds: float = 0,
+    questions: int = 0,
+    end: bytes = END,
 ) -> Load:
     """Keep a number of connections busy, each with one question at a time.
 
@@ -54,6 +70,7 @@ async def ask(
         connections: how many there are; all are open before the first question.
         seconds: after which no new question is asked.
         questions: after which no new question is asked, if not 0.
+        end: what stands in every right answer, beside its number.
     """
     load, loop = Load(), asyncio.get_running_loop()
     left = itertools.count(questions, -1) if questions else itertools.repeat(1)
@@ -61,7 +78,7 @@ async def ask(
     for slot in range(connections):
 
         def made(slot: int = slot) -> _Connection:
-            return _Connection(load, make, slot, left)
+            return _Connection(load, make, slot, left, end)
 
         _, connection = await loop.create_connection(made, "127.0.0.1", ports[slot % len(ports)])
         opened.append(connection)
@@ -98,10 +115,15 @@ class _Connection(asyncio.Protocol):
     """One client: asks, waits for the answer, asks again."""
 
     def __init__(
-        self, load: Load, make: Question, slot: int, left: "itertools.count[int] | itertools.repeat[int]"
+        self,
+        load: Load,
+        make: Question,
+        slot: int,
+        left: "itertools.count[int] | itertools.repeat[int]",
+        end: bytes,
     ) -> None:
         self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._load, self._make, self._slot, self._left = load, make, slot, left
+        self._load, self._make, self._slot, self._left, self._end = load, make, slot, left, end
         self._deadline = self._began = self._first_text = 0.0
         self._waiting = self._streams = False
         self._buffer, self._label = bytearray(), b""
@@ -166,7 +188,7 @@ class _Connection(asyncio.Protocol):
         if self._first_text:
             load.first_texts.append(self._first_text - self._began)
         right = self._buffer.startswith(b"HTTP/1.1 200") and self._label in self._buffer
-        if not (right and (END in self._buffer or (self._streams and _ends(self._buffer)))):
+        if not (right and (self._end in self._buffer or (self._streams and _ends(self._buffer)))):
             load.wrong += 1
             load.sample = bytes(self._buffer[:2000])
         self._next()

@@ -30,6 +30,8 @@ class Plan:
     streams: int = 500
     pairs: int = 9
     """Pairs of toolchat and the limit, measured by turns, for each provider and tool."""
+    wires: int = 7
+    """Rounds of what other people's wires cost."""
     attempts: int = 3
     """Most measurements of one thing in one round, while they are marked."""
 

@@ -9,6 +9,7 @@ from bench.measure import STREAM_PACE
 from bench.run import Run
 from bench.summary import MARK, Figure, Summary, summarise
 from bench.wire import STREAM
+from bench.wires import has_wires, wires_table
 
 __all__ = ["markdown"]
 
@@ -24,6 +25,7 @@ def markdown(run: Run) -> str:
         "### Goals\n\n" + _goals(summary),
         "### One question\n\n" + _questions(summary, services),
         "### Many at once\n\n" + _crowds(summary, services),
+        *(["### Other people's wires\n\n" + _wires(summary)] if has_wires(run.samples) else []),
         "### Start and memory\n\n" + _starts(summary, services),
         *(["### How it grows\n\n" + _growth(summary)] if any(each.subject == SUBJECT for each in run.samples) else []),
         _fine_print(run, summary),
@@ -48,6 +50,11 @@ def _goals(summary: Summary) -> str:
         figures = (verdict.framework, verdict.limit, verdict.toolchat)
         rows.append([goal.what, *(_text(each, goal.digits) for each in figures), verdict.wanted, met])
     return _table(["what", "best framework", "limit", "toolchat", "goal", "met"], rows)
+
+
+def _wires(summary: Summary) -> str:
+    header = ["wire, 32 connections", "toolchat, CPU ms", "beside", "goal", "met", "peer, CPU ms"]
+    return _table(header, wires_table(summary))
 
 
 def _questions(summary: Summary, services: Sequence[Service]) -> str:

@@ -14,11 +14,12 @@ import psutil
 from pydantic_core import from_json, to_json
 
 from app.version import VERSION
-from bench.catalogue import LIMIT, PEERS_PYTHON, SERVICES
+from bench.catalogue import LIMIT, PEERS_PYTHON, SERVICES, WIRE_PEERS
 from bench.growth import measure_growth
 from bench.measure import Plan, visit
 from bench.pairs import measure_pairs
 from bench.stage import BenchError, Sample, Stage
+from bench.wires import measure_wires
 
 __all__ = ["Run", "read_run", "run_all"]
 
@@ -77,6 +78,7 @@ async def run_all(names: Sequence[str], plan: Plan, folder: Path, growth_seconds
         for name, tool in ((name, tool) for name in _PAIRED for tool in ("time", "weather")):
             if plan.pairs and {name, LIMIT} <= set(able):
                 stage.samples += await measure_pairs(stage, name, tool, plan.pairs, 8 * plan.pairs)
+        wires = await measure_wires(stage, plan.wires, 30 * plan.wires) if plan.wires and "toolchat" in able else []
         lost = [
             line for _ in range(growth_rounds) for line in await measure_growth(stage, growth_seconds, plan.attempts)
         ]
@@ -86,7 +88,7 @@ async def run_all(names: Sequence[str], plan: Plan, folder: Path, growth_seconds
             versions=_versions(able),
             rounds=rounds,
             services=able,
-            missing=[f"{name}: {why}" for name, why in missing.items() if why] + list(dict.fromkeys(lost)),
+            missing=[f"{name}: {why}" for name, why in missing.items() if why] + wires + list(dict.fromkeys(lost)),
             samples=stage.samples,
         )
 
@@ -101,7 +103,8 @@ def _machine() -> str:
 def _versions(names: Sequence[str]) -> dict[str, str]:
     versions = {"Python": platform.python_version(), "toolchat": VERSION}
     versions |= {name: version(name) for name in _SHARED}
-    packages = [SERVICES[name].package for name in names if SERVICES[name].kind in ("framework", "client")]
+    peers = [SERVICES[name] for name in names if SERVICES[name].kind in ("framework", "client")]
+    packages = [each.package for each in (*peers, *(WIRE_PEERS.values() if PEERS_PYTHON.exists() else ()))]
     if packages:
         script = "import importlib.metadata as m, sys; print(*map(m.version, sys.argv[1:]))"
         found = subprocess.run([PEERS_PYTHON, "-c", script, *packages], capture_output=True, text=True, check=True)

@@ -14,6 +14,7 @@ from pydantic_core import from_json
 from bench.load import Load, Question, ask, fetch
 from bench.processes import FOUND, Running, cores, free_port, log_of, running
 from bench.watch import Watch, marks_of
+from bench.wire import END
 
 __all__ = ["BenchError", "Measurement", "Sample", "Stage", "Target", "percentile"]
 
@@ -37,6 +38,8 @@ class Measurement:
     questions: int = 0
     pace: tuple[float, float] = (0, 0)
     """Seconds that the model takes to its first piece, and from piece to piece."""
+    end: bytes = END
+    """What stands in every right answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +156,12 @@ class Stage:
         before, cpu, own = await self.counts(what.pace), self._cpu(target), self._own()
         watch = self._watch()
         load = await ask(
-            target.ports, what.make, connections=what.connections, seconds=what.seconds, questions=what.questions
+            target.ports,
+            what.make,
+            connections=what.connections,
+            seconds=what.seconds,
+            questions=what.questions,
+            end=what.end,
         )
         after, used = await self.counts(), self._cpu(target)
         uses = watch.uses([used[0] - cpu[0], used[1] - cpu[1] + self._own() - own])

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -19,8 +20,29 @@ from tests.players.openai_player import Answer, OpenAIPlayer, PlayedRequest, mes
 ROOT = Path(__file__).parent.parent
 PYTHON = os.environ.get("TOOLCHAT_PYTHON", str(ROOT / ".venv" / "bin" / "python"))
 """The interpreter that has the service's packages; this one has the clients'."""
+PACKAGES = ROOT / "wire_clients" / "npm" / "node_modules"
+"""What `make test-clients` has installed from npm."""
 PATIENCE = 60.0
+os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # it fetches a list of prices as it is imported
 TIME = {"name": "getCityTimeFunction", "arguments": '{"timeZoneId":"Asia/Shanghai"}'}
+
+
+def node(*arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Run JavaScript in the Node.js that lies beside the packages; a distribution may have an older one."""
+    found = [str(each) for each in PACKAGES.glob("node-*/bin/node")] or [shutil.which("node") or "node"]
+    return subprocess.run(
+        [found[0], *map(str, arguments)], cwd=cwd, capture_output=True, text=True, timeout=PATIENCE, check=False
+    )
+
+
+def bundled(folder: Path, *options: str) -> str:
+    """The script of a page: a folder's main.jsx with the packages that it imports."""
+    (folder / "node_modules").symlink_to(PACKAGES)
+    define = '--define:process.env.NODE_ENV="production"'
+    esbuild = PACKAGES / "esbuild" / "bin" / "esbuild"
+    made = node(esbuild, "main.jsx", "--bundle", "--log-level=error", define, *options, cwd=folder)
+    assert made.returncode == 0, made.stderr
+    return made.stdout
 
 
 @dataclass
@@ -78,7 +100,7 @@ def base_url(_played: tuple[Model, str], tmp_path_factory: pytest.TempPathFactor
 
 
 @contextmanager
-def started(project: Path, folder: Path, model_url: str) -> Iterator[str]:
+def started(project: Path, folder: Path, model_url: str, **more: str) -> Iterator[str]:
     """Run the service of a project in an empty folder, in front of a model; gives its URL."""
     variables = {
         "PATH": os.environ["PATH"],
@@ -86,6 +108,7 @@ def started(project: Path, folder: Path, model_url: str) -> Iterator[str]:
         "SERVER_PORT": "0",
         "OPENAI_BASE_URL": model_url,
         "MODEL_MAX_ATTEMPTS": "1",
+        **more,
     }
     with (folder / "log").open("w+", encoding="utf-8") as log:
         process = subprocess.Popen([PYTHON, "-m", "app"], cwd=folder, env=variables, stderr=log, text=True)

@@ -2,7 +2,6 @@
 
 import re
 import shutil
-import subprocess
 from collections.abc import AsyncGenerator, Iterator
 from typing import Any
 
@@ -11,7 +10,7 @@ from playwright.async_api import Page, Route, expect
 
 from tests.browser import OpenPage
 from tests.players.openai_player import Answer, delta, finish, sse, whole
-from wire_clients.conftest import ROOT, TIME, Model, started
+from wire_clients.conftest import ROOT, TIME, Model, bundled, started
 
 COMPONENT = re.compile(r"^```jsx\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 SHIP = '''"""A folder whose tool needs the user's consent."""
@@ -31,6 +30,11 @@ async def ship(number: Annotated[int, "The order's number"]) -> dict[str, int]:
 module = ToolModule(functions=(ship,))
 '''
 SHIPS = {"name": "ship", "arguments": '{"number":1}'}
+MAIN = """import { createRoot } from "react-dom/client";
+import Chat from "./Chat.jsx";
+
+createRoot(document.body.appendChild(document.createElement("div"))).render(<Chat />);
+"""
 PAGE = '<!doctype html><meta charset="utf-8"><title>Chat</title><body><script src="/bundle.js"></script>'
 
 
@@ -60,18 +64,11 @@ def service(_played: tuple[Model, str], tmp_path_factory: pytest.TempPathFactory
 @pytest.fixture(scope="module")
 def bundle(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The page's script: the documented component and the packages that it imports."""
-    npm = shutil.which("npm")
-    if npm is None:
-        pytest.skip("npm is not installed")
-    folder = tmp_path_factory.mktemp("page") / "ai_sdk"
-    shutil.copytree(ROOT / "wire_clients" / "ai_sdk", folder)
+    folder = tmp_path_factory.mktemp("page")
     (component,) = COMPONENT.findall((ROOT / "docs" / "clients.md").read_text(encoding="utf-8"))
     (folder / "Chat.jsx").write_text(component, encoding="utf-8")
-    subprocess.run([npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund"], cwd=folder, check=True)
-    build = [str(folder / "node_modules" / ".bin" / "esbuild"), "main.jsx", "--bundle", "--jsx=automatic"]
-    options = ["--log-level=error", '--define:process.env.NODE_ENV="production"']
-    made = subprocess.run([*build, *options], cwd=folder, check=True, stdout=subprocess.PIPE, text=True)
-    return str(made.stdout)
+    (folder / "main.jsx").write_text(MAIN, encoding="utf-8")
+    return bundled(folder, "--jsx=automatic")
 
 
 @pytest.fixture

@@ -76,7 +76,7 @@ async def test_the_sdk_lists_and_calls_the_tools(mode: str, server: Any) -> None
         assert client.protocol_version == expected
         listed = (await client.list_tools()).tools
         tools = {tool.name: tool for tool in listed}
-        called = await client.call_tool("getCityTimeFunction", {"timeZoneId": "Asia/Shanghai"})
+        called: Any = await client.call_tool("getCityTimeFunction", {"timeZoneId": "Asia/Shanghai"})
         failed = await client.call_tool("getCityTimeFunction", {"timeZoneId": "Atlantis"})
         with pytest.raises(MCPError, match="Unknown tool"):
             await client.call_tool("nothing", {})
@@ -94,11 +94,11 @@ async def test_the_sdk_lists_and_calls_the_tools(mode: str, server: Any) -> None
 async def test_the_sdk_asks_a_question_and_hears_which_tools_run(mode: str, server: Any) -> None:
     heard: list[str | None] = []
 
-    async def hear(_progress: float, _total: float | None, message: str | None) -> None:
+    async def hear(progress: float, total: float | None, message: str | None) -> None:  # noqa: ARG001
         heard.append(message)
 
     async with Client(server, mode=mode, read_timeout_seconds=PATIENCE) as client:
-        answer = await client.call_tool("ask", {"question": "北京现在几点？"}, progress_callback=hear)
+        answer: Any = await client.call_tool("ask", {"question": "北京现在几点？"}, progress_callback=hear)
     assert "北京现在是" in answer.content[0].text
     assert answer.structured_content["tool_calls"][0]["name"] == "getCityTimeFunction"
     assert heard == ["getCityTimeFunction runs", "getCityTimeFunction has ended"]
@@ -109,19 +109,34 @@ async def test_the_sdk_asks_a_question_and_hears_which_tools_run(mode: str, serv
 async def test_the_sdk_asks_its_user_before_a_call_that_needs_it(action: Any, server: Any) -> None:
     asked: list[str] = []
 
-    async def decide(_context: object, params: Any) -> ElicitResult:
+    async def decide(context: Any, params: Any) -> ElicitResult:  # noqa: ARG001
         asked.append(params.message)
         return ElicitResult(action=action, content={} if action == "accept" else None)
 
     async with Client(server, mode="auto", elicitation_callback=decide, read_timeout_seconds=PATIENCE) as client:
-        result = await client.call_tool("switchLight", {"on": True})
+        result: Any = await client.call_tool("switchLight", {"on": True})
     assert asked == ['Run switchLight with {"on":true}?']
     assert (result.content[0].text, result.is_error) == ("on", False) if action == "accept" else result.is_error
 
 
 @pytest.mark.anyio
+async def test_the_sdk_asks_its_user_about_what_the_services_own_model_calls(server: Any) -> None:
+    asked: list[str] = []
+
+    async def decide(context: Any, params: Any) -> ElicitResult:  # noqa: ARG001
+        asked.append(params.message)
+        return ElicitResult(action="accept", content={})
+
+    question = {"question": "Switch the light on: true", "tools": ["switchLight"]}
+    async with Client(server, mode="auto", elicitation_callback=decide, read_timeout_seconds=PATIENCE) as client:
+        result: Any = await client.call_tool("ask", question)
+    assert asked == ['Run switchLight with {"on":true}?']
+    assert result.structured_content["tool_calls"][0]["result"] == "on"
+
+
+@pytest.mark.anyio
 async def test_the_sdk_is_told_how_to_consent_where_its_revision_cannot_ask(server: Any) -> None:
     async with Client(server, mode="legacy", read_timeout_seconds=PATIENCE) as client:
-        result = await client.call_tool("switchLight", {"on": True})
+        result: Any = await client.call_tool("switchLight", {"on": True})
     assert result.is_error is True
     assert "POST /tools/switchLight" in result.content[0].text

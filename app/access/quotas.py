@@ -149,9 +149,8 @@ class Spending:
     """A question that was let in: what its answer's headers say, and what it has used once it is answered."""
 
     limits: Sequence[Limits] = ()
-    standings: Sequence[Standing] = ()
-    """Where its own principal stands, or all together where that has no limit."""
     headers: dict[str, str] = field(default_factory=dict)
+    """Where its own principal stands, or all together where that has no limit."""
     tokens: int = 0
     """Set by whoever answers the question."""
     question: str = ""
@@ -197,7 +196,6 @@ class Quotas:
         standings = await self._count(spending)
         for each in standings:
             self._check(each)
-        spending.standings = standings[0]
         spending.headers = _headers(standings[0])
         return spending
 

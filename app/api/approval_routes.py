@@ -71,5 +71,4 @@ async def decide(request: Request, service: Service, identifier: str, decisions:
         return stopped
     waiting = await service.approvals.find(identifier, decisions.decisions)
     approvals = {call_id: decision.as_approval() for call_id, decision in decisions.decisions.items()}
-    prompt = service.chat.resume(waiting.turn.response, approvals).tools(*waiting.turn.tools)
-    return await answer_prompt(request, prompt.advisors(*waiting.turn.advisors), taken=waiting)
+    return await answer_prompt(request, waiting.prompt(service.chat, approvals), taken=waiting)

@@ -2,7 +2,7 @@
 
 import asyncio
 import secrets
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +12,8 @@ from pydantic_core import from_json, to_json
 from app.api.ownership import owned
 from app.api.paused_turns import PausedTurn, PausedTurnRecords
 from app.chat.advisors import Advisor, AdvisorChain
-from app.chat.request import ChatRequest, Emit
+from app.chat.client import ChatClient, PromptSpec
+from app.chat.request import Approval, ChatRequest, Emit
 from app.chat.tool_calling_advisor import APPROVAL_REQUIRED
 from app.chat_models.base import ChatResponse
 from app.errors import NotFound, StoreUnavailable, ValidationFailed
@@ -33,6 +34,10 @@ class WaitingTurn:
     identifier: str
     turn: PausedTurn
     record: bytes
+
+    def prompt(self, chat: ChatClient, approvals: Mapping[str, Approval]) -> PromptSpec:
+        """What its answer goes on with, given the decisions by call id; a call without one counts as rejected."""
+        return chat.resume(self.turn.response, approvals).tools(*self.turn.tools).advisors(*self.turn.advisors)
 
 
 class ApprovalStore:

@@ -17,18 +17,26 @@ def refuse_cross_site(request: Request) -> None:
 
     Browsers say so by Fetch Metadata, but not to services that they reach over plain HTTP by a name or an address
     other than this machine's; there ``Origin`` or ``Referer`` names the page. Whoever bears a key is let through:
-    no page can add a key that it does not know, and a browser adds none by itself.
+    no page can add a key that it does not know, and a browser adds none by itself. So is who bears one where none is
+    known: a browser asks the service before it sends a page's key to it, and is told no (CORS). Programs whose window
+    is a file and that do without that question, as desktop clients do, look like another site's page otherwise.
 
     Raises:
         CrossSite: it does.
     """
-    if current_caller.get().principal.name or _is_allowed(request):
-        return
     headers = request.headers
     site = headers.get("sec-fetch-site", "").strip().lower()
     page = headers.get("origin", headers.get("referer") or None)
-    if site == "cross-site" or (not site and page is not None and not _is_ours(page, headers.get("host", ""))):
+    if site != "cross-site" and (site or page is None or _is_ours(page, headers.get("host", ""))):
+        return
+    if not (current_caller.get().principal.name or _bears_a_key(request) or _is_allowed(request)):
         raise CrossSite("a page of another site must not ask for this")
+
+
+def _bears_a_key(request: Request) -> bool:
+    """Whether a request has what no page can send unasked; ``Basic`` is not that, for browsers add it by themselves."""
+    headers = request.headers
+    return "x-api-key" in headers or headers.get("authorization", "").lower().startswith("bearer ")
 
 
 def _is_allowed(request: Request) -> bool:

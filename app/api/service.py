@@ -12,6 +12,7 @@ from starlette.requests import HTTPConnection
 from app.api.admission import Admission
 from app.api.approvals import ApprovalStore
 from app.chat.advisors import Advisor
+from app.chat.by_hand import without_model
 from app.chat.client import ChatClient
 from app.chat.idempotency import IdempotencyStore
 from app.chat.memory import ChatMemory
@@ -81,7 +82,11 @@ class ServiceState:
     model_label: str = field(init=False)
     """Provider and model as one word for headers and listings: ``offline``, ``dashscope/qwen-plus``."""
 
+    by_hand: ChatClient = field(init=False)
+    """Runs single calls; asks no model."""
+
     def __post_init__(self) -> None:
+        object.__setattr__(self, "by_hand", without_model(self.chat))
         model = self.chat.model
         named = model.provider if model.name == model.provider else f"{model.provider}/{model.name}"
         object.__setattr__(self, "model_label", quote(named, safe="/:.@"))

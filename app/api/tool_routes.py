@@ -129,7 +129,7 @@ async def run_tool(
     arguments, context = await json_object(request), {"tenantId": tenant}
     if session:
         context[CONVERSATION_ID] = conversation_of(session)
-    prompt = asked_by_hand(service.chat, tool, arguments, context)
+    prompt = asked_by_hand(service.by_hand, tool, arguments, context)
     if session:
         prompt = prompt.advisors(InConversation(service.memory))
     if not key:

@@ -19,7 +19,7 @@ from app.tool_calling.context import CONVERSATION_ID
 from app.tool_calling.errors import ToolArgumentsError
 from app.tool_calling.events import EmitToolCall, ToolCallEvent, ToolCallFinished, silent
 
-__all__ = ["InConversation", "asked_by_hand", "run_by_hand"]
+__all__ = ["InConversation", "asked_by_hand", "run_by_hand", "without_model"]
 
 
 class _Nobody(ChatModel):
@@ -69,7 +69,12 @@ def asked_by_hand(
     values = client.default_context.with_values(context or {})
     asking = AssistantMessage(tool_calls=(call,))
     request = ChatRequest((), (tool,), values, paused=asking, approvals={call.id: Approval(True)})
-    return PromptSpec(replace(client, model=_Nobody()), request)
+    return PromptSpec(without_model(client), request)
+
+
+def without_model(client: ChatClient) -> ChatClient:
+    """The client for calls by hand alone; who makes many gives this one instead of the client with a model."""
+    return client if isinstance(client.model, _Nobody) else replace(client, model=_Nobody())
 
 
 async def run_by_hand(

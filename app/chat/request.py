@@ -78,6 +78,12 @@ class ChatRequest:
     before: ChatResponse | None = None
     """What the turn had come to when it paused."""
 
+    def resumed(self) -> "ChatRequest":
+        """The request without the message with which the turn paused, once that is taken up."""
+        return ChatRequest(  # field by field: dataclasses.replace costs more than running a small tool
+            self.messages, self.tools, self.context, self.options, self.stream, None, self.approvals, self.before
+        )
+
     def next_turn(self, messages: tuple[Message, ...], *, withdrawn: bool) -> "ChatRequest":
         """The request after a round of calls.
 

@@ -141,8 +141,9 @@ class _Turns:
         if paused is None:
             return False
         calls = tuple(_changed(call, self.request.approvals) for call in paused.tool_calls)
-        self.response = ChatResponse(replace(paused, tool_calls=calls), "tool_calls", Usage(), "")
-        self.request = replace(self.request, paused=None)
+        message = paused if calls == paused.tool_calls else replace(paused, tool_calls=calls)
+        self.response = ChatResponse(message, "tool_calls", Usage(), "")
+        self.request = self.request.resumed()
         return True
 
     async def offer_again(self) -> None:

@@ -18,7 +18,7 @@ from bench.services.tools import TIME_SCHEMA, WEATHER_SCHEMA, Tools
 class _Haystack:
     def __init__(self, tools: Tools) -> None:
         self._agents = {
-            "time": _agent("get_time", tools.get_time, TIME_SCHEMA),
+            "time": time_agent(tools),
             "weather": _agent("get_weather", tools.get_weather, WEATHER_SCHEMA),
         }
 
@@ -43,6 +43,11 @@ class _Haystack:
         while (text := await pieces.get()) is not None:
             yield text
         await task
+
+
+def time_agent(tools: Tools) -> Any:
+    """The agent that has the time tool alone."""
+    return _agent("get_time", tools.get_time, TIME_SCHEMA)
 
 
 def _agent(name: str, function: Any, schema: dict[str, Any]) -> Any:

@@ -181,7 +181,7 @@ async def test_pages_of_the_origins_that_are_named_may_ask_and_others_not() -> N
         ("/mcp", ["mcp-protocol-version", "mcp-method", "mcp-name"], ["retry-after"]),
         (
             "/v1/chat/completions",
-            ["x-session-id", "x-toolchat-progress"],
+            ["x-session-id", "x-toolchat-progress", "openai-organization", "X-Stainless-OS", "x-stainless-retry-count"],
             ["x-approval-id", "x-should-retry", "openai-processing-ms", "x-ratelimit-remaining-requests"],
         ),
     ],
@@ -196,8 +196,20 @@ async def test_pages_of_the_origins_that_are_named_may_send_and_read_what_the_pr
         allowed = await client.options(path, headers={"Origin": origin, **asked})
         answer = await client.post(path, headers={"Origin": origin, "X-API-Key": KEY})
     assert allowed.status_code == 200
+    assert set(map(str.lower, sent)) <= set(allowed.headers["access-control-allow-headers"].lower().split(", "))
     exposed = answer.headers["access-control-expose-headers"].lower().split(", ")
     assert set(read) <= set(exposed)
+
+
+@pytest.mark.parametrize("name", ["x-stainless", "x-stainless-", f"x-stainless-{'a' * 41}", "x-forwarded-for"])
+async def test_pages_of_the_origins_that_are_named_may_send_no_other_headers(name: str) -> None:
+    origin = "https://chat.example.org"
+    wanted = f"x-stainless-lang, {name}"
+    asked = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": wanted}
+    async with service(API_KEYS=ALICE, CORS_ORIGINS=origin) as client:
+        refused = await client.options("/v1/chat/completions", headers={"Origin": origin, **asked})
+    assert refused.status_code == 400
+    assert name not in refused.headers["access-control-allow-headers"].lower().split(", ")
 
 
 async def test_another_sites_page_is_recognised_without_fetch_metadata_too() -> None:

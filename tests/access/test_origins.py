@@ -136,13 +136,17 @@ async def test_where_no_key_is_needed_a_page_of_another_site_still_causes_nothin
         assert await learned(page, question) == [NO_ANSWER]
         assert (await learned(page, question, mode="no-cors"))[0] == "opaque"
         assert (await learned(page, chat, **posted))[0] == "opaque"
+        # What seems to be a key lets programs pass; a browser asks before it sends one, or sends none.
+        assert await learned(page, question, headers=BEARING) == [NO_ANSWER]
+        assert await learned(page, question, headers={"X-API-Key": KEY}) == [NO_ANSWER]
+        assert (await learned(page, question, mode="no-cors", headers=BEARING))[0] == "opaque"
         for kind in ("img", "iframe", "script"):
             await page.evaluate(LOADED, [kind, question])
         await page.evaluate("url => { location = url }", question)
         await page.wait_for_url(question)
         async with client_of(url) as client:
             left = await client.get("/chat/foreign")
-    assert statuses == [403, 403, 415, 403, 403, 403, 403, 404]
+    assert statuses == [403, 403, 415, 405, 405, 403, 403, 403, 403, 403, 404]
     assert left.status_code == 404
 
 

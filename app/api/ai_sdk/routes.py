@@ -62,9 +62,8 @@ async def chat(request: Request) -> Response:
         return await answer_prompt(request, _prompt(service, sent, session), MessageStream(in_session=bool(session)))
     identifier, approvals = decided
     waiting = await service.approvals.find(identifier, approvals)
-    turn = waiting.turn
-    resumed = frozenset(call.id for call in turn.response.message.tool_calls)
-    prompt = service.chat.resume(turn.response, approvals).tools(*turn.tools).advisors(*turn.advisors)
+    resumed = frozenset(call.id for call in waiting.turn.response.message.tool_calls)
+    prompt = waiting.prompt(service.chat, approvals)
     return await answer_prompt(request, prompt, MessageStream(resumed, in_session=bool(session)), taken=waiting)
 
 

@@ -1,37 +1,24 @@
 """``tools/call``: from the request to a question that the service can answer."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
-from app.api.answering.format import WholeFormat
-from app.api.mcp.asking import ASK, ask_prompt
+from app.api.mcp.asked_calls import asking_call
+from app.api.mcp.asking import ASK
 from app.api.mcp.consent import consent_to
 from app.api.mcp.exchange import Exchange
-from app.api.mcp.results import ANSWER, TOOL_RESULT, failed
+from app.api.mcp.results import TOOL_RESULT, Call, failed
 from app.api.mcp.rpc import INVALID_PARAMS, RpcError
 from app.api.ownership import owned
 from app.api.service import ServiceState
 from app.chat.by_hand import InConversation, asked_by_hand
-from app.chat.client import PromptSpec
 from app.chat.idempotency import OnceAdvisor, Wish
 from app.errors import NotConfigured, NotFound, ValidationFailed
 from app.tool_calling.callback import ToolCallback
 from app.tool_calling.context import CONVERSATION_ID
 from app.tool_calling.errors import ToolArgumentsError, ToolExecutionError
 
-__all__ = ["Call", "prepare_call"]
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """A call that is ready to be made."""
-
-    prompt: PromptSpec
-    form: WholeFormat
-    """Writes the result."""
-    tells: bool
-    """Whether anything can be told before its end."""
+__all__ = ["prepare_call"]
 
 
 async def prepare_call(service: ServiceState, exchange: Exchange, context: Mapping[str, Any]) -> Call | bytes:
@@ -55,7 +42,7 @@ async def prepare_call(service: ServiceState, exchange: Exchange, context: Mappi
         if tool is not None:
             return await _tool_call(service, exchange, tool, arguments, context)
         if name == ASK:
-            return Call(ask_prompt(service, arguments, context), ANSWER, tells=True)
+            return await asking_call(service, exchange, arguments, context)
     except ToolExecutionError as error:
         return failed(error)
     except ValidationFailed as error:
@@ -70,7 +57,7 @@ async def _tool_call(
     arguments: Mapping[str, Any],
     context: Mapping[str, Any],
 ) -> Call | bytes:
-    prompt = asked_by_hand(service.chat, tool, arguments, context)
+    prompt = asked_by_hand(service.by_hand, tool, arguments, context)
     if CONVERSATION_ID in context:
         prompt = prompt.advisors(InConversation(service.memory))
     if tool.metadata.requires_approval:

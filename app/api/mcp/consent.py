@@ -1,35 +1,22 @@
-"""The user's consent to one call, asked for by way of the host, without anything kept here meanwhile.
+"""The user's consent to calls, asked for by way of the host."""
 
-The host is handed a state that it brings back with the user's answer. It is signed, names the call and who asked, and
-lasts ten minutes. The key lies in the state store, so that any replica knows what another one has signed; with the
-store in memory that is this process alone. A signature does not keep a state from being used twice: each bears an id,
-and the call runs under that id as under an ``Idempotency-Key``.
-"""
-
-import base64
-import binascii
-import hashlib
-import hmac
 import secrets
-import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pydantic_core import from_json, to_json
+from pydantic_core import to_json
 
 from app.api.mcp.exchange import Exchange
-from app.api.mcp.rpc import INVALID_PARAMS, MISSING_CAPABILITY, RpcError
+from app.api.mcp.rpc import MISSING_CAPABILITY, RpcError
+from app.api.mcp.signing import seal_of
 from app.chat.idempotency import Wish
 from app.state_store.base import StateStore
-from app.state_store.locks import Locks
 from app.tool_calling.errors import ToolExecutionError
 from app.tool_calling.result_converter import truncated
 
-__all__ = ["consent_to"]
+__all__ = ["answers", "can_ask", "consent_to", "question"]
 
 _LASTS = 600
-_KEY, _KEY_LASTS = "mcp:signing-key", 86400
-_REQUEST = "consent"
 _SHOWN_ARGUMENTS = 1000
 
 
@@ -46,14 +33,14 @@ async def consent_to(
 
     Args:
         exchange: the request; its client can ask the user, or this fails.
-        store: keeps the key.
+        store: keeps the key of the signature.
         owner: on whose behalf the request is made.
         name: the tool.
         arguments: the call's.
         lasts: seconds in which the user must decide.
 
     Returns:
-        The wish under which the call runs once, or a result that asks the host to ask.
+        The wish under which the call runs once, as under an ``Idempotency-Key``, or a result that asks the host to ask.
 
     Raises:
         ToolExecutionError: the user does not want it, or this client cannot ask in its protocol version.
@@ -61,79 +48,55 @@ async def consent_to(
         StoreUnavailable: the key cannot be read.
     """
     _check_can_ask(exchange, name)
-    call = to_json([owner, name, arguments]).decode()
-    params = exchange.message.params
-    state, answer = params.get("requestState"), _answer(params.get("inputResponses"))
-    key = await _signing_key(store)
-    if state is None or answer is None:
-        return _question(name, arguments, _signed(key, call, lasts))
-    identifier = _opened(key, state, call)
-    if answer != "accept":
+    seal = await seal_of(store, owner, name, arguments)
+    state, agreed = exchange.message.params.get("requestState"), answers(exchange, 1)
+    if state is None or agreed is None:
+        return question([(name, arguments)], seal.state(secrets.token_hex(16), lasts))
+    identifier = seal.identifier(state)
+    if agreed != [True]:
         raise ToolExecutionError("the user rejected this call", kind="rejected")
-    return Wish(owner, f"mcp\n{identifier}", call)
+    return Wish(owner, f"mcp\n{identifier}", seal.call)
+
+
+def can_ask(exchange: Exchange) -> bool:
+    """Whether a client can ask its user: older revisions cannot without a session, and not every host has a form."""
+    elicitation = exchange.capabilities.get("elicitation")
+    return exchange.is_modern and isinstance(elicitation, dict) and (not elicitation or "form" in elicitation)
 
 
 def _check_can_ask(exchange: Exchange, name: str) -> None:
+    if can_ask(exchange):
+        return
     how = f"{name} needs the user's consent: POST /tools/{name} with an Idempotency-Key gives it"
-    if not exchange.is_modern:
-        hint = f"{how}; hosts that speak MCP 2026-07-28 and can elicit ask their user"
-        raise ToolExecutionError("this call waits for the user's consent", kind="approval-required", hint=hint)
-    elicitation = exchange.capabilities.get("elicitation")
-    if not isinstance(elicitation, dict) or (elicitation and "form" not in elicitation):
+    if exchange.is_modern:
         needed: dict[str, Any] = {"requiredCapabilities": {"elicitation": {"form": {}}}}
         raise RpcError(MISSING_CAPABILITY, f"{how}, or a client that can elicit", needed)
+    hint = f"{how}; hosts that speak MCP 2026-07-28 and can elicit ask their user"
+    raise ToolExecutionError("this call waits for the user's consent", kind="approval-required", hint=hint)
 
 
-def _answer(responses: Any) -> str | None:
-    """What the user said; ``None`` where nobody has been asked."""
-    response = responses.get(_REQUEST) if isinstance(responses, dict) else None
-    action = response.get("action") if isinstance(response, dict) else None
-    return action if isinstance(action, str) else None
+def answers(exchange: Exchange, number: int) -> list[bool] | None:
+    """Which of so many calls the user agrees with; ``None`` where one was not decided: then all are asked for again."""
+    responses = exchange.message.params.get("inputResponses")
+    given = [responses.get(_key(place)) if isinstance(responses, dict) else None for place in range(number)]
+    actions = [each.get("action") if isinstance(each, dict) else None for each in given]
+    return [each == "accept" for each in actions] if all(isinstance(each, str) for each in actions) else None
 
 
-def _question(name: str, arguments: Mapping[str, Any], state: str) -> bytes:
-    shown = truncated(to_json(arguments).decode(), _SHOWN_ARGUMENTS)
-    elicitation = {
-        "mode": "form",
-        "message": f"Run {name} with {shown}?",
-        "requestedSchema": {"type": "object", "properties": {}},
+def question(calls: Sequence[tuple[str, Any]], state: str) -> bytes:
+    """A result that asks the host to ask its user about calls, each a name with its arguments."""
+    requests = {
+        _key(place): {"method": "elicitation/create", "params": _form(name, arguments)}
+        for place, (name, arguments) in enumerate(calls)
     }
-    requests = {_REQUEST: {"method": "elicitation/create", "params": elicitation}}
     return to_json({"resultType": "input_required", "inputRequests": requests, "requestState": state})
 
 
-def _signed(key: bytes, call: str, lasts: int) -> str:
-    payload = to_json({"id": secrets.token_hex(16), "until": int(time.time()) + lasts})
-    return base64.urlsafe_b64encode(_mac(key, payload, call) + payload).decode()
+def _key(place: int) -> str:
+    return f"consent-{place}" if place else "consent"
 
 
-def _opened(key: bytes, state: Any, call: str) -> str:
-    """The id in a state that was handed out for this call not long ago; raises :class:`RpcError` for any other."""
-    try:
-        raw = base64.b64decode(state, b"-_", validate=True)
-        mac, payload = raw[:32], raw[32:]
-        if not hmac.compare_digest(mac, _mac(key, payload, call)):
-            raise ValueError("forged, or made for another call")
-        content = from_json(payload)
-        if content["until"] < time.time():
-            raise ValueError("too late")
-    except (ValueError, TypeError, binascii.Error):
-        text = "requestState was not handed out for this call, or its time is over; call again without it"
-        raise RpcError(INVALID_PARAMS, text) from None
-    return str(content["id"])
-
-
-def _mac(key: bytes, payload: bytes, call: str) -> bytes:
-    return hmac.digest(key, b"%b\n%b" % (payload, hashlib.sha256(call.encode()).digest()), "sha256")
-
-
-async def _signing_key(store: StateStore) -> bytes:
-    """The key that all replicas share, made by the first that needs it."""
-    if key := await store.get(_KEY):
-        return key
-    async with Locks(store).hold(_KEY) as lock:
-        key = await store.get(_KEY)
-        if key is None:
-            key = secrets.token_bytes(32)
-            await store.put(_KEY, key, ttl=_KEY_LASTS, lock=lock)
-    return key
+def _form(name: str, arguments: Any) -> dict[str, Any]:
+    shown = truncated(to_json(arguments).decode(), _SHOWN_ARGUMENTS)
+    schema = {"type": "object", "properties": {}}
+    return {"mode": "form", "message": f"Run {name} with {shown}?", "requestedSchema": schema}

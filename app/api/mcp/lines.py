@@ -8,11 +8,10 @@ from collections.abc import AsyncIterable, Callable
 from fastapi import Request
 
 from app.api.answering.asked import Asked
-from app.api.mcp.calling import Call
 from app.api.mcp.exchange import Exchange, exchange_of
 from app.api.mcp.methods import perform
 from app.api.mcp.progress import ProgressTold
-from app.api.mcp.results import TOOL_RESULT, made
+from app.api.mcp.results import TOOL_RESULT, Call, made
 from app.api.mcp.rpc import INVALID_REQUEST, Id, Message, RpcError, read_message
 from app.api.problems import as_toolchat_error, problem
 from app.api.service import ServiceState
@@ -93,7 +92,7 @@ class LineServer:
             return exchange.response(done)
         # What is asked is asked by a request elsewhere; all that is needed of one is where its summary is left.
         request = Request({"type": "http", "state": {"request_id": identifier}})
-        asked = Asked(request, self._service, done.prompt)
+        asked = Asked(request, self._service, done.prompt, done.taken)
         result = await made(asked, done.form, self._telling(exchange, done))
         log_event(_log, logging.INFO, "request finished", {"method": message.method, **request.state.summary})
         return exchange.response(result)

@@ -6,9 +6,10 @@ from typing import Any
 from pydantic_core import to_json
 
 from app.api.mcp.asking import ask_tool
-from app.api.mcp.calling import Call, prepare_call
+from app.api.mcp.calling import prepare_call
 from app.api.mcp.exchange import LEGACY_VERSIONS, MODERN_VERSION, SERVER, Exchange
 from app.api.mcp.listing import listed_tools
+from app.api.mcp.results import Call
 from app.api.mcp.rpc import INVALID_PARAMS, METHOD_NOT_FOUND, RpcError
 from app.api.service import ServiceState
 
@@ -19,8 +20,9 @@ _INSTRUCTIONS = (
     "The tool ask takes a question in plain words, and answers it with the others."
 )
 _CAPABILITIES: Mapping[str, Any] = {"tools": {}}
+"""No ``listChanged``: there is nobody to tell, since no connection is held open. A host asks again by itself."""
 _FRESH_MS = 300_000
-"""How long a host need not ask again for what changes only when the service is started anew."""
+"""How long a host need not ask again for what hardly ever changes while the service runs."""
 
 
 async def perform(service: ServiceState, exchange: Exchange, context: Mapping[str, Any]) -> Call | bytes:

@@ -1,31 +1,47 @@
-"""What a call came to, as the result of ``tools/call``."""
+"""A call, and what it came to as the result of ``tools/call``."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from pydantic_core import ValidationError, to_json
 
 from app.api.answering.asked import Asked
 from app.api.answering.format import WholeFormat
+from app.api.approvals import WaitingTurn
 from app.api.mcp.listing import result_check
 from app.chat.advisors import SandboxNoticeAdvisor
+from app.chat.client import PromptSpec
 from app.chat.request import Emit
 from app.chat_models.base import ChatResponse
 from app.tool_calling.callback import ToolCallback
 from app.tool_calling.errors import ToolExecutionError
 from app.tool_calling.events import ToolCallFinished, silent
 
-__all__ = ["ANSWER", "TOOL_RESULT", "failed", "made"]
+__all__ = ["ANSWER", "TOOL_RESULT", "Call", "ResultFormat", "failed", "made"]
 
 
-class _ResultFormat(WholeFormat):
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call that is ready to be made."""
+
+    prompt: PromptSpec
+    form: WholeFormat
+    """Writes the result."""
+    tells: bool
+    """Whether anything can be told before its end."""
+    taken: WaitingTurn | None = None
+    """The answer that goes on with it, where one does."""
+
+
+class ResultFormat(WholeFormat):
     """A result of ``tools/call`` as JSON, without what the protocol puts around it."""
 
     media_type = "application/json"
     documentation: ClassVar = {"schema": {"type": "object"}}
 
 
-class _ToolResult(_ResultFormat):
+class _ToolResult(ResultFormat):
     """The result of the one tool that was called."""
 
     def written(self, asked: Asked, response: ChatResponse) -> bytes:
@@ -35,7 +51,7 @@ class _ToolResult(_ResultFormat):
         return _json(_called(execution, tool))
 
 
-class _Answer(_ResultFormat):
+class _Answer(ResultFormat):
     """The answer of the tool ``ask``, with the trace of its tool calls."""
 
     def written(self, asked: Asked, response: ChatResponse) -> bytes:

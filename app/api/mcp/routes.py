@@ -6,6 +6,7 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 
 from app.api.answering.asked import Asked
+from app.api.bodies import body_of
 from app.api.cross_site import refuse_cross_site
 from app.api.mcp.exchange import Exchange, checked_version, exchange_of
 from app.api.mcp.methods import perform
@@ -84,7 +85,7 @@ async def answer_message(request: Request) -> Response:
 async def _message(request: Request) -> Message:
     if not _JSON.match(request.headers.get("content-type", "")):
         raise RpcError(INVALID_REQUEST, "the message must be sent as application/json")
-    return read_message(await request.body())
+    return read_message(await body_of(request))
 
 
 async def _answer(request: Request, exchange: Exchange) -> Response:
@@ -95,7 +96,7 @@ async def _answer(request: Request, exchange: Exchange) -> Response:
             return reply(exchange.response(done))
         if token is not None and done.tells and _EVENTS in request.headers.get("accept", ""):
             return streamed_call(request, service, exchange, done, token)
-        asked = Asked(request, service, done.prompt)
+        asked = Asked(request, service, done.prompt, done.taken)
         result = await made(asked, done.form)
         if done.form is TOOL_RESULT:
             del asked.headers["X-Chat-Model"]  # no model had a part in it
@@ -108,6 +109,6 @@ async def _answer(request: Request, exchange: Exchange) -> Response:
 def _context(request: Request) -> dict[str, Any]:
     """What tools are told behind the model's back: the tenant, and the conversation that the URL names, if it does."""
     context: dict[str, Any] = {"tenantId": tenant_of(request)}
-    if sessions := request.query_params.getlist("sessionId"):
+    if request.scope["query_string"] and (sessions := request.query_params.getlist("sessionId")):
         context[CONVERSATION_ID] = conversation_of(sessions[-1])
     return context

@@ -8,11 +8,10 @@ from starlette.types import Receive, Scope, Send
 from app.api.answering.asked import Asked
 from app.api.answering.format import StreamFormat, StreamWriter
 from app.api.answering.streamed import StreamedAnswer
-from app.api.mcp.calling import Call
 from app.api.mcp.exchange import Exchange
 from app.api.mcp.progress import ProgressTold
 from app.api.mcp.replies import failure
-from app.api.mcp.results import TOOL_RESULT
+from app.api.mcp.results import TOOL_RESULT, Call
 from app.api.mcp.rpc import Id, RpcError
 from app.api.problems import problem
 from app.api.service import ServiceState
@@ -43,7 +42,7 @@ class _AskedByHost(Asked):
     """A call that is being made, with what its events are written by."""
 
     def __init__(self, request: Request, service: ServiceState, exchange: Exchange, call: Call, token: Id) -> None:
-        super().__init__(request, service, call.prompt)
+        super().__init__(request, service, call.prompt, call.taken)
         self.exchange = exchange
         self.form = call.form
         self.progress = ProgressTold(token, of_one_tool=call.form is TOOL_RESULT)

@@ -11,8 +11,9 @@ from app.api.answering.asked import Asked
 from app.api.answering.format import StreamFormat, StreamWriter
 from app.api.openai_wire.errors import error_document, error_response
 from app.api.openai_wire.kept_calls import keep_calls
+from app.api.openai_wire.limits import limit_headers
 from app.api.openai_wire.progress import ToolStatus
-from app.api.openai_wire.wish import Wish, call_documents, finish_reason, note_headers, note_limits, usage_document
+from app.api.openai_wire.wish import Wish, call_documents, finish_reason, note_headers, usage_document
 from app.chat.request import ChatEvent
 from app.chat_models.base import ChatResponse, Progress, TextDelta
 from app.errors import ToolchatError
@@ -40,6 +41,9 @@ class ChunkWriter(StreamWriter):
         }
         self._head = b"data: %b," % to_json(head)[:-1]
         self._tail = b',"usage":null}\n\n' if wish.include_usage else b"}\n\n"
+        # Nearly every piece is a text behind the first: all that differs between them is the text.
+        self._before = b'%b"choices":[{"index":0,"delta":{"content":' % self._head
+        self._after = b'},"logprobs":null,"finish_reason":null}]%b' % self._tail
         note_headers(asked, wish)
 
     def event(self, event: ChatEvent) -> bytes:
@@ -80,6 +84,8 @@ class ChunkWriter(StreamWriter):
 
     def _text(self, text: str) -> bytes:
         self._has_text = self._has_text or bool(text)
+        if self._has_role:
+            return self._before + to_json(text) + self._after
         return self._chunk(self._delta({"content": text}))
 
     def _delta(self, fields: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -91,7 +97,8 @@ class ChunkWriter(StreamWriter):
     def _chunk(self, delta: Mapping[str, Any], reason: str | None = None, more: bytes = b"") -> bytes:
         if not self._begun:
             self._begun = True
-            note_limits(self.asked)
+            # Not before: only an answer that has its place knows what it leaves of the quotas.
+            self.asked.headers |= limit_headers(self.asked.spending.headers)
         choice = to_json({"index": 0, "delta": delta, "logprobs": None, "finish_reason": reason})
         return b'%b"choices":[%b]%b%b' % (self._head, choice, more, self._tail)
 

@@ -9,7 +9,8 @@ from app.api.answering.asked import Asked
 from app.api.answering.format import WholeFormat
 from app.api.openai_wire.errors import error_response
 from app.api.openai_wire.kept_calls import keep_calls
-from app.api.openai_wire.wish import Wish, call_documents, finish_reason, note_headers, note_limits, usage_document
+from app.api.openai_wire.limits import limit_headers
+from app.api.openai_wire.wish import Wish, call_documents, finish_reason, note_headers, usage_document
 from app.chat_models.base import ChatResponse
 from app.errors import ToolchatError
 
@@ -39,7 +40,7 @@ class Completion(WholeFormat):
         """See :meth:`WholeFormat.written`."""
         wish = self._wish
         note_headers(asked, wish)
-        note_limits(asked)
+        asked.headers |= limit_headers(asked.spending.headers)
         calls = call_documents(response, wish.theirs)
         choice = {
             "index": 0,

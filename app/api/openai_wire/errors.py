@@ -6,6 +6,7 @@ from fastapi import Response
 from pydantic_core import to_json
 
 from app.api import problems
+from app.api.openai_wire.limits import limit_headers
 from app.errors import InvalidRequest, NotFound, ToolchatError
 
 __all__ = ["BadRequest", "ModelNotFound", "error_document", "error_response"]
@@ -56,6 +57,7 @@ def error_response(error: ToolchatError, request_id: str) -> Response:
     headers = dict(problems.error_response(error, request_id).headers)
     for name in ("content-length", "content-type"):
         del headers[name]
+    headers |= limit_headers(error.headers)
     headers["x-should-retry"] = "true" if error.retryable else "false"
     status = _STATUSES.get(error.code, error.status)
     return Response(to_json(error_document(error)), status, headers, "application/json")

@@ -1,6 +1,5 @@
 """How one request is to be answered."""
 
-import math
 import secrets
 import time
 from dataclasses import dataclass, field
@@ -10,10 +9,7 @@ from app.api.answering.asked import Asked
 from app.chat_models.base import ChatResponse
 from app.messages import Usage
 
-__all__ = ["Wish", "call_documents", "finish_reason", "note_headers", "note_limits", "usage_document"]
-
-_LIMITED = {"minute": "requests", "day": "tokens"}
-"""What OpenAI's headers can tell of our quotas."""
+__all__ = ["Wish", "call_documents", "finish_reason", "note_headers", "usage_document"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,14 +62,3 @@ def note_headers(asked: Asked, wish: Wish) -> None:
     asked.headers["openai-processing-ms"] = str(round((time.perf_counter() - wish.began) * 1000))
     if not wish.in_session:
         asked.headers.pop("X-Session-ID", None)
-
-
-def note_limits(asked: Asked) -> None:
-    """Put into the answer's headers where its principal stands, as OpenAI's have it; called when it has its place."""
-    for each in asked.spending.standings:
-        if kind := _LIMITED.get(each.kind):
-            asked.headers |= {
-                f"x-ratelimit-limit-{kind}": str(each.limit),
-                f"x-ratelimit-remaining-{kind}": str(max(each.remaining, 0)),
-                f"x-ratelimit-reset-{kind}": f"{math.ceil(each.wait)}s",
-            }

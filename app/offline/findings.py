@@ -9,7 +9,7 @@ from itertools import islice
 from app.folding import folded
 from app.languages import language_of
 from app.offline import lexicon
-from app.offline.languages import named_languages, text_to_handle
+from app.offline.languages import languages_in, text_to_handle
 from app.offline.numbers import dates, days_in, numbers, spans_from_now, times_of_day
 from app.offline.question import Found, Question, blanked, concepts_in
 from app.places.gazetteer import Place, mentions, zone_ids
@@ -79,6 +79,8 @@ _TRAILING = re.compile(rf"(?:{lexicon.FILLER}|{lexicon.TOPIC}|[是呢吗和与�
 
 def found_in(question: Question, role: str) -> list[Found]:
     """What a question holds for a role; it is looked for once."""
+    if role in question.given:
+        return question.given[role]
     if role not in question.found:
         question.found[role] = list(_FINDERS[role](question))
     return question.found[role]
@@ -173,7 +175,7 @@ _FINDERS: Mapping[str, Callable[[Question], Iterable[Found]]] = {
     "place": _places,
     "day": lambda question: days_in(question.command),
     "number": lambda question: list(numbers(question.command)) or numbers(question.flat),
-    "language": lambda question: named_languages(question.command),
+    "language": languages_in,
     "duration": lambda question: spans_from_now(question.flat),
     "date": lambda question: [each for each in dates(question.flat) if each.value[0] != "-"],
     "time_of_day": lambda question: times_of_day(question.flat),

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import cache
 
 from app.languages import Language, languages
@@ -10,7 +10,7 @@ from app.offline import lexicon
 from app.offline.question import Found, Question, blanked
 from app.places.gazetteer import find_place
 
-__all__ = ["Targets", "named_languages", "targets", "text_to_handle"]
+__all__ = ["languages_in", "text_to_handle"]
 
 # Stands before a language that something is put into, or is in; the words between several of them.
 _OUT_OF = re.compile(r"(?:[从由把将]|[这那]句)\s*$|\bfrom\s*(?:the )?$")
@@ -26,10 +26,13 @@ _UNKNOWN = re.compile(
 )
 _NO_LANGUAGES = ("me", "us", "him", "her", "them", "it", "you", "everyone", "know", "meet", "see", "go", "do", "be")
 # Where the text stands: before 用法语怎么说 and 翻译成法语; behind "translate" and "how do you say".
-_BEHIND_TEXT = r"[用拿]?(?:{names})(?:怎么|咋|如何)[说讲写]|(?:翻译|翻|译)[成为到作] ?(?:{names})|是?什么意思"
+_BEHIND_TEXT = (
+    r"[用拿]?(?:{names})(?:(?:怎么|咋|如何)[说讲写]|是[什啥])|(?:翻译|翻|译)[成为到作] ?(?:{names})|是?什么意思"
+)
 _BEFORE_TEXT = (
     r"[用拿](?:{names})说|翻译(?:一下)?|[中英日韩法德俄]译[中英日韩法德俄]|\bhow (?:(?:do|would|can) (?:you|i|we)"
-    r"|to) say\b|\btranslate\b|\bsay(?:ing)?\b|\bwhat does\b|\bwhat(?:'s| is)\b|\bthat says\b|说一声|内容[是为]"
+    r"|to) say\b|\btranslate\b|\bsay(?:ing)?\b|\bwhat does\b|\bwhat(?:'s| is)\b(?: the [a-z]+ words? for\b)?"
+    r"|\bthat says\b|说一声|内容[是为]"
 )
 # What stands around the text and is no part of it.
 _OPENING = re.compile(
@@ -41,33 +44,27 @@ _LEADING_LANGUAGE = r"\s*(?:from (?:{names}) )?(?:in)?to (?:the )?(?:{names})[,:
 _TRAILING = r"\s+mean\b[.?! ]*|\s+from (?:the )?(?:{names})\s*|[,，]?\s+please[.?! ]*|[的,，]$"
 
 
-@dataclass(frozen=True, slots=True)
-class Targets:
-    """The languages that something is wanted in."""
+def languages_in(question: Question) -> list[Found]:
+    """Find the languages that a question wants something put into: a whole list, or the last one that it names.
 
-    known: tuple[Language, ...] = ()
-    unknown: tuple[str, ...] = ()
-    """Names that stand where a language should, and are in no table; folded."""
-    start: int | None = None
-    """Where the words about them begin."""
+    A value is a ``Language``, or a name as written that stands where a language should and is in no table.
+    """
+    return _led_to(question) or list(_named(question.command))[-1:]
 
 
-def targets(text: str) -> Targets:
-    """Find the languages that a folded text wants something put into: a whole list, or the one that it names."""
-    named = list(named_languages(text))
+def _led_to(question: Question) -> list[Found]:
+    """The languages behind words such as "into", with these words."""
+    text = question.command
+    named = list(_named(text))
     marked = blanked(text, [each.span for each in named], lexicon.MARK)
-    ends = {match.end(): match.start() for match in _TARGETS.finditer(marked)}
-    known = [each for each in named if each.start in ends]
+    starts = {match.end(): match.start() for match in _TARGETS.finditer(marked)}
+    known = [replace(each, start=starts[each.start]) for each in named if each.start in starts]
     unknown = [match for match in _UNKNOWN.finditer(marked) if _is_meant(text, match)]
-    starts = [*(ends[each.start] for each in known), *(match.start() for match in unknown)]
-    return Targets(
-        tuple(dict.fromkeys(each.value for each in known or named[-1:])),
-        tuple(match["chinese"] or match["english"] for match in unknown),
-        min(starts, default=None),
-    )
+    names = [(match, match.span("chinese" if match["chinese"] else "english")) for match in unknown]
+    return known + [Found("language", question.raw[slice(*name)], *match.span()) for match, name in names]
 
 
-def named_languages(text: str) -> Iterator[Found]:
+def _named(text: str) -> Iterator[Found]:
     """The languages that a folded text names, apart from those that something is in."""
     for match in _compiled(r"(?<![a-z])(?:{names})(?![a-z])|(?<=[中英日韩法德俄]译)[中英日韩法德俄]").finditer(text):
         if not _OUT_OF.search(text, max(match.start() - 8, 0), match.start()):
@@ -84,7 +81,7 @@ def text_to_handle(question: Question) -> str | None:
     if anchor := _compiled(_BEFORE_TEXT).search(flat):
         # What a verb is followed by is meant, even where it is no text: "ok then translate it".
         behind = flat[anchor.end() :].strip()
-        start = targets(flat).start or 0
+        start = min((each.start for each in _led_to(question)), default=0)
         end = start if anchor.end() <= start and flat[anchor.end() : start].strip() else len(flat)
         return _text_between(question, *((anchor.end(), end) if behind else (0, anchor.start())))
     return None

@@ -37,22 +37,27 @@ NO_TOPIC = re.compile(
 )
 # Asks for a translation, or how something is said.
 TRANSLATE = re.compile(
-    r"翻[译譯]|翻成|[译譯][成为]|[中英日韩法德俄]译[中英日韩法德俄]|什么意思|[用拿][㐀-鿿]{1,5}[语文]说|[语文](?:怎么"
-    r"|咋|如何)[说讲写]|\btranslat(?:e|ion|ing)\b|\bhow (?:(?:do|would|can) (?:you|i|we)|to) say\b"
-    r"|\bwhat does\b(?=.{1,200}\bmean\b)|\bsay\b(?=.{1,200}\bin [a-z]+\W*$)|\bwhat(?:'s| is)\b(?=.{1,200} in (?:english"
-    r"|chinese|mandarin|japanese|korean|french|german|spanish|italian|russian)\W*$)"
+    r"翻[译譯]|翻成|[译譯][成为]|[中英日韩法德俄]译[中英日韩法德俄]|什么意思|[用拿][㐀-鿿]{1,5}[语文]说|[语文](?:(?:怎么"
+    r"|咋|如何)[说讲写]|是(?:什么|啥))|\btranslat(?:e|ion|ing)\b|\bhow (?:(?:do|would|can) (?:you|i|we)|to) say\b"
+    r"|\b[a-z]+ words? for\b|\bwhat does\b(?=.{1,200}\bmean\b)|\bsay\b(?=.{1,200}\bin [a-z]+\W*$)"
+    r"|\bwhat(?:'s| is)\b(?=.{1,200} in (?:english|chinese|mandarin|japanese|korean|french|german|spanish|italian"
+    r"|russian)\W*$)"
 )
-# Asks for the date in words that may mean other things alone.
+# Asks for the date, and for the time, in words that may mean other things alone.
 WHAT_DAY = re.compile(r"\b(?:what|which) day (?:is|of)\b")
+DAY_OR_NIGHT = re.compile(r"\b(?:day|night)(?:time)? or (?:day|night)")
 # The answer before, said to be one; then all that points at it and gives no text: "translate that", 把结果翻译成英文.
 RESULT = re.compile(r"\b(?:result|answer|reply|response|output)s?\b|结果|回答|答案|答复|回复|输出")
 REFERENCE = (
     r"(?:(?:the |your |its |his )?(?:last |previous |above )?(?:result|answer|reply|response|output)s?|that|this|it"
     r"|them|those|(?:上面|刚才|之前|以上|最后|把|将|的|你){0,4}(?:结果|回答|答案|答复|回复|输出|[这那]个|它们?"
-    r"|[这那]句话?|这段话?|上一?[句条]|上面))(?: above)?[\s,.!?。的]*"
+    r"|[这那]句话?|这段话?|上一?[句条]|上面|一[遍次]))(?: above)?[\s,.!?。的]*"
 )
-# The same, before a request to translate ends: "translate that into French", 把结果翻译成英文.
-REFERRED = re.compile(rf"(?:^|(?<=\W)|(?<=[把将])){REFERENCE}(?=翻|译|\s*(?:in)?to\b|$)")
+# The same, before a request to translate ends, or such a request alone: "translate that into French", 翻译成英文.
+REFERRED = re.compile(
+    rf"(?:^|(?<=\W)|(?<=[把将说])){REFERENCE}(?=翻|译|\s*(?:(?:in)?to|in [a-z]+\W*$)\b|$)|^[请再\s]*翻译?[成为]"
+    r"|^\W*translate (?:in)?to\b"
+)
 # Stands where a text should be and is none: "the following", 以下内容.
 NO_TEXT = re.compile(
     rf"(?:{REFERENCE}|(?:以下|下面|下列|[这那一请])?的?(?:内容|文字|文本|句子|句话|段话|段文字|一句|一段|个|一下|东西"
@@ -112,9 +117,10 @@ SMALL_TALK = re.compile(
 )
 THANKS = re.compile(r"谢谢|多谢|感谢|\bthank")
 WHAT_IT_CAN = re.compile(
-    r"你[都还]?(?:能|会|可以)[做干帮回些]|你有(?:什么|哪些)[功本用]|你(?:是[谁什]|叫什么|是\w{1,12}吗)|怎么用|如何使用"
+    r"你[都还]?(?:能|会|可以)[做干帮回些说讲]|你有(?:什么|哪些)[功本用]|你(?:是[谁什]|叫什么|是\w{1,12}吗)|怎么用|如何使用"
     r"|有(?:什么|哪些)(?:功能|工具)|帮助$|\bwhat (?:can|do) (?:you|u) (?:do|help|answer|know)\b"
-    r"|\bhelp(?: me)?\s*[.!?]*$|\bwho are you\b|\bwhat (?:\w+ )?are you\b|\bare you (?:an? )?(?:chatgpt|ai|bot|robot"
+    r"|\bhelp(?: me)?\s*[.!?]*$|\bcan you speak\b|\bwho are you\b|\bwhat (?:\w+ )?are you\b"
+    r"|\bare you (?:an? )?(?:chatgpt|ai|bot|robot"
     r"|human|real)\b|\bhow do (?:i|you) (?:use|work)\b|\bwhat (?:questions )?can i ask\b"
 )
 # Asks what was asked before.
@@ -152,6 +158,8 @@ FOLLOW_UP = re.compile(
     r"|用)?(?P<rest>.+?)(?P<tail>(?:[\s,]*(?:呢|怎么样|如何|怎么说|(?:then|too|as well|please)\b))*)[\s?!.。]*",
     re.DOTALL,
 )
+# Points at a place that was named before.
+THERE = re.compile(r"\bthere\b|[那当][里边儿地]")
 # What may stand between the things that a follow-up names; between those of a list. "7:00 to 8:00" is none.
 BETWEEN = re.compile(r"(?:[\s\0,、&?!.。]|\b(?:and|or|in)\b|和|与|跟|以及|及|还有)*")
 IN_A_ROW = re.compile(r"(?:[\s\0,、&#]|\b(?:and|or|at|for|in|orders?)\b|[和与跟及再又设各一个的号点早晚上]|闹钟|订单)*")
@@ -175,22 +183,23 @@ BREAK = re.compile(
 # only: a question is led to the tools whose name, description or parameters speak of the same concept.
 CONCEPTS = """
 weather: 天气 气温 气象 温度 预报 下雨 下雪 有雨 有雪 降雨 降水 刮风 晴天 多云 冷不冷 热不热 日出 日落 风大 风力 外套
-雨伞 带伞 羽绒服 更热 更冷 更暖 最热 最冷 热吗 冷吗 暖和 凉快 穿什么 几度 多少度 哪个热 哪个冷 哪里热 哪里冷 湿度
-下不下雨 weather forecast temperature sun sunrise sunset rain raining rainy snow snowing sunny cloudy windy humidity
-umbrella sunglasses coat jacket cold colder hot hotter warm warmer; time: 时间 时間 几点 幾点 时刻 钟点 时差 差几个小时
-差几小时 还是晚上 什么时候了 time clock oclock timezone; date: 日期 几号 幾号 几月几 星期几 星期幾 周几 礼拜几 date
-weekday calendar; translate: 翻译 翻譯 翻成 译成 译为 譯成 译文 怎么说 用英语说 translate translation translating
-translator; dice: 骰子 色子 筛子 掷 dice die roll; order: 订单 訂单 order; delivery: 快递 物流 包裹 运单 发货 delivery
-shipment parcel package shipping courier; alarm: 闹钟 叫醒 alarm wake; reminder: 提醒 备忘 remind reminder; timer:
-倒计时 timer countdown; meeting: 会议 开会 meeting conference; mail: 邮件 邮箱 email mail; message: 短信 消息 sms
-message; stock: 股票 股价 stock stocks shares ticker; currency: 汇率 外汇 货币 换汇 兑换 美元 欧元 日元 英镑 人民币
-currency exchange forex usd eur cny rmb gbp jpy dollar; convert: 换算 转换 convert conversion; price: 价格 多少钱 报价
-price cost quote; calculate: 计算 算一下 求和 加法 calculate calculator arithmetic sum add multiply; news: 新闻 头条
-news headline headlines; search: 搜索 检索 查找 search find lookup query; light: 灯 照明 light lamp lights lamps; music:
-音乐 歌曲 播放 music song songs; travel: 航班 机票 飞机 火车 高铁 flight flights plane train; lodging: 酒店 宾馆 hotel
-hotels; restaurant: 餐厅 饭店 餐馆 restaurant; person: 用户 客户 user customer client; product: 商品 产品 库存 product
-item inventory; todo: 待办 任务 todo task tasks; cancel: 取消 撤销 删除 移除 cancel delete remove; air: 空气质量 雾霾
-air aqi pollution
+雨伞 带伞 羽绒服 台风 暴雨 穿啥 更热 更冷 更暖 最热 最冷 热吗 冷吗 暖和 凉快 穿什么 几度 多少度 哪个热 哪个冷 哪里热
+哪里冷 湿度 下不下雨 weather forecast temperature sun sunrise sunset rain raining rainy snow snowing sunny cloudy windy
+humidity umbrella sunglasses sunscreen coat raincoat jacket boots picnic storm storms typhoon fog foggy degrees cold
+colder hot hotter warm warmer; time: 时间 时間 几点 幾点 时刻 钟点 时差 差几个小时 差几小时 还是白天 还是晚上 还是黑夜
+还是夜里 什么时候了 time clock oclock timezone; date: 日期 几号 幾号 几月几 星期几 星期幾 周几 礼拜几 date weekday
+calendar; translate: 翻译 翻譯 翻成 译成 译为 譯成 译文 怎么说 用英语说 translate translation translating translator;
+dice: 骰子 色子 筛子 掷 dice die roll; order: 订单 訂单 order; delivery: 快递 物流 包裹 运单 发货 delivery shipment
+parcel package shipping courier; alarm: 闹钟 叫醒 alarm wake; reminder: 提醒 备忘 remind reminder; timer: 倒计时 timer
+countdown; meeting: 会议 开会 meeting conference; mail: 邮件 邮箱 email mail; message: 短信 消息 sms message; stock:
+股票 股价 stock stocks shares ticker; currency: 汇率 外汇 货币 换汇 兑换 美元 欧元 日元 英镑 人民币 currency exchange
+forex usd eur cny rmb gbp jpy dollar; convert: 换算 转换 convert conversion; price: 价格 多少钱 报价 price cost quote;
+calculate: 计算 算一下 求和 加法 calculate calculator arithmetic sum add multiply; news: 新闻 头条 news headline
+headlines; search: 搜索 检索 查找 search find lookup query; light: 灯 照明 light lamp lights lamps; music: 音乐 歌曲
+播放 music song songs; travel: 航班 机票 飞机 火车 高铁 flight flights plane train; lodging: 酒店 宾馆 hotel hotels;
+restaurant: 餐厅 饭店 餐馆 restaurant; person: 用户 客户 user customer client; product: 商品 产品 库存 product item
+inventory; todo: 待办 任务 todo task tasks; cancel: 取消 撤销 删除 移除 cancel delete remove; air: 空气质量 雾霾 air aqi
+pollution
 """
 # Words that stand in any question and say nothing about which tool is meant; no name of a place holds one.
 SMALL_WORDS = """

@@ -1,12 +1,14 @@
 """Numbers, days, dates, times of day and spans of time in a folded text, and what they look like."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import date
 
 from app.offline.question import Found, Span, blanked
 
-__all__ = ["LONGEST_FORECAST", "Days", "dates", "days_in", "numbers", "spans_from_now", "times_of_day", "wanted_days"]
+__all__ = ["LONGEST_FORECAST", "Days", "dates", "days_after", "days_in", "numbers", "spans_from_now", "times_of_day",
+           "wanted_days"]  # fmt: skip
 
 _DIGITS = {c: i for i, c in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2, "兩": 2}
 _UNITS = {"十": 10, "百": 100, "千": 1000, "万": 10000}
@@ -46,10 +48,13 @@ _DAY = re.compile(
     r"|easter|new year|thanksgiving|halloween|january|february|march|april|june|july|august|september|october|november"
     r"|december)\b)|(?P<now>现在|目前|\bright now\b|\bcurrently\b)"
 )
-# Days from today on that each kind needs, and the one day that is meant where there is one.
+# Days from today on that each kind needs; how far ahead the one day is that is meant.
 LONGEST_FORECAST = 14
 _NEEDED = {"few": 3, "this_week": 7, "next_week": LONGEST_FORECAST, "month": 31}
 _AHEAD = {"now": 0, "today": 0, "tomorrow": 1, "in_two": 2, "in_three": 3}
+# Days of the week as they are named; the last way to name Sunday is 星期天.
+_DAYS_OF_WEEK = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+_HAN_DAYS_OF_WEEK = "一二三四五六日天"
 # 2026-12-01, 2026年12月1日; 12月1日, 十二月一日; 1日; December 1st, 2026; 1st of December 2026; the 1st; 12/1.
 _MONTH = rf"(?P<month>{'|'.join(_MONTHS)})[a-z]{{0,6}}\.?"
 _D = "(?P<day>3[01]|[12][0-9]|0?[1-9])"
@@ -101,10 +106,28 @@ class Days:
     count: int = 0
     """Days from today on that are needed, today included; 0 where that cannot be known."""
     offset: int | None = None
-    """The one day that is meant, counted from today; ``None`` for all of them."""
-    date: str = ""
+    """The one day that is meant, counted from today."""
+    first: str = ""
     """The first day that is meant, as ``yyyy-MM-dd`` or as what that ends with; then the last one."""
-    until: str = ""
+    last: str = ""
+    weekdays: Sequence[int] = ()
+    """The days of a week that are meant, 0 for Monday; then in which weeks, 0 for the present one."""
+    weeks: Sequence[int] = ()
+
+    @property
+    def are_certain(self) -> bool:
+        """Whether only certain days of those that are needed are meant."""
+        return self.offset is not None or bool(self.first or self.weekdays)
+
+    def include(self, day: date, today: date) -> bool:
+        """Whether a day is meant by who speaks today."""
+        ahead = (day - today).days
+        if self.first:
+            return self.first <= day.isoformat()[-len(self.first) :] <= self.last
+        if self.weekdays:
+            week = (today.weekday() + ahead) // 7
+            return 0 <= ahead < self.count and week in self.weeks and day.weekday() in self.weekdays
+        return self.offset in (None, ahead)
 
 
 def numbers(text: str) -> Iterator[Found]:
@@ -119,21 +142,24 @@ def days_in(text: str) -> Iterator[Found]:
     """Find what says which days are meant: tomorrow needs two days of a forecast and is the second of them."""
     on_dates = list(dates(text))
     for each in on_dates:
-        yield Found("day", Days("date", date=each.value, until=each.value), *each.span)
+        yield Found("day", Days("date", first=each.value, last=each.value), *each.span)
     for match in _DAY.finditer(blanked(text, [each.span for each in on_dates])):
         yield Found("day", _days(str(match.lastgroup), match[0]), *match.span())
 
 
-def wanted_days(found: Iterable[Found]) -> Days | None:
-    """Put together all that is said about days; two days that are named need every day up to the later one."""
-    telling = [each.value for each in found if each.value.count or each.value.date]
+def wanted_days(found: Iterable[Found]) -> list[Days]:
+    """All that is said about days; of two dates one is the first and the other the last that is meant."""
+    telling = [each.value for each in found if each.value.count or each.value.first]
     telling = [each for each in telling if each.kind != "now"] or telling[:1]
-    if len(telling) < 2:
-        return next(iter(telling), None)
-    on_dates = sorted(each.date for each in telling if each.date)
-    if len(on_dates) == len(telling):
-        return Days("date", date=on_dates[0], until=on_dates[-1])
-    return Days("several", LONGEST_FORECAST if on_dates else max(each.count for each in telling))
+    on_dates = sorted(each.first for each in telling if each.first)
+    in_range = [Days("date", first=on_dates[0], last=on_dates[-1])] if on_dates else []
+    return in_range + [each for each in telling if not each.first]
+
+
+def days_after(found: Iterable[Found]) -> Days:
+    """The day after the one that is meant, or after today."""
+    ahead = next((each.offset for each in wanted_days(found) if each.offset is not None), 0) + 1
+    return Days("later", ahead + 1, ahead)
 
 
 def dates(text: str) -> Iterator[Found]:
@@ -176,7 +202,24 @@ def _days(kind: str, text: str) -> Days:
         return Days(kind, max(number, 1) * (7 if kind == "weeks" else 1))
     if kind in _AHEAD:
         return Days(kind, _AHEAD[kind] + 1, _AHEAD[kind])
+    if kind in ("this_week", "next_week"):
+        return Days(kind, _NEEDED[kind], weekdays=_weekdays(text), weeks=_weeks(kind, text))
     return Days(kind, _NEEDED.get(kind, 0))
+
+
+def _weekdays(text: str) -> Sequence[int]:
+    if "末" in text or "weekend" in text:
+        return (5, 6)
+    named = [n for n, name in enumerate(_DAYS_OF_WEEK) if name in text]
+    named += [min(n, 6) for n, name in enumerate(_HAN_DAYS_OF_WEEK) if text.endswith(name)]
+    return named or range(7)
+
+
+def _weeks(kind: str, text: str) -> Sequence[int]:
+    """A weekend belongs to its week; "Friday" is the coming one, and "next Friday" that one or the one after."""
+    if kind == "this_week":
+        return (0,) if _weekdays(text) == (5, 6) else (0, 1)
+    return (0, 1) if text.endswith("day") else (1,)
 
 
 def _seconds(part: str) -> float:

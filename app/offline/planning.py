@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
+from app.languages import Language
 from app.offline import lexicon
-from app.offline.findings import found_in
-from app.offline.languages import Targets, targets
+from app.offline.findings import NamedPlace, found_in
 from app.offline.phrases import listed, say
 from app.offline.question import Found, Question, Span, terms
 from app.offline.slots import Slots
@@ -111,33 +111,43 @@ def _planned(tool: KnownTool, part: Question, whole: Question) -> Iterator[Plann
     pairs = tool.pairs_in(whole) if tool.is_named_in(whole) else {}
     if _TAKES_TEXT.isdisjoint(tool.roles):
         part, whole = part.with_payloads_meant(), whole.with_payloads_meant()
-    places = found_in(part, "place") or found_in(whole, "place")
+    # A place and a day may stand in another part: "the weather in Rome, and what time is it there?"
+    part = part.having(**{role: found_in(part, role) or found_in(whole, role) for role in ("place", "day")})
     target = next((each for each in tool.parameters if each.role == "language" and each.side != "source"), None)
-    wanted = targets(part.command) if target else Targets()
-    if target and wanted.unknown and not wanted.known:
-        yield PlannedCall(tool, {}, (target,))
-    else:
-        role, several = ("", []) if pairs else _listed_in(tool, part, places)
-        for each, language in product(several[:_MOST] or (None,), wanted.known[:_MOST] or (None,)):
-            only = {"place": places} | ({role: [each], each.role: [each]} if each else {})
-            slots = Slots(part, whole, only, language, pairs)
-            arguments, unknown = slots.filled(tool.parameters), [one for one in only["place"] if not one.value.zone]
-            yield PlannedCall(tool, arguments, tuple(slots.missing), unknown[0].value.name if unknown else "")
-        names = [part.raw[slice(*each.span)] for each in several[_MOST:]]
-        names += [each.chinese if part.chinese else each.english for each in wanted.known[_MOST:]]
-        yield from left_out(names, _MOST, part.chinese)
-    if "time_zone" in tool.roles and any(each.value.zone for each in places):
-        for each in places:
+    languages = found_in(part, "language") if target else []
+    known = [each for each in languages if isinstance(each.value, Language)]
+    role, several = ("", []) if pairs else _listed_in(tool, part)
+    for each, language in product(several[:_MOST] or (None,), known[:_MOST] or (None,)):
+        only = {role: [each], each.role: [each]} if each else {}
+        yield _filled(tool, part.having(**only, **({"language": [language]} if language else {})), pairs)
+    yield from left_out([_named(each, part) for each in (*several[_MOST:], *known[_MOST:])], _MOST, part.chinese)
+    if "time_zone" in tool.roles and any(each.value.zone for each in found_in(part, "place")):
+        for each in found_in(part, "place"):
             if each.value.zone is None:
                 yield say("unknown_zone", part.chinese, name=each.value.name)
-    for flat in wanted.unknown:
-        start = part.flat.rfind(flat)
-        yield say("unknown_language", part.chinese, name=part.raw[start : start + len(flat)])
+    for each in languages:
+        if each not in known:
+            yield say("unknown_language", part.chinese, name=each.value)
     yield from _about_limits(tool, part)
 
 
-def _listed_in(tool: KnownTool, part: Question, places: list[Found]) -> tuple[str, list[Found]]:
+def _filled(tool: KnownTool, question: Question, pairs: dict[str, str]) -> PlannedCall:
+    slots = Slots(question, pairs)
+    arguments = slots.filled(tool.parameters)
+    unknown = (each.value.name for each in found_in(question, "place") if not each.value.zone)
+    return PlannedCall(tool, arguments, tuple(slots.missing), next(unknown, ""))
+
+
+def _named(found: Found, part: Question) -> str:
+    """A finding as it is called in an answer."""
+    if isinstance(found.value, Language):
+        return found.value.chinese if part.chinese else found.value.english
+    return found.value.name if isinstance(found.value, NamedPlace) else str(found.value)
+
+
+def _listed_in(tool: KnownTool, part: Question) -> tuple[str, list[Found]]:
     """The role that gets a call for each of several findings, and these."""
+    places = found_in(part, "place")
     if [role for role in tool.roles if role in ("place", "time_zone")] == ["time_zone"]:
         return "place", [each for each in places if each.value.zone]
     if [role for role in tool.roles if role in ("place", "time_zone")] == ["place"]:

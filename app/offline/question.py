@@ -1,7 +1,7 @@
 """A question as the offline model reads it: its language, its parts, what it only quotes, and what it is about."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from typing import Any
@@ -43,7 +43,7 @@ class Found:
         return self.start, self.end
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Question:
     """A question, or the part of one that a tool is to answer."""
 
@@ -55,8 +55,10 @@ class Question:
     """Text that is quoted, or stands behind a colon or a line break: it is spoken about, not meant."""
     chinese: bool
     """Whether to answer in Chinese; else in English."""
-    found: dict[str, list[Found]] = field(default_factory=dict, init=False, compare=False, repr=False)
-    """What it holds, by role, as far as it has been looked for."""
+    given: Mapping[str, list[Found]] = field(default_factory=dict)
+    """What it is to hold for some roles, whatever its words say."""
+    found: dict[str, list[Found]] = field(default_factory=dict, init=False)
+    """What its words hold, by role, as far as it has been looked for."""
 
     @classmethod
     def of(cls, text: str) -> "Question":
@@ -80,6 +82,12 @@ class Question:
     def payload(self) -> str | None:
         """The first payload, as written."""
         return next((self.raw[start:end] for start, end in self.payloads), None)
+
+    def having(self, **given: list[Found]) -> "Question":
+        """The same question with these findings for their roles, in place of its own."""
+        other = replace(self, given={**self.given, **given})
+        other.found.update(self.found)
+        return other
 
     def with_payloads_meant(self) -> "Question":
         """The same question, read as if nothing in it were only quoted."""
@@ -156,7 +164,11 @@ def terms(text: str) -> dict[str, int]:
 def concepts_in(text: str) -> Iterator[tuple[str, int]]:
     """The concepts that a folded text names, with where it does, Latin words first."""
     by_word, chinese = _concept_words()
-    phrases = {"translate": lexicon.TRANSLATE.search(text), "date": lexicon.WHAT_DAY.search(text)}
+    phrases = {
+        "translate": lexicon.TRANSLATE.search(text),
+        "date": lexicon.WHAT_DAY.search(text),
+        "time": lexicon.DAY_OR_NIGHT.search(text),
+    }
     text = blanked(text, [match.span() for match in lexicon.NO_TOPIC.finditer(text)])
     for word in _PIECE.finditer(text):
         concept = by_word.get(word[0]) or by_word.get(_stem(word[0])) if word[0].isascii() else None

@@ -11,7 +11,6 @@ from pydantic_core import SchemaError, SchemaValidator
 from app.languages import Language, language_of
 from app.offline import lexicon
 from app.offline.findings import NamedPlace, found_in
-from app.offline.languages import targets, text_to_handle
 from app.offline.numbers import LONGEST_FORECAST, wanted_days
 from app.offline.question import Found, Question, concepts_in, folded_words
 from app.offline.tools import Parameter
@@ -26,18 +25,12 @@ class Slots:
     """What a question has to give to the parameters of one call: what one got, another does not get.
 
     Args:
-        question: The part of the question that the tool is to answer.
-        whole: All of it.
-        only: What this call is for, by role, where a question gives several things and each gets a call.
-        language: The target language that this call is for.
+        question: The part of the question that the call is to answer.
         pairs: Arguments that the question gives by name, as written, by the folded name.
         missing: Required parameters for which the question holds nothing.
     """
 
     question: Question
-    whole: Question
-    only: Mapping[str, list[Found]] = field(default_factory=dict)
-    language: Language | None = None
     pairs: Mapping[str, str] = field(default_factory=dict)
     missing: list[Parameter] = field(default_factory=list)
     taken: set[object] = field(default_factory=set)
@@ -63,12 +56,9 @@ class Slots:
         value = parameter.typed(given) if given else None
         return getattr(self, f"_fill_{parameter.role}", self._fill)(parameter) if value is None else value
 
-    def _found(self, role: str) -> list[Found]:
-        return self.only.get(role) or found_in(self.question, role)
-
     def _fill(self, parameter: Parameter) -> Any:
         is_free_text = parameter.role == "other" and not parameter.required
-        return None if is_free_text else self._take(parameter, self._found(parameter.role))
+        return None if is_free_text else self._take(parameter, found_in(self.question, parameter.role))
 
     def _take(self, parameter: Parameter, found: Iterable[Found]) -> Any:
         """The first finding that is left; those behind the word that the parameter's side asks for come first."""
@@ -83,14 +73,15 @@ class Slots:
 
     def _fill_id(self, parameter: Parameter) -> Any:
         """A word with a digit comes first; only whole numbers fit where it is no text."""
-        found = [each for each in self._found("id") if parameter.type == "string" or each.value.isdecimal()]
+        found = [each for each in found_in(self.question, "id") if parameter.type == "string" or each.value.isdecimal()]
         found.sort(key=lambda each: not any(map(str.isdigit, each.value)))
         value = self._take(parameter, found) if parameter.required else None
         return value if value is None or parameter.type == "string" else int(value)
 
     def _fill_place(self, parameter: Parameter) -> str | None:
         is_zone = parameter.role == "time_zone"
-        found = [each for each in self._found("place") if (each.value.zone if is_zone else each.value.is_place)]
+        places = found_in(self.question, "place")
+        found = [each for each in places if (each.value.zone if is_zone else each.value.is_place)]
         place: NamedPlace | None = self._take(parameter, found)
         if place is None or is_zone:
             return place.zone if place else None
@@ -102,9 +93,10 @@ class Slots:
         """A language by its code or its name; without a word, Chinese goes into English and all else into Chinese."""
         if parameter.side == "source":
             return "auto" if parameter.required else None
-        language = self.language or next(iter(targets(self.question.command).known), None)
-        text = text_to_handle(self.question)
-        if language is None and text is not None:
+        named = [each.value for each in found_in(self.question, "language")]
+        language = next((each for each in named if isinstance(each, Language)), None)
+        text = next((each.value for each in found_in(self.question, "text")), None)
+        if not named and text is not None:
             language = language_of("en" if lexicon.HAN.search(text) and not lexicon.KANA.search(text) else "zh")
         if language is None:
             return None
@@ -159,15 +151,15 @@ class Slots:
 
     def _fill_days(self, parameter: Parameter) -> float | None:
         """A number of days, within the schema's bounds; without a word about it the smallest, where one is required."""
-        wanted = wanted_days(found_in(self.question, "day")) or wanted_days(found_in(self.whole, "day"))
+        wanted = wanted_days(found_in(self.question, "day"))
         low, high = parameter.number("minimum"), parameter.number("maximum")
-        if wanted is None and (not parameter.required or "default" in parameter.schema):
+        if not wanted and (not parameter.required or "default" in parameter.schema):
             return None
-        count: float = wanted.count if wanted else 1
-        if wanted and wanted.date:
-            count = LONGEST_FORECAST if high is None else high
-        elif wanted and wanted.offset is not None and lexicon.WANTS_DAYS_AHEAD.search(parameter.about):
-            count = wanted.offset
+        count: float = max((LONGEST_FORECAST if each.first else each.count for each in wanted), default=1)
+        if wanted and wanted[0].offset is not None and lexicon.WANTS_DAYS_AHEAD.search(parameter.about):
+            count = wanted[0].offset
+        elif high is not None and any(each.first for each in wanted):
+            count = high
         at_least = count if low is None else max(count, low)
         return at_least if high is None else min(at_least, high)
 
@@ -177,7 +169,7 @@ class Slots:
         words = [word for word in named if len(word) > 1] + re.findall(r"[㐀-鿿]{2,4}", parameter.about)
         for names, units in lexicon.rows(lexicon.UNITS):
             words += units if not set(names).isdisjoint(named) else []
-        free = [each for each in self._found("number") if ("number", each.start) not in self.taken]
+        free = [each for each in found_in(self.question, "number") if ("number", each.start) not in self.taken]
         beside = [each for each in free if _is_beside(each, text, words)]
         if not beside and parameter.required:
             beside = [each for each in free if not lexicon.NO_QUANTITY.search(text[each.start : each.end])]

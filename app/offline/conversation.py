@@ -182,7 +182,7 @@ class TodoList:
         written = [parsed_arguments(each) for each in calls if each.name == self._writer.name]
         if following := self._next_calls(steps, written, can_write=not failures):
             return following
-        lines = [f"{number}. {self._told(each, calls, tools)}" for number, each in enumerate(steps, start=1)]
+        lines = [f"{number}. {self._told(each, tools)}" for number, each in enumerate(steps, start=1)]
         lines += [Reader(self._chinese).told(each) for each in failures]
         return "\n".join([*lines, *left_out(self._texts[_MOST_STEPS:], _MOST_STEPS, self._chinese)])
 
@@ -199,10 +199,10 @@ class TodoList:
         batch = [each for each in steps if each.is_open][: -(-doable // _MOST_BATCHES)] if written else []
         return (*update, *(call for each in batch for call in each.planned.calls))
 
-    def _told(self, step: _Step, calls: Sequence[ToolCall], tools: Sequence[KnownTool]) -> str:
+    def _told(self, step: _Step, tools: Sequence[KnownTool]) -> str:
         """What became of a step; without a result that it is still pending, and why."""
         text = say("no_step", self._chinese)
         if step.results or step.planned.incomplete:
-            text = from_results(step.results, calls, step.planned, tools)
+            text = from_results(step.results, step.planned, tools)
         name = step.text if step.is_done else say("pending", self._chinese, step=step.text)
         return Reader(self._chinese).headed(name, text)

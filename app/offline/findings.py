@@ -182,7 +182,9 @@ _FINDERS: Mapping[str, Callable[[Question], Iterable[Found]]] = {
     "date_time": _date_times,
     "moment": lambda question: [*found_in(question, "date_time"), *found_in(question, "duration")],
     "id": _matches("id", lexicon.ID, lexicon.CAPITALS),
-    "token": _matches("token", lexicon.TOKEN, lexicon.ID),
+    "token": lambda question: [
+        each for each in _matches("token", lexicon.TOKEN, lexicon.ID)(question) if each.value.lower() not in _NO_NAME
+    ],
     "text": lambda question: _texts(text_to_handle(question)),
     "other": lambda question: _texts(question.payload),
 }

@@ -82,7 +82,9 @@ def text_to_handle(question: Question) -> str | None:
         # What a verb is followed by is meant, even where it is no text: "ok then translate it".
         behind = flat[anchor.end() :].strip()
         start = min((each.start for each in _led_to(question)), default=0)
-        end = start if anchor.end() <= start and flat[anchor.end() : start].strip() else len(flat)
+        # The mark belongs to "what is the Spanish word for dog?", but to what "translate how are you?" is about.
+        whole = len(flat.rstrip(" ?")) if anchor[0].startswith(("how", "what")) else len(flat)
+        end = start if anchor.end() <= start and flat[anchor.end() : start].strip() else whole
         return _text_between(question, *((anchor.end(), end) if behind else (0, anchor.start())))
     return None
 

@@ -107,7 +107,7 @@ class OfflineChatModel(ChatModel):
         if isinstance(planned, TodoList):
             return planned.proceed(calls, responses, tools.others)
         if messages and isinstance(messages[-1], ToolResponseMessage):
-            return from_results(responses, calls, planned, tools.all)
+            return from_results(responses, planned, tools.all)
         if planned.incomplete and not planned.calls:
             return "\n".join((*planned.remarks, *details(planned.incomplete, planned.question)))
         return planned.calls or without_calls(planned.question, tools.others, asked)

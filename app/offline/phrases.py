@@ -40,8 +40,8 @@ none_fits | 我是离线替身模型，只能借助工具回答，而这里的�
  I am the offline stand-in model: I can only answer by tools, and none of those here fits this.//For free\
  conversation, set DASHSCOPE_API_KEY or OPENAI_API_KEY, so that a real model answers.
 try | 比如可以这样问： | You could ask, for example:
-missing | {note}要用 {tool} 回答，还缺少：{details}。请补充后再问一次，例如这样写：{form} |\
- {note}To answer with {tool} I still need {details}. Please ask again with it, for example like this: {form}
+missing | 要用 {tool} 回答，还缺少：{details}。请补充后再问一次，例如这样写：{form} |\
+ To answer with {tool} I still need {details}. Please ask again with it, for example like this: {form}
 you_asked | 你刚才问的是：“{text}” | You asked: "{text}"
 nothing_asked | 在这之前你没有问过别的。 | You asked nothing before this.
 done | {tool} 已完成。 | {tool} is done.

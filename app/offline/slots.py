@@ -1,7 +1,7 @@
 """A tool's arguments out of a question: every parameter takes what was found for its role."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 from typing import Any
@@ -18,6 +18,7 @@ from app.offline.tools import Parameter
 __all__ = ["Slots"]
 
 _MOST_ITEMS = 20
+_SMALL_WORDS = frozenset(lexicon.SMALL_WORDS.split())
 
 
 @dataclass(slots=True)
@@ -107,6 +108,8 @@ class Slots:
         found: list[tuple[int, int, int]] = []
         for n, choice in enumerate(parameter.choices):
             words, language = folded_words(str(choice)[:100]), language_of(str(choice))
+            if words in _SMALL_WORDS and not parameter.required:
+                continue
             said = [each for each in _synonyms().get(words, ()) if each[1:] or not each.isascii()]
             for each in (words, *said, *(language.names if language else ())):
                 mention = _mention(each).search(self.question.command)
@@ -144,10 +147,12 @@ class Slots:
         return items or None
 
     def _fill_object(self, parameter: Parameter) -> dict[str, Any] | None:
+        """What it holds; of an object that need not be there only what the question speaks of counts."""
         inner = replace(self, missing=[])
-        value = inner.filled(parameter.inner)
-        self.missing += inner.missing if parameter.required else []
-        return value if parameter.required or (value and not inner.missing) else None
+        value = inner.filled([replace(each, required=each.required and parameter.required) for each in parameter.inner])
+        self.missing += inner.missing
+        is_whole = all(each.name in value for each in parameter.inner if each.required)
+        return value if parameter.required or (value and is_whole) else None
 
     def _fill_days(self, parameter: Parameter) -> float | None:
         """A number of days, within the schema's bounds; without a word about it the smallest, where one is required."""
@@ -179,12 +184,15 @@ class Slots:
         return parameter.as_number(beside[0].value)
 
     def _fill_pattern(self, parameter: Parameter) -> Any:
-        """Words that the schema's pattern allows, as written, then in capitals."""
-        question, validator = self.question, _validator(str(parameter.schema["pattern"])[:500])
-        tokens = found_in(question, "token")
-        found = [*tokens, *(replace(each, value=each.value.upper()) for each in tokens)]
-        found += [*found_in(question, "other"), *found_in(question, "date"), *found_in(question, "time_of_day")]
-        return self._take(parameter, [each for each in found if validator and validator.isinstance_python(each.value)])
+        """Words that the schema's pattern allows, as written, then in capitals; one that allows any word tells none."""
+        question, allows = self.question, _check_of(str(parameter.schema["pattern"])[:500])
+        found = [*found_in(question, "other"), *found_in(question, "date"), *found_in(question, "time_of_day")]
+        if not any(map(allows, _SMALL_WORDS)):
+            tokens = found_in(question, "token")
+            found = [*tokens, *(replace(each, value=each.value.upper()) for each in tokens), *found]
+        elif not parameter.required:
+            return None
+        return self._take(parameter, [each for each in found if allows(each.value)])
 
 
 @lru_cache(maxsize=1024)
@@ -206,9 +214,9 @@ def _synonyms() -> dict[str, list[str]]:
 
 
 @lru_cache(maxsize=256)
-def _validator(pattern: str) -> SchemaValidator | None:
+def _check_of(pattern: str) -> Callable[[str], bool]:
     """Pydantic's own engine takes linear time whatever the pattern; what it cannot read is not filled."""
     try:
-        return SchemaValidator({"type": "str", "pattern": pattern})
+        return SchemaValidator({"type": "str", "pattern": pattern}).isinstance_python
     except SchemaError:
-        return None
+        return lambda _: False

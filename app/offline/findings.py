@@ -36,7 +36,7 @@ class NamedPlace:
         return self.zone is None or self.english is not None
 
 
-_MOST = 60
+_MOST = 30
 _NO_NAME = frozenset(f"{lexicon.SMALL_WORDS} {lexicon.NO_NAME_WORDS}".split())
 
 # Time zones by themselves as they are written: Asia/Tokyo, PST; then in folded text: UTC+8, +08:00; 东八区; Greenwich.

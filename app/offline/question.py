@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
+from itertools import pairwise
 from typing import Any
 
 from app.folding import folded_name
@@ -94,11 +95,11 @@ class Question:
         return replace(self, flat=_bounded(self.flat, ()), payloads=()) if self.payloads else self
 
     def part(self, spans: list[Span]) -> "Question":
-        """The same question with everything outside the spans blank."""
-        bounds = [0, *(edge for span in spans for edge in span), len(self.flat)]
-        outside = list(zip(bounds[::2], bounds[1::2], strict=True))
-        inside = tuple((a, b) for a, b in self.payloads if not any(start <= a < end for start, end in outside))
-        return replace(self, flat=blanked(self.flat, outside), payloads=inside)
+        """The question from the first of these spans to the last, with what lies between them blank."""
+        start, end = spans[0][0], spans[-1][1]
+        gaps = [(one[1], other[0]) for one, other in pairwise(spans)]
+        inside = [(a - start, b - start) for a, b in self.payloads if any(one <= a < other for one, other in spans)]
+        return replace(self, raw=self.raw[start:end], flat=blanked(self.flat, gaps)[start:end], payloads=tuple(inside))
 
     @cached_property
     def clauses(self) -> list[Span]:

@@ -89,7 +89,7 @@ def _with_what_it_points_at(question: Question, before: Question | None, answer:
 def _going_on(question: Question, before: Question) -> Question:
     """A follow-up is the question before with what it names itself; one that asks for more lends only the place."""
     match = lexicon.FOLLOW_UP.fullmatch(question.flat) if len(question.flat) <= _LONGEST else None
-    if match is None:
+    if match is None or lexicon.SMALL_TALK.fullmatch(question.flat):
         return question
     steps = steps_of(before)
     # What follows a plan goes on with its last step, and is no other plan.

@@ -159,6 +159,12 @@ def _matches(role: str, *patterns: re.Pattern[str]) -> Callable[[Question], Iter
     ]
 
 
+def _numbers(question: Question) -> list[Found]:
+    """Those of the command, else those that are quoted; none that is part of a date or of a time."""
+    others = [each.span for each in (*dates(question.flat), *times_of_day(question.flat))]
+    return [*numbers(blanked(question.command, others))] or [*numbers(blanked(question.flat, others))]
+
+
 def _date_times(question: Question) -> Iterator[Found]:
     """Every time of day with its date."""
     days = found_in(question, "date")
@@ -174,7 +180,7 @@ def _texts(text: str | None) -> list[Found]:
 _FINDERS: Mapping[str, Callable[[Question], Iterable[Found]]] = {
     "place": _places,
     "day": lambda question: days_in(question.command),
-    "number": lambda question: list(numbers(question.command)) or numbers(question.flat),
+    "number": _numbers,
     "language": languages_in,
     "duration": lambda question: spans_from_now(question.flat),
     "date": lambda question: [each for each in dates(question.flat) if each.value[0] != "-"],

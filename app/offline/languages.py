@@ -21,10 +21,9 @@ _TARGETS = re.compile(rf"{_INTO}(?={lexicon.MARK})")
 # A language that no table holds: its name in Chinese; in English only at the end, before a colon, or in a list.
 _UNKNOWN = re.compile(
     rf"(?:[译翻][成为到作]\s*|[用拿](?=[㐀-鿿]+(?:怎么|咋|如何))|{_NEXT})(?P<chinese>[㐀-鿿]{{1,6}}[语文话])"
-    rf"|(?:\b(?P<into>into|to|in)\s+(?:the )?|{_NEXT})(?P<english>[a-z][a-z-]{{1,30}})"
-    rf"(?=[\s.!?,]*$|\s*:|{_COMMA}{lexicon.MARK})"
+    rf"|(?:\b(?P<into>into|to|in)\s+(?:the )?|{_NEXT})(?P<english>[a-z][a-z-]{{1,30}})(?=[\s.!?,]*$|\s*:"
+    rf"|{_COMMA}{lexicon.MARK})"
 )
-_NO_LANGUAGES = ("me", "us", "him", "her", "them", "it", "you", "everyone", "know", "meet", "see", "go", "do", "be")
 # Where the text stands: before 用法语怎么说 and 翻译成法语; behind "translate" and "how do you say".
 _BEHIND_TEXT = (
     r"[用拿]?(?:{names})(?:(?:怎么|咋|如何)[说讲写]|是[什啥])|(?:翻译|翻|译)[成为到作] ?(?:{names})|是?什么意思"
@@ -94,7 +93,7 @@ def _is_meant(text: str, match: re.Match[str]) -> bool:
     if match["chinese"]:
         return True
     verb, name = lexicon.TRANSLATE.search(text, 0, match.start()), match["english"]
-    is_name = name not in _NO_LANGUAGES and find_place(name) is None
+    is_name = name not in lexicon.NO_LANGUAGES.split() and find_place(name) is None
     return verb is not None and is_name and (match["into"] != "in" or verb[0].startswith("how"))
 
 

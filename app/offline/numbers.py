@@ -44,9 +44,9 @@ _DAY = re.compile(
     r"|\btomorrow\b|\btmr\b)|(?P<today>今[天日晚]|\btoday\b|\btonight\b)"
     rf"|(?P<this_week>[这本]?{_WEEK}(?:末|[一二三四五六日天](?!气))|\b(?:(?:this|the) )?weekend\b|\b(?:on "
     rf"|this )?{_WEEKDAY}\b)"
-    r"|(?P<holiday>圣诞|元旦|春节|国庆|中秋|端午|清明|除夕|过年|[0-9一二三四五六七八九十]月(?:份|的|天)|\b(?:christmas"
-    r"|easter|new year|thanksgiving|halloween|january|february|march|april|june|july|august|september|october|november"
-    r"|december)\b)|(?P<now>现在|目前|\bright now\b|\bcurrently\b)"
+    r"|(?P<holiday>圣诞|元旦|春节|国庆|中秋|端午|清明|除夕|过年|[0-9一二三四五六七八九十]月(?:份|的|天)"
+    r"|\b(?:christmas|easter|new year|thanksgiving|halloween|january|february|march|april|june|july|august|september"
+    r"|october|november|december)\b)|(?P<now>现在|目前|\bright now\b|\bcurrently\b)"
 )
 # Days from today on that each kind needs; how far ahead the one day is that is meant.
 LONGEST_FORECAST = 14

@@ -62,11 +62,13 @@ class Slots:
         return None if is_free_text else self._take(parameter, found_in(self.question, parameter.role))
 
     def _take(self, parameter: Parameter, found: Iterable[Found]) -> Any:
-        """The first finding that is left; those behind the word that the parameter's side asks for come first."""
-        cue = {"source": lexicon.FROM, "target": lexicon.TO}.get(parameter.side)
-        text = self.question.flat
-        if cue:
-            found = sorted(found, key=lambda each: not cue.search(text, max(each.start - 8, 0), each.start))
+        """The first finding that is left; what stands behind a word such as "from" is for one side only."""
+        text, sides = self.question.flat, {"source": lexicon.FROM, "target": lexicon.TO}
+        if own := sides.pop(parameter.side, None):
+            (other,) = sides.values()
+            near = [(each, text[max(each.start - 8, 0) : each.start]) for each in found]
+            found = [each for each, before in near if own.search(before)]
+            found += [each for each, before in near if not own.search(before) and not other.search(before)]
         first = next((each for each in found if (each.role, each.value) not in self.taken), None)
         if first is not None:
             self.taken.add((first.role, first.value))
@@ -97,7 +99,11 @@ class Slots:
         named = [each.value for each in found_in(self.question, "language")]
         language = next((each for each in named if isinstance(each, Language)), None)
         text = next((each.value for each in found_in(self.question, "text")), None)
-        if not named and text is not None:
+        if named or not parameter.required:
+            pass
+        elif lexicon.MEANING.search(self.question.command):
+            language = language_of("zh" if self.question.chinese else "en")
+        elif text is not None:
             language = language_of("en" if lexicon.HAN.search(text) and not lexicon.KANA.search(text) else "zh")
         if language is None:
             return None
@@ -205,7 +211,10 @@ def _mention(word: str) -> re.Pattern[str]:
 def _is_beside(found: Found, text: str, words: list[str]) -> bool:
     after = text[found.end : found.end + 16].lstrip(" -")
     before = text[max(found.start - 16, 0) : found.start].rstrip(" :=#")
-    return any(after.startswith(word) or (len(word) > 1 and before.endswith(word)) for word in words)
+    return any(
+        after.startswith(word) or after.lstrip("个").startswith(word) or (len(word) > 1 and before.endswith(word))
+        for word in words
+    )
 
 
 @cache

@@ -61,7 +61,8 @@ def _asking_for(incomplete: PlannedCall, chinese: bool) -> str:
         given = " ".join(str(each.schema.get("description", "")).split())[:80]
         detail, key = f"{each.name}: {given}" if given else each.name, each.role
         shown.append(say("inside", chinese, name=say(key, chinese), inside=detail) if is_said(key) else detail)
-    pairs = [f"{key}: {value}" for key, value in incomplete.arguments.items()]
+    simple = [(key, each) for key, each in incomplete.arguments.items() if not isinstance(each, dict | list)]
+    pairs = [f"{key}: {each}" for key, each in simple]
     form = f"{name} {', '.join((*pairs, *map(_pair, missing)))}"
     return say("missing", chinese, tool=name, details=listed(shown, chinese), form=form)
 

@@ -7,8 +7,8 @@ from itertools import islice
 
 from app.messages import ToolCall, ToolResponse
 from app.offline import lexicon
+from app.offline.days import days_after
 from app.offline.findings import found_in
-from app.offline.numbers import days_after
 from app.offline.phrases import say
 from app.offline.planning import Plan, PlannedCall, left_out, plan
 from app.offline.question import Found, Question, blanked, concepts_in, is_chinese

@@ -9,8 +9,9 @@ from itertools import islice
 from app.folding import folded
 from app.languages import language_of
 from app.offline import lexicon
+from app.offline.days import days_in
 from app.offline.languages import languages_in, text_to_handle
-from app.offline.numbers import dates, days_in, numbers, spans_from_now, times_of_day
+from app.offline.numbers import dates, numbers, spans_from_now, times_of_day
 from app.offline.question import Found, Question, blanked, concepts_in
 from app.places.gazetteer import Place, mentions, zone_ids
 from app.places.qualifiers import qualified
@@ -37,7 +38,6 @@ class NamedPlace:
 
 
 _MOST = 30
-_NO_NAME = frozenset(f"{lexicon.SMALL_WORDS} {lexicon.NO_NAME_WORDS}".split())
 
 # Time zones by themselves as they are written: Asia/Tokyo, PST; then in folded text: UTC+8, +08:00; 东八区; Greenwich.
 _ZONE = re.compile(
@@ -126,7 +126,7 @@ def _unknown(patterns: tuple[re.Pattern[str], ...], text: str) -> Iterator[Found
         start, end = match.span(1)
         if match[1].isascii() or not "㐀" <= match[1][0] <= "鿿":
             end = start + len(match[1].rstrip(" .,"))
-            is_name = _NO_NAME.isdisjoint(re.findall("[a-z]+", match[1].lower())) and not language_of(match[1])
+            is_name = lexicon.NO_NAMES.isdisjoint(re.findall("[a-z]+", match[1].lower())) and not language_of(match[1])
         else:
             start += len(match[1]) - len(_LEADING.sub("", match[1]))
             end = start + len(_TRAILING.sub("", text[start:end]))
@@ -189,7 +189,9 @@ _FINDERS: Mapping[str, Callable[[Question], Iterable[Found]]] = {
     "moment": lambda question: [*found_in(question, "date_time"), *found_in(question, "duration")],
     "id": _matches("id", lexicon.ID, lexicon.CAPITALS),
     "token": lambda question: [
-        each for each in _matches("token", lexicon.TOKEN, lexicon.ID)(question) if each.value.lower() not in _NO_NAME
+        each
+        for each in _matches("token", lexicon.TOKEN, lexicon.ID)(question)
+        if each.value.lower() not in lexicon.NO_NAMES
     ],
     "text": lambda question: _texts(text_to_handle(question)),
     "other": lambda question: _texts(question.payload),

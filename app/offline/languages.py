@@ -93,7 +93,7 @@ def _is_meant(text: str, match: re.Match[str]) -> bool:
     if match["chinese"]:
         return True
     verb, name = lexicon.TRANSLATE.search(text, 0, match.start()), match["english"]
-    is_name = name not in lexicon.NO_LANGUAGES.split() and find_place(name) is None
+    is_name = name not in lexicon.NO_NAMES and find_place(name) is None
     return verb is not None and is_name and (match["into"] != "in" or verb[0].startswith("how"))
 
 

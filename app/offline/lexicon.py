@@ -1,11 +1,10 @@
 """The words and patterns by which the offline model reads questions and tools, Chinese and English.
 
 All of it is matched against folded text: lower case, plain width, no accents, simplified as far as names need it. What
-numbers and dates look like stands in ``numbers.py``, with what reads them.
+numbers, dates and days look like stands in ``numbers.py`` and ``days.py``, with what reads them.
 """
 
 import re
-from collections.abc import Iterator
 
 # Stands for every character of a name that is known, so that patterns find what stands beside one.
 MARK = "\N{OBJECT REPLACEMENT CHARACTER}"
@@ -14,9 +13,8 @@ POLITE = r"请问|请|麻烦你?|帮我|帮忙|给我|为我|你能|能不能|�
 # What stands around the name of a place in Chinese: politeness, moments, small words.
 FILLER = (
     rf"{POLITE}|告诉我?|知道|查询?(?:一下)?|查查|看一下|看看|一下|说说|讲讲|比较|对比|大?[后後]天|[今明昨]天|现在"
-    rf"|当前|目前|未来"
-    r"|接下来|最近|[这本下]?周末?|早上|晚上|下午|在|的|[那这]里|那边|当地|去|到|会不会|会|是不是|有没有|是否|什么"
-    r"|怎么样|如何|分别|各自|各是|都|你|我|外面|哪[里儿个]|出差|旅游"
+    r"|当前|目前|未来|接下来|最近|[这本下]?周末?|早上|晚上|下午|在|的|[那这]里|那边|当地|去|到|会不会|会|是不是"
+    r"|有没有|是否|什么|怎么样|如何|分别|各自|各是|都|你|我|外面|哪[里儿个]|出差|旅游"
     r"|[0-9一二两三四五六七八九十]{1,3}[天日周](?:[以之]?[后後])?|[以之]?[后後]"
 )
 # What is asked about a place in Chinese: the name stands before it.
@@ -45,7 +43,7 @@ TRANSLATE = re.compile(
     r"|\bwhat(?:'s| is)\b(?=.{1,200} in (?:english|chinese|mandarin|japanese|korean|french|german|spanish|italian"
     r"|russian)\W*$)"
 )
-# Asks for the date, and for the time, in words that may mean other things alone.
+# Ask for the date and for the time in words that may mean other things alone.
 WHAT_DAY = re.compile(r"\b(?:what|which) day (?:is|of)\b")
 DAY_OR_NIGHT = re.compile(r"\b(?:day|night)(?:time)? or (?:day|night)")
 # The answer before, said to be one; then all that points at it and gives no text: "translate that", 把结果翻译成英文.
@@ -222,16 +220,14 @@ STOP_PAIRS = """
 什么 怎么 怎样 现在 请问 告诉 一下 我的 你好 可以 帮我 需要 这个 那个 多少 查询 获取 指定 城市 的是 是的 是什 么样 们的
 今天 明天 给我 用于 工具 如果 进行 使用 返回 一个 参数 以及 或者 例如 比如
 """
-# Words that no Latin name of a place holds, beside the small ones and the names of languages.
+# Words that no Latin name of a place or of a language holds, beside the small ones.
 NO_NAME_WORDS = """
-thank find check compare translate say also then here today tomorrow tonight yesterday week weeks weekend month year
-days hour hours minute minutes morning evening night afternoon noon midnight monday tuesday wednesday thursday friday
-saturday sunday january february march april may june july august september october november december celsius fahrenheit
-utc gmt back more so next both general detail details total short advance case fact order particular weather time
-forecast temperature not least first last once all moment about
+him her everyone know meet see go thanks thank find check compare translate say also then here today tomorrow tonight
+yesterday week weeks weekend month year days hour hours minute minutes morning evening night afternoon noon midnight
+monday tuesday wednesday thursday friday saturday sunday january february march april may june july august september
+october november december celsius fahrenheit utc gmt back more so next both general detail details total short advance
+case fact order particular weather time forecast temperature not least first last once all moment about
 """
-# What may stand behind "to" or "in" and names no language.
-NO_LANGUAGES = "please thanks now me us him her them it you everyone know meet see go do be"
 # Which words beside a number say that it is a parameter's: words of the parameter's name, then words of the question.
 UNITS = """
 side sides face faces: 面; hour hours: 小时 钟头 h hour; minute minutes: 分钟 分 min minute; second seconds: 秒 sec
@@ -249,7 +245,4 @@ disable disabled: 关闭 关掉 关上 停用; high urgent: 高 紧急; medium n
 """
 
 
-def rows(table: str) -> Iterator[tuple[list[str], list[str]]]:
-    """Read entries of ``words: other words``."""
-    for left, _, right in (entry.partition(":") for entry in table.split(";")):
-        yield left.split(), right.split()
+NO_NAMES = frozenset(f"{SMALL_WORDS} {NO_NAME_WORDS}".split())

@@ -11,7 +11,7 @@ from app.folding import folded_name
 from app.offline import lexicon
 from app.places.gazetteer import mentions
 
-__all__ = ["CONCEPT", "Found", "Question", "Span", "blanked", "concepts_in", "folded_words", "is_chinese", "terms"]
+__all__ = ["Found", "Question", "Span", "blanked", "concepts_in", "folded_words", "is_chinese", "rows", "terms"]
 
 Span = tuple[int, int]
 CONCEPT = "concept:"
@@ -22,7 +22,7 @@ _MOST_READ, _HEAD, _TAIL = 1000, 700, 300
 _BLANKS = " \0"
 # A gap over which patterns would go again and again; its inside gets another blank.
 _LONG_GAP = re.compile(r"(?<=\s{3})\s+(?=\s{3})")
-_HAN, _LATIN, _PIECE = re.compile(r"[一-鿿㐀-䶿]"), re.compile(r"[a-z]+(?:['’][a-z]+)?"), re.compile(r"[a-z]+|[㐀-鿿]+")
+_LATIN, _PIECE = re.compile(r"[a-z]+(?:['’][a-z]+)?"), re.compile(r"[a-z]+|[㐀-鿿]+")
 # Where one word of an identifier ends and the next begins.
 _SEAM = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[^A-Za-z0-9㐀-鿿]+")
 _STOP = frozenset(f"{lexicon.SMALL_WORDS} {lexicon.TOOL_WORDS}".split())
@@ -120,7 +120,7 @@ def blanked(text: str, spans: Sequence[Span], by: str = " ") -> str:
 def is_chinese(flat: str, payloads: Sequence[Span] = (), otherwise: bool = True) -> bool:
     """Whether a folded text is Chinese rather than English, by what is not payload; ``otherwise`` without a word."""
     for text in (blanked(flat, payloads), flat):
-        han, words = len(_HAN.findall(text)), len(_LATIN.findall(text))
+        han, words = len(lexicon.HAN.findall(text)), len(_LATIN.findall(text))
         if han or words:
             return han > 0 and han >= words
     return otherwise
@@ -180,6 +180,12 @@ def concepts_in(text: str) -> Iterator[tuple[str, int]]:
     yield from ((concept, phrase.start()) for concept, phrase in phrases.items() if phrase)
 
 
+def rows(table: str) -> Iterator[tuple[list[str], list[str]]]:
+    """Read entries of ``words: other words``."""
+    for left, _, right in (entry.partition(":") for entry in table.split(";")):
+        yield left.split(), right.split()
+
+
 def folded_words(text: str) -> str:
     """A text, identifiers in it in words (``getCityTime`` as ``get city time``), folded; bounded."""
     return folded_name(" ".join(part for part in _SEAM.split(text[:_LONGEST_TEXT]) if part))
@@ -194,6 +200,6 @@ def _stem(word: str) -> str:
 
 @cache
 def _concept_words() -> tuple[dict[str, str], re.Pattern[str]]:
-    by_word = {word: concept for (concept,), words in lexicon.rows(lexicon.CONCEPTS) for word in words}
+    by_word = {word: concept for (concept,), words in rows(lexicon.CONCEPTS) for word in words}
     chinese = sorted((word for word in by_word if not word.isascii()), key=len, reverse=True)
     return by_word, re.compile("|".join(chinese))

@@ -10,9 +10,9 @@ from pydantic_core import SchemaError, SchemaValidator
 
 from app.languages import Language, language_of
 from app.offline import lexicon
+from app.offline.days import LONGEST_FORECAST, wanted_days
 from app.offline.findings import NamedPlace, found_in
-from app.offline.numbers import LONGEST_FORECAST, wanted_days
-from app.offline.question import Found, Question, concepts_in, folded_words
+from app.offline.question import Found, Question, concepts_in, folded_words, rows
 from app.offline.tools import Parameter
 
 __all__ = ["Slots"]
@@ -178,7 +178,7 @@ class Slots:
         """The number with the parameter's word or unit beside it; else, where one is required, the first free one."""
         text, named = self.question.flat, parameter.words.split()
         words = [word for word in named if len(word) > 1] + re.findall(r"[㐀-鿿]{2,4}", parameter.about)
-        for names, units in lexicon.rows(lexicon.UNITS):
+        for names, units in rows(lexicon.UNITS):
             words += units if not set(names).isdisjoint(named) else []
         free = [each for each in found_in(self.question, "number") if ("number", each.start) not in self.taken]
         beside = [each for each in free if _is_beside(each, text, words)]
@@ -219,7 +219,7 @@ def _is_beside(found: Found, text: str, words: list[str]) -> bool:
 
 @cache
 def _synonyms() -> dict[str, list[str]]:
-    return {word: [*latin, *chinese] for latin, chinese in lexicon.rows(lexicon.SYNONYMS) for word in latin}
+    return {word: [*latin, *chinese] for latin, chinese in rows(lexicon.SYNONYMS) for word in latin}
 
 
 @lru_cache(maxsize=256)

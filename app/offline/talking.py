@@ -6,8 +6,8 @@ from itertools import islice, zip_longest
 
 from app.messages import ToolResponse
 from app.offline import lexicon
+from app.offline.days import wanted_days
 from app.offline.findings import found_in
-from app.offline.numbers import wanted_days
 from app.offline.phrases import is_said, listed, say
 from app.offline.planning import Plan, PlannedCall, plan
 from app.offline.question import Question, concepts_in, folded_words

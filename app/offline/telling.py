@@ -12,7 +12,7 @@ from pydantic_core import from_json
 from app.languages import language_of
 from app.messages import ToolResponse
 from app.offline import lexicon
-from app.offline.numbers import Days
+from app.offline.days import Days
 from app.offline.phrases import is_said, listed, say
 from app.offline.question import folded_words
 from app.places.gazetteer import zone_ids

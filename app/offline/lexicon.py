@@ -8,6 +8,8 @@ import re
 
 # Stands for every character of a name that is known, so that patterns find what stands beside one.
 MARK = "\N{OBJECT REPLACEMENT CHARACTER}"
+# Stands before the name of a concept among the terms of a text.
+CONCEPT = "concept:"
 # Politeness, which may stand before anything.
 POLITE = r"请问|请|麻烦你?|帮我|帮忙|给我|为我|你能|能不能|可以|我想|please|can you|could you|also,?"
 # What stands around the name of a place in Chinese: politeness, moments, small words.
@@ -96,9 +98,9 @@ TARGET = re.compile(r"\b(?:to|target|dest|destination|end|arrival|into)\b|目标
 # An id: a word with a digit in it; words in capitals such as TSLA where no word has a digit.
 ID = re.compile(r"(?<![a-z0-9])#?([a-z]{0,10}[-_]?[0-9][a-z0-9_-]{0,40})(?![a-z0-9_-])")
 CAPITALS = re.compile(r"(?<![A-Za-z0-9])([A-Z][A-Z0-9.]{1,9})(?![A-Za-z0-9])")
-# Any word, for a parameter with a pattern; one character of Chinese or Japanese.
+# Any word, for a parameter with a pattern; Chinese, or Japanese syllables.
 TOKEN = re.compile(r"([^\s\0,;，；。、?？!！\"“”()（）㐀-鿿]{1,60})")
-HAN, KANA = re.compile(r"[㐀-鿿]"), re.compile(r"[぀-ヿ]")
+HAN, KANA = re.compile(r"[㐀-鿿]+"), re.compile(r"[぀-ヿ]")
 # How a description asks for days ahead, languages by name, names of places in English, durations; a switch.
 WANTS_DAYS_AHEAD = re.compile(r"\b(?:ahead|later|offset|from now|after)\b|[之以]后|后第")
 WANTS_LANGUAGE_NAMES = re.compile(r"\b(?:such as|like) (?:english|chinese|japanese|french)|language names?\b|语言名称")

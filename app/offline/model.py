@@ -31,7 +31,7 @@ class _Toolbox:
     def __init__(self, definitions: tuple[ToolDefinition, ...]) -> None:
         """Nothing is set apart unless there is a tool that takes items with a text and a status."""
         self.all = tuple(map(KnownTool, definitions))
-        about = [each for each in self.all if "concept:todo" in each.name_terms]
+        about = [each for each in self.all if lexicon.CONCEPT + "todo" in each.name_terms]
         self.writer = next((each for each in about if list_parameter(each)), None)
         self.reader = next((each for each in about if not each.parameters), None) if self.writer else None
         self.others = tuple(each for each in self.all if each is not self.writer and each is not self.reader)

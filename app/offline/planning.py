@@ -87,8 +87,8 @@ def _chosen(question: Question, tools: tuple[KnownTool, ...]) -> list[tuple[Know
         if verb := lexicon.TRANSLATE.search(command, start, end):
             command = command[: verb.start()] + "翻译".ljust(end - verb.start()) + command[end:]
     hits = {span: tool for span in question.clauses if (tool := _best(command[slice(*span)], tools))}
-    if not hits:
-        best = _best(command, tools)
+    if len(hits) < 2:
+        best = next(iter(hits.values()), None) or _best(command, tools)
         return [(best, question)] if best else []
     # A clause that names no tool belongs to the one before, in Chinese to the next.
     owned: dict[Span, list[Span]] = {span: [] for span in hits}
@@ -103,10 +103,9 @@ def _orders(
 ) -> list[tuple[KnownTool, Question]]:
     """One order for a tool, or several where each says all that the tool needs: "a small coffee and a large coffee"."""
     spans = [owned[span] for span, each in hits.items() if each is tool]
-    orders = [_understood(tool, question.part(each)) for each in spans]
-    filled = [(slots := Slots(each)).filled(tool.parameters) and not slots.missing for each in orders[:_MOST]]
-    if len(spans) > 1 and all(filled):
-        return [(tool, each) for each in orders[:_MOST]]
+    orders = [_understood(tool, question.part(each)) for each in spans[:_MOST]]
+    if len(orders) > 1 and all((slots := Slots(each)).filled(tool.parameters) and not slots.missing for each in orders):
+        return [(tool, each) for each in orders]
     alone = len(set(hits.values())) == 1
     return [(tool, question if alone else question.part(sorted(each for row in spans for each in row)))]
 

@@ -14,7 +14,6 @@ from app.places.gazetteer import mentions
 __all__ = ["Found", "Question", "Span", "blanked", "concepts_in", "folded_words", "is_chinese", "rows", "terms"]
 
 Span = tuple[int, int]
-CONCEPT = "concept:"
 _LONGEST, _MOST_CLAUSES, _MOST_PAYLOADS, _LONGEST_TEXT = 4000, 40, 20, 2000
 """Characters of a question, what it is cut into, and characters of a tool's text; what comes after is left alone."""
 _MOST_READ, _HEAD, _TAIL = 1000, 700, 300
@@ -120,7 +119,7 @@ def blanked(text: str, spans: Sequence[Span], by: str = " ") -> str:
 def is_chinese(flat: str, payloads: Sequence[Span] = (), otherwise: bool = True) -> bool:
     """Whether a folded text is Chinese rather than English, by what is not payload; ``otherwise`` without a word."""
     for text in (blanked(flat, payloads), flat):
-        han, words = len(lexicon.HAN.findall(text)), len(_LATIN.findall(text))
+        han, words = sum(map(len, lexicon.HAN.findall(text))), len(_LATIN.findall(text))
         if han or words:
             return han > 0 and han >= words
     return otherwise
@@ -150,7 +149,7 @@ def terms(text: str) -> dict[str, int]:
     """What a folded text is about, each with its first position: concepts, other words, other pairs of characters."""
     found: dict[str, int] = {}
     for concept, position in concepts_in(text):
-        found.setdefault(CONCEPT + concept, position)
+        found.setdefault(lexicon.CONCEPT + concept, position)
     by_word, _ = _concept_words()
     for piece in _PIECE.finditer(text):
         word, stem, at = piece[0], _stem(piece[0]), piece.start()

@@ -1,6 +1,5 @@
 """What the offline model says: from results, about what is missing, and where it calls no tool."""
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice, zip_longest
 
@@ -17,7 +16,6 @@ from app.offline.tools import KnownTool, Parameter
 __all__ = ["details", "from_results", "without_calls"]
 
 _MOST_DETAILS, _MOST_EXAMPLES, _LONGEST = 8, 3, 300
-_HAN = re.compile(r"[㐀-鿿]+")
 # Example questions for tools that ask for these roles, in Chinese and in English.
 _EXAMPLES: tuple[tuple[set[str], str, str], ...] = (
     ({"time_zone"}, "北京现在几点？", "What time is it in London?"),
@@ -110,7 +108,7 @@ def _examples(tools: tuple[KnownTool, ...], chinese: bool) -> Iterator[str]:
         text = in_chinese if chinese else in_english
         if kind < 0:
             # Its description, or its name in words, with the arguments that it needs by their names.
-            described = _HAN.search(tool.definition.description) if chinese else None
+            described = lexicon.HAN.search(tool.definition.description) if chinese else None
             pairs = [_pair(each) for each in tool.parameters if each.required]
             text = say("comma", chinese).join((described[0] if described else folded_words(tool.name), *pairs))
         calls = plan(Question.of(text), tools).calls

@@ -17,9 +17,9 @@ _OUT_OF = re.compile(r"(?:[从由把将]|[这那]句)\s*$|\bfrom\s*(?:the )?$")
 _COMMA = r"\s*(?:,\s*and\b|[,&、和与跟及]|\band\b|以及)\s*"
 _NEXT = rf"{lexicon.MARK}{_COMMA}"
 _INTO = rf"(?:\b(?:into|to|in)\s*(?:the )?|[译翻转换]?[成为到作译]\s*|[用拿讲说]|{_NEXT}(?:[a-z-]{{1,30}}{_COMMA})?)"
-_TARGETS = re.compile(rf"{_INTO}(?={lexicon.MARK})")
+_TARGETS = rf"{_INTO}(?={lexicon.MARK})"
 # A language that no table holds: its name in Chinese; in English only at the end, before a colon, or in a list.
-_UNKNOWN = re.compile(
+_UNKNOWN = (
     rf"(?:[译翻][成为到作]\s*|[用拿](?=[㐀-鿿]+(?:怎么|咋|如何))|{_NEXT})(?P<chinese>[㐀-鿿]{{1,6}}[语文话])"
     rf"|(?:\b(?P<into>into|to|in)\s+(?:the )?|{_NEXT})(?P<english>[a-z][a-z-]{{1,30}})(?=[\s.!?,]*$|\s*:"
     rf"|{_COMMA}{lexicon.MARK})"
@@ -56,9 +56,9 @@ def _led_to(question: Question) -> list[Found]:
     text = question.command
     named = list(_named(text))
     marked = blanked(text, [each.span for each in named], lexicon.MARK)
-    starts = {match.end(): match.start() for match in _TARGETS.finditer(marked)}
+    starts = {match.end(): match.start() for match in _compiled(_TARGETS).finditer(marked)}
     known = [replace(each, start=starts[each.start]) for each in named if each.start in starts]
-    unknown = [match for match in _UNKNOWN.finditer(marked) if _is_meant(text, match)]
+    unknown = [match for match in _compiled(_UNKNOWN).finditer(marked) if _is_meant(text, match)]
     names = [(match, match.span("chinese" if match["chinese"] else "english")) for match in unknown]
     return known + [Found("language", question.raw[slice(*name)], *match.span()) for match, name in names]
 

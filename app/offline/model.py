@@ -102,10 +102,11 @@ class OfflineChatModel(ChatModel):
         said = [each.text for each in messages[:start] if isinstance(each, AssistantMessage) and each.text] or [""]
         turn = messages[start:]
         calls = [call for each in turn if isinstance(each, AssistantMessage) for call in each.tool_calls]
-        responses = [one for each in turn if isinstance(each, ToolResponseMessage) for one in each.responses]
+        answers = {one.id: one for each in turn if isinstance(each, ToolResponseMessage) for one in each.responses}
+        responses = [answers.get(call.id) for call in calls]
         planned = tools.read(tuple(each[:_LONGEST] for each in asked[-_MOST_BEFORE:]), said[-1][:_LONGEST])
         if isinstance(planned, TodoList):
-            return planned.proceed(calls, responses, tools.others)
+            return planned.proceed(calls, [each for each in responses if each], tools.others)
         if messages and isinstance(messages[-1], ToolResponseMessage):
             return from_results(responses, planned, tools.all)
         if planned.incomplete and not planned.calls:

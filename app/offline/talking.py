@@ -31,18 +31,20 @@ _SAMPLES = {
 }  # fmt: skip
 
 
-def from_results(responses: Sequence[ToolResponse], planned: Plan, tools: Sequence[KnownTool]) -> str:
-    """Tell what the tools answered, in the order of the calls, what is still missing, and what the plan left out."""
+def from_results(responses: Sequence[ToolResponse | None], planned: Plan, tools: Sequence[KnownTool]) -> str:
+    """Tell what the tools answered to each call in turn, what is still missing, and what the plan left out."""
     fields = {each.name: each.result_fields for each in tools}
     parts = []
-    for call, each in zip_longest(planned.calls[: len(responses)], responses):
+    for call, each in zip_longest(planned.calls, responses):
+        if each is None:
+            continue
         question = (call.question if call else None) or planned.question.with_payloads_meant()
         values = [*map(str, call.arguments.values())] if call else []
         places = (one.value for one in found_in(question, "place") if one.value.english is not None)
         place = next((one.name for one in places if one.zone in values or one.name in values), None)
         days = wanted_days(found_in(question, "day"))
         parts.append(Reader(question.chinese, place, days, fields.get(each.name, {})).told(each))
-    told_of = {each.name for each in responses}
+    told_of = {each.name for each in responses if each}
     parts += details((each for each in planned.incomplete if each.tool.name not in told_of), planned.question)
     return "\n".join((*parts, *planned.remarks)) or _cannot(planned.question)
 

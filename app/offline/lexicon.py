@@ -47,7 +47,7 @@ TRANSLATE = re.compile(
 )
 # Ask for the date and for the time in words that may mean other things alone.
 WHAT_DAY = re.compile(r"\b(?:what|which) day (?:is|of)\b")
-DAY_OR_NIGHT = re.compile(r"\b(?:day|night)(?:time)? or (?:day|night)")
+DAY_OR_NIGHT = re.compile(r"\b(?:day|night)(?:time)? or (?:day|night)|\bhow late is it\b")
 # The answer before, said to be one; then all that points at it and gives no text: "translate that", 把结果翻译成英文.
 RESULT = re.compile(r"\b(?:result|answer|reply|response|output)s?\b|结果|回答|答案|答复|回复|输出")
 REFERENCE = (

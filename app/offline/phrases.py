@@ -51,8 +51,8 @@ failed | 没有查到结果：{tool} 报告说 {reason} | The look-up failed: {t
 rejected | 没有执行 {tool}：这次调用被拒绝了（{reason}）。 | {tool} was not run: the call was rejected ({reason}).
 hint | 。提示：{hint} | . Hint: {hint}
 inside | {name}（{inside}） | {name} ({inside})
-no_such_day | 没有取得所问那一天的数据：取得的是 {first} 到 {last} 的。 |\
- There is no data for that very day: what there is covers {first} to {last}.
+no_such_day | 没有取得所问那一天的数据。{covered} | There is no data for that very day. {covered}
+covered | 取得的是 {first} 到 {last} 的。 | What there is covers {first} to {last}.
 in_all | ……共 {count} 项 | ... {count} in all
 no_step | 没有适合这一步的工具。 | None of the tools can do this step.
 pending | {step}（仍是待办） | {step} (still pending)

@@ -188,8 +188,13 @@ class Reader:
         for key, each in list(nested.items()) if first not in kept else ():
             if isinstance(each, dict) and any(isinstance(one, int | float) for one in each.values()):
                 del nested[key]
-        missing = {} if all(meant) else {"": self._say("no_such_day", first=first, last=last)}
-        return missing | nested | {listed: [each for day, each in entries if day in kept]}
+        note = self._say("covered", first=first, last=last)
+        if not all(meant):
+            note = self._say("no_such_day", covered=note)
+        elif last not in kept or all(len(each.weekdays) < 2 for each in self.days):
+            # Only a weekend or a whole week may go on behind the last day that there is.
+            note = ""
+        return {"": note} | nested | {listed: [each for day, each in entries if day in kept]}
 
     def _lines(self, value: Mapping[str, Any], depth: int = 0, *, entry: bool = False) -> Iterator[str]:
         """One line of what is simple; what is nested on its own: objects under their names, lists entry by entry."""

@@ -7,12 +7,11 @@ from itertools import islice
 
 from app.messages import ToolCall, ToolResponse
 from app.offline import lexicon
+from app.offline.days import days_after
 from app.offline.findings import found_in
-from app.offline.languages import text_to_handle
-from app.offline.numbers import wanted_days
 from app.offline.phrases import say
-from app.offline.planning import Plan, PlannedCall, left_out
-from app.offline.question import Question, Span, blanked, concepts_in, is_chinese
+from app.offline.planning import Plan, PlannedCall, left_out, plan
+from app.offline.question import Found, Question, blanked, concepts_in, is_chinese
 from app.offline.talking import from_results
 from app.offline.telling import Reader, is_failure
 from app.offline.tools import KnownTool
@@ -20,8 +19,8 @@ from app.tool_calling.events import parsed_arguments
 
 __all__ = ["TodoList", "list_parameter", "question_in_context", "steps_of"]
 
-_MOST_BEFORE, _LONGEST, _LONGEST_STEP = 8, 300, 200
-"""Follow-ups of follow-ups that are traced back; characters of one, and of a step."""
+_LONGEST, _LONGEST_STEP = 300, 200
+"""Characters of a follow-up, and of a step."""
 _MOST_STEPS, _MOST_BATCHES = 20, 7
 """Steps, and rounds of calls in which they are done. One that only writes the list comes before them and one behind:
 the ten rounds that a question usually gets must not be used up, since the last one takes the tools away."""
@@ -67,94 +66,79 @@ def question_in_context(
         answer: What the model said before it.
         about: Whether a tool is about a concept: a follow-up goes on with what a tool could answer.
     """
-    question = Question.of(asked[-1])
-    refers = lexicon.REFERRED.search(question.command) and lexicon.TRANSLATE.search(question.command)
-    if answer and refers and text_to_handle(question) is None:
-        before = Question.of(asked[-2] if len(asked) > 1 else "")
-        if lexicon.TRANSLATE.search(before.command) and not lexicon.RESULT.search(question.command):
-            # After a translation "it" is what was translated, not what came of it.
-            answer = text_to_handle(before) or answer
-        return replace(Question.of(f"{asked[-1].strip(' .。?？')}:\n{answer}"), chinese=question.chinese)
-    if _follow_up(question) is None:
-        return question
     read: list[Question] = []
-    for text in asked[-_MOST_BEFORE:]:
-        read.append(_read(Question.of(text), read, about))
-    return read[-1]
+    for text in asked:
+        question = Question.of(text)
+        answered = (one for one in reversed(read) if any(about(concept) for concept, _ in concepts_in(one.flat)))
+        before = next(answered, None)
+        read.append(_going_on(question, before) if before else question)
+    return _with_what_it_points_at(read[-1], read[-2] if len(read) > 1 else None, answer)
 
 
-def _follow_up(question: Question) -> re.Match[str] | None:
-    """The parts of a question that may go on with another: by its small words, or since it only names something."""
+def _with_what_it_points_at(question: Question, before: Question | None, answer: str) -> Question:
+    """A request to translate "that" is about the answer before; after a translation, about what was translated."""
+    asks = answer and lexicon.TRANSLATE.search(question.command) and lexicon.REFERRED.search(question.command)
+    if not asks or found_in(question, "text"):
+        return question
+    text = [Found("text", answer, 0, 0)]
+    if before and lexicon.TRANSLATE.search(before.command) and not lexicon.RESULT.search(question.command):
+        text = found_in(before, "text") or text
+    return question.having(text=text)
+
+
+def _going_on(question: Question, before: Question) -> Question:
+    """A follow-up is the question before with what it names itself; one that asks for more lends only the place."""
     match = lexicon.FOLLOW_UP.fullmatch(question.flat) if len(question.flat) <= _LONGEST else None
-    if match is None or match["lead"] or match["tail"]:
-        return match
-    is_about = any(concepts_in(question.command))
-    return None if is_about or not any(_is_only(question, each) for each in ("place", "day", "language")) else match
+    if match is None or lexicon.SMALL_TALK.fullmatch(question.flat):
+        return question
+    steps = steps_of(before)
+    # What follows a plan goes on with its last step, and is no other plan.
+    before = Question.of(steps[-1]) if steps else before
+    small_words = match["lead"] + match["tail"]
+    rest = Question.of(question.raw[slice(*match.span("rest"))])
+    if any(concepts_in(rest.command)):
+        place = [] if found_in(rest, "place") else _moved(before, "place")
+        points = small_words or lexicon.THERE.search(question.command)
+        return question.having(place=place) if points and place else question
+    goes_on = _translation if lexicon.TRANSLATE.search(before.command) else _in_full
+    new = goes_on(before, rest, bool(small_words))
+    chinese = is_chinese(small_words, (), before.chinese)
+    return replace(before, chinese=chinese).having(**new) if new else question
 
 
-def _is_only(question: Question, role: str) -> bool:
-    """Whether a question names nothing but something of a role."""
-    spans = [each.span for each in found_in(question, role)]
+def _moved(question: Question, role: str) -> list[Found]:
+    """Findings for another question, in whose words they have no place."""
+    return [replace(each, start=0, end=0) for each in found_in(question, role)]
+
+
+def _names_only(question: Question, *roles: str) -> bool:
+    """Whether a question names nothing but something of these roles."""
+    spans = sorted(each.span for role in roles for each in found_in(question, role))
     return bool(spans) and lexicon.BETWEEN.fullmatch(blanked(question.flat, spans)) is not None
 
 
-def _read(question: Question, earlier: list[Question], about: Callable[[str], bool]) -> Question:
-    match = _follow_up(question) if earlier else None
-    if match is None:
-        return question
-    answered = (each for each in reversed(earlier) if any(about(concept) for concept, _ in concepts_in(each.command)))
-    before = next(answered, earlier[-1])
-    # What follows a plan goes on with its last step, and is no other plan.
-    before = Question.of((steps_of(before) or [before.raw])[-1])
-    rest = Question.of(question.raw[slice(*match.span("rest"))])
-    put = _translation if lexicon.TRANSLATE.search(before.command) else _in_full
-    in_full = put(before, rest, bool(match["lead"] or match["tail"]))
-    chinese = is_chinese(match["lead"] + match["tail"], (), before.chinese)
-    return question if in_full is None else replace(Question.of(in_full), chinese=chinese)
-
-
-def _in_full(before: Question, rest: Question, follows: bool) -> str | None:
-    """The question before with another place or another day, or another question about the same place."""
-    there, then = ([each.span for each in found_in(before, role)] for role in ("place", "day"))
+def _in_full(before: Question, rest: Question, follows: bool) -> dict[str, list[Found]]:
+    """Another place or another day for the question before; other names count where small words say that it follows."""
     # What would count as a place if it stood beside one in a list.
     listed = Question.of(f"Paris and {rest.raw}" if rest.raw.isascii() else f"巴黎、{rest.raw}")
-    is_listed = [each.end - each.start for each in found_in(listed, "place")][1:] == [len(rest.raw)]
-    if _is_only(rest, "place") or (follows and is_listed):
-        return _put(before, there, rest.raw) or _added(before, rest.raw, "in ")
-    if _is_only(rest, "day"):
-        day, wanted = rest.raw, wanted_days(found_in(before, "day"))
-        if any(each.value.kind == "after" for each in found_in(rest, "day")):
-            ahead = (wanted.offset or 0 if wanted else 0) + 1
-            day = f"{ahead}天以后" if before.chinese else f"in {ahead} days"
-        return _put(before, then, day) or _added(before, day)
-    is_other = follows and there and not found_in(rest, "place") and any(concepts_in(rest.command))
-    return _added(rest, before.raw[slice(*there[0])], "in ") if is_other else None
+    beside = [each for each in _moved(listed, "place")[1:] if each.value.name == rest.raw]
+    if follows and beside:
+        return {"place": beside}
+    if not _names_only(rest, "place", "day"):
+        return {}
+    new = {role: found for role in ("place", "day") if (found := _moved(rest, role))}
+    if any(each.value.kind == "after" for each in new.get("day", ())):
+        new["day"] = [Found("day", days_after(found_in(before, "day")), 0, 0)]
+    return new
 
 
-def _translation(before: Question, rest: Question, follows: bool) -> str | None:
-    """The translation before into another language, or of another text."""
-    if _is_only(rest, "language"):
-        return _put(before, [each.span for each in found_in(before, "language")], rest.raw)
-    is_text = follows and not lexicon.NO_NEW_TEXT.search(rest.flat) and not any(concepts_in(rest.command))
-    new = rest.payload or (rest.raw if is_text else None)
-    text = text_to_handle(before)
-    found = re.search(rf"(?<![A-Za-z]){re.escape(text)}(?![A-Za-z])", before.raw) if text else None
-    return _put(before, [found.span()], new) if new and found else None
-
-
-def _put(before: Question, spans: list[Span], new: str) -> str | None:
-    """Replace parts of a question; those that stand side by side give way to one."""
-    pieces: list[str] = []
-    end = 0
-    for start, stop in spans:
-        if not pieces or not lexicon.BETWEEN.fullmatch(before.flat, end, start):
-            pieces += [before.raw[end:start], new]
-        end = stop
-    return "".join((*pieces, before.raw[end:])) if pieces else None
-
-
-def _added(question: Question, detail: str, preposition: str = "") -> str:
-    return f"{detail}{question.raw}" if question.chinese else f"{question.raw.rstrip(' ?.!')} {preposition}{detail}"
+def _translation(_: Question, rest: Question, follows: bool) -> dict[str, list[Found]]:
+    """Another language or another text for the translation before."""
+    if _names_only(rest, "language"):
+        return {"language": _moved(rest, "language")}
+    is_text = follows and not lexicon.NO_NEW_TEXT.search(rest.flat)
+    text = rest.payload or (rest.raw if is_text else None)
+    return {"text": [Found("text", text, 0, 0)]} if text else {}
 
 
 def list_parameter(tool: KnownTool) -> str | None:
@@ -181,13 +165,11 @@ class _Step:
 class TodoList:
     """The steps of a question and how far they are, read from what this turn has brought so far."""
 
-    def __init__(
-        self, writer: KnownTool, question: Question, texts: list[str], plan: Callable[[Question], Plan]
-    ) -> None:
-        """Take the tool that writes a list, the steps as written, and how each is planned by itself."""
+    def __init__(self, writer: KnownTool, question: Question, texts: list[str], tools: tuple[KnownTool, ...]) -> None:
+        """Take the tool that writes a list, the steps as written, and the tools that can do them."""
         self._writer, self._texts, self._chinese = writer, texts, question.chinese
         asked = [question_in_context(texts[:n]) for n in range(1, len(texts[:_MOST_STEPS]) + 1)]
-        self._plans = [plan(replace(each, chinese=question.chinese)) for each in asked]
+        self._plans = [plan(replace(each, chinese=question.chinese), tools) for each in asked]
 
     def proceed(
         self, calls: Sequence[ToolCall], responses: Sequence[ToolResponse], tools: Sequence[KnownTool]
@@ -200,7 +182,7 @@ class TodoList:
         written = [parsed_arguments(each) for each in calls if each.name == self._writer.name]
         if following := self._next_calls(steps, written, can_write=not failures):
             return following
-        lines = [f"{number}. {self._told(each, calls, tools)}" for number, each in enumerate(steps, start=1)]
+        lines = [f"{number}. {self._told(each, tools)}" for number, each in enumerate(steps, start=1)]
         lines += [Reader(self._chinese).told(each) for each in failures]
         return "\n".join([*lines, *left_out(self._texts[_MOST_STEPS:], _MOST_STEPS, self._chinese)])
 
@@ -217,10 +199,10 @@ class TodoList:
         batch = [each for each in steps if each.is_open][: -(-doable // _MOST_BATCHES)] if written else []
         return (*update, *(call for each in batch for call in each.planned.calls))
 
-    def _told(self, step: _Step, calls: Sequence[ToolCall], tools: Sequence[KnownTool]) -> str:
+    def _told(self, step: _Step, tools: Sequence[KnownTool]) -> str:
         """What became of a step; without a result that it is still pending, and why."""
         text = say("no_step", self._chinese)
         if step.results or step.planned.incomplete:
-            text = from_results(step.results, calls, step.planned, tools)
+            text = from_results(step.results, step.planned, tools)
         name = step.text if step.is_done else say("pending", self._chinese, step=step.text)
         return Reader(self._chinese).headed(name, text)

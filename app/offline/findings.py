@@ -9,8 +9,9 @@ from itertools import islice
 from app.folding import folded
 from app.languages import language_of
 from app.offline import lexicon
-from app.offline.languages import named_languages, text_to_handle
-from app.offline.numbers import dates, days_in, numbers, spans_from_now, times_of_day
+from app.offline.days import days_in
+from app.offline.languages import languages_in, text_to_handle
+from app.offline.numbers import dates, numbers, spans_from_now, times_of_day
 from app.offline.question import Found, Question, blanked, concepts_in
 from app.places.gazetteer import Place, mentions, zone_ids
 from app.places.qualifiers import qualified
@@ -36,8 +37,7 @@ class NamedPlace:
         return self.zone is None or self.english is not None
 
 
-_MOST = 60
-_NO_NAME = frozenset(f"{lexicon.SMALL_WORDS} {lexicon.NO_NAME_WORDS}".split())
+_MOST = 30
 
 # Time zones by themselves as they are written: Asia/Tokyo, PST; then in folded text: UTC+8, +08:00; 东八区; Greenwich.
 _ZONE = re.compile(
@@ -79,6 +79,8 @@ _TRAILING = re.compile(rf"(?:{lexicon.FILLER}|{lexicon.TOPIC}|[是呢吗和与�
 
 def found_in(question: Question, role: str) -> list[Found]:
     """What a question holds for a role; it is looked for once."""
+    if role in question.given:
+        return question.given[role]
     if role not in question.found:
         question.found[role] = list(_FINDERS[role](question))
     return question.found[role]
@@ -124,7 +126,7 @@ def _unknown(patterns: tuple[re.Pattern[str], ...], text: str) -> Iterator[Found
         start, end = match.span(1)
         if match[1].isascii() or not "㐀" <= match[1][0] <= "鿿":
             end = start + len(match[1].rstrip(" .,"))
-            is_name = _NO_NAME.isdisjoint(re.findall("[a-z]+", match[1].lower())) and not language_of(match[1])
+            is_name = lexicon.NO_NAMES.isdisjoint(re.findall("[a-z]+", match[1].lower())) and not language_of(match[1])
         else:
             start += len(match[1]) - len(_LEADING.sub("", match[1]))
             end = start + len(_TRAILING.sub("", text[start:end]))
@@ -157,6 +159,12 @@ def _matches(role: str, *patterns: re.Pattern[str]) -> Callable[[Question], Iter
     ]
 
 
+def _numbers(question: Question) -> list[Found]:
+    """Those of the command, else those that are quoted; none that is part of a date or of a time."""
+    others = [each.span for each in (*dates(question.flat), *times_of_day(question.flat))]
+    return [*numbers(blanked(question.command, others))] or [*numbers(blanked(question.flat, others))]
+
+
 def _date_times(question: Question) -> Iterator[Found]:
     """Every time of day with its date."""
     days = found_in(question, "date")
@@ -172,15 +180,19 @@ def _texts(text: str | None) -> list[Found]:
 _FINDERS: Mapping[str, Callable[[Question], Iterable[Found]]] = {
     "place": _places,
     "day": lambda question: days_in(question.command),
-    "number": lambda question: list(numbers(question.command)) or numbers(question.flat),
-    "language": lambda question: named_languages(question.command),
+    "number": _numbers,
+    "language": languages_in,
     "duration": lambda question: spans_from_now(question.flat),
     "date": lambda question: [each for each in dates(question.flat) if each.value[0] != "-"],
     "time_of_day": lambda question: times_of_day(question.flat),
     "date_time": _date_times,
     "moment": lambda question: [*found_in(question, "date_time"), *found_in(question, "duration")],
     "id": _matches("id", lexicon.ID, lexicon.CAPITALS),
-    "token": _matches("token", lexicon.TOKEN, lexicon.ID),
+    "token": lambda question: [
+        each
+        for each in _matches("token", lexicon.TOKEN, lexicon.ID)(question)
+        if each.value.lower() not in lexicon.NO_NAMES
+    ],
     "text": lambda question: _texts(text_to_handle(question)),
     "other": lambda question: _texts(question.payload),
 }

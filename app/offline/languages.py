@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import cache
 
 from app.languages import Language, languages
@@ -10,26 +10,28 @@ from app.offline import lexicon
 from app.offline.question import Found, Question, blanked
 from app.places.gazetteer import find_place
 
-__all__ = ["Targets", "named_languages", "targets", "text_to_handle"]
+__all__ = ["languages_in", "text_to_handle"]
 
 # Stands before a language that something is put into, or is in; the words between several of them.
 _OUT_OF = re.compile(r"(?:[从由把将]|[这那]句)\s*$|\bfrom\s*(?:the )?$")
 _COMMA = r"\s*(?:,\s*and\b|[,&、和与跟及]|\band\b|以及)\s*"
 _NEXT = rf"{lexicon.MARK}{_COMMA}"
 _INTO = rf"(?:\b(?:into|to|in)\s*(?:the )?|[译翻转换]?[成为到作译]\s*|[用拿讲说]|{_NEXT}(?:[a-z-]{{1,30}}{_COMMA})?)"
-_TARGETS = re.compile(rf"{_INTO}(?={lexicon.MARK})")
+_TARGETS = rf"{_INTO}(?={lexicon.MARK})"
 # A language that no table holds: its name in Chinese; in English only at the end, before a colon, or in a list.
-_UNKNOWN = re.compile(
+_UNKNOWN = (
     rf"(?:[译翻][成为到作]\s*|[用拿](?=[㐀-鿿]+(?:怎么|咋|如何))|{_NEXT})(?P<chinese>[㐀-鿿]{{1,6}}[语文话])"
-    rf"|(?:\b(?P<into>into|to|in)\s+(?:the )?|{_NEXT})(?P<english>[a-z][a-z-]{{1,30}})"
-    rf"(?=[\s.!?,]*$|\s*:|{_COMMA}{lexicon.MARK})"
+    rf"|(?:\b(?P<into>into|to|in)\s+(?:the )?|{_NEXT})(?P<english>[a-z][a-z-]{{1,30}})(?=[\s.!?,]*$|\s*:"
+    rf"|{_COMMA}{lexicon.MARK})"
 )
-_NO_LANGUAGES = ("me", "us", "him", "her", "them", "it", "you", "everyone", "know", "meet", "see", "go", "do", "be")
 # Where the text stands: before 用法语怎么说 and 翻译成法语; behind "translate" and "how do you say".
-_BEHIND_TEXT = r"[用拿]?(?:{names})(?:怎么|咋|如何)[说讲写]|(?:翻译|翻|译)[成为到作] ?(?:{names})|是?什么意思"
+_BEHIND_TEXT = (
+    r"[用拿]?(?:{names})(?:(?:怎么|咋|如何)[说讲写]|是[什啥])|(?:翻译|翻|译)[成为到作] ?(?:{names})|是?什么意思"
+)
 _BEFORE_TEXT = (
     r"[用拿](?:{names})说|翻译(?:一下)?|[中英日韩法德俄]译[中英日韩法德俄]|\bhow (?:(?:do|would|can) (?:you|i|we)"
-    r"|to) say\b|\btranslate\b|\bsay(?:ing)?\b|\bwhat does\b|\bwhat(?:'s| is)\b|\bthat says\b|说一声|内容[是为]"
+    r"|to) say\b|\btranslate\b|\bsay(?:ing)?\b|\bwhat does\b|\bwhat(?:'s| is)\b(?: the [a-z]+ words? for\b)?"
+    r"|\bthat says\b|说一声|内容[是为]"
 )
 # What stands around the text and is no part of it.
 _OPENING = re.compile(
@@ -41,33 +43,27 @@ _LEADING_LANGUAGE = r"\s*(?:from (?:{names}) )?(?:in)?to (?:the )?(?:{names})[,:
 _TRAILING = r"\s+mean\b[.?! ]*|\s+from (?:the )?(?:{names})\s*|[,，]?\s+please[.?! ]*|[的,，]$"
 
 
-@dataclass(frozen=True, slots=True)
-class Targets:
-    """The languages that something is wanted in."""
+def languages_in(question: Question) -> list[Found]:
+    """Find the languages that a question wants something put into: a whole list, or the last one that it names.
 
-    known: tuple[Language, ...] = ()
-    unknown: tuple[str, ...] = ()
-    """Names that stand where a language should, and are in no table; folded."""
-    start: int | None = None
-    """Where the words about them begin."""
+    A value is a ``Language``, or a name as written that stands where a language should and is in no table.
+    """
+    return _led_to(question) or list(_named(question.command))[-1:]
 
 
-def targets(text: str) -> Targets:
-    """Find the languages that a folded text wants something put into: a whole list, or the one that it names."""
-    named = list(named_languages(text))
+def _led_to(question: Question) -> list[Found]:
+    """The languages behind words such as "into", with these words."""
+    text = question.command
+    named = list(_named(text))
     marked = blanked(text, [each.span for each in named], lexicon.MARK)
-    ends = {match.end(): match.start() for match in _TARGETS.finditer(marked)}
-    known = [each for each in named if each.start in ends]
-    unknown = [match for match in _UNKNOWN.finditer(marked) if _is_meant(text, match)]
-    starts = [*(ends[each.start] for each in known), *(match.start() for match in unknown)]
-    return Targets(
-        tuple(dict.fromkeys(each.value for each in known or named[-1:])),
-        tuple(match["chinese"] or match["english"] for match in unknown),
-        min(starts, default=None),
-    )
+    starts = {match.end(): match.start() for match in _compiled(_TARGETS).finditer(marked)}
+    known = [replace(each, start=starts[each.start]) for each in named if each.start in starts]
+    unknown = [match for match in _compiled(_UNKNOWN).finditer(marked) if _is_meant(text, match)]
+    names = [(match, match.span("chinese" if match["chinese"] else "english")) for match in unknown]
+    return known + [Found("language", question.raw[slice(*name)], *match.span()) for match, name in names]
 
 
-def named_languages(text: str) -> Iterator[Found]:
+def _named(text: str) -> Iterator[Found]:
     """The languages that a folded text names, apart from those that something is in."""
     for match in _compiled(r"(?<![a-z])(?:{names})(?![a-z])|(?<=[中英日韩法德俄]译)[中英日韩法德俄]").finditer(text):
         if not _OUT_OF.search(text, max(match.start() - 8, 0), match.start()):
@@ -84,8 +80,10 @@ def text_to_handle(question: Question) -> str | None:
     if anchor := _compiled(_BEFORE_TEXT).search(flat):
         # What a verb is followed by is meant, even where it is no text: "ok then translate it".
         behind = flat[anchor.end() :].strip()
-        start = targets(flat).start or 0
-        end = start if anchor.end() <= start and flat[anchor.end() : start].strip() else len(flat)
+        start = min((each.start for each in _led_to(question)), default=0)
+        # The mark belongs to "what is the Spanish word for dog?", but to what "translate how are you?" is about.
+        whole = len(flat.rstrip(" ?")) if anchor[0].startswith(("how", "what")) else len(flat)
+        end = start if anchor.end() <= start and flat[anchor.end() : start].strip() else whole
         return _text_between(question, *((anchor.end(), end) if behind else (0, anchor.start())))
     return None
 
@@ -95,7 +93,7 @@ def _is_meant(text: str, match: re.Match[str]) -> bool:
     if match["chinese"]:
         return True
     verb, name = lexicon.TRANSLATE.search(text, 0, match.start()), match["english"]
-    is_name = name not in _NO_LANGUAGES and find_place(name) is None
+    is_name = name not in lexicon.NO_NAMES and find_place(name) is None
     return verb is not None and is_name and (match["into"] != "in" or verb[0].startswith("how"))
 
 

@@ -21,6 +21,8 @@ __all__ = ["OfflineChatModel"]
 
 _PIECE = re.compile(r".{1,12}", re.DOTALL)
 _MOST_TOOLS, _MOST_REMEMBERED = 128, 64
+_MOST_BEFORE, _LONGEST = 8, 4000
+"""Things that the user said which are read for what the last one goes on with; characters of each."""
 
 
 class _Toolbox:
@@ -29,13 +31,19 @@ class _Toolbox:
     def __init__(self, definitions: tuple[ToolDefinition, ...]) -> None:
         """Nothing is set apart unless there is a tool that takes items with a text and a status."""
         self.all = tuple(map(KnownTool, definitions))
-        about = [each for each in self.all if "concept:todo" in each.name_terms]
+        about = [each for each in self.all if lexicon.CONCEPT + "todo" in each.name_terms]
         self.writer = next((each for each in about if list_parameter(each)), None)
         self.reader = next((each for each in about if not each.parameters), None) if self.writer else None
         self.others = tuple(each for each in self.all if each is not self.writer and each is not self.reader)
-        # A question is planned once for all turns, and so is a step.
-        self.plan = lru_cache(_MOST_REMEMBERED)(self._planned)
-        self.plan_step = lru_cache(_MOST_REMEMBERED)(lambda step: plan(step, self.others))
+        # A conversation is read once for all turns of its last question.
+        self.read = lru_cache(_MOST_REMEMBERED)(self._read)
+
+    def _read(self, asked: tuple[str, ...], answer: str) -> Plan | TodoList:
+        """What the last thing asks for: steps of a list where there is one to be written, else calls."""
+        question = question_in_context(asked, answer, lambda about: any(each.is_about(about) for each in self.others))
+        if self.writer and (steps := steps_of(question)):
+            return TodoList(self.writer, question, steps, self.others)
+        return self._planned(question)
 
     def _planned(self, question: Question) -> Plan:
         """Plan with the list's tools where the question names them; the list is read when the question is about it."""
@@ -94,18 +102,16 @@ class OfflineChatModel(ChatModel):
         said = [each.text for each in messages[:start] if isinstance(each, AssistantMessage) and each.text] or [""]
         turn = messages[start:]
         calls = [call for each in turn if isinstance(each, AssistantMessage) for call in each.tool_calls]
-        responses = [one for each in turn if isinstance(each, ToolResponseMessage) for one in each.responses]
-        question = question_in_context(
-            asked, said[-1], lambda about: any(each.is_about(about) for each in tools.others)
-        )
-        if tools.writer and (steps := steps_of(question)):
-            return TodoList(tools.writer, question, steps, tools.plan_step).proceed(calls, responses, tools.others)
-        planned = tools.plan(question)
+        answers = {one.id: one for each in turn if isinstance(each, ToolResponseMessage) for one in each.responses}
+        responses = [answers.get(call.id) for call in calls]
+        planned = tools.read(tuple(each[:_LONGEST] for each in asked[-_MOST_BEFORE:]), said[-1][:_LONGEST])
+        if isinstance(planned, TodoList):
+            return planned.proceed(calls, [each for each in responses if each], tools.others)
         if messages and isinstance(messages[-1], ToolResponseMessage):
-            return from_results(responses, calls, planned, tools.all)
+            return from_results(responses, planned, tools.all)
         if planned.incomplete and not planned.calls:
-            return "\n".join((*planned.remarks, *details(planned.incomplete, question)))
-        return planned.calls or without_calls(question, tools.others, asked)
+            return "\n".join((*planned.remarks, *details(planned.incomplete, planned.question)))
+        return planned.calls or without_calls(planned.question, tools.others, asked)
 
 
 def _call(call_id: str, planned: PlannedCall) -> ToolCall:

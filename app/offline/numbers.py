@@ -1,12 +1,11 @@
-"""Numbers, days, dates, times of day and spans of time in a folded text, and what they look like."""
+"""Numbers, dates, times of day and spans of time in a folded text, and what they look like."""
 
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 
-from app.offline.question import Found, Span, blanked
+from app.offline.question import Found, Span
 
-__all__ = ["LONGEST_FORECAST", "Days", "dates", "days_in", "numbers", "spans_from_now", "times_of_day", "wanted_days"]
+__all__ = ["TO_TEN", "dates", "numbers", "spans_from_now", "times_of_day"]
 
 _DIGITS = {c: i for i, c in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2, "兩": 2}
 _UNITS = {"十": 10, "百": 100, "千": 1000, "万": 10000}
@@ -21,35 +20,8 @@ _NUMBER = re.compile(
     r"(?<![a-z0-9_.])[-+]?[0-9]{1,15}(?:,[0-9]{3}){0,4}(?:\.[0-9]{1,10})?(?![a-z]*[0-9_])"
     rf"|[零〇一二两兩三四五六七八九十百千万]{{1,12}}|\b(?:{'|'.join(_ENGLISH)})\b"
 )
-# A whole number that counts days or weeks; how a week is called; a day of it.
-_TO_TEN = "one|two|three|four|five|six|seven|eight|nine|ten|fourteen"
-_N = rf"(?:(?<![0-9.])(?<![^0-9]-)[0-9]{{1,9}}|[一二两兩三四五六七八九十百千]{{1,7}}|\b(?:a|{_TO_TEN})\b)"
-_WEEK = r"(?:周|週|星期|礼拜)"
-_WEEKDAY = r"(?:mon|tues|wednes|thurs|fri|satur|sun)day"
-# What says which days are meant, by its kind; several of a kind stand in one group.
-_DAY = re.compile(
-    rf"(?P<past>{_N} (?:day|week|month)s? ago\b|{_N}\s*[天日周][以之]?前|[昨前]天|昨[日晚]|上个?(?:月"
-    rf"|{_WEEK})[一二三四五六日天末]?|过去(?:{_N}[天周])?|\byesterday\b|\b(?:last|past|previous) (?:(?:{_N} )?(?:day"
-    rf"|week|month|year)s?|weekend|night|{_WEEKDAY})\b)|(?P<later>{_N}\s*天\s*[以之]?[后後]|\bin {_N} days?\b"
-    rf"|{_N} days? (?:from now|later|ahead)\b)"
-    r"|(?P<after>\b(?:the )?day after(?! tomorrow)\b|\b(?:the )?(?:next|following) day\b|再?后一天|第二天|再过一天"
-    r"|隔天)|(?P<few>[近这]几天|(?:未来|接下来)几天|\b(?:the )?(?:next|coming) (?:few |couple of )?days\b)"
-    r"|(?P<month>[个個]月|\bmonths?\b)"
-    rf"|(?P<next_week>下个?{_WEEK}[一二三四五六日天末]?|\bnext (?:week(?:end)?|{_WEEKDAY})\b)|(?P<next>(?:未来"
-    rf"|接下来)?{_N}\s*[天日](?!气)|(?:\bthe )?(?:\bnext )?{_N}[ -]days?\b)"
-    rf"|(?P<weeks>{_N}? ?[个個]?{_WEEK}(?![一二三四五六日末几]|天(?!气))|(?:{_N}[ -]?)?\bweeks?\b)"
-    r"|(?P<in_three>大[后後]天)|(?P<in_two>[后後]天|\b(?:the )?day after tomorrow\b)|(?P<tomorrow>明[天日早晚]"
-    r"|\btomorrow\b|\btmr\b)|(?P<today>今[天日晚]|\btoday\b|\btonight\b)"
-    rf"|(?P<this_week>[这本]?{_WEEK}(?:末|[一二三四五六日天](?!气))|\b(?:(?:this|the) )?weekend\b|\b(?:on "
-    rf"|this )?{_WEEKDAY}\b)"
-    r"|(?P<holiday>圣诞|元旦|春节|国庆|中秋|端午|清明|除夕|过年|[0-9一二三四五六七八九十]月(?:份|的|天)|\b(?:christmas"
-    r"|easter|new year|thanksgiving|halloween|january|february|march|april|june|july|august|september|october|november"
-    r"|december)\b)|(?P<now>现在|目前|\bright now\b|\bcurrently\b)"
-)
-# Days from today on that each kind needs, and the one day that is meant where there is one.
-LONGEST_FORECAST = 14
-_NEEDED = {"few": 3, "this_week": 7, "next_week": LONGEST_FORECAST, "month": 31}
-_AHEAD = {"now": 0, "today": 0, "tomorrow": 1, "in_two": 2, "in_three": 3}
+# Small numbers as words that count.
+TO_TEN = "one|two|three|four|five|six|seven|eight|nine|ten|fourteen"
 # 2026-12-01, 2026年12月1日; 12月1日, 十二月一日; 1日; December 1st, 2026; 1st of December 2026; the 1st; 12/1.
 _MONTH = rf"(?P<month>{'|'.join(_MONTHS)})[a-z]{{0,6}}\.?"
 _D = "(?P<day>3[01]|[12][0-9]|0?[1-9])"
@@ -80,7 +52,7 @@ _EVENING = ("下午", "傍晚", "晚上", "今晚", "明晚", "夜里", "晚", "
 # 10分钟, 一个半小时, half an hour, 2 hours; then such spans counted from now.
 _AMOUNT = (
     r"(?:[0-9]{1,6}(?:\.[0-9]{1,3})?|[一二两兩三四五六七八九十百]{1,5}|half an?|an?"
-    rf"|{_TO_TEN}|fifteen|twenty|thirty)"
+    rf"|{TO_TEN}|fifteen|twenty|thirty)"
 )
 _UNIT = r"(?:秒钟?|分钟?|小时|钟头|天(?!气)|(?:seconds?|secs?|minutes?|mins?|hours?|hrs?|days?)\b)"
 _PART = rf"(?:{_AMOUNT} ?[个個]? ?半?|半 ?[个個]?) ?{_UNIT}(?:半(?!径))?"
@@ -92,48 +64,12 @@ _EACH = re.compile(_PART)
 _SECONDS = {"秒|sec": 1, "分|min": 60, "小时|钟头|hour|hr": 3600, "天|day": 86400}
 
 
-@dataclass(frozen=True, slots=True)
-class Days:
-    """Which days a question is about."""
-
-    kind: str
-    """How they are said: ``past``, ``holiday``, ``date`` and others."""
-    count: int = 0
-    """Days from today on that are needed, today included; 0 where that cannot be known."""
-    offset: int | None = None
-    """The one day that is meant, counted from today; ``None`` for all of them."""
-    date: str = ""
-    """The first day that is meant, as ``yyyy-MM-dd`` or as what that ends with; then the last one."""
-    until: str = ""
-
-
 def numbers(text: str) -> Iterator[Found]:
     """Find the numbers: an ``int`` where one is whole."""
     for match in _NUMBER.finditer(text):
         value = _value(match[0])
         if value is not None:
             yield Found("number", value, *match.span())
-
-
-def days_in(text: str) -> Iterator[Found]:
-    """Find what says which days are meant: tomorrow needs two days of a forecast and is the second of them."""
-    on_dates = list(dates(text))
-    for each in on_dates:
-        yield Found("day", Days("date", date=each.value, until=each.value), *each.span)
-    for match in _DAY.finditer(blanked(text, [each.span for each in on_dates])):
-        yield Found("day", _days(str(match.lastgroup), match[0]), *match.span())
-
-
-def wanted_days(found: Iterable[Found]) -> Days | None:
-    """Put together all that is said about days; two days that are named need every day up to the later one."""
-    telling = [each.value for each in found if each.value.count or each.value.date]
-    telling = [each for each in telling if each.kind != "now"] or telling[:1]
-    if len(telling) < 2:
-        return next(iter(telling), None)
-    on_dates = sorted(each.date for each in telling if each.date)
-    if len(on_dates) == len(telling):
-        return Days("date", date=on_dates[0], until=on_dates[-1])
-    return Days("several", LONGEST_FORECAST if on_dates else max(each.count for each in telling))
 
 
 def dates(text: str) -> Iterator[Found]:
@@ -166,17 +102,6 @@ def spans_from_now(text: str) -> Iterator[Found]:
         total = sum(_seconds(part[0]) for part in _EACH.finditer(match["span"]))
         if total > 0 and (match["before"] or match["behind"]):
             yield Found("duration", _iso(total), *match.span())
-
-
-def _days(kind: str, text: str) -> Days:
-    number = next((int(each.value) for each in numbers(text)), 1)
-    if kind == "later":
-        return Days(kind, number + 1, number)
-    if kind in ("next", "weeks"):
-        return Days(kind, max(number, 1) * (7 if kind == "weeks" else 1))
-    if kind in _AHEAD:
-        return Days(kind, _AHEAD[kind] + 1, _AHEAD[kind])
-    return Days(kind, _NEEDED.get(kind, 0))
 
 
 def _seconds(part: str) -> float:

@@ -19,8 +19,8 @@ days_limit | 最多 {high} 天（从今天算起）。 | The limit is {high} day
 only_now | 我只能告诉你现在的时间，不能推算别的时刻。 | I can only tell the current time, not work out another moment.
 no_fahrenheit | 数值用的是工具自己的单位：我不换算成华氏度。 |\
  The figures are in the tool's own units: I do not convert them to Fahrenheit.
-not_judged | 以上只是查到的数据：我是离线替身模型，比较和判断要由你自己或真正的大模型来做。 |\
- These are the figures only: I am the offline stand-in model and leave judging them to you or to a real model.
+not_judged | 我是离线替身模型，只报告查到的数据：比较和判断要由你自己或真正的大模型来做。 |\
+ As the offline stand-in model I only tell figures, and leave judging them to you or to a real model.
 no_tools | 我是离线替身模型：没有联网，这次也没有可用的工具，所以{what}。//{remedy}设置 DASHSCOPE_API_KEY 或\
  OPENAI_API_KEY，重新启动后由真正的大模型回答。 |\
  I am the offline stand-in model: I have no network and was given no tools, so I {what}.//{remedy}set DASHSCOPE_API_KEY\
@@ -40,8 +40,8 @@ none_fits | 我是离线替身模型，只能借助工具回答，而这里的�
  I am the offline stand-in model: I can only answer by tools, and none of those here fits this.//For free\
  conversation, set DASHSCOPE_API_KEY or OPENAI_API_KEY, so that a real model answers.
 try | 比如可以这样问： | You could ask, for example:
-missing | {note}要用 {tool} 回答，还缺少：{details}。请补充后再问一次，例如这样写：{form} |\
- {note}To answer with {tool} I still need {details}. Please ask again with it, for example like this: {form}
+missing | 要用 {tool} 回答，还缺少：{details}。请补充后再问一次，例如这样写：{form} |\
+ To answer with {tool} I still need {details}. Please ask again with it, for example like this: {form}
 you_asked | 你刚才问的是：“{text}” | You asked: "{text}"
 nothing_asked | 在这之前你没有问过别的。 | You asked nothing before this.
 done | {tool} 已完成。 | {tool} is done.
@@ -51,7 +51,8 @@ failed | 没有查到结果：{tool} 报告说 {reason} | The look-up failed: {t
 rejected | 没有执行 {tool}：这次调用被拒绝了（{reason}）。 | {tool} was not run: the call was rejected ({reason}).
 hint | 。提示：{hint} | . Hint: {hint}
 inside | {name}（{inside}） | {name} ({inside})
-no_such_day | 没有取得所问那一天的数据，取得的是： | There is no data for that very day; this is what there is:
+no_such_day | 没有取得所问那一天的数据。{covered} | There is no data for that very day. {covered}
+covered | 取得的是 {first} 到 {last} 的。 | What there is covers {first} to {last}.
 in_all | ……共 {count} 项 | ... {count} in all
 no_step | 没有适合这一步的工具。 | None of the tools can do this step.
 pending | {step}（仍是待办） | {step} (still pending)

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
+from app.languages import Language
 from app.offline import lexicon
-from app.offline.findings import found_in
-from app.offline.languages import Targets, targets
+from app.offline.findings import NamedPlace, found_in
 from app.offline.phrases import listed, say
 from app.offline.question import Found, Question, Span, terms
 from app.offline.slots import Slots
@@ -31,8 +31,8 @@ class PlannedCall:
     tool: KnownTool
     arguments: dict[str, Any]
     missing: tuple[Parameter, ...] = ()
-    unknown_place: str = ""
-    """A place without a known time zone that the question names."""
+    question: Question | None = None
+    """What it answers; ``None`` where that is no question, as for a list that is written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,18 +86,33 @@ def _chosen(question: Question, tools: tuple[KnownTool, ...]) -> list[tuple[Know
     for start, end in question.clauses if any(tool.is_about("translate") for tool in tools) else ():
         if verb := lexicon.TRANSLATE.search(command, start, end):
             command = command[: verb.start()] + "翻译".ljust(end - verb.start()) + command[end:]
-    hits = [(span, _best(command[slice(*span)], tools)) for span in question.clauses]
-    best = next((tool for _, tool in hits if tool), None) or _best(command, tools)
-    if len({id(tool) for _, tool in hits if tool}) < 2:
+    hits = {span: tool for span in question.clauses if (tool := _best(command[slice(*span)], tools))}
+    if len(hits) < 2:
+        best = next(iter(hits.values()), None) or _best(command, tools)
         return [(best, question)] if best else []
     # A clause that names no tool belongs to the one before, in Chinese to the next.
-    with_tool = [n for n, (_, tool) in enumerate(hits) if tool]
-    spans: dict[int, tuple[KnownTool, list[Span]]] = {}
-    for n, (span, _) in enumerate(hits):
-        nearest = min(with_tool, key=lambda at: (at < n if question.chinese else at > n, abs(at - n)))
-        if owner := hits[nearest][1]:
-            spans.setdefault(id(owner), (owner, []))[1].append(span)
-    return [(tool, question.part(own)) for tool, own in spans.values()]
+    owned: dict[Span, list[Span]] = {span: [] for span in hits}
+    for at in question.clauses:
+        nearest = min(hits, key=lambda span: (span < at if question.chinese else span > at, abs(span[0] - at[0])))
+        owned[nearest].append(at)
+    return [each for tool in dict.fromkeys(hits.values()) for each in _orders(tool, hits, owned, question)]
+
+
+def _orders(
+    tool: KnownTool, hits: dict[Span, KnownTool], owned: dict[Span, list[Span]], question: Question
+) -> list[tuple[KnownTool, Question]]:
+    """One order for a tool, or several where each says all that the tool needs: "a small coffee and a large coffee"."""
+    spans = [owned[span] for span, each in hits.items() if each is tool]
+    orders = [_understood(tool, question.part(each)) for each in spans[:_MOST]]
+    if len(orders) > 1 and all((slots := Slots(each)).filled(tool.parameters) and not slots.missing for each in orders):
+        return [(tool, each) for each in orders]
+    alone = len(set(hits.values())) == 1
+    return [(tool, question if alone else question.part(sorted(each for row in spans for each in row)))]
+
+
+def _understood(tool: KnownTool, question: Question) -> Question:
+    """What is quoted is meant, too, for a tool that takes no text."""
+    return question.with_payloads_meant() if _TAKES_TEXT.isdisjoint(tool.roles) else question
 
 
 def _best(text: str, tools: tuple[KnownTool, ...]) -> KnownTool | None:
@@ -109,47 +124,56 @@ def _best(text: str, tools: tuple[KnownTool, ...]) -> KnownTool | None:
 def _planned(tool: KnownTool, part: Question, whole: Question) -> Iterator[PlannedCall | str]:
     """The calls of one tool: one for each place, language, time or the like that the question lists; then remarks."""
     pairs = tool.pairs_in(whole) if tool.is_named_in(whole) else {}
-    if _TAKES_TEXT.isdisjoint(tool.roles):
-        part, whole = part.with_payloads_meant(), whole.with_payloads_meant()
-    places = found_in(part, "place") or found_in(whole, "place")
-    target = next((each for each in tool.parameters if each.role == "language" and each.side != "source"), None)
-    wanted = targets(part.command) if target else Targets()
-    if target and wanted.unknown and not wanted.known:
-        yield PlannedCall(tool, {}, (target,))
-    else:
-        role, several = ("", []) if pairs else _listed_in(tool, part, places)
-        for each, language in product(several[:_MOST] or (None,), wanted.known[:_MOST] or (None,)):
-            only = {"place": places} | ({role: [each], each.role: [each]} if each else {})
-            slots = Slots(part, whole, only, language, pairs)
-            arguments, unknown = slots.filled(tool.parameters), [one for one in only["place"] if not one.value.zone]
-            yield PlannedCall(tool, arguments, tuple(slots.missing), unknown[0].value.name if unknown else "")
-        names = [part.raw[slice(*each.span)] for each in several[_MOST:]]
-        names += [each.chinese if part.chinese else each.english for each in wanted.known[_MOST:]]
-        yield from left_out(names, _MOST, part.chinese)
-    if "time_zone" in tool.roles and any(each.value.zone for each in places):
-        for each in places:
-            if each.value.zone is None:
-                yield say("unknown_zone", part.chinese, name=each.value.name)
-    for flat in wanted.unknown:
-        start = part.flat.rfind(flat)
-        yield say("unknown_language", part.chinese, name=part.raw[start : start + len(flat)])
+    part, whole = _understood(tool, part), _understood(tool, whole)
+    # A place and a day may stand in another part: "the weather in Rome, and what time is it there?"
+    part = part.having(**{role: found_in(part, role) or found_in(whole, role) for role in ("place", "day")})
+    lists = {} if pairs else {role: found for role, found in _lists_in(tool, part) if found}
+    for choice in product(*(found[:_MOST] for found in lists.values())):
+        own = part.having(**{role: [each] for role, each in zip(lists, choice, strict=True)})
+        slots = Slots(own, pairs)
+        yield PlannedCall(tool, slots.filled(tool.parameters), tuple(slots.missing), own)
+    yield from left_out([_named(each, part) for found in lists.values() for each in found[_MOST:]], _MOST, part.chinese)
+    for each in found_in(part, "place") if "time_zone" in tool.roles else ():
+        if each.value.zone is None:
+            yield say("unknown_zone", part.chinese, name=each.value.name)
+    for each in found_in(part, "language") if _wants_language(tool) else ():
+        if not isinstance(each.value, Language):
+            yield say("unknown_language", part.chinese, name=each.value)
     yield from _about_limits(tool, part)
 
 
-def _listed_in(tool: KnownTool, part: Question, places: list[Found]) -> tuple[str, list[Found]]:
-    """The role that gets a call for each of several findings, and these."""
-    if [role for role in tool.roles if role in ("place", "time_zone")] == ["time_zone"]:
-        return "place", [each for each in places if each.value.zone]
-    if [role for role in tool.roles if role in ("place", "time_zone")] == ["place"]:
-        return "place", [each for each in places if each.value.is_place]
-    role = next((each for each in _LISTED if tool.roles.count(each) == 1), "")
-    found = found_in(part, role) if role else []
+def _wants_language(tool: KnownTool) -> bool:
+    return any(each.role == "language" and each.side != "source" for each in tool.parameters)
+
+
+def _named(found: Found, part: Question) -> str:
+    """A finding as it is called in an answer."""
+    if isinstance(found.value, Language):
+        return found.value.chinese if part.chinese else found.value.english
+    return found.value.name if isinstance(found.value, NamedPlace) else str(found.value)
+
+
+def _lists_in(tool: KnownTool, part: Question) -> Iterator[tuple[str, list[Found]]]:
+    """What a question lists for a tool that takes one, and each of which gets a call of its own, by role."""
+    places = found_in(part, "place")
+    kinds = [role for role in tool.roles if role in ("place", "time_zone")]
+    if kinds == ["time_zone"]:
+        yield "place", [each for each in places if each.value.zone]
+    elif kinds == ["place"]:
+        yield "place", [each for each in places if each.value.is_place]
+    elif role := next((each for each in _LISTED if tool.roles.count(each) == 1), ""):
+        yield role, _row_of(found_in(part, role), part)
+    if _wants_language(tool):
+        yield "language", [each for each in found_in(part, "language") if isinstance(each.value, Language)]
+
+
+def _row_of(found: list[Found], part: Question) -> list[Found]:
+    """What follows the first finding with nothing between but small words: a range is not a list."""
     row = found[:1]
     for each in found[1:]:
-        # Only what follows with nothing between but small words: a range is not a list.
         if lexicon.IN_A_ROW.fullmatch(part.flat, row[-1].end, each.start):
             row.append(each)
-    return role, row if len(row) > 1 else []
+    return row if len(row) > 1 else []
 
 
 def _about_limits(tool: KnownTool, part: Question) -> Iterator[str]:

@@ -1,19 +1,19 @@
 """A question as the offline model reads it: its language, its parts, what it only quotes, and what it is about."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
+from itertools import pairwise
 from typing import Any
 
 from app.folding import folded_name
 from app.offline import lexicon
 from app.places.gazetteer import mentions
 
-__all__ = ["CONCEPT", "Found", "Question", "Span", "blanked", "concepts_in", "folded_words", "is_chinese", "terms"]
+__all__ = ["Found", "Question", "Span", "blanked", "concepts_in", "folded_words", "is_chinese", "rows", "terms"]
 
 Span = tuple[int, int]
-CONCEPT = "concept:"
 _LONGEST, _MOST_CLAUSES, _MOST_PAYLOADS, _LONGEST_TEXT = 4000, 40, 20, 2000
 """Characters of a question, what it is cut into, and characters of a tool's text; what comes after is left alone."""
 _MOST_READ, _HEAD, _TAIL = 1000, 700, 300
@@ -21,7 +21,7 @@ _MOST_READ, _HEAD, _TAIL = 1000, 700, 300
 _BLANKS = " \0"
 # A gap over which patterns would go again and again; its inside gets another blank.
 _LONG_GAP = re.compile(r"(?<=\s{3})\s+(?=\s{3})")
-_HAN, _LATIN, _PIECE = re.compile(r"[一-鿿㐀-䶿]"), re.compile(r"[a-z]+(?:['’][a-z]+)?"), re.compile(r"[a-z]+|[㐀-鿿]+")
+_LATIN, _PIECE = re.compile(r"[a-z]+(?:['’][a-z]+)?"), re.compile(r"[a-z]+|[㐀-鿿]+")
 # Where one word of an identifier ends and the next begins.
 _SEAM = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|[^A-Za-z0-9㐀-鿿]+")
 _STOP = frozenset(f"{lexicon.SMALL_WORDS} {lexicon.TOOL_WORDS}".split())
@@ -43,7 +43,7 @@ class Found:
         return self.start, self.end
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Question:
     """A question, or the part of one that a tool is to answer."""
 
@@ -55,8 +55,10 @@ class Question:
     """Text that is quoted, or stands behind a colon or a line break: it is spoken about, not meant."""
     chinese: bool
     """Whether to answer in Chinese; else in English."""
-    found: dict[str, list[Found]] = field(default_factory=dict, init=False, compare=False, repr=False)
-    """What it holds, by role, as far as it has been looked for."""
+    given: Mapping[str, list[Found]] = field(default_factory=dict)
+    """What it is to hold for some roles, whatever its words say."""
+    found: dict[str, list[Found]] = field(default_factory=dict, init=False)
+    """What its words hold, by role, as far as it has been looked for."""
 
     @classmethod
     def of(cls, text: str) -> "Question":
@@ -81,16 +83,22 @@ class Question:
         """The first payload, as written."""
         return next((self.raw[start:end] for start, end in self.payloads), None)
 
+    def having(self, **given: list[Found]) -> "Question":
+        """The same question with these findings for their roles, in place of its own."""
+        other = replace(self, given={**self.given, **given})
+        other.found.update(self.found)
+        return other
+
     def with_payloads_meant(self) -> "Question":
         """The same question, read as if nothing in it were only quoted."""
         return replace(self, flat=_bounded(self.flat, ()), payloads=()) if self.payloads else self
 
     def part(self, spans: list[Span]) -> "Question":
-        """The same question with everything outside the spans blank."""
-        bounds = [0, *(edge for span in spans for edge in span), len(self.flat)]
-        outside = list(zip(bounds[::2], bounds[1::2], strict=True))
-        inside = tuple((a, b) for a, b in self.payloads if not any(start <= a < end for start, end in outside))
-        return replace(self, flat=blanked(self.flat, outside), payloads=inside)
+        """The question from the first of these spans to the last, with what lies between them blank."""
+        start, end = spans[0][0], spans[-1][1]
+        gaps = [(one[1], other[0]) for one, other in pairwise(spans)]
+        inside = [(a - start, b - start) for a, b in self.payloads if any(one <= a < other for one, other in spans)]
+        return replace(self, raw=self.raw[start:end], flat=blanked(self.flat, gaps)[start:end], payloads=tuple(inside))
 
     @cached_property
     def clauses(self) -> list[Span]:
@@ -111,7 +119,7 @@ def blanked(text: str, spans: Sequence[Span], by: str = " ") -> str:
 def is_chinese(flat: str, payloads: Sequence[Span] = (), otherwise: bool = True) -> bool:
     """Whether a folded text is Chinese rather than English, by what is not payload; ``otherwise`` without a word."""
     for text in (blanked(flat, payloads), flat):
-        han, words = len(_HAN.findall(text)), len(_LATIN.findall(text))
+        han, words = sum(map(len, lexicon.HAN.findall(text))), len(_LATIN.findall(text))
         if han or words:
             return han > 0 and han >= words
     return otherwise
@@ -141,7 +149,7 @@ def terms(text: str) -> dict[str, int]:
     """What a folded text is about, each with its first position: concepts, other words, other pairs of characters."""
     found: dict[str, int] = {}
     for concept, position in concepts_in(text):
-        found.setdefault(CONCEPT + concept, position)
+        found.setdefault(lexicon.CONCEPT + concept, position)
     by_word, _ = _concept_words()
     for piece in _PIECE.finditer(text):
         word, stem, at = piece[0], _stem(piece[0]), piece.start()
@@ -156,7 +164,11 @@ def terms(text: str) -> dict[str, int]:
 def concepts_in(text: str) -> Iterator[tuple[str, int]]:
     """The concepts that a folded text names, with where it does, Latin words first."""
     by_word, chinese = _concept_words()
-    phrases = {"translate": lexicon.TRANSLATE.search(text), "date": lexicon.WHAT_DAY.search(text)}
+    phrases = {
+        "translate": lexicon.TRANSLATE.search(text),
+        "date": lexicon.WHAT_DAY.search(text),
+        "time": lexicon.DAY_OR_NIGHT.search(text),
+    }
     text = blanked(text, [match.span() for match in lexicon.NO_TOPIC.finditer(text)])
     for word in _PIECE.finditer(text):
         concept = by_word.get(word[0]) or by_word.get(_stem(word[0])) if word[0].isascii() else None
@@ -165,6 +177,12 @@ def concepts_in(text: str) -> Iterator[tuple[str, int]]:
     for match in chinese.finditer(text):
         yield by_word[match[0]], match.start()
     yield from ((concept, phrase.start()) for concept, phrase in phrases.items() if phrase)
+
+
+def rows(table: str) -> Iterator[tuple[list[str], list[str]]]:
+    """Read entries of ``words: other words``."""
+    for left, _, right in (entry.partition(":") for entry in table.split(";")):
+        yield left.split(), right.split()
 
 
 def folded_words(text: str) -> str:
@@ -181,6 +199,6 @@ def _stem(word: str) -> str:
 
 @cache
 def _concept_words() -> tuple[dict[str, str], re.Pattern[str]]:
-    by_word = {word: concept for (concept,), words in lexicon.rows(lexicon.CONCEPTS) for word in words}
+    by_word = {word: concept for (concept,), words in rows(lexicon.CONCEPTS) for word in words}
     chinese = sorted((word for word in by_word if not word.isascii()), key=len, reverse=True)
     return by_word, re.compile("|".join(chinese))

@@ -1,24 +1,21 @@
 """What the offline model says: from results, about what is missing, and where it calls no tool."""
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import islice, zip_longest
 
-from app.messages import ToolCall, ToolResponse
+from app.messages import ToolResponse
 from app.offline import lexicon
+from app.offline.days import wanted_days
 from app.offline.findings import found_in
-from app.offline.numbers import wanted_days
 from app.offline.phrases import is_said, listed, say
 from app.offline.planning import Plan, PlannedCall, plan
 from app.offline.question import Question, concepts_in, folded_words
 from app.offline.telling import Reader
 from app.offline.tools import KnownTool, Parameter
-from app.tool_calling.events import parsed_arguments
 
 __all__ = ["details", "from_results", "without_calls"]
 
 _MOST_DETAILS, _MOST_EXAMPLES, _LONGEST = 8, 3, 300
-_HAN = re.compile(r"[㐀-鿿]+")
 # Example questions for tools that ask for these roles, in Chinese and in English.
 _EXAMPLES: tuple[tuple[set[str], str, str], ...] = (
     ({"time_zone"}, "北京现在几点？", "What time is it in London?"),
@@ -34,24 +31,22 @@ _SAMPLES = {
 }  # fmt: skip
 
 
-def from_results(
-    responses: Sequence[ToolResponse], calls: Sequence[ToolCall], planned: Plan, tools: Sequence[KnownTool]
-) -> str:
-    """Tell what the tools answered, what is still missing, and what the plan left out."""
-    question = planned.question.with_payloads_meant()
-    places = [each.value for each in found_in(question, "place") if each.value.english is not None]
-    days = wanted_days(found_in(question, "day"))
-    given = {call.id: parsed_arguments(call) for call in calls}
+def from_results(responses: Sequence[ToolResponse | None], planned: Plan, tools: Sequence[KnownTool]) -> str:
+    """Tell what the tools answered to each call in turn, what is still missing, and what the plan left out."""
     fields = {each.name: each.result_fields for each in tools}
     parts = []
-    for each in responses:
-        arguments = given.get(each.id)
-        values = [*map(str, arguments.values())] if isinstance(arguments, dict) else []
+    for call, each in zip_longest(planned.calls, responses):
+        if each is None:
+            continue
+        question = (call.question if call else None) or planned.question.with_payloads_meant()
+        values = [*map(str, call.arguments.values())] if call else []
+        places = (one.value for one in found_in(question, "place") if one.value.english is not None)
         place = next((one.name for one in places if one.zone in values or one.name in values), None)
+        days = wanted_days(found_in(question, "day"))
         parts.append(Reader(question.chinese, place, days, fields.get(each.name, {})).told(each))
-    told_of = {each.name for each in responses}
-    parts += details((each for each in planned.incomplete if each.tool.name not in told_of), question)
-    return "\n".join((*parts, *planned.remarks)) or _cannot(question)
+    told_of = {each.name for each in responses if each}
+    parts += details((each for each in planned.incomplete if each.tool.name not in told_of), planned.question)
+    return "\n".join((*parts, *planned.remarks)) or _cannot(planned.question)
 
 
 def details(incomplete: Iterable[PlannedCall], question: Question) -> list[str]:
@@ -61,15 +56,15 @@ def details(incomplete: Iterable[PlannedCall], question: Question) -> list[str]:
 
 def _asking_for(incomplete: PlannedCall, chinese: bool) -> str:
     name, missing = incomplete.tool.name, incomplete.missing[:_MOST_DETAILS]
-    unknown = incomplete.unknown_place if any(each.role == "time_zone" for each in missing) else ""
-    note = say("unknown_zone", chinese, name=unknown) + " " * (not chinese) if unknown else ""
     shown = []
     for each in missing:
         given = " ".join(str(each.schema.get("description", "")).split())[:80]
         detail, key = f"{each.name}: {given}" if given else each.name, each.role
         shown.append(say("inside", chinese, name=say(key, chinese), inside=detail) if is_said(key) else detail)
-    form = f"{name} {', '.join(map(_pair, missing))}"
-    return say("missing", chinese, note=note, tool=name, details=listed(shown, chinese), form=form)
+    simple = [(key, each) for key, each in incomplete.arguments.items() if not isinstance(each, dict | list)]
+    pairs = [f"{key}: {each}" for key, each in simple]
+    form = f"{name} {', '.join((*pairs, *map(_pair, missing)))}"
+    return say("missing", chinese, tool=name, details=listed(shown, chinese), form=form)
 
 
 def _pair(parameter: Parameter) -> str:
@@ -115,7 +110,7 @@ def _examples(tools: tuple[KnownTool, ...], chinese: bool) -> Iterator[str]:
         text = in_chinese if chinese else in_english
         if kind < 0:
             # Its description, or its name in words, with the arguments that it needs by their names.
-            described = _HAN.search(tool.definition.description) if chinese else None
+            described = lexicon.HAN.search(tool.definition.description) if chinese else None
             pairs = [_pair(each) for each in tool.parameters if each.required]
             text = say("comma", chinese).join((described[0] if described else folded_words(tool.name), *pairs))
         calls = plan(Question.of(text), tools).calls

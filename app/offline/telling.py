@@ -1,10 +1,10 @@
 """A tool's result as a sentence or a short list: by its shape, with the titles that the tool's result type gives."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import date, timedelta
+from datetime import date
 from typing import Any
 
 from pydantic_core import from_json
@@ -12,7 +12,7 @@ from pydantic_core import from_json
 from app.languages import language_of
 from app.messages import ToolResponse
 from app.offline import lexicon
-from app.offline.numbers import Days
+from app.offline.days import Days
 from app.offline.phrases import is_said, listed, say
 from app.offline.question import folded_words
 from app.places.gazetteer import zone_ids
@@ -77,13 +77,13 @@ class Reader:
     Args:
         chinese: Whether in Chinese; else in English.
         place: The place that the call was about, in the question's words.
-        days: The days that the question is about.
+        days: What the question says about days.
         fields: The schemas of the result's fields by their names, wherever they stand.
     """
 
     chinese: bool
     place: str | None = None
-    days: Days | None = None
+    days: Sequence[Days] = ()
     fields: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def told(self, response: ToolResponse) -> str:
@@ -138,12 +138,20 @@ class Reader:
         gap = " " if self.chinese and (self.place or "中")[-1].isascii() else ""
         start = self._say("now_in" if self.place else "now", place=self.place, gap=gap)
         text = self._say("clock", start=start, day=self._day(today, "day"), time=time, where=where)
-        ahead = (self.days.offset if self.days else None) or 0
-        if not 0 < ahead <= _FARTHEST or today > date(9990, 1, 1):
-            return text
+        later = self._later(today)
+        return f"{text}{later}" if self.chinese else f"{text} {later}".rstrip()
+
+    def _later(self, today: date) -> str:
+        """Which day of the week, and which date, is meant by "tomorrow" and the like."""
+        certain = [each for each in self.days if each.are_certain]
+        farthest = min(today.toordinal() + _FARTHEST, date.max.toordinal())
+        following = map(date.fromordinal, range(today.toordinal(), farthest))
+        day = next((each for each in following if any(one.include(each, today) for one in certain)), today)
+        if day == today:
+            return ""
+        ahead = (day - today).days
         named = self._say(f"in_{ahead}_days" if is_said(f"in_{ahead}_days") else "in_days", count=ahead)
-        later = self._day(today + timedelta(days=ahead), "later_day", named)
-        return f"{text}{later}" if self.chinese else f"{text} {later}"
+        return self._day(day, "later_day", named)
 
     def _day(self, day: date, form: str, named: str = "") -> str:
         weekday, month = self._say(_WEEKDAYS[day.weekday()]), f"{day:%B}"
@@ -168,21 +176,25 @@ class Reader:
         return f"{heading}{colon.rstrip()}\n{text}" if "\n" in text else f"{heading}{colon}{text}"
 
     def _focused(self, value: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Keep, of a list of days, the one that the question is about; figures beside it belong to today."""
-        days, found = self.days, next((key for key, each in value.items() if _are_days(each)), None)
-        if found is None or days is None or (days.offset is None and not days.date):
+        """Keep, of a list of days, those that the question is about; figures beside it belong to today."""
+        listed = next((key for key, each in value.items() if _are_days(each)), None)
+        if listed is None or not any(each.are_certain for each in self.days):
             return value
+        entries = [(_date(next(iter(each.values()))) or date.min, each) for each in value[listed]]
+        first, last = entries[0][0], entries[-1][0]
+        meant = [{day for day, _ in entries if each.include(day, first)} for each in self.days]
+        kept = set().union(*meant)
         nested = {key: each for key, each in value.items() if isinstance(each, dict | list)}
-        kept = value[found][days.offset or 0 :][:1]
-        if days.date:
-            ends = [(each, str(next(iter(each.values())))[-len(days.date) :]) for each in value[found]]
-            kept = [each for each, end in ends if days.date <= end <= days.until]
-        if not kept:
-            return {"": self._say("no_such_day"), **nested}
-        for key, each in list(nested.items()) if days.offset != 0 else ():
+        for key, each in list(nested.items()) if first not in kept else ():
             if isinstance(each, dict) and any(isinstance(one, int | float) for one in each.values()):
                 del nested[key]
-        return nested | {found: kept}
+        note = self._say("covered", first=first, last=last)
+        if not all(meant):
+            note = self._say("no_such_day", covered=note)
+        elif last not in kept or all(len(each.weekdays) < 2 for each in self.days):
+            # Only a weekend or a whole week may go on behind the last day that there is.
+            note = ""
+        return {"": note} | nested | {listed: [each for day, each in entries if day in kept]}
 
     def _lines(self, value: Mapping[str, Any], depth: int = 0, *, entry: bool = False) -> Iterator[str]:
         """One line of what is simple; what is nested on its own: objects under their names, lists entry by entry."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from app.offline import lexicon
 from app.offline.numbers import numbers
-from app.offline.question import CONCEPT, Question, folded_words, terms
+from app.offline.question import Question, folded_words, terms
 from app.tool_calling.definition import ToolDefinition
 
 __all__ = ["KnownTool", "Parameter"]
@@ -174,7 +174,7 @@ class KnownTool:
         self.parameters = _parameters(definition.input_schema, definition.input_schema)
         self.roles = [each.role for each in self.parameters]
         name_terms = set(terms(folded_words(self.name)))
-        self.name_terms = name_terms | ({f"{CONCEPT}date"} if f"{CONCEPT}time" in name_terms else set())
+        self.name_terms = name_terms | ({f"{lexicon.CONCEPT}date"} if f"{lexicon.CONCEPT}time" in name_terms else set())
         about = [text for each in self.parameters for text in (each.about, *map(str, each.choices))]
         self.weights = {term: 1.0 for text in about for term in terms(folded_words(text))}
         self.weights |= dict.fromkeys(terms(folded_words(definition.description)), 2.0)
@@ -192,7 +192,7 @@ class KnownTool:
         """How close it is to what a text is about, and where that begins, negative; nothing when it is not close."""
         shared = self.weights.keys() & about.keys()
         score = sum(self.weights[term] * (0.5 if term.startswith("pair:") else 1) for term in shared)
-        concepts = {each for each in self.name_terms if each.startswith(CONCEPT)}
+        concepts = {each for each in self.name_terms if each.startswith(lexicon.CONCEPT)}
         # A name that is more than concepts asks for no other words in a question about it.
         is_fitting = concepts != self.name_terms or not concepts or not concepts.isdisjoint(about)
         is_enough = score >= (_ENOUGH if is_fitting else _ENOUGH_WITHOUT_THE_NAME)
@@ -200,7 +200,7 @@ class KnownTool:
 
     def is_about(self, concept: str) -> bool:
         """Whether anything about it speaks of a concept."""
-        return CONCEPT + concept in self.weights
+        return lexicon.CONCEPT + concept in self.weights
 
     def is_named_in(self, question: Question) -> bool:
         """Whether the question gives its very name; a plain word counts only in front of arguments."""

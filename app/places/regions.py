@@ -43,12 +43,17 @@ def is_country(name: str) -> bool:
     # What has no other name comes from the tz database, and is a city.
     if place is not None and not place.country and len(place.names) > 1:
         return True
-    return len(name) > 1 and any(name in (folded(country), *names) for country, names in _countries().items())
+    return len(name) > 1 and name in _country_names()
 
 
 def is_region(name: str) -> bool:
     """Whether a folded name is that of a state or the like, China's provinces aside."""
     return name in _regions()
+
+
+@cache
+def _country_names() -> frozenset[str]:
+    return frozenset(name for country, names in _countries().items() for name in (folded(country), *names))
 
 
 @cache

@@ -159,6 +159,17 @@ async def test_several_results_and_a_detail_that_is_missing_are_told_together() 
     assert "orderId" in lines[1]
 
 
+async def test_each_result_is_told_of_the_place_that_its_call_was_for_in_whatever_order_they_come() -> None:
+    question = UserMessage("What time is it in Paris and Tokyo?")
+    called = (await response(question, tools=(CLOCK,))).message
+    results = [ToolResponse(each.id, each.name, json.dumps(CLOCK_RESULT)) for each in called.tool_calls]
+    turned = ToolResponseMessage(tuple(reversed(results)))
+    lines = (await response(question, called, turned, tools=(CLOCK,))).message.text.splitlines()
+    assert [line[:11] for line in lines] == ["In Paris it", "In Tokyo it"]
+    only = ToolResponseMessage((results[1],))
+    assert (await response(question, called, only, tools=(CLOCK,))).message.text.startswith("In Tokyo it")
+
+
 async def test_results_are_told_even_after_the_tools_have_been_taken_away() -> None:
     messages = (
         UserMessage("东京时间"),

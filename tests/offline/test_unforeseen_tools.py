@@ -114,6 +114,25 @@ async def test_what_is_optional_and_not_spoken_of_is_left_out() -> None:
     assert await asked("run it", run) == [("run", {})]
 
 
+@pytest.mark.parametrize(
+    ("question", "held"),
+    [
+        ("book a hotel in Rome with a nice view", {}),
+        ("book a hotel in Rome with a sea view on floor 5", {"extras": {"view": "sea", "floor": 5}}),
+        ("book a hotel in Rome for my guest", {}),
+    ],
+)
+async def test_an_object_that_need_not_be_there_is_filled_by_what_is_said_and_not_by_small_words(
+    question: str, held: dict[str, Any]
+) -> None:
+    extras = parameters(
+        view={"enum": ["sea", "a"]}, floor={"type": "integer"}, note=text(pattern=".{1,40}"), spoken=text("a language")
+    )
+    guest = parameters("vip", "nights", vip={"type": "boolean"}, nights={"type": "integer", "description": "days"})
+    hotel = ToolDefinition("hotel", "Book a hotel", parameters("city", city=text(), extras=extras, guest=guest))
+    assert await asked(question, hotel) == [("hotel", {"city": "Rome", **held})]
+
+
 async def test_a_list_takes_everything_that_is_named() -> None:
     assert await asked("比较北京、上海和广州的天气", COMPARE) == [
         ("compare_weather", {"cities": ["北京", "上海", "广州"]})

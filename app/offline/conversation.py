@@ -17,7 +17,7 @@ from app.offline.telling import Reader, is_failure
 from app.offline.tools import KnownTool
 from app.tool_calling.events import parsed_arguments
 
-__all__ = ["TodoList", "list_parameter", "question_in_context", "steps_of"]
+__all__ = ["TodoList", "list_parameter", "read_in_context", "steps_of"]
 
 _LONGEST, _LONGEST_STEP = 300, 200
 """Characters of a follow-up, and of a step."""
@@ -56,23 +56,21 @@ def _start_of_steps(flat: str, word: re.Match[str] | None) -> int | None:
     return min((each for each in starts if each >= word.end()), default=at_once.end() if at_once else None)
 
 
-def question_in_context(
-    asked: Sequence[str], answer: str = "", about: Callable[[str], bool] = lambda _: True
-) -> Question:
-    """Read the last thing that the user said; one that only names a place or the like is about what was asked before.
+def read_in_context(asked: Sequence[tuple[str, str]], about: Callable[[str], bool] = lambda _: True) -> list[Question]:
+    """Read what the user said; what only names a place or the like is about what was asked before.
 
     Args:
-        asked: What the user said in the conversation, oldest first, never empty.
-        answer: What the model said before it.
+        asked: What the user said in the conversation, oldest first, each behind the answer before it.
         about: Whether a tool is about a concept: a follow-up goes on with what a tool could answer.
     """
     read: list[Question] = []
-    for text in asked:
+    for answer, text in asked:
         question = Question.of(text)
         answered = (one for one in reversed(read) if any(about(concept) for concept, _ in concepts_in(one.flat)))
         before = next(answered, None)
-        read.append(_going_on(question, before) if before else question)
-    return _with_what_it_points_at(read[-1], read[-2] if len(read) > 1 else None, answer)
+        question = _going_on(question, before) if before else question
+        read.append(_with_what_it_points_at(question, read[-1] if read else None, answer))
+    return read
 
 
 def _with_what_it_points_at(question: Question, before: Question | None, answer: str) -> Question:
@@ -80,10 +78,9 @@ def _with_what_it_points_at(question: Question, before: Question | None, answer:
     asks = answer and lexicon.TRANSLATE.search(question.command) and lexicon.REFERRED.search(question.command)
     if not asks or found_in(question, "text"):
         return question
-    text = [Found("text", answer, 0, 0)]
     if before and lexicon.TRANSLATE.search(before.command) and not lexicon.RESULT.search(question.command):
-        text = found_in(before, "text") or text
-    return question.having(text=text)
+        return question.having(text=_moved(before, "text"))
+    return question.having(text=[Found("text", answer, 0, 0)])
 
 
 def _going_on(question: Question, before: Question) -> Question:
@@ -168,8 +165,8 @@ class TodoList:
     def __init__(self, writer: KnownTool, question: Question, texts: list[str], tools: tuple[KnownTool, ...]) -> None:
         """Take the tool that writes a list, the steps as written, and the tools that can do them."""
         self._writer, self._texts, self._chinese = writer, texts, question.chinese
-        asked = [question_in_context(texts[:n]) for n in range(1, len(texts[:_MOST_STEPS]) + 1)]
-        self._plans = [plan(replace(each, chinese=question.chinese), tools) for each in asked]
+        read = read_in_context([("", each) for each in texts[:_MOST_STEPS]])
+        self._plans = [plan(replace(each, chinese=question.chinese), tools) for each in read]
 
     def proceed(
         self, calls: Sequence[ToolCall], responses: Sequence[ToolResponse], tools: Sequence[KnownTool]

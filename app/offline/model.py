@@ -9,7 +9,7 @@ from pydantic_core import PydanticSerializationError, to_json
 from app.chat_models.base import ChatModel, ChatResponse, EmitModelEvent, Prompt, TextDelta
 from app.messages import AssistantMessage, Message, ToolCall, ToolResponseMessage, Usage, UserMessage
 from app.offline import lexicon
-from app.offline.conversation import TodoList, list_parameter, question_in_context, steps_of
+from app.offline.conversation import TodoList, list_parameter, read_in_context, steps_of
 from app.offline.phrases import say
 from app.offline.planning import Plan, PlannedCall, plan
 from app.offline.question import Question
@@ -38,9 +38,9 @@ class _Toolbox:
         # A conversation is read once for all turns of its last question.
         self.read = lru_cache(_MOST_REMEMBERED)(self._read)
 
-    def _read(self, asked: tuple[str, ...], answer: str) -> Plan | TodoList:
+    def _read(self, asked: tuple[tuple[str, str], ...]) -> Plan | TodoList:
         """What the last thing asks for: steps of a list where there is one to be written, else calls."""
-        question = question_in_context(asked, answer, lambda about: any(each.is_about(about) for each in self.others))
+        question = read_in_context(asked, lambda about: any(each.is_about(about) for each in self.others))[-1]
         if self.writer and (steps := steps_of(question)):
             return TodoList(self.writer, question, steps, self.others)
         return self._planned(question)
@@ -98,20 +98,29 @@ class OfflineChatModel(ChatModel):
     def _answer(self, tools: _Toolbox, messages: tuple[Message, ...]) -> tuple[PlannedCall, ...] | str:
         """What to call, else what to say. What earlier questions brought is theirs."""
         start = max((n for n, each in enumerate(messages) if isinstance(each, UserMessage)), default=0)
-        asked = [each.text for each in messages if isinstance(each, UserMessage)] or [""]
-        said = [each.text for each in messages[:start] if isinstance(each, AssistantMessage) and each.text] or [""]
-        turn = messages[start:]
+        asked, turn = _asked(messages) or [("", "")], messages[start:]
         calls = [call for each in turn if isinstance(each, AssistantMessage) for call in each.tool_calls]
         answers = {one.id: one for each in turn if isinstance(each, ToolResponseMessage) for one in each.responses}
         responses = [answers.get(call.id) for call in calls]
-        planned = tools.read(tuple(each[:_LONGEST] for each in asked[-_MOST_BEFORE:]), said[-1][:_LONGEST])
+        planned = tools.read(tuple(asked[-_MOST_BEFORE:]))
         if isinstance(planned, TodoList):
             return planned.proceed(calls, [each for each in responses if each], tools.others)
         if messages and isinstance(messages[-1], ToolResponseMessage):
             return from_results(responses, planned, tools.all)
         if planned.incomplete and not planned.calls:
             return "\n".join((*planned.remarks, *details(planned.incomplete, planned.question)))
-        return planned.calls or without_calls(planned.question, tools.others, asked)
+        return planned.calls or without_calls(planned.question, tools.others, [text for _, text in asked])
+
+
+def _asked(messages: tuple[Message, ...]) -> list[tuple[str, str]]:
+    """What the user said, each behind the answer before it."""
+    asked, answer = [], ""
+    for each in messages:
+        if isinstance(each, AssistantMessage):
+            answer = each.text[:_LONGEST] or answer
+        elif isinstance(each, UserMessage):
+            asked.append((answer, each.text[:_LONGEST]))
+    return asked
 
 
 def _call(call_id: str, planned: PlannedCall) -> ToolCall:

@@ -133,7 +133,8 @@ class Slots:
             return lexicon.OFF.search(text) is None
         about = {concept for concept, _ in concepts_in(parameter.words)}
         words = [word for word in parameter.words.split() if len(word) > 3 and word not in ("include", "with", "show")]
-        mentioned = [at for word in words if (at := text.find(word.removesuffix("s"))) >= 0]
+        starts = (re.search(rf"(?<![a-z]){re.escape(word.removesuffix('s'))}", text) for word in words)
+        mentioned = [each.start() for each in starts if each]
         mentioned += [at for concept, at in concepts_in(text) if concept in about]
         if mentioned:
             return lexicon.NEGATION.search(text, max(min(mentioned) - 12, 0), min(mentioned)) is None

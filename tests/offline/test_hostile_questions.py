@@ -24,7 +24,7 @@ async def cost_of(question: str) -> float:
     [
         *("a", " ", "一", "1", "“", "「", "\n", "和", "点", "在", "查询", "北京", "把", "'a ", "0.", "\ud800", "，"),
         *("UTC+", "A/", "translate ", "译成", "Paris and ", "at 7:", "http://", "11月", "half an hour "),
-        *("12:30 ", "2026-11-21 ", "北京，", "“a”", "日本語", "!", "how do you say ", "in 3 days "),
+        *("12:30 ", "2026-11-21 ", "北京，", "“a”", "日本語"),
     ],
 )
 @pytest.mark.parametrize("form", ["天气{}", "translate {} x", "Plan: {}"])

@@ -1,9 +1,9 @@
 """How one request is to be answered."""
 
-import secrets
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from random import getrandbits
 from typing import Any
 
 from app.api.answering.asked import Asked
@@ -27,7 +27,7 @@ class Wish:
     """Gives the address of the service's own page, where a user consents who has no other way."""
     tells_progress: bool = False
     """Whether Open WebUI's page is told what the service's tools do."""
-    identifier: str = field(default_factory=lambda: f"chatcmpl-{secrets.token_hex(12)}")
+    identifier: str = field(default_factory=lambda: f"chatcmpl-{getrandbits(96):024x}")
     created: int = field(default_factory=lambda: int(time.time()))
     began: float = field(default_factory=time.perf_counter)
 

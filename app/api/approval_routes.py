@@ -10,6 +10,7 @@ from app.api.answer_responses import ANSWER_RESPONSES
 from app.api.answering import answer_prompt
 from app.api.answering.negotiation import acceptable
 from app.api.problems import problems
+from app.api.schemas import WaitingCalls
 from app.api.service import Service
 from app.chat.request import Approval
 from app.errors import NotFound, PartMissing, SessionBusy
@@ -52,6 +53,13 @@ class Decisions(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     decisions: dict[str, Decision] = Field(max_length=200)
+
+
+@router.get("/approvals/{identifier}", responses=problems(NotFound, PartMissing), summary="What waits for approval")
+async def waiting(service: Service, identifier: str) -> WaitingCalls:
+    """Show the calls of an answer that waits for approval; it goes on waiting."""
+    found = await service.approvals.find(identifier)
+    return WaitingCalls.model_validate({"id": identifier, "calls": found.calls})
 
 
 @router.post(

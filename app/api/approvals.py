@@ -35,6 +35,11 @@ class WaitingTurn:
     turn: PausedTurn
     record: bytes
 
+    @property
+    def calls(self) -> list[dict[str, Any]]:
+        """What the user is shown of the calls that wait."""
+        return _shown(self.turn.response)
+
     def prompt(self, chat: ChatClient, approvals: Mapping[str, Approval]) -> PromptSpec:
         """What its answer goes on with, given the decisions by call id; a call without one counts as rejected."""
         return chat.resume(self.turn.response, approvals).tools(*self.turn.tools).advisors(*self.turn.advisors)
@@ -159,9 +164,13 @@ class ConsentAdvisor(Advisor):
         return response
 
     async def _kept(self, turn: PausedTurn) -> dict[str, Any]:
-        identifier, calls = await self._store.keep(turn), turn.response.message.tool_calls
-        waiting = [{"id": call.id, "name": call.name, "arguments": parsed_arguments(call)} for call in calls]
-        return {"id": identifier, "expires_in": self._store.ttl, "calls": waiting}
+        identifier = await self._store.keep(turn)
+        return {"id": identifier, "expires_in": self._store.ttl, "calls": _shown(turn.response)}
+
+
+def _shown(paused: ChatResponse) -> list[dict[str, Any]]:
+    calls = paused.message.tool_calls
+    return [{"id": call.id, "name": call.name, "arguments": parsed_arguments(call)} for call in calls]
 
 
 def _nothing_waits() -> NotFound:

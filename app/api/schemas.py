@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-__all__ = ["ChatAnswer", "Conversation", "Health", "Index", "ToolModuleDescription", "ToolRun"]
+__all__ = ["ChatAnswer", "Conversation", "Health", "Index", "ToolModuleDescription", "ToolRun", "WaitingCalls"]
 
 
 class ModelUsed(BaseModel):
@@ -54,12 +54,17 @@ class PendingCall(BaseModel):
     arguments: Any
 
 
-class PendingApproval(BaseModel):
-    """An answer that waits: decide by `POST /approvals/{id}`."""
+class WaitingCalls(BaseModel):
+    """What an answer waits for: decide by `POST /approvals/{id}`."""
 
     id: str
-    expires_in: float = Field(description="Seconds until it is forgotten")
     calls: list[PendingCall]
+
+
+class PendingApproval(WaitingCalls):
+    """An answer that waits."""
+
+    expires_in: float = Field(description="Seconds until it is forgotten")
 
 
 _ANSWERED: dict[str, Any] = {

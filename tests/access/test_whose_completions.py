@@ -89,6 +89,14 @@ async def test_only_who_asked_consents(played: tuple[httpx.AsyncClient, OpenAIPl
     assert [each.status_code for each in answers] == [404, 404, 200]
 
 
+async def test_only_who_asked_sees_what_waits(played: tuple[httpx.AsyncClient, OpenAIPlayer]) -> None:
+    client, _ = played
+    asked = await completed(client, "alice", user("call ship"), model="toolchat-ship")
+    place = f"/approvals/{asked.headers['x-approval-id']}"
+    answers = [await client.get(place, headers=as_(name)) for name in ("bob", "", "alice")]
+    assert [each.status_code for each in answers] == [404, 404, 200]
+
+
 async def test_a_model_whose_tools_a_key_may_not_use_is_not_there(
     played: tuple[httpx.AsyncClient, OpenAIPlayer],
 ) -> None:

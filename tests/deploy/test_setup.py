@@ -252,7 +252,7 @@ def test_a_guard_that_could_not_measure_is_repeated_once_and_later(clone: Path) 
 @pytest.mark.parametrize(
     ("failing", "calls"), [("test", CHECKED[:1]), ("test-clients", CHECKED[:2]), ("bench-guard", CHECKED)]
 )
-def test_the_check_fails_when_the_tests_the_clients_or_the_guard_fail(failing: str, calls: list[str], clone: Path) -> None:
+def test_the_check_fails_when_tests_clients_or_the_guard_fail(failing: str, calls: list[str], clone: Path) -> None:
     (clone / f"{failing}-fails").touch()
     code, called, said = _check(clone)
 

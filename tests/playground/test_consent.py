@@ -93,3 +93,20 @@ async def test_long_numbers_are_edited_as_they_are(visit: Visit) -> None:
             LONG,
         )
     assert '"copies": 12345678901234567890' in told
+
+
+async def test_an_answer_to_another_client_is_decided_by_the_link_that_it_names(visit: Visit) -> None:
+    async with (
+        OpenAIPlayer(model('{"text": "A page"}')) as player,
+        service("tests.playground.workshop", OPENAI_BASE_URL=player.base_url) as client,
+    ):
+        asked = {"model": "toolchat", "stream": True, "messages": [{"role": "user", "content": "Print"}]}
+        answer = await client.post("/v1/chat/completions", json=asked)
+        place = f"?approval={answer.headers['x-approval-id']}"
+        assert f"{client.base_url}/playground/{place}" in answer.text
+        before = len(PRINTED)
+        async with visit(client.base_url, place=place) as page:
+            waiting = page.get_by_role("region", name="An answer elsewhere waits for you")
+            await waiting.get_by_role("button", name="Approve").click()
+            await expect(waiting).to_contain_text("Told: printed")
+        assert PRINTED[before:] == ["A page"]

@@ -13,7 +13,7 @@ from app.api.openai_wire.errors import error_document, error_response
 from app.api.openai_wire.kept_calls import keep_calls
 from app.api.openai_wire.limits import limit_headers
 from app.api.openai_wire.progress import ToolStatus
-from app.api.openai_wire.wish import Wish, call_documents, finish_reason, note_headers, usage_document
+from app.api.openai_wire.wish import Wish, call_documents, consent_link, finish_reason, note_headers, usage_document
 from app.chat.request import ChatEvent
 from app.chat_models.base import ChatResponse, Progress, TextDelta
 from app.errors import ToolchatError
@@ -78,6 +78,7 @@ class ChunkWriter(StreamWriter):
     def _rest(self, response: ChatResponse) -> bytes:
         """Text that has not been told: of an answer that waits for approval, or that no model has written."""
         if notice := self.asked.notice:
+            notice += consent_link(self.asked, self._wish)
             return self._text(f"\n\n{notice}" if self._has_text else notice)
         text = response.message.text
         return self._text(text) if text and not self._has_text else b""

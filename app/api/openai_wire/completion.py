@@ -10,7 +10,7 @@ from app.api.answering.format import WholeFormat
 from app.api.openai_wire.errors import error_response
 from app.api.openai_wire.kept_calls import keep_calls
 from app.api.openai_wire.limits import limit_headers
-from app.api.openai_wire.wish import Wish, call_documents, finish_reason, note_headers, usage_document
+from app.api.openai_wire.wish import Wish, call_documents, consent_link, finish_reason, note_headers, usage_document
 from app.chat_models.base import ChatResponse
 from app.errors import ToolchatError
 
@@ -44,7 +44,7 @@ class Completion(WholeFormat):
         calls = call_documents(response, wish.theirs)
         choice = {
             "index": 0,
-            "message": _message(response, calls),
+            "message": _message(response, calls, consent_link(asked, wish)),
             "logprobs": None,
             "finish_reason": finish_reason(response, has_calls=bool(calls)),
         }
@@ -59,8 +59,8 @@ class Completion(WholeFormat):
         return to_json(document | ({"approval": asked.pending} if asked.pending else {}))
 
 
-def _message(response: ChatResponse, calls: list[dict[str, Any]]) -> dict[str, Any]:
-    text = response.message.text
+def _message(response: ChatResponse, calls: list[dict[str, Any]], link: str) -> dict[str, Any]:
+    text = response.message.text + link
     message: dict[str, Any] = {"role": "assistant", "content": text if text or not calls else None, "refusal": None}
     if calls:
         message["tool_calls"] = calls

@@ -68,6 +68,7 @@ async def chat_completions(request: Request) -> Response:
         sent.model,
         frozenset(each.function.name for each in sent.tools or ()),
         in_session=bool(session),
+        page=lambda: f"{request.base_url}playground/",
         include_usage=bool(sent.stream_options and sent.stream_options.include_usage),
         tells_progress=OPEN_WEBUI in (request.headers.get("x-toolchat-progress"), service.settings.openai_api_progress),
     )

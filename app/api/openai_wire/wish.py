@@ -1,15 +1,16 @@
 """How one request is to be answered."""
 
-import secrets
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from random import getrandbits
 from typing import Any
 
 from app.api.answering.asked import Asked
 from app.chat_models.base import ChatResponse
 from app.messages import Usage
 
-__all__ = ["Wish", "call_documents", "finish_reason", "note_headers", "usage_document"]
+__all__ = ["Wish", "call_documents", "consent_link", "finish_reason", "note_headers", "usage_document"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,9 +23,11 @@ class Wish:
     """The names of the tools that the client runs."""
     in_session: bool = False
     include_usage: bool = False
+    page: Callable[[], str] = str
+    """Gives the address of the service's own page, where a user consents who has no other way."""
     tells_progress: bool = False
     """Whether Open WebUI's page is told what the service's tools do."""
-    identifier: str = field(default_factory=lambda: f"chatcmpl-{secrets.token_hex(12)}")
+    identifier: str = field(default_factory=lambda: f"chatcmpl-{getrandbits(96):024x}")
     created: int = field(default_factory=lambda: int(time.time()))
     began: float = field(default_factory=time.perf_counter)
 
@@ -55,6 +58,11 @@ def usage_document(usage: Usage) -> dict[str, Any]:
         "prompt_tokens_details": {"cached_tokens": usage.cached_tokens},
         "completion_tokens_details": {"reasoning_tokens": usage.reasoning_tokens},
     }
+
+
+def consent_link(asked: Asked, wish: Wish) -> str:
+    """Where the user decides about an answer that waits, behind the words that say what waits; empty for any other."""
+    return f"\n{wish.page()}?approval={asked.pending['id']}" if asked.pending else ""
 
 
 def note_headers(asked: Asked, wish: Wish) -> None:

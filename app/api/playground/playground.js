@@ -1,12 +1,13 @@
 /** The page: its tabs, its language, and what it asks the service first. */
 
+import { AnswerView } from "./answer.js";
 import { Compare, questionsOf } from "./compare.js";
 import { Conversation } from "./conversation.js";
 import { address, button, find } from "./elements.js";
 import { beginWithKey } from "./key.js";
 import { documentOf, wordsOf } from "./problem.js";
 import { readJson } from "./sse.js";
-import { isKnown, language, say, translate } from "./texts.js";
+import { isKnown, language, say, text, translate } from "./texts.js";
 import { Tools } from "./tools.js";
 
 const tabs = /** @type {HTMLButtonElement[]} */ ([...document.querySelectorAll('[role="tab"]')]);
@@ -54,6 +55,19 @@ function hasTodo(folders, openapi) {
   return "/todo/chat" in openapi.paths && folders.some(({ name, registered }) => name === "todo" && registered);
 }
 
+/** Shows the calls of an answer to another client that the address names, to be decided here. */
+async function showApproval() {
+  const identifier = new URLSearchParams(location.search).get("approval");
+  if (!identifier) return;
+  const approval = await readJson(address(`/approvals/${encodeURIComponent(identifier)}`));
+  const section = find("approval");
+  const view = new AnswerView({ name: () => text("approvalElsewhere"), place: () => section });
+  section.append(view.element);
+  section.tabIndex = -1;
+  section.hidden = false;
+  view.wait(approval);
+}
+
 /** Shows what the service offers. */
 async function show() {
   const [folders, openapi, index] = await Promise.all(["/tools", "/openapi.json", "/"].map((path) => readJson(address(path))));
@@ -68,6 +82,7 @@ async function show() {
     ...planned.map((operation) => ({ question: questionsOf(operation)[0], plan: true })),
   ]);
   await conversation.restore();
+  await showApproval();
 }
 
 /** Shows it, or why it cannot be shown. */

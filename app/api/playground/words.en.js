@@ -25,6 +25,7 @@ export const ENGLISH = {
   gone: "The service no longer keeps the conversation “{name}”.", exported: "The conversation was exported.",
   todo: "Todo list", todoEmpty: "Nothing planned yet.", todoCount: "{completed} of {total} done",
   pending: "to do", in_progress: "in progress", completed: "done",
+  approvalElsewhere: "An answer elsewhere waits for you",
   approvalTitle: "The model asks for your consent", approve: "Approve", reject: "Reject", approved: "Approved", rejected: "Rejected",
   edit: "Edit", editArguments: "Arguments of {name}, as JSON", reason: "Reason", reasonPlaceholder: "Reason, for the model",
   "fault.json": "This is no JSON: {reason}", "fault.object": "The arguments must be a JSON object.",

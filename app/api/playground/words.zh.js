@@ -25,6 +25,7 @@ export const CHINESE = {
   gone: "服务已不再保存对话“{name}”。", exported: "对话已导出。",
   todo: "待办清单", todoEmpty: "还没有计划。", todoCount: "已完成 {completed}/{total}",
   pending: "待办", in_progress: "进行中", completed: "已完成",
+  approvalElsewhere: "别处的一个回答在等你",
   approvalTitle: "大模型请求你的同意", approve: "同意", reject: "拒绝", approved: "已同意", rejected: "已拒绝",
   edit: "修改", editArguments: "{name} 的参数（JSON）", reason: "理由", reasonPlaceholder: "告诉大模型的理由",
   "fault.json": "不是 JSON：{reason}", "fault.object": "参数必须是 JSON 对象。",

@@ -8,6 +8,7 @@ from tests.players.openai_player import delta, finish, message, sse, whole
 
 FOLDERS = "tests.api.openai_wire.folders"
 SHIP = call("ship", '{"number":1}')
+SHIPPING = {"id": "call_1", "name": "ship", "arguments": {"number": 1}}
 SHIPPED = whole(message(content="It is on its way."))
 
 
@@ -28,9 +29,13 @@ async def test_the_answer_says_what_waits_and_how_to_consent(tools: list[object]
         (choice,) = document["choices"]
         assert choice["finish_reason"] == "stop"
         assert "tool_calls" not in choice["message"]
-        assert choice["message"]["content"] == f"Waiting for approval of ship: POST /approvals/{identifier}"
-        assert document["approval"]["calls"] == [{"id": "call_1", "name": "ship", "arguments": {"number": 1}}]
+        words, page = choice["message"]["content"].split("\n")
+        assert words == f"Waiting for approval of ship: POST /approvals/{identifier}"
+        assert page == f"{client.base_url}/playground/?approval={identifier}"
+        assert (await client.get(f"/approvals/{identifier}")).json() == {"id": identifier, "calls": [SHIPPING]}
+        assert document["approval"]["calls"] == [SHIPPING]
         assert await consent(client, identifier) == "It is on its way."
+        assert (await client.get(f"/approvals/{identifier}")).status_code == 404
 
 
 async def test_a_stream_says_so_at_its_end_and_in_its_header_if_nothing_has_gone_out() -> None:

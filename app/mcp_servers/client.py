@@ -3,6 +3,7 @@
 import logging
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
+from typing import Any
 
 import httpx2
 import mcp_types as types
@@ -11,6 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from app.mcp_servers.entry import ServerEntry
 from app.mcp_servers.foreign_text import shown_text
+from app.mcp_servers.lists import CheckedStream
 from app.mcp_servers.results import result_text
 from app.mcp_servers.stdio import stdio_transport
 from app.mcp_servers.streamable_http import http_transport
@@ -143,9 +145,15 @@ async def connected(
             changed()
 
     statuses: list[int] = []
-    transport = http_transport(entry, forwarded or {}, statuses) if entry.url else stdio_transport(name, entry, ended)
+
+    @asynccontextmanager
+    async def transport() -> AsyncGenerator[Any, None]:
+        way = http_transport(entry, forwarded or {}, statuses) if entry.url else stdio_transport(name, entry, ended)
+        async with way as (read, write):
+            yield CheckedStream(read, name), write
+
     client = Client(
-        transport,
+        transport(),
         mode=mode,
         message_handler=heard,
         client_info=types.Implementation(name="toolchat", version=VERSION),

@@ -93,6 +93,7 @@ class RemoteServer:
             began = loop.time()
             try:
                 await self._follow()
+                self._lose("the connection was lost")
             except AwayError as error:
                 if self._is_left:  # an error on the way out takes the place of being cancelled
                     return
@@ -173,6 +174,8 @@ class RemoteServer:
         try:
             return await self._answer(tool, arguments, context)
         except LostError as lost:
+            self._connection = None
+            self._found.clear()
             self._end()
             if lost.may_have_run:
                 raise self._away() from lost
@@ -194,7 +197,7 @@ class RemoteServer:
         self, headers: Mapping[str, str], mode: str, tool: str, arguments: Mapping[str, Any], context: ToolContext
     ) -> str:
         """Call by a connection of its own: a session may hold on to who began it, and never is somebody else's."""
-        from app.mcp_servers.client import AwayError, connected
+        from app.mcp_servers.client import AwayError, LostError, connected
 
         try:
             async with connected(
@@ -204,6 +207,8 @@ class RemoteServer:
                 (told,) = await asyncio.gather(connection.call(tool, arguments, context), return_exceptions=True)
         except AwayError as error:
             raise ToolExecutionError(f"the server {self._name} refuses: {error}", kind="failed") from error
+        if isinstance(told, LostError):
+            raise self._away() from told
         if isinstance(told, BaseException):
             raise told
         return told

@@ -4,10 +4,11 @@ Like the SDK's own transport, but for three things that a foreign process needs:
 memory, what it writes to standard error goes to our log, and whoever holds the connection is told when it dies.
 """
 
+import asyncio
 import logging
 import os
 import signal
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
 from subprocess import PIPE
 from typing import Any
@@ -58,7 +59,7 @@ async def stdio_transport(name: str, entry: ServerEntry, ended: Callable[[], Non
             yield read, write
         finally:
             with anyio.CancelScope(shield=True):
-                await _end(process)
+                await _whatever_comes(_end(process))
             tasks.cancel_scope.cancel()
 
 
@@ -128,9 +129,21 @@ async def _end(process: Process) -> None:
         await _has_ended(process)
     _signal(process, getattr(signal, "SIGKILL", signal.SIGTERM))  # children, too, that have outlived it
     await _has_ended(process)
-    for stream in (process.stdout, process.stderr):
-        if stream is not None:
-            await stream.aclose()
+    with anyio.move_on_after(_GRACE):
+        await process.aclose()
+
+
+async def _whatever_comes(ending: Coroutine[Any, Any, None]) -> None:
+    """See to the end even if the task is cancelled meanwhile, against which anyio's shield does not help."""
+    task, cancelled = asyncio.ensure_future(ending), None
+    while not task.done():
+        try:
+            await asyncio.wait({task})
+        except asyncio.CancelledError as error:
+            cancelled = error
+    if cancelled is not None:
+        raise cancelled
+    task.result()
 
 
 async def _has_ended(process: Process) -> bool:

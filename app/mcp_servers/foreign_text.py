@@ -21,6 +21,7 @@ _UNSEEN = re.compile(
     "\ud800-\udfff\U000e0000-\U000e0fff]"
 )
 _NOTES = ("description", "title", "$comment")
+_IN_WORDS: dict[bool, dict[str, Any]] = {True: {}, False: {"not": {}}}
 _LEFT_OUT = ("$schema", "$id", "$anchor", "$dynamicAnchor", "$comment", "examples")
 
 
@@ -71,14 +72,19 @@ def _usable(part: Any, depth: int) -> Any:
 
 
 def _usable_part(key: str, value: Any, depth: int) -> Any:
-    return shown_text(value, _LONGEST_NOTE) if key in _NOTES and isinstance(value, str) else _usable(value, depth)
+    if key in _NOTES and isinstance(value, str):
+        return shown_text(value, _LONGEST_NOTE)
+    if key == "properties" and isinstance(value, dict):  # true and false are schemas that few people expect
+        value = {name: _IN_WORDS[each] if isinstance(each, bool) else each for name, each in value.items()}
+    return _usable(value, depth)
 
 
 def _is_kept(key: str, value: Any) -> bool:
-    if key == "pattern" and isinstance(value, str):
-        return _is_linear(value)
-    # A property may have any of these names; then a schema stands there, an object.
-    return key not in _LEFT_OUT or isinstance(value, dict)
+    if isinstance(value, dict):  # a property may have any name; then a schema stands there
+        return True
+    if key == "pattern":
+        return isinstance(value, str) and _is_linear(value)
+    return key not in _LEFT_OUT and (key not in _NOTES or isinstance(value, str))
 
 
 def _is_linear(pattern: str) -> bool:

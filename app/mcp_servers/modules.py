@@ -3,16 +3,17 @@
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from dishka import AsyncContainer
 
-from app.mcp_servers.entry import ServerEntry
-from app.mcp_servers.file import read_file
-from app.mcp_servers.server import RemoteServer
 from app.mcp_servers.settings import McpServersSettings
 from app.settings import read_settings
 from app.tools.module import ToolModule, ToolSettings
 from app.tools.registry import ConfiguredModule
+
+if TYPE_CHECKING:
+    from app.mcp_servers.entry import ServerEntry
 
 __all__ = ["McpServers", "read_mcp_servers"]
 
@@ -37,12 +38,14 @@ def read_mcp_servers() -> McpServers:
     settings = read_settings(McpServersSettings)
     if settings.file is None:
         return McpServers()
+    from app.mcp_servers.file import read_file  # most services have no file, and need not pay for it
+
     file = read_file(settings.file)
     modules = (_module(name, entry, settings) for name, entry in file.servers.items())
     return McpServers(tuple(modules), file.variables)
 
 
-def _module(name: str, entry: ServerEntry, settings: McpServersSettings) -> ConfiguredModule:
+def _module(name: str, entry: "ServerEntry", settings: McpServersSettings) -> ConfiguredModule:
     module = ToolModule(
         name=f"mcp-{name}",
         title=f"MCP {name}",
@@ -55,10 +58,12 @@ def _module(name: str, entry: ServerEntry, settings: McpServersSettings) -> Conf
 
 
 def _opened(
-    name: str, entry: ServerEntry, settings: McpServersSettings
+    name: str, entry: "ServerEntry", settings: McpServersSettings
 ) -> Callable[[AsyncContainer], AbstractAsyncContextManager[Sequence[object]]]:
     @asynccontextmanager
     async def opened(_: AsyncContainer) -> AsyncGenerator[Sequence[object], None]:
+        from app.mcp_servers.server import RemoteServer
+
         async with RemoteServer(name, entry, settings).running() as server:
             yield (server,)
 

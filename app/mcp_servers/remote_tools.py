@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from app.mcp_servers.checked_schema import checked_schema
 from app.mcp_servers.entry import ServerEntry
 from app.mcp_servers.foreign_text import UnusableSchemaError, shown_text, tool_name, usable_schema
 from app.tool_calling.callback import ToolCallback
@@ -62,7 +63,9 @@ def _callback(name: str, server: str, entry: ServerEntry, tool: "Tool", call: Re
         return await call(own_name, arguments, context_of_the_call)
 
     definition = ToolDefinition(name, described, usable_schema(tool.input_schema))
-    return FunctionToolCallback.of(run, definition=definition, metadata=_metadata(entry, tool))
+    checked = replace(definition, input_schema=checked_schema(definition.input_schema))
+    callback = FunctionToolCallback.of(run, definition=checked, metadata=_metadata(entry, tool))
+    return replace(callback, definition=definition)  # what a model is shown
 
 
 def _metadata(entry: ServerEntry, tool: "Tool") -> ToolMetadata:

@@ -12,7 +12,7 @@ from tests.mcp_servers.playing import described, ran, run, tools_of
 from tests.players.openai_player import OpenAIPlayer
 from tests.waiting import until
 
-UNUSABLE = {"huge", "deep", "nowhere", "list", "sense"}
+UNUSABLE = {"huge", "deep", "nowhere", "circle", "list", "sense"}
 LONGEST_NAME = "a_name_with____" + "z" * 40 + "_503ccd64"
 
 
@@ -36,7 +36,7 @@ async def test_a_tool_that_cannot_be_used_is_left_out_alone(client: httpx.AsyncC
     tools = await tools_of(client, "first")
     assert not UNUSABLE & tools.keys()
     assert "hidden_one" not in tools  # excluded by the file
-    assert len(tools) == 20
+    assert len(tools) == 23
 
 
 async def test_what_a_server_says_is_short_and_hides_nothing(client: httpx.AsyncClient) -> None:
@@ -51,6 +51,22 @@ async def test_a_pattern_that_would_never_end_is_left_to_the_server(client: http
     schema = (await tools_of(client, "first"))["backtracking"]["input_schema"]
     assert schema["properties"] == {"text": {"type": "string"}}
     assert (await ran(client, "backtracking", {"text": "a" * 50}))[0] == "ok"
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "status"),
+    [
+        ("laughs", {"p": "no integer"}, 200),
+        ("tree", {"kids": [{"kids": []}]}, 200),
+        ("tree", {"kids": 5}, 422),
+        ("odd", {"p": [1], "q": "text"}, 200),
+        ("odd", {"q": 5}, 422),
+    ],
+)
+async def test_what_a_check_cannot_follow_to_its_end_is_left_to_the_server(
+    tool: str, arguments: dict[str, object], status: int, client: httpx.AsyncClient
+) -> None:
+    assert (await run(client, tool, arguments)).status_code == status
 
 
 async def test_arguments_are_checked_before_the_server_is_asked(client: httpx.AsyncClient) -> None:

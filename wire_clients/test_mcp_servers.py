@@ -8,7 +8,8 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -142,8 +143,34 @@ def test_the_reference_server_over_http_is_found_when_it_comes_and_again_when_it
         assert "tool-server-away" in lost.text
 
 
+@pytest.mark.parametrize("way", ["stdio", "http"])
+def test_a_server_of_the_newest_revision_tells_that_its_tools_have_changed(way: str, port: int, tmp_path: Path) -> None:
+    script = str(ROOT / "wire_clients" / "mcp_server" / "growing.py")
+    command = [sys.executable, script, *([str(port)] if way == "http" else [])]
+    far = {"command": command[0], "args": command[1:]} if way == "stdio" else {"url": f"http://127.0.0.1:{port}/mcp"}
+    (tmp_path / "servers.json").write_text(json.dumps({"mcpServers": {"far": far}}), encoding="utf-8")
+    more = {"MCP_SERVERS_FILE": "servers.json", "MCP_SERVERS_START_TIMEOUT": "30"}
+    with (
+        subprocess.Popen(command) if way == "http" else nullcontext() as process,
+        started(ROOT, tmp_path, "http://127.0.0.1:9", **more) as url,
+        httpx.Client(base_url=url, timeout=PATIENCE) as client,
+    ):
+        try:
+            _until(lambda: "grow" in names(client, "far"))
+            assert run(client, "grow") == "growing"
+            _until(lambda: "grown" in names(client, "far"))  # else it is asked again after a minute
+            assert run(client, "grown") == "grown up"
+        finally:
+            if process is not None:
+                process.kill()
+
+
 def _until_it_is_there(client: httpx.Client) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not folder_of(client, "far")["registered"]:
+    _until(lambda: bool(folder_of(client, "far")["registered"]))
+
+
+def _until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE / 2
+    while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.1)

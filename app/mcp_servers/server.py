@@ -113,20 +113,23 @@ class RemoteServer:
 
         self._is_over = False
         async with connected(self._name, self._entry, changed=self._changed.set, ended=self._end) as connection:
-            hearing: asyncio.Task[None] | None = None
+            hearing = asyncio.create_task(self._hear(connection))
             try:
                 while not self._is_over:
                     self._changed.clear()
-                    if hearing is None or hearing.done():
-                        hearing = asyncio.create_task(_heard(connection))
                     await self._take(await connection.tools())
                     self._find(connection)
                     await self._rest()
             finally:
                 self._connection = None
                 self._found.clear()
-                if hearing is not None:
-                    hearing.cancel()
+                hearing.cancel()
+
+    async def _hear(self, connection: "Connection") -> None:
+        while True:
+            with suppress(Exception):  # the server is asked again in any case
+                await connection.hear()
+            await asyncio.sleep(self._settings.refresh_seconds)
 
     async def _rest(self) -> None:
         """Wait until the list may be another one."""
@@ -220,8 +223,3 @@ class RemoteServer:
             hint="answer without it, and say that it could not be reached",
             retryable=True,
         )
-
-
-async def _heard(connection: "Connection") -> None:
-    with suppress(Exception):  # the server is asked again in any case
-        await connection.hear()

@@ -186,11 +186,17 @@ async def test_of_an_endless_list_no_more_is_taken_than_can_be_used(player: McpP
 async def test_the_tools_of_another_toolchat_are_offered_in_the_newest_revision(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
+    theirs = {"forward_headers": ["X-User"]}
     async with service(CHAT_PROVIDER="offline") as other:
-        file = written(tmp_path, other={"url": f"{other.base_url}/mcp", "prefix": "far", "include": ["getCity*"]})
+        file = written(
+            tmp_path, other={"url": f"{other.base_url}/mcp", "prefix": "far", "include": ["getCity*"]} | theirs
+        )
         async with service(MCP_SERVERS_FILE=file, CHAT_PROVIDER="offline") as client:
             assert [*await tools_of(client, "other")] == ["far_getCityTimeFunction"]
-            ended, result = await ran(client, "far_getCityTimeFunction", {"timeZoneId": "Asia/Tokyo"})
-    assert (ended, json.loads(result)["time_zone"]) == ("ok", "Asia/Tokyo")
+            asked = {"timeZoneId": "Asia/Tokyo"}
+            shared = await ran(client, "far_getCityTimeFunction", asked)
+            by_its_own_connection = await ran(client, "far_getCityTimeFunction", asked, **{"X-User": "ann"})
+    for ended, result in (shared, by_its_own_connection):
+        assert (ended, json.loads(result)["time_zone"]) == ("ok", "Asia/Tokyo")
     (found,) = [each for each in caplog.records if each.message == "an MCP server is there"]
     assert vars(found)["revision"] == "2026-07-28"

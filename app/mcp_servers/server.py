@@ -52,6 +52,7 @@ class RemoteServer:
         self._tools: tuple[ToolCallback, ...] = ()
         self._listed: list[Tool] = []
         self._connection: Connection | None = None
+        self._task: asyncio.Task[None] | None = None
         self._tried = asyncio.Event()
         self._found = asyncio.Event()
         self._changed = asyncio.Event()
@@ -76,13 +77,18 @@ class RemoteServer:
     @asynccontextmanager
     async def running(self) -> AsyncGenerator["RemoteServer", None]:
         """Look after the server, in a task of its own, until the exit."""
-        task = asyncio.create_task(self._run(), name=f"MCP server {self._name}")
+        self._task = asyncio.create_task(self._run(), name=f"MCP server {self._name}")
         try:
             yield self
         finally:
+            self.leave()
+            await asyncio.wait({self._task})
+
+    def leave(self) -> None:
+        """See :meth:`ChangingTools.leave`."""
+        if not self._is_left and self._task is not None:
             self._is_left = True
-            task.cancel()
-            await asyncio.wait({task})
+            self._task.cancel()
 
     async def _run(self) -> None:
         from app.mcp_servers.client import AwayError

@@ -33,6 +33,10 @@ class ChangingTools(Protocol):
         """Wait for the first tools, or for the time after which the service starts without them."""
         ...
 
+    def leave(self) -> None:
+        """Begin to end; whoever opened them waits for that, after all others have been told as well."""
+        ...
+
 
 class FollowingResolver:
     """Finds among the tools that are there when it is asked."""

@@ -101,7 +101,11 @@ class ToolRegistry:
                 registry = cls(entries)
             except ToolDefinitionError as error:
                 raise ConfigurationError(str(error)) from error
-            yield registry
+            try:
+                yield registry
+            finally:
+                for each in registry._changing:
+                    each.leave()
 
     def offered(self, module: str, kind: Literal["function", "method"]) -> Sequence[object]:
         """What a folder's routes offer the model.

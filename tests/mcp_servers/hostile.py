@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 OBJECT = {"type": "object", "properties": {}}
@@ -55,7 +56,7 @@ TOOLS = [
     tool("destroys", destructiveHint=True),
     tool("hidden_one"),
     *map(tool, ("dies", "hang", "cancelled", "endless", "garbage", "image", "fails", "wrong", "variables", "grow")),
-    *map(tool, ("shrink", "talk", "both", "refuses")),
+    *map(tool, ("shrink", "talk", "both", "refuses", "mixed", "same", "wrapped", "nothing")),
 ]
 cancelled: list[object] = []
 
@@ -71,6 +72,13 @@ def text(value: object) -> dict[str, object]:
 
 def image() -> dict[str, object]:
     return {"content": [{"type": "image", "data": "A" * 40_000, "mimeType": "image/png"}]}
+
+
+def mixed() -> dict[str, object]:
+    """What is no text, but for one part."""
+    resources = [{"uri": "a://b", "text": "of a resource"}, {"uri": "a://c", "mimeType": "a/b", "blob": "AAAA"}]
+    links = [{"type": "resource_link", "name": "map", "uri": "a://map"}]
+    return {"content": [*links, *({"type": "resource", "resource": each} for each in resources)]}
 
 
 def both() -> dict[str, object]:
@@ -107,7 +115,7 @@ def talk() -> dict[str, object]:
     return text("talked")
 
 
-CALLS = {
+CALLS: dict[str, Callable[[], object]] = {
     "dies": lambda: os._exit(3),
     "cancelled": lambda: text(len(cancelled)),
     "endless": endless,
@@ -120,6 +128,10 @@ CALLS = {
     "shrink": lambda: change([each for each in TOOLS if each["name"] != "grown"]),
     "talk": talk,
     "both": both,
+    "mixed": mixed,
+    "same": lambda: text('{"a": 1}') | {"structuredContent": {"a": 1}},
+    "wrapped": lambda: text("five") | {"structuredContent": {"result": "five"}},
+    "nothing": lambda: {"content": []},
 }
 
 

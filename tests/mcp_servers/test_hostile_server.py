@@ -36,7 +36,7 @@ async def test_a_tool_that_cannot_be_used_is_left_out_alone(client: httpx.AsyncC
     tools = await tools_of(client, "first")
     assert not UNUSABLE & tools.keys()
     assert "hidden_one" not in tools  # excluded by the file
-    assert len(tools) == 23
+    assert len(tools) == 27
 
 
 async def test_what_a_server_says_is_short_and_hides_nothing(client: httpx.AsyncClient) -> None:
@@ -103,6 +103,10 @@ async def test_a_question_is_offered_the_tools_of_its_folder(client: httpx.Async
     [
         ("image", "ok", "[image: image/png, 30000 bytes, not shown]"),
         ("both", "ok", 'warm\n{"degrees":21}'),
+        ("mixed", "ok", "[resource map: a://map]\nof a resource\n[resource: a/b, 3 bytes, not shown]"),
+        ("same", "ok", '{"a": 1}'),
+        ("wrapped", "ok", "five"),
+        ("nothing", "ok", "Done"),
         ("garbage", "ok", "after garbage"),
         ("fails", "failed", "no such thing " + "e" * 1983 + "..."),
         ("refuses", "failed", "not today"),

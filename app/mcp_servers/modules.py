@@ -62,7 +62,7 @@ def _opened(
 ) -> Callable[[AsyncContainer], AbstractAsyncContextManager[Sequence[object]]]:
     @asynccontextmanager
     async def opened(_: AsyncContainer) -> AsyncGenerator[Sequence[object], None]:
-        from app.mcp_servers.server import RemoteServer
+        from app.mcp_servers.server import RemoteServer  # and the SDK with it
 
         async with RemoteServer(name, entry, settings).running() as server:
             yield (server,)

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from app.callers import current_caller
+from app.mcp_servers.client import AwayError, Connection, LostError, connected
 from app.mcp_servers.entry import ServerEntry
 from app.mcp_servers.remote_tools import prefixed, remote_tools
 from app.mcp_servers.settings import McpServersSettings
@@ -17,8 +18,6 @@ from app.tool_calling.errors import ToolExecutionError
 
 if TYPE_CHECKING:
     from mcp_types import Tool
-
-    from app.mcp_servers.client import Connection
 
 __all__ = ["RemoteServer"]
 
@@ -63,7 +62,7 @@ class RemoteServer:
         return self._tools
 
     def prefixed(self, tool: ToolCallback) -> ToolCallback:
-        """See :meth:`ChangingTools.prefixed`; where the file gives no prefix the server's name is it."""
+        """See :meth:`ChangingTools.prefixed`: the server's name, which no other one has."""
         return prefixed(tool, self._name)
 
     async def settled(self) -> None:
@@ -91,8 +90,6 @@ class RemoteServer:
             self._task.cancel()
 
     async def _run(self) -> None:
-        from app.mcp_servers.client import AwayError
-
         loop = asyncio.get_running_loop()
         pause = _FIRST_PAUSE
         while not self._is_left:
@@ -115,8 +112,6 @@ class RemoteServer:
         Raises:
             AwayError: there was none, or it was lost.
         """
-        from app.mcp_servers.client import connected
-
         self._is_over = False
         async with connected(self._name, self._entry, changed=self._changed.set, ended=self._end) as connection:
             hearing = asyncio.create_task(self._hear(connection))
@@ -131,7 +126,7 @@ class RemoteServer:
                 self._found.clear()
                 hearing.cancel()
 
-    async def _hear(self, connection: "Connection") -> None:
+    async def _hear(self, connection: Connection) -> None:
         while True:
             with suppress(Exception):  # the server is asked again in any case
                 await connection.hear()
@@ -160,7 +155,7 @@ class RemoteServer:
         self._listed, self._tools = listed, tuple(tools)
         self.version += 1
 
-    def _find(self, connection: "Connection") -> None:
+    def _find(self, connection: Connection) -> None:
         self._connection = connection
         self._found.set()
         self._tried.set()
@@ -178,8 +173,6 @@ class RemoteServer:
             _log.warning("the MCP server %s is away: %s", self._name, reason)
 
     async def _call(self, tool: str, arguments: Mapping[str, Any], context: ToolContext) -> str:
-        from app.mcp_servers.client import LostError
-
         try:
             return await self._answer(tool, arguments, context)
         except LostError as lost:
@@ -206,8 +199,6 @@ class RemoteServer:
         self, headers: Mapping[str, str], mode: str, tool: str, arguments: Mapping[str, Any], context: ToolContext
     ) -> str:
         """Call by a connection of its own: a session may hold on to who began it, and never is somebody else's."""
-        from app.mcp_servers.client import AwayError, LostError, connected
-
         try:
             async with connected(
                 self._name, self._entry, changed=self._changed.set, forwarded=headers, mode=mode

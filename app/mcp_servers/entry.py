@@ -116,7 +116,7 @@ class ServerEntry(BaseModel):
             return {}
         decoded = ((name.decode("latin-1").lower(), value) for name, value in received)
         found = {name: value.decode("latin-1") for name, value in decoded if name in self.forward_headers}
-        return {self.forward_headers[name]: value for name, value in found.items() if value.isascii()}
+        return {self.forward_headers[name]: value for name, value in found.items()}
 
 
 def _any_of(name: str, patterns: Sequence[str]) -> bool:

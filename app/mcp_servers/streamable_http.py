@@ -32,7 +32,9 @@ async def http_transport(
         statuses: is told the last status by which the server refused something, which the SDK keeps to itself.
     """
     transport = _BoundedTransport(_context() if str(entry.url).startswith("https:") else False, statuses)
-    headers = {**entry.headers, **forwarded, "accept-encoding": "identity"}
+    replaced = {name.lower() for name in forwarded}
+    own = {name: value for name, value in entry.headers.items() if name.lower() not in replaced}
+    headers = {**own, **forwarded, "accept-encoding": "identity"}
     # A call may take as long as it likes: whoever makes it has a limit, and so has the answer.
     timeout = httpx2.Timeout(None, connect=_CONNECT)
     async with (

@@ -57,7 +57,7 @@ async def test_the_headers_of_the_file_are_sent_with_everything(player: McpPlaye
 async def test_headers_of_who_asks_are_forwarded_by_the_list_and_a_key_of_ours_never(
     player: McpPlayer, opened: Opened, tmp_path: Path
 ) -> None:
-    entry = {"forward_headers": {"X-Their-Token": "Authorization"}, "headers": {"X-Own": "own"}}
+    entry = {"forward_headers": {"X-Their-Token": "Authorization"}, "headers": {"X-Own": "own", "authorization": "ours"}}
     theirs = {"X-Their-Token": "Bearer hers", "X-Other": "other", "Cookie": "c=1"}
     async with opened(entry, **principals(tmp_path)) as client:
         with_token = await ran(client, "look", **as_("alice", **theirs))
@@ -66,7 +66,7 @@ async def test_headers_of_who_asks_are_forwarded_by_the_list_and_a_key_of_ours_n
     first, second = player.calls()
     assert first.headers["authorization"] == "Bearer hers"
     assert first.headers["x-own"] == "own"
-    assert "authorization" not in second.headers
+    assert second.headers["authorization"] == "ours"
     for each in player.received:
         assert not {"x-api-key", "x-other", "cookie", "x-their-token"} & each.headers.keys()
         assert "alice" not in str(each)
@@ -93,6 +93,15 @@ async def test_a_refusal_of_somebodys_header_is_told_for_this_call_alone(player:
             "the server far refuses: it answers with status 401",
         )
         assert await ran(client, "look") == ("ok", "seen")
+
+
+async def test_a_header_that_cannot_be_forwarded_is_not_left_out(player: McpPlayer, opened: Opened) -> None:
+    # Without it the call would be made in the name of the service.
+    async with opened({"forward_headers": ["X-User"], "headers": {"X-User": "service"}}) as client:
+        headers = [(b"X-User", "müller".encode())]
+        failed = (await client.post("/tools/look", json={}, headers=headers)).json()
+    assert failed["error_kind"] == "failed"
+    assert player.calls() == []
 
 
 @pytest.mark.parametrize("status", [401, 503])

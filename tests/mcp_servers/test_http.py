@@ -57,7 +57,7 @@ async def test_the_headers_of_the_file_are_sent_with_everything(player: McpPlaye
 async def test_headers_of_who_asks_are_forwarded_by_the_list_and_a_key_of_ours_never(
     player: McpPlayer, opened: Opened, tmp_path: Path
 ) -> None:
-    entry = {"forward_headers": {"X-Their-Token": "Authorization"}, "headers": {"X-Own": "own", "authorization": "ours"}}
+    entry = {"forward_headers": {"X-Their-Token": "Authorization"}, "headers": {"X-Own": "1", "authorization": "ours"}}
     theirs = {"X-Their-Token": "Bearer hers", "X-Other": "other", "Cookie": "c=1"}
     async with opened(entry, **principals(tmp_path)) as client:
         with_token = await ran(client, "look", **as_("alice", **theirs))
@@ -65,7 +65,7 @@ async def test_headers_of_who_asks_are_forwarded_by_the_list_and_a_key_of_ours_n
     assert with_token == without == ("ok", "seen")
     first, second = player.calls()
     assert first.headers["authorization"] == "Bearer hers"
-    assert first.headers["x-own"] == "own"
+    assert first.headers["x-own"] == "1"
     assert second.headers["authorization"] == "ours"
     for each in player.received:
         assert not {"x-api-key", "x-other", "cookie", "x-their-token"} & each.headers.keys()

@@ -1,7 +1,8 @@
 """Who asks: the principal that a key names, and the address that a request came from."""
 
+from collections.abc import Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from functools import lru_cache
@@ -65,6 +66,8 @@ class Caller:
     principal: Principal = ANONYMOUS
     address: str = ""
     """The client's IP address, as far as it is known."""
+    headers: Sequence[tuple[bytes, bytes]] = field(default=(), repr=False, compare=False)
+    """All that the request has, keys among them: for whoever hands on those that somebody has allowed by name."""
 
     @property
     def share(self) -> str:

@@ -12,7 +12,7 @@ turns it into a problem document (RFC 9457). The tree, by status::
     ├── 422 ValidationFailed
     │   └── 422 ContextTooLong, ContentFiltered
     ├── 500 PauseImpossible, 502 ToolLoop, ToolFailed
-    ├── 503 NotConfigured, Overloaded, Draining, StoreUnavailable, 504 DeadlineExceeded
+    ├── 503 NotConfigured, ToolServerAway, Overloaded, Draining, StoreUnavailable, 504 DeadlineExceeded
     └── UpstreamError
         └── 502 UpstreamInvalid, UpstreamUnavailable, 503 ProviderRateLimited, ProviderAuth, 504 UpstreamTimeout
 """
@@ -49,6 +49,7 @@ __all__ = [
     "TooManyFaults",
     "ToolFailed",
     "ToolLoop",
+    "ToolServerAway",
     "ToolchatError",
     "Unauthorized",
     "UnsupportedMediaType",
@@ -231,6 +232,12 @@ class NotConfigured(ToolchatError):
     """A switch is off or a secret is missing; the detail names the variable to set."""
 
     status, code, title = 503, "not-configured", "Not configured"
+
+
+class ToolServerAway(NotConfigured):
+    """The other server that has these tools cannot be used just now; it is looked for again and again."""
+
+    code, title, retryable = "tool-server-away", "Tool server away", True
 
 
 class Overloaded(ToolchatError):

@@ -1,7 +1,7 @@
 """The application put together: the only place that knows everything."""
 
 import logging
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -51,6 +51,7 @@ from app.chat_models.base import ChatModel
 from app.container import instance, instances, make_container
 from app.errors import ConfigurationError
 from app.http import OutboundHttp
+from app.mcp_servers import McpServers, read_mcp_servers
 from app.settings import Settings, check_env_file, known_variables, read_settings, unread_variables
 from app.state_store.base import StateStore
 from app.state_store.factory import open_state_store
@@ -103,11 +104,13 @@ def read_configuration() -> Configuration:
     chat_model = checked(lambda: choose_chat_model(settings)) if settings else None
     found = checked(discover)
     modules = [checked(partial(ConfiguredModule.read, module)) for module in found or ()]
+    servers = checked(read_mcp_servers) or McpServers()
     store = checked(lambda: _state_store(settings)) if settings else None
-    warnings = _unread_variables(in_file) if found is not None else []
+    warnings = _unread_variables(in_file, servers.variables) if found is not None else []
     if settings is None or access is None or chat_model is None or store is None or faults:
         raise ConfigurationError("\n".join(dict.fromkeys((*faults, *warnings))))
-    read = Configuration(settings, access, chat_model, tuple(each for each in modules if each), tuple(warnings))
+    folders = (*(each for each in modules if each), *servers.modules)
+    read = Configuration(settings, access, chat_model, folders, tuple(warnings))
     # Nothing is taken out of this container: what cannot be wired is told now, in one line, and not while serving.
     _container(read, outbound_http(settings), store)
     return read
@@ -207,7 +210,8 @@ def _add_routes(app: FastAPI, modules: Sequence[ConfiguredModule]) -> None:
     app.router.middleware_stack = ShortWay(app.router)
 
 
-def _unread_variables(in_file: Sequence[str]) -> list[str]:
+def _unread_variables(in_file: Sequence[str], elsewhere: Collection[str]) -> list[str]:
+    in_file = [name for name in in_file if name not in elsewhere]
     if not known_variables().issuperset(map(str.upper, in_file)):
         import_providers()  # what looks unread may be the setting of a provider that was not chosen
     return unread_variables(in_file, known_variables())

@@ -24,12 +24,12 @@ FLOORS = [
     ("chat models: providers, and the stand-in without a key", ["chat_models", "offline"]),
     ("what happens around one question, and who may ask it", ["chat", "access"]),
     ("HTTP that belongs to no single tool", ["api"]),
-    ("one folder per tool", ["tools"]),
+    ("one folder per tool, or for each other server", ["tools", "mcp_servers"]),
     ("the assembly, the server, the command line", ["main", "asgi", "server", "protocol", "commands", "__main__"]),
 ]
 """From the ground up: what lives there, and its rooms: a package or a file below ``app``."""
 
-SIDEWAYS = {("sandbox", "places"), ("http", "outbound"), ("offline", "chat_models")}
+SIDEWAYS = {("sandbox", "places"), ("http", "outbound"), ("offline", "chat_models"), ("mcp_servers", "tools")}
 """Imports within one floor that are meant; everything else goes down."""
 
 _BY_ROOM = {name: number for number, (_, names) in enumerate(FLOORS) for name in names}

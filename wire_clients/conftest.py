@@ -101,13 +101,14 @@ def base_url(_played: tuple[Model, str], tmp_path_factory: pytest.TempPathFactor
 
 @contextmanager
 def started(project: Path, folder: Path, model_url: str, **more: str) -> Iterator[str]:
-    """Run the service of a project in an empty folder, in front of a model; gives its URL."""
+    """Run the service of a project in an empty folder, in front of a model, with more variables; gives its URL."""
     variables = {
         "PATH": os.environ["PATH"],
         "PYTHONPATH": str(project),
         "SERVER_PORT": "0",
         "OPENAI_BASE_URL": model_url,
         "MODEL_MAX_ATTEMPTS": "1",
+        "LOG_LEVEL": "ERROR",
         **more,
     }
     with (folder / "log").open("w+", encoding="utf-8") as log:

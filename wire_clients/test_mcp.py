@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from mcp import Client, MCPError, StdioServerParameters
-from mcp_types import ElicitResult
+from mcp_types import CallToolResult, ElicitResult
 
 from tests.command_line import ROOT, copy_of_the_app
 
@@ -68,6 +68,12 @@ def server(request: pytest.FixtureRequest, project: Path) -> Any:
     return StdioServerParameters(command=PYTHON, args=["-m", "app", "mcp"], env=VARIABLES, cwd=project)
 
 
+def text_of(result: CallToolResult) -> str:
+    """What a result's first block says."""
+    first: Any = result.content[0]
+    return str(first.text)
+
+
 @pytest.mark.anyio
 @pytest.mark.parametrize("mode", MODES)
 async def test_the_sdk_lists_and_calls_the_tools(mode: str, server: Any) -> None:
@@ -99,7 +105,7 @@ async def test_the_sdk_asks_a_question_and_hears_which_tools_run(mode: str, serv
 
     async with Client(server, mode=mode, read_timeout_seconds=PATIENCE) as client:
         answer: Any = await client.call_tool("ask", {"question": "北京现在几点？"}, progress_callback=hear)
-    assert "北京现在是" in answer.content[0].text
+    assert "北京现在是" in text_of(answer)
     assert answer.structured_content["tool_calls"][0]["name"] == "getCityTimeFunction"
     assert heard == ["getCityTimeFunction runs", "getCityTimeFunction has ended"]
 
@@ -116,7 +122,7 @@ async def test_the_sdk_asks_its_user_before_a_call_that_needs_it(action: Any, se
     async with Client(server, mode="auto", elicitation_callback=decide, read_timeout_seconds=PATIENCE) as client:
         result: Any = await client.call_tool("switchLight", {"on": True})
     assert asked == ['Run switchLight with {"on":true}?']
-    assert (result.content[0].text, result.is_error) == ("on", False) if action == "accept" else result.is_error
+    assert (text_of(result), result.is_error) == ("on", False) if action == "accept" else result.is_error
 
 
 @pytest.mark.anyio
@@ -139,4 +145,4 @@ async def test_the_sdk_is_told_how_to_consent_where_its_revision_cannot_ask(serv
     async with Client(server, mode="legacy", read_timeout_seconds=PATIENCE) as client:
         result: Any = await client.call_tool("switchLight", {"on": True})
     assert result.is_error is True
-    assert "POST /tools/switchLight" in result.content[0].text
+    assert "POST /tools/switchLight" in text_of(result)

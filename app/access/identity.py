@@ -75,20 +75,20 @@ class Identification:
             MisdirectedRequest: it has no key, and calls the service by a name that is not its own.
         """
         if path.startswith("/health/"):  # a probe has no key, and calls by whatever name its platform gives
-            return Caller(ANONYMOUS, address)
+            return Caller(ANONYMOUS, address, scope["headers"])
         key = _credential(scope) if self._knows_keys else ""
         if key:
             principal = await self._known(key)
             role = _ROLES.get(path, "ask")
             if role and role not in principal.roles and not self._is_open(path):
                 raise Forbidden(f"this needs the role {role}")
-            return Caller(principal, address)
+            return Caller(principal, address, scope["headers"])
         if self._answers_anybody(scope):
             if not _in_process(scope):
                 check_host(header(scope, b"host"), self._hosts)
         elif not self._is_open(path):
             raise Unauthorized("send a key: Authorization: Bearer KEY, or X-API-Key: KEY")
-        return Caller(ANONYMOUS, address)
+        return Caller(ANONYMOUS, address, scope["headers"])
 
     @property
     def _knows_keys(self) -> bool:

@@ -49,9 +49,14 @@ def operation_id(route: APIRoute) -> str:
 def document_api(app: FastAPI) -> None:
     """Make ``app.openapi`` describe what the service really answers."""
     described = app.openapi
+    shown: list[object] = [None]
 
     def openapi() -> dict[str, Any]:
-        if app.openapi_schema is None:
+        # The tools are there as long as the service runs, and those of other servers come and go.
+        service = getattr(app.state, "service", None)
+        folders = service.tools.describe() if service else None
+        if app.openapi_schema is None or folders is not shown[0]:
+            app.openapi_schema, shown[0] = None, folders
             document = described()
             components = document.setdefault("components", {})
             schemas = components.setdefault("schemas", {})
@@ -65,8 +70,8 @@ def document_api(app: FastAPI) -> None:
                     _complete(method, operation, app.state.answer_formats)
                     if path.startswith("/health/"):
                         operation["security"] = []
-            if service := getattr(app.state, "service", None):  # the tools are there as long as the service runs
-                show_tools(document, service.tools.describe())
+            if folders is not None:
+                show_tools(document, folders)
         return described()
 
     app.openapi = openapi  # type: ignore[method-assign]

@@ -88,7 +88,7 @@ class ToolModule:
     """
     offered: Callable[[AsyncContainer], AbstractAsyncContextManager[Sequence[object]]] | None = None
     """Opens what has more tools to offer, such as another server: an ``asynccontextmanager`` that is entered at start,
-    gives callbacks or whatever else ``PromptSpec.tools`` takes, and is left at shutdown."""
+    gives callbacks, whatever else ``PromptSpec.tools`` takes or ``ChangingTools``, and is left at shutdown."""
     methods: tuple[type, ...] = ()
     """Classes with ``@tool`` methods, given as objects made by the container."""
     settings: type[ToolSettings] = ToolSettings

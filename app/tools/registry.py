@@ -1,17 +1,18 @@
 """The tools that are there now, and why the others are not."""
 
+import asyncio
 import inspect
 import logging
 from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from dishka import AsyncContainer
 
 from app.callers import current_caller
 from app.chat.advisors import Advisor
-from app.errors import ConfigurationError, NotConfigured, NotFound, ValidationFailed
+from app.errors import ConfigurationError, NotFound, ValidationFailed
 from app.settings import read_settings
 from app.tool_calling.callback import ToolCallback
 from app.tool_calling.definition_faults import definition_faults, shown_path
@@ -20,10 +21,10 @@ from app.tool_calling.function_callback import FunctionToolCallback
 from app.tool_calling.method_callback import MethodToolCallbackProvider, marked_names
 from app.tool_calling.offering import callbacks_of
 from app.tool_calling.provider import StaticToolCallbackProvider
-from app.tool_calling.resolver import StaticToolCallbackResolver
 from app.tool_calling.result_converter import ToolCallResultConverter
-from app.tools.describing import described_tool
+from app.tools.changing import ChangingTools, FollowingResolver, ToolNames
 from app.tools.module import ToolModule, ToolSettings
+from app.tools.snapshot import Entry, Snapshot
 
 __all__ = ["ConfiguredModule", "ToolRegistry"]
 
@@ -61,35 +62,25 @@ class ConfiguredModule:
         return self.settings.fault()
 
 
-@dataclass(frozen=True, slots=True)
-class _Entry:
-    configured: ConfiguredModule
-    functions: tuple[ToolCallback, ...] = ()
-    methods: StaticToolCallbackProvider = field(default_factory=StaticToolCallbackProvider)
-    fault: str | None = None
-    advisors: tuple[Advisor, ...] = ()
-
-    def in_conversation(self) -> tuple[ToolCallback, ...]:
-        """One form of each tool: the model must not choose between two that do the same."""
-        return self.functions or self.methods.tool_callbacks()
-
-
 class ToolRegistry:
-    """Every tool folder, registered or not; made once at start."""
+    """Every tool folder, registered or not; made once at start. What changes later is seen at the next question."""
 
-    def __init__(self, entries: Iterable[_Entry]) -> None:
-        self._entries = {entry.configured.module.name: entry for entry in entries}
-        functions = [tool for entry in self._entries.values() for tool in entry.functions]
-        methods = [tool for entry in self._entries.values() for tool in entry.methods.tool_callbacks()]
-        self._described: list[dict[str, Any]] | None = None
-        self.resolver = StaticToolCallbackResolver([*functions, *methods])
-        self._all_tools = [tool for entry in self._entries.values() for tool in entry.in_conversation()]
-        self.advisors = [each for entry in self._entries.values() for each in entry.advisors]
-        self._advisors = {
-            tool.definition.name: entry.advisors
-            for entry in self._entries.values()
-            for tool in (*entry.functions, *entry.methods.tool_callbacks())
-        }
+    def __init__(self, entries: Iterable[Entry]) -> None:
+        self._given = tuple(entries)
+        self._changing = [each for entry in self._given for each in entry.changing]
+        self._names = ToolNames(tool.definition.name for entry in self._given for tool in entry.tools())
+        self._versions = [each.version for each in self._changing]
+        self._snapshot = Snapshot(self._given, self._names)
+        self.resolver = FollowingResolver(lambda: self._now.resolver)
+        self.advisors = [each for entry in self._given for each in entry.advisors]
+
+    @property
+    def _now(self) -> Snapshot:
+        """The tools that are there now: the same object for as long as they stay."""
+        if self._changing and (versions := [each.version for each in self._changing]) != self._versions:
+            self._versions = versions
+            self._snapshot = Snapshot(self._given, self._names)
+        return self._snapshot
 
     @classmethod
     @asynccontextmanager
@@ -98,28 +89,32 @@ class ToolRegistry:
     ) -> AsyncGenerator["ToolRegistry", None]:
         """Take the tools of every module that can register out of the container, and open what offers more.
 
+        What needs its time, such as another server, is opened side by side, and waited for as long as it wants.
+
         Raises:
             ConfigurationError: a tool cannot be defined, or what offers tools cannot be opened; names the folder.
         """
         async with AsyncExitStack() as stack:
             entries = [await _entry(container, each, stack) for each in modules]
-            for warning in (line for entry in entries for line in entry.configured.warnings):
-                _log.warning("%s", warning)
+            await asyncio.gather(*(each.settled() for entry in entries for each in entry.changing))
             try:
                 registry = cls(entries)
             except ToolDefinitionError as error:
                 raise ConfigurationError(str(error)) from error
-            yield registry
+            try:
+                yield registry
+            finally:
+                for each in registry._changing:
+                    each.leave()
 
     def offered(self, module: str, kind: Literal["function", "method"]) -> Sequence[object]:
         """What a folder's routes offer the model.
 
         Raises:
-            NotConfigured: the folder is not registered; the detail names the variable to set.
+            NotConfigured: the folder is not registered; the detail names the variable to set, or the server is away.
         """
-        entry = self._entries[module]
-        if entry.fault:
-            raise NotConfigured(f"{entry.configured.module.title}: {entry.fault}")
+        entry = self._now.entries[module]
+        entry.check()
         return entry.methods.tool_callbacks() if kind == "method" else entry.functions
 
     def tool(self, name: str) -> ToolCallback:
@@ -127,13 +122,14 @@ class ToolRegistry:
 
         Raises:
             NotFound: there is none.
-            NotConfigured: its folder is not registered; the detail names the variable to set.
+            NotConfigured: its folder is not registered; the detail names the variable to set, or the server is away.
         """
         if found := self._usable(name):
+            self._now.owners[name].check()
             return found
-        for entry in self._entries.values() if current_caller.get().principal.may_use(name) else ():
-            if entry.fault and any(each.name == name for each in entry.configured.module.declared()):
-                raise NotConfigured(f"{entry.configured.module.title}: {entry.fault}")
+        for entry in self._now.entries.values() if current_caller.get().principal.may_use(name) else ():
+            if any(each.name == name for each in entry.module.declared()):
+                entry.check()
         raise NotFound(f"no tool has the name {name[:64]}; known: {self._known()}")
 
     def for_conversation(self, names: Sequence[str] | None) -> tuple[Sequence[object], Sequence[Advisor]]:
@@ -143,9 +139,9 @@ class ToolRegistry:
             ValidationFailed: there is no such tool.
         """
         if names is None:
-            return self._all_tools, self.advisors
+            return self._now.all_tools, self.advisors
         tools = [self._chosen(name) for name in dict.fromkeys(names)]
-        advisors = (each for tool in tools for each in self._advisors[tool.definition.name])
+        advisors = (each for tool in tools for each in self._now.owners[tool.definition.name].advisors)
         return tools, list(dict.fromkeys(advisors))
 
     def for_folder(self, name: str) -> tuple[Sequence[object], Sequence[Advisor]]:
@@ -155,16 +151,15 @@ class ToolRegistry:
             NotFound: there is no such folder.
             NotConfigured: it is not registered; the detail names the variable to set.
         """
-        entry = self._entries.get(name)
+        entry = self._now.entries.get(name)
         if entry is None:
             raise NotFound(f"no folder has the name {name[:64]}")
-        if entry.fault:
-            raise NotConfigured(f"{entry.configured.module.title}: {entry.fault}")
+        entry.check()
         return entry.in_conversation(), entry.advisors
 
     def state_keys(self, conversation: str) -> Sequence[str]:
         """Under which keys the folders' tools keep something of a conversation."""
-        kept = (prefix for entry in self._entries.values() for prefix in entry.configured.module.kept)
+        kept = (prefix for entry in self._given for prefix in entry.module.kept)
         return [f"{prefix}:{conversation}" for prefix in kept]
 
     def _chosen(self, name: str) -> ToolCallback:
@@ -181,10 +176,8 @@ class ToolRegistry:
         return ", ".join(filter(current_caller.get().principal.may_use, self.resolver.names())) or "none"
 
     def describe(self) -> list[dict[str, Any]]:
-        """Every folder with its tools' definitions, or with the reason why it is not registered; made once."""
-        if self._described is None:
-            self._described = [_described(entry) for entry in self._entries.values()]
-        return self._described
+        """Every folder with its tools' definitions, or with the reason why it is not registered."""
+        return self._now.describe()
 
 
 def _no_tools(module: ToolModule) -> list[str]:
@@ -214,16 +207,20 @@ def _no_advisors(module: ToolModule) -> list[str]:
     return faults
 
 
-async def _entry(container: AsyncContainer, configured: ConfiguredModule, stack: AsyncExitStack) -> _Entry:
-    if fault := configured.fault:
-        return _Entry(configured, fault=fault)
+async def _entry(container: AsyncContainer, configured: ConfiguredModule, stack: AsyncExitStack) -> Entry:
     module = configured.module
+    if fault := configured.fault:
+        return Entry(module, fault=fault)
+    for warning in configured.warnings:
+        _log.warning("%s", warning)
     try:
         converter = await container.get(ToolCallResultConverter)
         functions = [await container.get(ToolCallback, component=name) for name in module.function_names()]
         functions = _told_by(converter, functions)
         more = [await container.get(each) if isinstance(each, type) else each for each in module.ready]
-        more += await _opened(container, module, stack)
+        opened = await _opened(container, module, stack)
+        changing = tuple(each for each in opened if isinstance(each, ChangingTools))
+        more += [each for each in opened if each not in changing]
         functions += [configured.settings.applied_to(callback) for callback in callbacks_of(more)]
         objects: list[object] = [await container.get(needed) for needed in module.methods]
         methods = MethodToolCallbackProvider(*objects).tool_callbacks() if objects else ()
@@ -232,7 +229,7 @@ async def _entry(container: AsyncContainer, configured: ConfiguredModule, stack:
     methods = tuple(configured.settings.applied_to(each) for each in _told_by(converter, methods))
     advisors = tuple([await container.get(each) for each in module.advisors])
     provider = StaticToolCallbackProvider(*methods)
-    return _Entry(configured, tuple(functions), provider, advisors=advisors)
+    return Entry(module, tuple(functions), provider, advisors=advisors, changing=changing)
 
 
 def _told_by(converter: ToolCallResultConverter, tools: Iterable[ToolCallback]) -> list[ToolCallback]:
@@ -248,13 +245,3 @@ async def _opened(container: AsyncContainer, module: ToolModule, stack: AsyncExi
         _log.error("tools cannot be opened", extra={"folder": module.name}, exc_info=error)
         file = shown_path(module.folder / "__init__.py")
         raise ConfigurationError(f"{file}: offered: {type(error).__name__}; the log has more") from error
-
-
-def _described(entry: _Entry) -> dict[str, Any]:
-    module, fault = entry.configured.module, entry.fault
-    described: dict[str, Any] = {"name": module.name, "title": module.title, "path": module.path}
-    if fault:
-        return described | {"registered": False, "reason": fault, "tools": []}
-    tools = [described_tool(tool, "function") for tool in entry.functions]
-    tools += [described_tool(tool, "method") for tool in entry.methods.tool_callbacks()]
-    return described | {"registered": True, "tools": tools}

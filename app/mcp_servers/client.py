@@ -1,0 +1,189 @@
+"""The official SDK as the service uses it: imported when a server is opened, and not before."""
+
+import logging
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx2
+import mcp_types as types
+from mcp import Client, MCPError
+from pydantic import TypeAdapter, ValidationError
+
+from app.mcp_servers.entry import ServerEntry
+from app.mcp_servers.foreign_text import shown_text
+from app.mcp_servers.lists import CheckedStream
+from app.mcp_servers.results import result_text
+from app.mcp_servers.stdio import stdio_transport
+from app.mcp_servers.streamable_http import http_transport
+from app.tool_calling.context import ToolContext
+from app.tool_calling.errors import ToolExecutionError
+from app.version import VERSION
+
+__all__ = ["AwayError", "Connection", "LostError", "connected"]
+
+logging.getLogger("mcp").setLevel(logging.CRITICAL)  # it logs what servers send, and session ids
+
+_ANSWERS = 30.0
+"""Seconds for whatever is asked beside calls."""
+_LONGEST_CALL = 600.0
+"""Seconds; the manager's limit, which is the tool's or the service's, comes before it."""
+_MOST_TOOLS, _MOST_PAGES = 256, 32
+_LONGEST_ERROR = 500
+_CLOSED, _SESSION_GONE = "Connection closed", "Session terminated"
+"""What the SDK says by words alone; the codes beside them are used by servers, too."""
+_RESULT = TypeAdapter[types.CallToolResult | types.InputRequiredResult](
+    types.CallToolResult | types.InputRequiredResult
+)
+
+
+class AwayError(Exception):
+    """The server cannot be used as it is now; the message says why, without addresses or keys."""
+
+
+class LostError(Exception):
+    """The connection, or its session, is not there any more."""
+
+    def __init__(self, *, may_have_run: bool) -> None:
+        super().__init__(may_have_run)
+        self.may_have_run = may_have_run
+        """Whether the server may have begun what it was asked for."""
+
+
+class Connection:
+    """What is asked of a server."""
+
+    def __init__(self, client: Client, changed: Callable[[], None]) -> None:
+        self._client = client
+        self._changed = changed
+
+    @property
+    def revision(self) -> str:
+        """Of the protocol."""
+        return self._client.protocol_version
+
+    @property
+    def mode(self) -> str:
+        """How a further connection to the same server is made without asking again what it speaks."""
+        return self.revision if self._client.session.discover_result is not None else "legacy"
+
+    async def tools(self) -> list[types.Tool]:
+        """The tools of the server, as many as are taken; whatever it raises, the connection is of no use."""
+        tools: list[types.Tool] = []
+        cursor: str | None = None
+        for _ in range(_MOST_PAGES):
+            page = await self._client.list_tools(cursor=cursor)
+            tools += page.tools
+            cursor = page.next_cursor
+            if not cursor or len(tools) >= _MOST_TOOLS:
+                break
+        return tools[:_MOST_TOOLS]
+
+    async def hear(self) -> None:
+        """Have a server of the newest revision tell of changes, until it stops; older ones do so by themselves."""
+        offered = self._client.server_capabilities.tools
+        if self.mode == "legacy" or offered is None or not offered.list_changed:
+            return
+        async with self._client.listen(tools_list_changed=True) as subscription:
+            self._changed()  # something may have changed before it listened
+            async for _ in subscription:
+                self._changed()
+
+    async def call(self, tool: str, arguments: Mapping[str, object], context: ToolContext) -> str:
+        """Call a tool and tell its result as text; being cancelled cancels the call at the server.
+
+        Not by the SDK's own method, which checks results with the server's own schema, patterns and all.
+
+        Raises:
+            LostError: there is no connection any more.
+            ToolExecutionError: the tool failed, or the server refused the call or answered nonsense.
+        """
+
+        async def report(progress: float, total: float | None, message: str | None) -> None:
+            context.report(progress, of=total, text=message)
+
+        asked = types.CallToolRequest(params=types.CallToolRequestParams(name=tool, arguments=dict(arguments)))
+        try:
+            result = await self._client.session.send_request(
+                asked, _RESULT, request_read_timeout_seconds=_LONGEST_CALL, progress_callback=report
+            )
+        except MCPError as error:
+            raise _told(error) from error
+        except (ValidationError, RuntimeError) as error:
+            raise ToolExecutionError("the server's answer cannot be read", kind="upstream-invalid") from error
+        if isinstance(result, types.InputRequiredResult):
+            raise ToolExecutionError("the tool asks for what only a person could give", kind="input-required")
+        return result_text(result)
+
+
+@asynccontextmanager
+async def connected(
+    name: str,
+    entry: ServerEntry,
+    *,
+    changed: Callable[[], None],
+    ended: Callable[[], None] = lambda: None,
+    forwarded: Mapping[str, str] | None = None,
+    mode: str = "auto",
+) -> AsyncGenerator[Connection, None]:
+    """A connection in the newest revision that the server speaks.
+
+    Args:
+        name: the server's name, for the log.
+        entry: where it is.
+        changed: is called when the server says that its tools have changed.
+        ended: is called when its process has ended.
+        forwarded: the headers of whoever asks.
+        mode: the revision, where it is known already; see :attr:`Connection.mode`.
+
+    Raises:
+        AwayError: it cannot be reached, refused, or the connection was lost; also in place of what is raised within.
+    """
+
+    async def heard(message: object) -> None:
+        if isinstance(message, types.ToolListChangedNotification):
+            changed()
+
+    statuses: list[int] = []
+
+    @asynccontextmanager
+    async def transport() -> AsyncGenerator[Any, None]:
+        way = http_transport(entry, forwarded or {}, statuses) if entry.url else stdio_transport(name, entry, ended)
+        async with way as (read, write):
+            yield CheckedStream(read, name), write
+
+    client = Client(
+        transport(),
+        mode=mode,
+        message_handler=heard,
+        client_info=types.Implementation(name="toolchat", version=VERSION),
+        cache=None,
+        read_timeout_seconds=_ANSWERS,
+    )
+    try:
+        async with client:
+            yield Connection(client, changed)
+    except Exception as error:
+        raise AwayError(_reason(error, statuses)) from error
+
+
+def _told(error: MCPError) -> Exception:
+    if error.message in (_CLOSED, _SESSION_GONE):
+        return LostError(may_have_run=error.message == _CLOSED)
+    if error.code == types.REQUEST_TIMEOUT:
+        return ToolExecutionError("the server did not answer in time", kind="timeout")
+    return ToolExecutionError(shown_text(error.message, _LONGEST_ERROR) or "the server refused the call", kind="failed")
+
+
+def _reason(error: BaseException, statuses: list[int]) -> str:
+    while isinstance(error, BaseExceptionGroup):  # what a task group makes of it
+        error = error.exceptions[0]
+    if statuses:
+        return f"it answers with status {statuses[0]}"
+    if isinstance(error, MCPError):
+        return "it closed the connection" if error.message == _CLOSED else shown_text(error.message, _LONGEST_ERROR)
+    if isinstance(error, FileNotFoundError | PermissionError | NotADirectoryError):
+        return f"its command cannot be started ({type(error).__name__})"
+    if isinstance(error, OSError | httpx2.TransportError):
+        return f"it cannot be reached ({type(error).__name__})"
+    return f"it cannot be used ({type(error).__name__})"

@@ -1,0 +1,70 @@
+"""From the file to tool folders: one for each server that it names."""
+
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dishka import AsyncContainer
+
+from app.mcp_servers.settings import McpServersSettings
+from app.settings import read_settings
+from app.tools.module import ToolModule, ToolSettings
+from app.tools.registry import ConfiguredModule
+
+if TYPE_CHECKING:
+    from app.mcp_servers.entry import ServerEntry
+
+__all__ = ["McpServers", "read_mcp_servers"]
+
+_QUERY = "你的工具能做什么？What can your tools do?"
+
+
+@dataclass(frozen=True, slots=True)
+class McpServers:
+    """The servers of the file as tool folders."""
+
+    modules: tuple[ConfiguredModule, ...] = ()
+    variables: frozenset[str] = frozenset()
+    """The variables that the file takes values from, so that nobody calls them unread."""
+
+
+def read_mcp_servers() -> McpServers:
+    """Read which servers there are; none of them is asked, and nothing of the SDK is imported.
+
+    Raises:
+        ConfigurationError: the file or a setting cannot be used; one line for each fault.
+    """
+    settings = read_settings(McpServersSettings)
+    if settings.file is None:
+        return McpServers()
+    from app.mcp_servers.file import read_file  # most services have no file, and need not pay for it
+
+    file = read_file(settings.file)
+    modules = (_module(name, entry, settings) for name, entry in file.servers.items())
+    return McpServers(tuple(modules), file.variables)
+
+
+def _module(name: str, entry: "ServerEntry", settings: McpServersSettings) -> ConfiguredModule:
+    module = ToolModule(
+        name=f"mcp-{name}",
+        title=f"MCP {name}",
+        path=f"/mcp/{name}",
+        default_query=_QUERY,
+        offered=_opened(name, entry, settings),
+    )
+    # Its switch is in the file: no variable is read for it.
+    return ConfiguredModule(module, ToolSettings.model_construct(enabled=True, sandbox_url=None))
+
+
+def _opened(
+    name: str, entry: "ServerEntry", settings: McpServersSettings
+) -> Callable[[AsyncContainer], AbstractAsyncContextManager[Sequence[object]]]:
+    @asynccontextmanager
+    async def opened(_: AsyncContainer) -> AsyncGenerator[Sequence[object], None]:
+        from app.mcp_servers.server import RemoteServer  # and the SDK with it
+
+        async with RemoteServer(name, entry, settings).running() as server:
+            yield (server,)
+
+    return opened

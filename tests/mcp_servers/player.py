@@ -1,0 +1,93 @@
+"""A server on HTTP, played without the SDK: the lane before 2026-07-28, with session ids, and faults on request."""
+
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+__all__ = ["McpPlayer", "Received"]
+
+
+@dataclass(frozen=True)
+class Received:
+    """One message as it came."""
+
+    method: str
+    headers: dict[str, str]
+    params: dict[str, Any]
+
+
+@dataclass
+class McpPlayer:
+    """Has one tool, ``look``; what is set here holds from the next request on."""
+
+    status: int = 200
+    """Every answer's, unless it is 200."""
+    is_endless: bool = False
+    """Whether each page of its list leads to another one, with ten tools each."""
+    answer: Response | None = None
+    """Takes the place of the next result of a call."""
+    received: list[Received] = field(default_factory=list)
+    sessions: set[str] = field(default_factory=set)
+    _numbers: "count[int]" = field(default_factory=count)
+
+    @property
+    def app(self) -> Starlette:
+        return Starlette(routes=[Route("/mcp", self._answer, methods=["POST", "DELETE"])])
+
+    def methods(self) -> list[str]:
+        return [each.method for each in self.received]
+
+    def calls(self) -> list[Received]:
+        return [each for each in self.received if each.method == "tools/call"]
+
+    async def _answer(self, request: Request) -> Response:
+        session = request.headers.get("mcp-session-id", "")
+        if request.method == "DELETE":
+            self.sessions.discard(session)
+            return Response(status_code=204)
+        message = await request.json()
+        method, params = message["method"], message.get("params", {})
+        self.received.append(Received(method, dict(request.headers), params))
+        if self.status != 200:
+            return Response("SECRET of the server", self.status)
+        if method != "initialize" and method != "server/discover" and session not in self.sessions:
+            return Response(status_code=404)
+        if "id" not in message:
+            return Response(status_code=202)
+        if method == "tools/call" and self.answer is not None:
+            answer, self.answer = self.answer, None
+            return answer
+        return self._result(message["id"], method, params)
+
+    def _result(self, number: Any, method: str, params: dict[str, Any]) -> Response:
+        headers: dict[str, str] = {}
+        result: dict[str, Any]
+        if method == "initialize":
+            session = f"session-{next(self._numbers)}"
+            self.sessions.add(session)
+            headers["mcp-session-id"] = session
+            about = {"name": "player", "version": "0"}
+            result = {
+                "protocolVersion": "2025-06-18",
+                "capabilities": {"tools": {}},
+                "serverInfo": about,
+            }
+        elif method == "tools/list":
+            result = self._listed(params)
+        elif method == "tools/call":
+            result = {"content": [{"type": "text", "text": "seen"}]}
+        else:
+            error = {"code": -32601, "message": "no such method"}
+            return JSONResponse({"jsonrpc": "2.0", "id": number, "error": error})
+        return JSONResponse({"jsonrpc": "2.0", "id": number, "result": result}, headers=headers)
+
+    def _listed(self, params: dict[str, Any]) -> dict[str, Any]:
+        page = int(params.get("cursor", 0))
+        names = [f"look{page}-{number}" for number in range(10)] if self.is_endless else ["look"]
+        tools = [{"name": name, "inputSchema": {"type": "object"}} for name in names]
+        return {"tools": tools, **({"nextCursor": str(page + 1)} if self.is_endless else {})}

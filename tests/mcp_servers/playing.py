@@ -1,0 +1,48 @@
+"""Files that name servers, and what a test asks of their tools by hand."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+__all__ = ["HOSTILE", "described", "hostile", "ran", "run", "tools_of", "written"]
+
+HOSTILE = Path(__file__).with_name("hostile.py")
+
+
+def hostile(*words: str, **more: Any) -> dict[str, Any]:
+    """The entry of a hostile server."""
+    return {"command": sys.executable, "args": ["-S", str(HOSTILE), *words], **more}
+
+
+def written(folder: Path, **servers: dict[str, Any]) -> str:
+    """Write a file that names servers; gives its path."""
+    file = folder / "servers.json"
+    file.write_text(json.dumps({"mcpServers": servers}), encoding="utf-8")
+    return str(file)
+
+
+async def run(client: httpx.AsyncClient, tool: str, arguments: Any = None, **headers: str) -> httpx.Response:
+    """Run a tool by hand."""
+    return await client.post(f"/tools/{tool}", json=arguments or {}, headers=headers)
+
+
+async def ran(client: httpx.AsyncClient, tool: str, arguments: Any = None, **headers: str) -> tuple[str, Any]:
+    """The outcome of a run, an error's kind in its place, and the result."""
+    answer = await run(client, tool, arguments, **headers)
+    call = answer.json()
+    assert answer.status_code == 200, answer.text
+    return call.get("error_kind") or call["outcome"], call["result"]
+
+
+async def described(client: httpx.AsyncClient, server: str) -> dict[str, Any]:
+    """The folder of a server in ``/tools``."""
+    folders: list[dict[str, Any]] = (await client.get("/tools")).json()
+    return next(each for each in folders if each["name"] == f"mcp-{server}")
+
+
+async def tools_of(client: httpx.AsyncClient, server: str) -> dict[str, dict[str, Any]]:
+    """The tools of a server in ``/tools``, by name."""
+    return {each["name"]: each for each in (await described(client, server))["tools"]}

@@ -27,11 +27,15 @@ os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # it fetches a list of pric
 TIME = {"name": "getCityTimeFunction", "arguments": '{"timeZoneId":"Asia/Shanghai"}'}
 
 
+def node_program() -> str:
+    """The Node.js that lies beside the packages; a distribution may have an older one."""
+    return next((str(each) for each in PACKAGES.glob("node-*/bin/node")), shutil.which("node") or "node")
+
+
 def node(*arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
-    """Run JavaScript in the Node.js that lies beside the packages; a distribution may have an older one."""
-    found = [str(each) for each in PACKAGES.glob("node-*/bin/node")] or [shutil.which("node") or "node"]
+    """Run JavaScript to its end."""
     return subprocess.run(
-        [found[0], *map(str, arguments)], cwd=cwd, capture_output=True, text=True, timeout=PATIENCE, check=False
+        [node_program(), *map(str, arguments)], cwd=cwd, capture_output=True, text=True, timeout=PATIENCE, check=False
     )
 
 

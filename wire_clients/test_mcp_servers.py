@@ -16,22 +16,15 @@ from typing import Any
 import httpx
 import pytest
 
-from wire_clients.conftest import PATIENCE, ROOT, Model, calls, says, started
+from wire_clients.conftest import PACKAGES, PATIENCE, ROOT, Model, calls, node_program, says, started
 
 JSON = {"Accept": "application/json"}
-SERVER = "node_modules/@modelcontextprotocol/server-everything/dist/index.js"
 
 
 @pytest.fixture(scope="module")
-def everything(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+def everything() -> list[str]:
     """The command of npm's reference server, without the word for the way that it is asked."""
-    npm, node = shutil.which("npm"), shutil.which("node")
-    if npm is None or node is None:
-        pytest.skip("npm is not installed")
-    folder = tmp_path_factory.mktemp("npm") / "mcp_server"
-    shutil.copytree(ROOT / "wire_clients" / "mcp_server", folder)
-    subprocess.run([npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund"], cwd=folder, check=True)
-    return [node, str(folder / SERVER)]
+    return [node_program(), str(PACKAGES / "@modelcontextprotocol/server-everything/dist/index.js")]
 
 
 @pytest.fixture(scope="module")
@@ -145,7 +138,7 @@ def test_the_reference_server_over_http_is_found_when_it_comes_and_again_when_it
 
 @pytest.mark.parametrize("way", ["stdio", "http"])
 def test_a_server_of_the_newest_revision_tells_that_its_tools_have_changed(way: str, port: int, tmp_path: Path) -> None:
-    script = str(ROOT / "wire_clients" / "mcp_server" / "growing.py")
+    script = str(ROOT / "wire_clients" / "growing_mcp_server.py")
     command = [sys.executable, script, *([str(port)] if way == "http" else [])]
     far = {"command": command[0], "args": command[1:]} if way == "stdio" else {"url": f"http://127.0.0.1:{port}/mcp"}
     (tmp_path / "servers.json").write_text(json.dumps({"mcpServers": {"far": far}}), encoding="utf-8")

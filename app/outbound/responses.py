@@ -33,23 +33,27 @@ class Response:
     ``UpstreamInvalid`` when the answer is cut off, is no HTTP, or cannot be unpacked.
     """
 
+    status = 0
+    has_begun = False
+    is_settled = False
+    """Nothing more will arrive."""
+    is_last = False
+    """The connection is not to be used again."""
+    when_closed: Callable[[], None] | None = None
+
+    _has_head = False
+    _unproductive = _buffered = 0
+    _error: UpstreamError | None = None
+    _decoder: Decoder | None = None
+    _news: asyncio.Future[None] | None = None
+
     def __init__(self, connection: Connection, upstream: str, *, is_head: bool = False) -> None:
         self.upstream = upstream
-        self.status = 0
-        self._fields: list[tuple[bytes, bytes]] = []
-        self.headers = Headers(raw=self._fields)
-        self.has_begun = False
-        self.is_settled = self.is_last = False
-        """Nothing more will arrive; the connection is not to be used again."""
-        self.when_closed: Callable[[], None] | None = None
         self._connection = connection
         self._is_head = is_head
-        self._has_head = self._ends_by_closing = False
-        self._unproductive = self._buffered = 0
+        self._fields: list[tuple[bytes, bytes]] = []
         self._pieces: list[bytes] = []
-        self._error: UpstreamError | None = None
-        self._decoder: Decoder | None = None
-        self._news: asyncio.Future[None] | None = None
+        self.headers = Headers(raw=self._fields)
         self._parser: HttpResponseParser | None = HttpResponseParser(self)
         # As lenient as aiohttp, whose users found the servers that need it.
         self._parser.set_dangerous_leniencies(
@@ -125,7 +129,8 @@ class Response:
             detail = f"{self.upstream} could not be reached, or the connection was lost"
             self._settle(UpstreamUnavailable(detail))
         else:
-            self._settle(None if self._ends_by_closing else self._cut())
+            framed = {*self.headers} & {"content-length", "transfer-encoding"}
+            self._settle(self._cut() if framed else None)
         self._tell()
 
     def on_message_begin(self) -> None:
@@ -146,12 +151,10 @@ class Response:
         if parser is None or 100 <= (status := parser.get_status_code()) < 200:
             self._fields.clear()
             return
-        coding = self.headers.get("transfer-encoding", "")
-        if coding.lower() not in ("", "chunked"):
-            raise ValueError("packed in a way that was not asked for")
         self.status, self._has_head = status, True
         self.is_last = not parser.should_keep_alive()
-        self._ends_by_closing = not coding and "content-length" not in self.headers
+        if self.is_last and self.headers.get("transfer-encoding", "chunked").lower() != "chunked":
+            raise ValueError("packed in a way that was not asked for")
         if self._is_head:
             self._settle()
 

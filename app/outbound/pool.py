@@ -168,7 +168,8 @@ class Pool:
                 host.lookup = host.lookup or looked_up(host.origin)
                 addresses = await asyncio.shield(host.lookup)
                 await opened(connection, host.origin, addresses, self._tls if host.origin.tls else None)
-            if connection.is_lost:
+            if connection.is_lost or self._is_closed:
+                connection.drop()
                 raise ConnectionResetError
         except (OSError, RuntimeError) as error:  # uvloop raises both
             host.lookup = None

@@ -27,7 +27,7 @@ _PACKAGES = {
 }
 _PARTS = {
     "server": ("server.py", "protocol.py"),
-    "upstream client": ("http.py",),
+    "upstream client": ("http.py", "outbound/"),
     "logs": ("logs.py",),
     "tools": ("tools/",),
 }

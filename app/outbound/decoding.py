@@ -4,7 +4,7 @@ import zlib
 
 __all__ = ["CODINGS", "Decoder"]
 
-CODINGS = ("gzip", "x-gzip", "deflate")
+CODINGS = (b"gzip", b"x-gzip", b"deflate")
 """What ``Content-Encoding`` may name."""
 
 _PIECE = 256 * 1024
@@ -14,8 +14,8 @@ _PIECE = 256 * 1024
 class Decoder:
     """Unpacks gzip, also of several members, and deflate, with zlib's wrapping or, as some send it, without."""
 
-    def __init__(self, coding: str) -> None:
-        self._gzip = coding != "deflate"
+    def __init__(self, coding: bytes) -> None:
+        self._gzip = coding != b"deflate"
         self._inflate: zlib._Decompress | None = None
         self._rest = b""
 

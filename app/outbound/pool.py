@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from contextlib import nullcontext
+from collections import deque
 from functools import cached_property
 from operator import attrgetter
 from weakref import WeakValueDictionary
@@ -20,9 +20,9 @@ __all__ = ["Pool"]
 class _Host:
     """One upstream; it lives as long as somebody is connected to it or wants to be."""
 
-    def __init__(self, origin: Origin, places: int) -> None:
+    def __init__(self, origin: Origin) -> None:
         self.origin = origin
-        self.places = asyncio.Semaphore(places)
+        self.users = 0
         self.idle: list[Connection] = []
         self.lookup: Lookup | None = None
         """Its addresses: looked up once for all who connect at the same time."""
@@ -70,7 +70,10 @@ class Pool:
         if self._is_closed:
             raise UpstreamUnavailable("the service is shutting down")
         host = self._host(request.origin)
-        await self._take_place(host, upstream)
+        if self._has_place(host):
+            self._enter(host)
+        else:
+            await self._turn(host, upstream)
         try:
             response = await self._answered(host, request, upstream)
         except BaseException:
@@ -96,31 +99,49 @@ class Pool:
         if loop is not self._loop:
             self._loop = loop
             self._hosts = WeakValueDictionary[Origin, _Host]()
-            self._places = asyncio.Semaphore(self._max_connections)
+            self._users = 0
+            self._waiting: deque[tuple[_Host, asyncio.Future[None]]] = deque()
             self._connections = set[Connection]()
             self._opening = 0
             self._sweeper: asyncio.TimerHandle | None = None
         host = self._hosts.get(origin)
         if host is None:
-            self._hosts[origin] = host = _Host(origin, self._max_per_host)
+            self._hosts[origin] = host = _Host(origin)
         return host
 
-    async def _take_place(self, host: _Host, upstream: str) -> None:
-        must_wait = host.places.locked() or self._places.locked()
-        try:
-            async with asyncio.timeout(self._max_wait) if must_wait else nullcontext():
-                await host.places.acquire()
-                try:
-                    await self._places.acquire()
-                except BaseException:
-                    host.places.release()
-                    raise
-        except TimeoutError:
-            raise UpstreamTimeout(f"no connection to {upstream} came free in time") from None
+    def _has_place(self, host: _Host) -> bool:
+        return self._users < self._max_connections and host.users < self._max_per_host
+
+    def _enter(self, host: _Host) -> None:
+        self._users += 1
+        host.users += 1
 
     def _leave(self, host: _Host) -> None:
-        host.places.release()
-        self._places.release()
+        """Give a place up, to who has waited longest and may have it."""
+        self._users -= 1
+        host.users -= 1
+        for entry in self._waiting:
+            waiting, turn = entry
+            if not turn.done() and self._has_place(waiting):
+                self._waiting.remove(entry)
+                self._enter(waiting)
+                turn.set_result(None)
+                return
+
+    async def _turn(self, host: _Host, upstream: str) -> None:
+        turn = asyncio.get_running_loop().create_future()
+        self._waiting.append((host, turn))
+        try:
+            async with asyncio.timeout(self._max_wait):
+                await turn
+        except BaseException as error:
+            if turn.cancelled():
+                self._waiting.remove((host, turn))
+            else:
+                self._leave(host)  # the place came just when nobody wanted it any more
+            if isinstance(error, TimeoutError):
+                raise UpstreamTimeout(f"no connection to {upstream} came free in time") from None
+            raise
 
     async def _answered(self, host: _Host, request: Request, upstream: str, *, again: bool = False) -> Response:
         connection = (None if again else host.take()) or await self._opened(host, upstream)
@@ -147,7 +168,8 @@ class Pool:
                 host.lookup = host.lookup or looked_up(host.origin)
                 addresses = await asyncio.shield(host.lookup)
                 await opened(connection, host.origin, addresses, self._tls if host.origin.tls else None)
-            if connection.is_lost:
+            if connection.is_lost or self._is_closed:
+                connection.drop()
                 raise ConnectionResetError
         except (OSError, RuntimeError) as error:  # uvloop raises both
             host.lookup = None

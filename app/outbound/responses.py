@@ -33,23 +33,26 @@ class Response:
     ``UpstreamInvalid`` when the answer is cut off, is no HTTP, or cannot be unpacked.
     """
 
+    status = 0
+    has_begun = False
+    is_settled = False
+    """Nothing more will arrive."""
+    is_last = False
+    """The connection is not to be used again."""
+    when_closed: Callable[[], None] | None = None
+
+    _has_head = False
+    _unproductive = _buffered = _header_count = 0
+    _error: UpstreamError | None = None
+    _decoder: Decoder | None = None
+    _news: asyncio.Future[None] | None = None
+
     def __init__(self, connection: Connection, upstream: str, *, is_head: bool = False) -> None:
         self.upstream = upstream
-        self.status = 0
-        self._fields: list[tuple[bytes, bytes]] = []
-        self.headers = Headers(raw=self._fields)
-        self.has_begun = False
-        self.is_settled = self.is_last = False
-        """Nothing more will arrive; the connection is not to be used again."""
-        self.when_closed: Callable[[], None] | None = None
         self._connection = connection
         self._is_head = is_head
-        self._has_head = self._ends_by_closing = False
-        self._unproductive = self._buffered = 0
+        self._fields: dict[bytes, bytes] = {}
         self._pieces: list[bytes] = []
-        self._error: UpstreamError | None = None
-        self._decoder: Decoder | None = None
-        self._news: asyncio.Future[None] | None = None
         self._parser: HttpResponseParser | None = HttpResponseParser(self)
         # As lenient as aiohttp, whose users found the servers that need it.
         self._parser.set_dangerous_leniencies(
@@ -57,9 +60,15 @@ class Response:
         )
 
     @property
+    def headers(self) -> Headers:
+        """Headers by their names in any case; what came several times is joined by commas."""
+        return Headers(raw=list(self._fields.items()))
+
+    @property
     def content_type(self) -> str:
         """The media type without its parameters."""
-        return self.headers.get("content-type", "application/octet-stream").partition(";")[0].strip().lower()
+        kind = self._fields.get(b"content-type", b"application/octet-stream")
+        return kind.partition(b";")[0].strip().lower().decode("latin-1")
 
     async def head(self) -> None:
         """Wait for status and headers."""
@@ -67,10 +76,10 @@ class Response:
             await self._more()
         if 300 <= self.status < 400 and self.status != 304:
             raise UpstreamInvalid("the upstream answered with a redirect, which is never followed")
-        coding = self.headers.get("content-encoding", "identity").strip().lower()
+        coding = self._fields.get(b"content-encoding", b"").strip().lower()
         if coding in CODINGS:
             self._decoder = Decoder(coding)
-        elif coding not in ("identity", ""):
+        elif coding not in (b"identity", b""):
             raise UpstreamInvalid(f"{self.upstream} packed its answer in a way that it was not asked for")
 
     async def readany(self) -> bytes:
@@ -125,7 +134,8 @@ class Response:
             detail = f"{self.upstream} could not be reached, or the connection was lost"
             self._settle(UpstreamUnavailable(detail))
         else:
-            self._settle(None if self._ends_by_closing else self._cut())
+            framed = self._fields.keys() & {b"content-length", b"transfer-encoding"}
+            self._settle(self._cut() if framed else None)
         self._tell()
 
     def on_message_begin(self) -> None:
@@ -135,10 +145,12 @@ class Response:
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Take a header, or leave a trailer."""
-        if len(self._fields) >= _MAX_HEADERS:
+        self._header_count += 1
+        if self._header_count > _MAX_HEADERS:
             raise ValueError("too many headers")
         if not self._has_head:
-            self._fields.append((name.lower(), value))
+            name = name.lower()
+            self._fields[name] = b"%b, %b" % (self._fields[name], value) if name in self._fields else value
 
     def on_headers_complete(self) -> None:
         """Find out how the body ends; what is only on the way to the answer, such as 103, is left."""
@@ -146,12 +158,10 @@ class Response:
         if parser is None or 100 <= (status := parser.get_status_code()) < 200:
             self._fields.clear()
             return
-        coding = self.headers.get("transfer-encoding", "")
-        if coding.lower() not in ("", "chunked"):
-            raise ValueError("packed in a way that was not asked for")
         self.status, self._has_head = status, True
         self.is_last = not parser.should_keep_alive()
-        self._ends_by_closing = not coding and "content-length" not in self.headers
+        if self.is_last and self._fields.get(b"transfer-encoding", b"chunked").lower() != b"chunked":
+            raise ValueError("packed in a way that was not asked for")
         if self._is_head:
             self._settle()
 

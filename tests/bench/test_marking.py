@@ -94,6 +94,7 @@ def test_the_guard_tolerates_less_than_a_third_more() -> None:
         ("/x/site-packages/starlette/routing.py", "match = route.matches(scope)", "framework"),
         ("/x/site-packages/aiohttp/client.py", "await req.send(conn)", "upstream client"),
         (f"{ROOT}/app/http.py", "yield response", "upstream client"),
+        (f"{ROOT}/app/outbound/pool.py", "return response", "upstream client"),
         (f"{ROOT}/app/chat/client.py", "return answer", "our core"),
         (f"{ROOT}/app/chat/client.py", "chunk = from_json(data)", "JSON"),
         (f"{ROOT}/app/tools/time/clock.py", "return now", "tools"),

@@ -99,9 +99,5 @@ async def test_the_answer_to_head_has_no_body_whatever_it_says(answer: bytes) ->
 async def test_headers_are_found_in_any_case() -> None:
     async with playing(answering(sized(b"abc", b"X-One: 1\r\nx-ONE: 2\r\n"))) as upstream, outbound() as http:
         headers = (await asked(http, upstream.url)).headers
-    assert (headers["x-one"], headers["X-One"], headers.get("Content-LENGTH"), headers.get("none")) == (
-        "1",
-        "1",
-        "3",
-        None,
-    )
+    assert (headers["x-one"], headers["X-One"], headers.get("Content-LENGTH")) == ("1, 2", "1, 2", "3")
+    assert (dict(headers), headers.get("none")) == ({"x-one": "1, 2", "content-length": "3"}, None)

@@ -1,15 +1,17 @@
 """What an upstream may send that is no answer: bounded, told in our words, and never taken for one."""
 
+import asyncio
 import gzip
 import tracemalloc
 import zlib
 
 import pytest
 
-from app.errors import UpstreamError, UpstreamInvalid, UpstreamUnavailable
+from app.errors import UpstreamError, UpstreamInvalid, UpstreamTimeout, UpstreamUnavailable
 from app.outbound.responses import MAX_BODY_BYTES
 from tests.outbound.test_framing import CHUNKED, encoded, sized
 from tests.outbound.upstream import Peer, answering, asked, outbound, playing
+from tests.waiting import until
 
 NONSENSE = {
     "no HTTP": b"<html>hello</html>",
@@ -118,3 +120,17 @@ async def test_httpx_does_not_unpack_what_has_been_unpacked() -> None:
         async with http.httpx.stream("GET", upstream.url) as response:
             assert b"".join([piece async for piece in response.aiter_bytes()]) == b"abc"
         assert b"Accept-Encoding: gzip, deflate\r\n" in upstream.requests[0]
+
+
+async def test_an_answer_that_only_trickles_is_given_up_in_time_and_its_connection_closed() -> None:
+    async def play(peer: Peer) -> None:
+        await peer.asked()
+        await peer.send(CHUNKED)
+        while True:
+            await peer.send(b"1\r\nx\r\n")
+            await asyncio.sleep(0.01)
+
+    async with playing(play) as upstream, outbound() as http:
+        with pytest.raises(UpstreamTimeout, match=r"Shop did not answer within 0\.1 s"):
+            await http.fetch("GET", upstream.url, upstream="Shop", timeout=0.1)
+        await until(lambda: upstream.open == 0)

@@ -10,6 +10,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from app.errors import UpstreamError, UpstreamInvalid, UpstreamTimeout, UpstreamUnavailable
+from app.observation.telling import connection_opened, upstream_answered
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -43,9 +44,13 @@ class Exchange:
 
     async def __aenter__(self) -> aiohttp.ClientResponse:
         try:
-            return await self._exchange.__aenter__()
-        except (OSError, _client_error()) as error:
-            raise as_upstream_error(error, self._upstream) from error
+            response = await self._exchange.__aenter__()
+        except (OSError, UpstreamError, _client_error()) as error:
+            told = as_upstream_error(error, self._upstream)
+            upstream_answered(self._upstream, told.code)
+            raise told from error
+        upstream_answered(self._upstream, str(response.status))
+        return response
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -75,13 +80,20 @@ class OutboundHttp:
             import aiohttp
 
             self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=self._max_connections, ttl_dns_cache=300, keepalive_timeout=30),
+                connector=_counting_connector()(limit=self._max_connections, ttl_dns_cache=300, keepalive_timeout=30),
                 timeout=aiohttp.ClientTimeout(total=None, sock_connect=self._connect_timeout),
                 response_class=_guarded_response(),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 read_bufsize=2**20,
             )
         return self._session
+
+    @property
+    def connections(self) -> int:
+        """How many are open, in use or not."""
+        connector: Any = self._session.connector if self._session is not None else None
+        # aiohttp counts them for its own limit, and shows nobody.
+        return len(connector._acquired) + sum(map(len, connector._conns.values())) if connector else 0  # noqa: SLF001
 
     @property
     def httpx(self) -> httpx.AsyncClient:
@@ -203,6 +215,20 @@ def _guarded_response() -> type[aiohttp.ClientResponse]:
             return await super().read()
 
     return GuardedResponse
+
+
+@cache
+def _counting_connector() -> type[aiohttp.TCPConnector]:
+    """The class of the pool, which tells of the connections that it opens."""
+    import aiohttp
+
+    class CountingConnector(aiohttp.TCPConnector):
+        async def _create_connection(self, *asked: Any) -> Any:
+            created = await super()._create_connection(*asked)
+            connection_opened()
+            return created
+
+    return CountingConnector
 
 
 @cache

@@ -8,6 +8,8 @@ import httpx
 from httpx_aiohttp import AiohttpTransport
 
 from app.errors import UpstreamError, UpstreamInvalid
+from app.observation.series import OTHER
+from app.observation.telling import upstream_answered
 
 __all__ = ["PooledTransport"]
 
@@ -39,6 +41,7 @@ class PooledTransport(httpx.AsyncBaseTransport):
         upstream = str(request.extensions.get("upstream", request.url.host))
         with self._told(upstream):
             response = await self._transport.handle_async_request(request)
+            upstream_answered(str(request.extensions.get("upstream", OTHER)), str(response.status_code))
         response.stream = _BoundedStream(response.stream, upstream, self._max_bytes, self._told)
         return response
 

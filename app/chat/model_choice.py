@@ -31,7 +31,7 @@ def choose_chat_model(settings: Settings) -> ChosenModel:
     if chosen is None and named in ("auto", "openai_compatible"):
         chosen = _openai_compatible(named == "openai_compatible")
     if chosen is None:
-        return ChosenModel("offline", _offline)
+        chosen = ChosenModel("offline", _offline)
     create = chosen.create
     return ChosenModel(chosen.provider, lambda http: _resilient(create(http), settings))
 

@@ -19,6 +19,7 @@ from app.chat.request import Emit
 from app.chat_models.base import ChatResponse
 from app.errors import CLIENT_GONE, DeadlineExceeded, ToolchatError
 from app.logs import hashed
+from app.observation.series import OTHER
 from app.tool_calling.context import CONVERSATION_ID
 
 __all__ = ["Asked"]
@@ -41,6 +42,7 @@ class Asked:
         self._state: dict[str, Any] = request.scope["state"]
         self.request_id: str = self._state["request_id"]
         self._summary: dict[str, Any] = self._state.setdefault("summary", {})
+        self._state.setdefault("form", OTHER)  # from here on it is a question
         self._started = time.perf_counter()
         self.spending = Spending()
         """What the question uses; set by whoever takes a place for it."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from app.breakers import Breakers
 from app.errors import UpstreamError, UpstreamInvalid, UpstreamTimeout, UpstreamUnavailable
 from app.observation.telling import connection_opened, upstream_answered
 
@@ -67,7 +68,11 @@ class OutboundHttp:
     are never followed, environment proxies and ``.netrc`` are not read, cookies are not kept.
     """
 
-    def __init__(self, *, connect_timeout: float = 5, max_connections: int = 500) -> None:
+    def __init__(
+        self, *, connect_timeout: float = 5, max_connections: int = 500, breakers: Breakers | None = None
+    ) -> None:
+        self.breakers = breakers or Breakers()
+        """One for each upstream; :meth:`fetch` stands behind them."""
         self._connect_timeout = connect_timeout
         self._max_connections = max_connections
         self._session: aiohttp.ClientSession | None = None
@@ -142,11 +147,17 @@ class OutboundHttp:
         Raises:
             UpstreamUnavailable, UpstreamTimeout, UpstreamInvalid: as :meth:`request`; too long a body is invalid.
         """
-        try:
-            async with asyncio.timeout(timeout), self.request(method, url, upstream=upstream, **options) as response:
-                return Reply(response.status, response.headers, await response.read())
-        except TimeoutError:
-            raise UpstreamTimeout(f"{upstream} did not answer within {timeout:g} s") from None
+        with self.breakers.of(upstream) as breaker:
+            try:
+                async with (
+                    asyncio.timeout(timeout),
+                    self.request(method, url, upstream=upstream, **options) as response,
+                ):
+                    reply = Reply(response.status, response.headers, await response.read())
+            except TimeoutError:
+                raise UpstreamTimeout(f"{upstream} did not answer within {timeout:g} s") from None
+            breaker.heard(reply.status)
+        return reply
 
     async def aclose(self) -> None:
         """Close the pool; cancel what is in flight first."""

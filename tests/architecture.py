@@ -18,7 +18,7 @@ FLOORS = [
     ),
     (
         "places, languages, stand-ins, the way out, wiring, configuration",
-        ["places", "languages", "sandbox", "http", "pooled_httpx", "container", "settings"],
+        ["places", "languages", "sandbox", "http", "pooled_httpx", "breakers", "container", "settings"],
     ),
     ("the mechanism: tools and their calls; shared state", ["tool_calling", "state_store"]),
     ("chat models: providers, and the stand-in without a key", ["chat_models", "offline"]),
@@ -32,6 +32,7 @@ FLOORS = [
 SIDEWAYS = {
     ("sandbox", "places"),
     ("http", "pooled_httpx"),
+    ("http", "breakers"),
     ("offline", "chat_models"),
     ("observation", "errors"),
     ("observation", "messages"),

@@ -5,9 +5,9 @@ import platform
 from app.api.service import ServiceState
 from app.http import OutboundHttp
 from app.observation import catalogue as series
+from app.observation.notes import count_told
 from app.observation.runtime import process_readings
 from app.observation.series import Family, Readings, exposition
-from app.observation.telling import count_told
 from app.version import VERSION
 
 __all__ = ["metrics_text"]

@@ -17,8 +17,8 @@ from app.api.problems import ERROR_RESPONSE, refusal
 from app.errors import CLIENT_GONE, Draining, InvalidRequest, TooLarge, ToolchatError
 from app.logs import hashed, log_event
 from app.logs import request_id as current_request_id
+from app.observation.request import Request, current_request
 from app.observation.series import OTHER
-from app.observation.telling import Request, current_request
 
 __all__ = ["CONNECTION", "MAX_URL_BYTES", "SECURITY_HEADERS", "Connection", "RequestMiddleware", "path_below_root"]
 

@@ -204,6 +204,7 @@ class _Turns:
             request.context,
             request.options,
             self.before,
+            response.provider,
         )
 
 

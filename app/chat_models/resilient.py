@@ -6,6 +6,7 @@ import random
 from dataclasses import dataclass
 from itertools import count
 
+from app.breakers import CircuitBreaker
 from app.chat_models.base import ChatModel, ChatResponse, EmitModelEvent, ModelEvent, Progress, Prompt
 from app.chat_models.patience import Patience
 from app.errors import ToolchatError
@@ -37,11 +38,17 @@ class ResilientChatModel(ChatModel):
     """A chat model that never hangs and survives a passing fault.
 
     One deadline covers the whole turn, tries and waits included. A turn is tried again only when its error is
-    retryable and no text of it has been handed out.
+    retryable and no text of it has been handed out, and not at all while the breaker is open.
     """
 
     def __init__(
-        self, model: ChatModel, *, total_timeout: float, idle_timeout: float, retry: RetryPolicy | None = None
+        self,
+        model: ChatModel,
+        *,
+        total_timeout: float,
+        idle_timeout: float,
+        retry: RetryPolicy | None = None,
+        breaker: CircuitBreaker | None = None,
     ) -> None:
         self.provider = model.provider
         self.name = model.name
@@ -49,6 +56,7 @@ class ResilientChatModel(ChatModel):
         self._total_timeout = total_timeout
         self._idle_timeout = idle_timeout
         self._retry = retry or RetryPolicy()
+        self._breaker = breaker or CircuitBreaker(model.provider, failures=0)
 
     async def respond(self, prompt: Prompt, emit: EmitModelEvent) -> ChatResponse:
         """Run one turn; see :meth:`ChatModel.respond`.
@@ -64,14 +72,15 @@ class ResilientChatModel(ChatModel):
                 patience = Patience(deadline=deadline, idle=idle)
                 listener = _Listener(emit, patience, turn)
                 try:
-                    with patience:
+                    with self._breaker, patience:
                         response = await self._model.respond(prompt, listener.tell)
                     turn.usage = response.usage
                     return response
                 except _ListenerFailed as failed:
                     raise failed.error from None
                 except ToolchatError as error:
-                    if listener.has_text or not await self._wait_before_retry(attempt, error, deadline):
+                    is_lost = listener.has_text or self._breaker.is_open
+                    if is_lost or not await self._wait_before_retry(attempt, error, deadline):
                         raise
                     turn.retry(error)
         raise AssertionError("a turn ends with an answer or an error")

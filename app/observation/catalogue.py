@@ -60,6 +60,12 @@ MODEL_TOKENS = Family(
 )
 MODEL_CACHED = Family("counter", "model_cached_tokens_total", "Input tokens that the provider had at hand", _MODEL)
 MODEL_RETRIES = Family("counter", "model_retries_total", "Turns that were begun again", (*_MODEL, "outcome"))
+MODEL_FALLBACKS = Family(
+    "counter",
+    "model_fallbacks_total",
+    "Turns that went on to the next model since this one failed",
+    (*_MODEL, "outcome"),
+)
 
 TOOL_CALLS = Family(
     "counter", "tool_calls_total", "Tool calls", ("tool", "outcome", "error_kind", "cached", "repaired")
@@ -69,6 +75,11 @@ TOOL_RETRIES = Family("counter", "tool_retries_total", "Tool calls that were beg
 
 UPSTREAM_REQUESTS = Family(
     "counter", "upstream_requests_total", "Requests to upstreams, by status or error", ("upstream", "outcome")
+)
+BREAKER_OPEN = Family("gauge", "breaker_open", "Whether an upstream that failed is not asked for now", ("upstream",))
+BREAKER_OPENINGS = Family("counter", "breaker_openings_total", "Times that a breaker opened", ("upstream",))
+BREAKER_REFUSALS = Family(
+    "counter", "breaker_refusals_total", "Requests that an open breaker did not let through", ("upstream",)
 )
 CONNECTIONS_OPENED = Family("counter", "upstream_connections_opened_total", "Connections to upstreams that were opened")
 CONNECTIONS = Family("gauge", "upstream_connections", "Connections to upstreams that are open")

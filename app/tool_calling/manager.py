@@ -9,7 +9,8 @@ from typing import Any
 
 from app.callers import current_caller
 from app.messages import AssistantMessage, Message, ToolCall, ToolResponse, ToolResponseMessage
-from app.observation.telling import current_request, tool_called
+from app.observation.request import current_request
+from app.observation.telling import tool_called
 from app.tool_calling.callback import ToolCallback, ToolResult
 from app.tool_calling.context import ToolContext
 from app.tool_calling.definition import ToolMetadata

@@ -67,9 +67,8 @@ async def player() -> AsyncGenerator[OpenAIPlayer, None]:
 @pytest.fixture(scope="module")
 async def client(player: OpenAIPlayer) -> AsyncGenerator[httpx.AsyncClient, None]:
     keys = ",".join(f"{name}={hashlib.sha256(key.encode()).hexdigest()}" for name, key in KEYS.items())
-    async with service(
-        OPENAI_BASE_URL=player.base_url, MODEL_MAX_ATTEMPTS="1", API_KEYS=keys, ALLOW_ANONYMOUS="true"
-    ) as client:
+    variables = {"MODEL_MAX_ATTEMPTS": "1", "BREAKER_FAILURES": "0", "ALLOW_ANONYMOUS": "true"}
+    async with service(OPENAI_BASE_URL=player.base_url, API_KEYS=keys, **variables) as client:
         yield client
 
 

@@ -141,7 +141,7 @@ class Settings(EnvironmentSettings):
     model_timeout: float = Field(60, gt=0, le=3600, description="Seconds one turn of the chat model may take")
     model_idle_timeout: float = Field(30, gt=0, le=3600, description="Seconds a streaming chat model may stay silent")
     model_max_attempts: int = Field(3, ge=1, le=10, description="Tries per model turn, before any text has gone out")
-    breaker_failures: int = Field(5, ge=0, description="Failures in a row until an upstream is not asked; 0: it always is")
+    breaker_failures: int = Field(5, ge=0, description="Failures in a row until an upstream is let alone; 0: never")
     breaker_pause: float = Field(10, gt=0, le=3600, description="Seconds without asking it; then one request tries")
     connect_timeout: float = Field(5, gt=0, le=60, description="Seconds to connect to any upstream")
     http_max_connections: int = Field(2000, ge=1, description="Open connections to all upstreams together")

@@ -54,7 +54,7 @@ class CircuitBreaker:
         return 0 < self._most <= self._failed
 
     def __enter__(self) -> Self:
-        if self.is_open:
+        if self._failed and self.is_open:
             left = self._closed_from - self._clock()
             if left > 0:
                 breaker_refused(self._upstream)
@@ -68,6 +68,8 @@ class CircuitBreaker:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if error is None and not (self._failing or self._failed):
+            return  # as nearly always
         failing, self._failing = self._failing, False
         if failing or isinstance(error, _FAILURES):
             self._fail()

@@ -63,6 +63,7 @@ class RequestMiddleware:
     def __init__(self, app: ASGIApp, protocols: Sequence[ForeignProtocol] = ()) -> None:
         self._app = app
         self._protocols = protocols
+        self._prefixes = tuple([each.prefix for each in protocols])
         self._bodies = Bodies()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -79,8 +80,9 @@ class RequestMiddleware:
         path = path_below_root(scope)
         level = logging.DEBUG if path.startswith("/health/") else logging.INFO
         log_event(_log, level, "request started", {"method": scope["method"], "path": _shown_path(path)})
-        protocol = next((each for each in self._protocols if path.startswith(each.prefix)), None)
-        if protocol is not None:
+        protocol = None
+        if path.startswith(self._prefixes):
+            protocol = next(each for each in self._protocols if path.startswith(each.prefix))
             scope["state"][ERROR_RESPONSE] = protocol.error_response
         try:
             await self._guarded(scope, receive, answer, protocol)
@@ -216,8 +218,10 @@ def _shown_path(path: str) -> str:
 
 
 def _request_id(scope: Scope) -> str:
-    given = next((value for name, value in scope["headers"] if name == b"x-request-id"), b"")
-    return given.decode("ascii") if _WELL_FORMED_ID.fullmatch(given) else os.urandom(8).hex()
+    for name, value in scope["headers"]:
+        if name == b"x-request-id":
+            return value.decode("ascii") if _WELL_FORMED_ID.fullmatch(value) else os.urandom(8).hex()
+    return os.urandom(8).hex()
 
 
 def _check_host(scope: Scope) -> None:

@@ -7,8 +7,8 @@ itself. ``series`` is the mechanism: for each set of label values a list of numb
 
 By hand and not by ``prometheus_client``, by measurement (0.26.0, Python 3.11, ns): adding to a counter found by its
 labels costs 47 here and 930 there (1,320 with its files for several processes), to a histogram 150 here and 1,270
-there (1,940). A question with one tool call adds to about thirty numbers, which is 3 µs here and would be 30 µs there,
-a tenth of all that it costs; importing the package costs 39 ms besides.
+there (1,940). A question with one tool call adds to about twenty numbers: the library alone would take 22 µs of its
+330 µs of CPU. All of this takes 8 to 11 µs, measured in pairs of a service with it and one without.
 
 The numbers of one process are plain lists under plain names, so that those of several can be added up element by
 element. Every observation has a beginning and an end (``Request``, ``ModelTurn``, ...), where a span can begin and end.

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from app.breakers import Breakers
 from app.errors import UpstreamInvalid, UpstreamTimeout
 from app.outbound.pool import Pool
 from app.outbound.requests import Data, Params, Request, written
@@ -64,8 +65,11 @@ class OutboundHttp:
         max_per_host: int | None = None,
         max_wait: float = 60,
         keepalive: float = 30,
+        breakers: Breakers | None = None,
     ) -> None:
         """Set the limits; see :class:`Pool`."""
+        self.breakers = breakers or Breakers()
+        """One for each upstream; :meth:`fetch` stands behind them."""
         self._connect_timeout = connect_timeout
         self._max_connections = max_connections
         self._pool = Pool(connect_timeout, max_connections, max_per_host, max_wait, keepalive)
@@ -83,6 +87,15 @@ class OutboundHttp:
 
             self._session = open_session(self._connect_timeout, self._max_connections)
         return self._session
+
+    @property
+    def connections(self) -> int:
+        """How many are open, in use or not."""
+        if self._session is None:
+            return self._pool.connections
+        from app.outbound.aiohttp_session import connections_of
+
+        return self._pool.connections + connections_of(self._session)
 
     @property
     def httpx(self) -> httpx.AsyncClient:
@@ -153,11 +166,14 @@ class OutboundHttp:
             UpstreamUnavailable, UpstreamTimeout, UpstreamInvalid: as :meth:`request`; too long a body is invalid.
         """
         exchange = self.request(method, url, upstream=upstream, headers=headers, params=params, data=data)
-        try:
-            async with asyncio.timeout(timeout), exchange as response:
-                return Reply(response.status, response.headers, await response.read())
-        except TimeoutError:
-            raise UpstreamTimeout(f"{upstream} did not answer within {timeout:g} s") from None
+        with self.breakers.of(upstream) as breaker:
+            try:
+                async with asyncio.timeout(timeout), exchange as response:
+                    reply = Reply(response.status, response.headers, await response.read())
+            except TimeoutError:
+                raise UpstreamTimeout(f"{upstream} did not answer within {timeout:g} s") from None
+            breaker.heard(reply.status)
+        return reply
 
     async def aclose(self) -> None:
         """Close the pool; cancel what is in flight first."""

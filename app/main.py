@@ -52,6 +52,7 @@ from app.container import instance, instances, make_container
 from app.errors import ConfigurationError
 from app.http import OutboundHttp
 from app.mcp_servers import McpServers, read_mcp_servers
+from app.observation.runtime import watched
 from app.settings import Settings, check_env_file, known_variables, read_settings, unread_variables
 from app.state_store.base import StateStore
 from app.state_store.factory import open_state_store
@@ -132,7 +133,7 @@ async def open_service(configuration: Configuration) -> AsyncGenerator[tuple[Ser
     limit_threads(settings.tool_threads)
     try:
         await store.start()
-        async with ToolRegistry.opened(container, configuration.modules) as tools:
+        async with ToolRegistry.opened(container, configuration.modules) as tools, watched():
             loop = await container.get(ToolCallingAdvisor)
             chat = _chat_client(settings, configuration.chat_model.create(http), loop, tools, store)
             admission = _admission(settings, configuration.access.settings, store)

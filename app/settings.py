@@ -137,15 +137,15 @@ class Settings(EnvironmentSettings):
     )
     memory_max_messages: int = Field(40, ge=2, description="Messages of a conversation that the model is given again")
     memory_max_tokens: int = Field(8000, ge=100, description="Tokens of a conversation, estimated, likewise")
-    memory_tool_rounds: bool = Field(
-        False, description="Keep tool calls and results in a conversation, not only questions and answers"
-    )
+    memory_tool_rounds: bool = Field(False, description="Keep the tool calls and results of a conversation, too")
     request_timeout: float = Field(120, gt=0, le=3600, description="Seconds a whole question may take")
     max_questions: int = Field(2000, ge=1, description="Questions answered at once; one more gets 503 overloaded")
     shutdown_timeout: int = Field(30, ge=0, le=3600, description="Seconds that running answers may take at shutdown")
     model_timeout: float = Field(60, gt=0, le=3600, description="Seconds one turn of the chat model may take")
     model_idle_timeout: float = Field(30, gt=0, le=3600, description="Seconds a streaming chat model may stay silent")
     model_max_attempts: int = Field(3, ge=1, le=10, description="Tries per model turn, before any text has gone out")
+    breaker_failures: int = Field(5, ge=0, description="Failures in a row until an upstream is let alone; 0: never")
+    breaker_pause: float = Field(10, gt=0, le=3600, description="Seconds without asking it; then one request tries")
     connect_timeout: float = Field(5, gt=0, le=60, description="Seconds to connect to any upstream")
     http_max_connections: int = Field(2000, ge=1, description="Open connections to all upstreams together")
     tool_timeout: float = Field(20, gt=0, le=600, description="Seconds one tool call may take")

@@ -14,11 +14,11 @@ PICTURE = ROOT / "docs" / "architecture.svg"
 FLOORS = [
     (
         "words, errors, what is written down, who asks",
-        ["messages", "errors", "logs", "callers", "folding", "spelling", "lazy", "version"],
+        ["messages", "errors", "logs", "callers", "observation", "folding", "spelling", "lazy", "version"],
     ),
     (
         "places, languages, stand-ins, the way out, wiring, configuration",
-        ["places", "languages", "sandbox", "http", "outbound", "container", "settings"],
+        ["places", "languages", "sandbox", "http", "outbound", "breakers", "container", "settings"],
     ),
     ("the mechanism: tools and their calls; shared state", ["tool_calling", "state_store"]),
     ("chat models: providers, and the stand-in without a key", ["chat_models", "offline"]),
@@ -29,7 +29,15 @@ FLOORS = [
 ]
 """From the ground up: what lives there, and its rooms: a package or a file below ``app``."""
 
-SIDEWAYS = {("sandbox", "places"), ("http", "outbound"), ("offline", "chat_models"), ("mcp_servers", "tools")}
+SIDEWAYS = {
+    ("sandbox", "places"),
+    ("http", "outbound"),
+    ("http", "breakers"),
+    ("offline", "chat_models"),
+    ("observation", "errors"),
+    ("observation", "messages"),
+    ("mcp_servers", "tools"),
+}
 """Imports within one floor that are meant; everything else goes down."""
 
 _BY_ROOM = {name: number for number, (_, names) in enumerate(FLOORS) for name in names}

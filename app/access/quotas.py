@@ -11,6 +11,7 @@ from typing import Literal, Protocol
 from app.access.rate import Rate, RateLimiter
 from app.callers import Principal
 from app.errors import QuotaExceeded, StoreUnavailable
+from app.observation.telling import waited
 
 __all__ = ["Kind", "Limits", "LocalQuotas", "QuotaStore", "Quotas", "Spending", "Standing"]
 
@@ -193,7 +194,9 @@ class Quotas:
         if not limits:
             return Spending()
         spending = Spending(limits, question=secrets.token_hex(8))
+        began = time.perf_counter()
         standings = await self._count(spending)
+        waited("place", time.perf_counter() - began)
         for each in standings:
             self._check(each)
         spending.headers = _headers(standings[0])

@@ -19,6 +19,7 @@ _HEADERS = {
     "X-Sandbox": _header("Offered tools that answer from invented data"),
     "X-Finish-Reason": _header("Why the model stopped; `length` means that the answer was cut off"),
     "X-Request-ID": _header("The request's id"),
+    "X-Toolchat-Overhead-Ms": _header("Milliseconds that the service itself took until the first byte"),
 }
 _IN_SESSION = _HEADERS | {"X-Session-ID": _header("The session, to go on with")}
 _PROBLEMS = problems(406, 422, QuotaExceeded, 500, 502, 503, 504)

@@ -40,6 +40,7 @@ _EXPOSED = (
     "X-Request-ID",
     "X-Sandbox",
     "X-Session-ID",
+    "X-Toolchat-Overhead-Ms",
     "openai-processing-ms",
     *(f"x-ratelimit-{what}-{kind}" for kind in ("requests", "tokens") for what in ("limit", "remaining", "reset")),
     "x-should-retry",

@@ -1,29 +1,34 @@
 """The service's figures in the text format of Prometheus (version 0.0.4)."""
 
+import platform
+
 from app.api.service import ServiceState
+from app.http import OutboundHttp
+from app.observation import catalogue as series
+from app.observation.notes import count_told
+from app.observation.runtime import process_readings
+from app.observation.series import Family, Readings, exposition
 from app.version import VERSION
 
 __all__ = ["metrics_text"]
 
-
-def metrics_text(state: ServiceState) -> str:
-    """Every figure of this process, with its meaning."""
-    quotas = state.admission.quotas
-    store = f'{{kind="{state.store.kind}"}}'
-    figures = [
-        ("info", "gauge", "Version and chat model", f'{{version="{VERSION}",chat_model="{state.model_label}"}}', 1),
-        ("questions_in_flight", "gauge", "Questions that are being answered", "", state.admission.in_flight),
-        ("questions_refused_total", "counter", "Questions refused as overloaded", "", state.admission.refused),
-        ("approvals_total", "counter", "Answers that paused for approval at this process", "", state.approvals.kept),
-        ("state_store_up", "gauge", "Whether the state store can be reached", store, int(state.store.available)),
-        ("state_store_failures_total", "counter", "Operations that the store failed", store, state.store.failures),
-        ("quotas_alone", "gauge", "Whether shared quotas are counted by this replica alone", "", int(quotas.alone)),
-        ("quotas_refused_total", "counter", "Questions that a quota refused", "", quotas.refused.total()),
-    ]
-    return "".join(map(_figure, figures))
+_PYTHON = platform.python_version()
 
 
-def _figure(figure: tuple[str, str, str, str, float]) -> str:
-    name, kind, meaning, labels, value = figure
-    name = f"toolchat_{name}"
-    return f"# HELP {name} {meaning}\n# TYPE {name} {kind}\n{name}{labels} {value}\n"
+def metrics_text(state: ServiceState, http: OutboundHttp) -> str:
+    """Every figure of this process, with its meaning; what is kept elsewhere is read now."""
+    quotas, store = state.admission.quotas, state.store
+    readings: dict[Family, Readings] = {
+        series.INFO: {(VERSION, state.model_label, _PYTHON): 1},
+        series.IN_FLIGHT: {(): state.admission.in_flight},
+        series.REFUSED: {(): state.admission.refused},
+        series.QUOTAS_ALONE: {(): int(quotas.alone)},
+        series.QUOTAS_REFUSED: {(): quotas.refused.total()},
+        series.CONNECTIONS: {(): http.connections},
+        series.SESSIONS: {(): state.memory.active},
+        series.APPROVALS: {(): state.approvals.kept},
+        series.STORE_UP: {(store.kind,): int(store.available)},
+        series.STORE_FAILURES: {(store.kind,): store.failures},
+    }
+    count_told()
+    return exposition(series.FAMILIES, readings | process_readings())

@@ -4,8 +4,8 @@ import asyncio
 import logging
 import os
 import re
-import time
-from collections.abc import Callable, MutableMapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from time import perf_counter
 from typing import Any, Protocol
 from urllib.parse import unquote_to_bytes
 
@@ -17,6 +17,8 @@ from app.api.problems import ERROR_RESPONSE, refusal
 from app.errors import CLIENT_GONE, Draining, InvalidRequest, TooLarge, ToolchatError
 from app.logs import hashed, log_event
 from app.logs import request_id as current_request_id
+from app.observation.request import Request, current_request
+from app.observation.series import OTHER
 
 __all__ = ["CONNECTION", "MAX_URL_BYTES", "SECURITY_HEADERS", "Connection", "RequestMiddleware", "path_below_root"]
 
@@ -61,6 +63,7 @@ class RequestMiddleware:
     def __init__(self, app: ASGIApp, protocols: Sequence[ForeignProtocol] = ()) -> None:
         self._app = app
         self._protocols = protocols
+        self._prefixes = tuple([each.prefix for each in protocols])
         self._bodies = Bodies()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -71,18 +74,21 @@ class RequestMiddleware:
         request_id = _request_id(scope)
         scope.setdefault("state", {})["request_id"] = request_id
         token = current_request_id.set(request_id)
-        answer = _Answer(send, request_id)
+        answer = _Answer(send, request_id, scope["state"])
+        observed = current_request.set(answer.observed)
         # Probes come every few seconds and say nothing.
         path = path_below_root(scope)
         level = logging.DEBUG if path.startswith("/health/") else logging.INFO
         log_event(_log, level, "request started", {"method": scope["method"], "path": _shown_path(path)})
-        protocol = next((each for each in self._protocols if path.startswith(each.prefix)), None)
-        if protocol is not None:
+        protocol = None
+        if path.startswith(self._prefixes):
+            protocol = next(each for each in self._protocols if path.startswith(each.prefix))
             scope["state"][ERROR_RESPONSE] = protocol.error_response
         try:
             await self._guarded(scope, receive, answer, protocol)
         finally:
-            log_event(_log, level, "request finished", answer.summary(scope["state"]))
+            log_event(_log, level, "request finished", answer.summary(scope))
+            current_request.reset(observed)
             current_request_id.reset(token)
 
     async def _guarded(
@@ -114,10 +120,10 @@ class RequestMiddleware:
 class _Answer:
     """Watches what is sent, adds the headers that every answer has."""
 
-    def __init__(self, send: Send, request_id: str) -> None:
+    def __init__(self, send: Send, request_id: str, state: Mapping[str, Any]) -> None:
         self._send = send
-        self._started = time.perf_counter()
-        self._first_byte: float | None = None
+        self.observed = Request()
+        self._state = state
         self._request_id = request_id
         self.status = 0
         self.outcome = ""
@@ -131,10 +137,12 @@ class _Answer:
             more = SECURITY_HEADERS
             if not _SECURITY_NAMES.isdisjoint(own):
                 more = tuple(each for each in more if each[0] not in own)
+            if "form" in self._state:
+                more = ((b"x-toolchat-overhead-ms", b"%.3f" % (self.observed.overhead(perf_counter()) * 1000)), *more)
             message["headers"] = [*headers, (b"x-request-id", self._request_id.encode()), *more]
             await self._send(message)
             return
-        self._first_byte = self._first_byte or time.perf_counter()
+        self.observed.first_byte = self.observed.first_byte or perf_counter()
         await self._send(message)
         # Only now: sending waits for a client that reads slowly, and that client can still leave.
         self.complete = not message.get("more_body", False)
@@ -145,16 +153,19 @@ class _Answer:
         if self.status == 0:
             await refusal(error, scope["state"])(scope, Body(), self.send)
 
-    def summary(self, state: MutableMapping[str, Any]) -> dict[str, Any]:
-        ended = time.perf_counter()
+    def summary(self, scope: Scope) -> dict[str, Any]:
+        """What the log says of the end; the figures are told, too."""
+        observed, ended = self.observed, perf_counter()
+        outcome: str = self.outcome or self._state.get("outcome", "ok")
+        observed.end(getattr(scope.get("route"), "path_format", OTHER), outcome, self._state, ended)
         line: dict[str, Any] = {
             "status": self.status,
-            "outcome": self.outcome or state.get("outcome", "ok"),
-            "total_ms": round((ended - self._started) * 1000, 1),
+            "outcome": outcome,
+            "total_ms": round((ended - observed.began) * 1000, 1),
         }
-        if self._first_byte is not None:
-            line["first_byte_ms"] = round((self._first_byte - self._started) * 1000, 1)
-        line.update(state.get("summary", {}))
+        if observed.first_byte:
+            line["first_byte_ms"] = round((observed.first_byte - observed.began) * 1000, 1)
+        line.update(self._state.get("summary", {}))
         return line
 
 
@@ -207,8 +218,10 @@ def _shown_path(path: str) -> str:
 
 
 def _request_id(scope: Scope) -> str:
-    given = next((value for name, value in scope["headers"] if name == b"x-request-id"), b"")
-    return given.decode("ascii") if _WELL_FORMED_ID.fullmatch(given) else os.urandom(8).hex()
+    for name, value in scope["headers"]:
+        if name == b"x-request-id":
+            return value.decode("ascii") if _WELL_FORMED_ID.fullmatch(value) else os.urandom(8).hex()
+    return os.urandom(8).hex()
 
 
 def _check_host(scope: Scope) -> None:

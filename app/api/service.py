@@ -22,7 +22,7 @@ from app.settings import Settings
 from app.state_store.base import StateStore
 from app.tool_calling.callback import ToolCallback
 
-__all__ = ["Service", "ServiceState", "ToolCatalogue", "running_service", "service_state"]
+__all__ = ["Service", "ServiceState", "ToolCatalogue", "model_label", "running_service", "service_state"]
 
 
 class ToolCatalogue(Protocol):
@@ -87,9 +87,12 @@ class ServiceState:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "by_hand", without_model(self.chat))
-        model = self.chat.model
-        named = model.provider if model.name == model.provider else f"{model.provider}/{model.name}"
-        object.__setattr__(self, "model_label", quote(named, safe="/:.@"))
+        object.__setattr__(self, "model_label", model_label(self.chat.model.provider, self.chat.model.name))
+
+
+def model_label(provider: str, name: str) -> str:
+    """Provider and model as one word for headers and listings."""
+    return quote(provider if name == provider else f"{provider}/{name}", safe="/:.@")
 
 
 def service_state(connection: HTTPConnection) -> ServiceState:

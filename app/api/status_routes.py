@@ -13,6 +13,7 @@ from app.api.schemas import Health, Index, ToolModuleDescription
 from app.api.service import Service
 from app.callers import current_caller
 from app.errors import Draining
+from app.http import OutboundHttp
 from app.version import VERSION
 
 __all__ = ["router"]
@@ -72,4 +73,5 @@ async def ready(service: Service) -> dict[str, Any]:
 @router.get("/metrics", response_class=PlainTextResponse, summary="Metrics")
 async def metrics(service: Service) -> PlainTextResponse:
     """Give the service's figures in the text format of Prometheus; read when asked for."""
-    return PlainTextResponse(metrics_text(service), media_type="text/plain; version=0.0.4")
+    http = await service.container.get(OutboundHttp)
+    return PlainTextResponse(metrics_text(service, http), media_type="text/plain; version=0.0.4")

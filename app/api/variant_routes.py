@@ -67,6 +67,7 @@ def add_variants(
 
 def _ask(module: str, variant: Variant, question: QuestionParameter) -> Ask:
     async def ask(request: Request) -> Response:
+        request.scope["state"]["variant"] = variant
         tools = () if variant == "none" else service_state(request).tools.offered(module, variant)
         return await answer(request, await question.read(request), tools)
 

@@ -4,6 +4,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
+from app.breakers import Breakers
 from app.chat.model_choice import choose_chat_model
 from app.chat.tool_calling_advisor import ToolCallingAdvisor
 from app.chat_models.base import ChatModel
@@ -44,7 +45,11 @@ async def open_parts() -> AsyncGenerator[ConfiguredParts, None]:
 
 def outbound_http(settings: Settings) -> OutboundHttp:
     """The pool of connections to upstreams; whoever makes it closes it."""
-    return OutboundHttp(connect_timeout=settings.connect_timeout, max_connections=settings.http_max_connections)
+    return OutboundHttp(
+        connect_timeout=settings.connect_timeout,
+        max_connections=settings.http_max_connections,
+        breakers=Breakers(settings.breaker_failures, settings.breaker_pause),
+    )
 
 
 def exception_processor(settings: Settings) -> ToolExecutionExceptionProcessor:

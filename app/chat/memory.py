@@ -86,6 +86,11 @@ class ChatMemory:
         self.window = window or MemoryWindow()
         self._ttl = ttl
 
+    @property
+    def active(self) -> int:
+        """Conversations with a turn that runs or waits in this process."""
+        return len(self._locks)
+
     async def turns(self, conversation: str) -> tuple[Turn, ...]:
         """The kept turns, oldest first; none for a conversation that is not known.
 

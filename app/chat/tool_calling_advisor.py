@@ -205,6 +205,7 @@ class _Turns:
             request.context,
             request.options,
             self.before,
+            response.provider,
         )
 
 

@@ -33,7 +33,7 @@ def trace_of(response: ChatResponse, provider: str, duration_ms: float) -> str:
     trace |= {
         "usage": turn.usage.as_record(),
         "duration_ms": round(duration_ms, 3),
-        "model": {"provider": provider, "name": sendable(turn.model[:_NAME])},
+        "model": {"provider": turn.provider or provider, "name": sendable(turn.model[:_NAME])},
     }
     trace |= {"sandbox": True} if any(each.sandbox for each in turn.executions) else {}
     return to_json(trace, inf_nan_mode="strings").decode()

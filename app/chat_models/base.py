@@ -104,6 +104,8 @@ class ChatResponse:
     """What the model was asked with; likewise."""
     before: "ChatResponse | None" = None
     """What the turn had come to when it paused, where it went on after approval; not counted in here."""
+    provider: str = ""
+    """Whose model it was, where several stand by; empty: the client's own."""
 
     @property
     def has_tool_calls(self) -> bool:
@@ -125,6 +127,10 @@ class ChatResponse:
             executions=tuple(executions),
             before=None,
         )
+
+    def by(self, provider: str) -> "ChatResponse":
+        """Copy that says whose model it was."""
+        return replace(self, provider=provider)
 
     def with_text(self, text: str) -> "ChatResponse":
         """Copy that answers with another text."""

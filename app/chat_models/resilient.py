@@ -6,9 +6,11 @@ import random
 from dataclasses import dataclass
 from itertools import count
 
+from app.breakers import CircuitBreaker
 from app.chat_models.base import ChatModel, ChatResponse, EmitModelEvent, ModelEvent, Progress, Prompt
 from app.chat_models.patience import Patience
 from app.errors import ToolchatError
+from app.observation.telling import ModelTurn
 
 __all__ = ["ResilientChatModel", "RetryPolicy"]
 
@@ -36,11 +38,17 @@ class ResilientChatModel(ChatModel):
     """A chat model that never hangs and survives a passing fault.
 
     One deadline covers the whole turn, tries and waits included. A turn is tried again only when its error is
-    retryable and no text of it has been handed out.
+    retryable and no text of it has been handed out, and not at all while the breaker is open.
     """
 
     def __init__(
-        self, model: ChatModel, *, total_timeout: float, idle_timeout: float, retry: RetryPolicy | None = None
+        self,
+        model: ChatModel,
+        *,
+        total_timeout: float,
+        idle_timeout: float,
+        retry: RetryPolicy | None = None,
+        breaker: CircuitBreaker | None = None,
     ) -> None:
         self.provider = model.provider
         self.name = model.name
@@ -48,6 +56,7 @@ class ResilientChatModel(ChatModel):
         self._total_timeout = total_timeout
         self._idle_timeout = idle_timeout
         self._retry = retry or RetryPolicy()
+        self._breaker = breaker or CircuitBreaker(model.provider, failures=0)
 
     async def respond(self, prompt: Prompt, emit: EmitModelEvent) -> ChatResponse:
         """Run one turn; see :meth:`ChatModel.respond`.
@@ -58,17 +67,22 @@ class ResilientChatModel(ChatModel):
         deadline = asyncio.get_running_loop().time() + self._total_timeout
         # Without streaming nothing arrives before the end, so silence means nothing there.
         idle = self._idle_timeout if prompt.stream else self._total_timeout
-        for attempt in count(1):
-            patience = Patience(deadline=deadline, idle=idle)
-            listener = _Listener(emit, patience)
-            try:
-                with patience:
-                    return await self._model.respond(prompt, listener.tell)
-            except _ListenerFailed as failed:
-                raise failed.error from None
-            except ToolchatError as error:
-                if listener.has_text or not await self._wait_before_retry(attempt, error, deadline):
-                    raise
+        with ModelTurn(self.provider, self.name) as turn:
+            for attempt in count(1):
+                patience = Patience(deadline=deadline, idle=idle)
+                listener = _Listener(emit, patience, turn)
+                try:
+                    with self._breaker, patience:
+                        response = await self._model.respond(prompt, listener.tell)
+                    turn.usage = response.usage
+                    return response
+                except _ListenerFailed as failed:
+                    raise failed.error from None
+                except ToolchatError as error:
+                    is_lost = listener.has_text or self._breaker.is_open
+                    if is_lost or not await self._wait_before_retry(attempt, error, deadline):
+                        raise
+                    turn.retry(error)
         raise AssertionError("a turn ends with an answer or an error")
 
     async def _wait_before_retry(self, attempt: int, error: ToolchatError, deadline: float) -> bool:
@@ -96,16 +110,18 @@ class _ListenerFailed(BaseException):
 class _Listener:
     """Whoever is told a turn's events: meanwhile the model's time stands still."""
 
-    __slots__ = ("_emit", "_patience", "has_text")
+    __slots__ = ("_emit", "_patience", "_turn", "has_text")
 
-    def __init__(self, emit: EmitModelEvent, patience: Patience) -> None:
+    def __init__(self, emit: EmitModelEvent, patience: Patience, turn: ModelTurn) -> None:
         self._emit = emit
         self._patience = patience
+        self._turn = turn
         self.has_text = False
         """Text has been handed out, so that the turn cannot be tried again."""
 
     async def tell(self, event: ModelEvent) -> None:
         self.has_text = self.has_text or not isinstance(event, Progress)
+        self._turn.chunk()
         self._patience.pause()
         try:
             await self._emit(event)

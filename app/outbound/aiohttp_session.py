@@ -1,22 +1,30 @@
 """An aiohttp session under the rules of everything that goes out, for an SDK that takes nothing else."""
 
+from typing import Any
+
 import aiohttp
 
 from app.errors import UpstreamError, UpstreamInvalid, UpstreamTimeout, UpstreamUnavailable
+from app.observation.telling import connection_opened
 from app.outbound.responses import MAX_BODY_BYTES
 
-__all__ = ["as_upstream_error", "open_session"]
+__all__ = ["as_upstream_error", "connections_of", "open_session"]
 
 
 def open_session(connect_timeout: float, max_connections: int) -> aiohttp.ClientSession:
     """Open a session: redirects are refused, cookies not kept, bodies bounded, neither proxies nor ``.netrc`` read."""
     return aiohttp.ClientSession(
-        connector=aiohttp.TCPConnector(limit=max_connections, ttl_dns_cache=300, keepalive_timeout=30),
+        connector=_CountingConnector(limit=max_connections, ttl_dns_cache=300, keepalive_timeout=30),
         timeout=aiohttp.ClientTimeout(total=None, sock_connect=connect_timeout),
         response_class=_GuardedResponse,
         cookie_jar=aiohttp.DummyCookieJar(),
         read_bufsize=2**20,
     )
+
+
+def connections_of(session: aiohttp.ClientSession) -> int:
+    """How many connections are open, in use or not."""
+    return session.connector.count if isinstance(session.connector, _CountingConnector) else 0
 
 
 def as_upstream_error(error: BaseException, upstream: str) -> UpstreamError:
@@ -61,3 +69,17 @@ class _GuardedResponse(aiohttp.ClientResponse):
             if len(pieces) > MAX_BODY_BYTES:
                 raise UpstreamInvalid(f"the upstream sent more than {MAX_BODY_BYTES} bytes")
         return bytes(pieces)
+
+
+class _CountingConnector(aiohttp.TCPConnector):
+    """Tells of the connections that it opens; aiohttp's own way to hear of them costs something at every request."""
+
+    @property
+    def count(self) -> int:
+        # aiohttp counts them for its own limit, and shows nobody.
+        return len(self._acquired) + sum(map(len, self._conns.values()))
+
+    async def _create_connection(self, *asked: Any) -> Any:
+        created = await super()._create_connection(*asked)
+        connection_opened()
+        return created

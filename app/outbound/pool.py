@@ -10,6 +10,7 @@ from operator import attrgetter
 from weakref import WeakValueDictionary
 
 from app.errors import UpstreamError, UpstreamTimeout, UpstreamUnavailable
+from app.observation.telling import connection_opened, upstream_answered
 from app.outbound.connections import BUSY, Connection, Lookup, looked_up, opened
 from app.outbound.requests import REPEATABLE, Origin, Request
 from app.outbound.responses import Response
@@ -67,6 +68,20 @@ class Pool:
         Raises:
             UpstreamUnavailable, UpstreamTimeout, UpstreamInvalid: naming the upstream as given.
         """
+        try:
+            response = await self._exchanged(request, upstream)
+        except UpstreamError as error:
+            upstream_answered(upstream, error.code)
+            raise
+        upstream_answered(upstream, str(response.status))
+        return response
+
+    @property
+    def connections(self) -> int:
+        """How many are open, in use or not."""
+        return len(self._connections) if self._loop else 0
+
+    async def _exchanged(self, request: Request, upstream: str) -> Response:
         if self._is_closed:
             raise UpstreamUnavailable("the service is shutting down")
         host = self._host(request.origin)
@@ -177,6 +192,7 @@ class Pool:
         finally:
             self._opening -= 1
         self._connections.add(connection)
+        connection_opened()
         if self._sweeper is None:
             self._sweep()
         return connection

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 
 from app.errors import SessionBusy, StoreUnavailable
+from app.observation.telling import waited
 from app.state_store.base import Lock, StateStore
 
 __all__ = ["Locks"]
@@ -55,9 +56,11 @@ class Locks:
             SessionBusy: others kept it for too long, or too many wait already.
             StoreUnavailable: the store cannot be reached.
         """
-        deadline = asyncio.get_running_loop().time() + self._wait
+        began = asyncio.get_running_loop().time()
+        deadline = began + self._wait
         async with self._turn(key, deadline):
             lock = await self._take(key, deadline)
+            waited(f"lock:{key.partition(':')[0]}", asyncio.get_running_loop().time() - began)
             keeper = asyncio.create_task(self._keep(lock))
             try:
                 yield lock

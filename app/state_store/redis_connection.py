@@ -17,6 +17,7 @@ from redis.exceptions import RedisError, ResponseError
 from redis.maint_notifications import MaintNotificationsConfig
 
 from app.errors import StoreUnavailable
+from app.observation.telling import store_answered
 from app.state_store.base import StateStore
 
 __all__ = ["RedisConnection"]
@@ -93,7 +94,9 @@ class RedisConnection(StateStore):
                 async with asyncio.timeout(self._deadline), self._permits:
                     began = time.monotonic()
                     if self.available:
-                        return await operation()
+                        result = await operation()
+                        store_answered(self.kind, time.monotonic() - began)
+                        return result
             except Exception as error:  # noqa: BLE001 - to a peer that is no Redis the client says anything
                 # Whoever waited for a connection most of the time says nothing about the server.
                 if not isinstance(error, TimeoutError) or time.monotonic() - began > 0.8 * self._deadline:

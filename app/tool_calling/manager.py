@@ -1,14 +1,16 @@
 """Runs the tool calls of one assistant message."""
 
 import asyncio
-import time
 from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from time import perf_counter
 from typing import Any
 
 from app.callers import current_caller
 from app.messages import AssistantMessage, Message, ToolCall, ToolResponse, ToolResponseMessage
+from app.observation.request import current_request
+from app.observation.telling import tool_called
 from app.tool_calling.callback import ToolCallback, ToolResult
 from app.tool_calling.context import ToolContext
 from app.tool_calling.definition import ToolMetadata
@@ -146,16 +148,30 @@ class ToolCallingManager:
         turn: int,
         rejection: ToolExecutionError | None,
     ) -> ToolCallFinished:
-        started = time.perf_counter()
+        started = perf_counter()
         may_use = current_caller.get().principal.may_use
         # Not only where tools are offered: whichever way a call has come, this is the last door before it runs.
         callback = offered.get(call.name) if may_use(call.name) else None
         metadata = callback.metadata if callback else _UNKNOWN
         told: ToolResult | ToolExecutionError | None = rejection or counter.refusal(call, metadata)
         if told is None and callback is not None:
-            ended = await self._ended(call, turn, callback, context, emit)
+            request = current_request.get()
+            request.wait(perf_counter())
+            try:
+                ended = await self._ended(call, turn, callback, context, emit)
+            finally:
+                request.go_on(perf_counter())
             told = self.exception_processor.process(ended, call.name) if isinstance(ended, BaseException) else ended
-        return self._finished(call, turn, metadata, told or _unknown_tool(call.name, filter(may_use, offered)), started)
+        told = told or _unknown_tool(call.name, filter(may_use, offered))
+        finished = self._finished(call, turn, metadata, told, started)
+        tool_called(
+            call.name if callback else None,
+            finished.error_kind,
+            finished.duration_ms / 1000,
+            cached=finished.cached,
+            repaired=finished.repaired,
+        )
+        return finished
 
     def _ended(
         self, call: ToolCall, turn: int, callback: ToolCallback, context: ToolContext, emit: EmitToolCall
@@ -181,7 +197,7 @@ class ToolCallingManager:
             round=turn,
             result=shortened(result.text, self.max_result_chars),
             outcome="error" if error else "ok",
-            duration_ms=round((time.perf_counter() - started) * 1000, 3),
+            duration_ms=round((perf_counter() - started) * 1000, 3),
             error_kind=error.kind if error else None,
             return_direct=metadata.return_direct,
             sandbox=error is None and metadata.sandbox,

@@ -4,6 +4,7 @@ import asyncio
 import random
 from functools import partial
 
+from app.observation.telling import tool_retried
 from app.tool_calling.callback import ToolCallback, ToolResult
 from app.tool_calling.context import ToolContext
 from app.tool_calling.errors import ToolExecutionError
@@ -80,6 +81,7 @@ async def _tried(seconds: float, callback: ToolCallback, arguments: str, context
             pause = _pause(error, attempt)
             if getattr(error, "retryable", False) is not True or loop.time() + pause >= until:
                 raise
+        tool_retried(callback.definition.name)
         await asyncio.sleep(pause)
     return await callback.result(arguments, context)
 

@@ -59,6 +59,7 @@ async def _answer(
     form = acceptable(request, only)
     if response := form.without_asking(request):
         return response
+    request.scope["state"]["form"] = form.media_type
     asked = Asked(request, service, prompt, taken)
     if isinstance(form, StreamFormat):
         return StreamedAnswer(asked, form)

@@ -11,7 +11,7 @@ from app.access.quotas import Spending
 from app.api.answering.documents import answer_document
 from app.api.approvals import ConsentAdvisor, WaitingTurn
 from app.api.ownership import session_of
-from app.api.service import ServiceState
+from app.api.service import ServiceState, model_label
 from app.callers import ALL_TOOLS, current_caller
 from app.chat.client import PromptSpec
 from app.chat.memory import estimated_size
@@ -19,6 +19,8 @@ from app.chat.request import Emit
 from app.chat_models.base import ChatResponse
 from app.errors import CLIENT_GONE, DeadlineExceeded, ToolchatError
 from app.logs import hashed
+from app.observation.request import current_request
+from app.observation.series import OTHER
 from app.tool_calling.context import CONVERSATION_ID
 
 __all__ = ["Asked"]
@@ -41,6 +43,7 @@ class Asked:
         self._state: dict[str, Any] = request.scope["state"]
         self.request_id: str = self._state["request_id"]
         self._summary: dict[str, Any] = self._state.setdefault("summary", {})
+        self._state.setdefault("form", OTHER)  # from here on it is a question
         self._started = time.perf_counter()
         self.spending = Spending()
         """What the question uses; set by whoever takes a place for it."""
@@ -88,10 +91,17 @@ class Asked:
         except TimeoutError:
             raise DeadlineExceeded(f"the question was not answered within {limit:g} s") from None
         self._note(response)
+        self.name_model()
         if self._consent.pending:
             self.headers["X-Approval-ID"] = self._consent.pending["id"]
             response = _waiting(response, self.notice)
         return response
+
+    def name_model(self) -> None:
+        """Say in the headers which model has answered, where it was not the first of several."""
+        answered_by = current_request.get().answered_by
+        if answered_by and "X-Chat-Model" in self.headers:
+            self.headers["X-Chat-Model"] = model_label(*answered_by)
 
     def _note(self, response: ChatResponse) -> None:
         """Leave what the log line of the request says about the answer."""

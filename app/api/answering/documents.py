@@ -8,10 +8,10 @@ __all__ = ["answer_document"]
 
 
 def answer_document(response: ChatResponse, provider: str) -> dict[str, Any]:
-    """An answer with its whole trace."""
+    """An answer with its whole trace; ``provider`` is the client's own, which may not have answered."""
     return {
         "answer": response.message.text,
-        "model": {"provider": provider, "name": response.model},
+        "model": {"provider": response.provider or provider, "name": response.model},
         "finish_reason": response.finish_reason,
         "rounds": response.rounds,
         "tool_calls": [each.as_record() for each in response.executions],

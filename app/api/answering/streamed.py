@@ -88,6 +88,7 @@ class StreamedAnswer(Response):
     async def _write(self, piece: bytes) -> None:
         if not self._begun:
             self._begun = True
+            self._asked.name_model()
             self.headers.update(self._asked.headers)  # what the first piece has brought is told, too
             await self._send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
         self._writing = True

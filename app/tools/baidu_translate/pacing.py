@@ -6,6 +6,7 @@ from collections import OrderedDict, deque
 from collections.abc import Mapping
 
 from app.callers import current_caller
+from app.observation.telling import waited
 from app.tool_calling.errors import ToolExecutionError
 
 __all__ = ["Pacer"]
@@ -43,12 +44,13 @@ class Pacer:
         Raises:
             ToolExecutionError: the wait would be too long (kind ``busy``); refused at once where that is foreseen.
         """
-        share = current_caller.get().share
+        share, began = current_caller.get().share, time.monotonic()
         wait = self._free_at - time.monotonic() + (0 if ahead else _before(share, self._lines)) * self._interval
         if wait > self._max_wait:
             raise _busy(wait)
         if wait <= 0 and not self._lines:
             self._take()
+            waited("pace", 0)
             return
         place: asyncio.Future[float] = asyncio.get_running_loop().create_future()
         line = self._lines.setdefault(share, deque())
@@ -59,6 +61,7 @@ class Pacer:
             line.append(place)
         self._set_timer()
         await self._granted(share, place)
+        waited("pace", time.monotonic() - began)
 
     def hold(self, seconds: float) -> None:
         """Give no turn to anybody for some seconds."""

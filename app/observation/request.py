@@ -1,0 +1,106 @@
+"""One HTTP request as it is observed: how long it took, what of that was waiting, and what became of it."""
+
+from collections.abc import Mapping, Sequence
+from contextvars import ContextVar
+from time import perf_counter
+from typing import Any
+
+from app.observation import catalogue as series
+from app.observation.catalogue import OVERHEAD, SECONDS
+from app.observation.notes import ByKind, outcomes, tell
+from app.observation.series import OTHER, Names, Numbers, put
+
+__all__ = ["Request", "current_request"]
+
+_principals = Names(100)
+
+
+class Request:
+    """One HTTP request, from here to :meth:`end`; what the service waits for meanwhile is noted on it."""
+
+    __slots__ = ("_since", "_waiting", "answered_by", "began", "first_byte", "waited")
+
+    def __init__(self) -> None:
+        self.began = perf_counter()
+        self.first_byte = 0.0
+        """When it went out; whoever sends it notes it."""
+        self.answered_by: tuple[str, str] | None = None
+        """Provider and model whose turn was the last, where several stand by."""
+        self.waited = 0.0
+        """Seconds in which a model or a tool was waited for, those in which several were only once."""
+        self._waiting = 0
+        self._since = 0.0
+
+    def wait(self, now: float) -> None:
+        """Begin to wait for somebody."""
+        if not self._waiting:
+            self._since = now
+        self._waiting += 1
+
+    def go_on(self, now: float) -> None:
+        """End it."""
+        self._waiting -= 1
+        if not self._waiting:
+            self.waited += now - self._since
+
+    def overhead(self, now: float) -> float:
+        """Seconds that the service itself has taken until now."""
+        waiting = now - self._since if self._waiting else 0.0
+        return max(0.0, now - self.began - self.waited - waiting)
+
+    def end(self, route: str, outcome: str, state: Mapping[str, Any], now: float) -> None:
+        """Count the request, and its question if it asked one: its state then has ``form``, and maybe ``variant``.
+
+        Args:
+            route: the route's template.
+            outcome: ``ok``, the code of a problem, or ``client_gone``.
+            state: that of the request's scope.
+            now: when its answer ended.
+        """
+        form = state.get("form")
+        if form is None:
+            tell(_count_request, route, outcome)
+            return
+        asked = route, state.get("variant", ""), form, outcome, state["summary"].get("principal", "")
+        took = now - self.began
+        tell(
+            _count_question, asked, took, self.first_byte - self.began if self.first_byte else took, self.overhead(now)
+        )
+
+
+current_request: ContextVar[Request] = ContextVar("observed_request", default=Request())  # noqa: B039 - nobody's
+"""The request that is being answered; outside of one, something that nobody reads."""
+
+
+def _count_request(route: str, outcome: str) -> None:
+    series.REQUESTS.add(route, outcomes.of(outcome))
+
+
+def _count_question(asked: tuple[str, str, str, str, str], took: float, first_byte: float, overhead: float) -> None:
+    requests, questions, seconds, first_bytes, overheads = _questions[asked]
+    requests[0] += 1
+    questions[0] += 1
+    put(seconds, SECONDS, took)
+    put(first_bytes, SECONDS, first_byte)
+    put(overheads, OVERHEAD, overhead)
+
+
+def _question_numbers(route: str, variant: str, form: str, outcome: str, principal: str) -> Sequence[Numbers]:
+    outcome = outcomes.of(outcome)
+    return (
+        series.REQUESTS.at(route, outcome),
+        series.QUESTIONS.at(route, variant, form, outcome, _principal(principal)),
+        series.QUESTION_SECONDS.at(route, form),
+        series.FIRST_BYTE_SECONDS.at(route, form),
+        series.OVERHEAD_SECONDS.at(route, form),
+    )
+
+
+def _principal(name: str) -> str:
+    """What figures call a principal: of those whom an identity provider knows there may be any number."""
+    if not name:
+        return "anonymous"
+    return OTHER if name.startswith("jwt:") else _principals.of(name)
+
+
+_questions = ByKind(_question_numbers)

@@ -1,0 +1,162 @@
+"""What the places through which everything passes tell: whatever takes time has a beginning and an end."""
+
+from asyncio import CancelledError
+from collections.abc import Sequence
+from time import perf_counter
+from types import TracebackType
+from typing import Self
+
+from app.errors import ToolchatError
+from app.messages import Usage
+from app.observation import catalogue as series
+from app.observation.catalogue import SECONDS, TOKENS
+from app.observation.notes import ByKind, tell
+from app.observation.request import current_request
+from app.observation.series import OTHER, Names, Numbers, put
+
+__all__ = [
+    "ModelTurn",
+    "breaker_is_open",
+    "breaker_refused",
+    "connection_opened",
+    "fell_back",
+    "store_answered",
+    "tool_called",
+    "tool_retried",
+    "upstream_answered",
+    "waited",
+]
+
+_NO_USAGE = Usage()
+_error_kinds, _upstreams = Names(100), Names(50)
+
+
+class ModelTurn:
+    """One turn of a chat model with all its tries; how it ends is seen from what leaves the block."""
+
+    __slots__ = ("_began", "_first", "_names", "_request", "usage")
+
+    def __init__(self, provider: str, model: str) -> None:
+        self._names = provider, model
+        self._first = 0.0
+        self.usage = _NO_USAGE
+        """What a finished turn used; set within the block."""
+
+    def __enter__(self) -> Self:
+        self._request, self._began = current_request.get(), perf_counter()
+        self._request.wait(self._began)
+        return self
+
+    def chunk(self) -> None:
+        """Note that a piece of the answer has come."""
+        self._first = self._first or perf_counter()
+
+    def retry(self, error: ToolchatError) -> None:
+        """Note that it is begun again, since it failed so."""
+        tell(series.MODEL_RETRIES.add, *self._names, error.code)
+
+    def __exit__(self, _: object, error: BaseException | None, trace: TracebackType | None) -> None:
+        now = perf_counter()
+        self._request.go_on(now)
+        first = self._first - self._began if self._first else 0.0
+        outcome = "ok" if error is None else _outcome(error)
+        tell(_count_turn, (*self._names, outcome), now - self._began, first, self.usage)
+
+
+def _outcome(error: BaseException) -> str:
+    if isinstance(error, ToolchatError):
+        return error.code
+    return "cancelled" if isinstance(error, CancelledError) else ToolchatError.code
+
+
+def _count_turn(key: tuple[str, str, str], took: float, first: float, usage: Usage) -> None:
+    turns, seconds, firsts, inputs, outputs, cached = _turns[key]
+    turns[0] += 1
+    put(seconds, SECONDS, took)
+    if first:
+        put(firsts, SECONDS, first)
+    if usage is not _NO_USAGE:
+        put(inputs, TOKENS, usage.input_tokens)
+        put(outputs, TOKENS, usage.output_tokens)
+        cached[0] += usage.cached_tokens
+
+
+def _turn_numbers(provider: str, model: str, outcome: str) -> Sequence[Numbers]:
+    return (
+        series.MODEL_TURNS.at(provider, model, outcome),
+        series.MODEL_SECONDS.at(provider, model),
+        series.MODEL_FIRST_SECONDS.at(provider, model),
+        series.MODEL_TOKENS.at(provider, model, "input"),
+        series.MODEL_TOKENS.at(provider, model, "output"),
+        series.MODEL_CACHED.at(provider, model),
+    )
+
+
+_turns = ByKind(_turn_numbers)
+
+
+def fell_back(provider: str, model: str, error: ToolchatError) -> None:
+    """Count that a turn was handed on to the next model."""
+    tell(series.MODEL_FALLBACKS.add, provider, model, error.code)
+
+
+def breaker_is_open(upstream: str, is_open: bool, *, opened: bool = False) -> None:
+    """Say how a breaker stands, and whether it has just opened."""
+    name = _upstreams.of(upstream)
+    series.BREAKER_OPEN.at(name)[0] = is_open
+    if opened:
+        series.BREAKER_OPENINGS.add(name)
+
+
+def breaker_refused(upstream: str) -> None:
+    """Count a request that an open breaker did not let through."""
+    tell(series.BREAKER_REFUSALS.add, _upstreams.of(upstream))
+
+
+def tool_called(tool: str | None, error_kind: str | None, seconds: float, *, cached: bool, repaired: bool) -> None:
+    """Count a tool call; ``tool`` is ``None`` where there is none of the name that was called."""
+    tell(_count_call, (tool or OTHER, error_kind or "", cached, repaired), seconds)
+
+
+def _count_call(key: tuple[str, str, bool, bool], seconds: float) -> None:
+    calls, took = _calls[key]
+    calls[0] += 1
+    put(took, SECONDS, seconds)
+
+
+def _call_numbers(tool: str, error_kind: str, cached: bool, repaired: bool) -> Sequence[Numbers]:
+    outcome, kind = ("error", _error_kinds.of(error_kind)) if error_kind else ("ok", "")
+    flags = ("true" if cached else "false", "true" if repaired else "false")
+    return series.TOOL_CALLS.at(tool, outcome, kind, *flags), series.TOOL_SECONDS.at(tool)
+
+
+_calls = ByKind(_call_numbers)
+
+
+def tool_retried(tool: str) -> None:
+    """Count that a tool call is begun again."""
+    tell(series.TOOL_RETRIES.add, tool)
+
+
+def waited(what: str, seconds: float) -> None:
+    """Note how long a ``place``, an upstream's ``pace`` or a lock was waited for, such as ``lock:memory``."""
+    tell(series.WAIT_SECONDS.observe, seconds, what)
+
+
+def upstream_answered(upstream: str, outcome: str) -> None:
+    """Count a request to an upstream: its status, or the code of an error."""
+    tell(_count_answer, upstream, outcome)
+
+
+def _count_answer(upstream: str, outcome: str) -> None:
+    series.UPSTREAM_REQUESTS.add(_upstreams.of(upstream), outcome)
+
+
+def connection_opened() -> None:
+    """Count a new connection to an upstream; a request that needs none goes over one that was open."""
+    tell(series.CONNECTIONS_OPENED.add)
+
+
+def store_answered(kind: str, seconds: float) -> None:
+    """Note how long an operation of a store took that went through."""
+    tell(series.STORE_SECONDS.observe, seconds, kind)

@@ -1,0 +1,101 @@
+"""A circuit breaker by itself: when it opens, who may try, and when it closes."""
+
+import asyncio
+from contextlib import suppress
+
+import pytest
+
+from app.breakers import Breakers, CircuitBreaker
+from app.errors import ProviderRateLimited, UpstreamError, UpstreamInvalid, UpstreamTimeout, UpstreamUnavailable
+
+AWAY = UpstreamUnavailable("away")
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def asked(breaker: CircuitBreaker, failure: BaseException | None = None) -> str:
+    """Ask through a breaker: ``ok``, ``failed``, or ``refused`` where nobody was asked."""
+    outcome = "refused"
+    with suppress(UpstreamError, ValueError, asyncio.CancelledError), breaker:
+        outcome = "failed"
+        if failure is not None:
+            raise failure
+        outcome = "ok"
+    return outcome
+
+
+@pytest.mark.parametrize("failure", [AWAY, UpstreamTimeout("silent")])
+def test_it_opens_after_so_many_failures_in_a_row_and_refuses_until_its_pause_is_over(failure: UpstreamError) -> None:
+    clock = Clock()
+    breaker = CircuitBreaker("x", failures=3, pause=10, clock=clock)
+    assert [asked(breaker, failure) for _ in range(5)] == ["failed"] * 3 + ["refused"] * 2
+    clock.now = 9.9
+    assert asked(breaker) == "refused"
+    clock.now = 10
+    assert [asked(breaker), asked(breaker)] == ["ok", "ok"]
+
+
+@pytest.mark.parametrize("answer", [None, ProviderRateLimited("busy"), UpstreamInvalid("nonsense"), ValueError()])
+def test_whoever_answers_at_all_begins_the_count_anew(answer: Exception | None) -> None:
+    breaker = CircuitBreaker("x", failures=2)
+    for _ in range(5):
+        assert asked(breaker, AWAY) == "failed"
+        assert asked(breaker, answer) != "refused"
+
+
+def test_one_tries_while_the_others_are_refused_and_its_failure_keeps_it_open_for_another_pause() -> None:
+    clock = Clock()
+    breaker = CircuitBreaker("x", failures=1, pause=10, clock=clock)
+    asked(breaker, AWAY)
+    clock.now = 10
+    meanwhile = ""
+    with suppress(UpstreamUnavailable), breaker:
+        meanwhile = asked(breaker)
+        raise AWAY
+    assert meanwhile == "refused"
+    clock.now = 19.9
+    assert asked(breaker) == "refused"
+    clock.now = 20
+    assert asked(breaker) == "ok"
+
+
+def test_who_is_cancelled_while_it_tries_leaves_the_try_to_the_next() -> None:
+    clock = Clock()
+    breaker = CircuitBreaker("x", failures=1, pause=10, clock=clock)
+    asked(breaker, AWAY)
+    clock.now = 10
+    assert [asked(breaker, asyncio.CancelledError()), asked(breaker)] == ["failed", "ok"]
+
+
+def test_a_refusal_says_when_it_is_worth_trying_again() -> None:
+    clock = Clock()
+    breaker = CircuitBreaker("the shop", failures=1, pause=10, clock=clock)
+    asked(breaker, AWAY)
+    clock.now = 4
+    with pytest.raises(UpstreamUnavailable, match="the shop has failed") as refused, breaker:
+        pass
+    assert (refused.value.retryable, refused.value.retry_after) == (True, 6)
+
+
+def test_an_answer_of_500_is_a_failure_and_one_of_404_is_none() -> None:
+    for status, opens in ((500, True), (404, False)):
+        breaker = Breakers(failures=1).of("x")
+        with breaker:
+            breaker.heard(status)
+        assert breaker.is_open is opens
+
+
+def test_without_a_number_of_failures_it_never_opens() -> None:
+    breaker = CircuitBreaker("x", failures=0)
+    assert {asked(breaker, AWAY) for _ in range(50)} == {"failed"}
+
+
+def test_upstreams_have_breakers_of_their_own() -> None:
+    breakers = Breakers(failures=1)
+    asked(breakers.of("one"), AWAY)
+    assert (asked(breakers.of("one")), asked(breakers.of("other"))) == ("refused", "ok")

@@ -58,6 +58,8 @@ class Peer:
     async def send(self, *pieces: bytes) -> None:
         """Send pieces, each alone."""
         for piece in pieces:
+            if self.writer.is_closing():  # uvloop's writer would raise a RuntimeError
+                raise ConnectionResetError
             self.writer.write(piece)
             await self.writer.drain()
             await asyncio.sleep(0)

@@ -51,11 +51,12 @@ def _base_url(value: str) -> str:
         raise ValueError("must be a URL that starts with http:// or https://")
     try:
         parts = urlsplit(value)
-        usable = bool(parts.hostname) and (parts.port is None or parts.port > 0)
+        # Credentials in it stand in the way of a key, and errors would tell them.
+        usable = bool(parts.hostname) and (parts.port is None or parts.port > 0) and "@" not in parts.netloc
     except ValueError:
         usable = False
     if not usable:
-        raise ValueError("must be a URL with a host, and a port between 1 and 65535 if any")
+        raise ValueError("must be a URL with a host, a port between 1 and 65535 if any, and no user name or password")
     return value.rstrip("/")
 
 

@@ -3,6 +3,7 @@
 import argparse
 import gc
 import io
+import logging
 import os
 import sys
 from collections.abc import Sequence
@@ -51,6 +52,7 @@ def _leave_threads_behind(code: int) -> None:
     if threads is not None and not threads.stop_threads(1):
         sys.stdout.flush()
         sys.stderr.flush()
+        logging.shutdown()
         os._exit(code)
 
 

@@ -2,11 +2,11 @@
 
 import errno
 import gc
+import logging
 import math
 import os
 import signal
 import socket
-import sys
 import time
 from functools import partial
 from types import FrameType
@@ -18,7 +18,7 @@ from app.access.configured import Access, made_key_notice
 from app.api.admission import Admission
 from app.api.service import ServiceState
 from app.errors import ConfigurationError
-from app.logs import configure_logging
+from app.logs import configure_logging, write_text
 from app.main import create_app, read_configuration
 from app.protocol import ProblemProtocol
 from app.settings import Settings
@@ -47,8 +47,11 @@ def server_config(app: object, settings: Settings) -> uvicorn.Config:
     )
 
 
-def serve() -> int:
+def serve(notice: str = "") -> int:
     """Serve until a signal comes.
+
+    Args:
+        notice: lines to tell before those that say where the service listens.
 
     Raises:
         ConfigurationError: the service cannot start as it is set up, or its address is taken.
@@ -60,14 +63,14 @@ def serve() -> int:
     app = create_app(configuration)
     with _listen(settings) as listener:
         server = _Server(server_config(app, settings), app)
-        server.banner = _banner(listener, configuration.chat_model.provider, app.state.access.take_made_key())
+        server.banner = notice + _banner(listener, configuration.chat_model.provider, app.state.access.take_made_key())
         # uvicorn raises the signal again once it has shut down in order; that end is no failure.
         signal.signal(signal.SIGTERM, server.handle_exit)
         _read_again_on_hangup(app.state.access)
         server.run(sockets=[listener])
     code = 0 if server.started else 2
     if not stop_threads(1):
-        sys.stderr.flush()
+        logging.shutdown()
         os._exit(code)
     return code
 
@@ -115,7 +118,7 @@ class _Server(uvicorn.Server):
         await super().startup(sockets)
         if self.started:
             _collect_seldom()
-            print(self.banner, file=sys.stderr, flush=True)  # noqa: T201
+            write_text(self.banner)
 
 
 def _collect_seldom() -> None:
@@ -159,8 +162,7 @@ def demo() -> int:
 
     with running_sandbox() as url:
         os.environ["SANDBOX_URL"] = url
-        print(f"sandbox on {url}: weather and translations are invented, and say so", file=sys.stderr)  # noqa: T201
-        return serve()
+        return serve(f"sandbox on {url}: weather and translations are invented, and say so\n")
 
 
 def _allow_open_files() -> None:

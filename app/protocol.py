@@ -3,6 +3,7 @@
 import asyncio
 import os
 import re
+import socket
 from collections.abc import Callable
 from typing import Any
 from urllib.parse import quote_from_bytes
@@ -11,13 +12,15 @@ import httptools
 from pydantic_core import to_json
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from app.api.middleware import CONNECTION, MAX_URL_BYTES, SECURITY_HEADERS
+from app.api.connection import CONNECTION
+from app.api.middleware import MAX_URL_BYTES, SECURITY_HEADERS
 from app.api.problems import PROBLEM_MEDIA_TYPE, problem
 from app.errors import HeadersTooLarge, InvalidRequest, TooLarge, ToolchatError
 
 __all__ = ["ProblemProtocol"]
 
 MAX_HEADER_BYTES = 64 * 1024
+_UNSENT_BYTES = 64 * 1024
 
 _SECURITY_LINES = "".join(f"{name.decode()}: {value.decode()}\r\n" for name, value in SECURITY_HEADERS)
 _REQUEST_LINE = re.compile(rb"(?:GET|HEAD|POST|PUT|DELETE|PATCH|OPTIONS) [^\s]+ HTTP/1\.[01]\r\n")
@@ -38,8 +41,7 @@ class ProblemProtocol(HttpToolsProtocol):
         Args:
             *args: uvicorn's own.
             read_timeout: seconds from connecting, or from a request's first byte, to the end of its headers.
-            write_timeout: seconds in which a client must have read something of what waits to be sent. The kernel
-                takes more only when much of its own buffer is free, so "something" can be a megabyte on a fast network.
+            write_timeout: seconds in which a client must have read something of what waits to be sent.
             **kwargs: uvicorn's own.
         """
         super().__init__(*args, **kwargs)
@@ -51,10 +53,13 @@ class ProblemProtocol(HttpToolsProtocol):
         self._unread = 0
         self._unread_deadline: asyncio.TimerHandle | None = None
         self._on_lost: Callable[[], None] | None = None
+        self._answer_deadline: asyncio.TimerHandle | None = None
+        self._answered = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin to wait for the first request."""
         super().connection_made(transport)
+        _keep_little_in_kernel(transport.get_extra_info("socket"))
         self._wait_for_request()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -62,6 +67,7 @@ class ProblemProtocol(HttpToolsProtocol):
         self._unset_keepalive_if_required()
         self._stop_waiting()
         self._stop_watching_reader()
+        self._forget_answer_deadline()
         super().connection_lost(exc)
         if self._on_lost is not None:
             self._on_lost()
@@ -78,6 +84,21 @@ class ProblemProtocol(HttpToolsProtocol):
 
     def _forget_callback(self) -> None:
         self._on_lost = None
+
+    def hang_up(self) -> None:
+        """See ``Connection``."""
+        self.transport.abort()
+
+    def hang_up_after(self, seconds: float) -> None:
+        """See ``Connection``."""
+        self._forget_answer_deadline()
+        self._answered = False
+        self._answer_deadline = self.loop.call_later(seconds, self.hang_up)
+
+    def _forget_answer_deadline(self) -> None:
+        if self._answer_deadline is not None:
+            self._answer_deadline.cancel()
+            self._answer_deadline = None
 
     def data_received(self, data: bytes) -> None:
         """Parse what came."""
@@ -119,12 +140,17 @@ class ProblemProtocol(HttpToolsProtocol):
     def resume_writing(self) -> None:
         """Stop watching."""
         super().resume_writing()
+        if self._answered:
+            self._forget_answer_deadline()
         if not self.transport.is_closing():
             self._stop_watching_reader()
 
     def on_response_complete(self) -> None:
         """Watch whether the client reads the rest, if the connection ends with it."""
         super().on_response_complete()
+        self._answered = True
+        if not self.flow.write_paused:  # little or nothing is left
+            self._forget_answer_deadline()
         if self.transport.is_closing():
             self._watch_reader()
 
@@ -187,6 +213,16 @@ class ProblemProtocol(HttpToolsProtocol):
         if self._unread_deadline is not None:
             self._unread_deadline.cancel()
             self._unread_deadline = None
+
+
+def _keep_little_in_kernel(connection: socket.socket) -> None:
+    """Have the kernel take little more than what is on its way, not the megabytes of which a slow client reads none.
+
+    Whoever writes then soon waits, and so does the model whose answer it is.
+    """
+    option = getattr(socket, "TCP_NOTSENT_LOWAT", None)  # Linux and macOS have it
+    if option is not None and connection.family != getattr(socket, "AF_UNIX", None):
+        connection.setsockopt(socket.IPPROTO_TCP, option, _UNSENT_BYTES)
 
 
 def _with_encoded_url(data: bytes) -> bytes:

@@ -6,24 +6,24 @@ import os
 import re
 import time
 from collections.abc import Callable, MutableMapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import unquote_to_bytes
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.api.bodies import MAX_BODY_BYTES, Bodies, Body
+from app.api.connection import Connection, connection_of
 from app.api.foreign_protocol import ForeignProtocol
 from app.api.problems import ERROR_RESPONSE, refusal
+from app.api.unread import PIECE_BYTES, UnreadAnswers
 from app.errors import CLIENT_GONE, Draining, InvalidRequest, TooLarge, ToolchatError
 from app.logs import hashed, log_event
 from app.logs import request_id as current_request_id
 
-__all__ = ["CONNECTION", "MAX_URL_BYTES", "SECURITY_HEADERS", "Connection", "RequestMiddleware", "path_below_root"]
+__all__ = ["MAX_URL_BYTES", "SECURITY_HEADERS", "RequestMiddleware", "path_below_root"]
 
 _log = logging.getLogger("app.request")
 _WELL_FORMED_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
-CONNECTION = "toolchat.connection"
-"""The extension of the ASGI scope by which the server gives the request's :class:`Connection`."""
 MAX_URL_BYTES = 60_000
 _PRIVATE = ("chat", "todo", "approvals")
 SECURITY_HEADERS: tuple[tuple[bytes, bytes], ...] = (
@@ -33,14 +33,6 @@ SECURITY_HEADERS: tuple[tuple[bytes, bytes], ...] = (
 )
 """What every answer has; whoever makes an answer can give it others of these names, as pages do with their policy."""
 _SECURITY_NAMES = frozenset(name for name, _ in SECURITY_HEADERS)
-
-
-class Connection(Protocol):
-    """What a server that knows us offers beside ASGI; with any other, a task waits for ``http.disconnect``."""
-
-    def when_lost(self, callback: Callable[[], None]) -> Callable[[], object]:
-        """Call back when the client is gone; gives what takes that back."""
-        ...
 
 
 class RequestMiddleware:
@@ -62,6 +54,7 @@ class RequestMiddleware:
         self._app = app
         self._protocols = protocols
         self._bodies = Bodies()
+        self._unread = UnreadAnswers()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one connection event; only HTTP requests are touched."""
@@ -71,7 +64,7 @@ class RequestMiddleware:
         request_id = _request_id(scope)
         scope.setdefault("state", {})["request_id"] = request_id
         token = current_request_id.set(request_id)
-        answer = _Answer(send, request_id)
+        answer = _Answer(send, request_id, self._unread, connection_of(scope))
         # Probes come every few seconds and say nothing.
         path = path_below_root(scope)
         level = logging.DEBUG if path.startswith("/health/") else logging.INFO
@@ -114,8 +107,10 @@ class RequestMiddleware:
 class _Answer:
     """Watches what is sent, adds the headers that every answer has."""
 
-    def __init__(self, send: Send, request_id: str) -> None:
+    def __init__(self, send: Send, request_id: str, unread: UnreadAnswers, connection: Connection | None) -> None:
         self._send = send
+        self._unread = unread
+        self._connection = connection
         self._started = time.perf_counter()
         self._first_byte: float | None = None
         self._request_id = request_id
@@ -135,9 +130,21 @@ class _Answer:
             await self._send(message)
             return
         self._first_byte = self._first_byte or time.perf_counter()
-        await self._send(message)
+        if len(message.get("body", b"")) > PIECE_BYTES and self._connection is not None:
+            await self._send_pieces(message, self._connection)
+        else:
+            await self._send(message)
         # Only now: sending waits for a client that reads slowly, and that client can still leave.
         self.complete = not message.get("more_body", False)
+
+    async def _send_pieces(self, message: Message, connection: Connection) -> None:
+        """Send what is long a piece at a time, so that little of it waits a second time in the server."""
+        body, more = message["body"], message.get("more_body", False)
+        with self._unread.counted(len(body), connection.hang_up):
+            for start in range(0, len(body), PIECE_BYTES):
+                end = start + PIECE_BYTES
+                piece = {"type": message["type"], "body": body[start:end], "more_body": more or end < len(body)}
+                await self._send(piece)
 
     async def fail(self, error: ToolchatError, scope: Scope) -> None:
         """Answer with an error, unless something has gone out already."""
@@ -179,7 +186,7 @@ async def _until_client_leaves(app: ASGIApp, scope: Scope, receive: Receive, ans
 
 def _watch(scope: Scope, receive: Receive, leave: Callable[[], None]) -> Callable[[], object]:
     """Call ``leave`` when the client is gone; gives what ends the watch."""
-    connection: Connection | None = scope.get("extensions", {}).get(CONNECTION)
+    connection = connection_of(scope)
     if connection is not None:
         return connection.when_lost(leave)
 

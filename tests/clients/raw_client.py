@@ -90,7 +90,9 @@ class RawClient:
 
 
 @asynccontextmanager
-async def connected(base_url: str, count: int) -> AsyncGenerator[list[RawClient], None]:
+async def connected(
+    base_url: str, count: int, receive_buffer: int | None = None
+) -> AsyncGenerator[list[RawClient], None]:
     """Connect several clients; leaving the block closes them."""
     async with AsyncExitStack() as stack:
-        yield [await stack.enter_async_context(RawClient(base_url)) for _ in range(count)]
+        yield [await stack.enter_async_context(RawClient(base_url, receive_buffer)) for _ in range(count)]

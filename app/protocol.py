@@ -3,7 +3,6 @@
 import asyncio
 import os
 import re
-import socket
 from collections.abc import Callable
 from typing import Any
 from urllib.parse import quote_from_bytes
@@ -16,11 +15,13 @@ from app.api.connection import CONNECTION
 from app.api.middleware import MAX_URL_BYTES, SECURITY_HEADERS
 from app.api.problems import PROBLEM_MEDIA_TYPE, problem
 from app.errors import HeadersTooLarge, InvalidRequest, TooLarge, ToolchatError
+from app.reader_watch import ReaderWatch, keep_little_in_kernel
 
 __all__ = ["ProblemProtocol"]
 
 MAX_HEADER_BYTES = 64 * 1024
-_UNSENT_BYTES = 64 * 1024
+_MOST_UNREAD_BYTES = 64 * 1024
+_MOST_UNREAD_SECONDS = 1
 
 _SECURITY_LINES = "".join(f"{name.decode()}: {value.decode()}\r\n" for name, value in SECURITY_HEADERS)
 _REQUEST_LINE = re.compile(rb"(?:GET|HEAD|POST|PUT|DELETE|PATCH|OPTIONS) [^\s]+ HTTP/1\.[01]\r\n")
@@ -33,6 +34,7 @@ class ProblemProtocol(HttpToolsProtocol):
     - Headers have a bound in size, and a request a time in which it must have arrived.
     - A client that does not read what it is sent is hung up on; a question that waits for it ends as if it had left.
     - What cannot be parsed is answered with a problem document.
+    - After an answer to a request whose body is still on its way little of it is read, and the connection ends.
     """
 
     def __init__(self, *args: Any, read_timeout: float = 20, write_timeout: float = 20, **kwargs: Any) -> None:
@@ -50,23 +52,24 @@ class ProblemProtocol(HttpToolsProtocol):
         self._between_requests = True
         self._header_bytes = 0
         self._deadline: asyncio.TimerHandle | None = None
-        self._unread = 0
-        self._unread_deadline: asyncio.TimerHandle | None = None
         self._on_lost: Callable[[], None] | None = None
         self._answer_deadline: asyncio.TimerHandle | None = None
         self._answered = False
+        self._outlives_eof = self._eof = False
+        self._left_to_read: int | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin to wait for the first request."""
         super().connection_made(transport)
-        _keep_little_in_kernel(transport.get_extra_info("socket"))
+        keep_little_in_kernel(transport)
+        self._reader = ReaderWatch(transport, self.write_timeout)
         self._wait_for_request()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop waiting; uvicorn's own timer would keep a connection that was reset in memory for some seconds."""
         self._unset_keepalive_if_required()
         self._stop_waiting()
-        self._stop_watching_reader()
+        self._reader.stop()
         self._forget_answer_deadline()
         super().connection_lost(exc)
         if self._on_lost is not None:
@@ -85,6 +88,26 @@ class ProblemProtocol(HttpToolsProtocol):
     def _forget_callback(self) -> None:
         self._on_lost = None
 
+    @property
+    def is_receiving(self) -> bool:
+        """See ``Connection``."""
+        return not self._between_requests
+
+    def end_after_answer(self) -> None:
+        """See ``Connection``."""
+        # uvicorn would close at once; the system resets a connection of which something is unread: the answer is lost.
+        self.cycle.keep_alive = True
+        self._left_to_read = _MOST_UNREAD_BYTES
+
+    def outlive_eof(self) -> None:
+        """See ``Connection``."""
+        self._outlives_eof = True
+
+    def eof_received(self) -> bool:  # type: ignore[override]
+        """Take it for the client's leaving, unless only the rest of its answer is still to be sent."""
+        self._eof = True
+        return self._outlives_eof
+
     def hang_up(self) -> None:
         """See ``Connection``."""
         self.transport.abort()
@@ -101,7 +124,12 @@ class ProblemProtocol(HttpToolsProtocol):
             self._answer_deadline = None
 
     def data_received(self, data: bytes) -> None:
-        """Parse what came."""
+        """Parse what came, unless it is the rest of a request that has been answered."""
+        if self._left_to_read is not None:
+            self._left_to_read -= len(data)
+            if self._left_to_read < 0:
+                self._close()
+            return
         if self._between_requests and not data.isascii():
             data = _with_encoded_url(data)
         super().data_received(data)
@@ -135,7 +163,7 @@ class ProblemProtocol(HttpToolsProtocol):
     def pause_writing(self) -> None:
         """Watch whether the client reads, now that much waits for it."""
         super().pause_writing()
-        self._watch_reader()
+        self._reader.start()
 
     def resume_writing(self) -> None:
         """Stop watching."""
@@ -143,7 +171,7 @@ class ProblemProtocol(HttpToolsProtocol):
         if self._answered:
             self._forget_answer_deadline()
         if not self.transport.is_closing():
-            self._stop_watching_reader()
+            self._reader.stop()
 
     def on_response_complete(self) -> None:
         """Watch whether the client reads the rest, if the connection ends with it."""
@@ -152,18 +180,23 @@ class ProblemProtocol(HttpToolsProtocol):
         if not self.flow.write_paused:  # little or nothing is left
             self._forget_answer_deadline()
         if self.transport.is_closing():
-            self._watch_reader()
+            self._reader.start()
+        elif self._left_to_read is not None:
+            self._linger()
+        elif self._eof:
+            self._close()
+        self._outlives_eof = False
 
     def timeout_keep_alive_handler(self) -> None:
         """Likewise for the rest of the last answer when no further request comes."""
         super().timeout_keep_alive_handler()
-        self._watch_reader()
+        self._reader.start()
 
     def shutdown(self) -> None:
         """Likewise when the service ends."""
         super().shutdown()
         if self.transport.is_closing():
-            self._watch_reader()
+            self._reader.start()
 
     def send_400_response(self, msg: str) -> None:
         """Answer bytes that cannot be served, and hang up."""
@@ -176,7 +209,8 @@ class ProblemProtocol(HttpToolsProtocol):
             f"{_SECURITY_LINES}connection: close\r\n\r\n"
         )
         self.transport.write(head.encode() + body)
-        self._close()
+        self._left_to_read = _MOST_UNREAD_BYTES
+        self._linger()
 
     def _refusal(self, msg: str) -> ToolchatError:
         if len(getattr(self, "url", b"")) > MAX_URL_BYTES:
@@ -188,41 +222,20 @@ class ProblemProtocol(HttpToolsProtocol):
     def _wait_for_request(self) -> None:
         self._deadline = self.loop.call_later(self.read_timeout, self._close)
 
+    def _linger(self) -> None:
+        """Say that nothing more comes, and give the client a moment to read that before the connection ends."""
+        self._unset_keepalive_if_required()
+        self.transport.write_eof()
+        self._deadline = self.loop.call_later(_MOST_UNREAD_SECONDS, self._close)
+
     def _close(self) -> None:
         self.transport.close()
-        self._watch_reader()
+        self._reader.start()
 
     def _stop_waiting(self) -> None:
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
-
-    def _watch_reader(self) -> None:
-        self._stop_watching_reader()
-        self._unread = self.transport.get_write_buffer_size()
-        if self._unread:
-            self._unread_deadline = self.loop.call_later(self.write_timeout, self._check_reader)
-
-    def _check_reader(self) -> None:
-        if self.transport.get_write_buffer_size() >= self._unread:
-            self.transport.abort()
-        else:
-            self._watch_reader()
-
-    def _stop_watching_reader(self) -> None:
-        if self._unread_deadline is not None:
-            self._unread_deadline.cancel()
-            self._unread_deadline = None
-
-
-def _keep_little_in_kernel(connection: socket.socket) -> None:
-    """Have the kernel take little more than what is on its way, not the megabytes of which a slow client reads none.
-
-    Whoever writes then soon waits, and so does the model whose answer it is.
-    """
-    option = getattr(socket, "TCP_NOTSENT_LOWAT", None)  # Linux and macOS have it
-    if option is not None and connection.family != getattr(socket, "AF_UNIX", None):
-        connection.setsockopt(socket.IPPROTO_TCP, option, _UNSENT_BYTES)
 
 
 def _with_encoded_url(data: bytes) -> bytes:

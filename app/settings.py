@@ -98,7 +98,7 @@ class Settings(EnvironmentSettings):
     server_root_path: Annotated[str, BeforeValidator(_stripped), AfterValidator(_root_path)] = Field(
         "", description="Path prefix that a proxy strips before it hands requests on, such as /ai; none below a host"
     )
-    server_read_timeout: float = Field(20, gt=0, le=600, description="Seconds a client may take to send its headers")
+    server_read_timeout: float = Field(20, gt=0, le=600, description="Seconds to get headers out, and again for a body")
     server_write_timeout: float = Field(
         20, gt=0, le=600, description="Seconds a client may read nothing of what waits for it, before it counts as gone"
     )

@@ -18,6 +18,19 @@ class Connection(Protocol):
         """Call back when the client is gone; gives what takes that back."""
         ...
 
+    @property
+    def is_receiving(self) -> bool:
+        """Whether the request is still on its way."""
+        ...
+
+    def end_after_answer(self) -> None:
+        """Read little more of a request that is being answered already, and end with the answer."""
+        ...
+
+    def outlive_eof(self) -> None:
+        """Send the rest of an answer, which is complete, even if the client says that it sends no more."""
+        ...
+
     def hang_up(self) -> None:
         """Drop the client, and what waits to be sent."""
         ...

@@ -48,12 +48,13 @@ class RequestMiddleware:
     Args:
         app: what is behind it.
         protocols: those of others; below their prefixes errors are told in their words, and their bounds hold.
+        body_timeout: seconds in which a body must have arrived.
     """
 
-    def __init__(self, app: ASGIApp, protocols: Sequence[ForeignProtocol] = ()) -> None:
+    def __init__(self, app: ASGIApp, protocols: Sequence[ForeignProtocol] = (), *, body_timeout: float = 20) -> None:
         self._app = app
         self._protocols = protocols
-        self._bodies = Bodies()
+        self._bodies = Bodies(body_timeout)
         self._unread = UnreadAnswers()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -127,7 +128,7 @@ class _Answer:
             if not _SECURITY_NAMES.isdisjoint(own):
                 more = tuple(each for each in more if each[0] not in own)
             message["headers"] = [*headers, (b"x-request-id", self._request_id.encode()), *more]
-            await self._send(message)
+            await self._begin(message)
             return
         self._first_byte = self._first_byte or time.perf_counter()
         if len(message.get("body", b"")) > PIECE_BYTES and self._connection is not None:
@@ -137,9 +138,19 @@ class _Answer:
         # Only now: sending waits for a client that reads slowly, and that client can still leave.
         self.complete = not message.get("more_body", False)
 
+    async def _begin(self, message: Message) -> None:
+        if self._connection is None or not self._connection.is_receiving:
+            await self._send(message)
+            return
+        message["headers"].append((b"connection", b"close"))
+        await self._send(message)
+        self._connection.end_after_answer()
+
     async def _send_pieces(self, message: Message, connection: Connection) -> None:
         """Send what is long a piece at a time, so that little of it waits a second time in the server."""
         body, more = message["body"], message.get("more_body", False)
+        if not more:
+            connection.outlive_eof()
         with self._unread.counted(len(body), connection.hang_up):
             for start in range(0, len(body), PIECE_BYTES):
                 end = start + PIECE_BYTES

@@ -113,6 +113,7 @@ async def test_a_client_that_reads_byte_by_byte_is_hung_up_on_when_the_time_of_i
             async with asyncio.timeout(PATIENCE):
                 while is_served(slow):
                     await slow.read_piece(1)
+                    await asyncio.sleep(0.01)  # reading what is there already gives nobody else a turn
         await until(lambda: outcomes(caplog)["client_gone"] == 1)
         assert await in_flight(client) == 0
     assert_nothing_was_reported(caplog)

@@ -1,7 +1,6 @@
 """Iterators within what a tool returned: collected within bounds, since nothing says that one ends."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import fields, is_dataclass
 from typing import Any
 
 from app.tool_calling.threads import is_given_up
@@ -85,6 +84,6 @@ def _parts(value: Any) -> Iterable[Any]:
 
 def _fields(value: Any) -> dict[str, Any]:
     """The fields of a dataclass or of a pydantic model."""
-    if is_dataclass(value) and not isinstance(value, type):
-        return {each.name: getattr(value, each.name) for each in fields(value)}
-    return dict(value) if hasattr(type(value), "__pydantic_fields__") else {}
+    kind: Any = type(value)
+    names = getattr(kind, "__dataclass_fields__", ()) or getattr(kind, "__pydantic_fields__", ())
+    return {name: getattr(value, name) for name in names if hasattr(value, name)}

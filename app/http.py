@@ -79,7 +79,7 @@ class OutboundHttp:
                 timeout=aiohttp.ClientTimeout(total=None, sock_connect=self._connect_timeout),
                 response_class=_guarded_response(),
                 cookie_jar=aiohttp.DummyCookieJar(),
-                read_bufsize=2**16,
+                read_bufsize=2**20,
             )
         return self._session
 

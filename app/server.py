@@ -9,6 +9,8 @@ import signal
 import socket
 import sys
 import time
+from collections.abc import Generator
+from contextlib import contextmanager
 from functools import partial
 from types import FrameType
 
@@ -67,11 +69,9 @@ def serve(notice: str = "") -> int:
     with _listen(settings) as listener:
         server = _Server(server_config(app, settings), app)
         server.banner = notice + _banner(listener, configuration.chat_model.provider, app.state.access.take_made_key())
-        # uvicorn raises the signal again once it has shut down in order; that end is no failure.
-        signal.signal(signal.SIGTERM, server.handle_exit)
         _read_again_on_hangup(app.state.access)
         server.run(sockets=[listener])
-    code = 0 if server.started else 2
+    code = server.code
     if not stop_threads(1):
         logging.shutdown()
         os._exit(code)
@@ -91,6 +91,23 @@ class _Server(uvicorn.Server):
         super().__init__(config)
         self._app = app
         self._drain_deadline: float | None = None
+
+    @property
+    def code(self) -> int:
+        """The exit code: to have been interrupted by hand is told, to have been stopped in order is no failure."""
+        interrupted = signal.SIGINT in self._captured_signals
+        return 130 if interrupted else 0 if self.started else 2
+
+    @contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        """Hear of the end from now on; unlike uvicorn's own, this neither raises signals again nor lets later ones in.
+
+        A further interrupt would break off what is closed in order.
+        """
+        for name in ("SIGINT", "SIGTERM", "SIGQUIT", "SIGBREAK"):
+            if number := getattr(signal, name, None):
+                signal.signal(number, self.handle_exit)
+        yield
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Take no more questions."""
@@ -124,6 +141,12 @@ class _Server(uvicorn.Server):
         if self.started:
             _collect_seldom()
             write_text(self.banner)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Close what the service opened even where answers are broken off, which uvicorn then leaves out."""
+        await super().shutdown(sockets)
+        if self.force_exit:
+            await self.lifespan.shutdown()
 
 
 def _collect_seldom() -> None:

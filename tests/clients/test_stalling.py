@@ -106,7 +106,10 @@ async def test_a_client_that_reads_byte_by_byte_is_hung_up_on_when_the_time_of_i
     accept: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     settings = {"REQUEST_TIMEOUT": "1.5", "SERVER_WRITE_TIMEOUT": "600"}  # the model must be done by then
-    async with PacedModel(text(["x" * 500_000])) as model, service(OPENAI_BASE_URL=model.base_url, **settings) as client:
+    async with (
+        PacedModel(text(["x" * 500_000])) as model,
+        service(OPENAI_BASE_URL=model.base_url, **settings) as client,
+    ):
         async with RawClient(str(client.base_url), receive_buffer=4096) as slow:
             await slow.ask("/time/chat", accept)
             await slow.read_until(b"\r\n\r\n")

@@ -2,10 +2,8 @@
 
 import asyncio
 import os
-import re
 from collections.abc import Callable
 from typing import Any
-from urllib.parse import quote_from_bytes
 
 import httptools
 from pydantic_core import to_json
@@ -14,8 +12,10 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from app.api.connection import CONNECTION
 from app.api.middleware import MAX_URL_BYTES, SECURITY_HEADERS
 from app.api.problems import PROBLEM_MEDIA_TYPE, problem
-from app.errors import HeadersTooLarge, InvalidRequest, TooLarge, ToolchatError
+from app.errors import HeadersTooLarge, InvalidRequest, Overloaded, TooLarge, ToolchatError
+from app.open_files import ConnectionLimit
 from app.reader_watch import ReaderWatch, keep_little_in_kernel
+from app.typed_urls import with_encoded_url
 
 __all__ = ["ProblemProtocol"]
 
@@ -24,7 +24,6 @@ _MOST_UNREAD_BYTES = 64 * 1024
 _MOST_UNREAD_SECONDS = 1
 
 _SECURITY_LINES = "".join(f"{name.decode()}: {value.decode()}\r\n" for name, value in SECURITY_HEADERS)
-_REQUEST_LINE = re.compile(rb"(?:GET|HEAD|POST|PUT|DELETE|PATCH|OPTIONS) [^\s]+ HTTP/1\.[01]\r\n")
 
 
 class ProblemProtocol(HttpToolsProtocol):
@@ -37,16 +36,20 @@ class ProblemProtocol(HttpToolsProtocol):
     - After an answer to a request whose body is still on its way little of it is read, and the connection ends.
     """
 
-    def __init__(self, *args: Any, read_timeout: float = 20, write_timeout: float = 20, **kwargs: Any) -> None:
+    def __init__(
+        self, *args: Any, limit: ConnectionLimit, read_timeout: float = 20, write_timeout: float = 20, **kwargs: Any
+    ) -> None:
         """Take what uvicorn gives, and two limits.
 
         Args:
             *args: uvicorn's own.
+            limit: says which connection is one too many.
             read_timeout: seconds from connecting, or from a request's first byte, to the end of its headers.
             write_timeout: seconds in which a client must have read something of what waits to be sent.
             **kwargs: uvicorn's own.
         """
         super().__init__(*args, **kwargs)
+        self._limit = limit
         self.read_timeout = read_timeout
         self.write_timeout = write_timeout
         self._between_requests = True
@@ -64,6 +67,10 @@ class ProblemProtocol(HttpToolsProtocol):
         keep_little_in_kernel(transport)
         self._reader = ReaderWatch(transport, self.write_timeout)
         self._wait_for_request()
+        if self._limit.refuses(len(self.connections)):
+            self._refuse(Overloaded("too many connections are open already", retry_after=1))
+            if len(self.connections) > self._limit.at_once:
+                self._close()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop waiting; uvicorn's own timer would keep a connection that was reset in memory for some seconds."""
@@ -131,7 +138,7 @@ class ProblemProtocol(HttpToolsProtocol):
                 self._close()
             return
         if self._between_requests and not data.isascii():
-            data = _with_encoded_url(data)
+            data = with_encoded_url(data)
         super().data_received(data)
 
     def on_message_begin(self) -> None:
@@ -200,13 +207,16 @@ class ProblemProtocol(HttpToolsProtocol):
 
     def send_400_response(self, msg: str) -> None:
         """Answer bytes that cannot be served, and hang up."""
+        self._refuse(self._refusal(msg))
+
+    def _refuse(self, error: ToolchatError) -> None:
         self._stop_waiting()
-        error, request_id = self._refusal(msg), os.urandom(8).hex()
+        request_id, again = os.urandom(8).hex(), "retry-after: 1\r\n" if error.retryable else ""
         body = to_json(problem(error, request_id))
         head = (
             f"HTTP/1.1 {error.status} {error.title}\r\ncontent-type: {PROBLEM_MEDIA_TYPE}\r\n"
             f"content-length: {len(body)}\r\nx-request-id: {request_id}\r\ncache-control: no-store\r\n"
-            f"{_SECURITY_LINES}connection: close\r\n\r\n"
+            f"{_SECURITY_LINES}{again}connection: close\r\n\r\n"
         )
         self.transport.write(head.encode() + body)
         self._left_to_read = _MOST_UNREAD_BYTES
@@ -236,14 +246,3 @@ class ProblemProtocol(HttpToolsProtocol):
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
-
-
-def _with_encoded_url(data: bytes) -> bytes:
-    line = _REQUEST_LINE.match(data)
-    if line is None or line[0].isascii():
-        return data
-    method, url, version = line[0].split(b" ")
-    return b" ".join((method, quote_from_bytes(url, safe=_SAFE).encode(), version)) + data[line.end() :]
-
-
-_SAFE = bytes(range(0x21, 0x7F))

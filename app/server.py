@@ -23,27 +23,32 @@ from app.api.service import ServiceState
 from app.errors import ConfigurationError
 from app.logs import configure_logging, write_text
 from app.main import create_app, read_configuration
+from app.open_files import ConnectionLimit, allow_open_files
 from app.protocol import ProblemProtocol
 from app.settings import Settings
 from app.tool_calling.threads import stop_threads
 
 __all__ = ["demo", "serve", "server_config"]
 
-_OPEN_FILES = 65_536
 _TICKS_OF_MEMORY = 50
 """uvicorn's ticks, a tenth of a second each, between two times that memory is given back; it takes 0.3 ms mostly."""
 
 
 def server_config(app: object, settings: Settings) -> uvicorn.Config:
     """Set uvicorn up: no access log (it would hold the questions), no banner, a bounded shutdown."""
+    limit = ConnectionLimit()
     protocol = partial(
-        ProblemProtocol, read_timeout=settings.server_read_timeout, write_timeout=settings.server_write_timeout
+        ProblemProtocol,
+        read_timeout=settings.server_read_timeout,
+        write_timeout=settings.server_write_timeout,
+        limit=limit,
     )
     return uvicorn.Config(
         app,  # type: ignore[arg-type]
         http=protocol,  # type: ignore[arg-type] # uvicorn only calls it, once for each connection
         log_config=None,
         access_log=False,
+        backlog=limit.backlog,
         server_header=False,
         proxy_headers=False,
         lifespan="on",
@@ -64,7 +69,7 @@ def serve(notice: str = "") -> int:
     configuration = read_configuration()
     settings = configuration.settings
     configure_logging(settings.log_level)
-    _allow_open_files()
+    allow_open_files()
     app = create_app(configuration)
     with _listen(settings) as listener:
         server = _Server(server_config(app, settings), app)
@@ -200,18 +205,6 @@ def demo() -> int:
     with running_sandbox() as url:
         os.environ["SANDBOX_URL"] = url
         return serve(f"sandbox on {url}: weather and translations are invented, and say so\n")
-
-
-def _allow_open_files() -> None:
-    """Allow as many open files as the system lets us: a question takes two, and shells often allow only 1,024."""
-    try:
-        import resource
-    except ImportError:  # there is no such limit on Windows
-        return
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = _OPEN_FILES if hard == resource.RLIM_INFINITY else min(hard, _OPEN_FILES)
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def _listen(settings: Settings) -> socket.socket:

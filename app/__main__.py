@@ -3,11 +3,14 @@
 import argparse
 import gc
 import io
+import logging
 import os
+import signal
 import sys
 from collections.abc import Sequence
 
 from app.commands.arguments import parse
+from app.commands.early_end import StoppedEarly
 from app.errors import ConfigurationError
 
 __all__ = ["main"]
@@ -27,6 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # While modules load there is nothing to collect, and looking costs a tenth of the start; it is turned on later.
     gc.disable()
     code = _run(parsed)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # it ends already
     _leave_threads_behind(code)
     return code
 
@@ -39,6 +43,9 @@ def _run(parsed: argparse.Namespace) -> int:
         return 2
     except KeyboardInterrupt:
         return 130
+    except StoppedEarly:
+        print("toolchat: stopped before it listened", file=sys.stderr)  # noqa: T201
+        return 0
     except BrokenPipeError:
         # Whoever read the output has had enough; standard output must not be flushed into the void at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -51,6 +58,7 @@ def _leave_threads_behind(code: int) -> None:
     if threads is not None and not threads.stop_threads(1):
         sys.stdout.flush()
         sys.stderr.flush()
+        logging.shutdown()
         os._exit(code)
 
 

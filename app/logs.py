@@ -1,24 +1,30 @@
 """Structured logs: one JSON object per line, without prompts, keys or the texts of exceptions."""
 
-import asyncio
 import hashlib
 import logging
+import os
 import sys
+import threading
 import time
 import traceback
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from contextvars import ContextVar
 from functools import lru_cache
+from queue import Empty, SimpleQueue
 from typing import Any, TextIO
 
 from pydantic_core import to_json
 
-__all__ = ["configure_logging", "hashed", "log_event", "request_id"]
+__all__ = ["configure_logging", "hashed", "log_event", "lost_lines", "request_id", "write_text"]
 
 request_id: ContextVar[str] = ContextVar("request_id", default="")
 """The id of the request that is being answered; carried into tools and their threads."""
 
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName", "color_message"}
+_TOGETHER = 0.02
+"""Seconds in which further lines may join one that is to be written: a thread that woke for each would cost much."""
+_BATCH = 500
 
 
 def hashed(identifier: str) -> str:
@@ -41,28 +47,93 @@ class JsonFormatter(logging.Formatter):
         return _line(record.created, record.levelname, record.name, record.getMessage(), fields).decode()
 
 
-class DirectHandler(logging.StreamHandler[TextIO]):
-    """Writes to standard error; the lines of :func:`log_event` go past the logging package, several in one call."""
+class DirectHandler(logging.Handler):
+    """Has a thread of its own write lines to standard error; those of :func:`log_event` go past the logging package.
 
-    def __init__(self, stream: TextIO) -> None:
-        super().__init__(stream)
-        self._lines: list[bytes] = []
+    Nobody waits for whoever reads them: a pager that is not scrolled, a collector that hangs or a full disk would stop
+    the whole service. What finds no room is lost, and said so once lines flow again.
+    """
+
+    def __init__(self, stream: TextIO, most: int = 5_000) -> None:
+        """Begin.
+
+        Args:
+            stream: where lines go; it is not closed.
+            most: lines that may wait.
+        """
+        super().__init__()
+        self._descriptor = stream.fileno()
+        self._most = most
+        self._waiting: SimpleQueue[bytes | threading.Event] = SimpleQueue()
+        self._refused = self._failed = self._told = 0
+        threading.Thread(target=self._write_for_ever, name="toolchat-log", daemon=True).start()
+
+    @property
+    def lost(self) -> int:
+        """Lines that were not written: for want of room, or because writing failed."""
+        return self._refused + self._failed
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """See the logging package."""
+        try:
+            self.write_line(self.format(record).encode("utf-8", "backslashreplace"))
+        except Exception:  # noqa: BLE001 - as every handler does
+            self.handleError(record)
 
     def write_line(self, line: bytes) -> None:
-        """Write a line, on the event loop together with those that come before it turns again."""
-        self._lines += (line, b"\n")
-        if len(self._lines) == 2:
-            try:
-                asyncio.get_running_loop().call_soon(self.flush)
-            except RuntimeError:
-                self.flush()
+        """Have a line written."""
+        if self._waiting.qsize() < self._most:
+            self._waiting.put(line + b"\n")
+        else:
+            self._refused += 1
 
     def flush(self) -> None:
-        """Write what has been held back."""
-        lines, self._lines = self._lines, []
-        if lines:
-            self.stream.buffer.write(b"".join(lines))
-        super().flush()
+        """Wait until all lines so far are written, for a second at most."""
+        written = threading.Event()
+        self._waiting.put(written)
+        written.wait(1)
+
+    def _write_for_ever(self) -> None:
+        while True:
+            batch = [self._waiting.get()]
+            time.sleep(_TOGETHER)
+            with suppress(Empty):
+                while len(batch) < _BATCH:
+                    batch.append(self._waiting.get_nowait())
+            self._write([each for each in batch if isinstance(each, bytes)])
+            for each in batch:
+                if isinstance(each, threading.Event):
+                    each.set()
+
+    def _write(self, lines: Sequence[bytes]) -> None:
+        try:
+            _write_whole(self._descriptor, b"".join(lines))
+            if more := self.lost - self._told:
+                line = _line(time.time(), "WARNING", __name__, "log lines were lost", {"lost": more})
+                _write_whole(self._descriptor, line + b"\n")
+                self._told += more
+        except OSError:
+            self._failed += len(lines)
+
+
+def _write_whole(descriptor: int, data: bytes) -> None:
+    while data:
+        try:
+            data = data[os.write(descriptor, data) :]
+        except BlockingIOError:  # whoever started the process may have set its end of the pipe so
+            time.sleep(_TOGETHER)
+
+
+def lost_lines() -> int:
+    """Lines of the log that could not be written since the start."""
+    return sum(each.lost for each in logging.root.handlers if isinstance(each, DirectHandler))
+
+
+def write_text(text: str) -> None:
+    """Write to standard error what people read, in its place among the lines of the log."""
+    for each in logging.root.handlers:
+        if isinstance(each, DirectHandler):
+            each.write_line(text.encode("utf-8", "backslashreplace"))
 
 
 def log_event(logger: logging.Logger, level: int, message: str, fields: Mapping[str, Any]) -> None:

@@ -191,7 +191,7 @@ def create_app(
     app.state.access = access = Access(read.access)
     app.add_middleware(Door, access=access)
     allow_origins(app, read.access.settings.cors_origins)
-    app.add_middleware(RequestMiddleware, protocols=PROTOCOLS)
+    app.add_middleware(RequestMiddleware, protocols=PROTOCOLS, body_timeout=read.settings.server_read_timeout)
     add_problem_handlers(app)
     _add_routes(app, read.modules)
     document_api(app)

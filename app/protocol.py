@@ -2,25 +2,28 @@
 
 import asyncio
 import os
-import re
 from collections.abc import Callable
 from typing import Any
-from urllib.parse import quote_from_bytes
 
 import httptools
 from pydantic_core import to_json
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from app.api.middleware import CONNECTION, MAX_URL_BYTES, SECURITY_HEADERS
+from app.api.connection import CONNECTION
+from app.api.middleware import MAX_URL_BYTES, SECURITY_HEADERS
 from app.api.problems import PROBLEM_MEDIA_TYPE, problem
-from app.errors import HeadersTooLarge, InvalidRequest, TooLarge, ToolchatError
+from app.errors import HeadersTooLarge, InvalidRequest, Overloaded, TooLarge, ToolchatError
+from app.open_files import ConnectionLimit
+from app.reader_watch import ReaderWatch, keep_little_in_kernel
+from app.typed_urls import with_encoded_url
 
 __all__ = ["ProblemProtocol"]
 
 MAX_HEADER_BYTES = 64 * 1024
+_MOST_UNREAD_BYTES = 64 * 1024
+_MOST_UNREAD_SECONDS = 1
 
 _SECURITY_LINES = "".join(f"{name.decode()}: {value.decode()}\r\n" for name, value in SECURITY_HEADERS)
-_REQUEST_LINE = re.compile(rb"(?:GET|HEAD|POST|PUT|DELETE|PATCH|OPTIONS) [^\s]+ HTTP/1\.[01]\r\n")
 
 
 class ProblemProtocol(HttpToolsProtocol):
@@ -30,38 +33,51 @@ class ProblemProtocol(HttpToolsProtocol):
     - Headers have a bound in size, and a request a time in which it must have arrived.
     - A client that does not read what it is sent is hung up on; a question that waits for it ends as if it had left.
     - What cannot be parsed is answered with a problem document.
+    - After an answer to a request whose body is still on its way little of it is read, and the connection ends.
     """
 
-    def __init__(self, *args: Any, read_timeout: float = 20, write_timeout: float = 20, **kwargs: Any) -> None:
+    def __init__(
+        self, *args: Any, limit: ConnectionLimit, read_timeout: float = 20, write_timeout: float = 20, **kwargs: Any
+    ) -> None:
         """Take what uvicorn gives, and two limits.
 
         Args:
             *args: uvicorn's own.
+            limit: says which connection is one too many.
             read_timeout: seconds from connecting, or from a request's first byte, to the end of its headers.
-            write_timeout: seconds in which a client must have read something of what waits to be sent. The kernel
-                takes more only when much of its own buffer is free, so "something" can be a megabyte on a fast network.
+            write_timeout: seconds in which a client must have read something of what waits to be sent.
             **kwargs: uvicorn's own.
         """
         super().__init__(*args, **kwargs)
+        self._limit = limit
         self.read_timeout = read_timeout
         self.write_timeout = write_timeout
         self._between_requests = True
         self._header_bytes = 0
         self._deadline: asyncio.TimerHandle | None = None
-        self._unread = 0
-        self._unread_deadline: asyncio.TimerHandle | None = None
         self._on_lost: Callable[[], None] | None = None
+        self._answer_deadline: asyncio.TimerHandle | None = None
+        self._answered = False
+        self._outlives_eof = self._eof = False
+        self._left_to_read: int | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin to wait for the first request."""
         super().connection_made(transport)
+        keep_little_in_kernel(transport)
+        self._reader = ReaderWatch(transport, self.write_timeout)
         self._wait_for_request()
+        if self._limit.refuses(len(self.connections)):
+            self._refuse(Overloaded("too many connections are open already", retry_after=1))
+            if len(self.connections) > self._limit.at_once:
+                self._close()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop waiting; uvicorn's own timer would keep a connection that was reset in memory for some seconds."""
         self._unset_keepalive_if_required()
         self._stop_waiting()
-        self._stop_watching_reader()
+        self._reader.stop()
+        self._forget_answer_deadline()
         super().connection_lost(exc)
         if self._on_lost is not None:
             self._on_lost()
@@ -79,10 +95,50 @@ class ProblemProtocol(HttpToolsProtocol):
     def _forget_callback(self) -> None:
         self._on_lost = None
 
+    @property
+    def is_receiving(self) -> bool:
+        """See ``Connection``."""
+        return not self._between_requests
+
+    def end_after_answer(self) -> None:
+        """See ``Connection``."""
+        # uvicorn would close at once; the system resets a connection of which something is unread: the answer is lost.
+        self.cycle.keep_alive = True
+        self._left_to_read = _MOST_UNREAD_BYTES
+
+    def outlive_eof(self) -> None:
+        """See ``Connection``."""
+        self._outlives_eof = True
+
+    def eof_received(self) -> bool:  # type: ignore[override]
+        """Take it for the client's leaving, unless only the rest of its answer is still to be sent."""
+        self._eof = True
+        return self._outlives_eof
+
+    def hang_up(self) -> None:
+        """See ``Connection``."""
+        self.transport.abort()
+
+    def hang_up_after(self, seconds: float) -> None:
+        """See ``Connection``."""
+        self._forget_answer_deadline()
+        self._answered = False
+        self._answer_deadline = self.loop.call_later(seconds, self.hang_up)
+
+    def _forget_answer_deadline(self) -> None:
+        if self._answer_deadline is not None:
+            self._answer_deadline.cancel()
+            self._answer_deadline = None
+
     def data_received(self, data: bytes) -> None:
-        """Parse what came."""
+        """Parse what came, unless it is the rest of a request that has been answered."""
+        if self._left_to_read is not None:
+            self._left_to_read -= len(data)
+            if self._left_to_read < 0:
+                self._close()
+            return
         if self._between_requests and not data.isascii():
-            data = _with_encoded_url(data)
+            data = with_encoded_url(data)
         super().data_received(data)
 
     def on_message_begin(self) -> None:
@@ -114,43 +170,57 @@ class ProblemProtocol(HttpToolsProtocol):
     def pause_writing(self) -> None:
         """Watch whether the client reads, now that much waits for it."""
         super().pause_writing()
-        self._watch_reader()
+        self._reader.start()
 
     def resume_writing(self) -> None:
         """Stop watching."""
         super().resume_writing()
+        if self._answered:
+            self._forget_answer_deadline()
         if not self.transport.is_closing():
-            self._stop_watching_reader()
+            self._reader.stop()
 
     def on_response_complete(self) -> None:
         """Watch whether the client reads the rest, if the connection ends with it."""
         super().on_response_complete()
+        self._answered = True
+        if not self.flow.write_paused:  # little or nothing is left
+            self._forget_answer_deadline()
         if self.transport.is_closing():
-            self._watch_reader()
+            self._reader.start()
+        elif self._left_to_read is not None:
+            self._linger()
+        elif self._eof:
+            self._close()
+        self._outlives_eof = False
 
     def timeout_keep_alive_handler(self) -> None:
         """Likewise for the rest of the last answer when no further request comes."""
         super().timeout_keep_alive_handler()
-        self._watch_reader()
+        self._reader.start()
 
     def shutdown(self) -> None:
         """Likewise when the service ends."""
         super().shutdown()
         if self.transport.is_closing():
-            self._watch_reader()
+            self._reader.start()
 
     def send_400_response(self, msg: str) -> None:
         """Answer bytes that cannot be served, and hang up."""
+        self._refuse(self._refusal(msg))
+
+    def _refuse(self, error: ToolchatError) -> None:
         self._stop_waiting()
-        error, request_id = self._refusal(msg), os.urandom(8).hex()
+        request_id, again = os.urandom(8).hex(), "retry-after: 1\r\n" if error.retryable else ""
         body = to_json(problem(error, request_id))
         head = (
             f"HTTP/1.1 {error.status} {error.title}\r\ncontent-type: {PROBLEM_MEDIA_TYPE}\r\n"
             f"content-length: {len(body)}\r\nx-request-id: {request_id}\r\ncache-control: no-store\r\n"
-            f"{_SECURITY_LINES}connection: close\r\n\r\n"
+            f"{_SECURITY_LINES}{again}connection: close\r\n\r\n"
         )
         self.transport.write(head.encode() + body)
-        self._close()
+        self._left_to_read = _MOST_UNREAD_BYTES
+        self._linger()
 
     def _refusal(self, msg: str) -> ToolchatError:
         if len(getattr(self, "url", b"")) > MAX_URL_BYTES:
@@ -162,39 +232,17 @@ class ProblemProtocol(HttpToolsProtocol):
     def _wait_for_request(self) -> None:
         self._deadline = self.loop.call_later(self.read_timeout, self._close)
 
+    def _linger(self) -> None:
+        """Say that nothing more comes, and give the client a moment to read that before the connection ends."""
+        self._unset_keepalive_if_required()
+        self.transport.write_eof()
+        self._deadline = self.loop.call_later(_MOST_UNREAD_SECONDS, self._close)
+
     def _close(self) -> None:
         self.transport.close()
-        self._watch_reader()
+        self._reader.start()
 
     def _stop_waiting(self) -> None:
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
-
-    def _watch_reader(self) -> None:
-        self._stop_watching_reader()
-        self._unread = self.transport.get_write_buffer_size()
-        if self._unread:
-            self._unread_deadline = self.loop.call_later(self.write_timeout, self._check_reader)
-
-    def _check_reader(self) -> None:
-        if self.transport.get_write_buffer_size() >= self._unread:
-            self.transport.abort()
-        else:
-            self._watch_reader()
-
-    def _stop_watching_reader(self) -> None:
-        if self._unread_deadline is not None:
-            self._unread_deadline.cancel()
-            self._unread_deadline = None
-
-
-def _with_encoded_url(data: bytes) -> bytes:
-    line = _REQUEST_LINE.match(data)
-    if line is None or line[0].isascii():
-        return data
-    method, url, version = line[0].split(b" ")
-    return b" ".join((method, quote_from_bytes(url, safe=_SAFE).encode(), version)) + data[line.end() :]
-
-
-_SAFE = bytes(range(0x21, 0x7F))

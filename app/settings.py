@@ -51,11 +51,12 @@ def _base_url(value: str) -> str:
         raise ValueError("must be a URL that starts with http:// or https://")
     try:
         parts = urlsplit(value)
-        usable = bool(parts.hostname) and (parts.port is None or parts.port > 0)
+        # Credentials in it stand in the way of a key, and errors would tell them.
+        usable = bool(parts.hostname) and (parts.port is None or parts.port > 0) and "@" not in parts.netloc
     except ValueError:
         usable = False
     if not usable:
-        raise ValueError("must be a URL with a host, and a port between 1 and 65535 if any")
+        raise ValueError("must be a URL with a host, a port between 1 and 65535 if any, and no user name or password")
     return value.rstrip("/")
 
 
@@ -97,7 +98,7 @@ class Settings(EnvironmentSettings):
     server_root_path: Annotated[str, BeforeValidator(_stripped), AfterValidator(_root_path)] = Field(
         "", description="Path prefix that a proxy strips before it hands requests on, such as /ai; none below a host"
     )
-    server_read_timeout: float = Field(20, gt=0, le=600, description="Seconds a client may take to send its headers")
+    server_read_timeout: float = Field(20, gt=0, le=600, description="Seconds to get headers out, and again for a body")
     server_write_timeout: float = Field(
         20, gt=0, le=600, description="Seconds a client may read nothing of what waits for it, before it counts as gone"
     )

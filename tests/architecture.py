@@ -25,7 +25,10 @@ FLOORS = [
     ("what happens around one question, and who may ask it", ["chat", "access"]),
     ("HTTP that belongs to no single tool", ["api"]),
     ("one folder per tool, or for each other server", ["tools", "mcp_servers"]),
-    ("the assembly, the server, the command line", ["main", "asgi", "server", "protocol", "commands", "__main__"]),
+    (
+        "the assembly, the server, the command line",
+        ["main", "asgi", "server", "protocol", "reader_watch", "open_files", "typed_urls", "commands", "__main__"],
+    ),
 ]
 """From the ground up: what lives there, and its rooms: a package or a file below ``app``."""
 

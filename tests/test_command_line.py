@@ -71,6 +71,11 @@ def test_tools_lists_what_is_registered_and_why_others_are_not(tmp_path: Path) -
         ({"CHAT_PROVIDER": "dashscope"}, ["DASHSCOPE_API_KEY: must be set because CHAT_PROVIDER is dashscope"]),
         ({"CHAT_PROVIDER": "openai_compatible"}, ["OPENAI_API_KEY: must be set because CHAT_PROVIDER is"]),
         ({"OPENAI_BASE_URL": "ftp://x"}, ["OPENAI_BASE_URL: must be a URL that starts with http:// or https://"]),
+        (
+            {"OPENAI_BASE_URL": "https://me:sk-a@x/v1", "OPENAI_API_KEY": "k"},
+            ["OPENAI_BASE_URL: must be a URL with a host, a port between 1 and 65535 if any, and no user name"],
+        ),
+        ({"WEATHER_BASE_URL": "http://sk-a@x"}, ["WEATHER_BASE_URL: must be a URL with a host, a port"]),
         ({"DASHSCOPE_API_KEY": "sk-a\nb"}, ["DASHSCOPE_API_KEY: must be printable ASCII without line breaks"]),
         ({"WEATHER_ENABLED": "perhaps"}, ["WEATHER_ENABLED: Input should be a valid boolean"]),
         ({"REDIS_URL": "nonsense"}, ["REDIS_URL: must be redis://"]),

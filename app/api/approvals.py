@@ -7,7 +7,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from pydantic_core import from_json, to_json
+from pydantic import TypeAdapter, ValidationError
+from pydantic_core import to_json
 
 from app.api.ownership import owned
 from app.api.paused_turns import PausedTurn, PausedTurnRecords
@@ -23,6 +24,7 @@ from app.tool_calling.events import parsed_arguments
 
 __all__ = ["ApprovalStore", "ConsentAdvisor", "WaitingTurn"]
 
+_IDENTIFIERS = TypeAdapter(list[str])
 _LISTED = 100
 """Turns of one conversation that may wait; the oldest give way."""
 
@@ -126,8 +128,10 @@ class ApprovalStore:
         await self._store.delete(*map(_key, listed[:-_LISTED]))
 
     async def _listed(self, conversation: str) -> list[str]:
-        listed: list[str] = from_json(await self._store.get(_list_key(conversation)) or b"[]")
-        return listed
+        try:
+            return _IDENTIFIERS.validate_json(await self._store.get(_list_key(conversation)) or b"[]")
+        except ValidationError:  # somebody has written over it
+            return []
 
 
 class ConsentAdvisor(Advisor):

@@ -11,7 +11,6 @@ __all__ = ["MAX_BODY_BYTES", "Bodies", "Body", "body_of"]
 
 MAX_BODY_BYTES = 64 * 1024
 """Longest body, except where a protocol needs more."""
-MAX_BODY_SECONDS = 20
 MAX_LARGE_BODIES = 128 * 1024 * 1024
 """Bytes that all bodies beyond the usual bound may take together while their requests are answered."""
 
@@ -44,7 +43,9 @@ async def body_of(request: Request) -> bytes:
 class Bodies:
     """Reads bodies; the large ones share a bound, so that many of them do not take all memory."""
 
-    def __init__(self) -> None:
+    def __init__(self, seconds: float) -> None:
+        """Read each in so many seconds."""
+        self._seconds = seconds
         self._large = 0
 
     async def read(self, receive: Receive, longest: int = MAX_BODY_BYTES) -> Body:
@@ -57,7 +58,7 @@ class Bodies:
         """
         content, body = bytearray(), Body()
         try:
-            async with asyncio.timeout(MAX_BODY_SECONDS):
+            async with asyncio.timeout(self._seconds):
                 while (message := await receive())["type"] == "http.request":
                     content += message.get("body", b"")
                     if len(content) > MAX_BODY_BYTES:
@@ -66,7 +67,7 @@ class Bodies:
                         break
         except TimeoutError:
             self.release(body)
-            raise BodyTimeout(f"the body did not arrive within {MAX_BODY_SECONDS} s") from None
+            raise BodyTimeout(f"the body did not arrive within {self._seconds:g} s") from None
         except BaseException:
             self.release(body)
             raise

@@ -6,26 +6,26 @@ import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from time import perf_counter
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import unquote_to_bytes
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.api.bodies import MAX_BODY_BYTES, Bodies, Body
+from app.api.connection import Connection, connection_of
 from app.api.foreign_protocol import ForeignProtocol
 from app.api.problems import ERROR_RESPONSE, refusal
+from app.api.unread import PIECE_BYTES, UnreadAnswers
 from app.errors import CLIENT_GONE, Draining, InvalidRequest, TooLarge, ToolchatError
 from app.logs import hashed, log_event
 from app.logs import request_id as current_request_id
 from app.observation.request import Request, current_request
 from app.observation.series import OTHER
 
-__all__ = ["CONNECTION", "MAX_URL_BYTES", "SECURITY_HEADERS", "Connection", "RequestMiddleware", "path_below_root"]
+__all__ = ["MAX_URL_BYTES", "SECURITY_HEADERS", "RequestMiddleware", "path_below_root"]
 
 _log = logging.getLogger("app.request")
 _WELL_FORMED_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
-CONNECTION = "toolchat.connection"
-"""The extension of the ASGI scope by which the server gives the request's :class:`Connection`."""
 MAX_URL_BYTES = 60_000
 _PRIVATE = ("chat", "todo", "approvals")
 SECURITY_HEADERS: tuple[tuple[bytes, bytes], ...] = (
@@ -35,14 +35,6 @@ SECURITY_HEADERS: tuple[tuple[bytes, bytes], ...] = (
 )
 """What every answer has; whoever makes an answer can give it others of these names, as pages do with their policy."""
 _SECURITY_NAMES = frozenset(name for name, _ in SECURITY_HEADERS)
-
-
-class Connection(Protocol):
-    """What a server that knows us offers beside ASGI; with any other, a task waits for ``http.disconnect``."""
-
-    def when_lost(self, callback: Callable[[], None]) -> Callable[[], object]:
-        """Call back when the client is gone; gives what takes that back."""
-        ...
 
 
 class RequestMiddleware:
@@ -58,13 +50,15 @@ class RequestMiddleware:
     Args:
         app: what is behind it.
         protocols: those of others; below their prefixes errors are told in their words, and their bounds hold.
+        body_timeout: seconds in which a body must have arrived.
     """
 
-    def __init__(self, app: ASGIApp, protocols: Sequence[ForeignProtocol] = ()) -> None:
+    def __init__(self, app: ASGIApp, protocols: Sequence[ForeignProtocol] = (), *, body_timeout: float = 20) -> None:
         self._app = app
         self._protocols = protocols
         self._prefixes = tuple([each.prefix for each in protocols])
-        self._bodies = Bodies()
+        self._bodies = Bodies(body_timeout)
+        self._unread = UnreadAnswers()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one connection event; only HTTP requests are touched."""
@@ -74,7 +68,7 @@ class RequestMiddleware:
         request_id = _request_id(scope)
         scope.setdefault("state", {})["request_id"] = request_id
         token = current_request_id.set(request_id)
-        answer = _Answer(send, request_id, scope["state"])
+        answer = _Answer(send, request_id, scope["state"], self._unread, connection_of(scope))
         observed = current_request.set(answer.observed)
         # Probes come every few seconds and say nothing.
         path = path_below_root(scope)
@@ -120,10 +114,19 @@ class RequestMiddleware:
 class _Answer:
     """Watches what is sent, adds the headers that every answer has."""
 
-    def __init__(self, send: Send, request_id: str, state: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        send: Send,
+        request_id: str,
+        state: Mapping[str, Any],
+        unread: UnreadAnswers,
+        connection: Connection | None,
+    ) -> None:
         self._send = send
         self.observed = Request()
         self._state = state
+        self._unread = unread
+        self._connection = connection
         self._request_id = request_id
         self.status = 0
         self.outcome = ""
@@ -140,12 +143,34 @@ class _Answer:
             if "form" in self._state:
                 more = ((b"x-toolchat-overhead-ms", b"%.3f" % (self.observed.overhead(perf_counter()) * 1000)), *more)
             message["headers"] = [*headers, (b"x-request-id", self._request_id.encode()), *more]
-            await self._send(message)
+            await self._begin(message)
             return
         self.observed.first_byte = self.observed.first_byte or perf_counter()
-        await self._send(message)
+        if len(message.get("body", b"")) > PIECE_BYTES and self._connection is not None:
+            await self._send_pieces(message, self._connection)
+        else:
+            await self._send(message)
         # Only now: sending waits for a client that reads slowly, and that client can still leave.
         self.complete = not message.get("more_body", False)
+
+    async def _begin(self, message: Message) -> None:
+        if self._connection is None or not self._connection.is_receiving:
+            await self._send(message)
+            return
+        message["headers"].append((b"connection", b"close"))
+        await self._send(message)
+        self._connection.end_after_answer()
+
+    async def _send_pieces(self, message: Message, connection: Connection) -> None:
+        """Send what is long a piece at a time, so that little of it waits a second time in the server."""
+        body, more = message["body"], message.get("more_body", False)
+        if not more:
+            connection.outlive_eof()
+        with self._unread.counted(len(body), connection.hang_up):
+            for start in range(0, len(body), PIECE_BYTES):
+                end = start + PIECE_BYTES
+                piece = {"type": message["type"], "body": body[start:end], "more_body": more or end < len(body)}
+                await self._send(piece)
 
     async def fail(self, error: ToolchatError, scope: Scope) -> None:
         """Answer with an error, unless something has gone out already."""
@@ -190,7 +215,7 @@ async def _until_client_leaves(app: ASGIApp, scope: Scope, receive: Receive, ans
 
 def _watch(scope: Scope, receive: Receive, leave: Callable[[], None]) -> Callable[[], object]:
     """Call ``leave`` when the client is gone; gives what ends the watch."""
-    connection: Connection | None = scope.get("extensions", {}).get(CONNECTION)
+    connection = connection_of(scope)
     if connection is not None:
         return connection.when_lost(leave)
 

@@ -42,7 +42,8 @@ class ConversationCallLimit(Advisor):
             StoreUnavailable: the number cannot be read or kept.
         """
         key = calls_key(str(request.context.get(CONVERSATION_ID)))
-        before = made = int(await self._store.get(key) or b"0")
+        value = await self._store.get(key) or b"0"
+        before = made = int(value) if value.isdigit() else 0
 
         async def counted(event: ChatEvent) -> None:
             nonlocal made

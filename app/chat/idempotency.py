@@ -12,7 +12,7 @@ from app.chat.request import ChatEvent, ChatRequest, Emit
 from app.chat_models.base import ChatResponse, TextDelta
 from app.errors import IdempotencyConflict, SessionBusy, StoreUnavailable, ToolchatError
 from app.messages import AssistantMessage, Usage
-from app.state_store.base import StateStore
+from app.state_store.base import StateStore, reading
 from app.state_store.locks import Locks
 from app.tool_calling.events import ToolCallFinished, ToolCallStarted
 
@@ -116,7 +116,8 @@ class IdempotencyStore:
 
     async def _entry(self, wish: Wish) -> _Entry | None:
         value = await self._store.get(_key(wish))
-        return None if value is None else _ENTRY.validate_json(value)
+        with reading("what is kept under this key cannot be read"):
+            return None if value is None else _ENTRY.validate_json(value)
 
 
 class OnceAdvisor(Advisor):

@@ -8,9 +8,9 @@ from typing import Any
 from pydantic_core import from_json, to_json
 
 from app.chat.message_records import from_records, to_records
-from app.errors import SessionBusy, StoreUnavailable
+from app.errors import SessionBusy
 from app.messages import AssistantMessage, Message, ToolResponseMessage, UserMessage
-from app.state_store.base import Lock, LockLost, StateStore
+from app.state_store.base import Lock, LockLost, StateStore, reading
 from app.state_store.locks import Locks
 from app.tool_calling.result_converter import truncated
 
@@ -98,12 +98,8 @@ class ChatMemory:
             StoreUnavailable: the store cannot be reached, or what it holds cannot be read.
         """
         value = await self._store.get(_key(conversation))
-        try:
+        with reading("the conversation cannot be read; DELETE it to begin anew"):
             return tuple(map(_turn, from_json(value))) if value else ()
-        except (ValueError, LookupError, TypeError) as error:
-            raise StoreUnavailable(
-                "the conversation cannot be read; DELETE it to begin anew", retryable=False
-            ) from error
 
     @asynccontextmanager
     async def open_turn(self, conversation: str) -> AsyncGenerator["OpenTurn", None]:

@@ -62,13 +62,34 @@ def sendable(text: str) -> str:
 def _message(record: Mapping[str, Any]) -> Message:
     match record["role"]:
         case "system":
-            return SystemMessage(record["text"])
+            return SystemMessage(_text(record))
         case "user":
-            return UserMessage(record["text"])
+            return UserMessage(_text(record))
         case "assistant":
-            calls = tuple(ToolCall(**call) for call in record.get("tool_calls", ()))
-            return AssistantMessage(record["text"], calls, record.get("extra", {}))
+            return AssistantMessage(_text(record), tuple(map(_call, record.get("tool_calls", ()))), _extra(record))
         case "tool":
-            return ToolResponseMessage(tuple(ToolResponse(**response) for response in record["responses"]))
+            return ToolResponseMessage(tuple(map(_response, record["responses"])))
         case role:
             raise KeyError(role)
+
+
+def _call(record: Mapping[str, Any]) -> ToolCall:
+    return ToolCall(_text(record, "id"), _text(record, "name"), _text(record, "arguments"), _extra(record))
+
+
+def _response(record: Mapping[str, Any]) -> ToolResponse:
+    sandbox = record.get("sandbox", False) is True
+    return ToolResponse(_text(record, "id"), _text(record, "name"), _text(record), sandbox)
+
+
+def _text(record: Mapping[str, Any], name: str = "text") -> str:
+    """What has to be a text; it is told to a provider, which would take nothing else for one."""
+    if not isinstance(text := record[name], str):
+        raise TypeError(name)
+    return text
+
+
+def _extra(record: Mapping[str, Any]) -> Mapping[str, Any]:
+    if not isinstance(extra := record.get("extra", {}), dict):
+        raise TypeError("extra")
+    return extra

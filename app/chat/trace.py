@@ -41,9 +41,12 @@ def trace_of(response: ChatResponse, provider: str, duration_ms: float) -> str:
 
 def shown_trace(text: str) -> dict[str, Any]:
     """The same as an answer in JSON has it: arguments as an object where they are one; nothing where none was kept."""
-    trace: dict[str, Any] = from_json(text) if text else {}
-    if "tool_calls" in trace:
-        trace["tool_calls"] = [each | {"arguments": _parsed(each)} for each in trace["tool_calls"]]
+    try:
+        trace: dict[str, Any] = dict(from_json(text)) if text else {}
+        if "tool_calls" in trace:
+            trace["tool_calls"] = [each | {"arguments": _parsed(each)} for each in trace["tool_calls"]]
+    except (ValueError, LookupError, TypeError):  # somebody has written over it
+        return {}
     return trace
 
 

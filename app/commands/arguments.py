@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
+from app.commands.early_end import hear_of_an_early_end
 from app.version import VERSION
 
 __all__ = ["parse"]
@@ -189,12 +190,14 @@ def _share(text: str) -> float:
 
 
 def _serve(_: argparse.Namespace) -> int:
+    hear_of_an_early_end()
     from app.server import serve
 
     return serve()
 
 
 def _demo(_: argparse.Namespace) -> int:
+    hear_of_an_early_end()
     from app.server import demo
 
     return demo()

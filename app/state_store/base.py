@@ -1,11 +1,14 @@
 """Small values that outlive a request, behind one protocol: in this process, or shared by all replicas."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Lock", "LockLost", "StateStore"]
+from app.errors import StoreUnavailable
+
+__all__ = ["Lock", "LockLost", "StateStore", "reading"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +22,22 @@ class Lock:
 
 class LockLost(Exception):
     """The lock ran out and somebody else has taken it: what was to be written under it is out of date."""
+
+
+@contextmanager
+def reading(fault: str) -> Generator[None, None, None]:
+    """Read what was kept, which somebody may have written over.
+
+    Args:
+        fault: what to tell when it cannot be understood.
+
+    Raises:
+        StoreUnavailable: it cannot be understood.
+    """
+    try:
+        yield
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        raise StoreUnavailable(fault, retryable=False) from error
 
 
 class StateStore(ABC):

@@ -4,8 +4,14 @@ The part of a key behind its first colon is its hash tag, so that in a cluster t
 conversation are on one node, as a script needs them.
 """
 
+import asyncio
+import os
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Final
 
+from app.errors import StoreUnavailable
 from app.state_store.base import Lock, LockLost
 from app.state_store.redis_connection import RedisConnection
 
@@ -14,35 +20,49 @@ __all__ = ["RedisStateStore"]
 _FENCE_TTL: Final = 86_400_000
 """Milliseconds for which the last token of a lock is remembered."""
 
-_PUT: Final = """
-if tonumber(redis.call('GET', KEYS[1]) or 0) > tonumber(ARGV[1]) then return 0 end
+_INSIST_SECONDS: Final = 15.0
+_INSIST_PAUSE: Final = 0.2
+
+# A fence that somebody wrote over counts as none: it must not keep its own key from being used, nor any other.
+_FENCE: Final = """
+local function token_of(key)
+  local token = tonumber(redis.call('GET', key) or 0) or 0
+  return token < 9e15 and token or 0
+end
+"""
+_PUT: Final = f"""{_FENCE}
+if token_of(KEYS[1]) > tonumber(ARGV[1]) then return 0 end
 redis.call('SET', KEYS[2], ARGV[2], 'PX', ARGV[3])
 return 1
 """
-_DELETE: Final = """
-if tonumber(redis.call('GET', KEYS[1]) or 0) > tonumber(ARGV[1]) then return -1 end
+_DELETE: Final = f"""{_FENCE}
+if token_of(KEYS[1]) > tonumber(ARGV[1]) then return -1 end
 return redis.call('UNLINK', unpack(KEYS, 2))
 """
 # The server's time makes tokens grow even when the last one was forgotten.
-_LOCK: Final = """
+_LOCK: Final = f"""{_FENCE}
 if redis.call('EXISTS', KEYS[2]) == 1 then return 0 end
 local clock = redis.call('TIME')
-local token = math.max(clock[1] * 1000000 + clock[2], tonumber(redis.call('GET', KEYS[1]) or 0) + 1)
+local token = math.max(clock[1] * 1000000 + clock[2], token_of(KEYS[1]) + 1)
 local text = string.format('%.0f', token)
 redis.call('SET', KEYS[1], text, 'PX', ARGV[2])
-redis.call('SET', KEYS[2], text, 'PX', ARGV[1])
+redis.call('SET', KEYS[2], text .. ' ' .. ARGV[3], 'PX', ARGV[1])
 return token
 """
-_RENEW: Final = """
-if tonumber(redis.call('GET', KEYS[1]) or 0) > tonumber(ARGV[1]) then return 0 end
+_TAKE_BACK: Final = """
+local held = redis.call('GET', KEYS[1])
+if held and string.match(held, ' (.*)') == ARGV[1] then redis.call('DEL', KEYS[1]) end
+"""
+_RENEW: Final = f"""{_FENCE}
+if token_of(KEYS[1]) > tonumber(ARGV[1]) then return 0 end
 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[3])
 redis.call('SET', KEYS[2], ARGV[1], 'PX', ARGV[2])
 return 1
 """
 # The fence goes up, so that a renewal that arrives late does not take the lock again.
-_UNLOCK: Final = """
-if redis.call('GET', KEYS[2]) == ARGV[1] then redis.call('DEL', KEYS[2]) end
-if tonumber(redis.call('GET', KEYS[1]) or 0) > tonumber(ARGV[1]) then return 0 end
+_UNLOCK: Final = f"""{_FENCE}
+if string.match(redis.call('GET', KEYS[2]) or '', '^%d+') == ARGV[1] then redis.call('DEL', KEYS[2]) end
+if token_of(KEYS[1]) > tonumber(ARGV[1]) then return 0 end
 redis.call('SET', KEYS[1], string.format('%.0f', ARGV[1] + 1), 'PX', ARGV[2])
 return 1
 """
@@ -62,9 +82,10 @@ class RedisStateStore(RedisConnection):
 
     def __init__(self, url: str, *, prefix: str = "toolchat:", deadline: float = 0.5) -> None:
         super().__init__(url, prefix=prefix, deadline=deadline)
-        self._put, self._delete, self._lock, self._renew, self._unlock = (
-            self._client.register_script(script) for script in (_PUT, _DELETE, _LOCK, _RENEW, _UNLOCK)
+        self._put, self._delete, self._lock, self._take_back, self._renew, self._unlock = (
+            self._client.register_script(script) for script in (_PUT, _DELETE, _LOCK, _TAKE_BACK, _RENEW, _UNLOCK)
         )
+        self._errands: set[asyncio.Task[None]] = set()
 
     async def get(self, key: str) -> bytes | None:
         """Look a value up."""
@@ -93,9 +114,17 @@ class RedisStateStore(RedisConnection):
         return bool(forgotten)
 
     async def try_lock(self, key: str, *, ttl: float) -> Lock | None:
-        """Take a lock that is free or ran out."""
-        arguments = [_milliseconds(ttl), _FENCE_TTL]
-        token = await self._run(lambda: self._lock(self._lock_names(key), arguments))
+        """Take a lock that is free or ran out.
+
+        A server that stalls may give it later, when nobody waits any more; it is then taken back.
+        """
+        names, mark, may_arrive = self._lock_names(key), os.urandom(8).hex(), self.available
+        try:
+            token = await self._run(lambda: self._lock(names, [_milliseconds(ttl), _FENCE_TTL, mark]))
+        except StoreUnavailable:
+            if may_arrive:
+                self._insist(lambda: self._take_back(names[1:], [mark]))
+            raise
         return Lock(key, token) if token else None
 
     async def renew(self, lock: Lock, *, ttl: float) -> bool:
@@ -104,8 +133,33 @@ class RedisStateStore(RedisConnection):
         return bool(await self._run(lambda: self._renew(self._lock_names(lock.key), arguments)))
 
     async def unlock(self, lock: Lock) -> None:
-        """Release a lock; nothing can be written under it any more."""
-        await self._run(lambda: self._unlock(self._lock_names(lock.key), [lock.token, _FENCE_TTL]))
+        """Release a lock; nothing can be written under it any more. If the server is away, it is tried again."""
+        try:
+            await self._run(lambda: self._unlock(self._lock_names(lock.key), [lock.token, _FENCE_TTL]))
+        except StoreUnavailable:
+            self._insist(lambda: self._unlock(self._lock_names(lock.key), [lock.token, _FENCE_TTL]))
+            raise
+
+    async def aclose(self) -> None:
+        """Give up what was to be tried again, and disconnect."""
+        for errand in self._errands:
+            errand.cancel()
+        await super().aclose()
+
+    def _insist(self, operation: Callable[[], Awaitable[object]]) -> None:
+        """Try an operation again while it matters: after that the lock has run out by itself."""
+        errand = asyncio.create_task(self._try_again(operation))
+        self._errands.add(errand)
+        errand.add_done_callback(self._errands.discard)
+
+    async def _try_again(self, operation: Callable[[], Awaitable[object]]) -> None:
+        until = time.monotonic() + _INSIST_SECONDS
+        while time.monotonic() < until:
+            await asyncio.sleep(_INSIST_PAUSE)
+            if self.available:
+                with suppress(StoreUnavailable):
+                    await self._run(operation)
+                    return
 
     def _name(self, key: str, suffix: str = "") -> str:
         group, colon, name = key.partition(":") if ":" in key else ("", "", key)

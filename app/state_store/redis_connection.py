@@ -132,7 +132,7 @@ class RedisConnection(StateStore):
 
     def _failed(self, error: Exception) -> None:
         reason = _reason(error)
-        if self.available and reason != "WRONGTYPE":  # that concerns one key only
+        if self.available and not _concerns_one_key(reason, error):
             self.available = False
             self._went_away.set()
         if time.monotonic() - self._warned_at >= _WARNING_EVERY:
@@ -145,6 +145,11 @@ class RedisConnection(StateStore):
         if self._warned:
             self._warned = False
             _log.info("the state store can be used again")
+
+
+def _concerns_one_key(reason: str, error: Exception) -> bool:
+    """Whether what is kept there cannot be used, though the server works: a foreign type, or a text for a number."""
+    return reason == "WRONGTYPE" or (reason == "ERR" and "user_script" in str(error))
 
 
 def _reason(error: Exception) -> str:

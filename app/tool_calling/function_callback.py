@@ -8,6 +8,7 @@ from typing import Any, Self, Unpack
 
 from app.tool_calling.caching import RecentResults, ResultCache, call_key
 from app.tool_calling.callback import ToolCallback, ToolResult
+from app.tool_calling.collecting import holds_iterator
 from app.tool_calling.context import ToolContext
 from app.tool_calling.definition import ToolDefinition, ToolMetadata, check_metadata
 from app.tool_calling.docstrings import description_of
@@ -120,9 +121,20 @@ class FunctionToolCallback(ToolCallback):
         if self._input.context_parameter is not None:
             arguments[self._input.context_parameter] = context
         if self._is_async:
-            return ToolResult(self._converter(await self._function(**arguments)), False, repaired)
-        result = await run_blocking(lambda: self._function(**arguments))
-        return ToolResult(self._converter(await result if isawaitable(result) else result), False, repaired)
+            return ToolResult(await self._converted(await self._function(**arguments)), False, repaired)
+        result, text = await run_blocking(lambda: self._blocking(arguments))
+        return ToolResult(await self._converted(await result) if text is None else text, False, repaired)
+
+    def _blocking(self, arguments: dict[str, Any]) -> tuple[Any, str | None]:
+        """Run the function in a thread, and make text of its result there, unless it is to be awaited first."""
+        result = self._function(**arguments)
+        return (result, None) if isawaitable(result) else (None, self._converter(result))
+
+    async def _converted(self, result: Any) -> str:
+        """Make text of a result; what it takes to collect an iterator is not known, so a thread does it."""
+        if holds_iterator(result):
+            return await run_blocking(lambda: self._converter(result))
+        return self._converter(result)
 
     def in_sandbox(self) -> Self:
         """Copy that is marked as answering from invented data."""

@@ -6,6 +6,8 @@ from typing import Any
 
 from pydantic_core import PydanticSerializationError, to_json, to_jsonable_python
 
+from app.tool_calling.collecting import EndlessResultError, collected, first_items
+
 __all__ = ["ToolResultError", "json_text"]
 
 
@@ -25,8 +27,12 @@ def json_text(value: Any) -> str:
     nothing says which of its attributes are meant for others.
 
     Raises:
-        ToolResultError: it is, or contains, something without a JSON form, or contains itself.
+        ToolResultError: it is, or contains, something without a JSON form, or an iterator of too much, or itself.
     """
+    try:
+        value = collected(value)
+    except (EndlessResultError, RecursionError) as error:
+        raise ToolResultError(type(value).__name__) from error
     try:
         return to_json(value, inf_nan_mode="strings", bytes_mode="base64", fallback=_plain).decode()
     except PydanticSerializationError:
@@ -50,5 +56,5 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return dict(value)
     if isinstance(value, Sequence | Set | ValuesView):
-        return list(value)
+        return first_items(value)
     raise ToolResultError(type(value).__name__)

@@ -16,8 +16,8 @@ SECRET = "sk-canary-1234567890"
 
 FAULTS = [
     (body(b"<html>Bad Gateway</html>", 502, Content_Type="text/html"), 502, "upstream-unavailable", True),
-    (body(b"<html>hello</html>", Content_Type="text/html"), 502, "upstream-invalid", False),
-    (body(b""), 502, "upstream-invalid", False),
+    (body(b"<html>hello</html>", Content_Type="text/html"), 502, "upstream-invalid", True),
+    (body(b""), 502, "upstream-invalid", True),
     (whole({"error": {"message": "bad key " + SECRET, "code": "invalid_api_key"}}, 401), 503, "provider-auth", False),
     (
         whole({"error": {"message": "slow down", "code": "rate_limit_exceeded"}}, 429),
@@ -112,6 +112,29 @@ async def test_a_lost_connection_is_tried_again() -> None:
     async with OpenAIPlayer(script) as player, service(OPENAI_BASE_URL=player.base_url) as client:
         answer = await client.get("/time/chat")
     assert answer.text == "again"
+
+
+@pytest.mark.parametrize("headers", [{}, EVENTS], ids=["whole", "stream"])
+@pytest.mark.parametrize(
+    "garbled",
+    [
+        body(b'{"choices": [{"mess', Content_Type="application/json"),
+        body(b"\x00\xff\x17", Content_Type="application/json"),
+        body(b"<html>hello</html>", Content_Type="text/html"),
+        body(b""),
+        sse(b"data: {no json\n\n"),
+        sse(b"data: \xff\xff\n\n"),
+        sse(done=False),
+    ],
+    ids=["half", "bytes", "page", "nothing", "event", "no text", "no end"],
+)
+async def test_an_answer_that_is_no_json_is_asked_for_again(garbled: Answer, headers: dict[str, str]) -> None:
+    script = [garbled, whole(message(content="again"))]
+    async with OpenAIPlayer(script) as player, service(OPENAI_BASE_URL=player.base_url) as client:
+        answer = await client.get("/time/chat", headers=headers)
+    assert answer.status_code == 200
+    assert "again" in answer.text
+    assert len(player.requests) == 2
 
 
 def asks(*calls: tuple[str, str]) -> Answer:

@@ -50,7 +50,11 @@ class RawClient:
         """Send one GET; the answer is left to whoever reads it."""
         lines = "".join(f"{name.replace('_', '-')}: {value}\r\n" for name, value in headers.items())
         head = f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: {accept}\r\n{lines}\r\n"
-        await asyncio.get_running_loop().sock_sendall(self._socket, head.encode())
+        await self.send(head.encode())
+
+    async def send(self, data: bytes) -> None:
+        """Send any bytes."""
+        await asyncio.get_running_loop().sock_sendall(self._socket, data)
 
     async def read_until(self, mark: bytes) -> bytes:
         """Read until something has come; gives all that was read so far.
@@ -90,7 +94,9 @@ class RawClient:
 
 
 @asynccontextmanager
-async def connected(base_url: str, count: int) -> AsyncGenerator[list[RawClient], None]:
+async def connected(
+    base_url: str, count: int, receive_buffer: int | None = None
+) -> AsyncGenerator[list[RawClient], None]:
     """Connect several clients; leaving the block closes them."""
     async with AsyncExitStack() as stack:
-        yield [await stack.enter_async_context(RawClient(base_url)) for _ in range(count)]
+        yield [await stack.enter_async_context(RawClient(base_url, receive_buffer)) for _ in range(count)]

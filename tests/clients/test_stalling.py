@@ -3,13 +3,17 @@
 import asyncio
 import logging
 import time
+import urllib.request
 from collections.abc import Sequence
+from pathlib import Path
 
+import psutil
 import pytest
 
 from tests.clients.paced_model import Flood, PacedModel, Piece, text
-from tests.clients.raw_client import EVENTS, RawClient
+from tests.clients.raw_client import EVENTS, RawClient, connected
 from tests.clients.watching import assert_nothing_was_reported, in_flight, is_served, outcomes
+from tests.command_line import started
 from tests.players.openai_player import delta, event
 from tests.serving import service
 from tests.waiting import PATIENCE, least_time, until
@@ -95,3 +99,65 @@ async def test_a_client_that_reads_slowly_gets_everything(accept: str, caplog: p
         assert time.monotonic() - began > 1.5
         assert b'x end"' in await slow.read_to_end()
     assert outcomes(caplog)["ok"] == 1
+
+
+@pytest.mark.parametrize("accept", [EVENTS, JSON], ids=["stream", "whole"])
+async def test_a_client_that_reads_byte_by_byte_is_hung_up_on_when_the_time_of_its_question_is_over(
+    accept: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    settings = {"REQUEST_TIMEOUT": "1.5", "SERVER_WRITE_TIMEOUT": "600"}  # the model must be done by then
+    async with (
+        PacedModel(text(["x" * 500_000])) as model,
+        service(OPENAI_BASE_URL=model.base_url, **settings) as client,
+    ):
+        async with RawClient(str(client.base_url), receive_buffer=4096) as slow:
+            await slow.ask("/time/chat", accept)
+            await slow.read_until(b"\r\n\r\n")
+            async with asyncio.timeout(PATIENCE):
+                while is_served(slow):
+                    await slow.read_piece(1)
+                    await asyncio.sleep(0.01)  # reading what is there already gives nobody else a turn
+        await until(lambda: outcomes(caplog)["client_gone"] == 1)
+        assert await in_flight(client) == 0
+    assert_nothing_was_reported(caplog)
+
+
+async def test_long_answers_that_wait_for_their_readers_have_a_bound_together(caplog: pytest.LogCaptureFixture) -> None:
+    settings = {"SERVER_WRITE_TIMEOUT": "600"}
+    async with (
+        PacedModel(text(LONG)) as model,
+        service(OPENAI_BASE_URL=model.base_url, **settings) as client,
+        connected(str(client.base_url), 3) as stalled,
+    ):
+        for each in stalled:
+            await each.ask("/time/chat", JSON)
+            await each.read_until(b"\r\n\r\n")
+        await until(lambda: not is_served(stalled[0]))
+        assert is_served(stalled[1])
+        assert b'"finish_reason":"stop"' in await stalled[2].read_until(b'"request_id"')
+    assert outcomes(caplog)["client_gone"] == 2
+    assert outcomes(caplog)["ok"] == 1
+    assert_nothing_was_reported(caplog)
+
+
+async def test_slow_readers_take_little_memory_and_what_they_took_is_given_back(tmp_path: Path) -> None:
+    words = [f"{number:05}" * 4000 for number in range(100)]
+    async with PacedModel(text(words)) as model:
+        with started(cwd=tmp_path, OPENAI_BASE_URL=model.base_url, LOG_LEVEL="ERROR") as (process, url):
+            memory = psutil.Process(process.pid).memory_info
+            async with RawClient(url) as first:
+                await first.ask("/time/chat", Connection="close")
+                length = len(await first.read_to_end())
+            before = memory().rss
+            async with connected(url, 50, receive_buffer=4096) as slow:
+                await asyncio.gather(*(each.ask("/time/chat") for each in slow))
+                await asyncio.gather(*(each.read_until(b"event: delta") for each in slow))
+                await asyncio.gather(*(each.read_piece(1) for each in slow))
+                assert await least_time(lambda: asyncio.to_thread(alive, url)) < 1
+                assert memory().rss - before < 50 * length / 3
+            await until(lambda: memory().rss - before < 10 * MEBIBYTE)
+
+
+def alive(url: str) -> None:
+    with urllib.request.urlopen(f"{url}/health/live") as answer:
+        assert answer.status == 200

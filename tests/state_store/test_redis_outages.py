@@ -238,3 +238,57 @@ async def test_a_release_that_cannot_reach_the_server_disturbs_nobody(
         async with locks.hold("memory:a"):
             raise AssertionError("nobody holds a lock without a server")
     assert len(locks) == 0
+
+
+async def test_a_lock_that_a_stalled_server_gave_to_nobody_is_taken_back(
+    server: RedisServer, open_store: OpenStore
+) -> None:
+    # It would run out in an hour; whoever holds another one is not disturbed.
+    store, other = await open_store(deadline=0.3), await open_store()
+    assert await other.try_lock("memory:b", ttl=3600)
+    assert await store.try_lock("memory:c", ttl=3600)  # from now on the server knows the script
+    server.freeze()
+    with pytest.raises(StoreUnavailable):
+        await store.try_lock("memory:a", ttl=3600)
+    server.thaw()
+    await until(lambda: other.try_lock("memory:a", ttl=3600))
+    assert await other.try_lock("memory:b", ttl=3600) is None
+
+
+async def test_a_release_that_found_the_server_stalled_comes_later(server: RedisServer, open_store: OpenStore) -> None:
+    store, other = await open_store(deadline=0.3), await open_store()
+    lock = await store.try_lock("memory:a", ttl=3600)
+    assert lock is not None
+    server.freeze()
+    await refused([lambda: store.get("memory:a")])
+    await refused([lambda: store.unlock(lock)])
+    server.thaw()
+    await until(lambda: other.try_lock("memory:a", ttl=3600))
+
+
+@pytest.mark.parametrize("fence", ["nonsense", "inf", "nan", "-1", "9" * 400])
+async def test_a_fence_that_was_written_over_concerns_nobody(
+    fence: str, server: RedisServer, open_store: OpenStore
+) -> None:
+    store = await open_store()
+    await server.run("SET", "toolchat:memory:{a}:fence", fence)
+    lock = await store.try_lock("memory:a", ttl=30)
+    assert lock is not None
+    await store.put("memory:a", b"x", ttl=30, lock=lock)
+    await server.run("SET", "toolchat:memory:{a}:fence", fence)
+    assert await store.renew(lock, ttl=30)
+    await server.run("SET", "toolchat:memory:{a}:fence", fence)
+    assert await store.delete("memory:a", lock=lock)
+    await server.run("SET", "toolchat:memory:{a}:fence", fence)
+    await store.unlock(lock)
+    assert await store.try_lock("memory:a", ttl=30)
+    assert store.available
+
+
+async def test_a_script_that_fails_at_one_key_concerns_no_other(server: RedisServer, open_store: OpenStore) -> None:
+    store = await open_store()
+    count = store.script("return redis.call('GET', KEYS[1]) + 1")
+    await server.run("SET", "toolchat:a", "nonsense")
+    with pytest.raises(StoreUnavailable):
+        await count(["a"], [])
+    assert store.available

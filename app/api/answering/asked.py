@@ -10,6 +10,7 @@ from fastapi import Request
 from app.access.quotas import Spending
 from app.api.answering.documents import answer_document
 from app.api.approvals import ConsentAdvisor, WaitingTurn
+from app.api.connection import connection_of
 from app.api.ownership import session_of
 from app.api.service import ServiceState, model_label
 from app.callers import ALL_TOOLS, current_caller
@@ -24,6 +25,9 @@ from app.observation.series import OTHER
 from app.tool_calling.context import CONVERSATION_ID
 
 __all__ = ["Asked"]
+
+_READING_SECONDS = 1
+"""How long after the deadline a client may still read, if only that the answer was not ready in time."""
 
 
 class Asked:
@@ -44,6 +48,7 @@ class Asked:
         self.request_id: str = self._state["request_id"]
         self._summary: dict[str, Any] = self._state.setdefault("summary", {})
         self._state.setdefault("form", OTHER)  # from here on it is a question
+        self._connection = connection_of(request.scope)
         self._started = time.perf_counter()
         self.spending = Spending()
         """What the question uses; set by whoever takes a place for it."""
@@ -85,6 +90,8 @@ class Asked:
 
     async def _in_time(self, answering: Coroutine[Any, Any, ChatResponse]) -> ChatResponse:
         limit = self.service.settings.request_timeout
+        if self._connection is not None:
+            self._connection.hang_up_after(limit + _READING_SECONDS)
         try:
             async with asyncio.timeout(limit):
                 response = await answering

@@ -107,7 +107,7 @@ class DashScopeAnswer:
         if choice is not None:
             return self._add_choice(choice)
         if usage is None and not self._finish_reason:
-            raise UpstreamInvalid("DashScope sent an error, or an answer without a message")
+            raise UpstreamInvalid("DashScope sent an error, or an answer without a message", retryable=True)
         return ""
 
     def close(self) -> str:
@@ -117,7 +117,7 @@ class DashScopeAnswer:
             UpstreamInvalid: the answer was cut short.
         """
         if not self._began or (self.stream and not self._finish_reason):
-            raise UpstreamInvalid("DashScope's answer was cut short")
+            raise UpstreamInvalid("DashScope's answer was cut short", retryable=True)
         return self._text.finish()
 
     def message(self) -> AssistantMessage:
@@ -150,7 +150,7 @@ class DashScopeAnswer:
         headers = {str(name).lower(): str(value) for name, value in (reply.headers or {}).items()}
         code = reply.code if isinstance(reply.code, str) else ""
         if code == "Unknown" and reply.status_code == 500 and "text/event-stream" in headers.get("content-type", ""):
-            raise UpstreamInvalid("DashScope's stream holds something that is not JSON")
+            raise UpstreamInvalid("DashScope's stream holds something that is not JSON", retryable=True)
         raise provider_error(
             status=int(reply.status_code),
             code=code,

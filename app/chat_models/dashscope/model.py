@@ -187,4 +187,4 @@ class DashScopeChatModel(ChatModel):
             return as_upstream_error(error, "DashScope")
         if self._http.session.closed:
             return UpstreamUnavailable("the service is shutting down")
-        return UpstreamInvalid("DashScope sent something that is not an answer")
+        return UpstreamInvalid("DashScope sent something that is not an answer", retryable=True)

@@ -32,6 +32,7 @@ _UPSTREAM = "the chat provider"
 _DEFAULT_BASE_URL = "https://api.openai.com/v1"
 _MAX_STREAM_BYTES = 32 * 1024 * 1024
 _SLICE_BYTES = 64 * 1024
+"""Bytes of a stream that are read at a time; as much may wait while a slow client holds its answer up."""
 _MAX_ERROR_BYTES = 64 * 1024
 _END_OF_BODY_TIMEOUT = 0.1
 _JSON_TYPES = ("application/json", "text/plain", "application/octet-stream")
@@ -104,7 +105,7 @@ class OpenAICompatibleChatModel(ChatModel):
                         if text:
                             await emit(TextDelta(text))
         if not turn.finished:
-            raise UpstreamInvalid(f"{_UPSTREAM}'s answer was cut short")
+            raise UpstreamInvalid(f"{_UPSTREAM}'s answer was cut short", retryable=True)
 
     def _request(self, prompt: Prompt) -> dict[str, Any]:
         tools = {tool.name for tool in prompt.tools}
@@ -117,7 +118,8 @@ class OpenAICompatibleChatModel(ChatModel):
         data = to_json(body)
         if prompt.tools:
             data = b'%b,"tools":%b}' % (data[:-1], self._definitions.of(prompt.tools))
-        return {"data": data, "headers": self._stream_headers if prompt.stream else self._headers}
+        headers = self._stream_headers if prompt.stream else self._headers
+        return {"data": data, "headers": headers, "read_bufsize": _SLICE_BYTES}
 
 
 async def _is_stream(response: Response) -> bool:
@@ -129,7 +131,7 @@ async def _is_stream(response: Response) -> bool:
         return True
     if media_type in _JSON_TYPES or media_type.endswith("+json"):
         return False
-    raise UpstreamInvalid(f"{_UPSTREAM} answered with a content type that is not a chat completion's")
+    raise UpstreamInvalid(f"{_UPSTREAM} answered with a content type that is not a chat completion's", retryable=True)
 
 
 async def _whole_body(response: Response) -> dict[str, Any]:
@@ -191,7 +193,7 @@ def _read_chunk(response: Response, data: str | bytes, *, is_error: bool = False
     if fault:
         raise _as_error(response, fault)
     if not isinstance(chunk, dict):
-        raise UpstreamInvalid(f"{_UPSTREAM} sent something that is not a JSON object")
+        raise UpstreamInvalid(f"{_UPSTREAM} sent something that is not a JSON object", retryable=True)
     return chunk
 
 

@@ -90,7 +90,7 @@ class SseDecoder:
         try:
             text = value.decode()
         except UnicodeDecodeError:
-            raise UpstreamInvalid(f"{self._upstream} sent bytes that are not UTF-8") from None
+            raise UpstreamInvalid(f"{self._upstream} sent bytes that are not UTF-8", retryable=True) from None
         self._size += len(value) + 1
         if name == b"data":
             self._data.append(text)

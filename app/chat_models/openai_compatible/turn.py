@@ -81,7 +81,7 @@ class OpenAITurn:
             ContentFiltered: the provider's moderation left nothing of it.
         """
         if not self._answered:
-            raise UpstreamInvalid("the chat provider sent no answer")
+            raise UpstreamInvalid("the chat provider sent no answer", retryable=True)
         reason = "tool_calls" if self._calls else _FINISH_REASONS.get(self._finish_reason, "stop")
         message = AssistantMessage(self._text.text, self._calls.finish(), self._reasoning.finish())
         if reason == "content_filter" and not message.text:

@@ -10,12 +10,12 @@ from contextvars import Context
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
 from app.callers import current_caller
-from app.errors import NotFound, Overloaded, SessionBusy, StoreUnavailable, ToolchatError
+from app.errors import NotFound, Overloaded, SessionBusy, ToolchatError
 from app.logs import hashed
-from app.state_store.base import LockLost, StateStore
+from app.state_store.base import LockLost, StateStore, reading
 from app.state_store.locks import Locks
 from app.tool_calling.errors import ToolExecutionError
 
@@ -149,10 +149,9 @@ class AlarmStore:
             raise Overloaded("too many alarms are being changed just now", retry_after=1) from None
 
     async def _read(self) -> list[Alarm]:
-        try:
-            return _ALARMS.validate_json(await self._store.get(_KEY) or b"[]")
-        except ValidationError as error:
-            raise StoreUnavailable("the alarms cannot be read", retryable=False) from error
+        value = await self._store.get(_KEY) or b"[]"
+        with reading("the alarms cannot be read"):
+            return _ALARMS.validate_json(value)
 
     def _make_room(self, alarms: list[Alarm], share: str) -> None:
         waiting = sum(not each.fired for each in alarms if each.share == share)

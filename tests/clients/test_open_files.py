@@ -1,0 +1,56 @@
+"""More clients than the system allows open files: those beyond are told so, and those within are answered."""
+
+import asyncio
+import json
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.clients.paced_model import PacedModel, text
+from tests.clients.raw_client import RawClient, connected
+from tests.command_line import environment
+from tests.waiting import PATIENCE
+
+FILES = 160
+MOST = (FILES - 96) // 2
+
+
+async def test_a_client_too_many_is_told_so_and_the_others_are_answered(tmp_path: Path) -> None:
+    command = f"ulimit -n {FILES}; exec {shlex.quote(sys.executable)} -m app"
+    async with PacedModel(text(["begun", "finished"])) as model:
+        model.gate.clear()
+        variables = environment({"SERVER_PORT": "0", "OPENAI_BASE_URL": model.base_url})
+        process = subprocess.Popen(  # noqa: ASYNC220 - it is there at once
+            ["/bin/sh", "-c", command], cwd=tmp_path, env=variables, stderr=subprocess.PIPE, text=True
+        )
+        try:
+            url = await asyncio.to_thread(_url, process)
+            async with asyncio.timeout(PATIENCE), connected(url, MOST) as within:
+                await asyncio.gather(*(each.ask("/time/chat") for each in within))
+                await asyncio.gather(*(each.read_until(b"begun") for each in within))
+                async with connected(url, 2 * FILES) as beyond:
+                    await asyncio.gather(*map(_refused, beyond))
+                model.gate.set()
+                await asyncio.gather(*(each.read_until(b"event: done") for each in within))
+        finally:
+            process.terminate()
+            _, log = await asyncio.to_thread(process.communicate)
+    lines = [json.loads(line)["message"] for line in log.splitlines() if line.startswith("{")]
+    assert sum(line.startswith("too many connections") for line in lines) == 1
+    assert process.returncode == 0
+
+
+def _url(process: subprocess.Popen[str]) -> str:
+    assert process.stderr is not None
+    for line in process.stderr:
+        if found := re.search(r"toolchat on (http://\S+)", line):
+            return found[1]
+    raise AssertionError("the service ended before it listened")
+
+
+async def _refused(client: RawClient) -> None:
+    answer = await client.read_until(b'"overloaded"')
+    assert answer.startswith(b"HTTP/1.1 503 ")
+    assert b"retry-after: 1\r\n" in answer

@@ -1,0 +1,103 @@
+"""The log, and whoever does not read it."""
+
+import fcntl
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+from pydantic_core import from_json
+
+from app.logs import DirectHandler
+from tests.command_line import environment
+from tests.ports import reserved
+from tests.serving import client_of
+from tests.waiting import PATIENCE, until
+
+_PAGE = 4096
+"""The least that Linux lets a pipe hold."""
+
+
+def test_lines_that_find_no_room_are_counted_and_said_once_lines_flow_again() -> None:
+    reading, writing = small_pipe()
+    with os.fdopen(reading, "rb") as reader, os.fdopen(writing, "w") as stream:
+        handler = DirectHandler(stream, most=10)
+        for number in range(500):
+            handler.write_line(b'{"message":"%d"}' % number)
+        lost = handler.lost
+        assert lost > 0
+        lines = [from_json(reader.readline()) for _ in range(500 - lost + 1)]
+        handler.write_line(b'{"message":"again"}')
+        assert from_json(reader.readline())["message"] == "again"
+        handler.flush()
+    assert [each["lost"] for each in lines if each["message"] == "log lines were lost"] == [lost]
+    assert sum(each["message"].isdecimal() for each in lines) == 500 - lost
+
+
+async def test_a_log_that_nobody_reads_stops_no_answer(tmp_path: Path) -> None:
+    reading, writing = small_pipe()
+    with os.fdopen(reading, "rb") as reader, serving_with(writing, tmp_path) as (process, url):
+        os.close(writing)
+        async with client_of(url) as client:
+            await answers(url)
+            for _ in range(40):
+                assert (await client.get("/time/chat")).status_code == 200
+            assert (await client.get("/health/live")).status_code == 200
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(PATIENCE) == 0
+        assert len(reader.read()) <= _PAGE + 400
+
+
+async def test_a_log_on_a_full_disk_stops_nothing(tmp_path: Path) -> None:
+    full = os.open("/dev/full", os.O_WRONLY)
+    with serving_with(full, tmp_path) as (process, url):
+        os.close(full)
+        await answers(url)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(PATIENCE) == 0
+
+
+@pytest.mark.parametrize("lines", [0, 3])
+def test_what_was_logged_last_is_written_before_the_process_ends(lines: int, tmp_path: Path) -> None:
+    logged = "".join(f"logging.getLogger('app').error('line {number}')\n" for number in range(lines))
+    script = f"import logging\nfrom app.logs import configure_logging\nconfigure_logging('INFO')\n{logged}"
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, env=environment({}), cwd=tmp_path, capture_output=True, timeout=PATIENCE)
+    assert [from_json(line)["message"] for line in done.stderr.splitlines()] == [f"line {n}" for n in range(lines)]
+
+
+def small_pipe() -> tuple[int, int]:
+    reading, writing = os.pipe()
+    fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, _PAGE)
+    return reading, writing
+
+
+@contextmanager
+def serving_with(log: int, folder: Path) -> Generator[tuple[subprocess.Popen[bytes], str], None, None]:
+    """Start the service with a log that cannot be used; gives its process and its base URL."""
+    with reserved() as holder:
+        port = holder.getsockname()[1]
+        variables = environment({"SERVER_PORT": str(port)})
+        process = subprocess.Popen([sys.executable, "-m", "app"], cwd=folder, env=variables, stderr=log)
+        try:
+            yield process, f"http://127.0.0.1:{port}"
+        finally:
+            process.kill()
+            process.wait(PATIENCE)
+
+
+async def answers(url: str) -> None:
+    async with client_of(url) as client:
+
+        async def is_alive() -> bool:
+            try:
+                return (await client.get("/health/live")).status_code == 200
+            except httpx.HTTPError:
+                return False
+
+        await until(is_alive)

@@ -27,7 +27,18 @@ FLOORS = [
     ("one folder per tool", ["tools"]),
     (
         "the assembly, the server, the command line",
-        ["main", "asgi", "server", "protocol", "reader_watch", "open_files", "typed_urls", "commands", "__main__"],
+        [
+            "main",
+            "asgi",
+            "server",
+            "protocol",
+            "reader_watch",
+            "open_files",
+            "typed_urls",
+            "bare_answers",
+            "commands",
+            "__main__",
+        ],
     ),
 ]
 """From the ground up: what lives there, and its rooms: a package or a file below ``app``."""

@@ -1,17 +1,15 @@
 """HTTP as uvicorn and httptools read it, with what they leave open: limits, deadlines, and answers to bad bytes."""
 
 import asyncio
-import os
 from collections.abc import Callable
 from typing import Any
 
 import httptools
-from pydantic_core import to_json
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from app.api.connection import CONNECTION
-from app.api.middleware import MAX_URL_BYTES, SECURITY_HEADERS
-from app.api.problems import PROBLEM_MEDIA_TYPE, problem
+from app.api.middleware import MAX_URL_BYTES
+from app.bare_answers import bare_answer
 from app.errors import HeadersTooLarge, InvalidRequest, Overloaded, TooLarge, ToolchatError
 from app.open_files import ConnectionLimit
 from app.reader_watch import ReaderWatch, keep_little_in_kernel
@@ -22,8 +20,6 @@ __all__ = ["ProblemProtocol"]
 MAX_HEADER_BYTES = 64 * 1024
 _MOST_UNREAD_BYTES = 64 * 1024
 _MOST_UNREAD_SECONDS = 1
-
-_SECURITY_LINES = "".join(f"{name.decode()}: {value.decode()}\r\n" for name, value in SECURITY_HEADERS)
 
 
 class ProblemProtocol(HttpToolsProtocol):
@@ -207,18 +203,20 @@ class ProblemProtocol(HttpToolsProtocol):
 
     def send_400_response(self, msg: str) -> None:
         """Answer bytes that cannot be served, and hang up."""
+        running = None if self.cycle is None or self.cycle.response_complete else self.cycle
+        if self.pipeline or (running and running.response_started):
+            self.hang_up()  # there is no place for it among the answers that are on their way
+            return
+        if running:
+            running.disconnected = True
+            running.message_event.set()
+            if self._on_lost is not None:
+                self._on_lost()
         self._refuse(self._refusal(msg))
 
     def _refuse(self, error: ToolchatError) -> None:
         self._stop_waiting()
-        request_id, again = os.urandom(8).hex(), "retry-after: 1\r\n" if error.retryable else ""
-        body = to_json(problem(error, request_id))
-        head = (
-            f"HTTP/1.1 {error.status} {error.title}\r\ncontent-type: {PROBLEM_MEDIA_TYPE}\r\n"
-            f"content-length: {len(body)}\r\nx-request-id: {request_id}\r\ncache-control: no-store\r\n"
-            f"{_SECURITY_LINES}{again}connection: close\r\n\r\n"
-        )
-        self.transport.write(head.encode() + body)
+        self.transport.write(bare_answer(error))
         self._left_to_read = _MOST_UNREAD_BYTES
         self._linger()
 

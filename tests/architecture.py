@@ -27,7 +27,18 @@ FLOORS = [
     ("one folder per tool, or for each other server", ["tools", "mcp_servers"]),
     (
         "the assembly, the server, the command line",
-        ["main", "asgi", "server", "protocol", "reader_watch", "open_files", "typed_urls", "commands", "__main__"],
+        [
+            "main",
+            "asgi",
+            "server",
+            "protocol",
+            "reader_watch",
+            "open_files",
+            "typed_urls",
+            "bare_answers",
+            "commands",
+            "__main__",
+        ],
     ),
 ]
 """From the ground up: what lives there, and its rooms: a package or a file below ``app``."""

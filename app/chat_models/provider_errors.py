@@ -65,6 +65,8 @@ _NUMBERS = {
     "1024": "internalerror",
 }
 
+_SHOWN = frozenset((*_CONTEXT, *_FILTERED, *_AUTH, *_LIMITED, *_NO_MODEL, *_REFUSED, *_BROKEN, *_BUSY))
+_SHOWN |= {"invalidrequesterror", "badrequesterror", "unsupportedparameter", "unsupportedvalue", "invalidtype"}
 _TOKEN = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
@@ -90,7 +92,8 @@ def provider_error(
     if kind is NotConfigured:
         return NotConfigured(f"the provider does not serve the configured model; set {model_variable}")
     if kind is UpstreamInvalid:
-        shown = f" (code {code})" if _TOKEN.fullmatch(code) else f" (status {status})"
+        # Only known words are shown: what else stands there may be a text of somebody's, or a part of a key.
+        shown = f" (code {code})" if _TOKEN.fullmatch(code) and word in _SHOWN else f" (status {status})"
         return UpstreamInvalid(f"the provider refused the request{shown}")
     wait = None if retry_after is None else min(retry_after, MAX_RETRY_AFTER)
     return kind(_DETAILS[kind], retry_after=wait if kind.retryable else None)

@@ -23,7 +23,7 @@ MAX_BODY_BYTES = 4 * 1024 * 1024
 
 _MAX_HEAD_BYTES = 64 * 1024
 _MAX_HEADERS = 256
-_HIGH_WATER = 1024 * 1024
+_HIGH_WATER = 64 * 1024
 
 
 class Response:
@@ -125,7 +125,9 @@ class Response:
         except (HttpParserError, HttpParserUpgrade):
             is_http, self.is_last = False, True
         if not is_http and not self.is_settled:
-            self._settle(UpstreamInvalid(f"{self.upstream} sent something that is not a complete HTTP answer"))
+            self._settle(
+                UpstreamInvalid(f"{self.upstream} sent something that is not a complete HTTP answer", retryable=True)
+            )
         self._tell()
 
     def end(self, lost: Exception | None) -> None:

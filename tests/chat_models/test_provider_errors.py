@@ -98,11 +98,12 @@ def test_each_code_and_status_has_its_meaning(status: int, code: str, message: s
         ("InvalidParameter", "the provider refused the request (code InvalidParameter)"),
         ("", "the provider refused the request (status 400)"),
         ("sk-key with blanks", "the provider refused the request (status 400)"),
+        ("sk-canary-1234", "the provider refused the request (status 400)"),
         ("x" * 65, "the provider refused the request (status 400)"),
         ("<b>\n", "the provider refused the request (status 400)"),
     ],
 )
-def test_only_a_code_that_is_a_short_token_is_shown(code: str, detail: str) -> None:
+def test_only_a_code_that_is_a_known_word_is_shown(code: str, detail: str) -> None:
     assert error_of(400, code).detail == detail
 
 

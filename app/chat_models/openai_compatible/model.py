@@ -119,7 +119,7 @@ class OpenAICompatibleChatModel(ChatModel):
         if prompt.tools:
             data = b'%b,"tools":%b}' % (data[:-1], self._definitions.of(prompt.tools))
         headers = self._stream_headers if prompt.stream else self._headers
-        return {"data": data, "headers": headers, "read_bufsize": _SLICE_BYTES}
+        return {"data": data, "headers": headers}
 
 
 async def _is_stream(response: Response) -> bool:

@@ -30,8 +30,8 @@ def due_at(text: str, asked_at: datetime, zone: ZoneInfo) -> tuple[datetime, str
         The moment in UTC, and the canonical text of what was asked for.
 
     Raises:
-        ToolExecutionError: it is neither (``invalid-time``), past (``past-time``), or more than a year ahead
-            (``too-far``).
+        ToolExecutionError: it is neither (``invalid-time``), left out by clocks that are put forward
+            (``no-such-time``), past (``past-time``), or more than a year ahead (``too-far``).
     """
     duration = _duration(text.strip())
     due = _absolute(text.strip(), zone) if duration is None else asked_at + min(duration, 2 * _FARTHEST)
@@ -57,6 +57,10 @@ def _absolute(text: str, zone: ZoneInfo) -> datetime:
         if not re.search(r"[0-9][T ][0-9]", text, re.IGNORECASE):
             raise ValueError("no time of day")
         moment = datetime.fromisoformat(text.upper())
-        return (moment if moment.tzinfo else moment.replace(tzinfo=zone)).astimezone(UTC)
+        due = (moment if moment.tzinfo else moment.replace(tzinfo=zone)).astimezone(UTC)
     except (ValueError, OverflowError):
         raise ToolExecutionError("the time is not in ISO-8601", kind="invalid-time", hint=_HINT) from None
+    if moment.tzinfo is None and due.astimezone(zone).replace(tzinfo=None) != moment:
+        said = f"clocks in {zone.key} are put forward then; there is no {moment:%H:%M} on that day"
+        raise ToolExecutionError(said, kind="no-such-time", hint="ask for another time, or name an offset from UTC")
+    return due

@@ -1,12 +1,14 @@
 """The times of alarms: which are refused, and how the others are read."""
 
 from collections.abc import AsyncGenerator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 import httpx
 import pytest
 
+from app.tool_calling.errors import ToolExecutionError
+from app.tools.alarms.moments import due_at
 from tests.chat.played import JSON
 from tests.players.openai_player import Answer, OpenAIPlayer, PlayedRequest
 from tests.serving import service
@@ -64,3 +66,14 @@ async def test_a_time_without_an_offset_is_in_the_users_zone(client: httpx.Async
     await client.post("/tool/alarm", json={"query": naive}, headers=key() | tenant)
     (alarm,) = await alarms(client, **tenant)
     assert (alarm["time"], alarm["zone"]) == (wanted.isoformat(), ZONE)
+
+
+@pytest.mark.parametrize("year", range(2025, 2030))
+def test_a_time_that_clocks_leave_out_is_refused(year: int) -> None:
+    zone = ZoneInfo("Europe/Berlin")
+    sunday = next(day for day in range(31, 24, -1) if date(year, 3, day).weekday() == 6)
+    asked_at = datetime(year, 3, 1, tzinfo=UTC)
+    for left_out in ("02:00", "02:30"):
+        with pytest.raises(ToolExecutionError, match="put forward") as refused:
+            due_at(f"{year}-03-{sunday}T{left_out}", asked_at, zone)
+        assert refused.value.kind == "no-such-time"

@@ -42,7 +42,7 @@ class Forked:
     def __init__(self, arguments: Sequence[str], cwd: Path, env: Mapping[str, str], streams: Streams) -> None:
         self.args = arguments
         self.returncode: int | None = None
-        self._keeper, theirs = socket.socketpair()
+        self._keeper, theirs = socket.socketpair(type=socket.SOCK_SEQPACKET)  # the id and the code are two messages
         request = json.dumps([arguments, str(cwd), dict(env)]).encode()
         with theirs:
             socket.send_fds(_origin(), [request], [*streams, theirs.fileno()])

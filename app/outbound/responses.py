@@ -125,9 +125,7 @@ class Response:
         except (HttpParserError, HttpParserUpgrade):
             is_http, self.is_last = False, True
         if not is_http and not self.is_settled:
-            self._settle(
-                UpstreamInvalid(f"{self.upstream} sent something that is not a complete HTTP answer", retryable=True)
-            )
+            self._settle(UpstreamInvalid(f"{self.upstream} sent something that is not a complete HTTP answer"))
         self._tell()
 
     def end(self, lost: Exception | None) -> None:

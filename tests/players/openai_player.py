@@ -203,8 +203,8 @@ class OpenAIPlayer:
         try:
             while await self._serve_one(reader, writer):
                 pass
-        except (ConnectionError, asyncio.IncompleteReadError):
-            pass
+        except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
+            pass  # left, or stopped: of a cancelled task asyncio's own callback would complain
         finally:
             writer.transport.abort()
 

@@ -144,7 +144,7 @@ async def test_an_answer_that_ends_too_soon_is_not_taken_for_a_whole_one(visit: 
             over = b"event: delta" in message.get("body", b"")
             await send({**message, "more_body": False} if over else message)
 
-        await app(scope, receive, send_until_text if scope["type"] == "http" else send)
+        await app(scope, receive, send_until_text if scope.get("path", "").startswith("/time/") else send)
 
     async with serving(cutting) as url, visit(url) as page:
         await page.get_by_role("button", name="Ask").click()

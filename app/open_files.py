@@ -3,6 +3,9 @@
 import logging
 import time
 
+from app.observation.catalogue import CLIENTS_REFUSED
+from app.observation.notes import tell
+
 __all__ = ["ConnectionLimit", "allow_open_files"]
 
 _WANTED = 65_536
@@ -27,15 +30,13 @@ class ConnectionLimit:
         """Connections that may wait to be accepted; the loop takes them all before it can refuse any."""
         self.at_once = self.most + reserve // 6
         """Beyond so many, those that are refused are not waited for."""
-        self.refused = 0
-        """Connections that were refused."""
         self._logged_at = -_LOGGED_EVERY
 
     def refuses(self, connections: int) -> bool:
         """Whether so many are too many; the log is told once a minute."""
         if connections <= self.most:
             return False
-        self.refused += 1
+        tell(CLIENTS_REFUSED.add)
         if time.monotonic() - self._logged_at >= _LOGGED_EVERY:
             self._logged_at = time.monotonic()
             _log.warning("too many connections for the open files that the system allows", extra={"most": self.most})

@@ -4,6 +4,7 @@ import platform
 
 from app.api.service import ServiceState
 from app.http import OutboundHttp
+from app.logs import lost_lines
 from app.observation import catalogue as series
 from app.observation.notes import count_told
 from app.observation.runtime import process_readings
@@ -25,6 +26,7 @@ def metrics_text(state: ServiceState, http: OutboundHttp) -> str:
         series.QUOTAS_ALONE: {(): int(quotas.alone)},
         series.QUOTAS_REFUSED: {(): quotas.refused.total()},
         series.CONNECTIONS: {(): http.connections},
+        series.LOG_LOST: {(): lost_lines()},
         series.SESSIONS: {(): state.memory.active},
         series.APPROVALS: {(): state.approvals.kept},
         series.STORE_UP: {(store.kind,): int(store.available)},

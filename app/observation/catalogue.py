@@ -83,6 +83,8 @@ BREAKER_REFUSALS = Family(
 )
 CONNECTIONS_OPENED = Family("counter", "upstream_connections_opened_total", "Connections to upstreams that were opened")
 CONNECTIONS = Family("gauge", "upstream_connections", "Connections to upstreams that are open")
+CLIENTS_REFUSED = Family("counter", "connections_refused_total", "Connections that open files do not suffice for")
+LOG_LOST = Family("counter", "log_lines_lost_total", "Lines of the log that could not be written")
 
 SESSIONS = Family("gauge", "sessions_active", "Conversations with a turn that runs or waits in this process")
 APPROVALS = Family("counter", "approvals_total", "Answers that paused for approval at this process")

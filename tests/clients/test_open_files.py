@@ -11,6 +11,7 @@ from pathlib import Path
 from tests.clients.paced_model import PacedModel, text
 from tests.clients.raw_client import RawClient, connected
 from tests.command_line import environment
+from tests.serving import client_of
 from tests.waiting import PATIENCE
 
 FILES = 160
@@ -34,12 +35,15 @@ async def test_a_client_too_many_is_told_so_and_the_others_are_answered(tmp_path
                     await asyncio.gather(*map(_refused, beyond))
                 model.gate.set()
                 await asyncio.gather(*(each.read_until(b"event: done") for each in within))
+            async with client_of(url) as client:
+                told = (await client.get("/metrics")).text
         finally:
             process.terminate()
             _, log = await asyncio.to_thread(process.communicate)
     lines = [json.loads(line)["message"] for line in log.splitlines() if line.startswith("{")]
     assert sum(line.startswith("too many connections") for line in lines) == 1
     assert process.returncode == 0
+    assert f"\ntoolchat_connections_refused_total {2 * FILES}\n" in told
 
 
 def _url(process: subprocess.Popen[str]) -> str:

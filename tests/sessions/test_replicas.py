@@ -110,11 +110,15 @@ async def test_chats_that_change_the_process_with_every_question_go_as_on_one(tm
     # Through nginx to two processes by turns: the same answers, and the model is given the same.
     async with OpenAIPlayer(sociable) as one, service(OPENAI_BASE_URL=one.base_url) as client:
         expected = await chats(client)
-    async with OpenAIPlayer(sociable) as two, two_processes(two, tmp_path) as (replicas, _):
-        async with behind_nginx(replicas, tmp_path) as url, client_of(url) as client:
-            assert await chats(client) == expected
-            await until(lambda: sum(each.finished for each in replicas) >= CHATS * len(ZONES))
-            finished = [each.finished for each in replicas]
+    async with (
+        OpenAIPlayer(sociable) as two,
+        two_processes(two, tmp_path) as (replicas, _),
+        behind_nginx(replicas, tmp_path) as url,
+        client_of(url) as client,
+    ):
+        assert await chats(client) == expected
+        await until(lambda: sum(each.finished for each in replicas) >= CHATS * len(ZONES))
+        finished = [each.finished for each in replicas]
 
     assert given(two) == given(one)
     assert [each for each in two.requests if faults(each.body["messages"])] == []

@@ -3,7 +3,7 @@
 import logging
 import time
 
-from app.observation.catalogue import CLIENTS_REFUSED
+from app.observation import catalogue as series
 from app.observation.notes import tell
 
 __all__ = ["ConnectionLimit", "allow_open_files"]
@@ -36,7 +36,7 @@ class ConnectionLimit:
         """Whether so many are too many; the log is told once a minute."""
         if connections <= self.most:
             return False
-        tell(CLIENTS_REFUSED.add)
+        tell(series.CLIENTS_REFUSED.add)
         if time.monotonic() - self._logged_at >= _LOGGED_EVERY:
             self._logged_at = time.monotonic()
             _log.warning("too many connections for the open files that the system allows", extra={"most": self.most})

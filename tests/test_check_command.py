@@ -1,6 +1,7 @@
 """``toolchat check``: what answers, what does not, and what is not set up."""
 
 import asyncio
+import json
 import re
 import subprocess
 from pathlib import Path
@@ -12,7 +13,7 @@ from starlette.routing import Route
 
 from app.sandbox import create_sandbox
 from tests.command_line import run, with_tools
-from tests.players.openai_player import OpenAIPlayer, sensible_model
+from tests.players.openai_player import OpenAIPlayer, message, sensible_model, whole
 from tests.players.redis_server import RedisServer
 from tests.ports import silent_port
 from tests.serving import serving
@@ -108,3 +109,25 @@ async def test_without_anything_set_up_nothing_has_failed(tmp_path: Path) -> Non
     assert states["Chat model"] == ("missing", False)
     assert states["State"] == ("off", False)
     assert states["Weather"] == ("missing", False)
+
+
+async def test_models_that_stand_by_and_other_servers_are_asked_as_well(tmp_path: Path) -> None:
+    # The second model answers, but never calls a tool; nobody listens where the server should be.
+    async with OpenAIPlayer(lambda _: whole(message(content="ok"))) as second:
+        with silent_port() as port:
+            (tmp_path / "servers.json").write_text(
+                f'{{"mcpServers": {{"gone": {{"url": "http://127.0.0.1:{port}/"}}}}}}'
+            )
+            entry = {"provider": "openai_compatible", "base_url": second.base_url, "model": "second"}
+            done = await check(
+                tmp_path,
+                OPENAI_BASE_URL=f"http://127.0.0.1:{port}/v1",
+                CHAT_FALLBACKS=json.dumps([entry]),
+                MCP_SERVERS_FILE="servers.json",
+            )
+    told = lines_of(done)
+    assert done.returncode == 1
+    assert told["Chat model"][2].startswith("upstream-unavailable: ")
+    assert told["Chat model 2"][0] == "failed"
+    assert "did not call the tool" in told["Chat model 2"][2]
+    assert told["MCP gone"][0] == "failed"

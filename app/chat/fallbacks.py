@@ -4,14 +4,14 @@ from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from pydantic import Field, ValidationError
+from pydantic import Field, SecretStr, ValidationError
 from pydantic_core import from_json
 from pydantic_settings import SettingsConfigDict
 
 from app.chat_models.base import ChatModel
 from app.errors import ConfigurationError
 from app.http import OutboundHttp
-from app.settings import EnvironmentSettings, Secret, read_settings
+from app.settings import EnvironmentSettings, read_settings
 
 if TYPE_CHECKING:
     from app.chat_models.dashscope.model import DashScopeSettings
@@ -29,7 +29,7 @@ class FallbackSettings(EnvironmentSettings):
 
     model_config = SettingsConfigDict(env_prefix="CHAT_")
 
-    fallbacks: Secret | None = Field(
+    fallbacks: SecretStr | None = Field(
         None,
         description="Models asked in this order when those before cannot answer, as JSON: "
         '[{"provider": "openai_compatible", "base_url": "https://...", "api_key": "...", "model": "..."}]; '
@@ -83,7 +83,7 @@ def _read(number: int, entry: Mapping[str, Any]) -> ChosenModel:
 def _settings(kind: type[_SettingsT], fields: Mapping[str, Any], needed: Set[str]) -> _SettingsT:
     if unknown := fields.keys() - kind.model_fields.keys():
         raise ValueError(f"{min(unknown)[:64]!r} is none of {', '.join(kind.model_fields)}")
-    if "model" not in fields:
+    if not fields.get("model"):
         raise ValueError("model must be there")
     if needed.isdisjoint(fields):
         raise ValueError(f"{' or '.join(sorted(needed))} must be there")

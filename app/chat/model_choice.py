@@ -21,6 +21,8 @@ def choose_chat_model(settings: Settings) -> ChosenModel:
     first, others = _first(settings), read_fallbacks()
     if not others:
         return ChosenModel(first.provider, lambda http: _resilient(first.create(http), settings))
+    if first.provider == "offline" and settings.chat_provider == "auto":
+        raise ConfigurationError("CHAT_FALLBACKS: stands by for a model that is not set: set OPENAI_API_KEY, say")
 
     def create(http: OutboundHttp) -> ChatModel:
         *before, last = (each.create(http) for each in (first, *others))

@@ -27,11 +27,12 @@ class FallbackChatModel(ChatModel):
 
     def __init__(self, models: Sequence[ChatModel]) -> None:
         self.provider, self.name = models[0].provider, models[0].name
-        self._models = tuple(models)
+        self.models = tuple(models)
+        """All of them, in order."""
 
     async def respond(self, prompt: Prompt, emit: EmitModelEvent) -> ChatResponse:
         """Run one turn; see :meth:`ChatModel.respond`. Raises what the last one raised."""
-        *others, last = self._models
+        *others, last = self.models
         for model in others:
             listener = _Listener(model, emit)
             try:
@@ -45,7 +46,8 @@ class FallbackChatModel(ChatModel):
 
     def _note(self, model: ChatModel, error: ToolchatError) -> None:
         fell_back(model.provider, model.name, error)
-        _log.warning("chat model failed, asking the next one", extra={"provider": model.provider, "code": error.code})
+        fields = {"provider": model.provider, "model": model.name, "code": error.code}
+        _log.warning("chat model failed, asking the next one", extra=fields)
 
 
 class _Listener:

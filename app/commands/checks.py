@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
-from app.chat_models.base import Prompt
+from app.api.service import model_label
+from app.chat_models.base import ChatModel, Prompt
+from app.chat_models.fallback import FallbackChatModel
 from app.commands.dialogue import ANSWERED, FAILED
 from app.commands.service import OpenedService, opened_service
 from app.commands.terminal import say, visible
@@ -99,15 +101,19 @@ def _told(error: Exception, limit: float) -> str:
 
 def _parts(service: OpenedService) -> Iterator[_Part]:
     settings = service.configuration.settings
-    yield _Part("Chat model", _model(service), settings.model_timeout)
+    model = service.state.chat.model
+    for number, each in enumerate(model.models if isinstance(model, FallbackChatModel) else (model,), 1):
+        yield _Part(
+            f"Chat model {number}" if number > 1 else "Chat model", _model(service, each), settings.model_timeout
+        )
     yield _Part("State", _store(service.state.store), 5)
     for configured in service.configuration.modules:
         sandbox = " (sandbox)" if configured.settings.in_sandbox else ""
         yield _Part(configured.module.title + sandbox, _folder(service, configured), settings.tool_timeout)
 
 
-def _model(service: OpenedService) -> Callable[[], Coroutine[Any, Any, str]] | _Line:
-    if service.state.chat.model.provider == "offline":
+def _model(service: OpenedService, model: ChatModel) -> Callable[[], Coroutine[Any, Any, str]] | _Line:
+    if model.provider == "offline":
         chosen = service.configuration.settings.chat_provider == "offline"
         return _Line(
             "off" if chosen else "missing", "the offline stand-in answers" + ("" if chosen else f"; {_PROVIDERS}")
@@ -115,9 +121,11 @@ def _model(service: OpenedService) -> Callable[[], Coroutine[Any, Any, str]] | _
 
     async def ask() -> str:
         prompt = Prompt((UserMessage("Call the tool ping, then say ok."),), (_PING,))
-        response = await service.state.chat.model.respond(prompt, silent)
-        calls = "calls tools" if response.has_tool_calls else "answers, but did not call the tool that it was asked to"
-        return f"{service.state.model_label} {calls}"
+        response = await model.respond(prompt, silent)
+        label = model_label(model.provider, model.name)
+        if not response.has_tool_calls:
+            raise ToolchatError(f"{label} answers, but did not call the tool that it was asked to")
+        return f"{label} calls tools"
 
     return ask
 

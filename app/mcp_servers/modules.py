@@ -1,12 +1,13 @@
 """From the file to tool folders: one for each server that it names."""
 
-from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dishka import AsyncContainer
 
+from app.errors import UpstreamUnavailable
 from app.mcp_servers.settings import McpServersSettings
 from app.settings import read_settings
 from app.tools.module import ToolModule, ToolSettings
@@ -14,6 +15,7 @@ from app.tools.registry import ConfiguredModule
 
 if TYPE_CHECKING:
     from app.mcp_servers.entry import ServerEntry
+    from app.mcp_servers.server import RemoteServer
 
 __all__ = ["McpServers", "read_mcp_servers"]
 
@@ -46,25 +48,34 @@ def read_mcp_servers() -> McpServers:
 
 
 def _module(name: str, entry: "ServerEntry", settings: McpServersSettings) -> ConfiguredModule:
+    server = _OtherServer(name, entry, settings)
     module = ToolModule(
         name=f"mcp-{name}",
         title=f"MCP {name}",
         path=f"/mcp/{name}",
         default_query=_QUERY,
-        offered=_opened(name, entry, settings),
+        offered=server.opened,
+        check=server.check,
     )
     # Its switch is in the file: no variable is read for it.
     return ConfiguredModule(module, ToolSettings.model_construct(enabled=True, sandbox_url=None))
 
 
-def _opened(
-    name: str, entry: "ServerEntry", settings: McpServersSettings
-) -> Callable[[AsyncContainer], AbstractAsyncContextManager[Sequence[object]]]:
+class _OtherServer:
+    """What a folder knows of its server, which is there while the service runs."""
+
+    def __init__(self, name: str, entry: "ServerEntry", settings: McpServersSettings) -> None:
+        self._name, self._entry, self._settings = name, entry, settings
+        self._server: RemoteServer | None = None
+
     @asynccontextmanager
-    async def opened(_: AsyncContainer) -> AsyncGenerator[Sequence[object], None]:
+    async def opened(self, _: AsyncContainer) -> AsyncGenerator[Sequence[object], None]:
         from app.mcp_servers.server import RemoteServer  # and the SDK with it
 
-        async with RemoteServer(name, entry, settings).running() as server:
-            yield (server,)
+        async with RemoteServer(self._name, self._entry, self._settings).running() as self._server:
+            yield (self._server,)
 
-    return opened
+    async def check(self, _: AsyncContainer) -> str:
+        if self._server is None:
+            raise UpstreamUnavailable(f"the server {self._name} is not looked after")
+        return await self._server.check()

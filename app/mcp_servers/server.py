@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from app.callers import current_caller
+from app.errors import UpstreamUnavailable
 from app.mcp_servers.client import AwayError, Connection, LostError, connected
 from app.mcp_servers.entry import ServerEntry
 from app.mcp_servers.remote_tools import prefixed, remote_tools
@@ -72,6 +73,16 @@ class RemoteServer:
                 await self._tried.wait()
         except TimeoutError:
             _log.warning("the service starts without the MCP server %s", self._name)
+
+    async def check(self) -> str:
+        """Say in a few words what it offers.
+
+        Raises:
+            UpstreamUnavailable: it is away, or has not answered in time.
+        """
+        if not self._tried.is_set() or self.fault is not None:
+            raise UpstreamUnavailable(self.fault or "it has not answered yet")
+        return f"offers {len(self._tools)} tools"
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator["RemoteServer", None]:

@@ -57,7 +57,9 @@ async def standing_by(first: Play, second: Play, **variables: str) -> AsyncGener
     async with OpenAIPlayer(first) as one, OpenAIPlayer(second) as other:
         entry = {"provider": "openai_compatible", "base_url": other.base_url, "api_key": "sk-second", "model": "second"}
         variables = {"OPENAI_API_KEY": "sk-first", "OPENAI_MODEL": "first", **variables}
-        async with service(OPENAI_BASE_URL=one.base_url, CHAT_FALLBACKS=json.dumps([entry]), **variables) as client:
+        async with service(
+            OPENAI_BASE_URL=one.base_url, CHAT_FALLBACKS=json.dumps([entry], indent=1), **variables
+        ) as client:
             yield Standing(client, one, other)
 
 
@@ -173,6 +175,10 @@ async def test_a_provider_without_another_behind_it_is_not_waited_for_either() -
     ("value", "fault"),
     [
         ("second", "CHAT_FALLBACKS: must be a JSON list of objects"),
+        (
+            '[{"provider": "dashscope", "api_key": "sk-canary", "model": "千问"}]',
+            "CHAT_FALLBACKS: stands by for a model that is not set: set OPENAI_API_KEY, say",
+        ),
         ('[{"model": "m"}]', "CHAT_FALLBACKS: model 1: provider: must be openai_compatible or dashscope"),
         ('[{"provider": "dashscope", "model": "m"}]', "CHAT_FALLBACKS: model 1: api_key must be there"),
         ('[{"provider": "openai_compatible", "api_key": "sk-canary"}]', "CHAT_FALLBACKS: model 1: model must be there"),

@@ -48,8 +48,8 @@ class Bodies:
         self._seconds = seconds
         self._large = 0
 
-    async def read(self, receive: Receive, longest: int = MAX_BODY_BYTES) -> Body:
-        """Read a body whole; it counts until it is released.
+    async def read(self, receive: Receive, longest: int = MAX_BODY_BYTES, *, announced: int = 0) -> Body:
+        """Read a body whole; it counts until it is released. One that is announced as too long is not waited for.
 
         Raises:
             BodyTooLarge: it is longer than ``longest`` bytes.
@@ -57,6 +57,7 @@ class Bodies:
             Overloaded: there are too many large ones.
         """
         content, body = bytearray(), Body()
+        self._refuse_longer(announced, longest)
         try:
             async with asyncio.timeout(self._seconds):
                 while (message := await receive())["type"] == "http.request":
@@ -80,9 +81,13 @@ class Bodies:
         body.counted = 0
 
     def _count(self, body: Body, size: int, longest: int) -> None:
-        if size > longest:
-            raise BodyTooLarge(f"the body is longer than {longest} bytes")
+        self._refuse_longer(size, longest)
         if self._large + size - body.counted > MAX_LARGE_BODIES:
             raise Overloaded("too many large requests are being answered already", retry_after=1)
         self._large += size - body.counted
         body.counted = size
+
+    @staticmethod
+    def _refuse_longer(size: int, longest: int) -> None:
+        if size > longest:
+            raise BodyTooLarge(f"the body is longer than {longest} bytes")

@@ -94,7 +94,8 @@ class RequestMiddleware:
             if scope["method"] in ("GET", "HEAD"):
                 await _until_client_leaves(self._app, scope, receive, answer, Body())
                 return
-            body = await self._bodies.read(receive, protocol.max_body_bytes if protocol else MAX_BODY_BYTES)
+            longest = protocol.max_body_bytes if protocol else MAX_BODY_BYTES
+            body = await self._bodies.read(receive, longest, announced=_content_length(scope))
             try:
                 await _until_client_leaves(self._app, scope, receive, answer, body)
             finally:
@@ -247,6 +248,11 @@ def _request_id(scope: Scope) -> str:
         if name == b"x-request-id":
             return value.decode("ascii") if _WELL_FORMED_ID.fullmatch(value) else os.urandom(8).hex()
     return os.urandom(8).hex()
+
+
+def _content_length(scope: Scope) -> int:
+    """How long the body says to be; 0 where it does not."""
+    return next((int(text) for name, text in scope["headers"] if name == b"content-length" and text.isdigit()), 0)
 
 
 def _check_host(scope: Scope) -> None:

@@ -44,6 +44,13 @@ async def test_of_a_body_that_is_too_long_little_is_read(client: httpx.AsyncClie
     assert sent < 64  # what the systems of both keep on the way is a few
 
 
+async def test_a_body_that_is_announced_as_too_long_is_refused_before_it_comes(client: httpx.AsyncClient) -> None:
+    async with RawClient(str(client.base_url)) as sender, asyncio.timeout(PATIENCE):
+        await sender.send(POST + b"Content-Length: 1000000000000\r\nExpect: 100-continue\r\n\r\n")
+        assert (await sender.read_until(b'"too-large"')).startswith(b"HTTP/1.1 413 ")
+        await sender.read_to_end()
+
+
 @pytest.mark.parametrize(
     ("request_line", "status"),
     [

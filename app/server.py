@@ -167,9 +167,14 @@ def _collect_seldom() -> None:
 
 
 def _give_back_memory() -> None:
-    """Return to the system what the C library keeps of memory that was needed once; glibc alone keeps it, and can."""
+    """Return to the system what is kept of memory that was needed once.
+
+    Questions that were broken off are cycles, which a service that then does nothing would keep for ever. Of what has
+    been freed glibc alone keeps much, and can give it back.
+    """
     import ctypes
 
+    gc.collect(1)
     trim = None if sys.platform == "win32" else getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:
         trim(0)

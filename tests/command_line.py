@@ -12,10 +12,10 @@ from tempfile import TemporaryFile
 from threading import Thread
 from typing import IO
 
+from tests.forked import ROOT as ROOT
 from tests.forked import TOOLS, Forked, Streams
 from tests.waiting import PATIENCE
 
-ROOT = Path(__file__).parent.parent
 Process = Forked | subprocess.Popen[bytes]
 
 LOG: list[str] = []
@@ -55,7 +55,7 @@ def started(*arguments: str, cwd: Path, **variables: str) -> Generator[tuple[Pro
         told.close()
         relay = Thread(target=_relay, args=(log,))
         try:
-            url = _url(log)
+            url = url_of(log)
             relay.start()
             yield process, url
         finally:
@@ -98,7 +98,8 @@ def with_tools(folder: Path, tools: Mapping[str, str]) -> dict[str, str]:
     return {TOOLS: str(folder / "tools")}
 
 
-def _url(log: IO[str]) -> str:
+def url_of(log: IO[str]) -> str:
+    """Where a service listens, by what it writes."""
     for line in log:
         LOG.append(line)
         if found := re.search(r"toolchat on (http://\S+)", line):

@@ -23,7 +23,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
-__all__ = ["TOOLS", "Forked", "Streams"]
+__all__ = ["ROOT", "TOOLS", "Forked", "Streams"]
 
 ROOT = Path(__file__).parent.parent
 TOOLS = "TESTS_MORE_TOOLS"

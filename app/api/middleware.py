@@ -81,7 +81,7 @@ class RequestMiddleware:
         try:
             await self._guarded(scope, receive, answer, protocol)
         finally:
-            log_event(_log, level, "request finished", answer.summary(scope))
+            log_event(_log, level, "request finished", answer.end(scope))
             current_request.reset(observed)
             current_request_id.reset(token)
 
@@ -179,8 +179,8 @@ class _Answer:
         if self.status == 0:
             await refusal(error, scope["state"])(scope, Body(), self.send)
 
-    def summary(self, scope: Scope) -> dict[str, Any]:
-        """What the log says of the end; the figures are told, too."""
+    def end(self, scope: Scope) -> dict[str, Any]:
+        """Count the request; gives what the log says of its end."""
         observed, ended = self.observed, perf_counter()
         outcome: str = self.outcome or self._state.get("outcome", "ok")
         observed.end(getattr(scope.get("route"), "path_format", OTHER), outcome, self._state, ended)

@@ -17,6 +17,7 @@ from app.chat.client import ChatClient
 from app.chat.idempotency import IdempotencyStore
 from app.chat.memory import ChatMemory
 from app.chat.memory_advisor import MemoryAdvisor
+from app.chat_models.base import full_name
 from app.errors import ToolchatError
 from app.settings import Settings
 from app.state_store.base import StateStore
@@ -92,7 +93,7 @@ class ServiceState:
 
 def model_label(provider: str, name: str) -> str:
     """Provider and model as one word for headers and listings."""
-    return quote(provider if name == provider else f"{provider}/{name}", safe="/:.@")
+    return quote(full_name(provider, name), safe="/:.@")
 
 
 def service_state(connection: HTTPConnection) -> ServiceState:

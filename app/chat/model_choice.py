@@ -2,7 +2,7 @@
 
 from app.breakers import CircuitBreaker
 from app.chat.fallbacks import ChosenModel, dashscope, openai_compatible, read_fallbacks
-from app.chat_models.base import ChatModel
+from app.chat_models.base import ChatModel, full_name
 from app.chat_models.fallback import FallbackChatModel
 from app.chat_models.resilient import ResilientChatModel, RetryPolicy
 from app.errors import ConfigurationError
@@ -48,13 +48,14 @@ def import_providers() -> None:
 
 
 def _resilient(model: ChatModel, settings: Settings, *, max_attempts: int = 0) -> ChatModel:
-    name = model.provider if model.name == model.provider else f"{model.provider}/{model.name}"
     return ResilientChatModel(
         model,
         total_timeout=settings.model_timeout,
         idle_timeout=settings.model_idle_timeout,
         retry=RetryPolicy(max_attempts or settings.model_max_attempts),
-        breaker=CircuitBreaker(name, failures=settings.breaker_failures, pause=settings.breaker_pause),
+        breaker=CircuitBreaker(
+            full_name(model.provider, model.name), failures=settings.breaker_failures, pause=settings.breaker_pause
+        ),
     )
 
 

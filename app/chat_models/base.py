@@ -19,6 +19,7 @@ __all__ = [
     "Progress",
     "Prompt",
     "TextDelta",
+    "full_name",
 ]
 
 
@@ -142,6 +143,11 @@ ModelEvent = TextDelta | Progress
 
 EmitModelEvent = Callable[[ModelEvent], Coroutine[Any, Any, None]]
 """Tells whoever listens; awaited, so that a client who reads slowly slows the reading of the model's answer."""
+
+
+def full_name(provider: str, name: str) -> str:
+    """Provider and model as one: ``offline``, ``dashscope/qwen-plus``."""
+    return provider if name == provider else f"{provider}/{name}"
 
 
 class ChatModel(ABC):

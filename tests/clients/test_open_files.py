@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import re
 import shlex
 import subprocess
 import sys
@@ -10,7 +9,7 @@ from pathlib import Path
 
 from tests.clients.paced_model import PacedModel, text
 from tests.clients.raw_client import RawClient, connected
-from tests.command_line import environment
+from tests.command_line import environment, url_of
 from tests.serving import client_of
 from tests.waiting import PATIENCE
 
@@ -27,7 +26,8 @@ async def test_a_client_too_many_is_told_so_and_the_others_are_answered(tmp_path
             ["/bin/sh", "-c", command], cwd=tmp_path, env=variables, stderr=subprocess.PIPE, text=True
         )
         try:
-            url = await asyncio.to_thread(_url, process)
+            assert process.stderr is not None
+            url = await asyncio.to_thread(url_of, process.stderr)
             async with asyncio.timeout(PATIENCE), connected(url, MOST) as within:
                 await asyncio.gather(*(each.ask("/time/chat") for each in within))
                 await asyncio.gather(*(each.read_until(b"begun") for each in within))
@@ -44,14 +44,6 @@ async def test_a_client_too_many_is_told_so_and_the_others_are_answered(tmp_path
     assert sum(line.startswith("too many connections") for line in lines) == 1
     assert process.returncode == 0
     assert f"\ntoolchat_connections_refused_total {2 * FILES}\n" in told
-
-
-def _url(process: subprocess.Popen[str]) -> str:
-    assert process.stderr is not None
-    for line in process.stderr:
-        if found := re.search(r"toolchat on (http://\S+)", line):
-            return found[1]
-    raise AssertionError("the service ended before it listened")
 
 
 async def _refused(client: RawClient) -> None:

@@ -1,6 +1,5 @@
 """Fixtures that every test shares, and what is left behind when one fails."""
 
-import compileall
 import gc
 import logging
 import os
@@ -26,13 +25,14 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 pytest_plugins = ["tests.browser", "tests.grouping", "tests.no_skips"]
 
 
+# Where Python may keep no compiled files, every process compiles all tests anew: a seventh of what the suite costs.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+
 def pytest_sessionstart(session: pytest.Session) -> None:
-    config = session.config
-    if not hasattr(config, "workerinput"):
-        # For all processes that tests start; some environments keep Python from doing it there, over and over.
-        compileall.compile_dir(ROOT / "app", quiet=2)
     logging.getLogger("app").setLevel(logging.INFO)
-    config.pluginmanager.getplugin("logging-plugin").report_handler.setFormatter(_LogOfAFailure())
+    session.config.pluginmanager.getplugin("logging-plugin").report_handler.setFormatter(_LogOfAFailure())
 
 
 class _LogOfAFailure(JsonFormatter):

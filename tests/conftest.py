@@ -13,7 +13,7 @@ import pytest
 from hypothesis import settings
 
 from app.logs import JsonFormatter
-from tests.command_line import LOG, ROOT
+from tests.command_line import LOG
 from tests.deploy.env_example import variables
 from tests.serving import service
 

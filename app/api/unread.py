@@ -3,6 +3,8 @@
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
+from app.observation.telling import reader_left
+
 __all__ = ["PIECE_BYTES", "UnreadAnswers"]
 
 PIECE_BYTES = 64 * 1024
@@ -38,6 +40,7 @@ class UnreadAnswers:
         self._size += size
         while self._size > MOST_BYTES and len(self._sent) > 1:
             self._end(next(iter(self._sent)))()
+            reader_left()
         try:
             yield
         finally:

@@ -13,6 +13,7 @@ from app.mcp_servers.client import AwayError, Connection, LostError, connected
 from app.mcp_servers.entry import ServerEntry
 from app.mcp_servers.remote_tools import prefixed, remote_tools
 from app.mcp_servers.settings import McpServersSettings
+from app.observation.telling import mcp_server_is_up
 from app.tool_calling.callback import ToolCallback
 from app.tool_calling.context import ToolContext
 from app.tool_calling.errors import ToolExecutionError
@@ -170,6 +171,7 @@ class RemoteServer:
         self._connection = connection
         self._found.set()
         self._tried.set()
+        mcp_server_is_up(self._name, True)
         if self.fault is not None:
             self.fault = None
             self.version += 1
@@ -178,6 +180,7 @@ class RemoteServer:
 
     def _lose(self, reason: str) -> None:
         self._tried.set()
+        mcp_server_is_up(self._name, False)
         if self.fault != reason:
             self.fault = reason
             self.version += 1

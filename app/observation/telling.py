@@ -20,6 +20,8 @@ __all__ = [
     "breaker_refused",
     "connection_opened",
     "fell_back",
+    "mcp_server_is_up",
+    "reader_left",
     "store_answered",
     "tool_called",
     "tool_retried",
@@ -155,6 +157,16 @@ def _count_answer(upstream: str, outcome: str) -> None:
 def connection_opened() -> None:
     """Count a new connection to an upstream; a request that needs none goes over one that was open."""
     tell(series.CONNECTIONS_OPENED.add)
+
+
+def reader_left() -> None:
+    """Count an answer whose connection was ended, so that others may wait for their readers."""
+    series.READERS_LEFT.add()
+
+
+def mcp_server_is_up(server: str, is_up: bool) -> None:
+    """Say whether a server whose tools are offered is there; a file names them, so that they are few."""
+    series.MCP_SERVER_UP.at(server)[0] = is_up
 
 
 def store_answered(kind: str, seconds: float) -> None:

@@ -14,6 +14,7 @@ from tests.clients.paced_model import Flood, PacedModel, Piece, text
 from tests.clients.raw_client import EVENTS, RawClient, connected
 from tests.clients.watching import assert_nothing_was_reported, in_flight, is_served, outcomes
 from tests.command_line import started
+from tests.observation.reading import figures_of, grown
 from tests.players.openai_player import delta, event
 from tests.serving import service
 from tests.waiting import PATIENCE, least_time, until
@@ -130,14 +131,17 @@ async def test_long_answers_that_wait_for_their_readers_have_a_bound_together(ca
         service(OPENAI_BASE_URL=model.base_url, **settings) as client,
         connected(str(client.base_url), 3) as stalled,
     ):
+        before = await figures_of(client)
         for each in stalled:
             await each.ask("/time/chat", JSON)
             await each.read_until(b"\r\n\r\n")
         await until(lambda: not is_served(stalled[0]))
+        left = grown(before, await figures_of(client), "toolchat_slow_readers_left_total")
+        assert left == {(): 1}
         assert is_served(stalled[1])
         assert b'"finish_reason":"stop"' in await stalled[2].read_until(b'"request_id"')
     assert outcomes(caplog)["client_gone"] == 2
-    assert outcomes(caplog)["ok"] == 1
+    assert outcomes(caplog)["ok"] == 1 + 2  # the figures were read twice
     assert_nothing_was_reported(caplog)
 
 

@@ -15,6 +15,7 @@ from starlette.responses import Response
 from tests.access.principals import as_, principals
 from tests.mcp_servers.player import McpPlayer
 from tests.mcp_servers.playing import described, hostile, ran, run, tools_of, written
+from tests.observation.reading import figures_of
 from tests.ports import silent_port
 from tests.serving import service, serving
 from tests.waiting import until
@@ -126,11 +127,18 @@ async def _is(client: httpx.AsyncClient, wanted: str) -> bool:
 
 async def test_a_server_that_goes_away_is_noticed_without_a_call(player: McpPlayer, opened: Opened) -> None:
     async with opened(**QUICK) as client:
+        assert await _is_up(client) == 1
         player.status = 500
         await until(lambda: _is(client, "it answers with status 500"))
         assert [*await tools_of(client, "far")] == ["look"]
+        assert await _is_up(client) == 0
         player.status = 200
         await until(lambda: _is(client, "registered"))
+        assert await _is_up(client) == 1
+
+
+async def _is_up(client: httpx.AsyncClient) -> float:
+    return (await figures_of(client))["toolchat_mcp_server_up", (("server", "far"),)]
 
 
 async def test_a_session_that_the_server_has_forgotten_is_begun_anew_and_the_call_is_made_once(

@@ -13,7 +13,7 @@ from app.bare_answers import bare_answer
 from app.errors import HeadersTooLarge, InvalidRequest, Overloaded, TooLarge, ToolchatError
 from app.open_files import ConnectionLimit
 from app.reader_watch import ReaderWatch, keep_little_in_kernel
-from app.typed_urls import with_encoded_url
+from app.request_heads import with_encoded_url, without_upgrade
 
 __all__ = ["ProblemProtocol"]
 
@@ -26,6 +26,7 @@ class ProblemProtocol(HttpToolsProtocol):
     """uvicorn's protocol for one connection.
 
     - Chinese typed into a URL arrives as bare UTF-8; it is percent-encoded, as a browser would have done.
+    - Nobody is taken at the word that another protocol would be welcome, too.
     - Headers have a bound in size, and a request a time in which it must have arrived.
     - A client that does not read what it is sent is hung up on; a question that waits for it ends as if it had left.
     - What cannot be parsed is answered with a problem document.
@@ -133,8 +134,11 @@ class ProblemProtocol(HttpToolsProtocol):
             if self._left_to_read < 0:
                 self._close()
             return
-        if self._between_requests and not data.isascii():
-            data = with_encoded_url(data)
+        if self._between_requests:
+            if not data.isascii():
+                data = with_encoded_url(data)
+            if b"pgrade" in data:
+                data = without_upgrade(data)
         super().data_received(data)
 
     def on_message_begin(self) -> None:
@@ -155,8 +159,16 @@ class ProblemProtocol(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         """Hand the request on."""
+        if self.parser.should_upgrade() and self._has_body():
+            raise httptools.HttpParserError("the parser would leave the body unread")
         self._stop_waiting()
         super().on_headers_complete()
+
+    def _has_body(self) -> bool:
+        return any(name in (b"content-length", b"transfer-encoding") for name, _ in self.headers)
+
+    def _unsupported_upgrade_warning(self) -> None:
+        """Keep uvicorn from a line in the log for what a client asks for; the answer comes in this protocol."""
 
     def on_message_complete(self) -> None:
         """Expect the next request."""
@@ -225,6 +237,8 @@ class ProblemProtocol(HttpToolsProtocol):
             return TooLarge(f"the URL is longer than {MAX_URL_BYTES} bytes")
         if self._header_bytes > MAX_HEADER_BYTES:
             return HeadersTooLarge(f"the headers are longer than {MAX_HEADER_BYTES} bytes")
+        if self.parser.should_upgrade():
+            return InvalidRequest("no other protocol is spoken here; leave Upgrade out")
         return InvalidRequest(f"{msg.rstrip('.')}; a URL must be percent-encoded (curl: --get --data-urlencode)")
 
     def _wait_for_request(self) -> None:

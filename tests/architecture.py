@@ -34,7 +34,7 @@ FLOORS = [
             "protocol",
             "reader_watch",
             "open_files",
-            "typed_urls",
+            "request_heads",
             "bare_answers",
             "commands",
             "__main__",

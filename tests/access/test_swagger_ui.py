@@ -15,7 +15,7 @@ from tests.serving import service, serving
 DESK = {"width": 1200, "height": 1250}
 KEY = "toolchat_right"
 ALICE = f"alice={digest_of(KEY)}"
-SCHEMES = [("bearer", "authorization", f"Bearer {KEY}"), ("apiKey", "x-api-key", KEY)]
+SCHEMES = [("bearer", "authorization", f"Bearer {KEY}", "light"), ("apiKey", "x-api-key", KEY, "dark")]
 ASKED = ("get_time_chat_tool_function", "post_time_chat_tool_function")
 
 
@@ -52,8 +52,7 @@ async def execute(page: Page, operation: str) -> Request:
     return await sent.value
 
 
-@pytest.mark.parametrize("look", ["light", "dark"])
-@pytest.mark.parametrize(("scheme", "header", "value"), SCHEMES, ids=["bearer", "apiKey"])
+@pytest.mark.parametrize(("scheme", "header", "value", "look"), SCHEMES, ids=["bearer", "apiKey"])
 async def test_a_key_that_is_authorized_is_sent_with_every_question(
     scheme: str, header: str, value: str, look: str, open_page: OpenPage
 ) -> None:

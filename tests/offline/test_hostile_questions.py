@@ -30,9 +30,11 @@ async def cost_of(question: str) -> float:
 @pytest.mark.parametrize("form", ["天气{}", "translate {} x", "Plan: {}"])
 async def test_a_long_and_monotonous_question_costs_what_its_length_costs(form: str, unit: str) -> None:
     short, long = (form.format((unit * length)[:length]) for length in (1000, 4000))
-    costs = [(await cost_of(short), await cost_of(long)) for _ in range(3)]
     # Four times as long, it costs at most four times as much; backtracking would make that sixteen times.
-    assert min(each for _, each in costs) < 6 * min(each for each, _ in costs)
+    for _ in range(3):  # a machine that does other things, too, may disturb one
+        if await cost_of(long) < 6 * await cost_of(short):
+            return
+    raise AssertionError("the cost grows faster than the length")
 
 
 JSON = st.recursive(

@@ -16,6 +16,7 @@ from bench.guard import guard, record
 from bench.measure import Plan
 from bench.processes import ROOT
 from bench.profiling import profile
+from bench.publish import compared
 from bench.report import markdown
 from bench.run import Run, read_run, run_all
 from bench.stage import BenchError
@@ -56,7 +57,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--rounds", type=int, help="interleaved rounds, if there is time (5; 3 with --quick)")
     parser.add_argument("--warm-up", type=int, help="questions until Spring AI counts as warm (60,000)")
     parser.add_argument("--no-growth", action="store_true", help="leave the curves out")
-    parser.add_argument("--write", action="store_true", help="write results.json, results.md and the charts")
+    parser.add_argument("--write", action="store_true", help="write results.json, the tables and the charts")
     kinds = parser.add_mutually_exclusive_group()
     kinds.add_argument("--quick", action="store_true", help="fewer services and rounds, under three minutes")
     kinds.add_argument("--short", action="store_true", help="every service, but frameworks and Spring AI only once")
@@ -110,6 +111,8 @@ def _services(chosen: argparse.Namespace) -> list[str]:
 def _write(run: Run) -> None:
     _RESULTS.write_bytes(run.as_json())
     (ROOT / "bench" / "results.md").write_text(markdown(run))
+    comparison = ROOT / "docs" / "comparison.md"
+    comparison.write_text(compared(comparison.read_text(), run))
     (ROOT / "docs" / "benchmark.svg").write_text(question_chart(run))
     (ROOT / "docs" / "benchmark-growth.svg").write_text(growth_chart(run))
 

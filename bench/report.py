@@ -12,7 +12,7 @@ from bench.summary import MARK, Figure, Summary, summarise
 from bench.wire import STREAM
 from bench.wires import has_wires, wires_table
 
-__all__ = ["markdown"]
+__all__ = ["goals_table", "markdown", "spring_table", "where"]
 
 _NONE = "–"
 
@@ -22,8 +22,8 @@ def markdown(run: Run) -> str:
     summary = summarise(run.samples)
     services = [SERVICES[name] for name in run.services]
     parts = [
-        _where(run),
-        "### Goals\n\n" + _goals(summary),
+        where(run),
+        "### Goals\n\n" + goals_table(summary),
         "### By turns\n\n" + _pairs(summary),
         "### One question, time tool\n\n" + _questions(summary, services, "time"),
         "### One question, weather tool\n\n" + _questions(summary, services, "weather"),
@@ -37,7 +37,8 @@ def markdown(run: Run) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _where(run: Run) -> str:
+def where(run: Run) -> str:
+    """When, on what and with which versions it was measured."""
     versions = ", ".join(f"{name} {version}" for name, version in run.versions.items())
     return (
         f"Measured on {run.date} on {run.machine}: each service on one core, the fake upstream and the load on the "
@@ -46,7 +47,8 @@ def _where(run: Run) -> str:
     )
 
 
-def _goals(summary: Summary) -> str:
+def goals_table(summary: Summary) -> str:
+    """Every goal, met or not."""
     rows = []
     for goal in GOALS:
         verdict = goal.verdict(summary)
@@ -113,6 +115,27 @@ def _starts(summary: Summary, services: Sequence[Service]) -> str:
         ("RSS then, MiB", lambda name: _text(summary.figure(name, "start", "rss_mib"), 0)),
         ("after the burst", lambda name: _text(summary.figure(name, "burst", "rss_mib"), 0)),
         ("6 s after everything", lambda name: _text(summary.figure(name, "settled", "rss_mib"), 0)),
+    ]
+    return _columns(services, columns)
+
+
+def spring_table(summary: Summary, services: Sequence[Service]) -> str:
+    """What services cost when they have just been started, and when they are warm."""
+
+    def text(phase: str, metric: str, digits: int) -> Callable[[str], str]:
+        return lambda name: _text(summary.figure(name, phase, metric), digits)
+
+    columns: list[tuple[str, Callable[[str], str]]] = [
+        ("first 1,000: CPU ms", text("cold", "cpu_ms", 3)),
+        ("warm, 32 connections", text("time-32", "cpu_ms", 3)),
+        ("× limit", lambda name: _ratio(summary, name, "time-32", "cpu_ms")),
+        ("warm, 1 connection", text("time-1", "cpu_ms", 3)),
+        ("p50/p99 ms", lambda name: _percentiles(summary, name, "time-1")),
+        ("1,000 at once, s", text("burst", "wall_s", 2)),
+        ("CPU ms per stream", text("streams", "cpu_ms", 2)),
+        ("start, s", text("start", "first_200_s", 2)),
+        ("memory MiB then", text("start", "rss_mib", 0)),
+        ("at the end", text("settled", "rss_mib", 0)),
     ]
     return _columns(services, columns)
 

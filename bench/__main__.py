@@ -28,7 +28,17 @@ _BRIEF = Plan(cold=0, settles=False, is_secure=False, attempts=1)
 _QUICK = replace(_BRIEF, rounds=3, seconds=60, pairs=3, busy_seconds=0.7, single_seconds=0.4, wires=1, warm_up=5000)
 _QUICK_SERVICES = ("toolchat", "toolchat-dashscope", "haystack", LIMIT)
 _SMOKE = replace(
-    _BRIEF, rounds=1, pairs=0, busy_seconds=0.2, single_seconds=0.1, burst=20, streams=10, wires=0, warm_up=100
+    _BRIEF,
+    rounds=1,
+    pairs=0,
+    busy_seconds=0.2,
+    single_seconds=0.1,
+    burst=20,
+    burst_pace=(0.1, 0),
+    streams=10,
+    stream_pace=(0.05, 0.01),
+    wires=0,
+    warm_up=100,
 )
 _RESULTS = ROOT / "bench" / "results.json"
 

@@ -7,9 +7,7 @@ from bench.load import ask, question
 from bench.pairs import STREAM_PACE, measure_beside, warm_up
 from bench.stage import Measurement, Stage, Target
 
-__all__ = ["BURST_PACE", "Plan", "visit"]
-
-BURST_PACE = (0.5, 0.0)
+__all__ = ["Plan", "visit"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +28,9 @@ class Plan:
     warm_up: int = 60_000
     """Questions that a JVM is asked before it counts as warm."""
     burst: int = 1000
+    burst_pace: tuple[float, float] = (0.5, 0.0)
     streams: int = 500
+    stream_pace: tuple[float, float] = STREAM_PACE
     settles: bool = True
     """Whether to wait for what memory is left at the end."""
     pairs: int = 9
@@ -85,7 +85,7 @@ async def _questions(stage: Stage, service: Service, target: Target, plan: Plan)
 def _crowds(path: str, plan: Plan) -> list[Measurement]:
     plain, events = question(path), question(path, "text/event-stream")
     crowds = [
-        Measurement("burst", plain, 2, plan.burst, questions=plan.burst, pace=BURST_PACE),
-        Measurement("streams", events, 2, plan.streams, questions=plan.streams, pace=STREAM_PACE),
+        Measurement("burst", plain, 2, plan.burst, questions=plan.burst, pace=plan.burst_pace),
+        Measurement("streams", events, 2, plan.streams, questions=plan.streams, pace=plan.stream_pace),
     ]
     return [each for each in crowds if each.questions]

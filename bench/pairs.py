@@ -34,16 +34,15 @@ async def measure_pairs(
     Returns:
         The pairs, each as one sample: the CPU per question of both, and their ``ratio``.
     """
-    name = f"{tool}-tls" if tls else tool
     async with AsyncExitStack() as exits:
         sides = []
         for service in (SERVICES[subject], SERVICES[LIMIT]):
             path = service.path.format(tool=tool)
             start = stage.started(service.name, service.command, service.environment, path, tls=tls)
             target, _ = await exits.enter_async_context(start)
-            what = Measurement(f"pair-{name}", question(path), CALLS[tool], 32, seconds=PAIR_SECONDS)
+            what = Measurement(f"pair-{tool}", question(path), CALLS[tool], 32, seconds=PAIR_SECONDS)
             sides.append(await warm(target, what))
-        return await by_turns(stage, f"pairs-{name}", sides, pairs, deadline)
+        return await by_turns(stage, f"pairs-{tool}", sides, pairs, deadline)
 
 
 async def measure_beside(stage: Stage, peer: Target, name: str, pairs: int, *, tls: bool = False) -> None:

@@ -33,15 +33,15 @@ tokens_per_day = 1_000_000_000_000
 
 PAIRS: Sequence[tuple[str, str, str]] = (
     ("toolchat", "pairs-time", "time: toolchat ÷ limit"),
+    ("toolchat (TLS)", "pairs-time", "time, TLS: toolchat ÷ limit"),
     ("toolchat", "pairs-weather", "weather: toolchat ÷ limit"),
-    ("toolchat", "pairs-time-tls", "time, TLS: toolchat ÷ limit"),
     ("toolchat-dashscope", "pairs-time", "time: toolchat, DashScope ÷ limit"),
+    ("toolchat-dashscope (TLS)", "pairs-time", "time, TLS: toolchat, DashScope ÷ limit"),
     ("toolchat-dashscope", "pairs-weather", "weather: toolchat, DashScope ÷ limit"),
-    ("toolchat-dashscope", "pairs-time-tls", "time, TLS: toolchat, DashScope ÷ limit"),
     *(
-        ("toolchat", f"pairs-{name}{tls}-{count}", f"time{wire}, {connections}: toolchat ÷ {SERVICES[name].title}")
+        (f"toolchat{tls}", f"pairs-{name}-{count}", f"time{wire}, {connections}: toolchat ÷ {SERVICES[name].title}")
         for name in ("spring", "spring-virtual")
-        for tls, wire in (("", ""), ("-tls", ", TLS"))
+        for tls, wire in (("", ""), (" (TLS)", ", TLS"))
         for count, connections in ((32, "32 connections"), (1, "1 connection"))
     ),
     (GUARDED, "pairs-guarded", "time: toolchat with keys and quotas ÷ without"),
@@ -129,11 +129,10 @@ async def _redis(stage: Stage, pairs: int) -> None:
 
 
 async def _spring(stage: Stage, service: Service, plan: Plan) -> None:
-    name = f"{service.name} (TLS)"
-    started = stage.started(name, service.command, service.environment, _PLAIN, tls=True)
+    started = stage.started(service.name, service.command, service.environment, _PLAIN, tls=True)
     async with started as (target, _):
         await warm_up(target, question(_PLAIN), plan.warm_up)
-        await measure_beside(stage, target, f"{service.name}-tls", plan.pairs, tls=True)
+        await measure_beside(stage, target, service.name, plan.pairs, tls=True)
 
 
 async def _streams(stage: Stage, pairs: int) -> None:

@@ -132,12 +132,13 @@ class Stage:
     ) -> AsyncGenerator[tuple[Target, Sample], None]:
         """Run a service until the block ends; gives it, and the sample of its start, once ``first`` got its 200.
 
-        With ``tls`` it asks the upstream over TLS.
+        With ``tls`` it asks the upstream over TLS, and its samples say so: their subject ends in ``(TLS)``.
 
         Raises:
             BenchError: it does not start or does not answer.
         """
         await self.counts((0, 0))
+        name = f"{name} (TLS)" if tls else name
         with ExitStack() as exits:
             target = Target(name, [free_port() for _ in range(workers)], [])
             watch, own, began = self._watch(), self._own(), time.perf_counter()

@@ -37,8 +37,8 @@ _ARGUMENTS: Mapping[str, Mapping[str, object]] = {
     "weather": {"city": CITY.decode(), "days": 3},
 }
 _SENTENCE = (
-    "The tool was asked, and this is what came back from it; a model says a little more than that, "
-    "in words that come one by one, each of them in a piece of its own, up to the"
+    "The tool was asked, and this is what came back from it, in words that come one by one, each of them in a piece "
+    "by itself, up to the"
 )
 _TEXT = f"{NUMBER.decode()} {_SENTENCE} {END.decode()}"
 _LETTERS = bytes.maketrans(b"0123456789", b"abcdefghij")

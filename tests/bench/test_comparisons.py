@@ -6,6 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from bench.certificates import make_certificate, trusting
+from bench.chart import question_chart
 from bench.fake_upstream import serve
 from bench.goals import GOALS
 from bench.publish import compared
@@ -53,6 +54,11 @@ def test_the_comparison_tells_spring_only_where_the_run_has_it() -> None:
     assert "| Spring AI, platform threads | – | 0.400 |" in page
     assert "made without Java" in compared(page, run(toolchat=0.5))
     assert compared(page, run(toolchat=0.5, spring=0.4)) == page
+
+
+def test_the_chart_says_that_spring_is_warm_where_it_shows_it() -> None:
+    assert "Spring AI is warm" in question_chart(run(toolchat=0.5, spring=0.4))
+    assert "Spring AI" not in question_chart(run(toolchat=0.5))
 
 
 async def test_the_fake_upstream_shows_a_certificate_that_only_those_trust_who_are_told_to(tmp_path: Path) -> None:

@@ -69,15 +69,7 @@ async def run_all(names: Sequence[str], plan: Plan, folder: Path, growth_seconds
     missing = {name: SERVICES[name].missing() or _built(name, folder) for name in names}
     able = [name for name in names if not missing[name]]
     with Stage(folder) as stage:
-        rounds, began = 0, time.monotonic()
-        while rounds < plan.rounds and (time.monotonic() - began) * (rounds + 1) <= plan.seconds * max(rounds, 1):
-            taking_part = [name for name in able if rounds < plan.peer_rounds or SERVICES[name].kind in _OFTEN]
-            for name in taking_part if rounds % 2 == 0 else reversed(taking_part):
-                try:
-                    await visit(stage, SERVICES[name], plan)
-                except BenchError as error:
-                    missing[name] = str(error)
-            rounds += 1
+        rounds = await _rounds(stage, able, plan, missing)
         lost = await measure_ratios(stage, able, plan) if plan.pairs else []
         wires = await measure_wires(stage, plan.wires, 30 * plan.wires) if plan.wires and "toolchat" in able else []
         for _ in range(growth_rounds):
@@ -91,6 +83,23 @@ async def run_all(names: Sequence[str], plan: Plan, folder: Path, growth_seconds
             missing=[f"{name}: {why}" for name, why in missing.items() if why] + wires + list(dict.fromkeys(lost)),
             samples=stage.samples,
         )
+
+
+async def _rounds(stage: Stage, names: Sequence[str], plan: Plan, missing: dict[str, str]) -> int:
+    """Visit the services in rounds, each the other way about; gives how many rounds there was time for."""
+    began, took = time.monotonic(), dict[str, float]()
+    for number in range(plan.rounds):
+        taking_part = [name for name in names if number < plan.peer_rounds or SERVICES[name].kind in _OFTEN]
+        if time.monotonic() - began + sum(took.get(name, 0) for name in taking_part) > plan.seconds:
+            return number
+        for name in taking_part if number % 2 == 0 else reversed(taking_part):
+            started = time.monotonic()
+            try:
+                await visit(stage, SERVICES[name], plan)
+            except BenchError as error:
+                missing[name] = str(error)
+            took[name] = time.monotonic() - started
+    return plan.rounds
 
 
 def _built(name: str, folder: Path) -> str:

@@ -96,7 +96,7 @@ async def _rounds(stage: Stage, names: Sequence[str], plan: Plan, missing: dict[
             started = time.monotonic()
             try:
                 await visit(stage, SERVICES[name], plan)
-            except BenchError as error:
+            except (BenchError, OSError) as error:
                 missing[name] = str(error)
             took[name] = time.monotonic() - started
     return plan.rounds

@@ -15,6 +15,7 @@ NPM_QUIET := --ignore-scripts --no-audit --no-fund --loglevel error
 RESOLVE = $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes $(INDEX)
 COMPILE = $(RESOLVE) pyproject.toml --custom-compile-command "make lock"
 PEERS := bench/.venv
+SPRING := bench/services/spring/target
 AUDIT := .venv-audit
 HOOK = $$(git rev-parse --git-path hooks)/pre-commit
 
@@ -66,7 +67,7 @@ lock: $(UV) ## Write both lock files after a change in pyproject.toml (LOCK=--up
 	$(COMPILE) $(LOCK) --extra dev --constraint requirements.lock --output-file requirements-dev.lock
 	$(RESOLVE) --group audit --custom-compile-command "make lock" $(LOCK) --output-file requirements-audit.lock
 
-bench: $(VENV)/.dev $(PEERS)/.peers ## Measure what a question costs beside agent frameworks; writes the table and charts
+bench: $(VENV)/.dev $(PEERS)/.peers ## Measure what a question costs beside agent frameworks and Spring AI; writes tables and charts
 	$(PY) -m bench --write
 
 bench-quick: $(VENV)/.dev $(PEERS)/.peers ## The same with fewer services and rounds, in under three minutes; writes nothing
@@ -107,7 +108,7 @@ hooks: $(VENV)/.dev ## Have git format and check the Python files of each commit
 	@mkdir -p "$$(dirname "$(HOOK)")" && cp .githooks/pre-commit "$(HOOK)" && echo "Installed $(HOOK)"
 
 clean: ## Remove .venv and everything else that can be made again
-	rm -rf $(VENV) $(PEERS) $(CLIENTS) $(PACKAGES) $(AUDIT) .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage .coverage.* htmlcov build dist *.egg-info
+	rm -rf $(VENV) $(PEERS) $(SPRING) $(CLIENTS) $(PACKAGES) $(AUDIT) .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage .coverage.* htmlcov build dist *.egg-info
 	find app bench tests wire_clients -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The stamps hold what was installed: pip runs again only when a lock file is newer.

@@ -4,12 +4,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from bench import java
 from bench.processes import ROOT
 
-__all__ = ["LIMIT", "SERVICES", "WIRE_PEERS", "Service", "toolchat_environment"]
+__all__ = ["CALLS", "LIMIT", "SERVICES", "WIRE_PEERS", "Service", "toolchat_environment"]
 
 PEERS_PYTHON = ROOT / "bench" / ".venv" / "bin" / "python"
 LIMIT = "limit"
+
+CALLS = {"time": 2, "weather": 3}
+"""Upstream calls that one question needs, by its tool."""
 
 _NO_TELEMETRY = {
     "AGNO_TELEMETRY": "false",
@@ -34,13 +38,16 @@ class Service:
     name: str
     title: str
     kind: str
-    """``toolchat``, ``framework``, ``client`` or ``limit``."""
+    """``toolchat``, ``framework``, ``client``, ``spring`` or ``limit``."""
     package: str = ""
     """The distribution whose version the report names."""
     module: str = ""
     """What is run, for all but toolchat."""
     provider: str = ""
     tools: str = "function"
+    asked: tuple[str, ...] = tuple(CALLS)
+    """The tools that questions need."""
+    virtual_threads: bool = False
 
     @property
     def path(self) -> str:
@@ -51,6 +58,8 @@ class Service:
         """The program that serves on a port."""
         if self.kind == "toolchat":
             return ["python", "-m", "app"]
+        if self.kind == "spring":
+            return java.command()
         program = "python" if self.kind == "limit" else str(PEERS_PYTHON)
         return [program, "-m", f"bench.services.{self.module}", str(port)]
 
@@ -58,10 +67,15 @@ class Service:
         """The variables that it needs; ``upstream`` is the fake's address without a path."""
         if self.kind == "toolchat":
             return toolchat_environment(self.provider, port, upstream)
+        if self.kind == "spring":
+            threads = str(self.virtual_threads).lower()
+            return {"SERVER_PORT": str(port), "BENCH_UPSTREAM": upstream, "BENCH_VIRTUAL_THREADS": threads}
         return {"BENCH_UPSTREAM": upstream, **_NO_TELEMETRY}
 
     def missing(self) -> str:
         """Why it cannot be run; empty when it can."""
+        if self.kind == "spring":
+            return java.lacking(virtual_threads=self.virtual_threads)
         needed: Path = PEERS_PYTHON
         return "" if self.kind in ("toolchat", "limit") or needed.exists() else f"{needed} is not there: make bench"
 
@@ -97,6 +111,8 @@ SERVICES: Mapping[str, Service] = {
             Service(name, name, "client" if name == "openai-client" else "framework", package, module)
             for name, (module, package) in _FRAMEWORKS.items()
         ),
+        Service("spring", "Spring AI, platform threads", "spring", asked=("time",)),
+        Service("spring-virtual", "Spring AI, virtual threads", "spring", asked=("time",), virtual_threads=True),
         Service(LIMIT, "limit (bare ASGI, aiohttp)", "limit", "aiohttp", "limit"),
     )
 }

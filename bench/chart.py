@@ -12,7 +12,13 @@ from bench.summary import MARK, Figure, summarise
 
 __all__ = ["Bar", "Panel", "bars", "growth_chart", "panels", "question_chart"]
 
-_COLOURS = {"toolchat": "#2563eb", "framework": "#9ca3af", "client": "#6b7280", "limit": "#059669"}
+_COLOURS = {
+    "toolchat": "#2563eb",
+    "framework": "#9ca3af",
+    "client": "#6b7280",
+    "spring": "#d97706",
+    "limit": "#059669",
+}
 _INK, _FAINT = "#1f2937", "#e5e7eb"
 _FONT = "font-family='system-ui, Segoe UI, Helvetica, Arial, sans-serif'"
 _WIDTH = 860
@@ -27,7 +33,7 @@ class Bar:
     title: str
     figure: Figure
     kind: str
-    """What decides its colour: ``toolchat``, ``framework``, ``client`` or ``limit``."""
+    """What decides its colour: the kind of a service."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +51,8 @@ def question_chart(run: Run) -> str:
     shown = [Bar(service.title, figure, service.kind) for service, figure in found if figure]
     title = "CPU per question with one tool call and two model turns, ms (logarithmic; less is better)"
     shown.sort(key=lambda bar: bar.figure.median)
-    note = f"32 connections, one core; {run.machine}; {run.date}"
+    warm = "; Spring AI is warm" if any(bar.kind == "spring" for bar in shown) else ""
+    note = f"32 connections, one core{warm}; {run.machine}; {run.date}"
     return bars(shown, title, note + _explained(bar.figure for bar in shown))
 
 

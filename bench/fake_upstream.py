@@ -3,15 +3,18 @@
 ``python -m bench.fake_upstream PORT`` speaks OpenAI's chat completions, DashScope's text generation (both whole and
 streamed) and WeatherAPI's forecast. A request without a tool's result is answered with a call of the first tool that it
 offers, one with a result by a text. ``GET /control?first=0.2&piece=0.05`` sets how many seconds the model takes to its
-first piece and between pieces, and answers with what was counted.
+first piece and between pieces, and answers with what was counted. With a certificate as second argument the
+same is served over TLS as well, on a port of its own; each port is told in a line.
 """
 
 import asyncio
+import ssl
 import sys
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import partial
+from pathlib import Path
 from typing import cast
 from urllib.parse import parse_qsl, urlsplit
 
@@ -158,18 +161,27 @@ def _control(world: _World, request: bytes) -> bytes:
     return b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(content) + content
 
 
-async def serve(port: int, ready: Callable[[int], None]) -> None:
+async def serve(port: int, ready: Callable[[int], None], certificate: Path | None = None) -> None:
     """Serve for ever.
 
     Args:
         port: where to listen; 0 picks a free one.
-        ready: is told the port.
+        ready: is told the port, and then the one with TLS.
+        certificate: PEM file with a certificate and its key; without it there is no TLS.
     """
     loop = asyncio.get_running_loop()
     world = _World(Counts(), time.process_time())
-    server = await loop.create_server(partial(_Upstream, world), "127.0.0.1", port, backlog=4096)
+    made = partial(_Upstream, world)
+    server = await loop.create_server(made, "127.0.0.1", port, backlog=4096)
     ready(server.sockets[0].getsockname()[1])
-    await server.serve_forever()
+    if certificate is None:
+        await server.serve_forever()
+        return
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate)
+    secure = await loop.create_server(made, "127.0.0.1", 0, backlog=4096, ssl=context)
+    ready(secure.sockets[0].getsockname()[1])
+    await asyncio.gather(server.serve_forever(), secure.serve_forever())
 
 
 def _tell(port: int) -> None:
@@ -179,4 +191,4 @@ def _tell(port: int) -> None:
 if __name__ == "__main__":
     import uvloop
 
-    uvloop.run(serve(int(sys.argv[1]), _tell))
+    uvloop.run(serve(int(sys.argv[1]), _tell, Path(sys.argv[2]) if len(sys.argv) > 2 else None))

@@ -35,11 +35,11 @@ class Load:
     """CPU seconds of the load itself."""
 
 
-def question(path: str, accept: str = "text/plain", parameter: str = "query") -> Question:
-    """Ask a path; the question is short and holds its number."""
+def question(path: str, accept: str = "text/plain", parameter: str = "query", *more: str) -> Question:
+    """Ask a path; the question is short and holds its number. ``more`` are lines of the head."""
     text = quote("What is it now? ")
     before = f"GET {path}{'&' if '?' in path else '?'}{parameter}={text}".encode()
-    after = f" HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: {accept}\r\n\r\n".encode()
+    after = "\r\n".join((" HTTP/1.1", "Host: 127.0.0.1", f"Accept: {accept}", *more, "\r\n")).encode()
     return lambda number, _: b"%b%b%b" % (before, _label(number), after)
 
 

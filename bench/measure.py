@@ -1,18 +1,13 @@
-"""A visit to a service: its start, questions one at a time and 32 at once, a burst, streams."""
+"""A visit to a service: its start, its first questions, then one at a time and 32 at once, a burst, streams."""
 
 from dataclasses import dataclass
 
-from bench.catalogue import Service
+from bench.catalogue import CALLS, Service
 from bench.load import ask, question
+from bench.pairs import STREAM_PACE, measure_beside, warm_up
 from bench.stage import Measurement, Stage, Target
 
-__all__ = ["BURST_PACE", "CALLS", "STREAM_PACE", "Plan", "visit"]
-
-CALLS = {"time": 2, "weather": 3}
-"""Upstream calls that one question needs."""
-
-BURST_PACE = (0.5, 0.0)
-STREAM_PACE = (0.2, 0.05)
+__all__ = ["Plan", "visit"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,16 +15,28 @@ class Plan:
     """How much is measured."""
 
     rounds: int = 5
-    seconds: float = 1200
+    peer_rounds: int = 2
+    """Rounds in which agent frameworks and Spring AI take part: they need most of the time."""
+    seconds: float = 1320
     """No round begins that would probably end later than this."""
     busy_seconds: float = 1.5
     """Length of a measurement with 32 connections."""
     single_seconds: float = 0.7
     """Length of a measurement with one connection, and of the warming up."""
+    cold: int = 1000
+    """Questions that are measured right after the start."""
+    warm_up: int = 60_000
+    """Questions that a JVM is asked before it counts as warm."""
     burst: int = 1000
+    burst_pace: tuple[float, float] = (0.5, 0.0)
     streams: int = 500
+    stream_pace: tuple[float, float] = STREAM_PACE
+    settles: bool = True
+    """Whether to wait for what memory is left at the end."""
     pairs: int = 9
-    """Pairs of toolchat and the limit, measured by turns, for each provider and tool."""
+    """Pairs that each comparison by turns takes."""
+    is_secure: bool = True
+    """Whether Spring AI is compared over TLS as well, after a further warming up."""
     wires: int = 7
     """Rounds of what other people's wires cost."""
     attempts: int = 3
@@ -47,25 +54,38 @@ async def visit(stage: Stage, service: Service, plan: Plan) -> None:
         async with stage.started(service.name, service.command, service.environment, first) as (target, start):
             if start.marks and attempt < plan.attempts - 1:
                 continue
+            await _cold(stage, target, first, plan)
+            if service.kind == "spring":
+                await warm_up(target, question(first), plan.warm_up)
             await _questions(stage, service, target, plan)
+            if service.kind == "spring" and plan.pairs:
+                await measure_beside(stage, target, service.name, plan.pairs)
             for crowd in _crowds(first, plan):
                 await stage.measured(target, crowd, plan.attempts)
+            if plan.settles:
+                await stage.settled(target)
             return
 
 
+async def _cold(stage: Stage, target: Target, path: str, plan: Plan) -> None:
+    """The first questions; they cannot be asked again."""
+    if plan.cold:
+        await stage.measured(target, Measurement("cold", question(path), 2, 32, questions=plan.cold), attempts=1)
+
+
 async def _questions(stage: Stage, service: Service, target: Target, plan: Plan) -> None:
-    for tool, calls in CALLS.items():
+    for tool in service.asked:
         make = question(service.path.format(tool=tool))
         await ask(target.ports, make, connections=32, seconds=plan.single_seconds)
         for connections, seconds in ((32, plan.busy_seconds), (1, plan.single_seconds)):
-            what = Measurement(f"{tool}-{connections}", make, calls, connections, seconds=seconds)
+            what = Measurement(f"{tool}-{connections}", make, CALLS[tool], connections, seconds=seconds)
             await stage.measured(target, what, plan.attempts)
 
 
 def _crowds(path: str, plan: Plan) -> list[Measurement]:
     plain, events = question(path), question(path, "text/event-stream")
     crowds = [
-        Measurement("burst", plain, 2, plan.burst, questions=plan.burst, pace=BURST_PACE),
-        Measurement("streams", events, 2, plan.streams, questions=plan.streams, pace=STREAM_PACE),
+        Measurement("burst", plain, 2, plan.burst, questions=plan.burst, pace=plan.burst_pace),
+        Measurement("streams", events, 2, plan.streams, questions=plan.streams, pace=plan.stream_pace),
     ]
     return [each for each in crowds if each.questions]

@@ -3,15 +3,16 @@
 from collections.abc import Callable, Iterable, Sequence
 
 from bench.catalogue import LIMIT, SERVICES, Service
-from bench.goals import GOALS
+from bench.goals import GOALS, better_peers
 from bench.growth import CURVES, SUBJECT
-from bench.measure import STREAM_PACE
+from bench.pairs import STREAM_PACE
+from bench.ratios import PAIRS
 from bench.run import Run
 from bench.summary import MARK, Figure, Summary, summarise
 from bench.wire import STREAM
 from bench.wires import has_wires, wires_table
 
-__all__ = ["markdown"]
+__all__ = ["goals_table", "markdown", "spring_table", "where"]
 
 _NONE = "–"
 
@@ -21,19 +22,23 @@ def markdown(run: Run) -> str:
     summary = summarise(run.samples)
     services = [SERVICES[name] for name in run.services]
     parts = [
-        _where(run),
-        "### Goals\n\n" + _goals(summary),
-        "### One question\n\n" + _questions(summary, services),
+        where(run),
+        "### Goals\n\n" + goals_table(summary),
+        "### By turns\n\n" + _pairs(summary),
+        "### One question, time tool\n\n" + _questions(summary, services, "time"),
+        "### One question, weather tool\n\n" + _questions(summary, services, "weather"),
         "### Many at once\n\n" + _crowds(summary, services),
         *(["### Other people's wires\n\n" + _wires(summary)] if has_wires(run.samples) else []),
         "### Start and memory\n\n" + _starts(summary, services),
         *(["### How it grows\n\n" + _growth(summary)] if any(each.subject == SUBJECT for each in run.samples) else []),
+        "### Where others need less\n\n" + _better(summary, services),
         _fine_print(run, summary),
     ]
     return "\n\n".join(parts) + "\n"
 
 
-def _where(run: Run) -> str:
+def where(run: Run) -> str:
+    """When, on what and with which versions it was measured."""
     versions = ", ".join(f"{name} {version}" for name, version in run.versions.items())
     return (
         f"Measured on {run.date} on {run.machine}: each service on one core, the fake upstream and the load on the "
@@ -42,7 +47,8 @@ def _where(run: Run) -> str:
     )
 
 
-def _goals(summary: Summary) -> str:
+def goals_table(summary: Summary) -> str:
+    """Every goal, met or not."""
     rows = []
     for goal in GOALS:
         verdict = goal.verdict(summary)
@@ -57,24 +63,31 @@ def _wires(summary: Summary) -> str:
     return _table(header, wires_table(summary))
 
 
-def _questions(summary: Summary, services: Sequence[Service]) -> str:
-    header = ["service"]
-    for tool in ("time", "weather"):
-        header += [f"{tool}: CPU ms", "× limit", "rps", "p50/p99 ms, 32", "p50/p99 ms, 1"]
+def _pairs(summary: Summary) -> str:
     rows = []
-    for service in services:
-        row = [service.title]
-        for tool in ("time", "weather"):
-            busy, single = f"{tool}-32", f"{tool}-1"
-            row += [
-                _text(summary.figure(service.name, busy, "cpu_ms"), 3, spread=True),
-                _ratio(summary, service.name, busy, "cpu_ms"),
-                _text(summary.figure(service.name, busy, "rps"), 0),
-                _percentiles(summary, service.name, busy),
-                _percentiles(summary, service.name, single),
-            ]
-        rows.append(row)
-    return _table(header, rows)
+    for subject, phase, title in PAIRS:
+        mine, other, ratio = (summary.figure(subject, phase, metric) for metric in ("cpu_ms", "other_cpu_ms", "ratio"))
+        if ratio:
+            rows.append([title, _text(mine, 3), _text(other, 3), _text(ratio, 2, spread=True)])
+    return (
+        "Two services side by side, asked in turns of less than a second; medians of the pairs, so the ratio is not "
+        "exactly that of the two medians.\n\n" + _table(["what", "CPU ms", "÷ CPU ms", "ratio"], rows)
+    )
+
+
+def _questions(summary: Summary, services: Sequence[Service], tool: str) -> str:
+    busy, single = f"{tool}-32", f"{tool}-1"
+    columns: list[tuple[str, Callable[[str], str]]] = [
+        ("CPU ms, 32 connections", lambda name: _text(summary.figure(name, busy, "cpu_ms"), 3, spread=True)),
+        ("× limit", lambda name: _ratio(summary, name, busy, "cpu_ms")),
+        ("rps", lambda name: _text(summary.figure(name, busy, "rps"), 0)),
+        ("p50/p99 ms", lambda name: _percentiles(summary, name, busy)),
+        ("CPU ms, 1 connection", lambda name: _text(summary.figure(name, single, "cpu_ms"), 3, spread=True)),
+        ("p50/p99 ms", lambda name: _percentiles(summary, name, single)),
+    ]
+    if tool == "time":
+        columns.insert(0, ("first 1,000: CPU ms", lambda name: _text(summary.figure(name, "cold", "cpu_ms"), 3)))
+    return _columns([each for each in services if tool in each.asked], columns)
 
 
 def _crowds(summary: Summary, services: Sequence[Service]) -> str:
@@ -98,8 +111,31 @@ def _crowds(summary: Summary, services: Sequence[Service]) -> str:
 def _starts(summary: Summary, services: Sequence[Service]) -> str:
     columns: list[tuple[str, Callable[[str], str]]] = [
         ("start to first 200, s", lambda name: _text(summary.figure(name, "start", "first_200_s"), 2, spread=True)),
-        ("RSS idle, MiB", lambda name: _text(summary.figure(name, "start", "rss_mib"), 0)),
-        ("RSS after the burst, MiB", lambda name: _text(summary.figure(name, "burst", "rss_mib"), 0)),
+        ("CPU s until then", lambda name: _text(summary.figure(name, "start", "start_cpu_s"), 2)),
+        ("RSS then, MiB", lambda name: _text(summary.figure(name, "start", "rss_mib"), 0)),
+        ("after the burst", lambda name: _text(summary.figure(name, "burst", "rss_mib"), 0)),
+        ("6 s after everything", lambda name: _text(summary.figure(name, "settled", "rss_mib"), 0)),
+    ]
+    return _columns(services, columns)
+
+
+def spring_table(summary: Summary, services: Sequence[Service]) -> str:
+    """What services cost when they have just been started, and when they are warm."""
+
+    def text(phase: str, metric: str, digits: int) -> Callable[[str], str]:
+        return lambda name: _text(summary.figure(name, phase, metric), digits)
+
+    columns: list[tuple[str, Callable[[str], str]]] = [
+        ("first 1,000: CPU ms", text("cold", "cpu_ms", 3)),
+        ("warm, 32 connections", text("time-32", "cpu_ms", 3)),
+        ("× limit", lambda name: _ratio(summary, name, "time-32", "cpu_ms")),
+        ("warm, 1 connection", text("time-1", "cpu_ms", 3)),
+        ("p50/p99 ms", lambda name: _percentiles(summary, name, "time-1")),
+        ("1,000 at once, s", text("burst", "wall_s", 2)),
+        ("CPU ms per stream", text("streams", "cpu_ms", 2)),
+        ("start, s", text("start", "first_200_s", 2)),
+        ("memory MiB then", text("start", "rss_mib", 0)),
+        ("at the end", text("settled", "rss_mib", 0)),
     ]
     return _columns(services, columns)
 
@@ -111,6 +147,12 @@ def _growth(summary: Summary) -> str:
         shown = [f"{point:,}: {_text(figure, 3)}" for point, figure in figures]
         rows.append([curve.title, "; ".join(shown)])
     return _table(["toolchat's CPU ms per question against", "measured"], rows)
+
+
+def _better(summary: Summary, services: Sequence[Service]) -> str:
+    header = ["what", "toolchat", "who needs less"]
+    rows = [[title, mine, "; ".join(others)] for title, mine, others in better_peers(summary, services)]
+    return _table(header, rows) if rows else "No peer needs less than toolchat in any figure of these tables."
 
 
 def _fine_print(run: Run, summary: Summary) -> str:

@@ -14,16 +14,18 @@ import psutil
 from pydantic_core import from_json, to_json
 
 from app.version import VERSION
-from bench.catalogue import LIMIT, PEERS_PYTHON, SERVICES, WIRE_PEERS
+from bench import java
+from bench.catalogue import PEERS_PYTHON, SERVICES, WIRE_PEERS
 from bench.growth import measure_growth
 from bench.measure import Plan, visit
-from bench.pairs import measure_pairs
+from bench.ratios import measure_ratios
 from bench.stage import BenchError, Sample, Stage
 from bench.wires import measure_wires
 
 __all__ = ["Run", "read_run", "run_all"]
 
-_PAIRED = ("toolchat", "toolchat-dashscope")
+_OFTEN = ("toolchat", "limit")
+"""Kinds that take part in every round."""
 _SHARED = ("aiohttp", "fastapi", "uvicorn", "uvloop")
 
 
@@ -55,7 +57,7 @@ def read_run(content: bytes) -> Run:
 
 
 async def run_all(names: Sequence[str], plan: Plan, folder: Path, growth_seconds: float, growth_rounds: int) -> Run:
-    """Measure services in interleaved rounds, then the curves.
+    """Measure services in interleaved rounds, then what is compared by turns, then the curves.
 
     Args:
         names: the services.
@@ -64,24 +66,14 @@ async def run_all(names: Sequence[str], plan: Plan, folder: Path, growth_seconds
         growth_seconds: length of a measurement of a curve's point.
         growth_rounds: how often each curve is measured.
     """
-    missing = {name: SERVICES[name].missing() for name in names}
+    missing = {name: SERVICES[name].missing() or _built(name, folder) for name in names}
     able = [name for name in names if not missing[name]]
     with Stage(folder) as stage:
-        rounds, began = 0, time.monotonic()
-        while rounds < plan.rounds and (time.monotonic() - began) * (rounds + 1) <= plan.seconds * max(rounds, 1):
-            for name in able if rounds % 2 == 0 else reversed(able):
-                try:
-                    await visit(stage, SERVICES[name], plan)
-                except BenchError as error:
-                    missing[name] = str(error)
-            rounds += 1
-        for name, tool in ((name, tool) for name in _PAIRED for tool in ("time", "weather")):
-            if plan.pairs and {name, LIMIT} <= set(able):
-                stage.samples += await measure_pairs(stage, name, tool, plan.pairs, 8 * plan.pairs)
+        rounds = await _rounds(stage, able, plan, missing)
+        lost = await measure_ratios(stage, able, plan) if plan.pairs else []
         wires = await measure_wires(stage, plan.wires, 30 * plan.wires) if plan.wires and "toolchat" in able else []
-        lost = [
-            line for _ in range(growth_rounds) for line in await measure_growth(stage, growth_seconds, plan.attempts)
-        ]
+        for _ in range(growth_rounds):
+            lost += await measure_growth(stage, growth_seconds, plan.attempts)
         return Run(
             date=datetime.now(UTC).date().isoformat(),
             machine=_machine(),
@@ -91,6 +83,27 @@ async def run_all(names: Sequence[str], plan: Plan, folder: Path, growth_seconds
             missing=[f"{name}: {why}" for name, why in missing.items() if why] + wires + list(dict.fromkeys(lost)),
             samples=stage.samples,
         )
+
+
+async def _rounds(stage: Stage, names: Sequence[str], plan: Plan, missing: dict[str, str]) -> int:
+    """Visit the services in rounds, each the other way about; gives how many rounds there was time for."""
+    began, took = time.monotonic(), dict[str, float]()
+    for number in range(plan.rounds):
+        taking_part = [name for name in names if number < plan.peer_rounds or SERVICES[name].kind in _OFTEN]
+        if time.monotonic() - began + sum(took.get(name, 0) for name in taking_part) > plan.seconds:
+            return number
+        for name in taking_part if number % 2 == 0 else reversed(taking_part):
+            started = time.monotonic()
+            try:
+                await visit(stage, SERVICES[name], plan)
+            except (BenchError, OSError) as error:
+                missing[name] = str(error)
+            took[name] = time.monotonic() - started
+    return plan.rounds
+
+
+def _built(name: str, folder: Path) -> str:
+    return java.build(folder / "maven.log") if SERVICES[name].kind == "spring" else ""
 
 
 def _machine() -> str:
@@ -109,4 +122,5 @@ def _versions(names: Sequence[str]) -> dict[str, str]:
         script = "import importlib.metadata as m, sys; print(*map(m.version, sys.argv[1:]))"
         found = subprocess.run([PEERS_PYTHON, "-c", script, *packages], capture_output=True, text=True, check=True)
         versions |= dict(zip(packages, found.stdout.split(), strict=True))
+    versions |= java.versions() if any(SERVICES[name].kind == "spring" for name in names) else {}
     return versions

@@ -3,14 +3,15 @@
 import asyncio
 import math
 import time
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import ExitStack, asynccontextmanager
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
 from pydantic_core import from_json
 
+from bench.certificates import make_certificate, trusting
 from bench.load import Load, Question, ask, fetch
 from bench.processes import FOUND, Running, cores, free_port, log_of, running
 from bench.watch import Watch, marks_of
@@ -19,6 +20,8 @@ from bench.wire import END
 __all__ = ["BenchError", "Measurement", "Sample", "Stage", "Target", "percentile"]
 
 _START_SECONDS = 60
+_SETTLE_SECONDS = 6
+"""toolchat looks every five seconds for memory to give back."""
 
 
 class BenchError(Exception):
@@ -61,6 +64,8 @@ class Target:
     ports: list[int]
     processes: list[tuple[Running, int]]
     """Each process with its core."""
+    idle_mib: float = 0
+    """Memory right after the first answer."""
 
     def cpu_seconds(self, core: int | None = None) -> float:
         """CPU time so far, of the processes on one core or of all."""
@@ -82,10 +87,11 @@ class Stage:
     def __enter__(self) -> Self:
         self._exits = ExitStack()
         self.service_core, self.other_core = cores()
-        command = ["python", "-m", "bench.fake_upstream", "0"]
-        self._fake = self._exits.enter_context(running(command, self.other_core, self.folder / "upstream.log"))
-        self._port = int(self._fake.first_line() or "0")
-        if not self._port:
+        command = ["python", "-m", "bench.fake_upstream", "0", str(make_certificate(self.folder))]
+        fake = self._exits.enter_context(running(command, self.other_core, self.folder / "upstream.log"))
+        self._helpers = [fake]
+        self._port, self._secure_port = (int(fake.first_line() or "0") for _ in range(2))
+        if not self._secure_port:
             raise BenchError(f"the fake upstream did not start\n{log_of(self.folder / 'upstream.log')}")
         return self
 
@@ -96,6 +102,16 @@ class Stage:
     def upstream(self) -> str:
         """The fake's address without a path."""
         return f"http://127.0.0.1:{self._port}"
+
+    @contextmanager
+    def helped(self, command: Sequence[str]) -> Generator[None, None, None]:
+        """Run a program that services need beside the upstream, on the upstream's core."""
+        with running(command, self.other_core, self.folder / f"{Path(command[0]).name}.log") as helper:
+            self._helpers.append(helper)
+            try:
+                yield
+            finally:
+                self._helpers.remove(helper)
 
     async def counts(self, pace: tuple[float, float] | None = None) -> dict[str, float]:
         """What the fake has counted; sets its pace as well, if one is given."""
@@ -111,24 +127,33 @@ class Stage:
         environment: Callable[[int, str], Mapping[str, str]],
         first: str,
         workers: int = 1,
+        *,
+        tls: bool = False,
     ) -> AsyncGenerator[tuple[Target, Sample], None]:
         """Run a service until the block ends; gives it, and the sample of its start, once ``first`` got its 200.
+
+        With ``tls`` it asks the upstream over TLS, and its samples say so: their subject ends in ``(TLS)``.
 
         Raises:
             BenchError: it does not start or does not answer.
         """
         await self.counts((0, 0))
+        name = f"{name} (TLS)" if tls else name
         with ExitStack() as exits:
             target = Target(name, [free_port() for _ in range(workers)], [])
             watch, own, began = self._watch(), self._own(), time.perf_counter()
             log = self.folder / f"{name}.log"
+            upstream = f"https://127.0.0.1:{self._secure_port}" if tls else self.upstream
+            trust = trusting(self.folder) if tls else {}
             for number, port in enumerate(target.ports):
                 core = self.other_core if number % 2 else self.service_core
-                context = running(command(port), core, log, environment(port, self.upstream))
+                context = running(command(port), core, log, {**environment(port, upstream), **trust})
                 target.processes.append((exits.enter_context(context), core))
             for (process, _), port in zip(target.processes, target.ports, strict=True):
                 await _until_first_200(process, port, first, log)
-            values = {"first_200_s": time.perf_counter() - began, "rss_mib": target.rss_mib()}
+            target.idle_mib = target.rss_mib()
+            seconds = time.perf_counter() - began
+            values = {"first_200_s": seconds, "rss_mib": target.idle_mib, "start_cpu_s": target.cpu_seconds()}
             used = [
                 target.cpu_seconds(self.service_core),
                 self._own() - own + target.cpu_seconds(self.other_core),
@@ -147,10 +172,16 @@ class Stage:
     def keep(self, sample: Sample) -> Sample:
         """Add a sample to the run, and show it."""
         self.samples.append(sample)
-        names = ("first_200_s",) if sample.phase == "start" else ("cpu_ms", "p50_ms", "wall_s")
-        values = "  ".join(f"{name} {sample.values[name]:.3f}" for name in names)
+        names = ("first_200_s", "ratio", "cpu_ms", "p50_ms", "wall_s", "grown_mib")
+        values = "  ".join(f"{name} {sample.values[name]:.3f}" for name in names if name in sample.values)
         print(f"{sample.subject:26} {sample.phase:16} {values}  {'; '.join(sample.marks)}", flush=True)
         return sample
+
+    async def settled(self, target: Target) -> Sample:
+        """What memory a service keeps a while after its last answer."""
+        await asyncio.sleep(_SETTLE_SECONDS)
+        rss = target.rss_mib()
+        return self.keep(Sample(target.name, "settled", {"rss_mib": rss, "grown_mib": rss - target.idle_mib}))
 
     async def _measured(self, target: Target, what: Measurement) -> Sample:
         before, cpu, own = await self.counts(what.pace), self._cpu(target), self._own()
@@ -186,8 +217,8 @@ class Stage:
         return target.cpu_seconds(self.service_core), target.cpu_seconds(self.other_core)
 
     def _own(self) -> float:
-        """CPU seconds of the fake and of this process, which share a core."""
-        return self._fake.cpu_seconds() + time.process_time()
+        """CPU seconds of the fake, of other helpers and of this process, which share a core."""
+        return sum(each.cpu_seconds() for each in self._helpers) + time.process_time()
 
 
 async def _until_first_200(process: Running, port: int, path: str, log: Path) -> None:

@@ -37,6 +37,10 @@ class Cell:
     counted: tuple[Sample, ...]
     marked: tuple[Sample, ...]
 
+    def has(self, metric: str) -> bool:
+        """Whether its measurements tell that."""
+        return all(metric in each.values for each in self.counted + self.marked)
+
     def figure(self, metric: str) -> Figure:
         """The median of what is counted, or of all when nothing is."""
         values = [each.values[metric] for each in self.counted or self.marked]
@@ -52,7 +56,7 @@ class Summary:
     def figure(self, subject: str, phase: str, metric: str) -> Figure | None:
         """A figure, or ``None`` where nothing was measured."""
         cell = self.cells.get((subject, phase))
-        return cell.figure(metric) if cell else None
+        return cell.figure(metric) if cell and cell.has(metric) else None
 
     def best(self, subjects: Iterable[str], phase: str, metric: str) -> Figure | None:
         """The lowest of several subjects' figures."""

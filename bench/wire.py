@@ -36,7 +36,10 @@ _ARGUMENTS: Mapping[str, Mapping[str, object]] = {
     "time": {"timeZoneId": "Asia/Shanghai"},
     "weather": {"city": CITY.decode(), "days": 3},
 }
-_SENTENCE = "The tool was asked, and this is what came back from it, up to the"
+_SENTENCE = (
+    "The tool was asked, and this is what came back from it, in words that come one by one, each of them in a piece "
+    "by itself, up to the"
+)
 _TEXT = f"{NUMBER.decode()} {_SENTENCE} {END.decode()}"
 _LETTERS = bytes.maketrans(b"0123456789", b"abcdefghij")
 _JSON = b"application/json"

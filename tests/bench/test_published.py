@@ -6,7 +6,8 @@ import pytest
 
 from bench.catalogue import SERVICES
 from bench.chart import growth_chart, question_chart
-from bench.report import markdown
+from bench.publish import compared
+from bench.report import goals_table, markdown
 from bench.run import read_run
 from bench.summary import summarise
 
@@ -21,12 +22,16 @@ def test_the_tables_and_charts_are_those_of_the_kept_run() -> None:
     assert (ROOT / "docs" / "benchmark-growth.svg").read_text() == growth_chart(RUN)
 
 
-def test_the_comparison_shows_the_goals_of_that_run_and_where_it_was_measured() -> None:
-    # The whole table, the goals that are not met as well.
-    text, published = (ROOT / "docs" / "comparison.md").read_text(), markdown(RUN)
-    where, goals = published.split("\n\n")[0], published.split("### Goals\n\n")[1].split("\n\n")[0]
-    assert where in text
-    assert goals in text
+def test_the_comparison_shows_the_goals_of_that_run_spring_and_where_it_was_measured() -> None:
+    # The whole tables, the goals that are not met as well.
+    page = (ROOT / "docs" / "comparison.md").read_text()
+    assert page == compared(page, RUN)
+    assert goals_table(summarise(RUN.samples)) in page
+
+
+def test_a_page_without_a_place_for_the_figures_is_not_taken_for_done() -> None:
+    with pytest.raises(ValueError, match="no place for Spring AI"):
+        compared("# Comparison", RUN)
 
 
 @pytest.mark.parametrize("readme", ["README.md", "README.zh-CN.md"])

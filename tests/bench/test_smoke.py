@@ -8,9 +8,11 @@ from tests.command_line import environment
 from tests.waiting import PATIENCE
 
 
-def bench(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+def bench(*arguments: str, cwd: Path, **variables: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "bench", *arguments]
-    return subprocess.run(command, cwd=cwd, env=environment({}), capture_output=True, text=True, timeout=PATIENCE * 2)
+    return subprocess.run(
+        command, cwd=cwd, env=environment(variables), capture_output=True, text=True, timeout=PATIENCE * 2
+    )
 
 
 def test_a_few_questions_to_toolchat_and_the_limit_are_answered_rightly(tmp_path: Path) -> None:

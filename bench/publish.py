@@ -1,0 +1,34 @@
+"""What `docs/comparison.md` shows of a run; it stands there between comments that name it."""
+
+import re
+
+from bench.catalogue import LIMIT, SERVICES
+from bench.report import goals_table, spring_table, where
+from bench.run import Run
+from bench.summary import summarise
+
+__all__ = ["compared"]
+
+_BESIDE_SPRING = ("toolchat", "toolchat-dashscope", "spring", "spring-virtual", LIMIT)
+_WITHOUT = "The kept run was made without Java: Spring AI was not measured in it."
+
+
+def compared(page: str, run: Run) -> str:
+    """Put a run's figures into the page.
+
+    Raises:
+        ValueError: a place for figures is not on the page.
+    """
+    summary = summarise(run.samples)
+    services = [SERVICES[name] for name in _BESIDE_SPRING if name in run.services]
+    has_spring = any(each.kind == "spring" for each in services)
+    blocks = {
+        "Spring AI": spring_table(summary, services) if has_spring else _WITHOUT,
+        "goals": f"{goals_table(summary)}\n\n{where(run)}",
+    }
+    for name, block in blocks.items():
+        place = re.compile(f"(?<=<!-- {name} -->\n)[^<]*(?=<!-- end -->)")
+        page, found = place.subn(f"\n{block}\n\n".replace("\\", r"\\"), page)
+        if not found:
+            raise ValueError(f"no place for {name}")
+    return page

@@ -9,6 +9,7 @@ from pydantic_core import from_json, to_json
 
 from app.chat.message_records import from_records, to_records
 from app.errors import SessionBusy
+from app.immutable import immutable
 from app.messages import AssistantMessage, Message, ToolResponseMessage, UserMessage
 from app.state_store.base import Lock, LockLost, StateStore, reading
 from app.state_store.locks import Locks
@@ -17,7 +18,7 @@ from app.tool_calling.result_converter import truncated
 __all__ = ["ChatMemory", "MemoryWindow", "OpenTurn", "Turn", "estimated_size", "estimated_tokens"]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Turn:
     """A question, the tool rounds if kept, and the answer; never a part of that. Iterates over its messages."""
 
@@ -147,7 +148,7 @@ class ChatMemory:
             return forgotten
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class OpenTurn:
     """A turn that is being answered."""
 

@@ -3,15 +3,15 @@
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 from app.errors import StoreUnavailable
+from app.immutable import immutable
 
 __all__ = ["Lock", "LockLost", "StateStore", "reading"]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Lock:
     """A lock that is held until it is released or its time is over."""
 

@@ -3,10 +3,10 @@
 import heapq
 import time
 from collections import OrderedDict, defaultdict
-from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from app.callers import current_caller
+from app.immutable import immutable
 from app.state_store.base import Lock, LockLost, StateStore
 
 __all__ = ["InMemoryStateStore"]
@@ -17,7 +17,7 @@ _FENCED = 86_400.0
 V = TypeVar("V")
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class _Held:
     token: int
     until: float

@@ -1,8 +1,7 @@
 """Decode server-sent events from bytes, however the network cuts them."""
 
-from dataclasses import dataclass
-
 from app.errors import UpstreamInvalid
+from app.immutable import immutable
 
 __all__ = ["MAX_EVENT_BYTES", "ServerSentEvent", "SseDecoder"]
 
@@ -12,7 +11,7 @@ MAX_EVENT_BYTES = 2 * 1024 * 1024
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ServerSentEvent:
     """One event that carries data; ``id`` and ``retry`` mean nothing to a chat model's stream."""
 

@@ -1,12 +1,12 @@
 """Read what an OpenAI-compatible server answers: chunks of a stream or one whole body, and its errors."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from app.chat_models.base import ChatResponse
 from app.chat_models.merging import SnapshotMerger, TextMerger, ToolCallMerger, usage_from
 from app.errors import ContentFiltered, UpstreamInvalid, UpstreamUnavailable
+from app.immutable import immutable
 from app.messages import AssistantMessage, Usage
 
 __all__ = ["Fault", "OpenAITurn", "fault_in"]
@@ -185,7 +185,7 @@ def _first_choice(choices: object) -> Mapping[str, Any]:
     return next((choice for choice in choices if isinstance(choice, dict)), {})
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Fault:
     """An error as the provider words it; none of it is shown."""
 

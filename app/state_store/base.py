@@ -18,6 +18,8 @@ class Lock:
     key: str
     token: int
     """The fencing token: every later lock of the same key has a greater one."""
+    value: bytes | None = None
+    """What was kept under the key when the lock was taken."""
 
 
 class LockLost(Exception):
@@ -59,8 +61,8 @@ class StateStore(ABC):
         """The value under a key; ``None`` when there is none or its time is over."""
 
     @abstractmethod
-    async def put(self, key: str, value: bytes, *, ttl: float, lock: Lock | None = None) -> None:
-        """Keep a value for ``ttl`` seconds.
+    async def put(self, key: str, value: bytes, *, ttl: float, lock: Lock | None = None, unlock: bool = False) -> None:
+        """Keep a value for ``ttl`` seconds; with ``unlock`` the lock is released with it, in one step.
 
         Raises:
             LockLost: ``lock`` was taken by somebody else in the meantime; nothing was written.

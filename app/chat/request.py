@@ -103,6 +103,12 @@ class ChatRequest:
     def _run_by_caller(self) -> tuple[ToolCallback, ...]:
         return tuple(tool for tool in self.tools if tool.metadata.run_by_caller)
 
+    def with_messages(self, messages: tuple[Message, ...]) -> "ChatRequest":
+        """Copy with another conversation."""
+        return ChatRequest(
+            messages, self.tools, self.context, self.options, self.stream, self.paused, self.approvals, self.before
+        )
+
     def prompt(self) -> Prompt:
         """What the model is told."""
         return Prompt(self.messages, tuple(tool.definition for tool in self.tools), self.options, self.stream)

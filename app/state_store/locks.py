@@ -84,7 +84,10 @@ class Locks:
             raise _busy()
         line.members += 1
         try:
-            await _acquire(line.turn, deadline)
+            if line.members == 1:
+                await line.turn.acquire()  # at once: nobody else is there
+            else:
+                await _acquire(line.turn, deadline)
             try:
                 yield line
             finally:

@@ -8,6 +8,8 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import Literal
 
+from app.immutable import immutable
+
 __all__ = ["ALL_TOOLS", "ANONYMOUS", "Caller", "Principal", "Role", "current_caller"]
 
 Role = Literal["ask", "operate"]
@@ -59,7 +61,7 @@ ANONYMOUS = Principal("")
 """Everybody who has no key, where that is allowed."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Caller:
     """On whose behalf a request is answered."""
 

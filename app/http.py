@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from app.breakers import Breakers
 from app.errors import UpstreamInvalid, UpstreamTimeout
+from app.immutable import immutable
 from app.outbound.pool import Pool
 from app.outbound.requests import Data, Params, Request, written
 from app.outbound.responses import MAX_BODY_BYTES, Response
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["MAX_BODY_BYTES", "Exchange", "OutboundHttp", "Reply"]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Reply:
     """An upstream's whole answer."""
 

@@ -33,7 +33,7 @@ from app.api.paused_turns import PausedTurnRecords
 from app.api.problems import add_problem_handlers
 from app.api.questions import ShortWay
 from app.api.service import ServiceState
-from app.api.session_routes import router as session_routes
+from app.api.session_routes import add_routes as add_session_routes
 from app.api.status_routes import router as status_routes
 from app.api.tool_routes import router as tool_routes
 from app.chat.advisors import SandboxNoticeAdvisor
@@ -203,7 +203,7 @@ def _add_routes(app: FastAPI, modules: Sequence[ConfiguredModule]) -> None:
         configured.module.add_routes(app.router)
     for protocol in PROTOCOLS:
         protocol.add_routes(app.router)
-    app.include_router(session_routes)
+    add_session_routes(app.router)
     app.include_router(approval_routes)
     app.include_router(tool_routes)
     app.include_router(status_routes)

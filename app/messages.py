@@ -4,8 +4,10 @@ Every other module speaks in these; a provider's wire format never leaves its ow
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
+
+from app.immutable import immutable
 
 __all__ = [
     "AssistantMessage",
@@ -19,7 +21,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ToolCall:
     """One call that a chat model asks for."""
 
@@ -39,21 +41,21 @@ class ToolCall:
                 object.__setattr__(self, part, text.encode("utf-8", "replace").decode())
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class SystemMessage:
     """Instructions that stand above the conversation."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class UserMessage:
     """What the user said."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class AssistantMessage:
     """What the model said, and the tool calls that it asks for."""
 
@@ -63,7 +65,7 @@ class AssistantMessage:
     """Keys of the provider that must be sent back within the same turn, such as ``reasoning_content``."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ToolResponse:
     """The text that answers one tool call."""
 
@@ -74,7 +76,7 @@ class ToolResponse:
     """The text is a sandbox's invented data."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ToolResponseMessage:
     """The responses to all calls of one assistant message, in the order of the calls."""
 
@@ -84,7 +86,7 @@ class ToolResponseMessage:
 Message = SystemMessage | UserMessage | AssistantMessage | ToolResponseMessage
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Usage:
     """Tokens used, as the provider counted them."""
 

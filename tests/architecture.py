@@ -14,7 +14,7 @@ PICTURE = ROOT / "docs" / "architecture.svg"
 FLOORS = [
     (
         "words, errors, what is written down, who asks",
-        ["messages", "errors", "logs", "callers", "observation", "folding", "spelling", "lazy", "version"],
+        ["messages", "errors", "logs", "callers", "observation", "folding", "spelling", "lazy", "immutable", "version"],
     ),
     (
         "places, languages, stand-ins, the way out, wiring, configuration",
@@ -50,6 +50,8 @@ SIDEWAYS = {
     ("offline", "chat_models"),
     ("observation", "errors"),
     ("observation", "messages"),
+    ("messages", "immutable"),
+    ("callers", "immutable"),
     ("mcp_servers", "tools"),
 }
 """Imports within one floor that are meant; everything else goes down."""

@@ -36,7 +36,7 @@ class Limits:
     @property
     def any(self) -> bool:
         """Whether there is a limit at all."""
-        return any(each is not None for each in (self.requests_per_minute, self.concurrent, self.tokens_per_day))
+        return (self.requests_per_minute, self.concurrent, self.tokens_per_day) != (None, None, None)
 
     def shared_by(self, replicas: int) -> "Limits":
         """The share of one of several replicas, at least one of each."""

@@ -25,6 +25,8 @@ from app.observation.series import OTHER
 __all__ = ["MAX_URL_BYTES", "SECURITY_HEADERS", "RequestMiddleware", "path_below_root"]
 
 _log = logging.getLogger("app.request")
+_BEYOND_ASCII = re.compile(rb"%(?:[89A-Fa-f]|00)|[^\x00-\x7f]")
+"""What may be no UTF-8, and an encoded NUL."""
 _WELL_FORMED_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 MAX_URL_BYTES = 60_000
 _PRIVATE = ("chat", "todo", "approvals")
@@ -257,14 +259,14 @@ def _content_length(scope: Scope) -> int:
 
 def _check_host(scope: Scope) -> None:
     """Require exactly one ``Host``, as RFC 9112, section 3.2 does of HTTP/1.1."""
-    if scope["http_version"] != "1.0" and sum(name == b"host" for name, _ in scope["headers"]) != 1:
+    if scope["http_version"] != "1.0" and [name for name, _ in scope["headers"]].count(b"host") != 1:
         raise InvalidRequest("the request must have exactly one Host header")
 
 
 def _check_query(query_string: bytes) -> None:
     if len(query_string) > MAX_URL_BYTES:
         raise TooLarge(f"the query string is longer than {MAX_URL_BYTES} bytes")
-    if b"%" not in query_string and query_string.isascii():
+    if not _BEYOND_ASCII.search(query_string):
         return
     try:
         text = unquote_to_bytes(query_string).decode("utf-8")

@@ -5,6 +5,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
+from urllib.parse import parse_qsl
 
 from fastapi import Request
 
@@ -86,7 +87,7 @@ class Parameters:
         """
         given: dict[str, list[str]] = {}
         if request.scope["query_string"]:
-            for name, text in request.query_params.multi_items():
+            for name, text in parse_qsl(request.scope["query_string"].decode("latin-1"), keep_blank_values=True):
                 given.setdefault(name, []).append(text)
             refuse_unknown(given, self._known)
         if request.method == "POST":

@@ -11,9 +11,9 @@ from app.api.answering import EVENTS
 from app.api.answering.format import AnswerFormat
 from app.api.parameters import refuse_parameters
 from app.api.problems import problems
-from app.api.questions import question_routes
+from app.api.questions import QuestionRoute, question_routes
 from app.api.schemas import Conversation
-from app.api.service import Service, ServiceState
+from app.api.service import Service, service_state
 from app.api.sessions import (
     SESSION_ID_PATTERN,
     SessionParameters,
@@ -26,7 +26,7 @@ from app.chat.message_records import to_records
 from app.chat.trace import shown_trace
 from app.errors import NotFound, SessionBusy, StoreUnavailable, ValidationFailed
 
-__all__ = ["SessionPath", "router"]
+__all__ = ["SessionPath", "add_routes"]
 
 router = APIRouter(tags=["Chat"])
 
@@ -40,28 +40,20 @@ SessionPath = Annotated[
 ]
 
 
-@question_routes(router, "/chat", _PARAMETERS, responses=SESSION_RESPONSES, summary="Ask in a session")
-async def chat(request: Request, service: Service) -> Response:
+async def chat(request: Request) -> Response:
     """Answer the next question of a conversation; the model is given the turns before.
 
     Questions of one session are answered one after the other. The session's id is in the header `X-Session-ID`.
     """
-    return await _ask(request, service)
+    return await _ask(request)
 
 
-@question_routes(
-    router,
-    "/chat/stream",
-    _PARAMETERS,
-    responses=STREAM_RESPONSES,
-    summary="Ask in a session, answered as server-sent events",
-)
-async def chat_stream(request: Request, service: Service) -> Response:
+async def chat_stream(request: Request) -> Response:
     """Answer as `/chat` does, always as server-sent events, live from the first word through every tool call.
 
     A browser that reconnects (`Last-Event-ID`) gets 204 and stops; the model is not asked twice.
     """
-    return await _ask(request, service, EVENTS)
+    return await _ask(request, EVENTS)
 
 
 @router.get(
@@ -105,12 +97,23 @@ async def forget(service: Service, session: SessionPath) -> Response:
     return Response(status_code=204)
 
 
+def add_routes(added: APIRouter) -> None:
+    """Add every route of sessions."""
+    asked = partial(
+        question_routes, added, parameters=_PARAMETERS, tags=router.tags, route_class_override=QuestionRoute
+    )
+    asked(path="/chat", responses=SESSION_RESPONSES, summary="Ask in a session")(chat)
+    streamed = "Ask in a session, answered as server-sent events"
+    asked(path="/chat/stream", responses=STREAM_RESPONSES, summary=streamed)(chat_stream)
+    added.include_router(router)
+
+
 def _shown(turn: Turn) -> list[dict[str, Any]]:
     *records, answer = to_records(turn.messages)
     return [*records, answer | shown_trace(turn.trace)]
 
 
-async def _ask(request: Request, service: ServiceState, form: AnswerFormat | None = None) -> Response:
+async def _ask(request: Request, form: AnswerFormat | None = None) -> Response:
     question = await _PARAMETERS.read(request)
-    offered, advisors = service.tools.for_conversation(question.tools)
+    offered, advisors = service_state(request).tools.for_conversation(question.tools)
     return await answer_in_session(request, question, tools=offered, advisors=advisors, form=form)

@@ -3,7 +3,6 @@
 import re
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from fastapi import Request, Response
@@ -17,6 +16,7 @@ from app.api.questions import MAX_QUERY_CHARS
 from app.api.service import service_state
 from app.chat.advisors import Advisor
 from app.errors import ValidationFailed
+from app.immutable import immutable
 from app.messages import Message, SystemMessage, UserMessage
 from app.tool_calling.context import CONVERSATION_ID
 
@@ -90,7 +90,7 @@ def last_turn(messages: Sequence[Message]) -> tuple[Message, ...]:
     return (*(each for each in messages[:begin] if isinstance(each, SystemMessage)), *messages[begin:])
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class SessionQuestion:
     """What is asked in a session."""
 

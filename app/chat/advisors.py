@@ -3,11 +3,11 @@
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
 from app.chat.request import ChatRequest, Emit
 from app.chat_models.base import ChatModel, ChatResponse, TextDelta
 from app.errors import ToolchatError, UpstreamInvalid
+from app.immutable import immutable
 from app.messages import ToolResponseMessage, UserMessage
 
 __all__ = ["Advisor", "AdvisorChain", "BaseAdvisor", "SandboxNoticeAdvisor"]
@@ -39,7 +39,7 @@ class Advisor(ABC):
         """
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class AdvisorChain:
     """The advisors that are still to come, and the model behind them."""
 

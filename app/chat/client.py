@@ -10,6 +10,7 @@ from app.chat.request import Approval, ChatRequest
 from app.chat.specs import CallSpec, StreamSpec
 from app.chat.tool_calling_advisor import ToolCallingAdvisor
 from app.chat_models.base import ChatModel, ChatOptions, ChatResponse
+from app.immutable import immutable
 from app.messages import Message, SystemMessage, UserMessage
 from app.tool_calling.callback import ToolCallback
 from app.tool_calling.context import ToolContext
@@ -108,7 +109,7 @@ class ChatClient:
         return PromptSpec(self, replace(request, paused=paused.message, approvals=decided, before=paused))
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class PromptSpec:
     """A question being put together; every method gives a new one."""
 

@@ -9,6 +9,7 @@ from pydantic_core import from_json, to_json
 
 from app.chat.message_records import from_records, to_records
 from app.errors import SessionBusy
+from app.immutable import immutable
 from app.messages import AssistantMessage, Message, ToolResponseMessage, UserMessage
 from app.state_store.base import Lock, LockLost, StateStore, reading
 from app.state_store.locks import Locks
@@ -17,7 +18,7 @@ from app.tool_calling.result_converter import truncated
 __all__ = ["ChatMemory", "MemoryWindow", "OpenTurn", "Turn", "estimated_size", "estimated_tokens"]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Turn:
     """A question, the tool rounds if kept, and the answer; never a part of that. Iterates over its messages."""
 
@@ -97,9 +98,7 @@ class ChatMemory:
         Raises:
             StoreUnavailable: the store cannot be reached, or what it holds cannot be read.
         """
-        value = await self._store.get(_key(conversation))
-        with reading("the conversation cannot be read; DELETE it to begin anew"):
-            return tuple(map(_turn, from_json(value))) if value else ()
+        return _turns(await self._store.get(_key(conversation)))
 
     @asynccontextmanager
     async def open_turn(self, conversation: str) -> AsyncGenerator["OpenTurn", None]:
@@ -110,10 +109,10 @@ class ChatMemory:
             StoreUnavailable: as :meth:`turns`.
         """
         async with self._locks.hold(_key(conversation)) as lock:
-            yield OpenTurn(self, conversation, await self.turns(conversation), lock)
+            yield OpenTurn(self, _turns(lock.value), lock)
 
-    async def keep(self, conversation: str, turns: Sequence[Turn], lock: Lock) -> None:
-        """Replace the kept turns.
+    async def keep(self, turns: Sequence[Turn], lock: Lock) -> None:
+        """Replace the kept turns of a conversation, and end its turn.
 
         Raises:
             SessionBusy: the lock was lost to another request, whose turn stands.
@@ -121,7 +120,7 @@ class ChatMemory:
         """
         value = to_json(list(map(_records, turns)))
         try:
-            await self._store.put(_key(conversation), value, ttl=self._ttl, lock=lock)
+            await self._locks.keep_and_release(lock, value, ttl=self._ttl)
         except LockLost:
             raise SessionBusy("another request took the session over; this answer was not kept") from None
 
@@ -147,12 +146,11 @@ class ChatMemory:
             return forgotten
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class OpenTurn:
     """A turn that is being answered."""
 
     memory: ChatMemory
-    conversation: str
     before: tuple[Turn, ...]
     lock: Lock
 
@@ -161,10 +159,10 @@ class OpenTurn:
         return tuple(message for turn in self.memory.window.fit(self.before, running) for message in turn)
 
     async def keep(self, messages: Sequence[Message], trace: str = "") -> None:
-        """Add the finished turn; raises as :meth:`ChatMemory.keep`."""
+        """Add the finished turn, and let the next one begin; raises as :meth:`ChatMemory.keep`."""
         window = self.memory.window
         turn = Turn(window.kept(messages), trace)
-        await self.memory.keep(self.conversation, (*window.fit(self.before, turn.messages), turn), self.lock)
+        await self.memory.keep((*window.fit(self.before, turn.messages), turn), self.lock)
 
 
 def estimated_tokens(text: str) -> int:
@@ -198,6 +196,11 @@ def _records(turn: Turn) -> list[dict[str, Any]]:
     # question of the conversation reads and writes it, and only those who look at the conversation want to know more.
     *records, answer = to_records(turn.messages)
     return [*records, answer | ({"trace": turn.trace} if turn.trace else {})]
+
+
+def _turns(value: bytes | None) -> tuple[Turn, ...]:
+    with reading("the conversation cannot be read; DELETE it to begin anew"):
+        return tuple(map(_turn, from_json(value))) if value else ()
 
 
 def _turn(records: Sequence[Mapping[str, Any]]) -> Turn:

@@ -1,7 +1,6 @@
 """Puts a conversation's memory before its next question, and the answer into it."""
 
 import time
-from dataclasses import replace
 
 from app.chat.advisors import Advisor, AdvisorChain
 from app.chat.memory import ChatMemory, OpenTurn
@@ -60,4 +59,4 @@ def _with_history(request: ChatRequest, turn: OpenTurn) -> tuple[int, ChatReques
     system = tuple(message for message in messages if isinstance(message, SystemMessage))
     running = tuple(message for message in messages if not isinstance(message, SystemMessage))
     before = (*system, *turn.history(running))
-    return len(before), replace(request, messages=(*before, *running))
+    return len(before), request.with_messages((*before, *running))

@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Callable, Coroutine, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from app.chat_models.base import ChatOptions, ChatResponse, ModelEvent, Prompt
+from app.immutable import immutable
 from app.messages import AssistantMessage, Message
 from app.tool_calling.callback import ToolCallback
 from app.tool_calling.context import ToolContext
@@ -19,7 +20,7 @@ _OWN_EVENTS = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Notice:
     """Something that an advisor tells the client while the question is being answered.
 
@@ -50,7 +51,7 @@ whole, in the order of the calls.
 """
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Approval:
     """The user's decision about one call that waits for consent."""
 
@@ -61,7 +62,7 @@ class Approval:
     """JSON text that replaces the model's arguments; ``None`` leaves them."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ChatRequest:
     """A conversation, the tools that it may use, and how it is to be answered."""
 
@@ -101,6 +102,12 @@ class ChatRequest:
 
     def _run_by_caller(self) -> tuple[ToolCallback, ...]:
         return tuple(tool for tool in self.tools if tool.metadata.run_by_caller)
+
+    def with_messages(self, messages: tuple[Message, ...]) -> "ChatRequest":
+        """Copy with another conversation."""
+        return ChatRequest(
+            messages, self.tools, self.context, self.options, self.stream, self.paused, self.approvals, self.before
+        )
 
     def prompt(self) -> Prompt:
         """What the model is told."""

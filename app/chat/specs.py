@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Coroutine
 from contextlib import aclosing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from app.chat.advisors import AdvisorChain
@@ -11,6 +11,7 @@ from app.chat.entity import entity_from, with_format
 from app.chat.request import ChatEvent, ChatRequest, Emit
 from app.chat_models.base import ChatResponse, TextDelta
 from app.errors import UpstreamInvalid
+from app.immutable import immutable
 from app.messages import UserMessage
 from app.tool_calling.events import silent
 
@@ -20,7 +21,7 @@ _T = TypeVar("_T")
 _EVENTS_AHEAD = 4
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class CallSpec:
     """A question to be answered whole."""
 
@@ -61,7 +62,7 @@ class CallSpec:
         return entity
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class StreamSpec:
     """A question to be answered piece by piece."""
 

@@ -98,6 +98,8 @@ class _Turns:
     usage: Usage = field(default_factory=Usage)
     executions: list[ToolCallFinished] = field(default_factory=list)
     response: ChatResponse | None = None
+    message: AssistantMessage = field(default_factory=AssistantMessage)
+    """The response's."""
     answer: ChatResponse | None = None
     before: ChatResponse | None = None
     """What the turn had come to when it paused."""
@@ -113,10 +115,6 @@ class _Turns:
 
     def _offer(self, request: ChatRequest) -> None:
         self.offered = request.tools
-
-    @property
-    def message(self) -> AssistantMessage:
-        return self.response.message if self.response else AssistantMessage()
 
     @property
     def calls(self) -> tuple[ToolCall, ...]:
@@ -142,7 +140,7 @@ class _Turns:
             return False
         calls = tuple(_changed(call, self.request.approvals) for call in paused.tool_calls)
         message = paused if calls == paused.tool_calls else replace(paused, tool_calls=calls)
-        self.response = ChatResponse(message, "tool_calls", Usage(), "")
+        self.response, self.message = ChatResponse(message, "tool_calls", Usage(), ""), message
         self.request = self.request.resumed()
         return True
 
@@ -153,7 +151,7 @@ class _Turns:
             await replace(self.chain, model=_Answered(self.response)).proceed(self.request, silent)
 
     def hear(self, response: ChatResponse, is_eligible: ToolExecutionEligibility) -> None:
-        self.response = response
+        self.response, self.message = response, response.message
         self.usage += response.usage
         self.round += response.rounds - 1
         if not self.calls:

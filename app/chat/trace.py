@@ -1,7 +1,6 @@
 """What became of a turn: its tool calls, tokens and times, kept beside its messages and shown with them."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from pydantic_core import from_json, to_json
@@ -56,6 +55,9 @@ def _parsed(record: Mapping[str, Any]) -> Any:
 
 def _kept(execution: ToolCallFinished, room: int) -> dict[str, Any]:
     call = execution.call
-    short = replace(call, id=call.id[:_NAME], name=call.name[:_NAME])
-    record = replace(execution, call=short, result=sendable(shortened(execution.result, room))).as_record()
-    return record | {"arguments": shortened(call.arguments, room)}
+    return execution.as_record() | {
+        "id": call.id[:_NAME],
+        "name": call.name[:_NAME],
+        "arguments": shortened(call.arguments, room),
+        "result": sendable(shortened(execution.result, room)),
+    }

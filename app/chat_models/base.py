@@ -2,9 +2,10 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
+from app.immutable import immutable
 from app.messages import AssistantMessage, Message, Usage
 from app.tool_calling.context import ToolContext
 from app.tool_calling.definition import ToolDefinition
@@ -23,7 +24,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ChatOptions:
     """Sampling options; ``None`` leaves the provider's own default."""
 
@@ -53,7 +54,7 @@ class ChatOptions:
     """Whether the service runs the tool calls; if not, the caller gets them and runs them himself."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Prompt:
     """One turn of a model: the conversation so far and the tools that it may ask for."""
 
@@ -64,14 +65,14 @@ class Prompt:
     """Whether text is wanted piece by piece."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class TextDelta:
     """A piece of the answer's text, in order; never reasoning."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Progress:
     """The upstream sent something that is not text for the user (reasoning, a piece of a call): it is alive."""
 
@@ -83,7 +84,7 @@ _NO_CONTEXT = ToolContext()
 _NO_OPTIONS = ChatOptions()
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ChatResponse:
     """One finished turn of a model."""
 

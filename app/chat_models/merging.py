@@ -111,11 +111,15 @@ class TextMerger:
     def finish(self) -> str:
         """Give what was still held back; blanks alone are no text."""
         late = self._take(self._snapshots.finish())
+        if self._state == "answer":
+            return late
         rest = self._held if self._state == "opening" and self._held.strip() else ""
         self._state, self._held = "answer", ""
         return late + self._take(rest.lstrip() if self._after_block else rest)
 
     def _take(self, raw: str) -> str:
+        if not raw:
+            return ""
         new = raw if self._state == "answer" else self._filter(raw)
         self._parts.append(new)
         return new

@@ -3,21 +3,23 @@
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 from app.errors import StoreUnavailable
+from app.immutable import immutable
 
 __all__ = ["Lock", "LockLost", "StateStore", "reading"]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Lock:
     """A lock that is held until it is released or its time is over."""
 
     key: str
     token: int
     """The fencing token: every later lock of the same key has a greater one."""
+    value: bytes | None = None
+    """What was kept under the key when the lock was taken."""
 
 
 class LockLost(Exception):
@@ -59,8 +61,8 @@ class StateStore(ABC):
         """The value under a key; ``None`` when there is none or its time is over."""
 
     @abstractmethod
-    async def put(self, key: str, value: bytes, *, ttl: float, lock: Lock | None = None) -> None:
-        """Keep a value for ``ttl`` seconds.
+    async def put(self, key: str, value: bytes, *, ttl: float, lock: Lock | None = None, unlock: bool = False) -> None:
+        """Keep a value for ``ttl`` seconds; with ``unlock`` the lock is released with it, in one step.
 
         Raises:
             LockLost: ``lock`` was taken by somebody else in the meantime; nothing was written.

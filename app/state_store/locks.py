@@ -22,6 +22,8 @@ class _Line:
 
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     members: int = 0
+    lock: Lock | None = None
+    """What is held, until it is released."""
 
 
 class Locks:
@@ -58,26 +60,36 @@ class Locks:
         """
         began = asyncio.get_running_loop().time()
         deadline = began + self._wait
-        async with self._turn(key, deadline):
-            lock = await self._take(key, deadline)
+        async with self._turn(key, deadline) as line:
+            line.lock = lock = await self._take(key, deadline)
             waited(f"lock:{key.partition(':')[0]}", asyncio.get_running_loop().time() - began)
-            keeper = asyncio.create_task(self._keep(lock))
+            renewal = asyncio.get_running_loop().call_later(self._ttl / 3, self._begin_renewals, line, lock)
             try:
                 yield lock
             finally:
-                keeper.cancel()
-                await asyncio.shield(self._errand(self._release(lock)))
+                renewal.cancel()
+                if line.lock is not None:
+                    line.lock = None
+                    await asyncio.shield(self._errand(self._release(lock)))
+
+    async def keep_and_release(self, lock: Lock, value: bytes, *, ttl: float) -> None:
+        """Keep a value under the key of a lock that is held, and release it with that; raises as ``StateStore.put``."""
+        await self._store.put(lock.key, value, ttl=ttl, lock=lock, unlock=True)
+        self._lines[lock.key].lock = None
 
     @asynccontextmanager
-    async def _turn(self, key: str, deadline: float) -> AsyncGenerator[None, None]:
+    async def _turn(self, key: str, deadline: float) -> AsyncGenerator[_Line, None]:
         line = self._lines.setdefault(key, _Line())
         if line.members > self._max_waiting:
             raise _busy()
         line.members += 1
         try:
-            await _acquire(line.turn, deadline)
+            if line.members == 1:
+                await line.turn.acquire()  # at once: nobody else is there
+            else:
+                await _acquire(line.turn, deadline)
             try:
-                yield
+                yield line
             finally:
                 line.turn.release()
         finally:
@@ -106,12 +118,16 @@ class Locks:
             self._errand(self._give_back(attempt))
             raise
 
-    async def _keep(self, lock: Lock) -> None:
-        held = True
-        while held:
-            await asyncio.sleep(self._ttl / 3)
+    def _begin_renewals(self, line: _Line, lock: Lock) -> None:
+        """Begin them late: nearly every lock is released before, without a task of its own."""
+        self._errand(self._renew(line, lock))
+
+    async def _renew(self, line: _Line, lock: Lock) -> None:
+        while line.lock is lock:
             with suppress(StoreUnavailable):
-                held = await self._store.renew(lock, ttl=self._ttl)
+                if not await self._store.renew(lock, ttl=self._ttl):
+                    return
+            await asyncio.sleep(self._ttl / 3)
 
     async def _give_back(self, attempt: asyncio.Future[Lock | None]) -> None:
         with suppress(StoreUnavailable):

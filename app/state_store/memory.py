@@ -3,10 +3,10 @@
 import heapq
 import time
 from collections import OrderedDict, defaultdict
-from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from app.callers import current_caller
+from app.immutable import immutable
 from app.state_store.base import Lock, LockLost, StateStore
 
 __all__ = ["InMemoryStateStore"]
@@ -17,7 +17,7 @@ _FENCED = 86_400.0
 V = TypeVar("V")
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class _Held:
     token: int
     until: float
@@ -64,7 +64,7 @@ class InMemoryStateStore(StateStore):
         self._sweep()
         return self._kind(key).use(key)
 
-    async def put(self, key: str, value: bytes, *, ttl: float, lock: Lock | None = None) -> None:
+    async def put(self, key: str, value: bytes, *, ttl: float, lock: Lock | None = None, unlock: bool = False) -> None:
         """Keep a value; those of its kind that were not used for longest give way."""
         self._sweep()
         self._check(lock)
@@ -77,6 +77,8 @@ class InMemoryStateStore(StateStore):
             values.pop_least_used()
         while self._bytes > self._max_bytes:
             max(self._kinds.values(), key=lambda each: each.bytes).pop_least_used()
+        if lock is not None and unlock:
+            self._locks.pop(lock.key)
 
     async def delete(self, *keys: str, lock: Lock | None = None) -> bool:
         """Forget values."""
@@ -91,7 +93,7 @@ class InMemoryStateStore(StateStore):
         if held is not None and held.until > time.monotonic():
             return None
         self._token += 1
-        lock = Lock(key, self._token)
+        lock = Lock(key, self._token, self._kind(key).use(key))
         self._hold(lock, ttl)
         return lock
 

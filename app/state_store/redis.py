@@ -32,22 +32,31 @@ end
 """
 _PUT: Final = f"""{_FENCE}
 if token_of(KEYS[1]) > tonumber(ARGV[1]) then return 0 end
-redis.call('SET', KEYS[2], ARGV[2], 'PX', ARGV[3])
+redis.call('SET', KEYS[3], ARGV[2], 'PX', ARGV[3])
+return 1
+"""
+# Since the fence has let it pass, the lock is ours or nobody's.
+_PUT_AND_UNLOCK: Final = f"""{_FENCE}
+if token_of(KEYS[1]) > tonumber(ARGV[1]) then return 0 end
+redis.call('SET', KEYS[3], ARGV[2], 'PX', ARGV[3])
+redis.call('DEL', KEYS[2])
+redis.call('SET', KEYS[1], string.format('%.0f', ARGV[1] + 1), 'PX', ARGV[4])
 return 1
 """
 _DELETE: Final = f"""{_FENCE}
 if token_of(KEYS[1]) > tonumber(ARGV[1]) then return -1 end
 return redis.call('UNLINK', unpack(KEYS, 2))
 """
-# The server's time makes tokens grow even when the last one was forgotten.
+# The server's time makes tokens grow even when the last one was forgotten. A value of a foreign type cannot be read,
+# which does not keep the lock from whoever wants to forget it.
 _LOCK: Final = f"""{_FENCE}
-if redis.call('EXISTS', KEYS[2]) == 1 then return 0 end
 local clock = redis.call('TIME')
 local token = math.max(clock[1] * 1000000 + clock[2], token_of(KEYS[1]) + 1)
 local text = string.format('%.0f', token)
+if not redis.call('SET', KEYS[2], text .. ' ' .. ARGV[3], 'NX', 'PX', ARGV[1]) then return false end
 redis.call('SET', KEYS[1], text, 'PX', ARGV[2])
-redis.call('SET', KEYS[2], text .. ' ' .. ARGV[3], 'PX', ARGV[1])
-return token
+local value = redis.pcall('GET', KEYS[3])
+return {{token, type(value) == 'table' and value.err or value}}
 """
 _TAKE_BACK: Final = """
 local held = redis.call('GET', KEYS[1])
@@ -82,8 +91,9 @@ class RedisStateStore(RedisConnection):
 
     def __init__(self, url: str, *, prefix: str = "toolchat:", deadline: float = 0.5) -> None:
         super().__init__(url, prefix=prefix, deadline=deadline)
-        self._put, self._delete, self._lock, self._take_back, self._renew, self._unlock = (
-            self._client.register_script(script) for script in (_PUT, _DELETE, _LOCK, _TAKE_BACK, _RENEW, _UNLOCK)
+        scripts = (_PUT, _PUT_AND_UNLOCK, _DELETE, _LOCK, _TAKE_BACK, _RENEW, _UNLOCK)
+        self._put, self._put_and_unlock, self._delete, self._lock, self._take_back, self._renew, self._unlock = map(
+            self._client.register_script, scripts
         )
         self._errands: set[asyncio.Task[None]] = set()
 
@@ -92,13 +102,14 @@ class RedisStateStore(RedisConnection):
         value = await self._run(lambda: self._client.get(self._name(key)))
         return value if isinstance(value, bytes) else None
 
-    async def put(self, key: str, value: bytes, *, ttl: float, lock: Lock | None = None) -> None:
+    async def put(self, key: str, value: bytes, *, ttl: float, lock: Lock | None = None, unlock: bool = False) -> None:
         """Keep a value."""
         name, time_to_live = self._name(key), _milliseconds(ttl)
         if lock is None:
             await self._run(lambda: self._client.set(name, value, px=time_to_live))
             return
-        if not await self._run(lambda: self._put([self._fence(lock.key), name], (lock.token, value, time_to_live))):
+        script, keys = self._put_and_unlock if unlock else self._put, [*self._lock_names(lock.key), name]
+        if not await self._run(lambda: script(keys, (lock.token, value, time_to_live, _FENCE_TTL))):
             raise LockLost(lock.token)
 
     async def delete(self, *keys: str, lock: Lock | None = None) -> bool:
@@ -118,14 +129,15 @@ class RedisStateStore(RedisConnection):
 
         A server that stalls may give it later, when nobody waits any more; it is then taken back.
         """
-        names, mark, may_arrive = self._lock_names(key), os.urandom(8).hex(), self.available
+        fence, name, mark, may_arrive = *self._lock_names(key), os.urandom(8).hex(), self.available
+        keys = [fence, name, self._name(key)]
         try:
-            token = await self._run(lambda: self._lock(names, [_milliseconds(ttl), _FENCE_TTL, mark]))
+            taken = await self._run(lambda: self._lock(keys, (_milliseconds(ttl), _FENCE_TTL, mark)))
         except StoreUnavailable:
             if may_arrive:
-                self._insist(lambda: self._take_back(names[1:], [mark]))
+                self._insist(lambda: self._take_back([name], [mark]))
             raise
-        return Lock(key, token) if token else None
+        return Lock(key, *taken) if taken else None
 
     async def renew(self, lock: Lock, *, ttl: float) -> bool:
         """Hold a lock for longer, even one that ran out or was flushed."""

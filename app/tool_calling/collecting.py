@@ -23,7 +23,9 @@ def holds_iterator(value: Any) -> bool:
     if type(value) in _SCALARS:
         return False
     try:
-        return isinstance(value, Iterator) or any(map(holds_iterator, _parts(value)))
+        return isinstance(value, Iterator) or any(
+            holds_iterator(each) for each in _parts(value) if type(each) not in _SCALARS
+        )
     except RecursionError:  # whoever writes it as text says so
         return False
 
@@ -42,7 +44,7 @@ def collected(value: Any) -> Any:
         return {key: collected(each) for key, each in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
         return [collected(each) for each in value]
-    return {name: collected(each) for name, each in _fields(value).items()}
+    return {name: collected(getattr(value, name)) for name in _field_names(value) if hasattr(value, name)}
 
 
 def first_items(iterable: Iterable[Any]) -> list[Any]:
@@ -79,11 +81,10 @@ def _parts(value: Any) -> Iterable[Any]:
         return value.values()
     if isinstance(value, list | tuple | set | frozenset):
         return value
-    return _fields(value).values()
+    return [getattr(value, name, None) for name in _field_names(value)]
 
 
-def _fields(value: Any) -> dict[str, Any]:
+def _field_names(value: Any) -> Iterable[str]:
     """The fields of a dataclass or of a pydantic model."""
     kind: Any = type(value)
-    names = getattr(kind, "__dataclass_fields__", ()) or getattr(kind, "__pydantic_fields__", ())
-    return {name: getattr(value, name) for name in names if hasattr(value, name)}
+    return getattr(kind, "__dataclass_fields__", ()) or getattr(kind, "__pydantic_fields__", ())

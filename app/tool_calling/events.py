@@ -1,11 +1,11 @@
 """What a caller is told of tool calls while they run."""
 
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from pydantic_core import from_json
 
+from app.immutable import immutable
 from app.messages import ToolCall, ToolResponse
 
 __all__ = [
@@ -19,7 +19,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ToolCallStarted:
     """The service is about to run a call."""
 
@@ -28,7 +28,7 @@ class ToolCallStarted:
     """The model turn that asked for it, from 1."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ToolCallProgress:
     """A call that runs says how far it is."""
 
@@ -51,7 +51,7 @@ class ToolCallProgress:
         return f"{self.call.name}: {reached}" + (f", {self.text}" if self.text else "")
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ToolCallFinished:
     """One call and what became of it."""
 

@@ -235,8 +235,9 @@ async def test_a_mistyped_parameter_of_an_alarm_is_refused_by_post_too(client: h
     assert (answer.status_code, answer.json()["detail"]) == (422, "qurey: there is no such parameter; is query meant?")
 
 
-def test_a_posted_question_takes_the_short_way_too() -> None:
+@pytest.mark.parametrize("path", ["/time/chat", "/chat", "/chat/stream"])
+def test_a_question_takes_the_short_way_posted_or_not(path: str) -> None:
     way = create_app().router.middleware_stack
     assert isinstance(way, ShortWay)
-    found = {method: way.route_of({"method": method, "path": "/time/chat"}) for method in ("GET", "POST", "PUT")}
+    found = {method: way.route_of({"method": method, "path": path}) for method in ("GET", "POST", "PUT")}
     assert [each is not None for each in found.values()] == [True, True, False]

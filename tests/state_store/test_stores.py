@@ -93,6 +93,23 @@ async def test_what_is_written_under_a_held_lock_is_kept(store: StateStore) -> N
     assert not await store.delete("memory:a", lock=lock)
 
 
+async def test_a_lock_brings_what_is_kept_under_its_key(store: StateStore) -> None:
+    assert (await taken(store, "memory:a")).value is None
+    await store.put("memory:b", b"1", ttl=30)
+    assert (await taken(store, "memory:b")).value == b"1"
+
+
+async def test_a_value_can_be_kept_and_its_lock_released_in_one_step(store: StateStore) -> None:
+    lock = await taken(store, "memory:a")
+    await store.put("memory:a", b"1", ttl=30, lock=lock, unlock=True)
+    later = await taken(store, "memory:a")
+    assert later.value == b"1"
+    assert not await store.renew(lock, ttl=30)
+    with pytest.raises(LockLost):
+        await store.put("memory:a", b"late", ttl=30, lock=lock, unlock=True)
+    assert await store.try_lock("memory:a", ttl=30) is None  # the later one is still held
+
+
 async def test_the_holder_of_a_lost_lock_changes_nothing(store: StateStore) -> None:
     # Once somebody else has had the lock, the first holder can neither write, forget, renew nor release.
     first, second = await lost(store, "memory:a")

@@ -2,18 +2,19 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from random import getrandbits
 from typing import Any
 
 from app.api.answering.asked import Asked
 from app.chat_models.base import ChatResponse
+from app.immutable import immutable
 from app.messages import Usage
 
 __all__ = ["Wish", "call_documents", "consent_link", "finish_reason", "note_headers", "usage_document"]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Wish:
     """What the forms of an answer must know of its request."""
 

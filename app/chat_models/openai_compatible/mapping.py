@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Collection, Sequence
+from operator import attrgetter
 from typing import Any
 
 from app.chat_models.base import ChatOptions
@@ -26,16 +27,18 @@ _OPTIONS = (
     "response_format",
 )
 """The fields that have one name and one form on both sides."""
+_values = attrgetter(*_OPTIONS)
 
 
 def map_messages(messages: Sequence[Message], tools: Collection[str] = ()) -> list[dict[str, Any]]:
     """Write a conversation; reasoning goes back within the running turn only, as DeepSeek demands."""
-    mapped: list[list[dict[str, Any]]] = []
+    mapped: list[dict[str, Any]] = []
     replay = True
     for message in reversed(messages):
-        mapped.append(map_message(message, tools, replay=replay))
+        mapped += reversed(map_message(message, tools, replay=replay))
         replay = replay and not isinstance(message, UserMessage)
-    return [each for group in reversed(mapped) for each in group]
+    mapped.reverse()
+    return mapped
 
 
 def map_message(message: Message, tools: Collection[str] = (), *, replay: bool = True) -> list[dict[str, Any]]:
@@ -81,7 +84,7 @@ def map_tool_definition(tool: ToolDefinition) -> dict[str, Any]:
 
 def map_options(options: ChatOptions) -> dict[str, Any]:
     """Write the options that are set; servers differ in the fields that they refuse."""
-    return {name: value for name in _OPTIONS if (value := getattr(options, name)) is not None}
+    return {name: value for name, value in zip(_OPTIONS, _values(options), strict=True) if value is not None}
 
 
 def map_tool_options(options: ChatOptions, tools: Collection[str]) -> dict[str, Any]:

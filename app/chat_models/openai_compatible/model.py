@@ -94,11 +94,12 @@ class OpenAICompatibleChatModel(ChatModel):
         events = _EventReader(response)
         while (arrived := await events.read()) is not None:
             for event in arrived:
-                if event.data.strip() == "[DONE]":
+                data, is_error = event.data.strip(), event.event == "error"
+                if data == "[DONE]":
                     await _read_to_end(response)
                     return
-                if event.event == "error" or event.data.strip():
-                    text = turn.add(_read_chunk(response, event.data, is_error=event.event == "error"))
+                if data or is_error:
+                    text = turn.add(_read_chunk(response, data, is_error=is_error))
                     if prompt.stream:
                         if turn.reasoned or not text:
                             await emit(Progress(turn.reasoned))

@@ -1,8 +1,7 @@
 """Decode server-sent events from bytes, however the network cuts them."""
 
-from dataclasses import dataclass
-
 from app.errors import UpstreamInvalid
+from app.immutable import immutable
 
 __all__ = ["MAX_EVENT_BYTES", "ServerSentEvent", "SseDecoder"]
 
@@ -12,7 +11,7 @@ MAX_EVENT_BYTES = 2 * 1024 * 1024
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ServerSentEvent:
     """One event that carries data; ``id`` and ``retry`` mean nothing to a chat model's stream."""
 
@@ -52,12 +51,16 @@ class SseDecoder:
             if not chunk:
                 return []
         self._after_cr = chunk[-1:] == b"\r"
-        first, *rest = chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
-        self._extend(first)
-        events = []
-        for piece in rest:
-            events += self._end_line()
-            self._extend(piece)
+        *lines, rest = chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
+        events: list[ServerSentEvent] = []
+        if lines:
+            self._line += lines[0]
+            lines[0] = bytes(self._line)
+            self._line.clear()
+            for line in lines:
+                self._take_line(line, events)
+        self._line += rest
+        self._check_size(len(self._line))
         return events
 
     def finish(self) -> list[ServerSentEvent]:
@@ -66,25 +69,28 @@ class SseDecoder:
         Raises:
             UpstreamInvalid: it is not UTF-8.
         """
-        return self._end_line() + self._end_event()
+        events: list[ServerSentEvent] = []
+        self._take_line(bytes(self._line), events)
+        self._take_line(b"", events)
+        return events
 
-    def _extend(self, piece: bytes) -> None:
-        self._line += piece
-        if len(self._line) + self._size > self._max_bytes:
+    def _check_size(self, more: int) -> None:
+        if more + self._size > self._max_bytes:
             raise UpstreamInvalid(f"{self._upstream} sent an event of more than {self._max_bytes} bytes")
 
-    def _end_line(self) -> list[ServerSentEvent]:
-        line = bytes(self._line)
-        self._line.clear()
+    def _take_line(self, line: bytes, events: list[ServerSentEvent]) -> None:
         if self._at_start:
             line = line.removeprefix(_BYTE_ORDER_MARK)
             self._at_start = False
-        if not line:
-            return self._end_event()
-        name, _, value = line.partition(b":")
-        if name in (b"data", b"event"):
-            self._take_field(name, value.removeprefix(b" "))
-        return []
+        if line:
+            self._check_size(len(line))
+            name, _, value = line.partition(b":")
+            if name in (b"data", b"event"):
+                self._take_field(name, value.removeprefix(b" "))
+        elif self._data or self._event:
+            if self._data:
+                events.append(ServerSentEvent("\n".join(self._data), self._event or "message"))
+            self._data, self._event, self._size = [], "", 0
 
     def _take_field(self, name: bytes, value: bytes) -> None:
         try:
@@ -96,8 +102,3 @@ class SseDecoder:
             self._data.append(text)
         else:
             self._event = text
-
-    def _end_event(self) -> list[ServerSentEvent]:
-        data, event = self._data, self._event
-        self._data, self._event, self._size = [], "", 0
-        return [ServerSentEvent("\n".join(data), event or "message")] if data else []

@@ -1,12 +1,12 @@
 """Read what an OpenAI-compatible server answers: chunks of a stream or one whole body, and its errors."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeGuard
 
 from app.chat_models.base import ChatResponse
 from app.chat_models.merging import SnapshotMerger, TextMerger, ToolCallMerger, usage_from
 from app.errors import ContentFiltered, UpstreamInvalid, UpstreamUnavailable
+from app.immutable import immutable
 from app.messages import AssistantMessage, Usage
 
 __all__ = ["Fault", "OpenAITurn", "fault_in"]
@@ -18,15 +18,8 @@ _FINISH_REASONS = {
     "sensitive": "content_filter",
 }
 _FAILED = ("error", "network_error")
-_CONTENT_KEYS = (
-    "content",
-    "refusal",
-    "tool_calls",
-    "reasoning_content",
-    "reasoning",
-    "reasoning_details",
-    "extra_content",
-)
+_REASONING_KEYS = frozenset(("reasoning_content", "reasoning", "reasoning_details", "extra_content"))
+_CONTENT_KEYS = ("content", "refusal", "tool_calls", *_REASONING_KEYS)
 _MAX_MODEL_NAME = 200
 
 
@@ -58,13 +51,15 @@ class OpenAITurn:
             UpstreamUnavailable: the provider says that it failed.
         """
         self.reasoned = ""
-        model = chunk.get("model")
-        if isinstance(model, str) and 0 < len(model) <= _MAX_MODEL_NAME and model.isprintable():
+        if (model := chunk.get("model")) != self._model and _is_name(model):
             self._model = model
         choice = _first_choice(chunk.get("choices"))
-        self._count(chunk.get("usage"), choice.get("usage"))
+        if usage := chunk.get("usage"):
+            self._count(usage)
         if not choice:
             return ""
+        if usage := choice.get("usage"):
+            self._count(usage)
         self._answered = True
         self._stop(choice.get("finish_reason"))
         return self._add_message(self._message_of(choice))
@@ -88,10 +83,10 @@ class OpenAITurn:
             raise ContentFiltered("the provider's moderation refused the answer")
         return ChatResponse(message, reason, self._usage, self._model)
 
-    def _count(self, *usages: object) -> None:
-        for usage in map(usage_from, usages):
-            if usage and usage.total_tokens:
-                self._usage = usage
+    def _count(self, given: object) -> None:
+        usage = usage_from(given)
+        if usage and usage.total_tokens:
+            self._usage = usage
 
     def _stop(self, reason: object) -> None:
         if not isinstance(reason, str) or reason in ("", "null"):
@@ -129,6 +124,8 @@ class _ReasoningMerger:
 
     def add(self, message: Mapping[str, Any]) -> str:
         """Take what a message says of it, and give the text that is new."""
+        if _REASONING_KEYS.isdisjoint(message):
+            return ""
         told = ""
         for key in ("reasoning_content", "reasoning"):
             if isinstance(text := message.get(key), str) and text:
@@ -177,6 +174,10 @@ def _finished(detail: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value.finish() if isinstance(value, _JoinedText) else value for key, value in detail.items()}
 
 
+def _is_name(model: object) -> TypeGuard[str]:
+    return isinstance(model, str) and 0 < len(model) <= _MAX_MODEL_NAME and model.isprintable()
+
+
 def _first_choice(choices: object) -> Mapping[str, Any]:
     if not isinstance(choices, list):
         return {}
@@ -185,7 +186,7 @@ def _first_choice(choices: object) -> Mapping[str, Any]:
     return next((choice for choice in choices if isinstance(choice, dict)), {})
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Fault:
     """An error as the provider words it; none of it is shown."""
 

@@ -36,6 +36,7 @@ FLOORS = [
             "open_files",
             "typed_urls",
             "bare_answers",
+            "workers",
             "commands",
             "__main__",
         ],

@@ -43,6 +43,7 @@ class KeyFile:
     async def watched(self) -> AsyncGenerator[None, None]:
         """Look at the file again and again as long as the block runs."""
         self._loop = asyncio.get_running_loop()
+        self._look.set()  # it may have changed since it was read, most of all for a worker that replaces another
         watch = asyncio.create_task(self._watch())
         try:
             yield

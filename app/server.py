@@ -171,6 +171,8 @@ class _Server(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Close what the service opened even where answers are broken off, which uvicorn then leaves out."""
+        if self._worker is not None:
+            self._worker.stop_listening()
         await super().shutdown(sockets)
         if self.force_exit:
             await self.lifespan.shutdown()
@@ -237,14 +239,11 @@ def demo() -> int:
 
 def _listen(settings: Settings) -> socket.socket:
     host, port = settings.server_host, settings.server_port
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        return socket.create_server((host, port), family=_family(host), backlog=2048)
+        return socket.create_server((host, port), family=family, backlog=2048)
     except OSError as error:
         wrong_host = error.errno is None or error.errno < 0 or error.errno == errno.EADDRNOTAVAIL
         variable = "SERVER_HOST" if wrong_host else "SERVER_PORT"
         reason = "no address of this machine" if wrong_host else os.strerror(error.errno or 0)
         raise ConfigurationError(f"{variable}: cannot listen on {host}:{port}: {reason}") from None
-
-
-def _family(host: str) -> socket.AddressFamily:
-    return socket.AF_INET6 if ":" in host else socket.AF_INET

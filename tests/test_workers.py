@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+import httpx
 import psutil
 import pytest
 
@@ -151,6 +152,15 @@ async def test_a_worker_that_is_killed_takes_only_its_own_questions_with_it_and_
     assert set(before[1:]) < set(service.workers)
 
 
+async def test_a_worker_that_somebody_asks_to_end_is_replaced_as_well(service: Service) -> None:
+    left, *others = service.workers
+    left.terminate()
+    await until(lambda: left not in service.workers)
+    await until(partial(all_are_heard, service, 3))
+    assert await asyncio.gather(*(asked(service.url) for _ in range(MANY))) == ["begunfinished"] * MANY
+    assert set(others) < set(service.workers)
+
+
 async def test_a_worker_that_ends_again_and_again_is_waited_for_longer_while_the_others_answer(
     redis: RedisServer, model: PacedModel, tmp_path: Path
 ) -> None:
@@ -185,13 +195,16 @@ async def test_a_worker_that_shows_no_life_is_left_out_of_the_figures_and_replac
         told = await figures_of_others(service)
         assert {dict(labels)["worker"] for _, labels in told} == {"1"}
         await until(lambda: stuck not in service.workers)
-        await until(partial(both_are_heard, service))
+        await until(partial(all_are_heard, service, 2))
         assert (await service.by_worker("toolchat_workers_unheard_total"))["1"] > 0
     assert sum("toolchat on http" in line for line in LOG) == 1
 
 
-async def both_are_heard(service: Service) -> bool:
-    return len(await service.by_worker(REPLACEMENTS)) == 2
+async def all_are_heard(service: Service, count: int) -> bool:
+    try:
+        return len(await service.by_worker(REPLACEMENTS)) == count
+    except httpx.TransportError:  # asked was the one that ends
+        return False
 
 
 async def figures_of_others(service: Service) -> Figures:
@@ -228,7 +241,15 @@ async def test_workers_whose_parent_is_killed_finish_what_they_answer_and_end(
             await not_ready_any_more(service.url)
             model.gate.set()
             await asyncio.gather(*reading)
-        await until(lambda: not any(each.is_running() for each in left))
+        await until(lambda: all(map(has_ended, left)))
+
+
+def has_ended(process: psutil.Process) -> bool:
+    """Whether or not somebody has taken note of it, which is not the parent any more."""
+    try:
+        return process.status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
 
 
 FAULTY = """

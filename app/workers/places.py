@@ -42,8 +42,10 @@ class Place:
         self.pid = pid
         self._began = self.heard = time.monotonic()
 
-    def leave(self) -> float:
+    def leave(self, *, in_order: bool) -> float:
         """Note that the worker has ended, or could not be started; gives the seconds until the next one is to be.
+
+        One that ended in order, since somebody asked it to and not the parent, has made its socket useless.
 
         The first that ends is replaced at once, further ones after pauses that double. What waits in the socket's
         queue then waits for the next worker, unless that takes a while: new connections are better off with the others.
@@ -53,7 +55,7 @@ class Place:
         pause = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2.0 ** (self._failures - 2)) if self._failures > 1 else 0.0
         self.pid, self.listens, self.due = 0, False, time.monotonic() + pause
         self.replaced += 1
-        if pause:
+        if pause or in_order:
             self.listener.close()
         return pause
 

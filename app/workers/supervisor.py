@@ -171,7 +171,7 @@ class Supervisor:
         return ended if ended[0] else None
 
     def _replace(self, place: Place, why: str | int) -> None:
-        pause = place.leave()
+        pause = place.leave(in_order=why == 0)
         _log.error("a worker ended and is replaced", extra={"worker": place.number, "exit": why, "pause": pause})
 
     def _look_after(self) -> None:

@@ -56,6 +56,10 @@ class Worker:
         app.state.figures_of_all = figures_of_all.text
         self._show_life()
 
+    def stop_listening(self) -> None:
+        """Refuse connections from now on; to close the socket alone would not, since the parent has it as well."""
+        self.listener.shutdown(socket.SHUT_RDWR)
+
     def _show_life(self) -> None:
         """Tell the parent now, and from now on as long as the running event loop runs."""
         if os.getppid() == self.parent:

@@ -9,6 +9,7 @@ import socket
 import time
 from collections.abc import Callable
 
+from app.logs import write_text
 from app.settings import Settings
 from app.workers.places import Place
 from app.workers.sockets import beside, shared
@@ -67,6 +68,8 @@ class Supervisor:
                 self._hear(heard.si_signo, heard.si_pid)
             self._bury()
             self._look_after()
+        if not (self._announced or self._interrupted or self._code):
+            write_text("toolchat: stopped before it listened")
         return 130 if self._interrupted else self._code
 
     @property
@@ -98,6 +101,7 @@ class Supervisor:
     def _worker(self, place: Place, parent: int) -> Worker:
         others = {each.number: each.exchange.getsockname() for each in self._places if each is not place}
         worker = Worker(place.number, place.listener, place.exchange, others, place.replaced, parent, self._timeout)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)  # before it serves, its end is for the parent to tell
         worker.end_with_parent()
         for each in self._places:
             if each is not place:

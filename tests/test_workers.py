@@ -132,6 +132,14 @@ def test_a_port_on_which_several_listen_is_taken_for_other_services(service: Ser
     assert done.stderr == f"toolchat: SERVER_PORT: cannot listen on 127.0.0.1:{port}: Address already in use\n"
 
 
+async def test_workers_of_one_parent_draw_numbers_of_their_own(service: Service) -> None:
+    async def identifier() -> str:
+        async with client_of(service.url) as client:
+            return (await client.get("/health/live")).headers["x-request-id"]
+
+    assert len(set(await asyncio.gather(*(identifier() for _ in range(MANY))))) == MANY
+
+
 async def test_a_worker_that_is_killed_takes_only_its_own_questions_with_it_and_is_replaced(
     service: Service, model: PacedModel
 ) -> None:

@@ -85,17 +85,21 @@ class Supervisor:
     def _start_those_due(self) -> Worker | None:
         """Fork workers into the places that wait for one; gives each to itself."""
         for place in self._places:
-            if place.due <= time.monotonic() and not self._is_ending:
-                place.due = math.inf
-                try:
-                    place.listen(self._address, self._family)
-                    parent, pid = os.getpid(), os.fork()
-                except OSError as error:
-                    self._replace(place, os.strerror(error.errno or 0))
-                    continue
-                if not pid:
-                    return self._worker(place, parent)
-                place.take(pid)
+            if place.due <= time.monotonic() and not self._is_ending and (worker := self._start(place)):
+                return worker
+        return None
+
+    def _start(self, place: Place) -> Worker | None:
+        place.due, parent = math.inf, os.getpid()
+        try:
+            place.listen(self._address, self._family)
+            pid = os.fork()
+        except OSError as error:
+            self._replace(place, os.strerror(error.errno or 0))
+            return None
+        if not pid:
+            return self._worker(place, parent)
+        place.take(pid)
         return None
 
     def _worker(self, place: Place, parent: int) -> Worker:
@@ -109,27 +113,25 @@ class Supervisor:
         return worker
 
     def _hear(self, number: int, sender: int) -> None:
-        if number == ALIVE:
-            self._note_life(sender)
+        if number == ALIVE and (place := self._place_of(sender)):
+            self._note_life(place)
         elif number in _ENDING:
             self._end(number)
         elif number == signal.SIGHUP:
             self._tell_all(number)
 
-    def _note_life(self, pid: int) -> None:
-        place = next((each for each in self._places if each.pid == pid), None)
-        if place is None:
-            return
+    def _place_of(self, pid: int) -> Place | None:
+        return next((each for each in self._places if each.pid == pid), None)
+
+    def _note_life(self, place: Place) -> None:
         place.heard = time.monotonic()
         place.listens = True
-        if self._announced:
-            return
-        if all(each.listens for each in self._places):
+        if not self._announced and place.number == 0:
+            for each in self._places:
+                each.due = math.inf if each.pid else 0
+        if not self._announced and all(each.listens for each in self._places):
             self._announced = True
             self._announce()
-        elif place.number == 0:
-            for each in self._places[1:]:
-                each.due = min(each.due, 0 if not each.pid else math.inf)
 
     def _end(self, number: int) -> None:
         """Have all workers end in order, together: each has the whole time for its running answers.
@@ -150,29 +152,20 @@ class Supervisor:
 
     def _bury(self) -> None:
         """Take note of those who have ended."""
-        while ended := self._next_ended():
-            pid, status = ended
-            place = next((each for each in self._places if each.pid == pid), None)
-            code = os.waitstatus_to_exitcode(status)
-            if place is None:
-                continue
-            if self._is_ending:
-                place.pid = 0
-                place.close()  # nobody would answer there any more
-            elif self._announced:
-                self._replace(place, signal.Signals(-code).name if code < 0 else code)
-            else:
-                place.pid = 0
-                self._code = code if code > 0 else 1
-                self._end(signal.SIGTERM)
+        while ended := _next_ended():
+            pid, code = ended
+            if place := self._place_of(pid):
+                self._note_end(place, code)
 
-    @staticmethod
-    def _next_ended() -> tuple[int, int] | None:
-        try:
-            ended = os.waitpid(-1, os.WNOHANG)
-        except ChildProcessError:
-            return None
-        return ended if ended[0] else None
+    def _note_end(self, place: Place, code: int) -> None:
+        if self._announced and not self._is_ending:
+            self._replace(place, signal.Signals(-code).name if code < 0 else code)
+            return
+        place.pid = 0
+        place.close()  # nobody would answer there any more
+        if not self._is_ending:
+            self._code = code if code > 0 else 1
+            self._end(signal.SIGTERM)
 
     def _replace(self, place: Place, why: str | int) -> None:
         pause = place.leave(in_order=why == 0)
@@ -181,13 +174,22 @@ class Supervisor:
     def _look_after(self) -> None:
         """Kill workers that show no life any more, or that have not ended in time."""
         now = time.monotonic()
-        if now - self._looked > 3 * _LOOK_EVERY:  # this process was stopped itself, and all others maybe with it
-            for place in self._places:
-                place.heard = now
+        stopped = now - self._looked > 3 * _LOOK_EVERY  # this process itself, and all others maybe with it
         self._looked = now
         for place in self._places:
-            stuck = place.listens and now - place.heard > self._timeout and not self._is_ending
-            if place.pid and (stuck or now > self._deadline):
+            if stopped:
+                place.heard = now
+            is_stuck = place.listens and not self._is_ending and now - place.heard > self._timeout
+            if place.pid and (is_stuck or now > self._deadline):
                 _log.error("a worker does not answer and is killed", extra={"worker": place.number})
                 os.kill(place.pid, signal.SIGKILL)
                 place.heard = now
+
+
+def _next_ended() -> tuple[int, int] | None:
+    """A process that has ended, and its exit code."""
+    try:
+        pid, status = os.waitpid(-1, os.WNOHANG)
+    except ChildProcessError:
+        return None
+    return (pid, os.waitstatus_to_exitcode(status)) if pid else None

@@ -3,6 +3,7 @@
 import hashlib
 import logging
 import os
+import select
 import sys
 import threading
 import time
@@ -54,19 +55,22 @@ class DirectHandler(logging.Handler):
     the whole service. What finds no room is lost, and said so once lines flow again.
     """
 
-    def __init__(self, stream: TextIO, most: int = 5_000) -> None:
+    def __init__(self, stream: TextIO, most: int = 5_000, *, thread: bool = True) -> None:
         """Begin.
 
         Args:
             stream: where lines go; it is not closed.
             most: lines that may wait.
+            thread: without one, a line is written at once where there is room for it.
         """
         super().__init__()
         self._descriptor = stream.fileno()
         self._most = most
         self._waiting: SimpleQueue[bytes | threading.Event] = SimpleQueue()
         self._refused = self._failed = self._told = 0
-        threading.Thread(target=self._write_for_ever, name="toolchat-log", daemon=True).start()
+        self._at_once = not thread
+        if thread:
+            threading.Thread(target=self._write_for_ever, name="toolchat-log", daemon=True).start()
 
     @property
     def lost(self) -> int:
@@ -82,13 +86,17 @@ class DirectHandler(logging.Handler):
 
     def write_line(self, line: bytes) -> None:
         """Have a line written."""
-        if self._waiting.qsize() < self._most:
+        if self._at_once and select.select([], [self._descriptor], [], 0)[1]:
+            self._write([line + b"\n"])
+        elif not self._at_once and self._waiting.qsize() < self._most:
             self._waiting.put(line + b"\n")
         else:
             self._refused += 1
 
     def flush(self) -> None:
         """Wait until all lines so far are written, for a second at most."""
+        if self._at_once:
+            return
         written = threading.Event()
         self._waiting.put(written)
         written.wait(1)
@@ -171,12 +179,13 @@ def _shown_second(second: int) -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(second))
 
 
-def configure_logging(level: str, overrides: Mapping[str, str] | None = None) -> None:
+def configure_logging(level: str, overrides: Mapping[str, str] | None = None, *, thread: bool = True) -> None:
     """Send every logger's records to standard error as JSON lines.
 
-    The libraries beneath are held to warnings, since some log URLs or bodies below that.
+    The libraries beneath are held to warnings, since some log URLs or bodies below that. A process that will fork has
+    no thread for it: locks that a thread holds stay locked in the fork.
     """
-    handler = DirectHandler(sys.stderr)
+    handler = DirectHandler(sys.stderr, thread=thread)
     handler.setFormatter(JsonFormatter())
     logging.basicConfig(level="WARNING", handlers=[handler], force=True)
     logging.getLogger("app").setLevel(level)

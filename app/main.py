@@ -238,6 +238,9 @@ def _admission(settings: Settings, access: AccessSettings, store: StateStore) ->
 
 def _state_store(settings: Settings) -> StateStore:
     redis_url = settings.redis_url.get_secret_value() if settings.redis_url else None
+    if redis_url is None and settings.server_workers > 1:
+        told = f"{settings.server_workers} processes share conversations, approvals and all else by Redis only"
+        raise ConfigurationError(f"SERVER_WORKERS: {told}: set REDIS_URL, or leave it at 1")
     return open_state_store(redis_url, deadline=settings.redis_timeout, max_entries=settings.state_max_entries)
 
 

@@ -13,6 +13,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from functools import partial
 from types import FrameType
+from typing import TYPE_CHECKING
 
 import uvicorn
 from fastapi import FastAPI
@@ -27,6 +28,9 @@ from app.open_files import ConnectionLimit, allow_open_files
 from app.protocol import ProblemProtocol
 from app.settings import Settings
 from app.tool_calling.threads import stop_threads
+
+if TYPE_CHECKING:
+    from app.workers import Worker
 
 __all__ = ["demo", "serve", "server_config"]
 
@@ -68,19 +72,34 @@ def serve(notice: str = "") -> int:
     """
     configuration = read_configuration()
     settings = configuration.settings
-    configure_logging(settings.log_level)
+    configure_logging(settings.log_level, thread=settings.server_workers == 1)
     allow_open_files()
     app = create_app(configuration)
     with _listen(settings) as listener:
-        server = _Server(server_config(app, settings), app)
-        server.banner = notice + _banner(listener, configuration.chat_model.provider, app.state.access.take_made_key())
+        banner = notice + _banner(listener, configuration.chat_model.provider, app.state.access.take_made_key())
         _read_again_on_hangup(app.state.access)
-        server.run(sockets=[listener])
+        worker = _one_of_several(listener, settings, banner) if settings.server_workers > 1 else None
+        if isinstance(worker, int):
+            return worker
+        server = _Server(server_config(app, settings), app, banner, worker)
+        server.run(sockets=[worker.listener if worker else listener])
     code = server.code
     if not stop_threads(1):
         logging.shutdown()
         os._exit(code)
     return code
+
+
+def _one_of_several(listener: socket.socket, settings: Settings, banner: str) -> "Worker | int":
+    """Fork workers; see :meth:`app.workers.Supervisor.run`."""
+    if sys.platform != "linux":
+        raise ConfigurationError("SERVER_WORKERS: more than one needs Linux")
+    from app.workers import Supervisor
+
+    worker = Supervisor(listener, settings, announce=partial(write_text, banner)).run()
+    if not isinstance(worker, int):
+        configure_logging(settings.log_level)
+    return worker
 
 
 class _Server(uvicorn.Server):
@@ -90,11 +109,11 @@ class _Server(uvicorn.Server):
     any more, and clients that they should come back, while the questions that run are answered.
     """
 
-    banner = ""
-
-    def __init__(self, config: uvicorn.Config, app: FastAPI) -> None:
+    def __init__(self, config: uvicorn.Config, app: FastAPI, banner: str, worker: "Worker | None" = None) -> None:
         super().__init__(config)
         self._app = app
+        self._banner = banner
+        self._worker = worker
         self._drain_deadline: float | None = None
 
     @property
@@ -145,10 +164,15 @@ class _Server(uvicorn.Server):
         await super().startup(sockets)
         if self.started:
             _collect_seldom()
-            write_text(self.banner)
+            if self._worker is None:
+                write_text(self._banner)
+            else:
+                await self._worker.join(self._app)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Close what the service opened even where answers are broken off, which uvicorn then leaves out."""
+        if self._worker is not None:
+            self._worker.stop_listening()
         await super().shutdown(sockets)
         if self.force_exit:
             await self.lifespan.shutdown()
@@ -209,19 +233,17 @@ def demo() -> int:
 
     with running_sandbox() as url:
         os.environ["SANDBOX_URL"] = url
+        os.environ["SERVER_WORKERS"] = "1"  # what invents the answers is a thread of this process
         return serve(f"sandbox on {url}: weather and translations are invented, and say so\n")
 
 
 def _listen(settings: Settings) -> socket.socket:
     host, port = settings.server_host, settings.server_port
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        return socket.create_server((host, port), family=_family(host), backlog=2048)
+        return socket.create_server((host, port), family=family, backlog=2048)
     except OSError as error:
         wrong_host = error.errno is None or error.errno < 0 or error.errno == errno.EADDRNOTAVAIL
         variable = "SERVER_HOST" if wrong_host else "SERVER_PORT"
         reason = "no address of this machine" if wrong_host else os.strerror(error.errno or 0)
         raise ConfigurationError(f"{variable}: cannot listen on {host}:{port}: {reason}") from None
-
-
-def _family(host: str) -> socket.AddressFamily:
-    return socket.AF_INET6 if ":" in host else socket.AF_INET

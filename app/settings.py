@@ -98,6 +98,12 @@ class Settings(EnvironmentSettings):
     server_root_path: Annotated[str, BeforeValidator(_stripped), AfterValidator(_root_path)] = Field(
         "", description="Path prefix that a proxy strips before it hands requests on, such as /ai; none below a host"
     )
+    server_workers: int = Field(
+        1, ge=1, le=64, description="Processes that answer; more than one needs REDIS_URL, and Linux"
+    )
+    server_worker_timeout: float = Field(
+        30, gt=0, le=600, description="Seconds that one of several workers may show no life before it is replaced"
+    )
     server_read_timeout: float = Field(20, gt=0, le=600, description="Seconds to get headers out, and again for a body")
     server_write_timeout: float = Field(
         20, gt=0, le=600, description="Seconds a client may read nothing of what waits for it, before it counts as gone"

@@ -36,6 +36,7 @@ FLOORS = [
             "open_files",
             "request_heads",
             "bare_answers",
+            "workers",
             "commands",
             "__main__",
         ],

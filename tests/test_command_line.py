@@ -80,6 +80,8 @@ def test_tools_lists_what_is_registered_and_why_others_are_not(tmp_path: Path) -
         ({"WEATHER_ENABLED": "perhaps"}, ["WEATHER_ENABLED: Input should be a valid boolean"]),
         ({"REDIS_URL": "nonsense"}, ["REDIS_URL: must be redis://"]),
         ({"REDIS_URL": "redis://user:sk-a%zz@h:99999/0"}, ["REDIS_URL: must be redis://"]),
+        ({"SERVER_WORKERS": "0"}, ["SERVER_WORKERS: Input should be greater than or equal to 1"]),
+        ({"SERVER_WORKERS": "2"}, ["SERVER_WORKERS: 2 processes share conversations, approvals and all else by Redis"]),
         ({"SERVER_PORT": "x", "TIME_ENABLED": "perhaps"}, ["SERVER_PORT: ", "TIME_ENABLED: "]),
     ],
 )

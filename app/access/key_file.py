@@ -43,6 +43,7 @@ class KeyFile:
     async def watched(self) -> AsyncGenerator[None, None]:
         """Look at the file again and again as long as the block runs."""
         self._loop = asyncio.get_running_loop()
+        await self._read_if_changed()  # as it may have since; a worker that replaces another knows the first keys
         watch = asyncio.create_task(self._watch())
         try:
             yield
@@ -56,10 +57,13 @@ class KeyFile:
                 async with asyncio.timeout(_LOOK_EVERY):
                     await self._look.wait()
             self._look.clear()
-            state = self._state()
-            if state != self._seen:
-                self._seen = state
-                await self._read()
+            await self._read_if_changed()
+
+    async def _read_if_changed(self) -> None:
+        state = self._state()
+        if state != self._seen:
+            self._seen = state
+            await self._read()
 
     async def _read(self) -> None:
         try:

@@ -11,9 +11,14 @@ from app.observation.runtime import process_readings
 from app.observation.series import Family, Readings, exposition
 from app.version import VERSION
 
-__all__ = ["metrics_text"]
+__all__ = ["figures", "metrics_text"]
 
 _PYTHON = platform.python_version()
+
+
+async def figures(state: ServiceState) -> str:
+    """The figures of this process."""
+    return metrics_text(state, await state.container.get(OutboundHttp))
 
 
 def metrics_text(state: ServiceState, http: OutboundHttp) -> str:

@@ -1,6 +1,7 @@
 """What can be typed behind ``toolchat``. Each command is imported only when it is run."""
 
 import argparse
+import os
 import sys
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
@@ -21,6 +22,7 @@ _EXAMPLES = {
 exit codes: 0; 1 something failed; 2 the set-up or what was typed is wrong; 3 an answer waits for approval""",
     "serve": """
   toolchat serve
+  toolchat serve --workers 4
   SERVER_PORT=9000 LOG_LEVEL=debug toolchat serve""",
     "demo": """
   toolchat demo""",
@@ -80,10 +82,16 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     """
     given = sys.argv[1:] if arguments is None else arguments
     parser, commands = _parser()
-    words = [each for each in given if not each.startswith("-")]
+    before = ["", *given]
+    words = [
+        each for flag, each in zip(before, given, strict=False) if not each.startswith("-") and flag != "--workers"
+    ]
     _refuse_unknown(parser, words[:1], commands)
     _refuse_unknown(parser, words[1:2] if words[:1] == ["tools"] else (), ("run",))
-    return parser.parse_args(given)
+    parsed = parser.parse_args(given)
+    if parsed.workers is not None and parsed.run is not _serve:
+        parser.error("--workers is for serve alone")
+    return parsed
 
 
 def _refuse_unknown(parser: argparse.ArgumentParser, word: Sequence[str], known: Collection[str]) -> None:
@@ -102,6 +110,7 @@ def _parser() -> tuple[argparse.ArgumentParser, Collection[str]]:
     parser = argparse.ArgumentParser(prog="toolchat")
     parser.add_argument("--version", action="version", version=f"toolchat {VERSION}")
     _describe(parser, "", "Chat questions answered with live tools.", _serve)
+    _add_workers(parser)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
 
     def command(name: str, run: Run, told: str) -> argparse.ArgumentParser:
@@ -109,7 +118,7 @@ def _parser() -> tuple[argparse.ArgumentParser, Collection[str]]:
         _describe(made, name, f"{told[0].upper()}{told[1:]}.", run)
         return made
 
-    command("serve", _serve, "serve over HTTP (the default)")
+    _add_workers(command("serve", _serve, "serve over HTTP (the default)"), default=argparse.SUPPRESS)
     command("demo", _demo, "serve with invented tool data, so that every tool works without a key")
     _add_ask(command("ask", _ask, "ask one question and print the answer as it comes"))
     _add_dialogue(command("chat", _chat, "hold a conversation in the terminal"))
@@ -126,6 +135,11 @@ def _describe(parser: argparse.ArgumentParser, name: str, description: str, run:
     parser.epilog = f"examples:{_EXAMPLES[name]}"
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.set_defaults(run=run)
+
+
+def _add_workers(parser: argparse.ArgumentParser, default: object = None) -> None:
+    told = "processes that answer, of serve alone; more than one needs REDIS_URL (SERVER_WORKERS)"
+    parser.add_argument("--workers", metavar="N", default=default, help=told)
 
 
 def _add_ask(parser: argparse.ArgumentParser) -> None:
@@ -189,10 +203,12 @@ def _share(text: str) -> float:
     return share
 
 
-def _serve(_: argparse.Namespace) -> int:
+def _serve(parsed: argparse.Namespace) -> int:
     hear_of_an_early_end()
     from app.server import serve
 
+    if parsed.workers is not None:
+        os.environ["SERVER_WORKERS"] = parsed.workers
     return serve()
 
 

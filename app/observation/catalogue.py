@@ -99,6 +99,12 @@ STORE_SECONDS = Family(
 LOOP_LAG = Family("histogram", "event_loop_lag_seconds", "How late a timer rang that rings each second", (), OVERHEAD)
 GC_COLLECTIONS = Family("counter", "gc_collections_total", "Garbage collections", ("generation",))
 GC_SECONDS = Family("counter", "gc_pause_seconds_total", "What garbage collections took", ("generation",))
+WORKER_REPLACEMENTS = Family(
+    "counter", "worker_replacements_total", "Times that a worker ended and another took its place"
+)
+WORKERS_UNHEARD = Family(
+    "counter", "workers_unheard_total", "Times that another worker did not tell its figures when they were asked for"
+)
 CPU_SECONDS = Family("counter", "process_cpu_seconds_total", "CPU time of the process")
 MEMORY = Family("gauge", "process_resident_memory_bytes", "Resident memory of the process")
 STARTED = Family("gauge", "process_start_time_seconds", "When the process began to count, in Unix time")

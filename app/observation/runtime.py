@@ -15,7 +15,6 @@ from app.observation.series import Family, Readings
 __all__ = ["process_readings", "watched"]
 
 _EVERY = 1.0
-_STARTED = time.time()
 _collections: list[float] = []
 """When the one that runs began."""
 
@@ -25,6 +24,7 @@ async def watched() -> AsyncGenerator[None, None]:
     """Watch the running event loop as long as the block runs, and the garbage collector from now on."""
     if _collected not in gc.callbacks:
         gc.callbacks.append(_collected)
+        series.STARTED.at()[0] = time.time()  # not when it was imported, which may have been before a fork
     watch = _LoopWatch()
     try:
         yield
@@ -66,7 +66,6 @@ def process_readings() -> dict[Family, Readings]:
     return {
         series.CPU_SECONDS: {(): time.process_time()},
         series.MEMORY: {} if memory is None else {(): memory},
-        series.STARTED: {(): _STARTED},
     }
 
 

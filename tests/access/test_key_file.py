@@ -5,11 +5,14 @@ import signal
 from pathlib import Path
 
 import httpx
+import psutil
 import pytest
 
 from app.access.keys import digest_of
 from tests.command_line import started
+from tests.players.redis_server import RedisServer
 from tests.serving import client_of, service
+from tests.sessions.replicas import needs_redis
 from tests.waiting import until
 
 PATH = "/time/chat-tool-function"
@@ -74,6 +77,22 @@ async def test_a_broken_file_keeps_the_old_keys_and_says_so(tmp_path: Path, capl
 async def _has_said(caplog: pytest.LogCaptureFixture) -> bool:
     said = [record.getMessage() for record in caplog.records]
     return "the key file cannot be used; the keys from before stay" in said
+
+
+@needs_redis
+async def test_a_worker_that_replaces_another_begins_with_the_keys_that_are_valid_now(tmp_path: Path) -> None:
+    file = tmp_path / "keys.toml"
+    write(file, "old")
+    async with RedisServer() as redis:
+        with started("--workers", "2", cwd=tmp_path, API_KEYS_FILE=str(file), REDIS_URL=redis.url) as (process, url):
+            write(file, "new")
+            first = psutil.Process(process.pid).children()
+            for each in first:
+                each.kill()
+            await until(lambda: not set(first) & set(psutil.Process(process.pid).children()))
+            for key, expected in (("new", 200), ("old", 401)):
+                async with client_of(url) as client:
+                    assert await status(client, key) == expected
 
 
 async def test_a_hangup_has_the_file_read_again_and_ends_nothing(tmp_path: Path) -> None:

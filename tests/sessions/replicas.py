@@ -18,7 +18,7 @@ from tests.players.redis_server import REDIS_SERVER
 from tests.ports import reserved
 from tests.waiting import PATIENCE, until
 
-__all__ = ["Replica", "behind_nginx", "needs_nginx", "needs_redis", "running_replicas"]
+__all__ = ["Replica", "behind_nginx", "needs_nginx", "needs_redis", "replacement", "running_replicas"]
 
 NGINX = shutil.which("nginx", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin")
 
@@ -62,23 +62,36 @@ class Replica:
 
 @asynccontextmanager
 async def running_replicas(count: int, folder: Path, **variables: str) -> AsyncGenerator[list[Replica], None]:
-    """Start processes side by side; each writes its log into the folder, and all are shown when the test fails."""
+    """Start processes side by side; each writes its log into the folder, and all are shown when the test fails.
+
+    Whoever replaces one puts the other into its place.
+    """
     logs = [folder / f"replica-{number}.log" for number in range(count)]
     processes = [_service(log, folder, variables) for log in logs]
+    replicas: list[Replica] = []
     try:
-        replicas = [Replica(each, await _url(log), log) for each, log in zip(processes, logs, strict=True)]
+        replicas += [Replica(each, await _url(log), log) for each, log in zip(processes, logs, strict=True)]
         yield replicas
     finally:
-        await _end(processes)
-        for log in logs:
-            sys.stderr.write(log.read_text())
+        await _end([each.process for each in replicas] or processes)
+        _show_logs(folder)
+
+
+async def replacement(replica: Replica, folder: Path, **variables: str) -> Replica:
+    """Have a process end in order, and start another one at its address; as whoever deploys does."""
+    replica.process.terminate()
+    await asyncio.to_thread(replica.process.wait, PATIENCE)
+    log = folder / f"replica-after-{replica.process.pid}.log"
+    process = _service(log, folder, {**variables, "SERVER_PORT": replica.url.rpartition(":")[2]})
+    return Replica(process, await _url(log), log)
 
 
 @asynccontextmanager
 async def behind_nginx(replicas: Sequence[Replica], folder: Path) -> AsyncGenerator[str, None]:
     """Start nginx, which hands requests to the replicas in turns; gives its base URL."""
     assert NGINX, "nginx is not installed"
-    servers = " ".join(f"server {each.url.removeprefix('http://')};" for each in replicas)
+    # One that could not be reached is tried again at once, and not, as is nginx's default, after ten seconds.
+    servers = " ".join(f"server {each.url.removeprefix('http://')} max_fails=0;" for each in replicas)
     command = [NGINX, "-p", str(folder), "-c", str(folder / "nginx.conf"), "-e", "error.log"]
     with reserved() as holder:
         port: int = holder.getsockname()[1]
@@ -99,6 +112,11 @@ def _service(log: Path, folder: Path, variables: dict[str, str]) -> Forked:
     with log.open("wb") as written:
         streams = (written.fileno(), written.fileno(), written.fileno())
         return Forked([], folder, environment(variables), streams)
+
+
+def _show_logs(folder: Path) -> None:
+    for log in sorted(folder.glob("replica-*.log")):
+        sys.stderr.write(log.read_text())
 
 
 async def _url(log: Path) -> str:

@@ -39,6 +39,17 @@ class Request(NamedTuple):
     origin: Origin
     wire: bytes
 
+    @property
+    def url(self) -> tuple[str, str, int, str]:
+        """Scheme, host, port and path; not the query."""
+        path = self.wire.split(b" ", 2)[1].partition(b"?")[0]
+        return "https" if self.origin.tls else "http", self.origin.host, self.origin.port, path.decode()
+
+    def with_lines(self, lines: bytes) -> "Request":
+        """The request with more header lines, each with its end."""
+        first, end, rest = self.wire.partition(b"\r\n")
+        return Request(self.method, self.origin, b"%b%b%b%b" % (first, end, lines, rest))
+
 
 def written(
     method: str, url: str, headers: Mapping[str, str] | None = None, params: Params | None = None, data: Data = b""

@@ -165,7 +165,7 @@ def _line(created: float, level: str, logger: str, message: str, fields: Mapping
     if current := request_id.get():
         line["request_id"] = current
     if (span := current_span.get()) is not None:
-        line |= {"trace_id": span.trace.id.hex(), "span_id": span.id.hex()}
+        line["trace_id"], line["span_id"] = span.trace.hex, span.id.hex()
     line.update(fields)
     return to_json(line, fallback=str, inf_nan_mode="strings")
 

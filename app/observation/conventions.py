@@ -5,15 +5,16 @@ Generative AI: https://github.com/open-telemetry/semantic-conventions-genai (sti
 What they have no name for begins with ``toolchat.``.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Protocol
 
 from pydantic_core import to_json
 
 from app.messages import AssistantMessage, Message, SystemMessage, ToolCall, ToolResponseMessage, Usage, UserMessage
-from app.observation.spans import CLIENT, INTERNAL, Attribute, Span, Tracer
+from app.observation.spans import CLIENT, INTERNAL, Attribute, Fixed, Span, Tracer
 
-__all__ = ["Answered", "Prompted", "agent", "answered", "chat", "request", "responded", "tool", "tool_ended", "upstream"]
+__all__ = ["Answered", "Prompted", "Sent", "agent", "answered", "chat", "request", "responded", "tool", "tool_ended", "upstream"]
 
 AGENT = "toolchat"
 ERROR_TYPE = "error.type"
@@ -67,36 +68,59 @@ class Answered(Protocol):
         ...
 
 
+class Sent(Protocol):
+    """A request to an upstream."""
+
+    @property
+    def method(self) -> str:
+        """The HTTP method."""
+        ...
+
+    @property
+    def url(self) -> tuple[str, str, int, str]:
+        """Scheme, host, port and path; not the query."""
+        ...
+
+
 def request(tracer: Tracer, scope: Mapping[str, Any], path: str, began: float) -> Span:
     """Begin the span of an HTTP request; ``path`` has no ids in it."""
     span = tracer.begin(scope["method"], scope["headers"], began)
     if span.trace.is_sampled:
-        span.attributes += [("http.request.method", scope["method"]), ("url.path", path), ("url.scheme", scope["scheme"])]
-        span.attributes += [("network.protocol.version", scope["http_version"]), ("toolchat.request_id", scope["state"]["request_id"])]
-        if scope.get("server"):
-            span.attributes += [("server.address", scope["server"][0]), ("server.port", scope["server"][1] or 0)]
+        head = _head(scope["method"], path, scope["scheme"], scope["http_version"], scope.get("server"))
+        span.attributes += [head, ("toolchat.request_id", scope["state"]["request_id"])]
         if span.trace.captures and scope["query_string"]:
             span.attributes.append(("url.query", _short(scope["query_string"].decode("latin-1"))))
     return span
 
 
+@lru_cache(1000)
+def _head(method: str, path: str, scheme: str, version: str, server: tuple[str, int | None] | None) -> Fixed:
+    place = (("server.address", server[0]), ("server.port", server[1] or 0)) if server else ()
+    said = ("http.request.method", method), ("url.path", path), ("url.scheme", scheme)
+    return Fixed(*said, ("network.protocol.version", version), *place)
+
+
 def responded(span: Span, route: str, status: int, outcome: str, now: float) -> None:
     """End it. A refusal is the client's fault, and no error here; what breaks off in mid-answer is one."""
+    failure = "" if outcome == "ok" or 400 <= status < 500 else outcome
     if span.trace.is_sampled:
         span.name = f"{span.name} {route}"
-        span.attributes += [("http.route", route), (STATUS, status), ("toolchat.outcome", outcome)]
-    is_error = outcome != "ok" and not 400 <= status < 500
-    if is_error:
-        span.attributes.append((ERROR_TYPE, outcome))
-    span.end(now, outcome if is_error else "")
+        span.attributes.append(_responded(route, status, outcome, failure))
+    span.end(now, failure)
+
+
+@lru_cache(1000)
+def _responded(route: str, status: int, outcome: str, failure: str) -> Fixed:
+    told = ("http.route", route), (STATUS, status), ("toolchat.outcome", outcome)
+    return Fixed(*told, *([(ERROR_TYPE, failure)] if failure else []))
 
 
 def agent(parent: Span, provider: str, model: str, messages: Sequence[Message], began: float) -> Span | None:
     """Begin the span of a question: the model's turns and the tool calls are its parts."""
     span = parent.child(f"invoke_agent {AGENT}", INTERNAL, began)
     if span is not None:
-        span.attributes += [("gen_ai.operation.name", "invoke_agent"), ("gen_ai.agent.name", AGENT)]
-        span.attributes += _model(provider, model, span.trace.conversation)
+        span.attributes.append(_asking("invoke_agent", provider, model))
+        span.attributes += _conversation(span)
         if span.trace.captures:
             span.attributes += _asked(messages)
     return span
@@ -107,8 +131,8 @@ def chat(parent: Span, provider: str, model: str, prompt: Prompted, began: float
     model = prompt.options.model or model
     span = parent.child(f"chat {model}", INTERNAL if provider == "offline" else CLIENT, began)
     if span is not None:
-        span.attributes += [("gen_ai.operation.name", "chat"), ("gen_ai.request.stream", prompt.stream)]
-        span.attributes += _model(provider, model, span.trace.conversation)
+        span.attributes.append(_asking("chat", provider, model, stream=prompt.stream))
+        span.attributes += _conversation(span)
         if span.trace.captures:
             span.attributes += _asked(prompt.messages)
     return span
@@ -125,9 +149,7 @@ def answered(span: Span, response: Answered | None, outcome: str, now: float, fi
         first: seconds to the first piece, if it came in pieces.
     """
     if response is not None:
-        span.attributes += [("gen_ai.response.finish_reasons", (response.finish_reason,))]
-        span.attributes += [("gen_ai.response.model", response.model)] if response.model else []
-        span.attributes += _usage(response.usage)
+        span.attributes += [_answered(response.finish_reason, response.model), *_usage(response.usage)]
         if span.trace.captures:
             parts = _parts(response.message)
             output = [{"role": "assistant", "parts": parts, "finish_reason": response.finish_reason}]
@@ -137,18 +159,39 @@ def answered(span: Span, response: Answered | None, outcome: str, now: float, fi
     _end(span, "" if outcome == "ok" else outcome, now)
 
 
+@lru_cache(1000)
+def _asking(operation: str, provider: str, model: str, *, stream: bool | None = None) -> Fixed:
+    more = ("gen_ai.agent.name", AGENT) if stream is None else ("gen_ai.request.stream", stream)
+    name = _PROVIDERS.get(provider, provider)
+    return Fixed(
+        ("gen_ai.operation.name", operation), ("gen_ai.provider.name", name), ("gen_ai.request.model", model), more
+    )
+
+
+@lru_cache(1000)
+def _answered(finish_reason: str, model: str) -> Fixed:
+    by = [("gen_ai.response.model", model)] if model else []
+    return Fixed(("gen_ai.response.finish_reasons", (finish_reason,)), *by)
+
+
 def tool(parent: Span, call: ToolCall, began: float) -> Span | None:
     """Begin the span of a tool call; a name that there is not is the model's, and not the span's."""
     span = parent.child("execute_tool", INTERNAL, began)
     if span is not None:
-        span.attributes += [("gen_ai.operation.name", "execute_tool"), ("gen_ai.tool.name", call.name[:64])]
-        span.attributes += [("gen_ai.tool.call.id", call.id[:128]), ("gen_ai.tool.type", "function")]
+        span.attributes += [_tool(call.name[:64]), ("gen_ai.tool.call.id", call.id[:128])]
         if span.trace.captures:
             span.attributes.append(("gen_ai.tool.call.arguments", _short(call.arguments)))
     return span
 
 
-def tool_ended(span: Span, name: str, result: str, error_kind: str, now: float, flags: Iterable[str] = ()) -> None:
+@lru_cache(1000)
+def _tool(name: str) -> Fixed:
+    return Fixed(
+        ("gen_ai.operation.name", "execute_tool"), ("gen_ai.tool.name", name), ("gen_ai.tool.type", "function")
+    )
+
+
+def tool_ended(span: Span, name: str, result: str, error_kind: str, now: float, flags: Sequence[str] = ()) -> None:
     """End it; ``name`` is that of a tool that there is, ``flags`` say how it was answered."""
     span.name = f"execute_tool {name}" if name else span.name
     span.attributes += [(f"toolchat.tool.{flag}", True) for flag in flags]
@@ -157,25 +200,34 @@ def tool_ended(span: Span, name: str, result: str, error_kind: str, now: float, 
     _end(span, error_kind, now)
 
 
-def upstream(parent: Span, name: str, method: str, url: tuple[str, str, int, str], began: float) -> Span | None:
-    """Begin the span of a request to an upstream.
+def upstream(parent: Span, name: str, sent: Sent, began: float) -> Span | None:
+    """Begin the span of a request to an upstream, which has a name in the service; none where its parent is one already.
 
-    Args:
-        parent: what it is a part of.
-        name: what the service calls the upstream.
-        method: the HTTP method.
-        url: scheme, host, port and path. The path may hold what a tool was asked, and is told only where that is; a
-            query, which may hold a key, never is.
-        began: when.
+    Its path may hold what a tool was asked, and is told only where that is; a query, which may hold a key, never is.
     """
-    span = parent.child(method, CLIENT, began)
+    scheme, host, port, path = sent.url
+    if parent.kind == CLIENT:
+        if (place := _place(host, port)) not in parent.attributes:  # it may be tried again
+            parent.attributes.append(place)
+        return None
+    span = parent.child(sent.method, CLIENT, began)
     if span is not None:
-        scheme, host, port, path = url
-        shown = f"[{host}]" if ":" in host else host
-        span.attributes += [("http.request.method", method), ("server.address", host), ("server.port", port)]
-        span.attributes += [("url.full", f"{scheme}://{shown}:{port}{path if span.trace.captures else ''}")]
-        span.attributes += [("toolchat.upstream", name)]
+        span.attributes.append(_sent(name, sent.method, scheme, host, port))
+        if span.trace.captures:
+            span.attributes.append(("url.path", _short(path)))
     return span
+
+
+@lru_cache(1000)
+def _place(host: str, port: int) -> Fixed:
+    return Fixed(("server.address", host), ("server.port", port))
+
+
+@lru_cache(1000)
+def _sent(name: str, method: str, scheme: str, host: str, port: int) -> Fixed:
+    shown = f"[{host}]" if ":" in host else host
+    place = ("server.address", host), ("server.port", port), ("url.full", f"{scheme}://{shown}:{port}")
+    return Fixed(("http.request.method", method), *place, ("toolchat.upstream", name))
 
 
 def upstream_ended(span: Span, outcome: str, now: float) -> None:
@@ -210,11 +262,8 @@ def _end(span: Span, failure: str, now: float) -> None:
     span.end(now, failure)
 
 
-def _model(provider: str, model: str, conversation: str) -> Iterator[tuple[str, Attribute]]:
-    yield "gen_ai.provider.name", _PROVIDERS.get(provider, provider)
-    yield "gen_ai.request.model", model
-    if conversation:
-        yield "gen_ai.conversation.id", conversation
+def _conversation(span: Span) -> list[tuple[str, Attribute]]:
+    return [("gen_ai.conversation.id", span.trace.conversation)] if span.trace.conversation else []
 
 
 def _usage(usage: Usage) -> Iterator[tuple[str, Attribute]]:

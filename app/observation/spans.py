@@ -16,7 +16,7 @@ from random import getrandbits
 from time import perf_counter
 from typing import NamedTuple
 
-__all__ = ["CLIENT", "INTERNAL", "SERVER", "Attribute", "Attributes", "Remote", "Span", "Trace", "Tracer", "current_span"]
+__all__ = ["CLIENT", "INTERNAL", "SERVER", "Attribute", "Attributes", "Fixed", "Remote", "Span", "Trace", "Tracer", "current_span"]
 
 INTERNAL, SERVER, CLIENT = 1, 2, 3
 """Kinds of spans, as OTLP numbers them."""
@@ -35,35 +35,61 @@ class Remote(NamedTuple):
     is_sampled: bool
 
 
+class Fixed:
+    """Attributes that many spans have alike."""
+
+    __slots__ = ("pairs", "wire")
+
+    def __init__(self, *pairs: tuple[str, Attribute]) -> None:
+        self.pairs = pairs
+        self.wire = b""
+        """As they are sent, once they have been."""
+
+
 class Trace:
     """What the spans of one request share."""
 
-    __slots__ = ("captures", "conversation", "epoch", "id", "is_sampled", "keep", "propagates", "remote", "state")
+    __slots__ = ("_keep", "_spans", "_is_over", "captures", "conversation", "epoch", "hex", "id", "is_sampled", "propagates", "remote", "state")
 
     def __init__(self, tracer: "Tracer", headers: Iterable[tuple[bytes, bytes]]) -> None:
         self.remote, self.state = _remote(headers) if tracer.propagates else (None, b"")
         self.id = self.remote.trace if self.remote else getrandbits(128).to_bytes(16)  # noqa: S311 - no secret
-        self.is_sampled = tracer.samples(self.id, self.remote)
-        self.epoch = time.time_ns() - int(perf_counter() * 1e9)
-        """Unix time, in nanoseconds, when ``perf_counter`` was 0: clocks may be set meanwhile."""
+        self.hex = self.id.hex()
+        self.propagates, self.is_sampled = tracer.propagates, tracer.samples(self.id, self.remote)
         self.conversation = ""
         """The conversation, hashed, where the question belongs to one."""
-        self.keep, self.captures, self.propagates = tracer.keep, tracer.captures, tracer.propagates
+        if self.is_sampled:
+            self.epoch = time.time_ns() - int(perf_counter() * 1e9)
+            """Unix time, in nanoseconds, when ``perf_counter`` was 0: clocks may be set meanwhile."""
+            self.captures, self._keep = tracer.captures, tracer.keep
+            self._spans: list[Span] = []
+            self._is_over = False
+
+    def ended(self, span: "Span") -> None:
+        """Take a span that has ended: all go out with the request's own, and by themselves what ends after it."""
+        if self.is_sampled:
+            self._spans.append(span)
+            if span.kind == SERVER:
+                self._is_over = True
+            if self._is_over:
+                self._keep(self._spans)
+                self._spans = []
 
 
 class Span:
     """A part of a trace; times are those of ``perf_counter``."""
 
-    __slots__ = ("_token", "attributes", "began", "ended", "error", "events", "id", "kind", "name", "parent", "trace")
+    __slots__ = ("_lines", "_token", "attributes", "began", "ended", "error", "events", "id", "kind", "name", "parent", "trace")
 
     def __init__(self, trace: Trace, parent: bytes, name: str, kind: int, began: float) -> None:
         self.trace, self.parent, self.name, self.kind, self.began = trace, parent, name, kind, began
         self.id = getrandbits(64).to_bytes(8)  # noqa: S311 - no secret
         self.ended = began
-        self.attributes: list[tuple[str, Attribute]] = []
-        self.events: list[tuple[str, float, Attributes]] = []
+        self.attributes: list[Fixed | tuple[str, Attribute]] = []
+        self.events: Sequence[tuple[str, float, Attributes]] = ()
         self.error = ""
         """The class of error with which it ended, if it did."""
+        self._lines = b""
         self._token: Token[Span | None] | None = None
 
     def enter(self) -> "Span":
@@ -84,23 +110,21 @@ class Span:
     def event(self, name: str, *attributes: tuple[str, Attribute]) -> None:
         """Note something that happened just now."""
         if self.trace.is_sampled:
-            self.events.append((name, perf_counter(), attributes))
+            self.events = (*self.events, (name, perf_counter(), attributes))
 
     def end(self, now: float, error: str = "") -> None:
         """End it; ``error`` is the class of error, where it ended in one."""
         self.ended, self.error = now, error
-        if self.trace.is_sampled:
-            self.trace.keep(self)
+        self.trace.ended(self)
 
     @property
-    def traceparent(self) -> bytes:
+    def lines(self) -> bytes:
         """Header lines that tell an upstream what its work is a part of; none where that is switched off."""
-        trace = self.trace
-        if not trace.propagates:
-            return b""
-        state = b"tracestate: %b\r\n" % trace.state if trace.state else b""
-        ids = trace.id.hex().encode(), self.id.hex().encode(), trace.is_sampled
-        return b"traceparent: 00-%b-%b-%02x\r\n%b" % (*ids, state)
+        if not self._lines and self.trace.propagates:
+            trace = self.trace
+            line = f"traceparent: 00-{trace.hex}-{self.id.hex()}-0{int(trace.is_sampled)}\r\n".encode()
+            self._lines = b"%btracestate: %b\r\n" % (line, trace.state) if trace.state else line
+        return self._lines
 
 
 class Tracer:
@@ -108,7 +132,7 @@ class Tracer:
 
     Args:
         samples: decides by its id, and by what the request says, whether a trace is recorded.
-        keep: takes each span that has ended, in no time.
+        keep: takes the spans of a request when it has ended, in no time.
         captures: spans hold questions, answers, arguments and results as well.
         propagates: traces go on from the caller's, and upstreams are told of them.
     """
@@ -116,7 +140,7 @@ class Tracer:
     def __init__(
         self,
         samples: Callable[[bytes, Remote | None], bool],
-        keep: Callable[[Span], None],
+        keep: Callable[[Sequence[Span]], None],
         *,
         captures: bool = False,
         propagates: bool = True,

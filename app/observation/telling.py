@@ -11,7 +11,7 @@ from app.messages import Message, ToolCall, Usage
 from app.observation import catalogue as series
 from app.observation import conventions as spans_of
 from app.observation.catalogue import SECONDS, TOKENS
-from app.observation.conventions import Answered, Prompted
+from app.observation.conventions import Answered, Prompted, Sent
 from app.observation.notes import ByKind, tell
 from app.observation.request import current_request
 from app.observation.series import OTHER, Names, Numbers, put
@@ -245,10 +245,9 @@ def waited(what: str, seconds: float) -> None:
         spans_of.waiting(span, what, seconds, perf_counter())
 
 
-def upstream_asked(parent: Span, upstream: str, method: str, url: tuple[str, str, int, str]) -> tuple[Span | None, bytes]:
-    """Begin the span of a request to an upstream, and give the header lines that tell the upstream of it."""
-    span = spans_of.upstream(parent, upstream, method, url, perf_counter())
-    return span, (span or parent).traceparent
+def upstream_asked(parent: Span, upstream: str, request: Sent) -> Span | None:
+    """Begin the span of a request to an upstream, which is to be told of it."""
+    return spans_of.upstream(parent, upstream, request, perf_counter())
 
 
 def upstream_answered(upstream: str, answer: int | BaseException, span: Span | None = None) -> None:

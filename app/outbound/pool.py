@@ -71,8 +71,8 @@ class Pool:
         """
         span = None
         if (parent := current_span.get()) is not None:
-            span, lines = upstream_asked(parent, upstream, request.method, request.url)
-            request = request.with_lines(lines)
+            span = upstream_asked(parent, upstream, request) if parent.trace.is_sampled else None
+            request = request.with_lines((span or parent).lines)
         try:
             response = await self._exchanged(request, upstream)
         except BaseException as error:

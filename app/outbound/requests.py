@@ -47,8 +47,7 @@ class Request(NamedTuple):
 
     def with_lines(self, lines: bytes) -> "Request":
         """The request with more header lines, each with its end."""
-        first, end, rest = self.wire.partition(b"\r\n")
-        return Request(self.method, self.origin, b"%b%b%b%b" % (first, end, lines, rest))
+        return Request(self.method, self.origin, self.wire.replace(b"\r\n", b"\r\n" + lines, 1))
 
 
 def written(

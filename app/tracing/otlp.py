@@ -5,88 +5,84 @@ A test has OpenTelemetry's own classes read it.
 """
 
 import struct
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
-from app.observation.spans import Attribute, Attributes, Span
+from app.observation.spans import Attribute, Attributes, Fixed, Span
 
-__all__ = ["export_request", "head"]
+__all__ = ["export_request", "head", "written"]
 
-_LONG = 200
-"""Characters of a text that is not kept: hardly any comes twice."""
 _TIME = struct.Struct("<Q")
+_TIMES = struct.Struct("<BQBQ")
 _DOUBLE = struct.Struct("<d")
-_IS_KNOWN, _IS_REMOTE, _IS_SAMPLED = 0x100, 0x200, 0x01
+_LOCAL = b"\x85\x01" + struct.pack("<I", 0x101)
+_REMOTE = b"\x85\x01" + struct.pack("<I", 0x301)
+"""The flags: sampled; whether the parent is a remote one is known; whether it is."""
+_KINDS = [b"\x30%c" % kind for kind in range(6)]
 _ERROR = b"\x7a\x02\x18\x02"
 
 
 def head(resource: Mapping[str, Any], scope: str, version: str) -> tuple[bytes, bytes]:
     """What is the same in every request: the resource, and the scope of the spans."""
-    described = b"".join(_field(0x0A, _pair(name, value)) for name, value in resource.items())
+    described = b"".join(_attribute(0x0A, name, value) for name, value in resource.items())
     return _field(0x0A, described), _field(0x0A, _field(0x0A, scope.encode()) + _field(0x12, version.encode()))
 
 
-def export_request(heads: tuple[bytes, bytes], spans: Sequence[Span]) -> bytes:
+def written(spans: Iterable[Span]) -> bytes:
+    """Spans as they stand in a request."""
+    return b"".join([_field(0x12, _span(each)) for each in spans])
+
+
+def export_request(heads: tuple[bytes, bytes], spans: Iterable[bytes]) -> bytes:
     """An ``ExportTraceServiceRequest`` with spans of one resource and one scope."""
     resource, scope = heads
-    scope_spans = scope + b"".join([_field(0x12, _span(each)) for each in spans])
-    return _field(0x0A, resource + _field(0x12, scope_spans))
+    return _field(0x0A, resource + _field(0x12, b"".join([scope, *spans])))
 
 
 def _span(span: Span) -> bytes:
     trace = span.trace
     is_remote = trace.remote is not None and span.parent == trace.remote.span
+    epoch = trace.epoch
     parts = [
-        b"\x0a\x10",
-        trace.id,
-        b"\x12\x08",
-        span.id,
-        _field(0x1A, trace.state) if trace.state else b"",
-        _field(0x22, span.parent) if span.parent else b"",
+        b"\x0a\x10%b\x12\x08%b" % (trace.id, span.id),
         _named(0x2A, span.name),
-        b"\x30%c\x39" % span.kind,
-        _moment(span, span.began),
-        b"\x41",
-        _moment(span, span.ended),
-        *_attributes(0x4A, span.attributes),
-        *[_field(0x5A, _event(span, *each)) for each in span.events],
-        _ERROR if span.error else b"",
-        b"\x85\x01",
-        struct.pack("<I", _IS_SAMPLED | _IS_KNOWN | (_IS_REMOTE if is_remote else 0)),
+        _KINDS[span.kind],
+        _TIMES.pack(0x39, epoch + int(span.began * 1e9), 0x41, epoch + int(span.ended * 1e9)),
+        *[_attribute(0x4A, *each) if isinstance(each, tuple) else each.wire or _fixed(each) for each in span.attributes],
+        _REMOTE if is_remote else _LOCAL,
     ]
+    if span.parent:
+        parts.append(b"\x22\x08" + span.parent)
+    if trace.state:
+        parts.append(_field(0x1A, trace.state))
+    parts += [_field(0x5A, _event(span, *each)) for each in span.events]
+    if span.error:
+        parts.append(_ERROR)
     return b"".join(parts)
 
 
+def _fixed(fixed: Fixed) -> bytes:
+    fixed.wire = b"".join([_attribute(0x4A, *each) for each in fixed.pairs])
+    return fixed.wire
+
+
 def _event(span: Span, name: str, at: float, attributes: Attributes) -> bytes:
-    return b"".join([b"\x09", _moment(span, at), _named(0x12, name), *_attributes(0x1A, attributes)])
+    moment = _TIME.pack(span.trace.epoch + int(at * 1e9))
+    return b"".join([b"\x09", moment, _named(0x12, name), *[_attribute(0x1A, *each) for each in attributes]])
 
 
-def _moment(span: Span, at: float) -> bytes:
-    return _TIME.pack(span.trace.epoch + int(at * 1e9))
-
-
-def _attributes(tag: int, attributes: Attributes) -> Iterable[bytes]:
-    for name, value in attributes:
-        # True is 1 to a dictionary, and 1 is 1.0: each has its own place.
-        if isinstance(value, str) and len(value) > _LONG:
-            yield _field(tag, _pair(name, value))
-        else:
-            yield _known(tag, name, value, type(value))
-
-
-@lru_cache(4096)
-def _known(tag: int, name: str, value: Attribute, _: type) -> bytes:
-    return _field(tag, _pair(name, value))
+def _attribute(tag: int, name: str, value: Attribute) -> bytes:
+    key, written = _named(0x0A, name), _any_value(value)
+    size, whole = len(written), len(key) + len(written) + 2
+    if whole < 128:  # as nearly always
+        return b"%c%c%b\x12%c%b" % (tag, whole, key, size, written)
+    return _field(tag, key + _field(0x12, written))
 
 
 @lru_cache(1024)
 def _named(tag: int, text: str) -> bytes:
     return _field(tag, _bytes(text))
-
-
-def _pair(name: str, value: Any) -> bytes:
-    return _field(0x0A, name.encode()) + _field(0x12, _any_value(value))
 
 
 def _any_value(value: Any) -> bytes:
@@ -95,7 +91,7 @@ def _any_value(value: Any) -> bytes:
     if isinstance(value, bool):
         return b"\x10%c" % value
     if isinstance(value, int):
-        return b"\x18" + _varint(value & 0xFFFFFFFFFFFFFFFF)  # negative ones are ten bytes long
+        return b"\x18%c" % value if 0 <= value < 128 else b"\x18" + _varint(value & 0xFFFFFFFFFFFFFFFF)
     if isinstance(value, float):
         return b"\x21" + _DOUBLE.pack(value)
     return _field(0x2A, b"".join([_field(0x0A, _any_value(each)) for each in value]))

@@ -2,7 +2,7 @@
 
 import importlib.util
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
@@ -10,6 +10,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic_settings import SettingsConfigDict
 
 from app.errors import ConfigurationError
+from app.observation.spans import Remote
 from app.settings import EnvironmentSettings, Secret, Texts, read_settings
 
 __all__ = ["TracingConfiguration", "TracingSettings", "other_variables"]
@@ -66,11 +67,27 @@ class TracingSettings(EnvironmentSettings):
         ("tracecontext", "baggage"),
         description="Without tracecontext a caller's traceparent is not read, and none is sent to upstreams",
     )
+    bsp_schedule_delay: float = Field(5000, gt=0, description="Milliseconds after which spans are sent")
+    bsp_max_export_batch_size: int = Field(2048, ge=1, description="Spans that are sent before that, together")
+    bsp_max_queue_size: int = Field(16384, ge=1, description="Spans that may wait; what is beyond is lost")
     service_name: str = Field("toolchat", description="What the service is called in traces")
     resource_attributes: str = Field("", description="What else is said of it, NAME=VALUE separated by commas")
     instrumentation_genai_capture_message_content: bool = Field(
         False, description="true puts questions, answers, arguments and results into traces"
     )
+
+    def sampler(self) -> Callable[[bytes, Remote | None], bool]:
+        """What decides, as OpenTelemetry's samplers do, by a trace's id and its caller whether it is recorded."""
+        _, is_based, own = self.traces_sampler.rpartition("parentbased_")
+        share = {"always_on": 1.0, "always_off": 0.0}.get(own, self.traces_sampler_arg)
+        bound = round(share * 2**64)
+
+        def samples(trace: bytes, caller: Remote | None) -> bool:
+            if is_based and caller is not None:
+                return caller.is_sampled
+            return int.from_bytes(trace[8:]) < bound
+
+        return samples
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,19 @@ from pydantic_core import to_json
 from app.messages import AssistantMessage, Message, SystemMessage, ToolCall, ToolResponseMessage, Usage, UserMessage
 from app.observation.spans import CLIENT, INTERNAL, Attribute, Fixed, Span, Tracer
 
-__all__ = ["Answered", "Prompted", "Sent", "agent", "answered", "chat", "request", "responded", "tool", "tool_ended", "upstream"]
+__all__ = [
+    "Answered",
+    "Prompted",
+    "Sent",
+    "agent",
+    "answered",
+    "chat",
+    "request",
+    "responded",
+    "tool",
+    "tool_ended",
+    "upstream",
+]
 
 AGENT = "toolchat"
 ERROR_TYPE = "error.type"
@@ -284,7 +296,9 @@ def _asked(messages: Sequence[Message]) -> Iterator[tuple[str, Attribute]]:
 
 
 def _message(message: Message) -> Mapping[str, Any]:
-    role = {UserMessage: "user", AssistantMessage: "assistant", ToolResponseMessage: "tool"}.get(type(message), "system")
+    role = {UserMessage: "user", AssistantMessage: "assistant", ToolResponseMessage: "tool"}.get(
+        type(message), "system"
+    )
     return {"role": role, "parts": _parts(message)}
 
 
@@ -294,7 +308,9 @@ def _parts(message: Message) -> Sequence[Mapping[str, Any]]:
             {"type": "tool_call_response", "id": each.id, "result": _short(each.text)} for each in message.responses
         ]
     calls = message.tool_calls if isinstance(message, AssistantMessage) else ()
-    told = [{"type": "tool_call", "id": each.id, "name": each.name, "arguments": _short(each.arguments)} for each in calls]
+    told = [
+        {"type": "tool_call", "id": each.id, "name": each.name, "arguments": _short(each.arguments)} for each in calls
+    ]
     return [*([_text(message.text)] if message.text else []), *told]
 
 

@@ -16,7 +16,19 @@ from random import getrandbits
 from time import perf_counter
 from typing import NamedTuple
 
-__all__ = ["CLIENT", "INTERNAL", "SERVER", "Attribute", "Attributes", "Fixed", "Remote", "Span", "Trace", "Tracer", "current_span"]
+__all__ = [
+    "CLIENT",
+    "INTERNAL",
+    "SERVER",
+    "Attribute",
+    "Attributes",
+    "Fixed",
+    "Remote",
+    "Span",
+    "Trace",
+    "Tracer",
+    "current_span",
+]
 
 INTERNAL, SERVER, CLIENT = 1, 2, 3
 """Kinds of spans, as OTLP numbers them."""
@@ -49,11 +61,24 @@ class Fixed:
 class Trace:
     """What the spans of one request share."""
 
-    __slots__ = ("_keep", "_spans", "_is_over", "captures", "conversation", "epoch", "hex", "id", "is_sampled", "propagates", "remote", "state")
+    __slots__ = (
+        "_is_over",
+        "_keep",
+        "_spans",
+        "captures",
+        "conversation",
+        "epoch",
+        "hex",
+        "id",
+        "is_sampled",
+        "propagates",
+        "remote",
+        "state",
+    )
 
     def __init__(self, tracer: "Tracer", headers: Iterable[tuple[bytes, bytes]]) -> None:
         self.remote, self.state = _remote(headers) if tracer.propagates else (None, b"")
-        self.id = self.remote.trace if self.remote else getrandbits(128).to_bytes(16)  # noqa: S311 - no secret
+        self.id = self.remote.trace if self.remote else getrandbits(128).to_bytes(16)
         self.hex = self.id.hex()
         self.propagates, self.is_sampled = tracer.propagates, tracer.samples(self.id, self.remote)
         self.conversation = ""
@@ -79,11 +104,24 @@ class Trace:
 class Span:
     """A part of a trace; times are those of ``perf_counter``."""
 
-    __slots__ = ("_lines", "_token", "attributes", "began", "ended", "error", "events", "id", "kind", "name", "parent", "trace")
+    __slots__ = (
+        "_lines",
+        "_token",
+        "attributes",
+        "began",
+        "ended",
+        "error",
+        "events",
+        "id",
+        "kind",
+        "name",
+        "parent",
+        "trace",
+    )
 
     def __init__(self, trace: Trace, parent: bytes, name: str, kind: int, began: float) -> None:
         self.trace, self.parent, self.name, self.kind, self.began = trace, parent, name, kind, began
-        self.id = getrandbits(64).to_bytes(8)  # noqa: S311 - no secret
+        self.id = getrandbits(64).to_bytes(8)
         self.ended = began
         self.attributes: list[Fixed | tuple[str, Attribute]] = []
         self.events: Sequence[tuple[str, float, Attributes]] = ()

@@ -39,7 +39,9 @@ _LEAST_WAIT = 0.001
 _A = TypeVar("_A", bound=Answered)
 
 
-async def agent_run(parent: Span, provider: str, model: str, messages: Sequence[Message], run: Coroutine[Any, Any, _A]) -> _A:
+async def agent_run(
+    parent: Span, provider: str, model: str, messages: Sequence[Message], run: Coroutine[Any, Any, _A]
+) -> _A:
     """Have a question answered within a span of its own; what it takes is counted with its request."""
     span = spans_of.agent(parent, provider, model, messages, perf_counter())
     if span is None:

@@ -49,7 +49,10 @@ def _span(span: Span) -> bytes:
         _named(0x2A, span.name),
         _KINDS[span.kind],
         _TIMES.pack(0x39, epoch + int(span.began * 1e9), 0x41, epoch + int(span.ended * 1e9)),
-        *[_attribute(0x4A, *each) if isinstance(each, tuple) else each.wire or _fixed(each) for each in span.attributes],
+        *[
+            _attribute(0x4A, *each) if isinstance(each, tuple) else each.wire or _fixed(each)
+            for each in span.attributes
+        ],
         _REMOTE if is_remote else _LOCAL,
     ]
     if span.parent:

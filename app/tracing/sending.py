@@ -52,7 +52,7 @@ async def sending(configuration: TracingConfiguration, flush_timeout: float) -> 
         spans.tracer = before
         ended.hand_on()
         await _closed(sender, flush_timeout)
-        exporter.shutdown()
+        exporter.shutdown()  # type: ignore[no-untyped-call]
 
 
 class _Ended:
@@ -82,7 +82,7 @@ class _Ended:
 
 
 class _Exporter(OTLPSpanExporter):
-    """OpenTelemetry's exporter, with its addresses, headers, certificates and tries, for spans that are bytes already."""
+    """OpenTelemetry's exporter, with its addresses, headers, certificates and tries, for spans that are bytes."""
 
     def __init__(self, heads: tuple[bytes, bytes]) -> None:
         super().__init__()

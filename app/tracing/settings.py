@@ -38,7 +38,8 @@ class TracingSettings(EnvironmentSettings):
     model_config = SettingsConfigDict(env_prefix=_PREFIX)
 
     exporter_otlp_endpoint: Endpoint = Field(
-        "", description="Where traces go, by OTLP over HTTP, without /v1/traces, such as http://collector:4318; none: off"
+        "",
+        description="Where traces go, by OTLP over HTTP, without /v1/traces, such as http://collector:4318; none: off",
     )
     exporter_otlp_traces_endpoint: Endpoint = Field("", description="The same as a whole URL, which wins")
     exporter_otlp_headers: Secret | None = Field(

@@ -17,6 +17,8 @@ from typing import Any, TextIO
 
 from pydantic_core import to_json
 
+from app.observation.spans import current_span
+
 __all__ = ["configure_logging", "hashed", "log_event", "lost_lines", "request_id", "write_text"]
 
 request_id: ContextVar[str] = ContextVar("request_id", default="")
@@ -170,6 +172,8 @@ def _line(created: float, level: str, logger: str, message: str, fields: Mapping
     }
     if current := request_id.get():
         line["request_id"] = current
+    if (span := current_span.get()) is not None:
+        line["trace_id"], line["span_id"] = span.trace.hex, span.id.hex()
     line.update(fields)
     return to_json(line, fallback=str, inf_nan_mode="strings")
 

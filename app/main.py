@@ -61,6 +61,8 @@ from app.tool_calling.result_converter import ToolCallResultConverter, convert_r
 from app.tool_calling.threads import limit_threads
 from app.tools.module import discover
 from app.tools.registry import ConfiguredModule, ToolRegistry
+from app.tracing.settings import TracingConfiguration, other_variables
+from app.tracing.switch import traced
 from app.version import VERSION
 
 __all__ = ["Configuration", "create_app", "open_service", "read_configuration"]
@@ -80,6 +82,7 @@ class Configuration:
     access: AccessConfiguration
     chat_model: ChosenModel
     modules: tuple[ConfiguredModule, ...]
+    tracing: TracingConfiguration
     warnings: tuple[str, ...] = ()
     """Variables that look mistyped; logged at start."""
 
@@ -107,11 +110,12 @@ def read_configuration() -> Configuration:
     modules = [checked(partial(ConfiguredModule.read, module)) for module in found or ()]
     servers = checked(read_mcp_servers) or McpServers()
     store = checked(lambda: _state_store(settings)) if settings else None
+    tracing = checked(TracingConfiguration.read)
     warnings = _unread_variables(in_file, servers.variables) if found is not None else []
-    if settings is None or access is None or chat_model is None or store is None or faults:
+    if settings is None or access is None or chat_model is None or store is None or tracing is None or faults:
         raise ConfigurationError("\n".join(dict.fromkeys((*faults, *warnings))))
     folders = (*(each for each in modules if each), *servers.modules)
-    read = Configuration(settings, access, chat_model, folders, tuple(warnings))
+    read = Configuration(settings, access, chat_model, folders, tracing, tuple(warnings))
     # Nothing is taken out of this container: what cannot be wired is told now, in one line, and not while serving.
     _container(read, outbound_http(settings), store)
     return read
@@ -169,7 +173,7 @@ def create_app(
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncGenerator[None, None]:
-        async with open_service(read) as (state, _):
+        async with traced(read.tracing, read.settings.shutdown_timeout), open_service(read) as (state, _):
             app.state.service = state
             app.openapi_schema = None  # it shows the tools, which are known from now on
             async with access.running(await state.container.get(OutboundHttp)):
@@ -215,7 +219,7 @@ def _unread_variables(in_file: Sequence[str], elsewhere: Collection[str]) -> lis
     in_file = [name for name in in_file if name not in elsewhere]
     if not known_variables().issuperset(map(str.upper, in_file)):
         import_providers()  # what looks unread may be the setting of a provider that was not chosen
-    return unread_variables(in_file, known_variables())
+    return unread_variables(in_file, known_variables() | other_variables(in_file))
 
 
 def _container(configuration: Configuration, http: OutboundHttp, store: StateStore) -> AsyncContainer:

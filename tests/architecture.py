@@ -18,7 +18,7 @@ FLOORS = [
     ),
     (
         "places, languages, stand-ins, the way out, wiring, configuration",
-        ["places", "languages", "sandbox", "http", "outbound", "breakers", "container", "settings"],
+        ["places", "languages", "sandbox", "http", "outbound", "breakers", "container", "settings", "tracing"],
     ),
     ("the mechanism: tools and their calls; shared state", ["tool_calling", "state_store"]),
     ("chat models: providers, and the stand-in without a key", ["chat_models", "offline"]),
@@ -49,6 +49,8 @@ SIDEWAYS = {
     ("http", "outbound"),
     ("http", "breakers"),
     ("offline", "chat_models"),
+    ("tracing", "settings"),
+    ("logs", "observation"),
     ("observation", "errors"),
     ("observation", "messages"),
     ("messages", "immutable"),

@@ -74,8 +74,10 @@ class RequestMiddleware:
         observed = current_request.set(answer.observed)
         # Probes come every few seconds and say nothing.
         path = path_below_root(scope)
-        level = logging.DEBUG if path.startswith("/health/") else logging.INFO
-        log_event(_log, level, "request started", {"method": scope["method"], "path": _shown_path(path)})
+        shown, level = _shown_path(path), logging.DEBUG if path.startswith("/health/") else logging.INFO
+        if path != "/metrics" and level != logging.DEBUG:
+            answer.observed.trace(scope, shown)
+        log_event(_log, level, "request started", {"method": scope["method"], "path": shown})
         protocol = None
         if path.startswith(self._prefixes):
             protocol = next(each for each in self._protocols if path.startswith(each.prefix))
@@ -84,6 +86,7 @@ class RequestMiddleware:
             await self._guarded(scope, receive, answer, protocol)
         finally:
             log_event(_log, level, "request finished", answer.end(scope))
+            answer.observed.leave()
             current_request.reset(observed)
             current_request_id.reset(token)
 
@@ -185,7 +188,7 @@ class _Answer:
         """Count the request; gives what the log says of its end."""
         observed, ended = self.observed, perf_counter()
         outcome: str = self.outcome or self._state.get("outcome", "ok")
-        observed.end(getattr(scope.get("route"), "path_format", OTHER), outcome, self._state, ended)
+        observed.end(getattr(scope.get("route"), "path_format", OTHER), outcome, self._state, ended, self.status)
         line: dict[str, Any] = {
             "status": self.status,
             "outcome": outcome,

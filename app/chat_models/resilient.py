@@ -67,14 +67,13 @@ class ResilientChatModel(ChatModel):
         deadline = asyncio.get_running_loop().time() + self._total_timeout
         # Without streaming nothing arrives before the end, so silence means nothing there.
         idle = self._idle_timeout if prompt.stream else self._total_timeout
-        with ModelTurn(self.provider, self.name) as turn:
+        with ModelTurn(self.provider, self.name, prompt) as turn:
             for attempt in count(1):
                 patience = Patience(deadline=deadline, idle=idle)
                 listener = _Listener(emit, patience, turn)
                 try:
                     with self._breaker, patience:
-                        response = await self._model.respond(prompt, listener.tell)
-                    turn.usage = response.usage
+                        turn.response = response = await self._model.respond(prompt, listener.tell)
                     return response
                 except _ListenerFailed as failed:
                     raise failed.error from None

@@ -6,9 +6,11 @@ from time import perf_counter
 from typing import Any
 
 from app.observation import catalogue as series
+from app.observation import conventions, spans
 from app.observation.catalogue import OVERHEAD, SECONDS
 from app.observation.notes import ByKind, outcomes, tell
 from app.observation.series import OTHER, Names, Numbers, put
+from app.observation.spans import Span
 
 __all__ = ["Request", "current_request"]
 
@@ -18,7 +20,7 @@ _principals = Names(100)
 class Request:
     """One HTTP request, from here to :meth:`end`; what the service waits for meanwhile is noted on it."""
 
-    __slots__ = ("_since", "_waiting", "answered_by", "began", "first_byte", "waited")
+    __slots__ = ("_since", "_waiting", "answered_by", "began", "first_byte", "span", "waited")
 
     def __init__(self) -> None:
         self.began = perf_counter()
@@ -28,8 +30,25 @@ class Request:
         """Provider and model whose turn was the last, where several stand by."""
         self.waited = 0.0
         """Seconds in which a model or a tool was waited for, those in which several were only once."""
+        self.span: Span | None = None
+        """Where traces are on."""
         self._waiting = 0
         self._since = 0.0
+
+    def trace(self, scope: Mapping[str, Any], path: str) -> None:
+        """Begin its span, if traces are on: whatever comes is a part of it.
+
+        Args:
+            scope: the request's.
+            path: its path without ids.
+        """
+        if spans.tracer is not None:
+            self.span = conventions.request(spans.tracer, scope, path, self.began).enter()
+
+    def leave(self) -> None:
+        """Whatever comes now is no part of it."""
+        if self.span is not None:
+            self.span.leave()
 
     def wait(self, now: float) -> None:
         """Begin to wait for somebody."""
@@ -48,7 +67,7 @@ class Request:
         waiting = now - self._since if self._waiting else 0.0
         return max(0.0, now - self.began - self.waited - waiting)
 
-    def end(self, route: str, outcome: str, state: Mapping[str, Any], now: float) -> None:
+    def end(self, route: str, outcome: str, state: Mapping[str, Any], now: float, status: int) -> None:
         """Count the request, and its question if it asked one: its state then has ``form``, and maybe ``variant``.
 
         Args:
@@ -56,7 +75,10 @@ class Request:
             outcome: ``ok``, the code of a problem, or ``client_gone``.
             state: that of the request's scope.
             now: when its answer ended.
+            status: its status.
         """
+        if self.span is not None:
+            conventions.responded(self.span, route, status, outcome, now)
         form = state.get("form")
         if form is None:
             tell(_count_request, route, outcome)

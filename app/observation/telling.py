@@ -1,21 +1,26 @@
 """What the places through which everything passes tell: whatever takes time has a beginning and an end."""
 
 from asyncio import CancelledError
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from time import perf_counter
 from types import TracebackType
-from typing import Self
+from typing import Any, Protocol, Self, TypeVar
 
 from app.errors import ToolchatError
-from app.messages import Usage
+from app.messages import Message, ToolCall, Usage
 from app.observation import catalogue as series
+from app.observation import conventions as spans_of
 from app.observation.catalogue import SECONDS, TOKENS
+from app.observation.conventions import Answered, Prompted, Sent
 from app.observation.notes import ByKind, tell
 from app.observation.request import current_request
 from app.observation.series import OTHER, Names, Numbers, put
+from app.observation.spans import Span, current_span
 
 __all__ = [
     "ModelTurn",
+    "ToolTurn",
+    "agent_run",
     "breaker_is_open",
     "breaker_refused",
     "connection_opened",
@@ -23,30 +28,58 @@ __all__ = [
     "mcp_server_is_up",
     "reader_left",
     "store_answered",
-    "tool_called",
     "tool_retried",
     "upstream_answered",
+    "upstream_asked",
     "waited",
 ]
 
 _NO_USAGE = Usage()
 _error_kinds, _upstreams = Names(100), Names(50)
+_LEAST_WAIT = 0.001
+"""Seconds; of less no span is made."""
+_A = TypeVar("_A", bound=Answered)
+
+
+async def agent_run(
+    parent: Span, provider: str, model: str, messages: Sequence[Message], run: Coroutine[Any, Any, _A]
+) -> _A:
+    """Have a question answered within a span of its own; what it takes is counted with its request."""
+    span = spans_of.agent(parent, provider, model, messages, perf_counter())
+    if span is None:
+        return await run
+    span.enter()
+    response, outcome = None, "ok"
+    try:
+        response = await run
+        return response
+    except BaseException as error:
+        outcome = _outcome(error)
+        raise
+    finally:
+        span.leave()
+        spans_of.answered(span, response, outcome, perf_counter())
 
 
 class ModelTurn:
     """One turn of a chat model with all its tries; how it ends is seen from what leaves the block."""
 
-    __slots__ = ("_began", "_first", "_names", "_request", "usage")
+    __slots__ = ("_began", "_first", "_names", "_prompt", "_request", "_span", "response")
 
-    def __init__(self, provider: str, model: str) -> None:
-        self._names = provider, model
+    def __init__(self, provider: str, model: str, prompt: Prompted) -> None:
+        self._names, self._prompt = (provider, model), prompt
         self._first = 0.0
-        self.usage = _NO_USAGE
-        """What a finished turn used; set within the block."""
+        self._span: Span | None = None
+        self.response: Answered | None = None
+        """What a finished turn came to; set within the block."""
 
     def __enter__(self) -> Self:
         self._request, self._began = current_request.get(), perf_counter()
         self._request.wait(self._began)
+        if (parent := current_span.get()) is not None:
+            self._span = spans_of.chat(parent, *self._names, self._prompt, self._began)
+            if self._span is not None:
+                self._span.enter()
         return self
 
     def chunk(self) -> None:
@@ -56,13 +89,19 @@ class ModelTurn:
     def retry(self, error: ToolchatError) -> None:
         """Note that it is begun again, since it failed so."""
         tell(series.MODEL_RETRIES.add, *self._names, error.code)
+        if self._span is not None:
+            self._span.event("retry", *spans_of.error(error.code))
 
     def __exit__(self, _: object, error: BaseException | None, trace: TracebackType | None) -> None:
         now = perf_counter()
         self._request.go_on(now)
         first = self._first - self._began if self._first else 0.0
         outcome = "ok" if error is None else _outcome(error)
-        tell(_count_turn, (*self._names, outcome), now - self._began, first, self.usage)
+        usage = _NO_USAGE if self.response is None else self.response.usage
+        tell(_count_turn, (*self._names, outcome), now - self._began, first, usage)
+        if self._span is not None:
+            self._span.leave()
+            spans_of.answered(self._span, self.response, outcome, now, first)
 
 
 def _outcome(error: BaseException) -> str:
@@ -100,6 +139,8 @@ _turns = ByKind(_turn_numbers)
 def fell_back(provider: str, model: str, error: ToolchatError) -> None:
     """Count that a turn was handed on to the next model."""
     tell(series.MODEL_FALLBACKS.add, provider, model, error.code)
+    if (span := current_span.get()) is not None:
+        span.event("fallback", *spans_of.error(error.code, provider=provider, model=model))
 
 
 def breaker_is_open(upstream: str, is_open: bool, *, opened: bool = False) -> None:
@@ -113,11 +154,70 @@ def breaker_is_open(upstream: str, is_open: bool, *, opened: bool = False) -> No
 def breaker_refused(upstream: str) -> None:
     """Count a request that an open breaker did not let through."""
     tell(series.BREAKER_REFUSALS.add, _upstreams.of(upstream))
+    if (span := current_span.get()) is not None:
+        span.event("breaker open", ("toolchat.upstream", upstream))
 
 
-def tool_called(tool: str | None, error_kind: str | None, seconds: float, *, cached: bool, repaired: bool) -> None:
-    """Count a tool call; ``tool`` is ``None`` where there is none of the name that was called."""
-    tell(_count_call, (tool or OTHER, error_kind or "", cached, repaired), seconds)
+class Finished(Protocol):
+    """What became of a tool call."""
+
+    @property
+    def error_kind(self) -> str | None:
+        """Why it failed, if it did."""
+        ...
+
+    @property
+    def cached(self) -> bool:
+        """Whether an earlier call's result was given."""
+        ...
+
+    @property
+    def repaired(self) -> bool:
+        """Whether its arguments were."""
+        ...
+
+    @property
+    def duration_ms(self) -> float:
+        """How long it took."""
+        ...
+
+    @property
+    def result(self) -> str:
+        """What the model is told."""
+        ...
+
+
+class ToolTurn:
+    """One tool call; it is counted when it has come to something, and not when it is cancelled."""
+
+    __slots__ = ("_call", "_finished", "_span", "_tool")
+
+    def __init__(self, call: ToolCall) -> None:
+        self._call = call
+        self._tool: str | None = None
+        self._finished: Finished | None = None
+        self._span: Span | None = None
+
+    def __enter__(self) -> Self:
+        if (parent := current_span.get()) is not None:
+            self._span = spans_of.tool(parent, self._call, perf_counter())
+            if self._span is not None:
+                self._span.enter()
+        return self
+
+    def ended(self, tool: str | None, finished: Finished) -> None:
+        """Count it; ``tool`` is ``None`` where there is none of the name that was called."""
+        self._tool, self._finished = tool, finished
+        key = tool or OTHER, finished.error_kind or "", finished.cached, finished.repaired
+        tell(_count_call, key, finished.duration_ms / 1000)
+
+    def __exit__(self, _: object, error: BaseException | None, trace: TracebackType | None) -> None:
+        if self._span is not None:
+            self._span.leave()
+            kind = (self._finished.error_kind or "") if self._finished else _outcome(error or CancelledError())
+            flags = [name for name in ("cached", "repaired") if getattr(self._finished, name, False)]
+            result = self._finished.result if self._finished else ""
+            spans_of.tool_ended(self._span, self._tool or "", result, kind, perf_counter(), flags)
 
 
 def _count_call(key: tuple[str, str, bool, bool], seconds: float) -> None:
@@ -138,16 +238,29 @@ _calls = ByKind(_call_numbers)
 def tool_retried(tool: str) -> None:
     """Count that a tool call is begun again."""
     tell(series.TOOL_RETRIES.add, tool)
+    if (span := current_span.get()) is not None:
+        span.event("retry")
 
 
 def waited(what: str, seconds: float) -> None:
     """Note how long a ``place``, an upstream's ``pace`` or a lock was waited for, such as ``lock:memory``."""
     tell(series.WAIT_SECONDS.observe, seconds, what)
+    if seconds >= _LEAST_WAIT and (span := current_span.get()) is not None:
+        spans_of.waiting(span, what, seconds, perf_counter())
 
 
-def upstream_answered(upstream: str, outcome: str) -> None:
-    """Count a request to an upstream: its status, or the code of an error."""
-    tell(_count_answer, upstream, outcome)
+def upstream_asked(parent: Span, upstream: str, request: Sent) -> Span | None:
+    """Begin the span of a request to an upstream, which is to be told of it."""
+    return spans_of.upstream(parent, upstream, request, perf_counter())
+
+
+def upstream_answered(upstream: str, answer: int | BaseException, span: Span | None = None) -> None:
+    """Count a request to an upstream: its status, or the code of an error; who gave up says nothing about it."""
+    outcome = _outcome(answer) if isinstance(answer, BaseException) else str(answer)
+    if not isinstance(answer, BaseException) or isinstance(answer, ToolchatError):
+        tell(_count_answer, upstream, outcome)
+    if span is not None:
+        spans_of.upstream_ended(span, outcome, perf_counter())
 
 
 def _count_answer(upstream: str, outcome: str) -> None:
@@ -172,3 +285,5 @@ def mcp_server_is_up(server: str, is_up: bool) -> None:
 def store_answered(kind: str, seconds: float) -> None:
     """Note how long an operation of a store took that went through."""
     tell(series.STORE_SECONDS.observe, seconds, kind)
+    if (span := current_span.get()) is not None:
+        spans_of.store(span, kind, seconds, perf_counter())

@@ -10,7 +10,8 @@ from operator import attrgetter
 from weakref import WeakValueDictionary
 
 from app.errors import UpstreamError, UpstreamTimeout, UpstreamUnavailable
-from app.observation.telling import connection_opened, upstream_answered
+from app.observation.spans import current_span
+from app.observation.telling import connection_opened, upstream_answered, upstream_asked
 from app.outbound.connections import BUSY, Connection, Lookup, looked_up, opened
 from app.outbound.requests import REPEATABLE, Origin, Request
 from app.outbound.responses import Response
@@ -68,12 +69,16 @@ class Pool:
         Raises:
             UpstreamUnavailable, UpstreamTimeout, UpstreamInvalid: naming the upstream as given.
         """
+        span = None
+        if (parent := current_span.get()) is not None:
+            span = upstream_asked(parent, upstream, request) if parent.trace.is_sampled else None
+            request = request.with_lines((span or parent).lines)
         try:
             response = await self._exchanged(request, upstream)
-        except UpstreamError as error:
-            upstream_answered(upstream, error.code)
+        except BaseException as error:
+            upstream_answered(upstream, error, span)
             raise
-        upstream_answered(upstream, str(response.status))
+        upstream_answered(upstream, response.status, span)
         return response
 
     @property

@@ -39,6 +39,16 @@ class Request(NamedTuple):
     origin: Origin
     wire: bytes
 
+    @property
+    def url(self) -> tuple[str, str, int, str]:
+        """Scheme, host, port and path; not the query."""
+        path = self.wire.split(b" ", 2)[1].partition(b"?")[0]
+        return "https" if self.origin.tls else "http", self.origin.host, self.origin.port, path.decode()
+
+    def with_lines(self, lines: bytes) -> "Request":
+        """The request with more header lines, each with its end."""
+        return Request(self.method, self.origin, self.wire.replace(b"\r\n", b"\r\n" + lines, 1))
+
 
 def written(
     method: str, url: str, headers: Mapping[str, str] | None = None, params: Params | None = None, data: Data = b""

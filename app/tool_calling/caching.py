@@ -15,6 +15,7 @@ from typing import Any
 from pydantic_core import from_json
 
 from app.callers import current_caller
+from app.observation.spans import current_span
 from app.tool_calling.callback import ToolResult
 
 __all__ = ["RecentResults", "ResultCache", "call_key"]
@@ -123,8 +124,9 @@ class ResultCache:
     """Runs equal calls once: one that follows gets the result that is kept, one that comes meanwhile waits for it.
 
     A call runs in a task of its own and without the context variables of any caller, since it answers them all: its
-    log lines bear no request's id. Only who asked first stays known, whose share of an upstream it uses. It goes on
-    while anybody waits, and ends with the last who leaves. An error is told to all who wait, and never kept.
+    log lines bear no request's id. Only who asked first stays known, whose share of an upstream it uses and of whose
+    trace it is a part. It goes on while anybody waits, and ends with the last who leaves. An error is told to all who
+    wait, and never kept.
     """
 
     recent: RecentResults
@@ -155,6 +157,7 @@ class ResultCache:
     def _started(self, key: bytes, run: Callable[[], Coroutine[Any, Any, str]]) -> _Flight:
         context = contextvars.Context()
         context.run(current_caller.set, current_caller.get())
+        context.run(current_span.set, current_span.get())
         task = asyncio.create_task(_contained(run), context=context)
         flight = self._flights[key] = _Flight(task)
         task.add_done_callback(lambda _: self._keep(key, flight))

@@ -22,6 +22,8 @@ from app.errors import CLIENT_GONE, DeadlineExceeded, ToolchatError
 from app.logs import hashed
 from app.observation.request import current_request
 from app.observation.series import OTHER
+from app.observation.spans import current_span
+from app.observation.telling import agent_run
 from app.tool_calling.context import CONVERSATION_ID
 
 __all__ = ["Asked"]
@@ -88,7 +90,15 @@ class Asked:
         """The same answer; ``emit`` is told what happens until then."""
         return self._in_time(self.prompt.stream().response(emit))
 
-    async def _in_time(self, answering: Coroutine[Any, Any, ChatResponse]) -> ChatResponse:
+    def _in_time(self, answering: Coroutine[Any, Any, ChatResponse]) -> Coroutine[Any, Any, ChatResponse]:
+        span, client = current_span.get(), self.prompt.client
+        if span is None or client is self.service.by_hand:
+            return self._bounded(answering)
+        span.trace.conversation = self._summary.get("session", "")
+        messages = self.prompt.request.messages
+        return agent_run(span, client.model.provider, client.model.name, messages, self._bounded(answering))
+
+    async def _bounded(self, answering: Coroutine[Any, Any, ChatResponse]) -> ChatResponse:
         limit = self.service.settings.request_timeout
         if self._connection is not None:
             self._connection.hang_up_after(limit + _READING_SECONDS)

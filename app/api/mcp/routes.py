@@ -95,7 +95,9 @@ async def _answer(request: Request, exchange: Exchange) -> Response:
         if isinstance(done, bytes):
             return reply(exchange.response(done))
         if token is not None and done.tells and _EVENTS in request.headers.get("accept", ""):
+            request.state.form = _EVENTS
             return streamed_call(request, service, exchange, done, token)
+        request.state.form = done.form.media_type
         asked = Asked(request, service, done.prompt, done.taken)
         result = await made(asked, done.form)
         if done.form is TOOL_RESULT:

@@ -1,0 +1,82 @@
+"""The thread that sends spans, so that nobody waits for the collector."""
+
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+
+__all__ = ["Sender"]
+
+_log = logging.getLogger(__name__)
+_WARNING_EVERY = 60.0
+
+
+class Sender:
+    """Sends what has come every few seconds, or when much has; what finds no room is lost, and the log says so.
+
+    Args:
+        send: sends spans, and says whether they arrived; it may take as long as it likes.
+        delay: seconds.
+        batch: spans that are sent together, about.
+        most: spans that may wait.
+    """
+
+    def __init__(self, send: Callable[[Sequence[bytes]], bool], *, delay: float, batch: int, most: int) -> None:
+        self._send, self._delay, self._batch, self._most = send, delay, batch, most
+        self._waiting: deque[tuple[bytes, int]] = deque()
+        self._count = self._lost = 0
+        self._lock = threading.Lock()
+        self._awake = threading.Event()
+        self._is_closing = False
+        self._warned_at = -_WARNING_EVERY
+        self._thread = threading.Thread(target=self._run, name="toolchat-traces", daemon=True)
+        self._thread.start()
+
+    def put(self, written: bytes, count: int) -> None:
+        """Have so many spans sent."""
+        with self._lock:
+            if self._count + count > self._most:
+                self._lost += count
+                return
+            self._waiting.append((written, count))
+            self._count += count
+        if self._count >= self._batch:
+            self._awake.set()
+
+    def close(self) -> None:
+        """Send what is left, and take it that nothing more will come; does not wait for that."""
+        self._is_closing = True
+        self._awake.set()
+
+    @property
+    def is_done(self) -> bool:
+        """Whether all has been sent, after it was closed."""
+        return not self._thread.is_alive()
+
+    def _run(self) -> None:
+        while not self._is_closing:
+            self._awake.wait(self._delay)
+            self._awake.clear()
+            self._send_all()
+        self._send_all()
+
+    def _send_all(self) -> None:
+        while self._waiting:
+            together: list[bytes] = []
+            count = 0
+            with self._lock:
+                while self._waiting and count < self._batch:
+                    written, more = self._waiting.popleft()
+                    together.append(written)
+                    count += more
+                self._count -= count
+            if not self._send(together):
+                self._lost += count
+        self._tell()
+
+    def _tell(self) -> None:
+        if self._lost and time.monotonic() - self._warned_at >= _WARNING_EVERY:
+            self._warned_at = time.monotonic()
+            _log.warning("traces could not be sent", extra={"spans_lost": self._lost})
+            self._lost = 0

@@ -149,7 +149,7 @@ async def test_a_state_has_its_time() -> None:
         exchange = Exchange(Message("tools/call", params, 1), 1, True, {"elicitation": {}})
         return await consent_to(exchange, store, "zh", "switchLight", {"on": True}, lasts=lasts)
 
-    for lasts, holds in ((60, True), (-1, False)):
+    for lasts, holds in ((60, True), (0, False)):
         question = httpx.Response(200, content=await consent({}, lasts)).json()  # type: ignore[arg-type]
         brought = {"requestState": question["requestState"], "inputResponses": ACCEPTED}
         if holds:

@@ -75,9 +75,9 @@ async def test_an_answer_without_the_state_is_no_consent(host: Host) -> None:
 
 def forged(state: str) -> dict[str, Any]:
     raw = base64.urlsafe_b64decode(state)
-    later = base64.urlsafe_b64encode(raw.replace(b'"until":1', b'"until":9')).decode()
+    other = base64.urlsafe_b64encode(raw.replace(b'"id":"', b'"id":"0')).decode()
     signed_by_nobody = base64.urlsafe_b64encode(bytes(32) + raw[32:]).decode()
-    return {"changed": later, "unsigned": signed_by_nobody, "cut": state[:40], "empty": "", "no text": 5, "odd": "é"}
+    return {"changed": other, "unsigned": signed_by_nobody, "cut": state[:40], "empty": "", "no text": 5, "odd": "é"}
 
 
 @pytest.mark.parametrize("kind", list(forged(base64.urlsafe_b64encode(bytes(80)).decode())))

@@ -15,10 +15,12 @@ import psutil
 
 from lab.wire import Reply, ask
 
-__all__ = ["ROOT", "Service", "bare_environment"]
+__all__ = ["CANARY", "ROOT", "Service", "bare_environment"]
 
 ROOT = Path(__file__).parent.parent
 _KEPT = ("PATH", "HOME", "LANG", "TMPDIR")
+CANARY = "sk-canary-4711"
+"""The provider's key, which nobody may ever see."""
 _STARTS_WITHIN = 60.0
 _STOPS_WITHIN = 40.0
 
@@ -93,10 +95,10 @@ class Service:
             return log.read().decode(errors="replace")
 
     def complaints(self) -> list[str]:
-        """Lines of severity ERROR and tracebacks since this was asked last."""
+        """Lines since this was asked last that are of severity ERROR, begin a traceback, or tell the provider's key."""
         text = self.written(self._seen)
-        self._seen += len(text.encode())
-        return [line for line in text.splitlines() if '"level":"ERROR"' in line or line.startswith("Traceback")]
+        self._seen = self.log.stat().st_size
+        return [line for line in text.splitlines() if '"level":"ERROR"' in line or "Traceback" in line or CANARY in line]
 
     async def ask(self, path: str, **options: Any) -> Reply:
         """Ask it one thing over a connection of its own; see :func:`lab.wire.ask`."""

@@ -9,13 +9,13 @@ from types import TracebackType
 from typing import Self
 
 from lab.fault import NotHeld
-from lab.service import Service
+from lab.service import CANARY, Service
 from lab.upstream import Upstream
 from tests.players.redis_server import RedisServer
 
 __all__ = ["Stage"]
 
-_QUIET: Mapping[str, str] = {"BREAKER_FAILURES": "0", "OPENAI_API_KEY": "sk-canary-4711"}
+_QUIET: Mapping[str, str] = {"BREAKER_FAILURES": "0", "OPENAI_API_KEY": CANARY}
 """No breaker, since a row must not see what another did to the provider; and a key that must never be seen."""
 
 
@@ -100,7 +100,7 @@ class Stage:
         Raises:
             NotHeld: one wrote an error into its log or does not answer any more.
         """
-        used, self._used, self.note = self._used, [], self.note
+        used, self._used = self._used, []
         try:
             for service in used:
                 complaints = service.complaints()

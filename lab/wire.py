@@ -5,13 +5,13 @@ import json
 import socket
 import struct
 import time
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
-__all__ = ["Reply", "ask", "exchange", "opened", "question", "read_reply", "reset"]
+__all__ = ["Reply", "ask", "exchange", "opened", "percentile", "question", "read_reply", "reset"]
 
 PATIENCE = 30.0
 """Seconds that a row waits for an answer before it has failed."""
@@ -72,10 +72,15 @@ def question(
     return "\r\n".join([*lines, "", ""]).encode() + body
 
 
+def percentile(values: Sequence[float], share: float) -> float:
+    """The value below which a share of all lies."""
+    return sorted(values)[min(len(values) - 1, int(share * len(values)))]
+
+
 @asynccontextmanager
-async def opened(port: int) -> AsyncGenerator[tuple[asyncio.StreamReader, asyncio.StreamWriter], None]:
-    """A connection to a local port, closed in the end."""
-    reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=2**20)
+async def opened(port: int, source: str = "127.0.0.1") -> AsyncGenerator[tuple[asyncio.StreamReader, asyncio.StreamWriter], None]:
+    """A connection to a local port, closed in the end; another source address is another client."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=2**20, local_addr=(source, 0))
     try:
         yield reader, writer
     finally:
@@ -99,24 +104,25 @@ async def ask(port: int, path: str, *, json_body: object = None, session: str = 
         path: with its query; what is not ASCII is encoded.
         json_body: makes it a POST of this document.
         session: a ``sessionId`` to add to the query.
-        options: of :func:`question`.
+        options: of :func:`question` and :func:`exchange`.
     """
     if session:
         path += f"{'&' if '?' in path else '?'}sessionId={session}"
     if json_body is not None:
         headers = {"Content-Type": "application/json", **options.pop("headers", {})}
         options |= {"method": options.pop("method", "POST"), "headers": headers, "body": json.dumps(json_body).encode()}
-    return await exchange(port, question(quote(path, safe="/?&=%+:,;@!$'()*~.-_"), **options))
+    to = {name: options.pop(name) for name in ("within", "source") if name in options}
+    return await exchange(port, question(quote(path, safe="/?&=%+:,;@!$'()*~.-_"), **options), **to)
 
 
-async def exchange(port: int, sent: bytes, *, within: float = PATIENCE) -> Reply:
-    """Send bytes over a connection of its own and read one answer.
+async def exchange(port: int, sent: bytes, *, within: float = PATIENCE, source: str = "127.0.0.1") -> Reply:
+    """Send bytes over a connection of its own, from an address of this machine, and read one answer.
 
     Raises:
         TimeoutError: there was none in time.
     """
     began = time.monotonic()
-    async with asyncio.timeout(within), opened(port) as (reader, writer):
+    async with asyncio.timeout(within), opened(port, source) as (reader, writer):
         with suppress(ConnectionError):
             writer.write(sent)
             await writer.drain()

@@ -65,9 +65,9 @@ class Stage:
         """A session's id that no other row has."""
         return f"lab-{next(self._numbers)}-{self.seed}"
 
-    async def service(self, *prefix: str, **variables: str) -> Service:
+    async def service(self, *prefix: str, replica: int = 0, **variables: str) -> Service:
         """The service of the family with these settings, which asks :attr:`upstream`; started when it is not there."""
-        key = (prefix, *sorted(variables.items()))
+        key = (replica, prefix, *sorted(variables.items()))
         if key not in self._shared or self._shared[key].popen.poll() is not None:
             self._shared[key] = await self._start(self._whole, prefix, variables)
         self._used.append(self._shared[key])

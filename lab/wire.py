@@ -36,11 +36,15 @@ class Reply:
         """The body as text."""
         return self.body.decode(errors="replace")
 
+    def json(self) -> Any:
+        """The body, parsed."""
+        return json.loads(self.body)
+
     @property
     def code(self) -> str:
         """The ``code`` of a problem document; empty where it is none."""
         try:
-            value = json.loads(self.body)
+            value = self.json()
         except ValueError:
             return ""
         return str(value.get("code", "")) if isinstance(value, dict) else ""

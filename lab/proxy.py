@@ -96,7 +96,7 @@ class Proxy:
             for byte in piece:
                 await _put(writer, bytes([byte]))
                 await asyncio.sleep(0.005)
-            return
+            return None
         if self.mode == "half":
             await _put(writer, piece[: len(piece) // 2])
             return reset(writer)

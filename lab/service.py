@@ -62,14 +62,20 @@ class Service:
         """Where it listens on 127.0.0.1."""
         return int(self.url.rsplit(":", 1)[1])
 
-    def spawn(self) -> None:
-        """Start the process without waiting for it; a second time on the same port as before."""
+    def spawn(self, keeping: tuple[int, ...] = ()) -> None:
+        """Start the process without waiting for it, with open files that it keeps; again on the same port as before."""
         command = [*self._prefix, sys.executable, "-m", "app", "serve"]
         variables = bare_environment(self._variables)
         self._seen = self.log.stat().st_size if self.log.exists() else 0
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
-                command, cwd=self._folder, env=variables, stdin=subprocess.DEVNULL, stdout=log, stderr=log
+                command,
+                cwd=self._folder,
+                env=variables,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                pass_fds=keeping,
             )
 
     async def start(self) -> None:
@@ -98,7 +104,9 @@ class Service:
         """Lines since this was asked last that are of severity ERROR, begin a traceback, or tell the provider's key."""
         text = self.written(self._seen)
         self._seen = self.log.stat().st_size
-        return [line for line in text.splitlines() if '"level":"ERROR"' in line or "Traceback" in line or CANARY in line]
+        return [
+            line for line in text.splitlines() if '"level":"ERROR"' in line or "Traceback" in line or CANARY in line
+        ]
 
     async def ask(self, path: str, **options: Any) -> Reply:
         """Ask it one thing over a connection of its own; see :func:`lab.wire.ask`."""

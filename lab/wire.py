@@ -82,7 +82,9 @@ def percentile(values: Sequence[float], share: float) -> float:
 
 
 @asynccontextmanager
-async def opened(port: int, source: str = "127.0.0.1") -> AsyncGenerator[tuple[asyncio.StreamReader, asyncio.StreamWriter], None]:
+async def opened(
+    port: int, source: str = "127.0.0.1"
+) -> AsyncGenerator[tuple[asyncio.StreamReader, asyncio.StreamWriter], None]:
     """A connection to a local port, closed in the end; another source address is another client."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=2**20, local_addr=(source, 0))
     try:

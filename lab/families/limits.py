@@ -94,7 +94,9 @@ async def _goodput(service: Service, clients: int, seconds: float = 3) -> float:
     return good / seconds
 
 
-@fault(users="their conversations are kept", figure="conversations of others that are lost, of 10", at_most=0, fast=True)
+@fault(
+    users="their conversations are kept", figure="conversations of others that are lost, of 10", at_most=0, fast=True
+)
 async def one_client_makes_sessions_without_end(stage: Stage) -> float:
     """One address makes 300 sessions where 100 fit; another has 10 of them."""
     service = await stage.service(**_SMALL)
@@ -103,9 +105,7 @@ async def one_client_makes_sessions_without_end(stage: Stage) -> float:
         reply = await service.ask("/chat?userInput=hi", session=session, source=_OTHER)
         held(reply.status == 200, f"answered {reply.status} {reply.code}")
     for _ in range(30):
-        replies = await asyncio.gather(
-            *(service.ask("/chat?userInput=hi", session=stage.name()) for _ in range(10))
-        )
+        replies = await asyncio.gather(*(service.ask("/chat?userInput=hi", session=stage.name()) for _ in range(10)))
         held(all(each.status == 200 for each in replies), f"the first address was answered {replies[0].status}")
     kept = [await service.ask(f"/chat/{session}", source=_OTHER) for session in own]
     return sum(each.status != 200 for each in kept)
@@ -190,6 +190,6 @@ async def guessing_keys(stage: Stage) -> float:
     began = time.monotonic()
     headers = [{"Authorization": f"Bearer tc_{number:032}"} for number in range(200)]
     replies = await asyncio.gather(*(service.ask("/time/chat?query=hi", headers=each) for each in headers))
-    held({each.status for each in replies} <= {401, 429}, f"answered {({each.status for each in replies})}")
+    held({each.status for each in replies} <= {401, 429}, f"answered { ({each.status for each in replies}) }")
     held(not stage.upstream.calls, "the model was asked")
     return (time.monotonic() - began) * 1000

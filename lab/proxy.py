@@ -78,28 +78,31 @@ class Proxy:
 
     async def _forth(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while piece := await reader.read(2**16):
-            while self.mode == "stall":
-                await asyncio.sleep(0.01)
+            await self._stalled()
             await _put(writer, piece)
         raise ConnectionResetError  # ends the other half, too
 
     async def _back(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while piece := await reader.read(2**16):
-            while self.mode == "stall":
-                await asyncio.sleep(0.01)
+            await self._stalled()
             await self._given_back(piece, writer)
         with suppress(OSError):
             writer.write_eof()
+
+    async def _stalled(self) -> None:
+        while self.mode == "stall":  # noqa: ASYNC110 - the mode is a plain attribute, for rows to set
+            await asyncio.sleep(0.01)
 
     async def _given_back(self, piece: bytes, writer: asyncio.StreamWriter) -> None:
         if self.mode == "drip":
             for byte in piece:
                 await _put(writer, bytes([byte]))
                 await asyncio.sleep(0.005)
-            return None
+            return
         if self.mode == "half":
             await _put(writer, piece[: len(piece) // 2])
-            return reset(writer)
+            reset(writer)
+            return
         if self.mode == "slow":
             await asyncio.sleep(0.2)
         spoilt = {"garbage": bytes((byte * 7 + 13) % 256 for byte in piece), "double": piece + piece}

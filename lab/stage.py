@@ -6,7 +6,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from random import Random
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from lab.fault import NotHeld
 from lab.service import CANARY, Service
@@ -36,6 +36,9 @@ class Stage:
         self.upstream = upstream
         self.note = ""
         """What a row wants to say beside its figure."""
+        self.kept: dict[str, Any] = {}
+        """What one row leaves for others of its family, such as a run that they all look at."""
+        self._redis: RedisServer | None = None
         self._shared: dict[tuple[object, ...], Service] = {}
         self._used: list[Service] = []
         self._numbers = itertools.count()
@@ -65,9 +68,16 @@ class Stage:
         """A session's id that no other row has."""
         return f"lab-{next(self._numbers)}-{self.seed}"
 
-    async def service(self, *prefix: str, replica: int = 0, **variables: str) -> Service:
+    async def service(self, *prefix: str, **variables: str) -> Service:
         """The service of the family with these settings, which asks :attr:`upstream`; started when it is not there."""
-        key = (replica, prefix, *sorted(variables.items()))
+        return await self._family_service(0, prefix, variables)
+
+    async def replica(self, number: int, **variables: str) -> Service:
+        """Likewise, of several with the same settings."""
+        return await self._family_service(number, (), variables)
+
+    async def _family_service(self, number: int, prefix: tuple[str, ...], variables: Mapping[str, str]) -> Service:
+        key = (number, prefix, *sorted(variables.items()))
         if key not in self._shared or self._shared[key].popen.poll() is not None:
             self._shared[key] = await self._start(self._whole, prefix, variables)
         self._used.append(self._shared[key])
@@ -90,7 +100,7 @@ class Stage:
 
     async def shared_redis(self) -> RedisServer:
         """The Redis of the family; whoever freezes it thaws it."""
-        if not hasattr(self, "_redis"):
+        if self._redis is None:
             self._redis = await self._whole.enter_async_context(RedisServer())
         return self._redis
 

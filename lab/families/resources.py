@@ -117,9 +117,9 @@ def _unchunked(content: bytes) -> bytes:
 async def memory_of_questions(stage: Stage) -> float:
     """1,000 questions to be warm, then 3,000 more, in sessions that come and go."""
     service = await stage.service(STATE_MAX_ENTRIES="200")
-    await _asked(stage, service, 1000)
+    await _asked(service, 1000)
     before = service.mib()
-    await _asked(stage, service, 3000)
+    await _asked(service, 3000)
     return service.mib() - before
 
 
@@ -133,14 +133,14 @@ async def files_of_questions(stage: Stage) -> float:
         await (whole if next(turns) % 3 else cut)(call)
 
     stage.upstream.behave = sometimes
-    await _asked(stage, service, 100)
+    await _asked(service, 100)
     before = service.files()
-    await _asked(stage, service, 2000)
+    await _asked(service, 2000)
     await until(lambda: service.files() <= before + 10)
     return service.files() - before
 
 
-async def _asked(stage: Stage, service: Service, count: int) -> None:
+async def _asked(service: Service, count: int) -> None:
     async def some(number: int) -> None:
         for at in range(count // 20):
             path = "/chat?userInput=hi" if at % 2 else "/time/chat?query=hi"
@@ -153,7 +153,7 @@ async def _asked(stage: Stage, service: Service, count: int) -> None:
 async def memory_of_sessions(stage: Stage) -> float:
     """1,000 sessions of one turn each, kept in memory."""
     service = await stage.own()
-    await _asked(stage, service, 400)
+    await _asked(service, 400)
     before = service.mib()
     await asyncio.gather(*(_sessions(stage, service, 50) for _ in range(20)))
     return max(0, service.mib() - before) * 1024 / 1000
@@ -168,7 +168,7 @@ async def _sessions(stage: Stage, service: Service, count: int) -> None:
 async def long_conversations_without_end(stage: Stage) -> float:
     """1,500 sessions with an answer of 100,000 characters each, 150 MB; memory keeps 64 MiB."""
     service = await stage.own()
-    await _asked(stage, service, 200)
+    await _asked(service, 200)
     before = service.mib()
     stage.upstream.behave = speaking(lambda _: "x" * 100_000)
     await asyncio.gather(*(_sessions(stage, service, 75) for _ in range(20)))

@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 from lab.fault import Bound, Fault, Measure, enter, fault, held
 from lab.history import Session, remembering
@@ -22,7 +22,7 @@ _ROOMY = {"MEMORY_MAX_MESSAGES": "10000", "MEMORY_MAX_TOKENS": "1000000"}
 
 async def _sharing(stage: Stage, replica: int = 0) -> Service:
     redis = await stage.shared_redis()
-    return await stage.service(REDIS_URL=redis.url, replica=replica, **_ROOMY)
+    return await stage.replica(replica, REDIS_URL=redis.url, **_ROOMY)
 
 
 async def _asks(service: Service, session: str, text: str = "hi") -> Reply:
@@ -397,7 +397,7 @@ async def one_idempotency_key_at_two_replicas(stage: Stage) -> float:
     """20 requests with one `Idempotency-Key` at once over two replicas."""
     redis = await stage.shared_redis()
     settings = {"REDIS_URL": redis.url, "OPENAI_BASE_URL": "", "OPENAI_API_KEY": "", "CHAT_PROVIDER": "offline"}
-    replicas = [await stage.service(replica=number, **settings) for number in range(2)]
+    replicas = [await stage.replica(number, **settings) for number in range(2)]
     headers = {"Idempotency-Key": stage.name(), "X-Tenant-ID": stage.name()}
     replies = await asyncio.gather(
         *(replicas[number % 2].ask("/tool/alarm", json_body={}, headers=headers) for number in range(20))
@@ -419,7 +419,10 @@ async def sessions_expire(stage: Stage) -> float:
         keys = await redis.run("KEYS", "*")
         return sum(not key.endswith(b":fence") for key in keys) if isinstance(keys, list) else -1
 
-    while await size() and time.monotonic() - began < 20:
-        await asyncio.sleep(0.1)
+    async def none() -> bool:
+        return await size() == 0
+
+    with suppress(TimeoutError):
+        await until(none)
     stage.note = f"after {time.monotonic() - began:.1f} s"
     return await size()

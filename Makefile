@@ -30,7 +30,7 @@ PACKAGES := wire_clients/npm/node_modules
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help run demo test test-fast test-slowest test-clients nightly lint lock bench bench-quick bench-guard bench-lock clients-lock env-example answers pictures architecture audit hooks clean
+.PHONY: help run demo test test-fast test-slowest test-clients nightly lint lock bench bench-quick bench-guard bench-lock lab lab-fast lab-long clients-lock env-example answers pictures architecture audit hooks clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -75,6 +75,15 @@ bench-quick: $(VENV)/.dev $(PEERS)/.peers ## The same with fewer services and ro
 
 bench-guard: $(VENV)/.dev ## Fail when a question costs 1.3 times as much, beside the limit, as bench/baseline.json says
 	$(PY) -m bench --guard
+
+lab: $(VENV)/.dev $(PEERS)/.peers ## Do every fault to real processes, in about ten minutes; writes docs/faults.md (needs redis-server, chromium, nginx)
+	$(PY) -m lab --write
+
+lab-fast: $(VENV)/.dev ## The same with the rows of a second; writes nothing
+	$(PY) -m lab --fast
+
+lab-long: $(VENV)/.dev $(PEERS)/.peers ## The same with three quarters of an hour of chaos; writes nothing
+	$(PY) -m lab --long
 
 bench-lock: $(UV) ## Write bench/requirements.lock after a change in bench/requirements.txt
 	$(RESOLVE) bench/requirements.txt --constraint requirements.lock --custom-compile-command "make bench-lock" \

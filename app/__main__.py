@@ -23,6 +23,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         The exit code: 0; 1 when something failed, such as a question that could not be answered; 2 when the set-up
         does not allow a start; 3 when an answer waits for an approval that nobody is there to give.
     """
+    _replace_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
@@ -33,6 +34,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # it ends already
     _leave_threads_behind(code)
     return code
+
+
+def _replace_closed_streams() -> None:
+    """Where standard output or error was closed before the start, let them go nowhere: nothing could be said at all."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: PTH123, SIM115 - for as long as the process lasts
 
 
 def _run(parsed: argparse.Namespace) -> int:

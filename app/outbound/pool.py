@@ -15,6 +15,7 @@ from app.observation.telling import connection_opened, upstream_answered, upstre
 from app.outbound.connections import BUSY, Connection, Lookup, looked_up, opened
 from app.outbound.requests import REPEATABLE, Origin, Request
 from app.outbound.responses import Response
+from app.outbound.shortage import shortage
 
 __all__ = ["Pool"]
 
@@ -68,6 +69,7 @@ class Pool:
 
         Raises:
             UpstreamUnavailable, UpstreamTimeout, UpstreamInvalid: naming the upstream as given.
+            Overloaded: this process may open no more files.
         """
         span = None
         if (parent := current_span.get()) is not None:
@@ -193,7 +195,7 @@ class Pool:
                 raise ConnectionResetError
         except (OSError, RuntimeError) as error:  # uvloop raises both
             host.lookup = None
-            raise _in_words(error, upstream) from error
+            raise shortage(error) or _in_words(error, upstream) from error
         finally:
             self._opening -= 1
         self._connections.add(connection)

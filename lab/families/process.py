@@ -1,0 +1,353 @@
+"""Starting, stopping, signals and settings that cannot be."""
+
+import asyncio
+import os
+import re
+import signal
+import socket
+import time
+
+from lab.fault import Bound, Fault, Measure, enter, fault, held
+from lab.service import Service
+from lab.stage import Stage
+from lab.upstream import speaking
+from lab.waiting import until
+from lab.wire import Reply
+
+_STREAM = {"Accept": "text/event-stream"}
+
+
+async def _streams(stage: Stage, service: Service, count: int, seconds: float) -> "list[asyncio.Task[Reply]]":
+    """Streams that have begun and will take so long."""
+    stage.upstream.behave = speaking(lambda _: "abcdefghij", pieces=10, pause=seconds / 10)
+    asked = [asyncio.create_task(service.ask("/time/chat?query=hi", headers=_STREAM)) for _ in range(count)]
+    await until(lambda: stage.upstream.open == count)
+    return asked
+
+
+async def _drained(stage: Stage, number: int) -> float:
+    service = await stage.own()
+    asked = await _streams(stage, service, 50, 2)
+    service.signal(number)
+    replies = await asyncio.gather(*asked)
+    code = await service.ended()
+    held(code == 0, f"it ended with {code}")
+    return sum(each.last == "done" for each in replies)
+
+
+@fault(users="every stream is finished", figure="of 50 streams", at_least=50, fast=True)
+async def term_with_streams(stage: Stage) -> float:
+    """SIGTERM with 50 open streams that take 2 s; the exit code is 0."""
+    return await _drained(stage, signal.SIGTERM)
+
+
+@fault(users="every stream is finished", figure="of 50 streams", at_least=50)
+async def quit_with_streams(stage: Stage) -> float:
+    """SIGQUIT with 50 open streams that take 2 s; the exit code is 0."""
+    return await _drained(stage, signal.SIGQUIT)
+
+
+@fault(users="every stream is finished", figure="of 50 streams", at_least=50)
+async def int_with_streams(stage: Stage) -> float:
+    """SIGINT with 50 open streams that take 2 s."""
+    service = await stage.own()
+    asked = await _streams(stage, service, 50, 2)
+    service.signal(signal.SIGINT)
+    replies = await asyncio.gather(*asked)
+    await service.ended()
+    return sum(each.last == "done" for each in replies)
+
+
+@fault(users="nothing", figure="of 50 streams", at_least=50)
+async def hup_with_streams(stage: Stage) -> float:
+    """SIGHUP, as a log rotation sends it, with 50 open streams; the service goes on."""
+    service = await stage.own()
+    asked = await _streams(stage, service, 50, 1)
+    service.signal(signal.SIGHUP)
+    replies = await asyncio.gather(*asked)
+    held((await service.ask("/time/chat?query=hi")).status == 200, "it does not answer any more")
+    return sum(each.last == "done" for each in replies)
+
+
+@fault(users="each stream ends with an `error` event", figure="s until the end, of 1 s of grace", at_most=8, fast=True,
+       loud=True)  # fmt: skip
+async def streams_longer_than_the_grace(stage: Stage) -> float:
+    """SIGTERM with 20 streams that take a minute; `SHUTDOWN_TIMEOUT` is 1 s."""
+    service = await stage.own(SHUTDOWN_TIMEOUT="1")
+    asked = await _streams(stage, service, 20, 60)
+    began = time.monotonic()
+    service.signal(signal.SIGTERM)
+    replies = await asyncio.gather(*asked)
+    await service.ended()
+    told = sum(each.last == "error" and each.events[-1][1]["code"] == "draining" for each in replies)
+    held(told == 20, f"{20 - told} streams ended without being told")
+    return time.monotonic() - began
+
+
+@fault(users="503 `draining`; `/health/ready` likewise", figure="ms until refused", at_most=2000)
+async def questions_while_draining(stage: Stage) -> float:
+    """New questions come over open connections after SIGTERM."""
+    service = await stage.own()
+    kept = [await asyncio.open_connection("127.0.0.1", service.port) for _ in range(2)]
+    asked = await _streams(stage, service, 1, 4)
+    service.signal(signal.SIGTERM)
+    await asyncio.sleep(0.3)
+    took = []
+    for (reader, writer), path in zip(kept, ("/time/chat?query=hi", "/health/ready"), strict=True):
+        began = time.monotonic()
+        writer.write(f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode())
+        head = await reader.readuntil(b"\r\n\r\n")
+        held(b" 503 " in head.split(b"\r\n")[0], f"{path} was answered {head[:20]!r}")
+        took.append((time.monotonic() - began) * 1000)
+        writer.close()
+    held((await asked[0]).last == "done", "the running stream was cut")
+    return max(took)
+
+
+@fault(users="every stream is finished all the same", figure="of 50 streams", at_least=50)
+async def term_twice(stage: Stage) -> float:
+    """SIGTERM twice, as impatient scripts send it, with 50 streams that take 2 s."""
+    service = await stage.own()
+    asked = await _streams(stage, service, 50, 2)
+    for _ in range(2):
+        service.signal(signal.SIGTERM)
+        await asyncio.sleep(0.3)
+    replies = await asyncio.gather(*asked)
+    await service.ended()
+    return sum(each.last == "done" for each in replies)
+
+
+@fault(users="streams are cut", figure="s until the end", at_most=8, loud=True)
+async def int_twice(stage: Stage) -> float:
+    """Ctrl-C twice, with 5 streams that take a minute; no traceback."""
+    service = await stage.own()
+    asked = await _streams(stage, service, 5, 60)
+    service.signal(signal.SIGINT)
+    await asyncio.sleep(0.3)
+    began = time.monotonic()
+    service.signal(signal.SIGINT)
+    await service.ended()
+    await asyncio.gather(*asked)
+    held("Traceback" not in service.written(), "it printed a traceback")
+    return time.monotonic() - began
+
+
+@fault(users="nothing", figure="ms until the end", at_most=8000)
+async def term_while_starting(stage: Stage) -> float:
+    """SIGTERM at five moments of the first second of the start; no traceback, and never silence after it listened."""
+    took = []
+    for after in (0.05, 0.2, 0.4, 0.6, 0.9):
+        service = stage.unstarted()
+        service.spawn()
+        await asyncio.sleep(after)
+        began = time.monotonic()
+        service.signal(signal.SIGTERM)
+        code = await service.ended()
+        took.append((time.monotonic() - began) * 1000)
+        held("Traceback" not in service.written(), f"a traceback after {after} s")
+        held(code in (0, -signal.SIGTERM, 128 + signal.SIGTERM), f"it ended with {code}")
+    return max(took)
+
+
+@fault(users="their streams go on", figure="of 20 streams", at_least=20)
+async def stopped_and_continued(stage: Stage) -> float:
+    """SIGSTOP for 3 s, as by a live migration, with 20 open streams."""
+    service = await stage.own()
+    asked = await _streams(stage, service, 20, 2)
+    service.signal(signal.SIGSTOP)
+    await asyncio.sleep(3)
+    service.signal(signal.SIGCONT)
+    return sum(each.last == "done" for each in await asyncio.gather(*asked))
+
+
+@fault(users="the sockets are closed at once", figure="s until the service was back", at_most=20)
+async def killed_and_started_again(stage: Stage) -> float:
+    """SIGKILL with 20 open streams; the service is started again on the same port."""
+    service = await stage.own()
+    asked = await _streams(stage, service, 20, 60)
+    service.signal(signal.SIGKILL)
+    await service.ended()
+    replies = await asyncio.gather(*asked)
+    held(not any(each.whole for each in replies), "a cut stream looked finished")
+    stage.upstream.reset()
+    began = time.monotonic()
+    await service.start()
+    held((await service.ask("/time/chat?query=hi")).status == 200, "it does not answer")
+    return time.monotonic() - began
+
+
+@fault(users="it answers", figure="s from nothing to the first answer", at_most=20, fast=True)
+async def cold_start(stage: Stage) -> float:
+    """The process is started; what it needs of memory at rest is beside."""
+    began = time.monotonic()
+    service = await stage.own()
+    held((await service.ask("/health/ready")).status == 200, "it is not ready")
+    took = time.monotonic() - began
+    stage.note = f"{service.mib():.0f} MiB"
+    return took
+
+
+@fault(users="nothing", figure="lines that say so", at_least=1, at_most=3)
+async def the_port_is_taken(stage: Stage) -> float:
+    """Another program listens on the port already."""
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        service = stage.unstarted(SERVER_PORT=str(port))
+        service.spawn()
+        held(await service.ended(), "it ended as if all were well")
+    lines = service.written().splitlines()
+    held(any(str(port) in line for line in lines), "the port is not named")
+    return len(lines)
+
+
+_REFUSED: dict[str, tuple[str, dict[str, str], str]] = {
+    "a-port-that-is-no-number": ("`SERVER_PORT=abc`", {"SERVER_PORT": "abc"}, "SERVER_PORT"),
+    "a-port-beyond-all": ("`SERVER_PORT=70000`", {"SERVER_PORT": "70000"}, "SERVER_PORT"),
+    "a-negative-time-limit": ("`MODEL_TIMEOUT=-1`", {"MODEL_TIMEOUT": "-1"}, "MODEL_TIMEOUT"),
+    "a-time-limit-that-is-nan": ("`REQUEST_TIMEOUT=nan`", {"REQUEST_TIMEOUT": "nan"}, "REQUEST_TIMEOUT"),
+    "an-address-that-is-none": ("`OPENAI_BASE_URL=nonsense`", {"OPENAI_BASE_URL": "nonsense"}, "OPENAI_BASE_URL"),
+    "an-address-with-a-password": ("A password inside `OPENAI_BASE_URL` beside a key",
+                                   {"OPENAI_BASE_URL": "http://u:canary@127.0.0.1/v1"}, "OPENAI_BASE_URL"),
+    "redis-by-a-foreign-scheme": ("`REDIS_URL=http://127.0.0.1`", {"REDIS_URL": "http://127.0.0.1"}, "REDIS_URL"),
+    "an-unknown-provider": ("`CHAT_PROVIDER=nope`", {"CHAT_PROVIDER": "nope"}, "CHAT_PROVIDER"),
+    "a-provider-without-its-key": ("`CHAT_PROVIDER=dashscope` without its key",
+                                   {"CHAT_PROVIDER": "dashscope"}, "DASHSCOPE_API_KEY"),
+    "a-key-with-a-newline": ("A newline inside `OPENAI_API_KEY`", {"OPENAI_API_KEY": "sk-\ncanary"}, "OPENAI_API_KEY"),
+    "keys-that-are-no-digests": ("`API_KEYS=me=secret`", {"API_KEYS": "me=canary"}, "API_KEYS"),
+    "a-key-file-that-is-not-there": ("`API_KEYS_FILE` that does not exist",
+                                     {"API_KEYS_FILE": "/nowhere.toml"}, "API_KEYS_FILE"),
+    "proxies-that-are-no-addresses": ("`TRUSTED_PROXIES=proxy`", {"TRUSTED_PROXIES": "proxy"}, "TRUSTED_PROXIES"),
+    "fallbacks-that-are-no-json": ("`CHAT_FALLBACKS={`", {"CHAT_FALLBACKS": "{"}, "CHAT_FALLBACKS"),
+    "mcp-servers-that-are-not-there": ("`MCP_SERVERS_FILE` that does not exist",
+                                       {"MCP_SERVERS_FILE": "/nowhere.json"}, "MCP_SERVERS_FILE"),
+    "half-an-identity-provider": ("`JWT_JWKS_URL` without an issuer",
+                                  {"JWT_JWKS_URL": "http://127.0.0.1:1/keys"}, "JWT_ISSUER"),
+}  # fmt: skip
+
+
+def _refuses(variables: dict[str, str], named: str) -> Measure:
+    async def measure(stage: Stage) -> float:
+        service = stage.unstarted(**variables)
+        began = time.monotonic()
+        service.spawn()
+        code = await service.ended(30)
+        took = (time.monotonic() - began) * 1000
+        said = service.written()
+        held(code, "it ended as if all were well")
+        held(named in said, f"it says only {said[:200]!r}")
+        held("Traceback" not in said and len(said.splitlines()) <= 3, f"it says {len(said.splitlines())} lines")
+        held("canary" not in said, "it tells the secret")
+        return took
+
+    return measure
+
+
+for _name, (_done, _variables, _named) in _REFUSED.items():
+    _users = f"it does not start, and one line names `{_named}`"
+    enter(
+        Fault(
+            "process", _name, _done, _users, "ms until it had said so", Bound(None, 15000),
+            _refuses(_variables, _named), fast=_name == "an-address-with-a-password",
+        )
+    )  # fmt: skip
+
+
+@fault(users="401 for everybody", figure="questions that were answered", at_most=0)
+async def open_to_all_without_a_key(stage: Stage) -> float:
+    """`SERVER_HOST=0.0.0.0` without any key: nobody from outside is answered by accident."""
+    service = stage.unstarted(SERVER_HOST="0.0.0.0")
+    await service.start()
+    reply = await service.ask("/time/chat?query=hi")
+    held(reply.status == 401, f"answered {reply.status}")
+    return len(stage.upstream.calls)
+
+
+_LIMITS = {
+    "a-tool-longer-than-its-question": {"TOOL_TIMEOUT": "100", "REQUEST_TIMEOUT": "50"},
+    "a-silence-longer-than-its-turn": {"MODEL_IDLE_TIMEOUT": "50", "MODEL_TIMEOUT": "20"},
+    "a-turn-longer-than-its-question": {"MODEL_TIMEOUT": "100", "REQUEST_TIMEOUT": "50"},
+    "connecting-longer-than-a-turn": {"CONNECT_TIMEOUT": "50", "MODEL_TIMEOUT": "20"},
+}
+
+
+def _warns(variables: dict[str, str]) -> Measure:
+    async def measure(stage: Stage) -> float:
+        service = await stage.own(**variables)
+        await until(lambda: service.written().count("\n") >= 3)
+        return sum(all(name in line for name in variables) for line in service.written().splitlines())
+
+    return measure
+
+
+for _name, _variables in _LIMITS.items():
+    _done = " and ".join(f"`{name}={value}`" for name, value in _variables.items())
+    enter(
+        Fault(
+            "process", _name, f"Time limits that do not nest: {_done}", "it starts, and warns with both names",
+            "warnings", Bound(1, 2), _warns(_variables),
+        )
+    )  # fmt: skip
+
+
+@fault(users="it starts, and says what was meant", figure="lines that do", at_least=1, at_most=2)
+async def a_mistyped_variable(stage: Stage) -> float:
+    """`OPENAI_BASEURL` is set in place of `OPENAI_BASE_URL`."""
+    service = await stage.own(OPENAI_BASEURL="http://127.0.0.1:1/v1")
+    return len(re.findall(r".*OPENAI_BASEURL.*", service.written()))
+
+
+@fault(users="they notice nothing", figure="ms, the 95th percentile of 100", at_most=1000, fast=True)
+async def nobody_reads_the_log(stage: Stage) -> float:
+    """The log is a pipe that is full, since its reader was stopped; 400 questions."""
+    reading, writing = os.pipe()
+    stage.row.callback(os.close, reading)
+    service = await _logging_to(stage, f"/proc/self/fd/{writing}", writing)
+    for _ in range(300):
+        await service.ask("/health/live")
+    took = []
+    for _ in range(100):
+        reply = await service.ask("/time/chat?query=hi")
+        held(reply.status == 200, f"answered {reply.status}")
+        took.append(reply.seconds * 1000)
+    stage.note = f"{(await service.figures())['toolchat_log_lines_lost_total']:.0f} lines lost by then"
+    return sorted(took)[95]
+
+
+@fault(users="they notice nothing", figure="of 50 questions answered", at_least=50)
+async def the_log_cannot_be_written(stage: Stage) -> float:
+    """The log is `/dev/full`: every write fails as on a full disk."""
+    service = await _logging_to(stage, "/dev/full")
+    replies = [await service.ask("/time/chat?query=hi") for _ in range(50)]
+    lost = (await service.figures())["toolchat_log_lines_lost_total"]
+    held(lost > 0, "the lost lines are not counted")
+    stage.note = f"{lost:.0f} lines lost, and counted"
+    return sum(each.status == 200 for each in replies)
+
+
+@fault(users="they notice nothing", figure="of 20 questions answered", at_least=20)
+async def the_log_is_closed(stage: Stage) -> float:
+    """Standard output and error are closed from the start."""
+    service = await _logging_to(stage, "&-")
+    replies = [await service.ask("/time/chat?query=hi") for _ in range(20)]
+    return sum(each.status == 200 for each in replies)
+
+
+async def _logging_to(stage: Stage, target: str, descriptor: int | None = None) -> Service:
+    """A service on a known port that writes its log where a shell redirects it."""
+    with socket.create_server(("127.0.0.1", 0)) as holder:
+        port = holder.getsockname()[1]
+    to = f'exec "$@" >{target} 2>{target}' if target != "&-" else 'exec "$@" >&- 2>&-'
+    service = stage.unstarted("sh", "-c", to, "sh", SERVER_PORT=str(port))
+    service.url = f"http://127.0.0.1:{port}"
+    service.spawn(keeping=() if descriptor is None else (descriptor,))
+    if descriptor is not None:
+        os.close(descriptor)
+
+    async def answers() -> bool:
+        try:
+            return (await service.ask("/health/live")).status == 200
+        except OSError:
+            return False
+
+    await until(answers)
+    return service

@@ -1,0 +1,63 @@
+"""``docs/faults.md``: the table of what was measured."""
+
+import itertools
+import os
+from collections.abc import Sequence
+
+from lab.run import Row
+from lab.service import ROOT
+
+__all__ = ["PAGE", "page"]
+
+PAGE = ROOT / "docs" / "faults.md"
+
+_HEAD = """\
+# Faults
+
+What was done to the service, and what came of it: {count} faults by families, of which {held} hold. Everything is
+real: processes of `python -m app serve`, sockets, a Redis that is stopped and killed, a browser. Each row was measured
+by the [lab](../lab/README.md) on a machine with {cores} cores ({days}), which wrote this page; a row that was not
+measured is not here, and one that fails says so. After each row the lab also looks whether the service still answers
+and has logged neither an error nor a traceback: a row that holds has left none.
+
+`make lab` measures all of it again in about ten minutes, `make lab-long` for an hour, `python -m lab NAME` one row.
+"""
+_COLUMNS = ("fault", "what users see", "measured", "bound", "holds", "again")
+
+
+def page(rows: Sequence[Row]) -> str:
+    """The whole page."""
+    days = sorted({row.on for row in rows})
+    head = _HEAD.format(
+        count=len(rows),
+        held="all" if all(row.held for row in rows) else str(sum(row.held for row in rows)),
+        cores=os.cpu_count(),
+        days=days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}",
+    )
+    parts = [head]
+    for family, members in itertools.groupby(rows, key=lambda row: row.family):
+        parts.append(f"\n## {family.replace('_', ' ').capitalize()}\n\n{_table(list(members))}")
+    return "".join(parts)
+
+
+def _table(rows: Sequence[Row]) -> str:
+    lines = [_row(_COLUMNS), _row(["---"] * len(_COLUMNS))]
+    lines += [_row([row.done, row.users, _measured(row), row.bound, _holds(row), f"`{row.name}`"]) for row in rows]
+    return "\n".join(lines) + "\n"
+
+
+def _row(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
+
+
+def _measured(row: Row) -> str:
+    if row.measured is None:
+        return f"no figure ({row.figure})"
+    figure = f"{row.measured:.3g}" if abs(row.measured) < 1000 else f"{row.measured:,.0f}"
+    return f"{figure} {row.figure}" + (f"; {row.why}" if row.held and row.why else "")
+
+
+def _holds(row: Row) -> str:
+    if row.held:
+        return "yes"
+    return f"**no**: {row.known or row.why}"

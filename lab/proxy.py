@@ -1,0 +1,116 @@
+"""A TCP proxy on 127.0.0.1 that stalls, cuts, drips, spoils or doubles what goes through it."""
+
+import asyncio
+from contextlib import suppress
+from types import TracebackType
+from typing import Literal, Self
+
+from lab.wire import reset
+
+__all__ = ["Mode", "Proxy"]
+
+Mode = Literal["pass", "stall", "refuse", "drip", "slow", "garbage", "double", "half"]
+"""What happens to the bytes that come back: nothing; they wait; connections are reset at once; one byte each 5 ms; all
+wait for 0.2 s; random bytes come in their place; they come twice; only their first half does, then a reset."""
+
+
+class Proxy:
+    """The proxy; an asynchronous context manager. :attr:`mode` may be changed at any time."""
+
+    def __init__(self, port: int) -> None:
+        self.mode: Mode = "pass"
+        self._target = port
+        self._server: asyncio.Server | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._writers: set[asyncio.StreamWriter] = set()
+
+    @property
+    def port(self) -> int:
+        """Where it listens."""
+        if self._server is None:
+            raise RuntimeError("the proxy does not listen")
+        return int(self._server.sockets[0].getsockname()[1])
+
+    def cut(self) -> None:
+        """Reset all connections that are open."""
+        for writer in list(self._writers):
+            reset(writer)
+
+    async def __aenter__(self) -> Self:
+        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0, backlog=2048)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._server is not None:
+            self._server.close()
+        self.cut()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        if task is not None:
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+        self._writers.add(writer)
+        try:
+            await self._relay(reader, writer)
+        except (OSError, asyncio.CancelledError, ExceptionGroup):
+            pass
+        finally:
+            self._writers.discard(writer)
+            writer.transport.abort()
+
+    async def _relay(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if self.mode == "refuse":
+            return reset(writer)
+        there, to = await asyncio.open_connection("127.0.0.1", self._target)
+        try:
+            async with asyncio.TaskGroup() as both:
+                both.create_task(self._forth(reader, to))
+                both.create_task(self._back(there, writer))
+        finally:
+            to.transport.abort()
+        return None
+
+    async def _forth(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while piece := await reader.read(2**16):
+            await self._stalled()
+            await _put(writer, piece)
+        raise ConnectionResetError  # ends the other half, too
+
+    async def _back(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while piece := await reader.read(2**16):
+            await self._stalled()
+            await self._given_back(piece, writer)
+        with suppress(OSError):
+            writer.write_eof()
+
+    async def _stalled(self) -> None:
+        while self.mode == "stall":  # noqa: ASYNC110 - the mode is a plain attribute, for rows to set
+            await asyncio.sleep(0.01)
+
+    async def _given_back(self, piece: bytes, writer: asyncio.StreamWriter) -> None:
+        if self.mode == "drip":
+            for byte in piece:
+                await _put(writer, bytes([byte]))
+                await asyncio.sleep(0.005)
+            return
+        if self.mode == "half":
+            await _put(writer, piece[: len(piece) // 2])
+            reset(writer)
+            return
+        if self.mode == "slow":
+            await asyncio.sleep(0.2)
+        spoilt = {"garbage": bytes((byte * 7 + 13) % 256 for byte in piece), "double": piece + piece}
+        await _put(writer, spoilt.get(self.mode, piece))
+
+
+async def _put(writer: asyncio.StreamWriter, piece: bytes) -> None:
+    if writer.transport.is_closing():
+        raise ConnectionResetError
+    writer.write(piece)
+    await writer.drain()

@@ -1,0 +1,122 @@
+"""Running rows and writing down what they measured."""
+
+import asyncio
+import importlib
+import itertools
+import pkgutil
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from pydantic import TypeAdapter
+
+from lab import families
+from lab.fault import FAULTS, Fault, NotHeld
+from lab.service import ROOT
+from lab.stage import Stage
+from lab.upstream import Upstream
+
+__all__ = ["RESULTS", "Row", "load", "read_rows", "run", "write_rows"]
+
+RESULTS = ROOT / "lab" / "results.json"
+
+
+@dataclass(frozen=True)
+class Row:
+    """What was measured for one fault, in the words that the fault had then."""
+
+    family: str
+    name: str
+    done: str
+    users: str
+    figure: str
+    bound: str
+    measured: float | None
+    """``None`` when it did not come to a figure."""
+    held: bool
+    why: str
+    """Why it did not hold, or what the row has to say beside its figure."""
+    known: str
+    seconds: float
+    on: str
+    """The day, in UTC."""
+
+
+_ROWS = TypeAdapter(list[Row])
+
+
+def load() -> dict[str, Fault]:
+    """All faults, by their names, family by family."""
+    for module in pkgutil.iter_modules(families.__path__):
+        importlib.import_module(f"{families.__name__}.{module.name}")
+    return FAULTS
+
+
+async def run(chosen: Iterable[Fault], folder: Path, seed: int, minutes: float) -> list[Row]:
+    """Run faults one after the other, and print each as it ends."""
+    rows: list[Row] = []
+    by_family = itertools.groupby(sorted(chosen, key=lambda each: each.family), key=lambda each: each.family)
+    for family, faults in by_family:
+        async with Upstream() as upstream, Stage(folder / family, seed, minutes, upstream) as stage:
+            for fault in faults:
+                rows.append(await _measured(fault, stage))
+                print(_line(rows[-1]), flush=True)
+    return rows
+
+
+async def _measured(fault: Fault, stage: Stage) -> Row:
+    began = time.monotonic()
+    measured, why = await _attempt(fault, stage)
+    if not why and measured is not None and not fault.bound.holds(measured):
+        why = "beyond its bound"
+    held = not why
+    return Row(
+        fault.family, fault.name, fault.done, fault.users, fault.figure, str(fault.bound), measured,
+        held, why or stage.note, fault.known, round(time.monotonic() - began, 2), f"{datetime.now(UTC):%Y-%m-%d}",
+    )  # fmt: skip
+
+
+async def _attempt(fault: Fault, stage: Stage) -> tuple[float | None, str]:
+    """The figure, and why it does not hold; a row that breaks must not take the others with it."""
+    measured, why = None, ""
+    stage.note = ""
+    try:
+        async with asyncio.timeout(max(fault.limit, fault.limit * stage.minutes / 1.5 if fault.lasts else 0)):
+            measured = await fault.measure(stage)
+    except NotHeld as error:
+        why = str(error)
+    except TimeoutError:
+        why = f"came to no end ({fault.limit:g} s)"
+    except Exception as error:  # noqa: BLE001 - also what the lab itself does wrong is a row that does not hold
+        why = f"{type(error).__name__}: {error}"
+    try:
+        await stage.aftermath(loud=fault.loud)
+    except Exception as error:  # noqa: BLE001 - likewise
+        why = why or (str(error) if isinstance(error, NotHeld) else f"{type(error).__name__}: {error}")
+    return measured, why
+
+
+def _line(row: Row) -> str:
+    verdict = "holds" if row.held else "KNOWN" if row.known else "FAILS"
+    measured = "no figure" if row.measured is None else f"{row.measured:.4g}"
+    said = f": {row.why}" if row.why else ""
+    return f"{verdict} {row.family}/{row.name}: {measured} {row.figure} ({row.bound}) in {row.seconds:.1f} s{said}"
+
+
+def read_rows() -> list[Row]:
+    """What was written down, without rows whose faults there are no more."""
+    if not RESULTS.exists():
+        return []
+    known = load()
+    return [row for row in _ROWS.validate_json(RESULTS.read_bytes()) if row.name in known]
+
+
+def write_rows(rows: Iterable[Row]) -> list[Row]:
+    """Write rows down beside those that were not measured this time; gives all."""
+    newest = {row.name: row for row in [*read_rows(), *rows]}
+    order = {name: place for place, name in enumerate(load())}
+    merged = sorted(newest.values(), key=lambda row: (row.family, order[row.name]))
+    RESULTS.write_bytes(_ROWS.dump_json(merged, indent=1) + b"\n")
+    return merged

@@ -53,7 +53,11 @@ def _row(cells: Sequence[str]) -> str:
 def _measured(row: Row) -> str:
     if row.measured is None:
         return f"no figure ({row.figure})"
-    figure = f"{row.measured:.3g}" if abs(row.measured) < 1000 else f"{row.measured:,.0f}"
+    figure = (
+        f"{row.measured:,.0f}"
+        if abs(row.measured) >= 1000 or row.measured == int(row.measured)
+        else f"{row.measured:.3g}"
+    )
     return f"{figure} {row.figure}" + (f"; {row.why}" if row.held and row.why else "")
 
 

@@ -72,9 +72,10 @@ async def _measured(fault: Fault, stage: Stage) -> Row:
     if not why and measured is not None and not fault.bound.holds(measured):
         why = "beyond its bound"
     held = not why
+    why = "; ".join(each for each in (why, stage.note) if each)
     return Row(
-        fault.family, fault.name, fault.done, fault.users, fault.figure, str(fault.bound), measured,
-        held, why or stage.note, fault.known, round(time.monotonic() - began, 2), f"{datetime.now(UTC):%Y-%m-%d}",
+        fault.family, fault.name, fault.done, fault.users, fault.figure, str(fault.bound), measured, held, why,
+        fault.known, round(time.monotonic() - began, 2), f"{datetime.now(UTC):%Y-%m-%d}",
     )  # fmt: skip
 
 

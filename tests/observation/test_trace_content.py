@@ -44,6 +44,7 @@ async def test_the_request_to_a_tools_upstream_is_part_of_the_call_and_the_upstr
     weather: tuple[Weather, str],
 ) -> None:
     upstream, url = weather
+    upstream.parents.clear()
     async with OtlpReceiver() as receiver, service(SANDBOX_URL=url, **receiver.variables) as client:
         await ask(client)
         spans = await receiver.trace()

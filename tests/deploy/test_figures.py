@@ -162,3 +162,9 @@ def test_prometheus_itself_takes_the_rules_and_each_alert_comes_when_it_should(w
 def test_every_alert_is_tried() -> None:
     tried = set(re.findall(r'alertname="(\w+)"', TRIED.read_text(encoding="utf-8")))
     assert tried == {rule["alert"] for rule in RULES if "alert" in rule}
+
+
+def test_the_page_tells_of_every_alert_and_whom_it_calls() -> None:
+    page = (ROOT / "docs/operations.md").read_text(encoding="utf-8")
+    told = re.findall(r"^\| `(Toolchat\w+)` \| .* \| (\w+) \|$", page, flags=re.M)
+    assert told == [(rule["alert"], rule["labels"]["severity"]) for rule in RULES if "alert" in rule]

@@ -18,7 +18,16 @@ from tests.players.redis_server import REDIS_SERVER
 from tests.ports import reserved
 from tests.waiting import PATIENCE, until
 
-__all__ = ["Replica", "behind_nginx", "needs_nginx", "needs_redis", "replacement", "running_replicas"]
+__all__ = [
+    "NGINX",
+    "Replica",
+    "behind_nginx",
+    "listens",
+    "needs_nginx",
+    "needs_redis",
+    "replacement",
+    "running_replicas",
+]
 
 NGINX = shutil.which("nginx", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin")
 
@@ -98,7 +107,7 @@ async def behind_nginx(replicas: Sequence[Replica], folder: Path) -> AsyncGenera
         (folder / "nginx.conf").write_text(CONFIGURATION.format(servers=servers, port=port))
         process = await asyncio.create_subprocess_exec(*command)
         try:
-            await until(lambda: _listens(port))
+            await until(lambda: listens(port))
             yield f"http://127.0.0.1:{port}"
         finally:
             process.terminate()
@@ -131,7 +140,7 @@ def _said(log: Path) -> str:
     return "".join(re.findall(r"toolchat on (http://\S+)", log.read_text()))
 
 
-async def _listens(port: int) -> bool:
+async def listens(port: int) -> bool:
     try:
         _, writer = await asyncio.open_connection("127.0.0.1", port)
     except OSError:

@@ -1,0 +1,44 @@
+"""The files below ``deploy/``, read."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+__all__ = ["DEPLOY", "ROOT", "documents", "read", "the"]
+
+ROOT = Path(__file__).parents[2]
+DEPLOY = ROOT / "deploy"
+
+
+class _Loader(yaml.SafeLoader):
+    """Knows the tag by which Compose takes away what a service has from the file that it extends."""
+
+
+def _reset(loader: _Loader, node: yaml.SequenceNode) -> list[Any]:
+    return loader.construct_sequence(node)
+
+
+_Loader.add_constructor("!reset", _reset)
+
+
+def read(path: Path) -> Any:
+    """The one document of a file."""
+    return yaml.load(path.read_text(encoding="utf-8"), _Loader)
+
+
+def documents(folder: Path) -> Iterator[dict[str, Any]]:
+    """Every object for Kubernetes in a folder and those below it."""
+    for path in sorted(folder.rglob("*.yaml")):
+        for each in yaml.safe_load_all(path.read_text(encoding="utf-8")):
+            if "kind" in each and each["kind"] != "Kustomization":
+                yield each
+
+
+def the(kind: str, name: str = "toolchat") -> dict[str, Any]:
+    """The object of this kind and name."""
+    (found,) = [
+        each for each in documents(DEPLOY / "kubernetes") if (each["kind"], each["metadata"]["name"]) == (kind, name)
+    ]
+    return found

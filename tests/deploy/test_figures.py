@@ -1,0 +1,169 @@
+"""The dashboard and the alerts ask for series that there are, by labels that they have."""
+
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import promql_parser as promql
+import pytest
+
+from app.observation.catalogue import FAMILIES
+from tests.deploy.manifests import DEPLOY, ROOT, read
+from tests.waiting import PATIENCE
+
+ALERTS = DEPLOY / "grafana/alerts.yaml"
+TRIED = Path(__file__).with_name("alerts.yaml")
+DASHBOARD = json.loads((DEPLOY / "grafana/dashboard.json").read_text(encoding="utf-8"))
+RULES: list[dict[str, Any]] = [rule for group in read(ALERTS)["groups"] for rule in group["rules"]]
+PROMTOOL = shutil.which("promtool")
+
+OF_PROMETHEUS = {"job", "instance"}
+"""Labels that every series gets where it is scraped."""
+
+
+def series() -> dict[str, tuple[str, set[str]]]:
+    """Every name that can be asked for, with its kind and its labels."""
+    found = {"up": ("gauge", OF_PROMETHEUS)}
+    for family in FAMILIES:
+        labels = {*family.labels} | OF_PROMETHEUS
+        if family.kind == "histogram":
+            found[f"{family.name}_bucket"] = ("counter", labels | {"le"})
+            found |= {f"{family.name}_{part}": ("counter", labels) for part in ("sum", "count")}
+        else:
+            found[family.name] = (family.kind, labels)
+    return found | {rule["record"]: ("gauge", {"job"}) for rule in RULES if "record" in rule}
+
+
+SERIES = series()
+
+
+def shown() -> Iterator[tuple[str, str]]:
+    """Every expression of the dashboard with the text of its legend."""
+    for panel in DASHBOARD["panels"]:
+        for target in panel.get("targets", []):
+            yield target["expr"], target["legendFormat"]
+    for annotation in DASHBOARD["annotations"]["list"]:
+        yield annotation["expr"], annotation["titleFormat"]
+
+
+def ruled() -> Iterator[tuple[str, str]]:
+    """Every expression of the rules with the texts that name labels of what it finds."""
+    for rule in RULES:
+        yield rule["expr"], " ".join(rule.get("annotations", {}).values()).replace("$labels.", "")
+
+
+EXPRESSIONS = sorted({expression for expression, _ in (*shown(), *ruled())})
+
+
+def parsed(expression: str) -> promql.Expr:
+    """An expression as Grafana sends it."""
+    return promql.parse(expression.replace("$__rate_interval", "1m").replace("$instance", ".*"))
+
+
+def parts(expression: promql.Expr) -> list[Any]:
+    """Every part of an expression."""
+    found: list[Any] = []
+    promql.walk(expression, found.append)
+    return found
+
+
+def selectors(expression: promql.Expr) -> list[promql.VectorSelector]:
+    """What an expression asks for."""
+    found = [each for each in parts(expression) if isinstance(each, promql.VectorSelector | promql.MatrixSelector)]
+    return [each.vector_selector if isinstance(each, promql.MatrixSelector) else each for each in found]
+
+
+@pytest.mark.parametrize("expression", EXPRESSIONS)
+def test_an_expression_asks_for_series_that_there_are_by_labels_that_they_have(expression: str) -> None:
+    asked = selectors(parsed(expression))
+
+    assert asked
+    for each in asked:
+        assert each.name in SERIES
+        assert {matcher.name for matcher in each.matchers.matchers} <= SERIES[each.name][1]
+    for part in parts(parsed(expression)):
+        if isinstance(part, promql.AggregateExpr) and part.modifier:
+            for each in selectors(part.expr):
+                assert each.name is not None
+                assert set(part.modifier.labels) <= SERIES[each.name][1]
+
+
+@pytest.mark.parametrize("expression", EXPRESSIONS)
+def test_only_what_grows_is_asked_for_its_rate_and_nothing_else_is_shown_without_one(expression: str) -> None:
+    rated = {
+        each.name: part.func.name
+        for part in parts(parsed(expression))
+        if isinstance(part, promql.Call)
+        for each in selectors(part.args[-1])
+        if part.func.name in {"rate", "increase"}
+    }
+    counters = {each.name for each in selectors(parsed(expression)) if SERIES[each.name or ""][0] == "counter"}
+
+    assert set(rated) == counters
+
+
+@pytest.mark.parametrize(("expression", "text"), [*shown(), *ruled()])
+def test_a_text_names_labels_that_are_left_in_what_is_found(expression: str, text: str) -> None:
+    named = {each for each in re.findall(r"{{ ?(\w+)[^}]*}}", text) if each not in {"value"}}
+    outermost = next((part for part in parts(parsed(expression)) if isinstance(part, promql.AggregateExpr)), None)
+    left = set(outermost.modifier.labels) if outermost and outermost.modifier else set()
+
+    assert named <= left or (outermost is None and named <= OF_PROMETHEUS)
+
+
+def test_the_codes_that_burn_the_budget_are_those_that_nobody_who_asks_has_caused() -> None:
+    rows = re.findall(r"^\| `([a-z-]+)` \| 5\d\d \|", (ROOT / "docs/errors.md").read_text(encoding="utf-8"), flags=re.M)
+    (failed,) = [rule["expr"] for rule in RULES if rule.get("record") == "job:toolchat_questions_failed:rate5m"]
+    (codes,) = re.findall(r'outcome=~"([a-z|-]+)"', failed)
+
+    assert set(codes.split("|")) == set(rows) - {"not-configured", "draining"}
+
+
+def test_no_series_is_left_out_of_the_dashboard_and_the_alerts_but_those_that_others_tell_of() -> None:
+    asked = {each.name for expression, _ in (*shown(), *ruled()) for each in selectors(parsed(expression))}
+    names = {re.sub(r"_(bucket|sum|count)$", "", each or "") for each in asked}
+
+    assert {family.name for family in FAMILIES} - names == {
+        "toolchat_quotas_alone",  # whether the store is within reach
+        "toolchat_quotas_refused_total",  # requests by outcome
+        "toolchat_breaker_openings_total",  # which breakers are open
+        "toolchat_gc_collections_total",  # what they took
+        "toolchat_log_lines_lost_total",  # the log itself
+    }
+
+
+def test_panels_have_ids_of_their_own_and_do_not_lie_over_each_other() -> None:
+    panels = DASHBOARD["panels"]
+    cells = [
+        (x, y)
+        for place in (each["gridPos"] for each in panels)
+        for x in range(place["x"], place["x"] + place["w"])
+        for y in range(place["y"], place["y"] + place["h"])
+    ]
+
+    assert len({each["id"] for each in panels}) == len(panels)
+    assert len(set(cells)) == len(cells)
+    assert max(x for x, _ in cells) == 23
+
+
+if PROMTOOL:  # Prometheus is 100 MB that nobody needs for the rest; the tests above hold the rules everywhere
+
+    @pytest.mark.parametrize("what", [["check", "rules", ALERTS], ["test", "rules", TRIED]])
+    def test_prometheus_itself_takes_the_rules_and_each_alert_comes_when_it_should(what: list[str | Path]) -> None:
+        done = subprocess.run([str(PROMTOOL), *what], capture_output=True, text=True, timeout=PATIENCE)
+        assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_every_alert_is_tried() -> None:
+    tried = set(re.findall(r'alertname="(\w+)"', TRIED.read_text(encoding="utf-8")))
+    assert tried == {rule["alert"] for rule in RULES if "alert" in rule}
+
+
+def test_the_page_tells_of_every_alert_and_whom_it_calls() -> None:
+    page = (ROOT / "docs/operations.md").read_text(encoding="utf-8")
+    told = re.findall(r"^\| `(Toolchat\w+)` \| .* \| (\w+) \|$", page, flags=re.M)
+    assert told == [(rule["alert"], rule["labels"]["severity"]) for rule in RULES if "alert" in rule]

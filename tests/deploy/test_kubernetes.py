@@ -1,0 +1,201 @@
+"""The manifests are what Kubernetes takes, fit each other, and fit the service."""
+
+import re
+from typing import Any
+
+import kubernetes_validate
+import pytest
+
+from app.main import create_app
+from app.observation.catalogue import FAMILIES
+from app.settings import Settings
+from tests.deploy.env_example import variables
+from tests.deploy.manifests import DEPLOY, ROOT, documents, read, the
+
+KUBERNETES = DEPLOY / "kubernetes"
+OF_OTHERS = {"ScaledObject", "PodMonitor"}
+"""Kinds that a cluster has only with KEDA or the Prometheus operator, whose schemas are not Kubernetes' own."""
+ALL = list(documents(KUBERNETES))
+OBJECTS = [each for each in ALL if each["kind"] not in OF_OTHERS]
+DEPLOYMENTS = [each for each in ALL if each["kind"] == "Deployment"]
+DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8")
+OLDEST = "1.30"
+"""The first version that knows ``preStop.sleep``."""
+
+
+def named(each: dict[str, Any]) -> str:
+    return f"{each['kind']}-{each['metadata']['name']}"
+
+
+def pod(deployment: dict[str, Any]) -> dict[str, Any]:
+    spec: dict[str, Any] = deployment["spec"]["template"]["spec"]
+    return spec
+
+
+def container(deployment: dict[str, Any]) -> dict[str, Any]:
+    (only,) = pod(deployment)["containers"]
+    assert isinstance(only, dict)
+    return only
+
+
+def settings() -> dict[str, str]:
+    """The variables that the base sets, none of them secret."""
+    (generator,) = read(KUBERNETES / "base/kustomization.yaml")["configMapGenerator"]
+    return dict(each.split("=", 1) for each in generator["literals"])
+
+
+@pytest.mark.parametrize("version", [OLDEST, kubernetes_validate.latest_version()])
+@pytest.mark.parametrize("each", OBJECTS, ids=named)
+def test_kubernetes_takes_every_object_and_knows_each_of_its_fields(each: dict[str, Any], version: str) -> None:
+    assert version.startswith(kubernetes_validate.validate(each, version, strict=True))
+
+
+@pytest.mark.parametrize("folder", ["base", "keda", "try"])
+def test_a_folder_applies_every_file_that_lies_in_it(folder: str) -> None:
+    applied = {each for each in read(KUBERNETES / folder / "kustomization.yaml")["resources"] if each != "../base"}
+    assert applied == {path.name for path in (KUBERNETES / folder).glob("*.yaml")} - {"kustomization.yaml"}
+
+
+def test_what_selects_pods_selects_those_that_there_are() -> None:
+    labels = {named(each): each["spec"]["template"]["metadata"]["labels"] for each in DEPLOYMENTS}
+    for each in ALL:
+        if "labels" in each["metadata"] and each["kind"] in {"Deployment", "Service", "NetworkPolicy"}:
+            spec = each["spec"]
+            selector = spec.get("selector") or spec["podSelector"]
+            selected = selector.get("matchLabels", selector)
+            assert selected == labels[f"Deployment-{each['metadata']['name']}"], named(each)
+    for kind in ("PodDisruptionBudget", "PodMonitor"):
+        assert the(kind)["spec"]["selector"]["matchLabels"] == labels["Deployment-toolchat"]
+    for spread in pod(the("Deployment"))["topologySpreadConstraints"]:
+        assert spread["labelSelector"]["matchLabels"] == labels["Deployment-toolchat"]
+
+
+def test_every_port_that_is_named_is_one_of_the_container() -> None:
+    for name in ("toolchat", "valkey"):
+        ports = {each["name"] for each in container(the("Deployment", name))["ports"]}
+        (rule,) = the("NetworkPolicy", name)["spec"]["ingress"]
+        assert {each["port"] for each in rule["ports"]} == ports
+        assert {each["targetPort"] for each in the("Service", name)["spec"]["ports"]} == ports
+    assert {each["port"] for each in the("PodMonitor")["spec"]["podMetricsEndpoints"]} == {"http"}
+
+
+def test_the_port_and_the_user_are_those_of_the_image() -> None:
+    (port,) = container(the("Deployment"))["ports"]
+    context = pod(the("Deployment"))["securityContext"]
+
+    assert f"EXPOSE {port['containerPort']}\n" in DOCKERFILE
+    assert f"USER {context['runAsUser']}:{context['runAsGroup']}\n" in DOCKERFILE
+    assert context["fsGroup"] == context["runAsGroup"]
+
+
+def test_the_probes_ask_routes_that_there_are_and_only_readiness_depends_on_draining() -> None:
+    probes = {kind: container(the("Deployment"))[f"{kind}Probe"] for kind in ("startup", "readiness", "liveness")}
+    paths = {kind: each["httpGet"]["path"] for kind, each in probes.items()}
+    page = (ROOT / "docs/endpoints.md").read_text(encoding="utf-8")
+
+    assert paths == {"startup": "/health/ready", "readiness": "/health/ready", "liveness": "/health/live"}
+    assert set(paths.values()) <= set(create_app().openapi()["paths"])
+    assert [path for path in paths.values() if f"`GET {path}`" not in page] == []
+
+
+def test_every_variable_is_one_that_the_service_reads() -> None:
+    env = {each["name"] for each in container(the("Deployment"))["env"]}
+    secret = set(the("Secret")["stringData"])
+
+    assert env == {"REDIS_URL"}
+    assert sorted((env | secret | set(settings())) - set(variables())) == []
+
+
+def test_running_answers_may_end_before_a_pod_is_killed() -> None:
+    drain = int(settings()["SHUTDOWN_TIMEOUT"])
+    before = container(the("Deployment"))["lifecycle"]["preStop"]["sleep"]["seconds"]
+
+    assert drain >= Settings.model_fields["request_timeout"].default
+    assert pod(the("Deployment"))["terminationGracePeriodSeconds"] >= before + drain + 10
+
+
+def test_every_secret_that_is_referred_to_is_in_the_example_which_holds_none() -> None:
+    spec = container(the("Deployment"))
+    (monitor,) = the("PodMonitor")["spec"]["podMetricsEndpoints"]
+    reference, credentials = spec["env"][0]["valueFrom"]["secretKeyRef"], monitor["authorization"]["credentials"]
+    (keys,) = [each["secret"]["secretName"] for each in pod(the("Deployment"))["volumes"] if "secret" in each]
+    (mount,) = [each["mountPath"] for each in spec["volumeMounts"] if each["name"] == "keys"]
+    example = {each["metadata"]["name"]: each["stringData"] for each in ALL if each["kind"] == "Secret"}
+
+    assert reference["key"] in example[reference["name"]]
+    assert credentials["key"] in example[credentials["name"]]
+    assert [each["secretRef"]["name"] for each in spec["envFrom"] if "secretRef" in each] == [reference["name"]]
+    (file,) = example[keys]
+    assert settings()["API_KEYS_FILE"] == f"{mount}/{file}"
+    assert re.findall(r'sha256 = "(.*)"', example[keys][file]) == ["0" * 64]
+    assert {**example[reference["name"]], **example[credentials["name"]]} == {
+        "REDIS_URL": "redis://valkey:6379/0",
+        "DASHSCOPE_API_KEY": "",
+        "key": "",
+    }
+
+
+@pytest.mark.parametrize("deployment", DEPLOYMENTS, ids=named)
+def test_a_pod_has_no_right_that_it_does_not_need(deployment: dict[str, Any]) -> None:
+    # What the profile `restricted` of the Pod Security Standards asks for, and a root that cannot be written.
+    spec, context = pod(deployment), container(deployment)["securityContext"]
+
+    assert context == {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
+    assert spec["securityContext"]["runAsNonRoot"] is True
+    assert spec["securityContext"]["runAsUser"] > 0
+    assert spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    assert (spec["automountServiceAccountToken"], spec["enableServiceLinks"]) == (False, False)
+    assert not {"hostNetwork", "hostPID", "hostIPC"} & set(spec)
+    assert {"secret", "emptyDir"} >= {next(iter(each.keys() - {"name"})) for each in spec.get("volumes", [])}
+
+
+@pytest.mark.parametrize("deployment", DEPLOYMENTS, ids=named)
+def test_memory_is_bounded_and_asked_for(deployment: dict[str, Any]) -> None:
+    resources = container(deployment)["resources"]
+
+    assert set(resources["requests"]) == {"cpu", "memory"}
+    assert set(resources["limits"]) == {"memory"}
+
+
+def test_a_rollout_takes_no_replica_away_before_there_is_another() -> None:
+    assert the("Deployment")["spec"]["strategy"]["rollingUpdate"] == {"maxSurge": 1, "maxUnavailable": 0}
+    assert "replicas" not in the("Deployment")["spec"]  # each rollout would set back what the autoscaler chose
+    assert the("PodDisruptionBudget")["spec"]["maxUnavailable"] < the("HorizontalPodAutoscaler")["spec"]["minReplicas"]
+
+
+def test_both_autoscalers_go_by_the_same_figure_in_the_same_way() -> None:
+    hpa, keda = the("HorizontalPodAutoscaler")["spec"], the("ScaledObject")["spec"]
+    (metric,), (trigger,) = [each["pods"] for each in hpa["metrics"]], keda["triggers"]
+    gauge = metric["metric"]["name"]
+    (rule,) = read(KUBERNETES / "figures/prometheus-adapter.yaml")["rules"]["custom"]
+
+    assert [each.kind for each in FAMILIES if each.name == gauge] == ["gauge"]
+    assert (trigger["metadata"]["query"], rule["seriesQuery"].partition("{")[0]) == (f"sum({gauge})", gauge)
+    assert trigger["metadata"]["threshold"] == metric["target"]["averageValue"]
+    assert (keda["minReplicaCount"], keda["maxReplicaCount"]) == (hpa["minReplicas"], hpa["maxReplicas"])
+    assert keda["advanced"]["horizontalPodAutoscalerConfig"]["behavior"] == hpa["behavior"]
+    assert {keda["scaleTargetRef"]["name"], hpa["scaleTargetRef"]["name"]} == {the("Deployment")["metadata"]["name"]}
+
+
+def test_only_one_of_the_autoscalers_is_applied() -> None:
+    (patch,) = read(KUBERNETES / "keda/kustomization.yaml")["patches"]
+    assert "kind: HorizontalPodAutoscaler\nmetadata: {name: toolchat}\n$patch: delete\n" in patch["patch"]
+
+
+def test_what_the_service_may_ask_has_the_ports_of_its_upstreams_and_of_valkey() -> None:
+    rules = the("NetworkPolicy")["spec"]["egress"]
+    (valkey,) = the("Service", "valkey")["spec"]["ports"]
+
+    assert sorted({each["port"] for rule in rules for each in rule["ports"]}) == [53, 443, valkey["port"]]
+    assert f":{valkey['port']}/" in the("Secret")["stringData"]["REDIS_URL"]
+
+
+def test_valkey_runs_here_as_it_does_in_compose() -> None:
+    here = container(the("Deployment", "valkey"))
+    there = read(ROOT / "docker-compose.yml")["services"]["valkey"]
+
+    assert (here["image"], here["args"]) == (there["image"], there["command"])

@@ -88,10 +88,16 @@ class DirectHandler(logging.Handler):
 
     def write_line(self, line: bytes) -> None:
         """Have a line written."""
-        if self._at_once and select.select([], [self._descriptor], [], 0)[1]:
-            self._write([line + b"\n"])
-        elif not self._at_once and self._waiting.qsize() < self._most:
+        if self._at_once:
+            self._write_now(line)
+        elif self._waiting.qsize() < self._most:
             self._waiting.put(line + b"\n")
+        else:
+            self._refused += 1
+
+    def _write_now(self, line: bytes) -> None:
+        if select.select([], [self._descriptor], [], 0)[1]:
+            self._write([line + b"\n"])
         else:
             self._refused += 1
 

@@ -39,6 +39,21 @@ def test_lines_that_find_no_room_are_counted_and_said_once_lines_flow_again() ->
     assert sum(each["message"].isdecimal() for each in lines) == 500 - lost
 
 
+def test_a_process_without_a_thread_for_its_log_waits_for_no_reader_either() -> None:
+    reading, writing = small_pipe()
+    with os.fdopen(reading, "rb") as reader, os.fdopen(writing, "w") as stream:
+        handler = DirectHandler(stream, thread=False)
+        for number in range(500):
+            handler.write_line(b'{"message":"%d"}' % number)
+        lost = handler.lost
+        assert lost > 0
+        lines = [from_json(reader.readline()) for _ in range(500 - lost)]
+        handler.write_line(b'{"message":"again"}')
+        lines += [from_json(reader.readline()) for _ in range(2)]
+    assert [each["message"] for each in lines[-2:]] == ["again", "log lines were lost"]
+    assert lines[-1]["lost"] == lost
+
+
 async def test_a_log_that_nobody_reads_stops_no_answer(tmp_path: Path) -> None:
     reading, writing = small_pipe()
     with os.fdopen(reading, "rb") as reader, serving_with(writing, tmp_path) as (process, url):

@@ -106,6 +106,7 @@ class Supervisor:
         others = {each.number: each.exchange.getsockname() for each in self._places if each is not place}
         worker = Worker(place.number, place.listener, place.exchange, others, place.replaced, parent, self._timeout)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)  # before it serves, its end is for the parent to tell
+        os.setpgid(0, 0)  # a terminal's Ctrl-C is for the parent to pass on: the second one that comes does not wait
         worker.end_with_parent()
         for each in self._places:
             if each is not place:
@@ -134,16 +135,11 @@ class Supervisor:
             self._announce()
 
     def _end(self, number: int) -> None:
-        """Have all workers end in order, together: each has the whole time for its running answers.
-
-        A terminal's Ctrl-C reaches them as well; as the first signal it is passed on as another one, since a second
-        interrupt is one that does not wait.
-        """
-        again = self._is_ending
+        """Have all workers end in order, together: each has the whole time for its running answers."""
         self._interrupted = self._interrupted or number == signal.SIGINT
-        if not again:
+        if not self._is_ending:
             self._deadline = time.monotonic() + self._drain + _GRACE
-        self._tell_all(number if again else signal.SIGTERM)
+        self._tell_all(number)
 
     def _tell_all(self, number: int) -> None:
         for place in self._places:

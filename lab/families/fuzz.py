@@ -117,8 +117,10 @@ def _odd_request(draw: Random, path: str, method: str, operation: dict[str, Any]
     return question(f"{path}?{'&'.join(query)}" if query else path, method=method.upper(), headers=headers, body=body)
 
 
-_NAMES = ("query", "userInput", "sessionId", "tools", "messages", "model", "stream", "id", "method", "params",
-          "jsonrpc", "name", "arguments", "role", "content", "sides", "approve", "decisions", "tool_choice", "parts", "n")  # fmt: skip
+_NAMES = (
+    "query", "userInput", "sessionId", "tools", "messages", "model", "stream", "id", "method", "params", "jsonrpc",
+    "name", "arguments", "role", "content", "sides", "approve", "decisions", "tool_choice", "parts", "n",
+)  # fmt: skip
 
 
 def _body(draw: Random, *, nice: bool = False) -> bytes:

@@ -3,6 +3,7 @@
 import asyncio
 import importlib
 import itertools
+import os
 import pkgutil
 import time
 from collections.abc import Iterable
@@ -42,6 +43,8 @@ class Row:
     seconds: float
     on: str
     """The day, in UTC."""
+    cores: int
+    """Of the machine."""
 
 
 _ROWS = TypeAdapter(list[Row])
@@ -72,9 +75,11 @@ async def _measured(fault: Fault, stage: Stage) -> Row:
     if not why and measured is not None and not fault.bound.holds(measured):
         why = "beyond its bound"
     held = not why
+    why = "; ".join(each for each in (why, stage.note) if each)
     return Row(
-        fault.family, fault.name, fault.done, fault.users, fault.figure, str(fault.bound), measured,
-        held, why or stage.note, fault.known, round(time.monotonic() - began, 2), f"{datetime.now(UTC):%Y-%m-%d}",
+        fault.family, fault.name, fault.done, fault.users, fault.figure, str(fault.bound), measured, held, why,
+        fault.known, round(time.monotonic() - began, 2), f"{datetime.now(UTC):%Y-%m-%d}",
+        len(os.sched_getaffinity(0)),
     )  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import socket
+from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -121,7 +122,7 @@ async def frozen(call: Call) -> None:
 
 @dataclass
 class _Seen:
-    calls: list[Any] = field(default_factory=list)
+    calls: deque[Any] = field(default_factory=lambda: deque(maxlen=10_000))
     aborts: int = 0
     open: int = 0
 
@@ -140,8 +141,8 @@ class Upstream:
         self._seen = _Seen()  # a new one: what the row before left running must not be counted for the next
 
     @property
-    def calls(self) -> list[Any]:
-        """The bodies of the requests that came in this row, parsed."""
+    def calls(self) -> deque[Any]:
+        """The bodies of the requests that came in this row, parsed; the newest 10,000."""
         return self._seen.calls
 
     @property

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
-from app.errors import UpstreamTimeout, UpstreamUnavailable
+from app.errors import Overloaded, UpstreamTimeout, UpstreamUnavailable
 from app.observation.telling import breaker_is_open, breaker_refused
 
 __all__ = ["Breakers", "CircuitBreaker"]
@@ -73,10 +73,10 @@ class CircuitBreaker:
         failing, self._failing = self._failing, False
         if failing or isinstance(error, _FAILURES):
             self._fail()
-        elif error is None or isinstance(error, Exception):
+        elif error is None or (isinstance(error, Exception) and not isinstance(error, Overloaded)):
             self._succeed()
         elif self.is_open:
-            self._closed_from = 0.0  # who tried was cancelled, so that another one may
+            self._closed_from = 0.0  # who tried was cancelled, or could not open a connection; another one may
 
     def heard(self, status: int) -> None:
         """Note the HTTP status of an answer that nothing is raised for: 500 and above is a failure."""

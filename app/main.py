@@ -56,7 +56,8 @@ from app.observation.runtime import watched
 from app.settings import Settings, check_env_file, known_variables, read_settings, unread_variables
 from app.state_store.base import StateStore
 from app.state_store.factory import open_state_store
-from app.state_store.locks import Locks
+from app.state_store.locks import LOCK_SECONDS, Locks
+from app.time_limits import inverted_time_limits
 from app.tool_calling.result_converter import ToolCallResultConverter, convert_result
 from app.tool_calling.threads import limit_threads
 from app.tools.module import discover
@@ -81,7 +82,7 @@ class Configuration:
     chat_model: ChosenModel
     modules: tuple[ConfiguredModule, ...]
     warnings: tuple[str, ...] = ()
-    """Variables that look mistyped; logged at start."""
+    """Variables that look mistyped, and time limits that do not lie within one another; logged at start."""
 
 
 def read_configuration() -> Configuration:
@@ -111,6 +112,8 @@ def read_configuration() -> Configuration:
     if settings is None or access is None or chat_model is None or store is None or faults:
         raise ConfigurationError("\n".join(dict.fromkeys((*faults, *warnings))))
     folders = (*(each for each in modules if each), *servers.modules)
+    registering = [each.settings for each in folders if each.fault is None]
+    warnings += inverted_time_limits(settings, registering, LOCK_SECONDS)
     read = Configuration(settings, access, chat_model, folders, tuple(warnings))
     # Nothing is taken out of this container: what cannot be wired is told now, in one line, and not while serving.
     _container(read, outbound_http(settings), store)

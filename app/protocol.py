@@ -1,6 +1,7 @@
 """HTTP as uvicorn and httptools read it, with what they leave open: limits, deadlines, and answers to bad bytes."""
 
 import asyncio
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -9,8 +10,8 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from app.api.connection import CONNECTION
 from app.api.middleware import MAX_URL_BYTES
-from app.bare_answers import bare_answer
-from app.errors import HeadersTooLarge, InvalidRequest, Overloaded, TooLarge, ToolchatError
+from app.bare_answers import bare_answer, unreadable
+from app.errors import HeadersTooLarge, Overloaded, TooLarge, ToolchatError
 from app.open_files import ConnectionLimit
 from app.reader_watch import ReaderWatch, keep_little_in_kernel
 from app.typed_urls import with_encoded_url
@@ -201,7 +202,7 @@ class ProblemProtocol(HttpToolsProtocol):
         if self.transport.is_closing():
             self._reader.start()
 
-    def send_400_response(self, msg: str) -> None:
+    def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - the error says more
         """Answer bytes that cannot be served, and hang up."""
         running = None if self.cycle is None or self.cycle.response_complete else self.cycle
         if self.pipeline or (running and running.response_started):
@@ -212,7 +213,7 @@ class ProblemProtocol(HttpToolsProtocol):
             running.message_event.set()
             if self._on_lost is not None:
                 self._on_lost()
-        self._refuse(self._refusal(msg))
+        self._refuse(self._refusal(sys.exc_info()[1]))
 
     def _refuse(self, error: ToolchatError) -> None:
         self._stop_waiting()
@@ -220,12 +221,12 @@ class ProblemProtocol(HttpToolsProtocol):
         self._left_to_read = _MOST_UNREAD_BYTES
         self._linger()
 
-    def _refusal(self, msg: str) -> ToolchatError:
+    def _refusal(self, fault: BaseException | None) -> ToolchatError:
         if len(getattr(self, "url", b"")) > MAX_URL_BYTES:
             return TooLarge(f"the URL is longer than {MAX_URL_BYTES} bytes")
         if self._header_bytes > MAX_HEADER_BYTES:
             return HeadersTooLarge(f"the headers are longer than {MAX_HEADER_BYTES} bytes")
-        return InvalidRequest(f"{msg.rstrip('.')}; a URL must be percent-encoded (curl: --get --data-urlencode)")
+        return unreadable(fault)
 
     def _wait_for_request(self) -> None:
         self._deadline = self.loop.call_later(self.read_timeout, self._close)

@@ -36,6 +36,8 @@ _TICKS_OF_MEMORY = 50
 
 def server_config(app: object, settings: Settings) -> uvicorn.Config:
     """Set uvicorn up: no access log (it would hold the questions), no banner, a bounded shutdown."""
+    # It warns of what clients send; that is told in words of ours, and is no reason to look into the log.
+    logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
     limit = ConnectionLimit()
     protocol = partial(
         ProblemProtocol,

@@ -19,6 +19,7 @@ __all__ = [
     "Secret",
     "Settings",
     "Texts",
+    "Url",
     "check_env_file",
     "environment_name",
     "known_variables",
@@ -60,6 +61,12 @@ def _base_url(value: str) -> str:
     return value.rstrip("/")
 
 
+def _without_query(value: str) -> str:
+    if "?" in value or "#" in value:
+        raise ValueError("must be a URL that paths can be put behind: without ? and #")
+    return value
+
+
 def _root_path(value: str) -> str:
     value = value.rstrip("/")
     if value and not re.fullmatch(r"(?:/[A-Za-z0-9._~-]+)+", value):
@@ -73,8 +80,11 @@ Secret = Annotated[SecretStr, BeforeValidator(_stripped), AfterValidator(_header
 Texts = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_listed)]
 """Texts, separated by commas."""
 
-BaseUrl = Annotated[str, BeforeValidator(_stripped), AfterValidator(_base_url)]
-"""A base URL without a trailing slash."""
+Url = Annotated[str, BeforeValidator(_stripped), AfterValidator(_base_url)]
+"""A URL without a trailing slash."""
+
+BaseUrl = Annotated[Url, AfterValidator(_without_query)]
+"""A URL that paths are put behind."""
 
 
 class EnvironmentSettings(BaseSettings):

@@ -18,7 +18,7 @@ FLOORS = [
     ),
     (
         "places, languages, stand-ins, the way out, wiring, configuration",
-        ["places", "languages", "sandbox", "http", "outbound", "breakers", "container", "settings"],
+        ["places", "languages", "sandbox", "http", "outbound", "breakers", "container", "settings", "time_limits"],
     ),
     ("the mechanism: tools and their calls; shared state", ["tool_calling", "state_store"]),
     ("chat models: providers, and the stand-in without a key", ["chat_models", "offline"]),
@@ -47,6 +47,7 @@ SIDEWAYS = {
     ("sandbox", "places"),
     ("http", "outbound"),
     ("http", "breakers"),
+    ("time_limits", "settings"),
     ("offline", "chat_models"),
     ("observation", "errors"),
     ("observation", "messages"),

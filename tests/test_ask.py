@@ -134,6 +134,13 @@ async def test_an_answer_that_was_cut_off_says_so(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (0, "half an answer [cut off by the model's length limit]\n")
 
 
+async def test_what_would_steer_a_terminal_does_not_pass_a_pipe_either(tmp_path: Path) -> None:
+    # Behind the pipe may be a terminal; letters that change the direction of a text belong to some languages.
+    async with OpenAIPlayer([sse(delta(content="red\x1b[31m \u200fשלום\tand\x9b2J"), finish("stop"))]) as player:
+        done = await asyncio.to_thread(run, "ask", "?", cwd=tmp_path, OPENAI_BASE_URL=player.base_url)
+    assert done.stdout == "red\\x1b[31m \u200fשלום\tand\\x9b2J\n"
+
+
 @pytest.mark.parametrize("arguments", [["-"], []], ids=["dash", "pipe"])
 def test_a_question_is_read_from_standard_input(arguments: list[str], tmp_path: Path) -> None:
     done = run("ask", *arguments, cwd=tmp_path, entering="东京现在几点？\n")

@@ -6,7 +6,14 @@ from contextlib import suppress
 import pytest
 
 from app.breakers import Breakers, CircuitBreaker
-from app.errors import ProviderRateLimited, UpstreamError, UpstreamInvalid, UpstreamTimeout, UpstreamUnavailable
+from app.errors import (
+    Overloaded,
+    ProviderRateLimited,
+    UpstreamError,
+    UpstreamInvalid,
+    UpstreamTimeout,
+    UpstreamUnavailable,
+)
 
 AWAY = UpstreamUnavailable("away")
 
@@ -46,6 +53,16 @@ def test_whoever_answers_at_all_begins_the_count_anew(answer: Exception | None) 
     for _ in range(5):
         assert asked(breaker, AWAY) == "failed"
         assert asked(breaker, answer) != "refused"
+
+
+def test_a_shortage_of_our_own_says_nothing_of_the_upstream() -> None:
+    breaker = CircuitBreaker("x", failures=2)
+    assert asked(breaker, AWAY) == "failed"
+    for _ in range(3):
+        with pytest.raises(Overloaded):
+            asked(breaker, Overloaded("no open file left"))
+    assert not breaker.is_open
+    assert [asked(breaker, AWAY), asked(breaker)] == ["failed", "refused"]
 
 
 def test_one_tries_while_the_others_are_refused_and_its_failure_keeps_it_open_for_another_pause() -> None:

@@ -19,7 +19,7 @@ from pydantic_core import from_json
 from app.callers import Principal, Role
 from app.errors import ToolchatError
 from app.http import OutboundHttp
-from app.settings import BaseUrl, EnvironmentSettings, Texts
+from app.settings import EnvironmentSettings, Texts, Url
 
 if TYPE_CHECKING:
     import jwt
@@ -42,7 +42,7 @@ _REMEMBERED = 1000
 class TokenSettings(EnvironmentSettings):
     """Tokens of an identity provider."""
 
-    jwt_jwks_url: BaseUrl | None = Field(
+    jwt_jwks_url: Url | None = Field(
         None, description="Where the identity provider publishes its keys (JWKS); none: no tokens are taken"
     )
     jwt_issuer: str = Field("", description="What a token's iss must be; needed with JWT_JWKS_URL")

@@ -10,7 +10,18 @@ from fastapi import Request
 
 from app.errors import InvalidRequest, UnsupportedMediaType, ValidationFailed
 
-__all__ = ["Parameter", "Parameters", "checked_text", "json_object", "refuse_parameters", "refuse_unknown"]
+__all__ = [
+    "TEXT_PATTERN",
+    "Parameter",
+    "Parameters",
+    "checked_text",
+    "json_object",
+    "refuse_parameters",
+    "refuse_unknown",
+]
+
+TEXT_PATTERN = r"^([^\u0000]*[^\s\u0000\u001c-\u001f\u0085][^\u0000]*)?$"
+"""What a text is that has something in it, or is empty: the documentation of what is checked here in other words."""
 
 _JSON = "application/json"
 
@@ -70,9 +81,13 @@ class Parameters:
     Args:
         parameters: what there is; all else is refused.
         url_of_post: whether a POST may give them in its URL as well, for routes that always did.
+        rules: what the documentation says of a body beside its fields; checked by whoever reads them.
     """
 
-    def __init__(self, *parameters: Parameter, url_of_post: bool = False) -> None:
+    def __init__(
+        self, *parameters: Parameter, url_of_post: bool = False, rules: Mapping[str, Any] | None = None
+    ) -> None:
+        self._rules = rules or {}
         self._known = {each.name: each for each in parameters}
         self._url_of_post = url_of_post
 
@@ -112,7 +127,7 @@ class Parameters:
 
     def _in_body(self) -> dict[str, Any]:
         properties = {name: {**each.schema, "description": each.description} for name, each in self._known.items()}
-        schema = {"type": "object", "properties": properties, "additionalProperties": False}
+        schema = {"type": "object", "properties": properties, "additionalProperties": False, **self._rules}
         texts = [(label, each.name, text) for each in self._known.values() for label, text in each.examples.items()]
         examples = {label: {"value": {name: text}} for label, name, text in texts}
         return {"requestBody": {"required": False, "content": {_JSON: {"schema": schema, "examples": examples}}}}

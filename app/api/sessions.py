@@ -12,7 +12,7 @@ from app.api.answering import answer_prompt
 from app.api.answering.format import AnswerFormat
 from app.api.cross_site import refuse_unasked_get
 from app.api.ownership import owned
-from app.api.parameters import Parameter, Parameters
+from app.api.parameters import TEXT_PATTERN, Parameter, Parameters
 from app.api.questions import MAX_QUERY_CHARS
 from app.api.service import service_state
 from app.chat.advisors import Advisor
@@ -32,12 +32,12 @@ __all__ = [
     "last_turn",
 ]
 
-SESSION_ID_PATTERN = "[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
-"""What a session id may be; it is part of paths and keys."""
+SESSION_ID_PATTERN = "(?!(?:chat|stream)$)[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
+"""What a session id may be; it is part of paths, in which some names are taken, and of keys."""
 
 _SESSION_ID = re.compile(SESSION_ID_PATTERN)
 _RESERVED = ("chat", "stream")
-_QUESTION = {"type": "string", "maxLength": MAX_QUERY_CHARS}
+_QUESTION = {"type": "string", "maxLength": MAX_QUERY_CHARS, "pattern": TEXT_PATTERN}
 _SESSION = Parameter(
     "sessionId",
     {"type": "string", "pattern": f"^({SESSION_ID_PATTERN})?$"},
@@ -73,7 +73,7 @@ SESSION_HEADER: dict[str, Any] = {
     "in": "header",
     "required": False,
     "description": "The conversation that the service remembers; none: the messages are the conversation",
-    "schema": {"type": "string"},
+    "schema": {"type": "string", "pattern": f"^({SESSION_ID_PATTERN})?$"},
 }
 """How a request that brings its whole conversation names one that the service remembers; for OpenAPI."""
 
@@ -118,7 +118,10 @@ class SessionParameters:
         described = "The question. Missing or empty: the default." if default else "The question"
         asked = Parameter(names[0], schema, described, shown)
         same = Parameter(names[1], _QUESTION, f"The same as `{names[0]}`")
-        self._parameters = Parameters(asked, same, _SESSION, *([_TOOLS] if choosing else []))
+        given = [{"required": [name], "properties": {name: {"minLength": 1}}} for name in names]
+        needed = {} if default else {"anyOf": given}
+        rules = {"not": {"required": list(names)}, **needed}
+        self._parameters = Parameters(asked, same, _SESSION, *([_TOOLS] if choosing else []), rules=rules)
         self.documented = self._parameters.documented
 
     async def read(self, request: Request) -> SessionQuestion:

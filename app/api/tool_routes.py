@@ -7,7 +7,7 @@ from pydantic_core import to_json
 
 from app.api.answering import answer_prompt
 from app.api.answering.asked import Asked
-from app.api.answering.format import AnswerFormat, WholeFormat
+from app.api.answering.format import EVENT_SCHEMA, AnswerFormat, WholeFormat
 from app.api.answering.negotiation import negotiate
 from app.api.answering.server_sent_events import EventWriter, ServerSentEvents
 from app.api.cross_site import from_this_site
@@ -16,7 +16,7 @@ from app.api.parameters import json_object, refuse_unknown
 from app.api.problems import problems
 from app.api.schemas import ToolRun
 from app.api.service import Service, ServiceState
-from app.api.sessions import conversation_of
+from app.api.sessions import SESSION_ID_PATTERN, conversation_of
 from app.api.tenant import Owner, Tenant
 from app.chat.by_hand import InConversation, asked_by_hand
 from app.chat.client import PromptSpec
@@ -80,7 +80,7 @@ class _RunWriter(EventWriter):
 
 
 class _RunEvents(ServerSentEvents):
-    documentation: ClassVar = {"schema": {"type": "string"}, "example": _EXAMPLE}
+    documentation: ClassVar = {"schema": EVENT_SCHEMA, "example": _EXAMPLE}
     writer = _RunWriter
 
 
@@ -114,7 +114,11 @@ async def run_tool(
     name: Annotated[str, Path(description="The tool's name, as `GET /tools` lists it")],
     session: Annotated[
         str,
-        Query(alias="sessionId", description="The conversation under which the tool keeps something, if it does"),
+        Query(
+            alias="sessionId",
+            description="The conversation under which the tool keeps something, if it does",
+            json_schema_extra={"pattern": f"^({SESSION_ID_PATTERN})?$"},
+        ),
     ] = "",
     key: Annotated[str, KEY] = "",
 ) -> Response:

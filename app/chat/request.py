@@ -104,4 +104,6 @@ class ChatRequest:
 
     def prompt(self) -> Prompt:
         """What the model is told."""
-        return Prompt(self.messages, tuple(tool.definition for tool in self.tools), self.options, self.stream)
+        definitions = tuple(tool.definition for tool in self.tools)
+        guarded = [tool.definition.name for tool in self.tools if tool.metadata.requires_approval]
+        return Prompt(self.messages, definitions, self.options, self.stream, guarded)

@@ -1,7 +1,7 @@
 """What a chat model is to the rest of the service: definitions in, text and calls out."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -62,6 +62,8 @@ class Prompt:
     options: ChatOptions = field(default_factory=ChatOptions)
     stream: bool = False
     """Whether text is wanted piece by piece."""
+    guarded: Collection[str] = ()
+    """Names of the tools whose calls wait for consent; providers are not told."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,13 +12,13 @@ __all__ = ["complain", "is_interactive", "read_line", "say", "show_warnings", "s
 _CONTROLS = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"}
 """What a terminal would obey instead of showing it: a model or a tool could move the cursor, or fill the clipboard."""
 _TURNING = (0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
-_CONTROLS |= {code: f"\\u{code:04x}" for code in _TURNING}  # a text could show another one than it is
-_IN_ONE_LINE = {**_CONTROLS, ord("\n"): "\\n", ord("\r"): "\\r"}
+_SHOWN = _CONTROLS | {code: f"\\u{code:04x}" for code in _TURNING}  # a text could show another one than it is
+_IN_ONE_LINE = {**_SHOWN, ord("\n"): "\\n", ord("\r"): "\\r"}
 
 
 def say(text: str = "", *, end: str = "\n") -> None:
-    """Write to standard output, at once; a pipe or a file is given the text as it is."""
-    print(text.translate(_CONTROLS) if sys.stdout.isatty() else text, end=end, flush=True)  # noqa: T201
+    """Write to standard output, at once; a pipe, behind which a terminal may be, is given no control characters."""
+    print(text.translate(_SHOWN if sys.stdout.isatty() else _CONTROLS), end=end, flush=True)  # noqa: T201
 
 
 def tell(line: str) -> None:

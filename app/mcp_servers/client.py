@@ -145,10 +145,14 @@ async def connected(
             changed()
 
     statuses: list[int] = []
+    unread: list[str] = []
 
     @asynccontextmanager
     async def transport() -> AsyncGenerator[Any, None]:
-        way = http_transport(entry, forwarded or {}, statuses) if entry.url else stdio_transport(name, entry, ended)
+        by_http = entry.url is not None
+        way = (
+            http_transport(entry, forwarded or {}, statuses) if by_http else stdio_transport(name, entry, ended, unread)
+        )
         async with way as (read, write):
             yield CheckedStream(read, name), write
 
@@ -164,7 +168,7 @@ async def connected(
         async with client:
             yield Connection(client, changed)
     except Exception as error:
-        raise AwayError(_reason(error, statuses)) from error
+        raise AwayError(_reason(error, entry, statuses, unread)) from error
 
 
 def _told(error: MCPError) -> Exception:
@@ -175,14 +179,18 @@ def _told(error: MCPError) -> Exception:
     return ToolExecutionError(shown_text(error.message, _LONGEST_ERROR) or "the server refused the call", kind="failed")
 
 
-def _reason(error: BaseException, statuses: list[int]) -> str:
+def _reason(error: BaseException, entry: ServerEntry, statuses: list[int], unread: list[str]) -> str:
     while isinstance(error, BaseExceptionGroup):  # what a task group makes of it
         error = error.exceptions[0]
     if statuses:
         return f"it answers with status {statuses[0]}"
+    if unread:
+        return f"its standard output has lines that are no messages and nothing else: {unread[0]}"
     if isinstance(error, MCPError):
         return "it closed the connection" if error.message == _CLOSED else shown_text(error.message, _LONGEST_ERROR)
     if isinstance(error, FileNotFoundError | PermissionError | NotADirectoryError):
+        if entry.cwd is not None and error.filename == entry.cwd:
+            return f"its cwd is no folder that can be used ({type(error).__name__})"
         return f"its command cannot be started ({type(error).__name__})"
     if isinstance(error, OSError | httpx2.TransportError):
         return f"it cannot be reached ({type(error).__name__})"

@@ -1,7 +1,10 @@
 """The file that names other servers: read once at start, every fault one line with the key where it is."""
 
+import codecs
+import json
 import os
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -93,9 +96,16 @@ def _values(path: Path) -> Mapping[str, Any]:
     def refused(reason: str) -> ConfigurationError:
         return ConfigurationError(f"MCP_SERVERS_FILE: {path}: {reason}")
 
-    content = _content(path, refused)
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if twice := [key for key, count in Counter(key for key, _ in pairs).items() if count > 1]:
+            raise refused(f"{twice[0][:64]}: this key stands twice in one object")
+        return found
+
+    content = _content(path, refused).removeprefix(codecs.BOM_UTF8)
     try:
-        document = from_json(content)
+        from_json(content)  # its errors say where
+        document = json.loads(content, object_pairs_hook=unique)
     except ValueError as error:
         raise refused(f"is no JSON: {error}") from None
     servers = document.get(_KEY) if isinstance(document, dict) else None

@@ -1,8 +1,9 @@
 """The tools of another server as tools of this service."""
 
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 from app.mcp_servers.checked_schema import checked_schema
@@ -22,6 +23,7 @@ __all__ = ["RemoteCall", "prefixed", "remote_tools"]
 _log = logging.getLogger(__name__)
 
 _LONGEST_DESCRIPTION = 4000
+_MOST_NAMED = 20
 
 RemoteCall = Callable[[str, Mapping[str, Any], ToolContext], Awaitable[str]]
 """Calls a tool by the name that its server gives it."""
@@ -39,7 +41,8 @@ def remote_tools(server: str, entry: ServerEntry, listed: Iterable["Tool"], call
 def _usable_tools(
     server: str, entry: ServerEntry, listed: Iterable["Tool"], call: RemoteCall
 ) -> Iterator[ToolCallback]:
-    seen: set[str] = set()
+    listed, seen = tuple(listed), set[str]()
+    _warn_of_idle_patterns(server, entry, [tool.name for tool in listed])
     for tool in listed:
         name = tool_name(tool.name, entry.prefix)
         if not entry.takes(tool.name):
@@ -52,6 +55,13 @@ def _usable_tools(
         except (UnusableSchemaError, ToolDefinitionError, RecursionError, ValueError) as error:
             reason = shown_text(str(error), 300)
             _log.warning("the tool %s of the MCP server %s cannot be used: %s", name, server, reason)
+
+
+def _warn_of_idle_patterns(server: str, entry: ServerEntry, names: Sequence[str]) -> None:
+    for pattern in entry.include:
+        if names and not any(fnmatchcase(name, pattern) for name in names):
+            has = ", ".join(shown_text(name, 64) for name in names[:_MOST_NAMED])
+            _log.warning("include: %s matches no tool of the MCP server %s, which has: %s", pattern, server, has)
 
 
 def _callback(name: str, server: str, entry: ServerEntry, tool: "Tool", call: RemoteCall) -> ToolCallback:

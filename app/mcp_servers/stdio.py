@@ -5,6 +5,7 @@ memory, what it writes to standard error goes to our log, and whoever holds the 
 """
 
 import asyncio
+import errno
 import logging
 import os
 import signal
@@ -32,27 +33,39 @@ _MOST_UNREADABLE = 1000
 """Lines that are no messages, such as greetings, before a process is given up."""
 _MOST_LOGGED, _LONGEST_LOGGED = 200, 500
 """Lines of one process that are logged, and characters of each."""
+_LONGEST_SHOWN = 100
+"""Characters of a line that is no message, where it is told why a server cannot be used."""
 _GRACE = 1.0
 """Seconds that a process has to end by itself, then once more after it was asked to."""
 _GONE = (anyio.BrokenResourceError, anyio.ClosedResourceError, anyio.EndOfStream, OSError)
 
 
 @asynccontextmanager
-async def stdio_transport(name: str, entry: ServerEntry, ended: Callable[[], None]) -> AsyncGenerator[Any, None]:
+async def stdio_transport(
+    name: str, entry: ServerEntry, ended: Callable[[], None], unread: list[str]
+) -> AsyncGenerator[Any, None]:
     """Start the process and give the two streams that the SDK speaks by; end it, with all its children, at the exit.
 
     It is given the variables of the file and those that are safe to inherit, such as ``PATH``: never the service's.
 
+    Args:
+        name: the server's name, for the log.
+        entry: what is started.
+        ended: is called when the process has ended.
+        unread: is given the first line of a process that writes no messages, as long as it has written none.
+
     Raises:
         OSError: it cannot be started.
     """
+    if entry.cwd is not None and not os.path.isdir(entry.cwd):  # noqa: ASYNC240, PTH112 - the loop's error does not say
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), entry.cwd)
     command = [entry.command or "", *entry.args]
     variables = {**get_default_environment(), **entry.env}
     process = await anyio.open_process(command, env=variables, cwd=entry.cwd, stderr=PIPE, start_new_session=True)
     to_us, read = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     write, from_us = anyio.create_memory_object_stream[SessionMessage](0)
     async with anyio.create_task_group() as tasks, read, write:
-        tasks.start_soon(_receive, process, to_us, ended)
+        tasks.start_soon(_receive, process, to_us, ended, unread)
         tasks.start_soon(_send, process, from_us)
         tasks.start_soon(_log_words, process, name)
         try:
@@ -64,9 +77,12 @@ async def stdio_transport(name: str, entry: ServerEntry, ended: Callable[[], Non
 
 
 async def _receive(
-    process: Process, messages: MemoryObjectSendStream[SessionMessage | Exception], ended: Callable[[], None]
+    process: Process,
+    messages: MemoryObjectSendStream[SessionMessage | Exception],
+    ended: Callable[[], None],
+    unread: list[str],
 ) -> None:
-    unreadable = 0
+    unreadable, has_spoken = 0, False
     try:
         async with messages:
             async for line in _lines(process.stdout):
@@ -74,9 +90,13 @@ async def _receive(
                     message = jsonrpc_message_adapter.validate_json(line, by_name=False)
                 except ValueError:
                     unreadable += 1
+                    if not (has_spoken or unread):
+                        unread.append(shown_text(line.decode("utf-8", "replace"), _LONGEST_SHOWN))
                     if unreadable > _MOST_UNREADABLE:
                         break
                     continue
+                has_spoken = True
+                unread.clear()
                 await messages.send(SessionMessage(message))
     except _GONE:
         pass

@@ -1,6 +1,7 @@
 """The chat model that needs no network and no key."""
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
@@ -77,7 +78,7 @@ class OfflineChatModel(ChatModel):
     async def respond(self, prompt: Prompt, emit: EmitModelEvent) -> ChatResponse:
         """Run one turn; see :meth:`ChatModel.respond`. Nothing is raised."""
         chosen = tuple(tool for tool in prompt.tools if tool.name == prompt.options.tool_choice)
-        answer = self._answer(self._toolbox(chosen or prompt.tools[:_MOST_TOOLS]), prompt.messages)
+        answer = self._answer(self._toolbox(chosen or prompt.tools[:_MOST_TOOLS]), prompt.messages, prompt.guarded)
         if isinstance(answer, str):
             for piece in _PIECE.findall(answer) if prompt.stream else ():
                 await emit(TextDelta(piece))
@@ -95,7 +96,9 @@ class OfflineChatModel(ChatModel):
             self._toolboxes[key] = _Toolbox(tools)
         return self._toolboxes[key]
 
-    def _answer(self, tools: _Toolbox, messages: tuple[Message, ...]) -> tuple[PlannedCall, ...] | str:
+    def _answer(
+        self, tools: _Toolbox, messages: tuple[Message, ...], guarded: Collection[str]
+    ) -> tuple[PlannedCall, ...] | str:
         """What to call, else what to say. What earlier questions brought is theirs."""
         start = max((n for n, each in enumerate(messages) if isinstance(each, UserMessage)), default=0)
         asked, turn = _asked(messages) or [("", "")], messages[start:]
@@ -109,7 +112,7 @@ class OfflineChatModel(ChatModel):
             return from_results(responses, planned, tools.all)
         if planned.incomplete and not planned.calls:
             return "\n".join((*planned.remarks, *details(planned.incomplete, planned.question)))
-        return planned.calls or without_calls(planned.question, tools.others, [text for _, text in asked])
+        return planned.calls or without_calls(planned.question, tools.others, [text for _, text in asked], guarded)
 
 
 def _asked(messages: tuple[Message, ...]) -> list[tuple[str, str]]:

@@ -1,6 +1,6 @@
 """What the offline model says: from results, about what is missing, and where it calls no tool."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import islice, zip_longest
 
 from app.messages import ToolResponse
@@ -76,8 +76,13 @@ def _pair(parameter: Parameter) -> str:
     return f"{parameter.name}: {given[0] if isinstance(given, list) and given else sample}"
 
 
-def without_calls(question: Question, tools: tuple[KnownTool, ...], asked: Sequence[str]) -> str:
-    """Tell what was asked before; else say what this model is, what it cannot know, and what it can be asked."""
+def without_calls(
+    question: Question, tools: tuple[KnownTool, ...], asked: Sequence[str], guarded: Collection[str] = ()
+) -> str:
+    """Tell what was asked before; else say what this model is, what it cannot know, and what it can be asked.
+
+    What waits for consent is not suggested: nobody is to be led to what was thought dangerous.
+    """
     chinese = question.chinese
     if lexicon.WHAT_WAS_ASKED.search(question.command):
         before = next((" ".join(each.split()) for each in reversed(asked[:-1]) if each.strip()), "")
@@ -86,7 +91,7 @@ def without_calls(question: Question, tools: tuple[KnownTool, ...], asked: Seque
     is_small_talk = lexicon.SMALL_TALK.fullmatch(question.flat) and question.flat.strip()
     if not tools and not is_small_talk:
         return _cannot(question)
-    examples = [f"- {each}" for each in islice(_examples(tools, chinese), _MOST_EXAMPLES)]
+    examples = [f"- {each}" for each in islice(_examples(tools, chinese, guarded), _MOST_EXAMPLES)]
     lines = [say("try", chinese), *examples] if examples else [] if tools else [_cannot(question)]
     if not is_small_talk and not lexicon.WHAT_IT_CAN.search(question.flat):
         return "\n".join((say("none_fits", chinese), *lines))
@@ -101,10 +106,10 @@ def _cannot(question: Question) -> str:
     return say("no_tools", question.chinese, what=what, remedy=remedy if about else "")
 
 
-def _examples(tools: tuple[KnownTool, ...], chinese: bool) -> Iterator[str]:
+def _examples(tools: tuple[KnownTool, ...], chinese: bool, guarded: Collection[str]) -> Iterator[str]:
     """Questions that lead to a call of one tool each, as a trial shows; tools of an unforeseen kind come first."""
     kinds: dict[int, list[str]] = {}
-    for tool in tools:
+    for tool in (each for each in tools if each.name not in guarded):
         kind = next((n for n, (roles, *_) in enumerate(_EXAMPLES) if roles <= set(tool.roles)), -1)
         _, in_chinese, in_english = _EXAMPLES[kind]
         text = in_chinese if chinese else in_english

@@ -4,9 +4,10 @@ from typing import Any
 
 import aiohttp
 
-from app.errors import UpstreamError, UpstreamInvalid, UpstreamTimeout, UpstreamUnavailable
+from app.errors import Overloaded, UpstreamError, UpstreamInvalid, UpstreamTimeout, UpstreamUnavailable
 from app.observation.telling import connection_opened
 from app.outbound.responses import MAX_BODY_BYTES
+from app.outbound.shortage import shortage
 
 __all__ = ["as_upstream_error", "connections_of", "open_session"]
 
@@ -27,10 +28,12 @@ def connections_of(session: aiohttp.ClientSession) -> int:
     return session.connector.count if isinstance(session.connector, _CountingConnector) else 0
 
 
-def as_upstream_error(error: BaseException, upstream: str) -> UpstreamError:
+def as_upstream_error(error: BaseException, upstream: str) -> UpstreamError | Overloaded:
     """Put a failure of aiohttp into our words; the text of the original never reaches a client."""
     if isinstance(error, UpstreamError):
         return error
+    if isinstance(error, OSError) and (ours := shortage(getattr(error, "os_error", error))):
+        return ours
     if isinstance(error, TimeoutError):
         return UpstreamTimeout(f"{upstream} could not be reached in time")
     if isinstance(error, OSError | aiohttp.ClientConnectionError) and not isinstance(error, aiohttp.InvalidURL):

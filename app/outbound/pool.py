@@ -14,6 +14,7 @@ from app.observation.telling import connection_opened, upstream_answered
 from app.outbound.connections import BUSY, Connection, Lookup, looked_up, opened
 from app.outbound.requests import REPEATABLE, Origin, Request
 from app.outbound.responses import Response
+from app.outbound.shortage import shortage
 
 __all__ = ["Pool"]
 
@@ -67,6 +68,7 @@ class Pool:
 
         Raises:
             UpstreamUnavailable, UpstreamTimeout, UpstreamInvalid: naming the upstream as given.
+            Overloaded: this process may open no more files.
         """
         try:
             response = await self._exchanged(request, upstream)
@@ -188,7 +190,7 @@ class Pool:
                 raise ConnectionResetError
         except (OSError, RuntimeError) as error:  # uvloop raises both
             host.lookup = None
-            raise _in_words(error, upstream) from error
+            raise shortage(error) or _in_words(error, upstream) from error
         finally:
             self._opening -= 1
         self._connections.add(connection)

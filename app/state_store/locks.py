@@ -10,7 +10,10 @@ from app.errors import SessionBusy, StoreUnavailable
 from app.observation.telling import waited
 from app.state_store.base import Lock, StateStore
 
-__all__ = ["Locks"]
+__all__ = ["LOCK_SECONDS", "Locks"]
+
+LOCK_SECONDS = 10.0
+"""Seconds after which the lock of a process that died is free again."""
 
 _FIRST_PAUSE = 0.02
 _LONGEST_PAUSE = 0.25
@@ -34,7 +37,9 @@ class Locks:
         max_waiting: how many may wait for one lock in this process.
     """
 
-    def __init__(self, store: StateStore, *, ttl: float = 10.0, wait: float = 5.0, max_waiting: int = 32) -> None:
+    def __init__(
+        self, store: StateStore, *, ttl: float = LOCK_SECONDS, wait: float = 5.0, max_waiting: int = 32
+    ) -> None:
         self._store = store
         self._ttl = ttl
         self._wait = wait

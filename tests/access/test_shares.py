@@ -7,7 +7,8 @@ import httpx
 from app.access.keys import digest_of
 from tests.players.openai_player import OpenAIPlayer
 from tests.serving import service
-from tests.sessions.conversing import GatedPlayer, sociable
+from tests.sessions.conversing import JSON, GatedPlayer, ask, sociable
+from tests.sessions.deciding import approve, lit
 from tests.waiting import until
 
 PATH = "/time/chat"
@@ -57,6 +58,40 @@ async def test_many_new_sessions_of_one_address_leave_the_conversations_of_other
             parameters = {"query": "hi", "sessionId": f"flood-{number}"}
             assert (await client.get("/chat", params=parameters, headers=from_("192.0.2.1"))).status_code == 200
         assert (await client.get("/chat/hers", headers=from_("192.0.2.2"))).status_code == 200
+
+
+async def test_many_answers_of_one_address_that_wait_leave_that_of_another_waiting() -> None:
+    async with lit(STATE_MAX_ENTRIES="20", TRUSTED_PROXIES="127.0.0.1") as (client, _):
+        asked = (await client.get("/light/attic", headers=JSON | from_("192.0.2.2"))).json()
+        for number in range(40):
+            one = {"query": "Light, please", "sessionId": f"flood-{number}"}
+            flood = await client.get("/chat", params=one, headers=JSON | from_("192.0.2.1"))
+            assert flood.json()["finish_reason"] == "approval_required"
+        (call,) = asked["approval"]["calls"]
+        place = f"/approvals/{asked['approval']['id']}"
+        assert (await approve(client, place, call["id"], **from_("192.0.2.2"))).status_code == 200
+
+
+async def test_many_who_wait_for_a_session_of_that_name_do_not_keep_its_owner_out() -> None:
+    # Where keys are, a session of one is not that of another; without them who knows its name is its owner.
+    keys = f"alice={digest_of('a')},bob={digest_of('b')}"
+    async with (
+        GatedPlayer(sociable) as player,
+        service(OPENAI_BASE_URL=player.base_url, API_KEYS=keys, SESSION_WAIT="600") as client,
+    ):
+        player.gate.clear()
+        theirs = [asyncio.create_task(ask(client, "hi", **{"X-API-Key": "b"})) for _ in range(60)]
+
+        async def are_waiting() -> bool:
+            # One is asked, 32 wait, and the others were refused.
+            return sum(task.done() for task in theirs) == 27 and len(player.requests) == 1
+
+        await until(are_waiting)
+        hers = asyncio.create_task(ask(client, "hi", **{"X-API-Key": "a"}))
+        await until(lambda: len(player.requests) == 2)
+        player.gate.set()
+        assert (await hers).status_code == 200
+        assert {each.status_code for each in await asyncio.gather(*theirs)} == {200, 409}
 
 
 async def test_a_quota_is_told_by_headers_and_refuses_as_the_draft_says() -> None:

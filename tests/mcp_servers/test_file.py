@@ -88,11 +88,20 @@ def test_keys_of_this_service_cannot_be_forwarded(header: str, monkeypatch: pyte
             '{"mcpServers": {"a b": {}}}',
             "mcpServers.a b: a name has 1 to 32 letters, digits, _ or -, the first a letter or a digit",
         ),
+        (
+            '{"mcpServers": {"far": {"disabled": true}, "far": {"disabled": true}}}',
+            "far: this key stands twice in one object",
+        ),
         (" " * 1_100_000, "is longer than 1048576 bytes"),
     ],
 )
 def test_a_file_of_another_form_is_told_so(content: str, told: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert refusal(monkeypatch, content) == f"MCP_SERVERS_FILE: mcp.json: {told}"
+
+
+def test_a_mark_of_the_byte_order_before_the_file_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    read_file = read(monkeypatch, "\ufeff" + json.dumps({"mcpServers": {"web": WEB}}))
+    assert "mcp-web" in [each.module.name for each in read_file.modules]
 
 
 def test_a_file_that_is_not_there_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:

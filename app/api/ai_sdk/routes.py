@@ -9,6 +9,7 @@ from app.api.ai_sdk.conversation import conversation
 from app.api.ai_sdk.message_stream import MessageStream
 from app.api.ai_sdk.wire import ChatRequest, read_request
 from app.api.answering import answer_prompt
+from app.api.answering.format import EVENT_SCHEMA
 from app.api.bodies import body_of
 from app.api.cross_site import refuse_cross_site
 from app.api.questions import QuestionRoute
@@ -23,6 +24,14 @@ _EXAMPLE = {
     "id": "c-1",
     "messages": [{"role": "user", "parts": [{"type": "text", "text": "What time is it in London?"}]}],
 }
+_MESSAGE = {
+    "type": "object",
+    "required": ["role", "parts"],
+    "properties": {
+        "role": {"type": "string", "enum": ["system", "user", "assistant"]},
+        "parts": {"type": "array", "items": {"type": "object"}},
+    },
+}
 _BODY: dict[str, Any] = {
     "requestBody": {
         "required": True,
@@ -31,7 +40,7 @@ _BODY: dict[str, Any] = {
                 "schema": {
                     "type": "object",
                     "required": ["messages"],
-                    "properties": {"messages": {"type": "array", "items": {"type": "object"}}},
+                    "properties": {"messages": {"type": "array", "minItems": 1, "items": _MESSAGE}},
                     "example": _EXAMPLE,
                 }
             }
@@ -42,7 +51,10 @@ _BODY: dict[str, Any] = {
 _TEXT = {"schema": {"type": "string"}}
 _REFUSED = {"description": "What is wrong, in words", "content": {"text/plain": _TEXT}}
 _RESPONSES: dict[int | str, dict[str, Any]] = {
-    200: {"description": "The AI SDK's UI message stream", "content": {MessageStream.media_type: _TEXT}},
+    200: {
+        "description": "The AI SDK's UI message stream",
+        "content": {MessageStream.media_type: {"schema": EVENT_SCHEMA}},
+    },
     "default": _REFUSED,
 }
 

@@ -11,7 +11,18 @@ from app.chat.request import ChatEvent
 from app.chat_models.base import ChatResponse
 from app.errors import ToolchatError
 
-__all__ = ["AnswerFormat", "StreamFormat", "StreamWriter", "WholeFormat"]
+__all__ = ["EVENT_SCHEMA", "AnswerFormat", "StreamFormat", "StreamWriter", "WholeFormat"]
+
+EVENT_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "required": ["data"],
+    "properties": {
+        "event": {"type": "string"},
+        "data": {"type": "string", "contentMediaType": "application/json"},
+        "id": {"type": "string"},
+    },
+}
+"""Each event of a stream, as OpenAPI's readers take the schema of ``text/event-stream``."""
 
 
 class AnswerFormat(ABC):

@@ -7,7 +7,7 @@ from fastapi import Request, Response
 from pydantic_core import to_json
 
 from app.api.answering.asked import Asked
-from app.api.answering.format import StreamFormat, StreamWriter
+from app.api.answering.format import EVENT_SCHEMA, StreamFormat, StreamWriter
 from app.api.problems import problem
 from app.chat.request import ChatEvent, Notice
 from app.chat_models.base import ChatResponse, TextDelta
@@ -70,7 +70,7 @@ class ServerSentEvents(StreamFormat):
 
     media_type = "text/event-stream"
     parameters = "; charset=utf-8"
-    documentation: ClassVar = {"schema": {"type": "string", "description": _EVENTS}, "example": _EXAMPLE}
+    documentation: ClassVar = {"schema": {**EVENT_SCHEMA, "description": _EVENTS}, "example": _EXAMPLE}
     writer = EventWriter
 
     def without_asking(self, request: Request) -> Response | None:

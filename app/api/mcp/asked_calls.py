@@ -45,7 +45,7 @@ async def asking_call(
     agreed = answers(exchange, len(calls))
     if agreed is None:
         shown = [(call.name, parsed_arguments(call)) for call in calls]
-        return question(shown, seal.state(waiting.identifier, service.approvals.ttl))
+        return question(shown, seal.state(waiting.identifier))
     approvals = {call.id: Approval(each) for call, each in zip(calls, agreed, strict=True)}
     return Call(waiting.prompt(service.chat, approvals), _AnswerOrQuestion(seal), tells=True, taken=waiting)
 
@@ -66,4 +66,4 @@ class _AnswerOrQuestion(ResultFormat):
         if pending is None:
             return ANSWER.written(asked, response)
         calls = [(call["name"], call["arguments"]) for call in pending["calls"]]
-        return question(calls, self._seal.state(pending["id"], pending["expires_in"]))
+        return question(calls, self._seal.state(pending["id"]))

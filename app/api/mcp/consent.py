@@ -8,7 +8,7 @@ from pydantic_core import to_json
 
 from app.api.mcp.exchange import Exchange
 from app.api.mcp.rpc import MISSING_CAPABILITY, RpcError
-from app.api.mcp.signing import seal_of
+from app.api.mcp.signing import not_handed_out, seal_of
 from app.chat.idempotency import Wish
 from app.state_store.base import StateStore
 from app.tool_calling.errors import ToolExecutionError
@@ -33,7 +33,7 @@ async def consent_to(
 
     Args:
         exchange: the request; its client can ask the user, or this fails.
-        store: keeps the key of the signature.
+        store: keeps the key of the signature, and for how long the user may decide.
         owner: on whose behalf the request is made.
         name: the tool.
         arguments: the call's.
@@ -45,14 +45,18 @@ async def consent_to(
     Raises:
         ToolExecutionError: the user does not want it, or this client cannot ask in its protocol version.
         RpcError: the client cannot ask, or what it brings back was not handed out for this call.
-        StoreUnavailable: the key cannot be read.
+        StoreUnavailable: the store cannot be reached.
     """
     _check_can_ask(exchange, name)
     seal = await seal_of(store, owner, name, arguments)
     state, agreed = exchange.message.params.get("requestState"), answers(exchange, 1)
     if state is None or agreed is None:
-        return question([(name, arguments)], seal.state(secrets.token_hex(16), lasts))
+        identifier = secrets.token_hex(16)
+        await store.put(_asked(identifier), b"", ttl=lasts)
+        return question([(name, arguments)], seal.state(identifier))
     identifier = seal.identifier(state)
+    if await store.get(_asked(identifier)) is None:
+        raise not_handed_out()
     if agreed != [True]:
         raise ToolExecutionError("the user rejected this call", kind="rejected")
     return Wish(owner, f"mcp\n{identifier}", seal.call)
@@ -62,6 +66,10 @@ def can_ask(exchange: Exchange) -> bool:
     """Whether a client can ask its user: older revisions cannot without a session, and not every host has a form."""
     elicitation = exchange.capabilities.get("elicitation")
     return exchange.is_modern and isinstance(elicitation, dict) and (not elicitation or "form" in elicitation)
+
+
+def _asked(identifier: str) -> str:
+    return f"mcp-asked:{identifier}"
 
 
 def _check_can_ask(exchange: Exchange, name: str) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 
 from app.api.answering.asked import Asked
+from app.api.answering.format import EVENT_SCHEMA
 from app.api.bodies import body_of
 from app.api.cross_site import refuse_cross_site
 from app.api.mcp.exchange import Exchange, checked_version, exchange_of
@@ -26,6 +27,11 @@ __all__ = ["add_mcp"]
 
 _JSON = re.compile(r"application/([\w.-]+\+)?json\s*(;|$)", re.IGNORECASE)
 _EVENTS = "text/event-stream"
+_MESSAGE = {
+    "type": "object",
+    "required": ["jsonrpc", "method"],
+    "properties": {"jsonrpc": {"const": "2.0"}, "method": {"type": "string"}},
+}
 _EXAMPLE = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
 _DESCRIPTION = """\
 The Model Context Protocol, as Streamable HTTP without sessions: 2026-07-28, and 2025-11-25 and 2025-06-18 for clients
@@ -35,7 +41,7 @@ document.
 _RESPONSES: dict[int | str, dict[str, Any]] = {
     200: {
         "description": "The response; as events where the client asked to be told of progress",
-        "content": {"application/json": {"schema": {"type": "object"}}, _EVENTS: {"schema": {"type": "string"}}},
+        "content": {"application/json": {"schema": {"type": "object"}}, _EVENTS: {"schema": EVENT_SCHEMA}},
     },
     202: {"description": "A notification was taken"},
     "default": {
@@ -50,7 +56,7 @@ _RESPONSES: dict[int | str, dict[str, Any]] = {
 
 def add_mcp(router: APIRouter) -> None:
     """Add the route to the application's router, where it can be called without the framework's detours."""
-    body = {"content": {"application/json": {"schema": {"type": "object"}, "example": _EXAMPLE}}, "required": True}
+    body = {"content": {"application/json": {"schema": _MESSAGE, "example": _EXAMPLE}}, "required": True}
     router.add_api_route(
         "/mcp",
         answer_message,

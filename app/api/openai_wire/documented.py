@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from app.api.answering.format import EVENT_SCHEMA
 from app.api.sessions import SESSION_HEADER
 
 __all__ = ["COMPLETION_RESPONSES", "MODEL_RESPONSES", "REQUEST_BODY"]
@@ -11,7 +12,7 @@ _ERROR: dict[str, Any] = {
     "properties": {
         "error": {
             "type": "object",
-            "properties": {name: {"type": "string"} for name in ("message", "type", "param", "code")},
+            "properties": {name: {"type": ["string", "null"]} for name in ("message", "type", "param", "code")},
         }
     },
 }
@@ -29,7 +30,7 @@ _REQUEST = {
     "required": ["model", "messages"],
     "properties": {
         "model": {"type": "string"},
-        "messages": {"type": "array", "items": _MESSAGE},
+        "messages": {"type": "array", "minItems": 1, "items": _MESSAGE},
         "stream": {"type": "boolean"},
         "tools": {"type": "array", "items": {"type": "object"}},
     },
@@ -44,8 +45,8 @@ REQUEST_BODY: dict[str, Any] = {
             "name": "X-Toolchat-Progress",
             "in": "header",
             "required": False,
-            "description": "A stream tells what tools do, in events of Open WebUI",
-            "schema": {"type": "string", "enum": ["open-webui"]},
+            "description": "`open-webui`: a stream tells what tools do, in events of Open WebUI",
+            "schema": {"type": "string", "example": "open-webui"},
         },
     ],
 }
@@ -58,7 +59,7 @@ COMPLETION_RESPONSES: dict[int | str, dict[str, Any]] = {
         "description": "A completion, or with `stream` its chunks",
         "content": {
             "application/json": {"schema": {"type": "object"}},
-            "text/event-stream": {"schema": {"type": "string"}},
+            "text/event-stream": {"schema": EVENT_SCHEMA},
         },
     },
     "default": _REFUSED,

@@ -26,7 +26,7 @@ from pydantic_settings import SettingsConfigDict
 
 from app.chat_models.base import ChatModel, ChatResponse, EmitModelEvent, Progress, Prompt, TextDelta
 from app.chat_models.dashscope.mapping import DashScopeAnswer, map_messages, map_tool_definition, map_tool_options
-from app.errors import ConfigurationError, ToolchatError, UpstreamError, UpstreamInvalid, UpstreamUnavailable
+from app.errors import ConfigurationError, ToolchatError, UpstreamInvalid, UpstreamUnavailable
 from app.http import OutboundHttp
 from app.settings import BaseUrl, EnvironmentSettings, Secret
 
@@ -178,7 +178,7 @@ class DashScopeChatModel(ChatModel):
             return _is_multimodal(model)
         return self._settings.endpoint == "multimodal"
 
-    def _as_upstream_error(self, error: Exception) -> UpstreamError:
+    def _as_upstream_error(self, error: Exception) -> ToolchatError:
         import aiohttp
 
         from app.outbound.aiohttp_session import as_upstream_error

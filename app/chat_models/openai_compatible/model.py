@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 from pydantic_core import from_json, to_json
 from pydantic_settings import SettingsConfigDict
 
@@ -39,13 +39,19 @@ _JSON_TYPES = ("application/json", "text/plain", "application/octet-stream")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
+def _without_operation(url: str) -> str:
+    if url.lower().endswith("/completions"):
+        raise ValueError("must end before /chat/completions, which is put behind it")
+    return url
+
+
 class OpenAISettings(EnvironmentSettings):
     """Where the OpenAI-compatible server is and which model to ask."""
 
     model_config = SettingsConfigDict(env_prefix="OPENAI_")
 
     api_key: Secret | None = Field(None, description="Key of the server; a local one usually needs none")
-    base_url: BaseUrl | None = Field(
+    base_url: Annotated[BaseUrl, AfterValidator(_without_operation)] | None = Field(
         None, description="Address up to and without /chat/completions; none means https://api.openai.com/v1"
     )
     model: str = Field("gpt-4o-mini", min_length=1, description="Name of the chat model")

@@ -75,9 +75,9 @@ async def test_an_answer_without_the_state_is_no_consent(host: Host) -> None:
 
 def forged(state: str) -> dict[str, Any]:
     raw = base64.urlsafe_b64decode(state)
-    later = base64.urlsafe_b64encode(raw.replace(b'"until":1', b'"until":9')).decode()
+    other = base64.urlsafe_b64encode(raw.replace(b'"id":"', b'"id":"0')).decode()
     signed_by_nobody = base64.urlsafe_b64encode(bytes(32) + raw[32:]).decode()
-    return {"changed": later, "unsigned": signed_by_nobody, "cut": state[:40], "empty": "", "no text": 5, "odd": "é"}
+    return {"changed": other, "unsigned": signed_by_nobody, "cut": state[:40], "empty": "", "no text": 5, "odd": "é"}
 
 
 @pytest.mark.parametrize("kind", list(forged(base64.urlsafe_b64encode(bytes(80)).decode())))
@@ -149,7 +149,7 @@ async def test_a_state_has_its_time() -> None:
         exchange = Exchange(Message("tools/call", params, 1), 1, True, {"elicitation": {}})
         return await consent_to(exchange, store, "zh", "switchLight", {"on": True}, lasts=lasts)
 
-    for lasts, holds in ((60, True), (-1, False)):
+    for lasts, holds in ((60, True), (0, False)):
         question = httpx.Response(200, content=await consent({}, lasts)).json()  # type: ignore[arg-type]
         brought = {"requestState": question["requestState"], "inputResponses": ACCEPTED}
         if holds:

@@ -1,0 +1,79 @@
+"""Time limits that do not lie within one another: said once at start, with both names and both values."""
+
+from pathlib import Path
+
+import pytest
+
+from app.main import read_configuration
+from tests.command_line import run
+
+
+def warnings(monkeypatch: pytest.MonkeyPatch, text: str) -> tuple[str, ...]:
+    for name, _, value in (each.partition("=") for each in text.split()):
+        monkeypatch.setenv(name, value)
+    return read_configuration().warnings
+
+
+@pytest.mark.parametrize(
+    ("set_up", "told"),
+    [
+        ("MODEL_IDLE_TIMEOUT=4", "CONNECT_TIMEOUT (5 s) should not be longer than MODEL_IDLE_TIMEOUT (4 s)"),
+        ("MODEL_IDLE_TIMEOUT=61", "MODEL_IDLE_TIMEOUT (61 s) should not be longer than MODEL_TIMEOUT (60 s)"),
+        ("MODEL_TIMEOUT=120.5", "MODEL_TIMEOUT (120.5 s) should not be longer than REQUEST_TIMEOUT (120 s)"),
+        ("TOOL_TIMEOUT=200", "TOOL_TIMEOUT (200 s) should not be longer than REQUEST_TIMEOUT (120 s)"),
+        ("SESSION_WAIT=121", "SESSION_WAIT (121 s) should not be longer than REQUEST_TIMEOUT (120 s)"),
+        ("SERVER_WRITE_TIMEOUT=300", "SERVER_WRITE_TIMEOUT (300 s) should not be longer than REQUEST_TIMEOUT (120 s)"),
+        ("STREAM_KEEP_ALIVE=150", "STREAM_KEEP_ALIVE (150 s) should not be longer than REQUEST_TIMEOUT (120 s)"),
+        ("SESSION_TTL=100", "REQUEST_TIMEOUT (120 s) should not be longer than SESSION_TTL (100 s)"),
+        ("TOOL_TIMEOUT=4", "CONNECT_TIMEOUT (5 s) should not be longer than TOOL_TIMEOUT (4 s)"),
+        (
+            "WEATHER_API_KEY=k WEATHER_TIMEOUT=25",
+            "WEATHER_TIMEOUT (25 s) should not be longer than TOOL_TIMEOUT (20 s)",
+        ),
+        (
+            "SANDBOX_URL=http://127.0.0.1:1 BAIDU_TRANSLATE_MAX_WAIT=30",
+            "BAIDU_TRANSLATE_MAX_WAIT (30 s) should not be longer than TOOL_TIMEOUT (20 s)",
+        ),
+        (
+            "REDIS_TIMEOUT=4",
+            "REDIS_TIMEOUT (4 s) should not be longer than a third of the time of a conversation's lock (3.33333 s)",
+        ),
+        (
+            "REQUEST_TIMEOUT=15",
+            "MODEL_TIMEOUT (60 s) and TOOL_TIMEOUT (20 s) and SERVER_WRITE_TIMEOUT (20 s) should not be longer than "
+            "REQUEST_TIMEOUT (15 s)",
+        ),
+    ],
+)
+def test_a_limit_that_is_longer_than_what_holds_it_is_told_with_both_names_and_values(
+    set_up: str, told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert warnings(monkeypatch, set_up) == (f"{told}, which ends first",)
+
+
+@pytest.mark.parametrize(
+    "set_up",
+    [
+        "",
+        "REQUEST_TIMEOUT=60",  # as long as what it holds is long enough
+        "WEATHER_TIMEOUT=25",  # the tool does not register
+        "SHUTDOWN_TIMEOUT=1 BREAKER_PAUSE=3600 SERVER_READ_TIMEOUT=600",  # nothing holds them
+    ],
+)
+def test_limits_that_lie_within_one_another_are_not_spoken_of(set_up: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert warnings(monkeypatch, set_up) == ()
+
+
+def test_every_combination_that_is_inverted_in_several_places_names_each_of_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    told = warnings(monkeypatch, "TOOL_TIMEOUT=500 MODEL_IDLE_TIMEOUT=90 CONNECT_TIMEOUT=50")
+    assert [each.partition(" ")[0] for each in told] == ["MODEL_IDLE_TIMEOUT", "TOOL_TIMEOUT"]
+
+
+def test_check_says_it_too(tmp_path: Path) -> None:
+    done = run("check", cwd=tmp_path, CHAT_PROVIDER="offline", TOOL_TIMEOUT="130")
+    assert done.returncode == 0
+    assert done.stderr.splitlines() == [
+        "toolchat: WARNING: TOOL_TIMEOUT (130 s) should not be longer than REQUEST_TIMEOUT (120 s), which ends first"
+    ]

@@ -253,7 +253,9 @@ def test_a_guard_that_could_not_measure_is_repeated_once_and_later(clone: Path) 
     ("failing", "calls"),
     [("test", CHECKED[:1]), ("test-clients", CHECKED[:2]), ("lab-fast", CHECKED[:3]), ("bench-guard", CHECKED)],
 )
-def test_the_check_fails_when_tests_clients_the_lab_or_the_guard_fail(failing: str, calls: list[str], clone: Path) -> None:
+def test_the_check_fails_when_tests_clients_the_lab_or_the_guard_fail(
+    failing: str, calls: list[str], clone: Path
+) -> None:
     (clone / f"{failing}-fails").touch()
     code, called, said = _check(clone)
 

@@ -227,7 +227,7 @@ async def the_log_cannot_be_written(stage: Stage) -> float:
     return sum(each.status == 200 for each in replies)
 
 
-@fault(users="they notice nothing", figure="of 20 questions answered", at_least=20)
+@fault(users="they notice nothing", figure="of 20 questions answered", at_least=20, fast=True)
 async def the_log_is_closed(stage: Stage) -> float:
     """Standard output and error are closed from the start."""
     service = await _logging_to(stage, "&-")

@@ -85,7 +85,7 @@ async def a_replica_stopped_beyond_its_lock(stage: Stage) -> float:
     return late if reply.status != 200 else 0
 
 
-@fault(users="one alarm", figure="alarms that were set", at_least=1, at_most=1, fast=True)
+@fault(users="one alarm", figure="alarms that were set", at_least=1, at_most=1)
 async def one_idempotency_key_at_two_replicas(stage: Stage) -> float:
     """20 requests with one `Idempotency-Key` at once over two replicas."""
     redis = await stage.shared_redis()

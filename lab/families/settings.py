@@ -54,7 +54,7 @@ for _name, (_done, _variables, _named) in _REFUSED.items():
     enter(
         Fault(
             "settings", _name, _done, _users, "ms until it had said so", Bound(None, 15000),
-            _refuses(_variables, _named), fast=_name == "an-address-with-a-password",
+            _refuses(_variables, _named),
         )
     )  # fmt: skip
 

@@ -113,7 +113,7 @@ async def a_session_after_a_stall(stage: Stage) -> float:
     return time.monotonic() - began
 
 
-@fault(users="503, then all is well by itself", figure="s until it was found again", at_most=12, fast=True)
+@fault(users="503, then all is well by itself", figure="s until it was found again", at_most=12)
 async def redis_killed_and_started_again(stage: Stage) -> float:
     """Redis is killed by SIGKILL and comes back empty."""
     redis = await stage.redis()

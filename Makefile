@@ -118,7 +118,7 @@ hooks: $(VENV)/.dev ## Have git format and check the Python files of each commit
 
 clean: ## Remove .venv and everything else that can be made again
 	rm -rf $(VENV) $(PEERS) $(SPRING) $(CLIENTS) $(PACKAGES) $(AUDIT) .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage .coverage.* htmlcov build dist *.egg-info
-	find app bench tests wire_clients -name __pycache__ -type d -prune -exec rm -rf {} +
+	find app bench lab tests wire_clients -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The stamps hold what was installed: pip runs again only when a lock file is newer.
 $(VENV)/.runtime: requirements.lock | $(PY)

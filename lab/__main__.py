@@ -16,7 +16,7 @@ from lab.run import Row, load, read_rows, run, write_rows
 
 __all__ = ["main"]
 
-_FAST, _USUAL, _LONG = 0.2, 1.5, 45.0
+_FAST, _USUAL, _LONG = 0.12, 1.5, 45.0
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

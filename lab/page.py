@@ -1,7 +1,6 @@
 """``docs/faults.md``: the table of what was measured."""
 
 import itertools
-import os
 from collections.abc import Sequence
 
 from lab.run import Row
@@ -31,7 +30,7 @@ def page(rows: Sequence[Row]) -> str:
     head = _HEAD.format(
         count=len(rows),
         held="all" if all(row.held for row in rows) else str(sum(row.held for row in rows)),
-        cores=os.cpu_count(),
+        cores=max(row.cores for row in rows),
         days=days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}",
     )
     parts = [head]

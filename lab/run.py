@@ -3,6 +3,7 @@
 import asyncio
 import importlib
 import itertools
+import os
 import pkgutil
 import time
 from collections.abc import Iterable
@@ -42,6 +43,8 @@ class Row:
     seconds: float
     on: str
     """The day, in UTC."""
+    cores: int
+    """Of the machine."""
 
 
 _ROWS = TypeAdapter(list[Row])
@@ -76,6 +79,7 @@ async def _measured(fault: Fault, stage: Stage) -> Row:
     return Row(
         fault.family, fault.name, fault.done, fault.users, fault.figure, str(fault.bound), measured, held, why,
         fault.known, round(time.monotonic() - began, 2), f"{datetime.now(UTC):%Y-%m-%d}",
+        len(os.sched_getaffinity(0)),
     )  # fmt: skip
 
 

@@ -12,6 +12,7 @@ from lab.fault import NotHeld
 from lab.service import CANARY, Service
 from lab.upstream import Upstream
 from tests.players.redis_server import RedisServer
+from tests.ports import reserved
 
 __all__ = ["Stage"]
 
@@ -67,6 +68,14 @@ class Stage:
     def name(self) -> str:
         """A session's id that no other row has."""
         return f"lab-{next(self._numbers)}-{self.seed}"
+
+    def port(self) -> int:
+        """A port for a program of this row, which gets it and nobody else.
+
+        Whoever connects before the program listens is refused; a port that is free would answer by itself at times,
+        since the system may choose it for the connection's own end.
+        """
+        return int(self._row.enter_context(reserved()).getsockname()[1])
 
     async def service(self, *prefix: str, **variables: str) -> Service:
         """The service of the family with these settings, which asks :attr:`upstream`; started when it is not there."""

@@ -22,7 +22,7 @@ _HEADERS = {
     "X-Toolchat-Overhead-Ms": _header("Milliseconds that the service itself took until the first byte"),
 }
 _IN_SESSION = _HEADERS | {"X-Session-ID": _header("The session, to go on with")}
-_PROBLEMS = problems(406, 422, QuotaExceeded, 500, 502, 503, 504)
+_PROBLEMS = problems(CrossSite, 406, 422, QuotaExceeded, 500, 502, 503, 504)
 _STOPPED: dict[int | str, dict[str, Any]] = {
     204: {"description": "A stream that a browser reconnects to (`Last-Event-ID`) is over: nobody is asked again"}
 }
@@ -38,7 +38,7 @@ SESSION_RESPONSES: dict[int | str, dict[str, Any]] = {
     200: _ANSWER | {"headers": _IN_SESSION},
     **_STOPPED,
     **_PROBLEMS,
-    **problems(CrossSite, SessionBusy),
+    **problems(SessionBusy),
 }
 """Every status with which a question in a session can be answered."""
 

@@ -10,6 +10,7 @@ from app.errors import CrossSite
 __all__ = ["from_this_site", "refuse_cross_site", "refuse_unasked_get"]
 
 _LOOKING_AHEAD = ("sec-purpose", "purpose", "x-moz")
+_OF_BROWSERS = {b"sec-fetch-site", b"sec-fetch-dest", b"origin", b"referer", b"sec-purpose", b"purpose", b"x-moz"}
 
 
 def refuse_cross_site(request: Request) -> None:
@@ -62,6 +63,8 @@ def refuse_unasked_get(request: Request) -> None:
     Raises:
         CrossSite: it is one of those.
     """
+    if _OF_BROWSERS.isdisjoint([name for name, _ in request.scope["headers"]]):
+        return  # a program asks, as nearly always
     refuse_cross_site(request)
     headers = request.headers
     if any("prefetch" in value.lower() for name in _LOOKING_AHEAD for value in headers.getlist(name)):

@@ -98,12 +98,14 @@ class Response:
         Raises:
             UpstreamInvalid: it is longer.
         """
-        body = b""
+        pieces: list[bytes] = []
+        size = 0
         while piece := await self.readany():
-            body = body + piece if body else piece
-            if len(body) > max_bytes:
+            pieces.append(piece)
+            size += len(piece)
+            if size > max_bytes:
                 raise UpstreamInvalid(f"{self.upstream} sent more than {max_bytes} bytes")
-        return body
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     def close(self) -> None:
         """Stop reading; a connection whose answer has not ended cannot carry another."""

@@ -5,7 +5,6 @@ beside the figure of each row, which is the service's own.
 """
 
 import asyncio
-import socket
 import subprocess
 import time
 from collections.abc import Awaitable, Callable
@@ -47,8 +46,7 @@ async def _beside(stage: Stage, load: Load, **settings: str) -> float:
 
 async def _peer(stage: Stage, module: str) -> int:
     """Start one behind uvicorn and wait until it answers; gives its port."""
-    with socket.create_server(("127.0.0.1", 0)) as holder:
-        port: int = holder.getsockname()[1]
+    port = stage.port()
     log = stage.row.enter_context((stage.folder / f"{module}-{port}.log").open("ab"))
     variables = bare_environment({"BENCH_UPSTREAM": stage.upstream.url.removesuffix("/v1")})
     command = [str(_PYTHON), "-m", f"bench.services.{module}", str(port)]

@@ -6,27 +6,17 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
 
 from lab.fault import Bound, Fault, Measure, enter, fault, held
-from lab.history import Session, remembering
 from lab.proxy import Mode, Proxy
 from lab.service import Service
+from lab.sessions import answers, asks, sharing
 from lab.stage import Stage
-from lab.upstream import frozen, speaking
+from lab.upstream import speaking
 from lab.waiting import until
-from lab.wire import Reply, percentile
+from lab.wire import percentile
 from tests.players.redis_server import RedisServer
 
 _CHAT = "/chat?userInput=hi"
 _GONE = "store-unavailable"
-_ROOMY = {"MEMORY_MAX_MESSAGES": "10000", "MEMORY_MAX_TOKENS": "1000000"}
-
-
-async def _sharing(stage: Stage, replica: int = 0) -> Service:
-    redis = await stage.shared_redis()
-    return await stage.replica(replica, REDIS_URL=redis.url, **_ROOMY)
-
-
-async def _asks(service: Service, session: str, text: str = "hi") -> Reply:
-    return await service.ask(f"/chat?userInput={text}", session=session)
 
 
 async def _works(service: Service) -> bool:
@@ -55,9 +45,9 @@ async def _stalled(stage: Stage, service: Service) -> AsyncGenerator[RedisServer
 @fault(users="503 `store-unavailable`", figure="ms until the last of 20 was refused", at_most=3000, fast=True)
 async def redis_stopped(stage: Stage) -> float:
     """Redis is stopped by SIGSTOP; 20 questions in sessions come at once."""
-    service = await _sharing(stage)
+    service = await sharing(stage)
     async with _stalled(stage, service):
-        replies = await asyncio.gather(*(_asks(service, stage.name()) for _ in range(20)))
+        replies = await asyncio.gather(*(asks(service, stage.name()) for _ in range(20)))
     held(all(each.code == _GONE for each in replies), f"answered { ({each.code for each in replies}) }")
     return max(each.seconds for each in replies) * 1000
 
@@ -65,17 +55,17 @@ async def redis_stopped(stage: Stage) -> float:
 @fault(users="503 at once", figure="ms, the 95th percentile of 50", at_most=500)
 async def redis_known_to_be_stopped(stage: Stage) -> float:
     """Redis is stopped by SIGSTOP; the service has noticed already."""
-    service = await _sharing(stage)
+    service = await sharing(stage)
     async with _stalled(stage, service):
-        await _asks(service, stage.name())
-        took = [(await _asks(service, stage.name())).seconds * 1000 for _ in range(50)]
+        await asks(service, stage.name())
+        took = [(await asks(service, stage.name())).seconds * 1000 for _ in range(50)]
     return percentile(took, 0.95)
 
 
 @fault(users="they notice nothing", figure="ms, the 95th percentile of 50", at_most=500, fast=True)
 async def questions_without_a_session_while_redis_is_stopped(stage: Stage) -> float:
     """Redis is stopped by SIGSTOP; 50 questions that need no session."""
-    service = await _sharing(stage)
+    service = await sharing(stage)
     async with _stalled(stage, service):
         replies = [await service.ask("/time/chat?query=hi") for _ in range(50)]
     held(all(each.status == 200 for each in replies), "one was not answered")
@@ -85,7 +75,7 @@ async def questions_without_a_session_while_redis_is_stopped(stage: Stage) -> fl
 @fault(users="an answer that cannot be kept is an error", figure="s from the stop to the end", at_most=8)
 async def redis_stopped_in_mid_turn(stage: Stage) -> float:
     """Redis is stopped by SIGSTOP while the model speaks."""
-    service = await _sharing(stage)
+    service = await sharing(stage)
     stage.upstream.behave = speaking(lambda _: "abcdefghij", pieces=10, pause=0.1)
     asked = asyncio.create_task(service.ask("/chat/stream?userInput=hi", session=stage.name()))
     await until(lambda: stage.upstream.open == 1)
@@ -110,24 +100,20 @@ async def _stalled_now(stage: Stage, service: Service) -> AsyncGenerator[None, N
 @fault(users="the session goes on", figure="s until it was answered, after 3 s of stall", at_most=8)
 async def a_session_after_a_stall(stage: Stage) -> float:
     """Redis stalls for 3 s while a turn of the session begins; the user asks again as soon as it is back."""
-    service = await _sharing(stage)
+    service = await sharing(stage)
     session = stage.name()
     redis = await stage.shared_redis()
-    held((await _asks(service, session)).status == 200, "it did not work before")
+    held((await asks(service, session)).status == 200, "it did not work before")
     redis.freeze()
-    await _asks(service, session)
+    await asks(service, session)
     await asyncio.sleep(2.5)
     redis.thaw()
     began = time.monotonic()
-    await until(lambda: _answers(service, session))
+    await until(lambda: answers(service, session))
     return time.monotonic() - began
 
 
-async def _answers(service: Service, session: str) -> bool:
-    return (await _asks(service, session)).status == 200
-
-
-@fault(users="503, then all is well by itself", figure="s until it was found again", at_most=12, fast=True)
+@fault(users="503, then all is well by itself", figure="s until it was found again", at_most=12)
 async def redis_killed_and_started_again(stage: Stage) -> float:
     """Redis is killed by SIGKILL and comes back empty."""
     redis = await stage.redis()
@@ -180,7 +166,7 @@ async def redis_is_full(stage: Stage) -> float:
     info = await redis.run("INFO", "memory")
     used = int(info["used_memory"]) if isinstance(info, dict) else 0
     await redis.run("CONFIG", "SET", "maxmemory", str(used + 2**16))
-    replies = [await _asks(service, stage.name(), "x" * 3000) for _ in range(40)]
+    replies = [await asks(service, stage.name(), "x" * 3000) for _ in range(40)]
     held((await service.ask("/health/live")).status == 200, "it does not answer any more")
     return sum(each.status != 200 and each.code != _GONE for each in replies)
 
@@ -188,16 +174,16 @@ async def redis_is_full(stage: Stage) -> float:
 @fault(users="the conversation begins anew", figure="ms until answered", at_most=3000)
 async def redis_flushed_in_mid_turn(stage: Stage) -> float:
     """FLUSHALL while a turn runs; then the session is asked again."""
-    service = await _sharing(stage)
+    service = await sharing(stage)
     redis = await stage.shared_redis()
     session = stage.name()
     stage.upstream.behave = speaking(lambda _: "Hello.", first=0.5)
-    asked = asyncio.create_task(_asks(service, session))
+    asked = asyncio.create_task(asks(service, session))
     await until(lambda: stage.upstream.open == 1)
     await redis.run("FLUSHALL")
     held((await asked).status in (200, 503), f"answered {asked.result().status}")
     stage.upstream.reset()
-    again = await _asks(service, session)
+    again = await asks(service, session)
     held(again.status == 200, f"answered {again.status} {again.code} afterwards")
     return again.seconds * 1000
 
@@ -230,10 +216,10 @@ async def redis_became_a_replica(stage: Stage) -> float:
 @fault(users="they notice nothing or ask again", figure="s until sessions worked again", at_most=6)
 async def connections_to_redis_are_killed(stage: Stage) -> float:
     """CLIENT KILL ends all connections while 20 turns run."""
-    service = await _sharing(stage)
+    service = await sharing(stage)
     redis = await stage.shared_redis()
     stage.upstream.behave = speaking(lambda _: "Hello.", first=0.3)
-    asked = [asyncio.create_task(_asks(service, stage.name())) for _ in range(20)]
+    asked = [asyncio.create_task(asks(service, stage.name())) for _ in range(20)]
     await until(lambda: stage.upstream.open == 20)
     await redis.run("CLIENT", "KILL", "TYPE", "normal")
     replies = await asyncio.gather(*asked)
@@ -247,17 +233,17 @@ _SPOILT = ('[[{"role":"user","text":5}]]', '{"a":1}', "5", "null", '["x"]', "non
 @fault(users="503 there, and nowhere else", figure="other sessions that were refused, of 16", at_most=0, fast=True)
 async def spoilt_values(stage: Stage) -> float:
     """Everything that is kept of a session is written over with 8 kinds of nonsense, fences included."""
-    service = await _sharing(stage)
+    service = await sharing(stage)
     redis = await stage.shared_redis()
     hurt = 0
     for spoilt in _SPOILT:
         session, other = stage.name(), stage.name()
-        await asyncio.gather(_asks(service, session), _asks(service, other))
+        await asyncio.gather(asks(service, session), asks(service, other))
         for key in await _keys(redis, session):
             await redis.run("SET", key, spoilt)
-        for reply in (await _asks(service, session), await service.ask(f"/chat/{session}")):
+        for reply in (await asks(service, session), await service.ask(f"/chat/{session}")):
             held(reply.status < 500 or reply.code == _GONE, f"answered {reply.status} {reply.code} for {spoilt[:20]}")
-        for reply in (await _asks(service, other), await _asks(service, stage.name())):
+        for reply in (await asks(service, other), await asks(service, stage.name())):
             hurt += reply.status != 200
     return hurt
 
@@ -265,16 +251,16 @@ async def spoilt_values(stage: Stage) -> float:
 @fault(users="503 there, and nowhere else", figure="ms until refused or answered", at_most=3000)
 async def values_of_another_kind(stage: Stage) -> float:
     """A list lies in Redis where the service keeps texts."""
-    service = await _sharing(stage)
+    service = await sharing(stage)
     redis = await stage.shared_redis()
     session = stage.name()
-    await _asks(service, session)
+    await asks(service, session)
     for key in await _keys(redis, session):
         await redis.run("DEL", key)
         await redis.run("LPUSH", key, "x")
-    reply = await _asks(service, session)
+    reply = await asks(service, session)
     held(reply.status < 500 or reply.code == _GONE, f"answered {reply.status} {reply.code}")
-    held((await _asks(service, stage.name())).status == 200, "another session was refused")
+    held((await asks(service, stage.name())).status == 200, "another session was refused")
     return reply.seconds * 1000
 
 
@@ -292,7 +278,7 @@ def _through(mode: Mode) -> Measure:
         proxy.mode = mode
         if mode == "refuse":
             proxy.cut()
-        replies = [await _asks(service, stage.name()) for _ in range(6)]
+        replies = [await asks(service, stage.name()) for _ in range(6)]
         wrong = [each for each in replies if each.status != 200 and each.code != _GONE]
         held(not wrong, f"answered {wrong[0].status if wrong else ''} {wrong[0].code if wrong else ''}")
         proxy.mode = "pass"
@@ -319,100 +305,12 @@ for _mode, _done in _PROXIED.items():
     )  # fmt: skip
 
 
-@fault(users="one after the other, or 409", figure="acknowledged turns lost or out of order", at_most=0, fast=True)
-async def one_session_by_many_at_once(stage: Stage) -> float:
-    """50 questions of one session at once over two replicas; its history is checked as a register."""
-    replicas = [await _sharing(stage, number) for number in range(2)]
-    stage.upstream.behave = speaking(remembering, first=0.01)
-    session = Session(stage.name())
-
-    async def ask(number: int) -> None:
-        sent = time.monotonic()
-        reply = await _asks(replicas[number % 2], session.identifier, f"q{number}")
-        held(reply.status in (200, 409), f"answered {reply.status} {reply.code}")
-        session.add(f"q{number}", sent, reply.text if reply.status == 200 else None)
-
-    await asyncio.gather(*(ask(number) for number in range(50)))
-    kept = (await replicas[0].ask(f"/chat/{session.identifier}")).json()["messages"]
-    stage.note = f"{sum(turn.acknowledged for turn in session.turns)} acknowledged"
-    faults = session.faults(kept)
-    held(not faults, "; ".join(faults[:3]))
-    return len(faults)
-
-
-@fault(users="nobody ever sees another's words", figure="foreign words in 600 prompts", at_most=0)
-async def sessions_do_not_mix(stage: Stage) -> float:
-    """200 sessions of three turns each over two replicas, each with a word of its own."""
-    replicas = [await _sharing(stage, number) for number in range(2)]
-    sessions = {f"word{number}x": stage.name() for number in range(200)}
-    for turn in range(3):
-        await asyncio.gather(*(_asks(replicas[turn % 2], session, word) for word, session in sessions.items()))
-    texts = [{one["content"] for one in body["messages"] if one["role"] == "user"} for body in stage.upstream.calls]
-    held(len(texts) == 600, f"the model was asked {len(texts)} times")
-    held(sum(body["messages"][-1]["content"] in sessions for body in stage.upstream.calls) == 600, "a word was lost")
-    return sum(len(each) != 1 for each in texts)
-
-
-@fault(users="the session goes on elsewhere", figure="s until another replica answered", at_most=20)
-async def a_replica_killed_in_mid_turn(stage: Stage) -> float:
-    """SIGKILL to the replica that runs a turn; the session is asked at another one."""
-    redis = await stage.shared_redis()
-    victim, other = await stage.own(REDIS_URL=redis.url), await _sharing(stage)
-    session = stage.name()
-    held((await _asks(victim, session)).status == 200, "it did not work before")
-    stage.upstream.behave = frozen
-    asked = asyncio.create_task(_asks(victim, session))
-    await until(lambda: stage.upstream.open == 1)
-    victim.signal(9)
-    await asked
-    stage.upstream.reset()
-    began = time.monotonic()
-    await until(lambda: _answers(other, session))
-    return time.monotonic() - began
-
-
-@fault(users="its late answer is not kept", figure="turns kept that were not acknowledged", at_most=0)
-async def a_replica_stopped_beyond_its_lock(stage: Stage) -> float:
-    """A replica is stopped in mid-turn for so long that another takes the session; then it goes on (fencing)."""
-    redis = await stage.shared_redis()
-    victim, other = await stage.own(REDIS_URL=redis.url), await _sharing(stage)
-    session = stage.name()
-    stage.upstream.behave = speaking(lambda _: "Late.", first=1)
-    asked = asyncio.create_task(_asks(victim, session, "late"))
-    await until(lambda: stage.upstream.open == 1)
-    victim.signal(19)
-    stage.upstream.behave = speaking(lambda _: "Early.")
-    await until(lambda: _answers(other, session))
-    victim.signal(18)
-    reply = await asked
-    messages = (await other.ask(f"/chat/{session}")).json()["messages"]
-    late = sum(one["text"] == "late" for one in messages)
-    held(late == 0 or reply.status == 200, "an answer that failed was kept")
-    stage.note = f"the late one was answered {reply.status} {reply.code}"
-    return late if reply.status != 200 else 0
-
-
-@fault(users="one alarm", figure="alarms that were set", at_least=1, at_most=1, fast=True)
-async def one_idempotency_key_at_two_replicas(stage: Stage) -> float:
-    """20 requests with one `Idempotency-Key` at once over two replicas."""
-    redis = await stage.shared_redis()
-    settings = {"REDIS_URL": redis.url, "OPENAI_BASE_URL": "", "OPENAI_API_KEY": "", "CHAT_PROVIDER": "offline"}
-    replicas = [await stage.replica(number, **settings) for number in range(2)]
-    headers = {"Idempotency-Key": stage.name(), "X-Tenant-ID": stage.name()}
-    replies = await asyncio.gather(
-        *(replicas[number % 2].ask("/tool/alarm", json_body={}, headers=headers) for number in range(20))
-    )
-    held({each.status for each in replies} <= {200, 409}, f"answered { ({each.status for each in replies}) }")
-    alarms = (await replicas[0].ask("/tool/alarms", headers=headers)).json()
-    return len(alarms["alarms"] if isinstance(alarms, dict) else alarms)
-
-
 @fault(users="what is old is forgotten", figure="conversations left in Redis, of 200", at_most=0)
 async def sessions_expire(stage: Stage) -> float:
     """200 sessions with a `SESSION_TTL` of 1 s; their fences, a number each, stay for a day."""
     redis = await stage.redis()
     service = await stage.own(REDIS_URL=redis.url, SESSION_TTL="1")
-    await asyncio.gather(*(_asks(service, stage.name()) for _ in range(200)))
+    await asyncio.gather(*(asks(service, stage.name()) for _ in range(200)))
     began = time.monotonic()
 
     async def size() -> float:

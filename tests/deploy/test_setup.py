@@ -231,10 +231,10 @@ def _check(clone: Path) -> tuple[int, list[str], str]:
     return done.returncode, [line.strip() for line in (clone / "calls").read_text().splitlines()], done.stdout
 
 
-CHECKED = ["make test 1", "make test-clients", "make bench-guard"]
+CHECKED = ["make test 1", "make test-clients", "make lab-fast", "make bench-guard"]
 
 
-def test_the_check_runs_every_test_the_clients_and_the_guard_and_allows_no_skip(clone: Path) -> None:
+def test_the_check_runs_every_test_the_clients_the_lab_and_the_guard_and_allows_no_skip(clone: Path) -> None:
     code, calls, said = _check(clone)
 
     assert (code, calls) == (0, CHECKED)
@@ -250,9 +250,12 @@ def test_a_guard_that_could_not_measure_is_repeated_once_and_later(clone: Path) 
 
 
 @pytest.mark.parametrize(
-    ("failing", "calls"), [("test", CHECKED[:1]), ("test-clients", CHECKED[:2]), ("bench-guard", CHECKED)]
+    ("failing", "calls"),
+    [("test", CHECKED[:1]), ("test-clients", CHECKED[:2]), ("lab-fast", CHECKED[:3]), ("bench-guard", CHECKED)],
 )
-def test_the_check_fails_when_tests_clients_or_the_guard_fail(failing: str, calls: list[str], clone: Path) -> None:
+def test_the_check_fails_when_tests_clients_the_lab_or_the_guard_fail(
+    failing: str, calls: list[str], clone: Path
+) -> None:
     (clone / f"{failing}-fails").touch()
     code, called, said = _check(clone)
 

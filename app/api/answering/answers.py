@@ -10,6 +10,7 @@ from app.api.answering.format import AnswerFormat, StreamFormat, WholeFormat
 from app.api.answering.negotiation import acceptable
 from app.api.answering.streamed import StreamedAnswer
 from app.api.approvals import WaitingTurn
+from app.api.cross_site import refuse_unasked_get
 from app.api.service import ServiceState, service_state
 from app.chat.client import PromptSpec
 from app.errors import ToolchatError
@@ -26,8 +27,10 @@ def answer(request: Request, query: str, tools: Sequence[object] = ()) -> Corout
         tools: what ``PromptSpec.tools`` takes.
 
     Raises:
+        CrossSite: a browser asks on behalf of another site, or looks ahead.
         ToolchatError: as :func:`answer_prompt`.
     """
+    refuse_unasked_get(request)  # questions without a session leave nothing behind, and cost money all the same
     service = service_state(request)
     return _answer(request, service, service.chat.prompt(query).tools(*tools))
 

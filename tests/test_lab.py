@@ -1,0 +1,106 @@
+"""The fault lab runs what it is told to, says what does not hold, and its page shows what it measured."""
+
+import re
+import subprocess
+import sys
+import time
+
+import pytest
+
+from lab.__main__ import main
+from lab.fault import FAULTS, Bound, Fault, NotHeld
+from lab.history import Session, remembering
+from lab.page import PAGE, page
+from lab.run import load, read_rows
+from lab.stage import Stage
+from tests.command_line import ROOT
+from tests.waiting import PATIENCE
+
+INVENTED = "invented-for-the-test"
+
+
+def test_three_rows_are_done_to_a_real_process() -> None:
+    command = [sys.executable, "-m", "lab", "no-host", "deep-json", "pipelined-requests", "--seed", "7"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "3 rows, --seed 7" in done.stdout
+    assert len(re.findall(r"^holds \w+/[\w-]+: [\d.]+ ", done.stdout, re.MULTILINE)) == 3
+
+
+@pytest.fixture
+def invented(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def measure(stage: Stage) -> float:
+        if stage.seed == 1:
+            raise NotHeld("the service sang")
+        return 5
+
+    load()
+    bound = Bound(None, 4)
+    monkeypatch.setitem(FAULTS, INVENTED, Fault("clients", INVENTED, "Done.", "nothing", "songs", bound, measure))
+
+
+@pytest.mark.usefixtures("invented")
+@pytest.mark.parametrize(("seed", "why"), [("1", "the service sang"), ("2", "beyond its bound")])
+def test_a_row_that_does_not_hold_is_told_with_its_reason_and_fails_the_run(
+    seed: str, why: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([INVENTED, "--seed", seed]) == 1
+    assert f"FAILS: {INVENTED}: {why}" in capsys.readouterr().err
+
+
+def test_a_row_that_nobody_knows_is_not_a_success() -> None:
+    assert main(["no-such-row"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("kept", "found"),
+    [
+        (["a", "b"], ""),
+        (["a"], "lost: b"),
+        (["a", "b", "b"], "kept twice: b"),
+        (["a", "b", "c"], ""),
+        (["a", "b", "x"], "invented: x"),
+        (["b", "a"], "out of order: b before a"),
+        (["a", "c", "b"], "read something else: b after"),
+    ],
+    ids=" ".join,
+)
+def test_a_history_is_right_when_one_order_of_turns_explains_it(kept: list[str], found: str) -> None:
+    # The turns a and b were acknowledged, b after a; c may have happened or not.
+    said = {name: answer(texts) for name, texts in {"a": ["a"], "b": ["a", "b"], "c": ["a", "b", "c"]}.items()}
+    session = Session("s")
+    for name in ("a", "b"):
+        session.add(name, time.monotonic(), said[name])
+    session.add("c", time.monotonic(), None)
+    messages = [
+        {"role": role, "text": text}
+        for name in kept
+        for role, text in (("user", name), ("assistant", said.get(name, "x")))
+    ]
+    faults = session.faults(messages)
+    assert any(each.startswith(found) for each in faults) if found else faults == []
+
+
+def answer(texts: list[str]) -> str:
+    return remembering({"messages": [{"role": "user", "content": text} for text in texts]})
+
+
+def test_the_page_shows_what_was_measured_and_nothing_else() -> None:
+    rows = read_rows()
+    assert PAGE.read_text(encoding="utf-8") == page(rows)
+    assert len(rows) >= 120
+    assert len([row for row in rows if not row.held]) <= 3
+    assert {row.name for row in rows} <= set(load())
+
+
+def test_every_command_of_the_makefile_and_the_page_is_one_that_the_lab_knows() -> None:
+    named = re.findall(r"\| `([a-z0-9-]+)` \|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    assert len(named) >= 120
+    assert set(named) <= set(load())
+    options = re.findall(r"-m lab ?(--\w+)?", (ROOT / "Makefile").read_text(encoding="utf-8"))
+    assert set(options) == {"--write", "--fast", "--long"}
+
+
+def test_a_bound_says_what_it_allows() -> None:
+    assert [str(Bound(*ends)) for ends in ((None, 2), (3, None), (1, 3), (0, 0))] == ["≤ 2", "≥ 3", "1 … 3", "= 0"]
+    assert [Bound(1, 3).holds(figure) for figure in (0.9, 1, 3, 3.1)] == [False, True, True, False]

@@ -235,7 +235,10 @@ Hainan (Qinghai): 海南州, 海南藏族自治州; Bayannur: 巴彦淖尔; Ulan
 Ulanhot: 乌兰浩特; Erenhot: 二连浩特; Alxa: 阿拉善; Hailar: 海拉尔; Ergun: 额尔古纳; Karamay: 克拉玛依; Turpan: 吐鲁番;
 Hotan: 和田; Aksu: 阿克苏; Altay: 阿勒泰; Korla: 库尔勒; Ili: 伊犁; Bortala: 博尔塔拉; Bayingolin: 巴音郭楞;
 Tumxuk: 图木舒克; Aral: 阿拉尔; Shigatse: 日喀则; Chamdo: 昌都; Nyingchi: 林芝; Nagqu: 那曲; Ngari: 阿里; Gyantse: 江孜;
-Medog: 墨脱; Golmud: 格尔木; Shangri-La: 香格里拉; Garze: 甘孜; Aba: 阿坝
+Medog: 墨脱; Golmud: 格尔木; Shangri-La: 香格里拉; Garze: 甘孜; Aba: 阿坝; Luan: 六安; Yueqing: 乐清; Laoting: 乐亭;
+Yuxian: 蔚县; Yuli: 尉犁; Zhongmu: 中牟; Muping: 牟平; Donge: 东阿; Panyu: 番禺; Dabu: 大埔; Yanshan: 铅山;
+Biyang: 泌阳; Zongyang: 枞阳; Qianwei: 犍为; Wubu: 吴堡; Xinzhuang: 莘庄; Wayaobu: 瓦窑堡; Chaigoubu: 柴沟堡;
+Xushuguan: 浒墅关
 [Taiwan] @Asia/Taipei
 New Taipei: 新北; Taitung: 台东; Keelung: 基隆; Hsinchu: 新竹; Chiayi: 嘉义; Taoyuan: 桃园; Hualien: 花莲;
 Pingtung: 屏东; Yilan: 宜兰; Miaoli: 苗栗; Changhua: 彰化; Nantou: 南投; Penghu: 澎湖; Kinmen: 金门

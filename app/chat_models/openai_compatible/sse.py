@@ -60,7 +60,7 @@ class SseDecoder:
             for line in lines:
                 self._take_line(line, events)
         self._line += rest
-        self._check_size(len(self._line))
+        self._check_size()
         return events
 
     def finish(self) -> list[ServerSentEvent]:
@@ -74,8 +74,8 @@ class SseDecoder:
         self._take_line(b"", events)
         return events
 
-    def _check_size(self, more: int) -> None:
-        if more + self._size > self._max_bytes:
+    def _check_size(self) -> None:
+        if len(self._line) + self._size > self._max_bytes:
             raise UpstreamInvalid(f"{self._upstream} sent an event of more than {self._max_bytes} bytes")
 
     def _take_line(self, line: bytes, events: list[ServerSentEvent]) -> None:
@@ -83,7 +83,6 @@ class SseDecoder:
             line = line.removeprefix(_BYTE_ORDER_MARK)
             self._at_start = False
         if line:
-            self._check_size(len(line))
             name, _, value = line.partition(b":")
             if name in (b"data", b"event"):
                 self._take_field(name, value.removeprefix(b" "))
@@ -98,6 +97,7 @@ class SseDecoder:
         except UnicodeDecodeError:
             raise UpstreamInvalid(f"{self._upstream} sent bytes that are not UTF-8", retryable=True) from None
         self._size += len(value) + 1
+        self._check_size()
         if name == b"data":
             self._data.append(text)
         else:

@@ -72,7 +72,7 @@ def place_query(city: str) -> PlaceQuery:
     """Turn a name into a query.
 
     Well-known places and those that pinyin gets wrong come from tables; all others are read by pypinyin, which may
-    take 0.2 s, and taken to be in China. A country or a province beside the name is kept: ``苏州,安徽`` is
+    take 0.1 s, and taken to be in China. A country or a province beside the name is kept: ``苏州,安徽`` is
     ``Suzhou, Anhui, China``.
 
     Raises:

@@ -72,7 +72,7 @@ async def run_all(names: Sequence[str], plan: Plan, folder: Path, growth_rounds:
     with Stage(folder) as stage:
         rounds = await _rounds(stage, able, plan, missing)
         lost = await measure_ratios(stage, able, plan) if plan.pairs else []
-        wires = await measure_wires(stage, plan.wires, 30 * plan.wires) if plan.wires and "toolchat" in able else []
+        wires = await measure_wires(stage, plan.wires, 15 * plan.wires) if plan.wires and "toolchat" in able else []
         for _ in range(growth_rounds):
             lost += await measure_growth(stage, _GROWTH_SECONDS, plan.attempts)
         return Run(

@@ -25,7 +25,7 @@ __all__ = ["main"]
 
 _SHORT = Plan(rounds=2, peer_rounds=1, pairs=5, is_secure=False, wires=3, attempts=2)
 _BRIEF = Plan(cold=0, settles=False, is_secure=False, attempts=1)
-_QUICK = replace(_BRIEF, rounds=3, seconds=60, pairs=3, busy_seconds=0.7, single_seconds=0.4, wires=1, warm_up=5000)
+_QUICK = replace(_BRIEF, rounds=2, seconds=50, pairs=2, busy_seconds=0.7, single_seconds=0.4, wires=1, warm_up=5000)
 _QUICK_SERVICES = ("toolchat", "toolchat-dashscope", "haystack", LIMIT)
 _SMOKE = replace(
     _BRIEF,
@@ -64,12 +64,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m bench", description="What a question costs, side by side.")
     parser.add_argument("--only", help=f"services, separated by commas, of: {', '.join(SERVICES)}")
-    parser.add_argument("--rounds", type=int, help="interleaved rounds, if there is time (5; 3 with --quick)")
+    parser.add_argument(
+        "--rounds", type=int, help="interleaved rounds, if there is time (5; 2 with --short or --quick)"
+    )
     parser.add_argument("--warm-up", type=int, help="questions until Spring AI counts as warm (60,000)")
     parser.add_argument("--no-growth", action="store_true", help="leave the curves out")
     parser.add_argument("--write", action="store_true", help="write results.json, the tables and the charts")
     kinds = parser.add_mutually_exclusive_group()
-    kinds.add_argument("--quick", action="store_true", help="fewer services and rounds, under three minutes")
+    kinds.add_argument("--quick", action="store_true", help="fewer services and rounds, no curves, under three minutes")
     kinds.add_argument("--short", action="store_true", help="every service, but frameworks and Spring AI only once")
     kinds.add_argument("--smoke", action="store_true", help="a few questions; fails when one is answered wrongly")
     kinds.add_argument("--guard", action="store_true", help="compare toolchat's ratio to the limit with baseline.json")
@@ -98,8 +100,8 @@ def _run(chosen: argparse.Namespace, folder: Path) -> int:
 def _measure(chosen: argparse.Namespace, folder: Path) -> int:
     plan = _SMOKE if chosen.smoke else _QUICK if chosen.quick else _SHORT if chosen.short else Plan()
     plan = replace(plan, rounds=chosen.rounds or plan.rounds, warm_up=chosen.warm_up or plan.warm_up)
-    growth = 0 if chosen.no_growth or chosen.smoke else 1 if chosen.quick or chosen.short else 3
-    run = uvloop.run(run_all(_services(chosen), plan, folder, 0.4 if chosen.quick else 1.0, growth))
+    growth = 0 if chosen.no_growth or chosen.smoke or chosen.quick else 1 if chosen.short else 3
+    run = uvloop.run(run_all(_services(chosen), plan, folder, growth))
     if chosen.smoke:
         print(*(f"Not measured: {line}" for line in run.missing), sep="\n", file=sys.stderr)
         wrong = [each for each in run.samples if each.values.get("faults")]

@@ -17,7 +17,7 @@ class Plan:
     rounds: int = 5
     peer_rounds: int = 2
     """Rounds in which agent frameworks and Spring AI take part: they need most of the time."""
-    seconds: float = 1320
+    seconds: float = 1200
     """No round begins that would probably end later than this."""
     busy_seconds: float = 1.5
     """Length of a measurement with 32 connections."""

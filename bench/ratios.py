@@ -92,7 +92,7 @@ def _parts(stage: Stage, names: Sequence[str], plan: Plan) -> list[tuple[str, Ca
     parts: list[tuple[str, Callable[[], Awaitable[object]]]] = []
     for name in _PAIRED if LIMIT in names else ():
         for tool, tls in (("time", False), ("weather", False), ("time", True)):
-            part = partial(measure_pairs, stage, name, tool, plan.pairs, 8 * plan.pairs, tls=tls)
+            part = partial(measure_pairs, stage, name, tool, plan.pairs, 4 * plan.pairs, tls=tls)
             parts += [(f"{name}, {tool}", part)] if name in names else []
     if "toolchat" not in names:
         return parts
@@ -172,4 +172,4 @@ async def _compared(stage: Stage, phase: str, variants: Sequence[_Variant], pair
                 pace=each.pace,
             )
             sides.append(await warm(target, what))
-        await by_turns(stage, phase, sides, pairs, (20 if sides[0][1].questions else 8) * pairs)
+        await by_turns(stage, phase, sides, pairs, (10 if sides[0][1].questions else 4) * pairs)

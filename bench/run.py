@@ -26,6 +26,8 @@ __all__ = ["Run", "read_run", "run_all"]
 
 _OFTEN = ("toolchat", "limit")
 """Kinds that take part in every round."""
+_GROWTH_SECONDS = 1.0
+"""Length of a measurement of a curve's point."""
 _SHARED = ("aiohttp", "fastapi", "uvicorn", "uvloop")
 
 
@@ -56,14 +58,13 @@ def read_run(content: bytes) -> Run:
     return Run(**fields | {"samples": samples})
 
 
-async def run_all(names: Sequence[str], plan: Plan, folder: Path, growth_seconds: float, growth_rounds: int) -> Run:
+async def run_all(names: Sequence[str], plan: Plan, folder: Path, growth_rounds: int) -> Run:
     """Measure services in interleaved rounds, then what is compared by turns, then the curves.
 
     Args:
         names: the services.
         plan: how much.
         folder: where logs go.
-        growth_seconds: length of a measurement of a curve's point.
         growth_rounds: how often each curve is measured.
     """
     missing = {name: SERVICES[name].missing() or _built(name, folder) for name in names}
@@ -71,9 +72,9 @@ async def run_all(names: Sequence[str], plan: Plan, folder: Path, growth_seconds
     with Stage(folder) as stage:
         rounds = await _rounds(stage, able, plan, missing)
         lost = await measure_ratios(stage, able, plan) if plan.pairs else []
-        wires = await measure_wires(stage, plan.wires, 30 * plan.wires) if plan.wires and "toolchat" in able else []
+        wires = await measure_wires(stage, plan.wires, 15 * plan.wires) if plan.wires and "toolchat" in able else []
         for _ in range(growth_rounds):
-            lost += await measure_growth(stage, growth_seconds, plan.attempts)
+            lost += await measure_growth(stage, _GROWTH_SECONDS, plan.attempts)
         return Run(
             date=datetime.now(UTC).date().isoformat(),
             machine=_machine(),

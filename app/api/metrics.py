@@ -1,4 +1,4 @@
-"""The service's figures in the text format of Prometheus (version 0.0.4)."""
+"""The service's figures in the text format of Prometheus (version 0.0.4), or in OpenMetrics."""
 
 import platform
 
@@ -16,7 +16,7 @@ __all__ = ["metrics_text"]
 _PYTHON = platform.python_version()
 
 
-def metrics_text(state: ServiceState, http: OutboundHttp) -> str:
+def metrics_text(state: ServiceState, http: OutboundHttp, *, open_metrics: bool = False) -> str:
     """Every figure of this process, with its meaning; what is kept elsewhere is read now."""
     quotas, store = state.admission.quotas, state.store
     readings: dict[Family, Readings] = {
@@ -33,4 +33,4 @@ def metrics_text(state: ServiceState, http: OutboundHttp) -> str:
         series.STORE_FAILURES: {(store.kind,): store.failures},
     }
     count_told()
-    return exposition(series.FAMILIES, readings | process_readings())
+    return exposition(series.FAMILIES, readings | process_readings(), open_metrics=open_metrics)

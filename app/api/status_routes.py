@@ -14,6 +14,7 @@ from app.api.service import Service
 from app.callers import current_caller
 from app.errors import Draining
 from app.http import OutboundHttp
+from app.observation import spans
 from app.version import VERSION
 
 __all__ = ["router"]
@@ -71,7 +72,12 @@ async def ready(service: Service) -> dict[str, Any]:
 
 
 @router.get("/metrics", response_class=PlainTextResponse, summary="Metrics")
-async def metrics(service: Service) -> PlainTextResponse:
-    """Give the service's figures in the text format of Prometheus; read when asked for."""
+async def metrics(request: Request, service: Service) -> PlainTextResponse:
+    """Give the service's figures in the text format of Prometheus; read when asked for.
+
+    Where traces are on and the client takes OpenMetrics, in that, with a trace as an example of each bucket of times.
+    """
     http = await service.container.get(OutboundHttp)
-    return PlainTextResponse(metrics_text(service, http), media_type="text/plain; version=0.0.4")
+    open_metrics = spans.tracer is not None and "application/openmetrics-text" in request.headers.get("accept", "")
+    kind = "application/openmetrics-text; version=1.0.0" if open_metrics else "text/plain; version=0.0.4"
+    return PlainTextResponse(metrics_text(service, http, open_metrics=open_metrics), media_type=kind)

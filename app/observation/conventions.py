@@ -213,7 +213,7 @@ def tool_ended(span: Span, name: str, result: str, error_kind: str, now: float, 
 
 
 def upstream(parent: Span, name: str, sent: Sent, began: float) -> Span | None:
-    """Begin the span of a request to an upstream, which has a name in the service; none where its parent is one already.
+    """Begin the span of a request to an upstream, which has a name in the service; none where its parent is one.
 
     Its path may hold what a tool was asked, and is told only where that is; a query, which may hold a key, never is.
     """

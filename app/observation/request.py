@@ -85,9 +85,8 @@ class Request:
             return
         asked = route, state.get("variant", ""), form, outcome, state["summary"].get("principal", "")
         took = now - self.began
-        tell(
-            _count_question, asked, took, self.first_byte - self.began if self.first_byte else took, self.overhead(now)
-        )
+        first_byte = self.first_byte - self.began if self.first_byte else took
+        tell(_count_question, asked, took, first_byte, self.overhead(now), self.span)
 
 
 current_request: ContextVar[Request] = ContextVar("observed_request", default=Request())  # noqa: B039 - nobody's
@@ -98,13 +97,20 @@ def _count_request(route: str, outcome: str) -> None:
     series.REQUESTS.add(route, outcomes.of(outcome))
 
 
-def _count_question(asked: tuple[str, str, str, str, str], took: float, first_byte: float, overhead: float) -> None:
+def _count_question(
+    asked: tuple[str, str, str, str, str], took: float, first_byte: float, overhead: float, span: Span | None
+) -> None:
     requests, questions, seconds, first_bytes, overheads = _questions[asked]
     requests[0] += 1
     questions[0] += 1
     put(seconds, SECONDS, took)
     put(first_bytes, SECONDS, first_byte)
     put(overheads, OVERHEAD, overhead)
+    if span is not None and span.trace.is_sampled:
+        route, _, form, *_ = asked
+        series.QUESTION_SECONDS.exemplify(took, span.trace.hex, route, form)
+        series.FIRST_BYTE_SECONDS.exemplify(first_byte, span.trace.hex, route, form)
+        series.OVERHEAD_SECONDS.exemplify(overhead, span.trace.hex, route, form)
 
 
 def _question_numbers(route: str, variant: str, form: str, outcome: str, principal: str) -> Sequence[Numbers]:

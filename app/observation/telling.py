@@ -96,7 +96,7 @@ class ModelTurn:
         first = self._first - self._began if self._first else 0.0
         outcome = "ok" if error is None else _outcome(error)
         usage = _NO_USAGE if self.response is None else self.response.usage
-        tell(_count_turn, (*self._names, outcome), now - self._began, first, usage)
+        tell(_count_turn, (*self._names, outcome), now - self._began, first, usage, self._span)
         if self._span is not None:
             self._span.leave()
             spans_of.answered(self._span, self.response, outcome, now, first)
@@ -108,10 +108,12 @@ def _outcome(error: BaseException) -> str:
     return "cancelled" if isinstance(error, CancelledError) else ToolchatError.code
 
 
-def _count_turn(key: tuple[str, str, str], took: float, first: float, usage: Usage) -> None:
+def _count_turn(key: tuple[str, str, str], took: float, first: float, usage: Usage, span: Span | None) -> None:
     turns, seconds, firsts, inputs, outputs, cached = _turns[key]
     turns[0] += 1
     put(seconds, SECONDS, took)
+    if span is not None:
+        series.MODEL_SECONDS.exemplify(took, span.trace.hex, *key[:2])
     if first:
         put(firsts, SECONDS, first)
     if usage is not _NO_USAGE:
@@ -207,7 +209,7 @@ class ToolTurn:
         """Count it; ``tool`` is ``None`` where there is none of the name that was called."""
         self._tool, self._finished = tool, finished
         key = tool or OTHER, finished.error_kind or "", finished.cached, finished.repaired
-        tell(_count_call, key, finished.duration_ms / 1000)
+        tell(_count_call, key, finished.duration_ms / 1000, self._span)
 
     def __exit__(self, _: object, error: BaseException | None, trace: TracebackType | None) -> None:
         if self._span is not None:
@@ -218,10 +220,12 @@ class ToolTurn:
             spans_of.tool_ended(self._span, self._tool or "", result, kind, perf_counter(), flags)
 
 
-def _count_call(key: tuple[str, str, bool, bool], seconds: float) -> None:
+def _count_call(key: tuple[str, str, bool, bool], seconds: float, span: Span | None) -> None:
     calls, took = _calls[key]
     calls[0] += 1
     put(took, SECONDS, seconds)
+    if span is not None:
+        series.TOOL_SECONDS.exemplify(seconds, span.trace.hex, key[0])
 
 
 def _call_numbers(tool: str, error_kind: str, cached: bool, repaired: bool) -> Sequence[Numbers]:

@@ -1,6 +1,5 @@
 """Series and their numbers, the text format of Prometheus (version 0.0.4), and OpenMetrics (1.0.0) with exemplars."""
 
-import time
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Literal
@@ -44,8 +43,8 @@ class Family:
         self.bounds = tuple(bounds)
         self._most = most
         self._numbers: dict[tuple[str, ...], Numbers] = {}
-        self._examples: dict[tuple[str, ...], dict[int, str]] = {}
-        """By label values and bucket, as OpenMetrics writes them."""
+        self._examples: dict[tuple[tuple[str, ...], int], tuple[str, float]] = {}
+        """A trace and its value, by label values and bucket."""
         if kind == "counter" and not labels:
             self._new(())
 
@@ -64,8 +63,7 @@ class Family:
     def exemplify(self, value: float, trace: str, *values: str) -> None:
         """Give the bucket that a histogram's value was added to a trace as its example: the latest."""
         if values in self._numbers:
-            written = f' # {{trace_id="{trace}"}} {_shown(value)} {time.time():.3f}'
-            self._examples.setdefault(values, {})[bisect_left(self.bounds, value)] = written
+            self._examples[values, bisect_left(self.bounds, value)] = trace, value
 
     def _new(self, values: tuple[str, ...]) -> Numbers:
         if len(self._numbers) >= self._most:
@@ -88,17 +86,23 @@ class Family:
                 f'{name}="{_escaped(value, quoted=True)}"' for name, value in zip(self.labels, values, strict=True)
             ]
             if self.bounds:
-                yield from self._histogram(labels, found, self._examples.get(values, {}) if open_metrics else {})
+                yield from self._histogram(labels, found, values if open_metrics else None)
             else:
                 yield _sample(self.name, labels, found[0])
 
-    def _histogram(self, labels: Sequence[str], numbers: Numbers, examples: Mapping[int, str]) -> Iterator[str]:
+    def _histogram(self, labels: Sequence[str], numbers: Numbers, exemplified: tuple[str, ...] | None) -> Iterator[str]:
         below = 0.0
         for place, (bound, number) in enumerate(zip((*map(_shown, self.bounds), "+Inf"), numbers, strict=False)):
             below += number
-            yield _sample(f"{self.name}_bucket", [*labels, f'le="{bound}"'], below) + examples.get(place, "")
+            yield _sample(f"{self.name}_bucket", [*labels, f'le="{bound}"'], below) + self._example(exemplified, place)
         yield _sample(f"{self.name}_sum", labels, numbers[-1])
         yield _sample(f"{self.name}_count", labels, below)
+
+    def _example(self, values: tuple[str, ...] | None, place: int) -> str:
+        if values is None or (example := self._examples.get((values, place))) is None:
+            return ""
+        trace, value = example
+        return f' # {{trace_id="{trace}"}} {_shown(value)}'
 
 
 class Names:

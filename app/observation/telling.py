@@ -96,7 +96,8 @@ class ModelTurn:
         first = self._first - self._began if self._first else 0.0
         outcome = "ok" if error is None else _outcome(error)
         usage = _NO_USAGE if self.response is None else self.response.usage
-        tell(_count_turn, (*self._names, outcome), now - self._began, first, usage, self._span)
+        example = self._span.trace.hex if self._span is not None else ""
+        tell(_count_turn, (*self._names, outcome), now - self._began, first, usage, example)
         if self._span is not None:
             self._span.leave()
             spans_of.answered(self._span, self.response, outcome, now, first)
@@ -108,12 +109,12 @@ def _outcome(error: BaseException) -> str:
     return "cancelled" if isinstance(error, CancelledError) else ToolchatError.code
 
 
-def _count_turn(key: tuple[str, str, str], took: float, first: float, usage: Usage, span: Span | None) -> None:
+def _count_turn(key: tuple[str, str, str], took: float, first: float, usage: Usage, example: str) -> None:
     turns, seconds, firsts, inputs, outputs, cached = _turns[key]
     turns[0] += 1
     put(seconds, SECONDS, took)
-    if span is not None:
-        series.MODEL_SECONDS.exemplify(took, span.trace.hex, *key[:2])
+    if example:
+        series.MODEL_SECONDS.exemplify(took, example, *key[:2])
     if first:
         put(firsts, SECONDS, first)
     if usage is not _NO_USAGE:
@@ -209,7 +210,8 @@ class ToolTurn:
         """Count it; ``tool`` is ``None`` where there is none of the name that was called."""
         self._tool, self._finished = tool, finished
         key = tool or OTHER, finished.error_kind or "", finished.cached, finished.repaired
-        tell(_count_call, key, finished.duration_ms / 1000, self._span)
+        example = self._span.trace.hex if self._span is not None else ""
+        tell(_count_call, key, finished.duration_ms / 1000, example)
 
     def __exit__(self, _: object, error: BaseException | None, trace: TracebackType | None) -> None:
         if self._span is not None:
@@ -220,12 +222,12 @@ class ToolTurn:
             spans_of.tool_ended(self._span, self._tool or "", result, kind, perf_counter(), flags)
 
 
-def _count_call(key: tuple[str, str, bool, bool], seconds: float, span: Span | None) -> None:
+def _count_call(key: tuple[str, str, bool, bool], seconds: float, example: str) -> None:
     calls, took = _calls[key]
     calls[0] += 1
     put(took, SECONDS, seconds)
-    if span is not None:
-        series.TOOL_SECONDS.exemplify(seconds, span.trace.hex, key[0])
+    if example:
+        series.TOOL_SECONDS.exemplify(seconds, example, key[0])
 
 
 def _call_numbers(tool: str, error_kind: str, cached: bool, repaired: bool) -> Sequence[Numbers]:

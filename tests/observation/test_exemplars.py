@@ -8,7 +8,7 @@ from tests.players.otlp_receiver import OtlpReceiver
 from tests.serving import service
 
 OPEN_METRICS = {"Accept": "application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5"}
-_EXAMPLE = re.compile(r'^(\w+)_bucket\{.*\} \d+ # \{trace_id="([0-9a-f]{32})"\} [\d.e-]+ \d+\.\d{3}$', re.MULTILINE)
+_EXAMPLE = re.compile(r'^(\w+)_bucket\{.*\} \d+ # \{trace_id="([0-9a-f]{32})"\} [\d.e-]+$', re.MULTILINE)
 
 
 async def test_a_bucket_names_the_latest_recorded_trace_that_fell_into_it() -> None:
@@ -22,7 +22,7 @@ async def test_a_bucket_names_the_latest_recorded_trace_that_fell_into_it() -> N
         plain = await client.get("/metrics")
     assert answer.headers["content-type"].startswith("application/openmetrics-text; version=1.0.0")
     found = {name for name, example in _EXAMPLE.findall(answer.text) if example == trace}
-    kinds = (
+    kinds = ("question_duration", "model_turn_duration", "tool_call_duration")
         "question_duration",
         "question_first_byte",
         "question_overhead",

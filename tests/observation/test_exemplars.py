@@ -23,12 +23,6 @@ async def test_a_bucket_names_the_latest_recorded_trace_that_fell_into_it() -> N
     assert answer.headers["content-type"].startswith("application/openmetrics-text; version=1.0.0")
     found = {name for name, example in _EXAMPLE.findall(answer.text) if example == trace}
     kinds = ("question_duration", "model_turn_duration", "tool_call_duration")
-        "question_duration",
-        "question_first_byte",
-        "question_overhead",
-        "model_turn_duration",
-        "tool_call_duration",
-    )
     assert found == {f"toolchat_{each}_seconds" for each in kinds}
     assert answer.text.endswith("\n# EOF\n")
     assert "# TYPE toolchat_questions counter\n" in answer.text

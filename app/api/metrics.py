@@ -1,4 +1,4 @@
-"""The service's figures in the text format of Prometheus (version 0.0.4)."""
+"""The service's figures in the text format of Prometheus (version 0.0.4), or in OpenMetrics."""
 
 import platform
 
@@ -16,12 +16,12 @@ __all__ = ["figures", "metrics_text"]
 _PYTHON = platform.python_version()
 
 
-async def figures(state: ServiceState) -> str:
+async def figures(state: ServiceState, *, open_metrics: bool = False) -> str:
     """The figures of this process."""
-    return metrics_text(state, await state.container.get(OutboundHttp))
+    return metrics_text(state, await state.container.get(OutboundHttp), open_metrics=open_metrics)
 
 
-def metrics_text(state: ServiceState, http: OutboundHttp) -> str:
+def metrics_text(state: ServiceState, http: OutboundHttp, *, open_metrics: bool = False) -> str:
     """Every figure of this process, with its meaning; what is kept elsewhere is read now."""
     quotas, store = state.admission.quotas, state.store
     readings: dict[Family, Readings] = {
@@ -38,4 +38,4 @@ def metrics_text(state: ServiceState, http: OutboundHttp) -> str:
         series.STORE_FAILURES: {(store.kind,): store.failures},
     }
     count_told()
-    return exposition(series.FAMILIES, readings | process_readings())
+    return exposition(series.FAMILIES, readings | process_readings(), open_metrics=open_metrics)

@@ -19,6 +19,7 @@ from app.api.unread import PIECE_BYTES, UnreadAnswers
 from app.errors import CLIENT_GONE, Draining, InvalidRequest, TooLarge, ToolchatError
 from app.logs import hashed, log_event
 from app.logs import request_id as current_request_id
+from app.observation import spans
 from app.observation.request import Request, current_request
 from app.observation.series import OTHER
 
@@ -75,8 +76,8 @@ class RequestMiddleware:
         # Probes come every few seconds and say nothing.
         path = path_below_root(scope)
         shown, level = _shown_path(path), logging.DEBUG if path.startswith("/health/") else logging.INFO
-        if path != "/metrics" and level != logging.DEBUG:
-            answer.observed.trace(scope, shown)
+        if spans.tracer is not None and path != "/metrics" and level != logging.DEBUG:
+            answer.observed.trace(spans.tracer, scope, shown)
         log_event(_log, level, "request started", {"method": scope["method"], "path": shown})
         protocol = None
         if path.startswith(self._prefixes):
@@ -86,7 +87,8 @@ class RequestMiddleware:
             await self._guarded(scope, receive, answer, protocol)
         finally:
             log_event(_log, level, "request finished", answer.end(scope))
-            answer.observed.leave()
+            if answer.observed.span is not None:
+                answer.observed.span.leave()
             current_request.reset(observed)
             current_request_id.reset(token)
 

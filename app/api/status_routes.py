@@ -1,6 +1,7 @@
 """What surrounds the chat: the index, health, figures, and the list of tools."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -13,6 +14,7 @@ from app.api.schemas import Health, Index, ToolModuleDescription
 from app.api.service import Service
 from app.callers import current_caller
 from app.errors import Draining
+from app.observation import spans
 from app.version import VERSION
 
 __all__ = ["router"]
@@ -71,7 +73,12 @@ async def ready(service: Service) -> dict[str, Any]:
 
 @router.get("/metrics", response_class=PlainTextResponse, summary="Metrics")
 async def metrics(request: Request, service: Service) -> PlainTextResponse:
-    """Give the service's figures in the text format of Prometheus; read when asked for."""
+    """Give the service's figures in the text format of Prometheus; read when asked for.
+
+    Where traces are on and the client takes OpenMetrics, in that, with a trace as an example of each bucket of times.
+    """
+    open_metrics = spans.tracer is not None and "application/openmetrics-text" in request.headers.get("accept", "")
+    kind = "application/openmetrics-text; version=1.0.0" if open_metrics else "text/plain; version=0.0.4"
     of_all = getattr(request.app.state, "figures_of_all", None)  # there where this is one of several workers
-    text = await (of_all() if of_all else figures(service))
-    return PlainTextResponse(text, media_type="text/plain; version=0.0.4")
+    text = await (of_all or partial(figures, service))(open_metrics=open_metrics)
+    return PlainTextResponse(text, media_type=kind)

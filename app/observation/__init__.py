@@ -11,5 +11,6 @@ there (1,940). A question with one tool call adds to about twenty numbers: the l
 330 µs of CPU. All of this takes 8 to 11 µs, measured in pairs of a service with it and one without.
 
 The numbers of one process are plain lists under plain names, so that those of several can be added up element by
-element. Every observation has a beginning and an end (``Request``, ``ModelTurn``, ...), where a span can begin and end.
+element. Every observation has a beginning and an end (``Request``, ``ModelTurn``, ...), where a span begins and ends if
+traces are on: ``spans`` is that mechanism, ``conventions`` knows what spans are called.
 """

@@ -7,7 +7,7 @@ What they have no name for begins with ``toolchat.``.
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 from pydantic_core import to_json
 
@@ -16,6 +16,7 @@ from app.observation.spans import CLIENT, INTERNAL, Attribute, Fixed, Span, Trac
 
 __all__ = [
     "Answered",
+    "Finished",
     "Prompted",
     "Sent",
     "agent",
@@ -33,6 +34,7 @@ ERROR_TYPE = "error.type"
 STATUS = "http.response.status_code"
 _PROVIDERS = {"openai_compatible": "openai"}
 """By the format of its telemetry, which is that of its protocol, whoever runs the server."""
+_UNKNOWN_TOOL = "unknown-tool"
 _MOST_MESSAGES, _MOST_CHARS = 40, 8000
 """Of what is captured: the newest messages, and the beginning of each text."""
 
@@ -80,6 +82,30 @@ class Answered(Protocol):
         ...
 
 
+class Finished(Protocol):
+    """What became of a tool call."""
+
+    @property
+    def error_kind(self) -> str | None:
+        """Why it failed, if it did."""
+        ...
+
+    @property
+    def result(self) -> str:
+        """What the model is told."""
+        ...
+
+    @property
+    def cached(self) -> bool:
+        """Whether an earlier call's result was given."""
+        ...
+
+    @property
+    def repaired(self) -> bool:
+        """Whether its arguments were."""
+        ...
+
+
 class Sent(Protocol):
     """A request to an upstream."""
 
@@ -91,6 +117,10 @@ class Sent(Protocol):
     @property
     def url(self) -> tuple[str, str, int, str]:
         """Scheme, host, port and path; not the query."""
+        ...
+
+    def with_lines(self, lines: bytes) -> Self:
+        """The same with more header lines."""
         ...
 
 
@@ -127,26 +157,24 @@ def _responded(route: str, status: int, outcome: str, failure: str) -> Fixed:
     return Fixed(*told, *([(ERROR_TYPE, failure)] if failure else []))
 
 
-def agent(parent: Span, provider: str, model: str, messages: Sequence[Message], began: float) -> Span | None:
+def agent(parent: Span, provider: str, model: str, messages: Sequence[Message], began: float) -> Span:
     """Begin the span of a question: the model's turns and the tool calls are its parts."""
     span = parent.child(f"invoke_agent {AGENT}", INTERNAL, began)
-    if span is not None:
-        span.attributes.append(_asking("invoke_agent", provider, model))
-        span.attributes += _conversation(span)
-        if span.trace.captures:
-            span.attributes += _asked(messages)
+    span.attributes.append(_asking("invoke_agent", provider, model))
+    span.attributes += _conversation(span)
+    if span.trace.captures:
+        span.attributes += _asked(messages)
     return span
 
 
-def chat(parent: Span, provider: str, model: str, prompt: Prompted, began: float) -> Span | None:
+def chat(parent: Span, provider: str, model: str, prompt: Prompted, began: float) -> Span:
     """Begin the span of a model's turn."""
     model = prompt.options.model or model
     span = parent.child(f"chat {model}", INTERNAL if provider == "offline" else CLIENT, began)
-    if span is not None:
-        span.attributes.append(_asking("chat", provider, model, stream=prompt.stream))
-        span.attributes += _conversation(span)
-        if span.trace.captures:
-            span.attributes += _asked(prompt.messages)
+    span.attributes.append(_asking("chat", provider, model, stream=prompt.stream))
+    span.attributes += _conversation(span)
+    if span.trace.captures:
+        span.attributes += _asked(prompt.messages)
     return span
 
 
@@ -186,13 +214,12 @@ def _answered(finish_reason: str, model: str) -> Fixed:
     return Fixed(("gen_ai.response.finish_reasons", (finish_reason,)), *by)
 
 
-def tool(parent: Span, call: ToolCall, began: float) -> Span | None:
-    """Begin the span of a tool call; a name that there is not is the model's, and not the span's."""
+def tool(parent: Span, call: ToolCall, began: float) -> Span:
+    """Begin the span of a tool call."""
     span = parent.child("execute_tool", INTERNAL, began)
-    if span is not None:
-        span.attributes += [_tool(call.name[:64]), ("gen_ai.tool.call.id", call.id[:128])]
-        if span.trace.captures:
-            span.attributes.append(("gen_ai.tool.call.arguments", _short(call.arguments)))
+    span.attributes += [_tool(call.name[:64]), ("gen_ai.tool.call.id", call.id[:128])]
+    if span.trace.captures:
+        span.attributes.append(("gen_ai.tool.call.arguments", _short(call.arguments)))
     return span
 
 
@@ -203,17 +230,24 @@ def _tool(name: str) -> Fixed:
     )
 
 
-def tool_ended(span: Span, name: str, result: str, error_kind: str, now: float, flags: Sequence[str] = ()) -> None:
-    """End it; ``name`` is that of a tool that there is, ``flags`` say how it was answered."""
-    span.name = f"execute_tool {name}" if name else span.name
-    span.attributes += [(f"toolchat.tool.{flag}", True) for flag in flags]
-    if span.trace.captures and result:
-        span.attributes.append(("gen_ai.tool.call.result", _short(result)))
-    _end(span, error_kind, now)
+def tool_ended(span: Span, call: ToolCall, finished: Finished | None, outcome: str, now: float) -> None:
+    """End it: with what became of the call, or else with why nothing did.
+
+    A name that there is not is the model's, and no part of the span's.
+    """
+    if finished is not None:
+        outcome = finished.error_kind or ""
+        flags = {"cached": finished.cached, "repaired": finished.repaired}
+        span.attributes += [(f"toolchat.tool.{name}", True) for name, is_set in flags.items() if is_set]
+        if span.trace.captures:
+            span.attributes.append(("gen_ai.tool.call.result", _short(finished.result)))
+    if outcome != _UNKNOWN_TOOL:
+        span.name = f"execute_tool {call.name[:64]}"
+    _end(span, outcome, now)
 
 
 def upstream(parent: Span, name: str, sent: Sent, began: float) -> Span | None:
-    """Begin the span of a request to an upstream, which the service has a name for; none where its parent is one.
+    """Begin the span of a request to an upstream, which has a name in the service; none where its parent is one.
 
     Its path may hold what a tool was asked, and is told only where that is; a query, which may hold a key, never is.
     """
@@ -223,10 +257,9 @@ def upstream(parent: Span, name: str, sent: Sent, began: float) -> Span | None:
             parent.attributes.append(place)
         return None
     span = parent.child(sent.method, CLIENT, began)
-    if span is not None:
-        span.attributes.append(_sent(name, sent.method, scheme, host, port))
-        if span.trace.captures:
-            span.attributes.append(("url.path", _short(path)))
+    span.attributes.append(_sent(name, sent.method, scheme, host, port))
+    if span.trace.captures:
+        span.attributes.append(("url.path", _short(path)))
     return span
 
 
@@ -252,15 +285,14 @@ def upstream_ended(span: Span, outcome: str, now: float) -> None:
 
 def waiting(parent: Span, what: str, seconds: float, now: float) -> None:
     """Keep the span of having waited."""
-    if span := parent.child(f"wait {what}", INTERNAL, now - seconds):
-        span.end(now)
+    parent.child(f"wait {what}", INTERNAL, now - seconds).end(now)
 
 
 def store(parent: Span, kind: str, seconds: float, now: float) -> None:
     """Keep the span of an operation of a shared store."""
-    if span := parent.child(kind, CLIENT, now - seconds):
-        span.attributes.append(("db.system.name", kind))
-        span.end(now)
+    span = parent.child(kind, CLIENT, now - seconds)
+    span.attributes.append(("db.system.name", kind))
+    span.end(now)
 
 
 def error(code: str, **more: Attribute) -> tuple[tuple[str, Attribute], ...]:

@@ -6,11 +6,11 @@ from time import perf_counter
 from typing import Any
 
 from app.observation import catalogue as series
-from app.observation import conventions, spans
+from app.observation import conventions
 from app.observation.catalogue import OVERHEAD, SECONDS
 from app.observation.notes import ByKind, outcomes, tell
 from app.observation.series import OTHER, Names, Numbers, put
-from app.observation.spans import Span
+from app.observation.spans import Span, Tracer
 
 __all__ = ["Request", "current_request"]
 
@@ -35,20 +35,15 @@ class Request:
         self._waiting = 0
         self._since = 0.0
 
-    def trace(self, scope: Mapping[str, Any], path: str) -> None:
-        """Begin its span, if traces are on: whatever comes is a part of it.
+    def trace(self, tracer: Tracer, scope: Mapping[str, Any], path: str) -> None:
+        """Begin its span: whatever comes is a part of it, until that is left.
 
         Args:
+            tracer: the one of this process.
             scope: the request's.
             path: its path without ids.
         """
-        if spans.tracer is not None:
-            self.span = conventions.request(spans.tracer, scope, path, self.began).enter()
-
-    def leave(self) -> None:
-        """Whatever comes now is no part of it."""
-        if self.span is not None:
-            self.span.leave()
+        self.span = conventions.request(tracer, scope, path, self.began).enter()
 
     def wait(self, now: float) -> None:
         """Begin to wait for somebody."""
@@ -85,9 +80,9 @@ class Request:
             return
         asked = route, state.get("variant", ""), form, outcome, state["summary"].get("principal", "")
         took = now - self.began
-        tell(
-            _count_question, asked, took, self.first_byte - self.began if self.first_byte else took, self.overhead(now)
-        )
+        first_byte = self.first_byte - self.began if self.first_byte else took
+        example = self.span.trace.hex if self.span is not None and self.span.trace.is_sampled else ""
+        tell(_count_question, asked, took, first_byte, self.overhead(now), example)
 
 
 current_request: ContextVar[Request] = ContextVar("observed_request", default=Request())  # noqa: B039 - nobody's
@@ -98,13 +93,18 @@ def _count_request(route: str, outcome: str) -> None:
     series.REQUESTS.add(route, outcomes.of(outcome))
 
 
-def _count_question(asked: tuple[str, str, str, str, str], took: float, first_byte: float, overhead: float) -> None:
+def _count_question(
+    asked: tuple[str, str, str, str, str], took: float, first_byte: float, overhead: float, example: str
+) -> None:
     requests, questions, seconds, first_bytes, overheads = _questions[asked]
     requests[0] += 1
     questions[0] += 1
     put(seconds, SECONDS, took)
     put(first_bytes, SECONDS, first_byte)
     put(overheads, OVERHEAD, overhead)
+    if example:
+        route, _, form, *_ = asked
+        series.QUESTION_SECONDS.exemplify(took, example, route, form)
 
 
 def _question_numbers(route: str, variant: str, form: str, outcome: str, principal: str) -> Sequence[Numbers]:

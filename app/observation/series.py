@@ -1,4 +1,4 @@
-"""Series and their numbers, and the text format of Prometheus (version 0.0.4)."""
+"""Series and their numbers, the text format of Prometheus (version 0.0.4), and OpenMetrics (1.0.0) with exemplars."""
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -43,6 +43,8 @@ class Family:
         self.bounds = tuple(bounds)
         self._most = most
         self._numbers: dict[tuple[str, ...], Numbers] = {}
+        self._examples: dict[tuple[tuple[str, ...], int], tuple[str, float]] = {}
+        """A trace and its value, by label values and bucket."""
         if kind == "counter" and not labels:
             self._new(())
 
@@ -58,36 +60,49 @@ class Family:
         """Add a value to a histogram."""
         put(self.at(*values), self.bounds, value)
 
+    def exemplify(self, value: float, trace: str, *values: str) -> None:
+        """Give the bucket that a histogram's value was added to a trace as its example: the latest."""
+        if values in self._numbers:
+            self._examples[values, bisect_left(self.bounds, value)] = trace, value
+
     def _new(self, values: tuple[str, ...]) -> Numbers:
         if len(self._numbers) >= self._most:
             values = (OTHER,) * len(self.labels)
         return self._numbers.setdefault(values, [0.0] * (len(self.bounds) + 2 if self.bounds else 1))
 
-    def lines(self, readings: Readings | None = None) -> Iterator[str]:
+    def lines(self, readings: Readings | None = None, *, open_metrics: bool = False) -> Iterator[str]:
         """The family in the text format.
 
         Args:
             readings: the values of a gauge, or of a counter that somebody else keeps.
+            open_metrics: as OpenMetrics has it, which names a counter without its ending, and has exemplars.
         """
-        yield f"# HELP {self.name} {_escaped(self.meaning)}"
-        yield f"# TYPE {self.name} {self.kind}"
+        name = self.name.removesuffix("_total") if open_metrics else self.name
+        yield f"# HELP {name} {_escaped(self.meaning)}"
+        yield f"# TYPE {name} {self.kind}"
         numbers = self._numbers if readings is None else {tuple(key): [value] for key, value in readings.items()}
         for values, found in numbers.items():
             labels = [
                 f'{name}="{_escaped(value, quoted=True)}"' for name, value in zip(self.labels, values, strict=True)
             ]
             if self.bounds:
-                yield from self._histogram(labels, found)
+                yield from self._histogram(labels, found, values if open_metrics else None)
             else:
                 yield _sample(self.name, labels, found[0])
 
-    def _histogram(self, labels: Sequence[str], numbers: Numbers) -> Iterator[str]:
+    def _histogram(self, labels: Sequence[str], numbers: Numbers, exemplified: tuple[str, ...] | None) -> Iterator[str]:
         below = 0.0
-        for bound, number in zip((*map(_shown, self.bounds), "+Inf"), numbers, strict=False):
+        for place, (bound, number) in enumerate(zip((*map(_shown, self.bounds), "+Inf"), numbers, strict=False)):
             below += number
-            yield _sample(f"{self.name}_bucket", [*labels, f'le="{bound}"'], below)
+            yield _sample(f"{self.name}_bucket", [*labels, f'le="{bound}"'], below) + self._example(exemplified, place)
         yield _sample(f"{self.name}_sum", labels, numbers[-1])
         yield _sample(f"{self.name}_count", labels, below)
+
+    def _example(self, values: tuple[str, ...] | None, place: int) -> str:
+        if values is None or (example := self._examples.get((values, place))) is None:
+            return ""
+        trace, value = example
+        return f' # {{trace_id="{trace}"}} {_shown(value)}'
 
 
 class Names:
@@ -116,9 +131,10 @@ def put(numbers: Numbers, bounds: Sequence[float], value: float) -> None:
     numbers[-1] += value
 
 
-def exposition(families: Iterable[Family], readings: Mapping[Family, Readings]) -> str:
+def exposition(families: Iterable[Family], readings: Mapping[Family, Readings], *, open_metrics: bool = False) -> str:
     """All families as one text; those with readings are told by these alone."""
-    return "".join(f"{line}\n" for family in families for line in family.lines(readings.get(family)))
+    lines = (line for each in families for line in each.lines(readings.get(each), open_metrics=open_metrics))
+    return "".join(f"{line}\n" for line in lines) + ("# EOF\n" if open_metrics else "")
 
 
 def _sample(name: str, labels: Sequence[str], value: float) -> str:

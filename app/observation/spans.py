@@ -141,9 +141,9 @@ class Span:
             current_span.reset(self._token)
             self._token = None
 
-    def child(self, name: str, kind: int, began: float) -> "Span | None":
-        """Begin a part of it; ``None`` where the trace is not sampled."""
-        return Span(self.trace, self.id, name, kind, began) if self.trace.is_sampled else None
+    def child(self, name: str, kind: int, began: float) -> "Span":
+        """Begin a part of it; asked for only where the trace is sampled."""
+        return Span(self.trace, self.id, name, kind, began)
 
     def event(self, name: str, *attributes: tuple[str, Attribute]) -> None:
         """Note something that happened just now."""

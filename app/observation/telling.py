@@ -1,17 +1,17 @@
 """What the places through which everything passes tell: whatever takes time has a beginning and an end."""
 
 from asyncio import CancelledError
-from collections.abc import Coroutine, Sequence
+from collections.abc import Sequence
 from time import perf_counter
 from types import TracebackType
-from typing import Any, Protocol, Self, TypeVar
+from typing import Self
 
 from app.errors import ToolchatError
-from app.messages import Message, ToolCall, Usage
+from app.messages import Usage
 from app.observation import catalogue as series
 from app.observation import conventions as spans_of
 from app.observation.catalogue import SECONDS, TOKENS
-from app.observation.conventions import Answered, Prompted, Sent
+from app.observation.conventions import Answered, Prompted
 from app.observation.notes import ByKind, tell
 from app.observation.request import current_request
 from app.observation.series import OTHER, Names, Numbers, put
@@ -19,18 +19,17 @@ from app.observation.spans import Span, current_span
 
 __all__ = [
     "ModelTurn",
-    "ToolTurn",
-    "agent_run",
     "breaker_is_open",
     "breaker_refused",
     "connection_opened",
     "fell_back",
     "mcp_server_is_up",
+    "outcome_of",
     "reader_left",
     "store_answered",
+    "tool_called",
     "tool_retried",
     "upstream_answered",
-    "upstream_asked",
     "waited",
 ]
 
@@ -38,27 +37,6 @@ _NO_USAGE = Usage()
 _error_kinds, _upstreams = Names(100), Names(50)
 _LEAST_WAIT = 0.001
 """Seconds; of less no span is made."""
-_A = TypeVar("_A", bound=Answered)
-
-
-async def agent_run(
-    parent: Span, provider: str, model: str, messages: Sequence[Message], run: Coroutine[Any, Any, _A]
-) -> _A:
-    """Have a question answered within a span of its own; what it takes is counted with its request."""
-    span = spans_of.agent(parent, provider, model, messages, perf_counter())
-    if span is None:
-        return await run
-    span.enter()
-    response, outcome = None, "ok"
-    try:
-        response = await run
-        return response
-    except BaseException as error:
-        outcome = _outcome(error)
-        raise
-    finally:
-        span.leave()
-        spans_of.answered(span, response, outcome, perf_counter())
 
 
 class ModelTurn:
@@ -76,10 +54,8 @@ class ModelTurn:
     def __enter__(self) -> Self:
         self._request, self._began = current_request.get(), perf_counter()
         self._request.wait(self._began)
-        if (parent := current_span.get()) is not None:
-            self._span = spans_of.chat(parent, *self._names, self._prompt, self._began)
-            if self._span is not None:
-                self._span.enter()
+        if (parent := current_span.get()) is not None and parent.trace.is_sampled:
+            self._span = spans_of.chat(parent, *self._names, self._prompt, self._began).enter()
         return self
 
     def chunk(self) -> None:
@@ -96,24 +72,28 @@ class ModelTurn:
         now = perf_counter()
         self._request.go_on(now)
         first = self._first - self._began if self._first else 0.0
-        outcome = "ok" if error is None else _outcome(error)
+        outcome = "ok" if error is None else outcome_of(error)
         usage = _NO_USAGE if self.response is None else self.response.usage
-        tell(_count_turn, (*self._names, outcome), now - self._began, first, usage)
+        example = self._span.trace.hex if self._span is not None else ""
+        tell(_count_turn, (*self._names, outcome), now - self._began, first, usage, example)
         if self._span is not None:
             self._span.leave()
             spans_of.answered(self._span, self.response, outcome, now, first)
 
 
-def _outcome(error: BaseException) -> str:
+def outcome_of(error: BaseException) -> str:
+    """What figures and spans call an error: its code, where it has one."""
     if isinstance(error, ToolchatError):
         return error.code
     return "cancelled" if isinstance(error, CancelledError) else ToolchatError.code
 
 
-def _count_turn(key: tuple[str, str, str], took: float, first: float, usage: Usage) -> None:
+def _count_turn(key: tuple[str, str, str], took: float, first: float, usage: Usage, example: str) -> None:
     turns, seconds, firsts, inputs, outputs, cached = _turns[key]
     turns[0] += 1
     put(seconds, SECONDS, took)
+    if example:
+        series.MODEL_SECONDS.exemplify(took, example, *key[:2])
     if first:
         put(firsts, SECONDS, first)
     if usage is not _NO_USAGE:
@@ -158,72 +138,19 @@ def breaker_refused(upstream: str) -> None:
         span.event("breaker open", ("toolchat.upstream", upstream))
 
 
-class Finished(Protocol):
-    """What became of a tool call."""
-
-    @property
-    def error_kind(self) -> str | None:
-        """Why it failed, if it did."""
-        ...
-
-    @property
-    def cached(self) -> bool:
-        """Whether an earlier call's result was given."""
-        ...
-
-    @property
-    def repaired(self) -> bool:
-        """Whether its arguments were."""
-        ...
-
-    @property
-    def duration_ms(self) -> float:
-        """How long it took."""
-        ...
-
-    @property
-    def result(self) -> str:
-        """What the model is told."""
-        ...
+def tool_called(tool: str | None, error_kind: str | None, seconds: float, *, cached: bool, repaired: bool) -> None:
+    """Count a tool call; ``tool`` is ``None`` where there is none of the name that was called."""
+    span = current_span.get()
+    example = span.trace.hex if span is not None and span.trace.is_sampled else ""
+    tell(_count_call, (tool or OTHER, error_kind or "", cached, repaired), seconds, example)
 
 
-class ToolTurn:
-    """One tool call; it is counted when it has come to something, and not when it is cancelled."""
-
-    __slots__ = ("_call", "_finished", "_span", "_tool")
-
-    def __init__(self, call: ToolCall) -> None:
-        self._call = call
-        self._tool: str | None = None
-        self._finished: Finished | None = None
-        self._span: Span | None = None
-
-    def __enter__(self) -> Self:
-        if (parent := current_span.get()) is not None:
-            self._span = spans_of.tool(parent, self._call, perf_counter())
-            if self._span is not None:
-                self._span.enter()
-        return self
-
-    def ended(self, tool: str | None, finished: Finished) -> None:
-        """Count it; ``tool`` is ``None`` where there is none of the name that was called."""
-        self._tool, self._finished = tool, finished
-        key = tool or OTHER, finished.error_kind or "", finished.cached, finished.repaired
-        tell(_count_call, key, finished.duration_ms / 1000)
-
-    def __exit__(self, _: object, error: BaseException | None, trace: TracebackType | None) -> None:
-        if self._span is not None:
-            self._span.leave()
-            kind = (self._finished.error_kind or "") if self._finished else _outcome(error or CancelledError())
-            flags = [name for name in ("cached", "repaired") if getattr(self._finished, name, False)]
-            result = self._finished.result if self._finished else ""
-            spans_of.tool_ended(self._span, self._tool or "", result, kind, perf_counter(), flags)
-
-
-def _count_call(key: tuple[str, str, bool, bool], seconds: float) -> None:
+def _count_call(key: tuple[str, str, bool, bool], seconds: float, example: str) -> None:
     calls, took = _calls[key]
     calls[0] += 1
     put(took, SECONDS, seconds)
+    if example:
+        series.TOOL_SECONDS.exemplify(seconds, example, key[0])
 
 
 def _call_numbers(tool: str, error_kind: str, cached: bool, repaired: bool) -> Sequence[Numbers]:
@@ -245,22 +172,13 @@ def tool_retried(tool: str) -> None:
 def waited(what: str, seconds: float) -> None:
     """Note how long a ``place``, an upstream's ``pace`` or a lock was waited for, such as ``lock:memory``."""
     tell(series.WAIT_SECONDS.observe, seconds, what)
-    if seconds >= _LEAST_WAIT and (span := current_span.get()) is not None:
+    if seconds >= _LEAST_WAIT and (span := current_span.get()) is not None and span.trace.is_sampled:
         spans_of.waiting(span, what, seconds, perf_counter())
 
 
-def upstream_asked(parent: Span, upstream: str, request: Sent) -> Span | None:
-    """Begin the span of a request to an upstream, which is to be told of it."""
-    return spans_of.upstream(parent, upstream, request, perf_counter())
-
-
-def upstream_answered(upstream: str, answer: int | BaseException, span: Span | None = None) -> None:
-    """Count a request to an upstream: its status, or the code of an error; who gave up says nothing about it."""
-    outcome = _outcome(answer) if isinstance(answer, BaseException) else str(answer)
-    if not isinstance(answer, BaseException) or isinstance(answer, ToolchatError):
-        tell(_count_answer, upstream, outcome)
-    if span is not None:
-        spans_of.upstream_ended(span, outcome, perf_counter())
+def upstream_answered(upstream: str, outcome: str) -> None:
+    """Count a request to an upstream: its status, or the code of an error."""
+    tell(_count_answer, upstream, outcome)
 
 
 def _count_answer(upstream: str, outcome: str) -> None:
@@ -285,5 +203,5 @@ def mcp_server_is_up(server: str, is_up: bool) -> None:
 def store_answered(kind: str, seconds: float) -> None:
     """Note how long an operation of a store took that went through."""
     tell(series.STORE_SECONDS.observe, seconds, kind)
-    if (span := current_span.get()) is not None:
+    if (span := current_span.get()) is not None and span.trace.is_sampled:
         spans_of.store(span, kind, seconds, perf_counter())

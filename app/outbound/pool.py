@@ -5,13 +5,16 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections import deque
+from collections.abc import Coroutine
 from functools import cached_property
 from operator import attrgetter
+from typing import Any
 from weakref import WeakValueDictionary
 
 from app.errors import UpstreamError, UpstreamTimeout, UpstreamUnavailable
 from app.observation.spans import current_span
-from app.observation.telling import connection_opened, upstream_answered, upstream_asked
+from app.observation.telling import connection_opened, upstream_answered
+from app.observation.traced import upstream_asked
 from app.outbound.connections import BUSY, Connection, Lookup, looked_up, opened
 from app.outbound.requests import REPEATABLE, Origin, Request
 from app.outbound.responses import Response
@@ -64,23 +67,23 @@ class Pool:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._is_closed = False
 
-    async def exchange(self, request: Request, upstream: str) -> Response:
+    def exchange(self, request: Request, upstream: str) -> Coroutine[Any, Any, Response]:
         """Send a request and wait for the head of its answer, which is to be closed.
 
         Raises:
             UpstreamUnavailable, UpstreamTimeout, UpstreamInvalid: naming the upstream as given.
             Overloaded: this process may open no more files.
         """
-        span = None
-        if (parent := current_span.get()) is not None:
-            span = upstream_asked(parent, upstream, request) if parent.trace.is_sampled else None
-            request = request.with_lines((span or parent).lines)
+        span = current_span.get()
+        return self._told(request, upstream) if span is None else upstream_asked(span, upstream, request, self._told)
+
+    async def _told(self, request: Request, upstream: str) -> Response:
         try:
             response = await self._exchanged(request, upstream)
-        except BaseException as error:
-            upstream_answered(upstream, error, span)
+        except UpstreamError as error:
+            upstream_answered(upstream, error.code)
             raise
-        upstream_answered(upstream, response.status, span)
+        upstream_answered(upstream, str(response.status))
         return response
 
     @property

@@ -10,7 +10,9 @@ from typing import Any
 from app.callers import current_caller
 from app.messages import AssistantMessage, Message, ToolCall, ToolResponse, ToolResponseMessage
 from app.observation.request import current_request
-from app.observation.telling import ToolTurn
+from app.observation.spans import current_span
+from app.observation.telling import tool_called
+from app.observation.traced import tool_run
 from app.tool_calling.callback import ToolCallback, ToolResult
 from app.tool_calling.context import ToolContext
 from app.tool_calling.definition import ToolMetadata
@@ -138,7 +140,7 @@ class ToolCallingManager:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _run(
+    def _run(
         self,
         call: ToolCall,
         offered: Mapping[str, ToolCallback],
@@ -147,11 +149,10 @@ class ToolCallingManager:
         counter: CallCounter,
         turn: int,
         rejection: ToolExecutionError | None,
-    ) -> ToolCallFinished:
-        with ToolTurn(call) as told:
-            callback, finished = await self._outcome(call, offered, context, emit, counter, turn, rejection)
-            told.ended(call.name if callback else None, finished)
-        return finished
+    ) -> Coroutine[Any, Any, ToolCallFinished]:
+        outcome = self._outcome(call, offered, context, emit, counter, turn, rejection)
+        span = current_span.get()
+        return outcome if span is None or not span.trace.is_sampled else tool_run(span, call, outcome)
 
     async def _outcome(
         self,
@@ -162,7 +163,7 @@ class ToolCallingManager:
         counter: CallCounter,
         turn: int,
         rejection: ToolExecutionError | None,
-    ) -> tuple[ToolCallback | None, ToolCallFinished]:
+    ) -> ToolCallFinished:
         started = perf_counter()
         may_use = current_caller.get().principal.may_use
         # Not only where tools are offered: whichever way a call has come, this is the last door before it runs.
@@ -178,7 +179,15 @@ class ToolCallingManager:
                 request.go_on(perf_counter())
             told = self.exception_processor.process(ended, call.name) if isinstance(ended, BaseException) else ended
         told = told or _unknown_tool(call.name, filter(may_use, offered))
-        return callback, self._finished(call, turn, metadata, told, started)
+        finished = self._finished(call, turn, metadata, told, started)
+        tool_called(
+            call.name if callback else None,
+            finished.error_kind,
+            finished.duration_ms / 1000,
+            cached=finished.cached,
+            repaired=finished.repaired,
+        )
+        return finished
 
     def _ended(
         self, call: ToolCall, turn: int, callback: ToolCallback, context: ToolContext, emit: EmitToolCall

@@ -5,8 +5,8 @@ import os
 import re
 import socket
 import struct
-from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Mapping
+from typing import TYPE_CHECKING, Protocol
 
 from app.observation import catalogue as series
 
@@ -17,7 +17,16 @@ __all__ = ["FiguresOfAll"]
 
 _SECONDS = 1.0
 """How long a worker is waited for; of Prometheus' ten that leaves enough."""
+_PLAIN, _OPEN_METRICS = b"p", b"o"
 _CREDENTIALS = struct.Struct("3i")
+_END = "# EOF\n"
+"""Of OpenMetrics alone."""
+
+
+class Figures(Protocol):
+    """Tells the figures of one process, as the text format of Prometheus or as OpenMetrics has them."""
+
+    def __call__(self, *, open_metrics: bool) -> Awaitable[str]: ...
 
 
 class FiguresOfAll:
@@ -28,7 +37,7 @@ class FiguresOfAll:
         own: this one's figures, as text.
     """
 
-    def __init__(self, worker: "Worker", own: Callable[[], Awaitable[str]]) -> None:
+    def __init__(self, worker: "Worker", own: Figures) -> None:
         self._worker = worker
         self._own = own
 
@@ -37,17 +46,20 @@ class FiguresOfAll:
         series.WORKER_REPLACEMENTS.add(by=self._worker.replaced)
         self._server = await asyncio.start_unix_server(self._answer, sock=self._worker.exchange)
 
-    async def text(self) -> str:
+    async def text(self, *, open_metrics: bool) -> str:
         """The figures of all; a worker that does not answer in time is left out, and counted."""
         others = self._worker.others
-        told = await asyncio.gather(*map(_asked, others.values()))
+        told = await asyncio.gather(
+            *(_asked(each, _OPEN_METRICS if open_metrics else _PLAIN) for each in others.values())
+        )
         heard = {number: text for number, text in zip(others, told, strict=True) if text}
         series.WORKERS_UNHEARD.add(by=len(others) - len(heard))
-        return merged({self._worker.number: await self._own()} | heard)
+        return merged({self._worker.number: await self._own(open_metrics=open_metrics)} | heard)
 
-    async def _answer(self, _: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         if _is_ours(writer.get_extra_info("socket")):
-            writer.write((await self._own()).encode())
+            wished = await reader.read(len(_PLAIN))
+            writer.write((await self._own(open_metrics=wished == _OPEN_METRICS)).encode())
         writer.close()
 
 
@@ -59,13 +71,14 @@ def _is_ours(connection: socket.socket) -> bool:
     return bool(user == os.getuid())
 
 
-async def _asked(address: bytes) -> str:
+async def _asked(address: bytes, wish: bytes) -> str:
     """What another worker tells; nothing where it does not."""
     try:
         async with asyncio.timeout(_SECONDS):
             # uvloop knows no names without a file; that the socket is connected to one is nothing to it.
             reader, writer = await asyncio.open_unix_connection(sock=_connected(address))
             try:
+                writer.write(wish)
                 return (await reader.read()).decode()
             finally:
                 writer.close()
@@ -93,11 +106,12 @@ def merged(texts: Mapping[int, str]) -> str:
         texts: what each tells, in the text format of Prometheus, by its number.
     """
     families: dict[str, list[str]] = {}
+    end = _END if any(each.endswith(_END) for each in texts.values()) else ""
     for number in sorted(texts):
-        for family in re.split(r"^(?=# HELP )", texts[number], flags=re.MULTILINE)[1:]:
+        for family in re.split(r"^(?=# HELP )", texts[number].removesuffix(_END), flags=re.MULTILINE)[1:]:
             head, samples = _split(family)
             families.setdefault(head, []).append(_labelled(samples, number))
-    return "".join(head + "".join(samples) for head, samples in families.items())
+    return "".join(head + "".join(samples) for head, samples in families.items()) + end
 
 
 def _split(family: str) -> tuple[str, str]:

@@ -118,7 +118,7 @@ async def test_a_trace_holds_neither_question_nor_answer_nor_session_unless_that
 ) -> None:
     answer = await client.get("/chat", params=IN_SESSION | {"userInput": "canary-question"})
     spans = await receiver.trace()
-    assert len(spans) == 5
+    assert len(spans) >= 5
     assert "Asia/Shanghai" in answer.text
     for secret in ("canary", "Asia", "tools say"):
         assert secret not in repr(spans)

@@ -23,7 +23,7 @@ from app.logs import hashed
 from app.observation.request import current_request
 from app.observation.series import OTHER
 from app.observation.spans import current_span
-from app.observation.telling import agent_run
+from app.observation.traced import agent_run
 from app.tool_calling.context import CONVERSATION_ID
 
 __all__ = ["Asked"]
@@ -92,7 +92,7 @@ class Asked:
 
     def _in_time(self, answering: Coroutine[Any, Any, ChatResponse]) -> Coroutine[Any, Any, ChatResponse]:
         span, client = current_span.get(), self.prompt.client
-        if span is None or client is self.service.by_hand:
+        if span is None or not span.trace.is_sampled or client is self.service.by_hand:
             return self._bounded(answering)
         span.trace.conversation = self._summary.get("session", "")
         messages = self.prompt.request.messages

@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 from urllib.parse import parse_qsl
 
 from fastapi import Request
+from pydantic_core import from_json
 
 from app.errors import InvalidRequest, UnsupportedMediaType, ValidationFailed
 
@@ -177,7 +178,9 @@ async def json_object(request: Request) -> dict[str, Any]:
     if (body or said) and said.split(";")[0].strip().lower() != _JSON:
         raise UnsupportedMediaType(f"the body must be {_JSON}, and say so in Content-Type")
     try:
-        value = json.loads(body.decode() or "{}", object_pairs_hook=_object, parse_constant=_no_json)
+        text = body.decode() or "{}"
+        _refuse_depth(text)
+        value = json.loads(text, object_pairs_hook=_object, parse_constant=_no_json)
     except RecursionError:
         raise InvalidRequest("body: is nested too deeply") from None
     except ValueError as error:
@@ -185,6 +188,18 @@ async def json_object(request: Request) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise ValidationFailed("body: must be a JSON object")
     return value
+
+
+def _refuse_depth(text: str) -> None:
+    """Refuse what nests deeper than 200; ``json.loads`` goes on to the end of the stack.
+
+    There Python has no room left for who listens to the garbage collector either, and complains on standard error.
+    """
+    try:
+        from_json(text)
+    except ValueError as error:
+        if str(error).startswith("recursion limit"):
+            raise InvalidRequest("body: is nested too deeply") from None
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

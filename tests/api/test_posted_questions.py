@@ -1,7 +1,6 @@
 """The same questions by POST, as a JSON body: what it takes, what it refuses, and that nothing else differs."""
 
-import gc
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator
 from typing import Any
 
 import httpx
@@ -96,14 +95,6 @@ async def test_a_posted_question_goes_on_with_its_session_and_chooses_its_tools(
         assert [each["function"]["name"] for each in player.requests[-1].body.get("tools", ())] == offered
 
 
-@pytest.fixture
-def _no_collection() -> Iterator[None]:
-    """At the end of the stack there is no room for those who want to hear of a collection, and Python would tell."""
-    gc.disable()
-    yield
-    gc.enable()
-
-
 MALFORMED: list[tuple[bytes, int, str]] = [
     (b"{", 400, "body: "),
     (b"\xff\xfe{\x00}\x00", 400, "body: "),
@@ -130,7 +121,6 @@ MALFORMED: list[tuple[bytes, int, str]] = [
 
 @pytest.mark.parametrize(("body", "status", "said"), MALFORMED, ids=lambda value: repr(value)[:30])
 @pytest.mark.parametrize("path", ["/time/chat", "/tool/control", "/chat"])
-@pytest.mark.usefixtures("_no_collection")
 async def test_a_body_that_cannot_be_asked_is_refused_before_the_model_is_asked(
     path: str, body: bytes, status: int, said: str, client: httpx.AsyncClient, player: OpenAIPlayer
 ) -> None:

@@ -37,7 +37,8 @@ def request(tracer: Tracer, scope: Mapping[str, Any], path: str, began: float) -
     """Begin the span of an HTTP request; ``path`` has no ids in it."""
     span = tracer.begin(scope["method"], scope["headers"], began)
     if span.trace.is_sampled:
-        head = _head(scope["method"], path, scope["scheme"], scope["http_version"], scope.get("server"))
+        server = tuple(scope.get("server") or ())
+        head = _head(scope["method"], path, scope["scheme"], scope["http_version"], server)
         span.attributes += [head, ("toolchat.request_id", scope["state"]["request_id"])]
         if span.trace.captures and scope["query_string"]:
             span.attributes.append(("url.query", content.short(scope["query_string"].decode("latin-1"))))
@@ -45,7 +46,7 @@ def request(tracer: Tracer, scope: Mapping[str, Any], path: str, began: float) -
 
 
 @lru_cache(1000)
-def _head(method: str, path: str, scheme: str, version: str, server: tuple[str, int | None] | None) -> Fixed:
+def _head(method: str, path: str, scheme: str, version: str, server: tuple[Any, ...]) -> Fixed:
     place = (("server.address", server[0]), ("server.port", server[1] or 0)) if server else ()
     said = ("http.request.method", method), ("url.path", path), ("url.scheme", scheme)
     return Fixed(*said, ("network.protocol.version", version), *place)

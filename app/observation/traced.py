@@ -63,8 +63,8 @@ async def _tool_run(parent: Span, call: ToolCall, run: Coroutine[Any, Any, _Fini
 async def upstream_asked(
     parent: Span, upstream: str, request: _SentT, ask: Callable[[_SentT, str], Coroutine[Any, Any, _StatusT]]
 ) -> _StatusT:
-    """Have a request sent to an upstream, which is told of the trace, recorded or not."""
-    span = conventions.upstream(parent, upstream, request, perf_counter()) if parent.trace.is_sampled else None
+    """Have a request sent to an upstream, which is told of the trace."""
+    span = conventions.upstream(parent, upstream, request, perf_counter())
     outcome = "cancelled"
     try:
         response = await ask(request.with_lines((span or parent).lines), upstream)

@@ -7,18 +7,14 @@ What they have no name for begins with ``toolchat.``.
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Protocol, Self
+from typing import Any
 
-from pydantic_core import to_json
-
-from app.messages import AssistantMessage, Message, SystemMessage, ToolCall, ToolResponseMessage, Usage, UserMessage
+from app.messages import Message, ToolCall, Usage
+from app.observation import content
 from app.observation.spans import CLIENT, INTERNAL, Attribute, Fixed, Span, Tracer
+from app.observation.told import Answered, Finished, Prompted, Sent
 
 __all__ = [
-    "Answered",
-    "Finished",
-    "Prompted",
-    "Sent",
     "agent",
     "answered",
     "chat",
@@ -35,108 +31,22 @@ STATUS = "http.response.status_code"
 _PROVIDERS = {"openai_compatible": "openai"}
 """By the format of its telemetry, which is that of its protocol, whoever runs the server."""
 _UNKNOWN_TOOL = "unknown-tool"
-_MOST_MESSAGES, _MOST_CHARS = 40, 8000
-"""Of what is captured: the newest messages, and the beginning of each text."""
-
-
-class Prompted(Protocol):
-    """What a chat model is asked."""
-
-    @property
-    def messages(self) -> Sequence[Message]:
-        """The conversation."""
-        ...
-
-    @property
-    def options(self) -> Any:
-        """Among them ``model``, where it is not the ordinary one."""
-        ...
-
-    @property
-    def stream(self) -> bool:
-        """Whether the answer comes piece by piece."""
-        ...
-
-
-class Answered(Protocol):
-    """What came back."""
-
-    @property
-    def message(self) -> AssistantMessage:
-        """The answer."""
-        ...
-
-    @property
-    def finish_reason(self) -> str:
-        """Why it ended."""
-        ...
-
-    @property
-    def usage(self) -> Usage:
-        """Tokens."""
-        ...
-
-    @property
-    def model(self) -> str:
-        """Who answered."""
-        ...
-
-
-class Finished(Protocol):
-    """What became of a tool call."""
-
-    @property
-    def error_kind(self) -> str | None:
-        """Why it failed, if it did."""
-        ...
-
-    @property
-    def result(self) -> str:
-        """What the model is told."""
-        ...
-
-    @property
-    def cached(self) -> bool:
-        """Whether an earlier call's result was given."""
-        ...
-
-    @property
-    def repaired(self) -> bool:
-        """Whether its arguments were."""
-        ...
-
-
-class Sent(Protocol):
-    """A request to an upstream."""
-
-    @property
-    def method(self) -> str:
-        """The HTTP method."""
-        ...
-
-    @property
-    def url(self) -> tuple[str, str, int, str]:
-        """Scheme, host, port and path; not the query."""
-        ...
-
-    def with_lines(self, lines: bytes) -> Self:
-        """The same with more header lines."""
-        ...
 
 
 def request(tracer: Tracer, scope: Mapping[str, Any], path: str, began: float) -> Span:
     """Begin the span of an HTTP request; ``path`` has no ids in it."""
     span = tracer.begin(scope["method"], scope["headers"], began)
     if span.trace.is_sampled:
-        head = _head(scope["method"], path, scope["scheme"], scope["http_version"], scope.get("server"))
+        server = tuple(scope.get("server") or ())
+        head = _head(scope["method"], path, scope["scheme"], scope["http_version"], server)
         span.attributes += [head, ("toolchat.request_id", scope["state"]["request_id"])]
         if span.trace.captures and scope["query_string"]:
-            span.attributes.append(("url.query", _short(scope["query_string"].decode("latin-1"))))
+            span.attributes.append(("url.query", content.short(scope["query_string"].decode("latin-1"))))
     return span
 
 
 @lru_cache(1000)
-def _head(method: str, path: str, scheme: str, version: str, server: tuple[str, int | None] | None) -> Fixed:
+def _head(method: str, path: str, scheme: str, version: str, server: tuple[Any, ...]) -> Fixed:
     place = (("server.address", server[0]), ("server.port", server[1] or 0)) if server else ()
     said = ("http.request.method", method), ("url.path", path), ("url.scheme", scheme)
     return Fixed(*said, ("network.protocol.version", version), *place)
@@ -191,9 +101,8 @@ def answered(span: Span, response: Answered | None, outcome: str, now: float, fi
     if response is not None:
         span.attributes += [_answered(response.finish_reason, response.model), *_usage(response.usage)]
         if span.trace.captures:
-            parts = _parts(response.message)
-            output = [{"role": "assistant", "parts": parts, "finish_reason": response.finish_reason}]
-            span.attributes.append(("gen_ai.output.messages", _json(output)))
+            output = content.answer(response.message, response.finish_reason)
+            span.attributes.append(("gen_ai.output.messages", output))
     if first:
         span.attributes.append(("gen_ai.response.time_to_first_chunk", first))
     _end(span, "" if outcome == "ok" else outcome, now)
@@ -219,7 +128,7 @@ def tool(parent: Span, call: ToolCall, began: float) -> Span:
     span = parent.child("execute_tool", INTERNAL, began)
     span.attributes += [_tool(call.name[:64]), ("gen_ai.tool.call.id", call.id[:128])]
     if span.trace.captures:
-        span.attributes.append(("gen_ai.tool.call.arguments", _short(call.arguments)))
+        span.attributes.append(("gen_ai.tool.call.arguments", content.short(call.arguments)))
     return span
 
 
@@ -240,7 +149,7 @@ def tool_ended(span: Span, call: ToolCall, finished: Finished | None, outcome: s
         flags = {"cached": finished.cached, "repaired": finished.repaired}
         span.attributes += [(f"toolchat.tool.{name}", True) for name, is_set in flags.items() if is_set]
         if span.trace.captures:
-            span.attributes.append(("gen_ai.tool.call.result", _short(finished.result)))
+            span.attributes.append(("gen_ai.tool.call.result", content.short(finished.result)))
     if outcome != _UNKNOWN_TOOL:
         span.name = f"execute_tool {call.name[:64]}"
     _end(span, outcome, now)
@@ -259,7 +168,7 @@ def upstream(parent: Span, name: str, sent: Sent, began: float) -> Span | None:
     span = parent.child(sent.method, CLIENT, began)
     span.attributes.append(_sent(name, sent.method, scheme, host, port))
     if span.trace.captures:
-        span.attributes.append(("url.path", _short(path)))
+        span.attributes.append(("url.path", content.short(path)))
     return span
 
 
@@ -320,40 +229,6 @@ def _usage(usage: Usage) -> Iterator[tuple[str, Attribute]]:
 
 
 def _asked(messages: Sequence[Message]) -> Iterator[tuple[str, Attribute]]:
-    system = [_text(each.text) for each in messages if isinstance(each, SystemMessage)]
-    if system:
-        yield "gen_ai.system_instructions", _json(system)
-    others = [each for each in messages if not isinstance(each, SystemMessage)]
-    yield "gen_ai.input.messages", _json([_message(each) for each in others[-_MOST_MESSAGES:]])
-
-
-def _message(message: Message) -> Mapping[str, Any]:
-    role = {UserMessage: "user", AssistantMessage: "assistant", ToolResponseMessage: "tool"}.get(
-        type(message), "system"
-    )
-    return {"role": role, "parts": _parts(message)}
-
-
-def _parts(message: Message) -> Sequence[Mapping[str, Any]]:
-    if isinstance(message, ToolResponseMessage):
-        return [
-            {"type": "tool_call_response", "id": each.id, "result": _short(each.text)} for each in message.responses
-        ]
-    calls = message.tool_calls if isinstance(message, AssistantMessage) else ()
-    told = [
-        {"type": "tool_call", "id": each.id, "name": each.name, "arguments": _short(each.arguments)} for each in calls
-    ]
-    return [*([_text(message.text)] if message.text else []), *told]
-
-
-def _text(text: str) -> Mapping[str, Any]:
-    return {"type": "text", "content": _short(text)}
-
-
-def _short(text: str) -> str:
-    text = text if len(text) <= _MOST_CHARS else f"{text[:_MOST_CHARS]}…"
-    return text if text.isascii() else text.encode("utf-8", "replace").decode()  # a lone surrogate cannot be sent
-
-
-def _json(value: Any) -> str:
-    return to_json(value).decode()
+    if instructions := content.instructions(messages):
+        yield "gen_ai.system_instructions", instructions
+    yield "gen_ai.input.messages", content.conversation(messages)

@@ -11,11 +11,11 @@ from app.messages import Usage
 from app.observation import catalogue as series
 from app.observation import conventions as spans_of
 from app.observation.catalogue import SECONDS, TOKENS
-from app.observation.conventions import Answered, Prompted
 from app.observation.notes import ByKind, tell
 from app.observation.request import current_request
 from app.observation.series import OTHER, Names, Numbers, put
 from app.observation.spans import Span, current_span
+from app.observation.told import Answered, Prompted
 
 __all__ = [
     "ModelTurn",

@@ -6,9 +6,9 @@ from typing import Any, Protocol, TypeVar
 
 from app.messages import Message, ToolCall
 from app.observation import conventions
-from app.observation.conventions import Answered, Finished, Sent
-from app.observation.spans import Span
+from app.observation.spans import Span, current_span
 from app.observation.telling import outcome_of
+from app.observation.told import Answered, Finished, Sent
 
 __all__ = ["agent_run", "tool_run", "upstream_asked"]
 
@@ -40,8 +40,13 @@ async def agent_run(
         conventions.answered(span, response, outcome, perf_counter())
 
 
-async def tool_run(parent: Span, call: ToolCall, run: Coroutine[Any, Any, _FinishedT]) -> _FinishedT:
-    """Have a tool called."""
+def tool_run(call: ToolCall, run: Coroutine[Any, Any, _FinishedT]) -> Coroutine[Any, Any, _FinishedT]:
+    """Have a tool called; in a span only where one is recorded."""
+    parent = current_span.get()
+    return run if parent is None or not parent.trace.is_sampled else _tool_run(parent, call, run)
+
+
+async def _tool_run(parent: Span, call: ToolCall, run: Coroutine[Any, Any, _FinishedT]) -> _FinishedT:
     span = conventions.tool(parent, call, perf_counter()).enter()
     finished, outcome = None, ""
     try:
@@ -58,8 +63,8 @@ async def tool_run(parent: Span, call: ToolCall, run: Coroutine[Any, Any, _Finis
 async def upstream_asked(
     parent: Span, upstream: str, request: _SentT, ask: Callable[[_SentT, str], Coroutine[Any, Any, _StatusT]]
 ) -> _StatusT:
-    """Have a request sent to an upstream, which is told of the trace, recorded or not."""
-    span = conventions.upstream(parent, upstream, request, perf_counter()) if parent.trace.is_sampled else None
+    """Have a request sent to an upstream, which is told of the trace."""
+    span = conventions.upstream(parent, upstream, request, perf_counter())
     outcome = "cancelled"
     try:
         response = await ask(request.with_lines((span or parent).lines), upstream)

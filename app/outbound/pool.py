@@ -75,7 +75,11 @@ class Pool:
             Overloaded: this process may open no more files.
         """
         span = current_span.get()
-        return self._told(request, upstream) if span is None else upstream_asked(span, upstream, request, self._told)
+        if span is None:
+            return self._told(request, upstream)
+        if not span.trace.is_sampled:
+            return self._told(request.with_lines(span.lines), upstream)
+        return upstream_asked(span, upstream, request, self._told)
 
     async def _told(self, request: Request, upstream: str) -> Response:
         try:

@@ -10,7 +10,6 @@ from typing import Any
 from app.callers import current_caller
 from app.messages import AssistantMessage, Message, ToolCall, ToolResponse, ToolResponseMessage
 from app.observation.request import current_request
-from app.observation.spans import current_span
 from app.observation.telling import tool_called
 from app.observation.traced import tool_run
 from app.tool_calling.callback import ToolCallback, ToolResult
@@ -121,14 +120,16 @@ class ToolCallingManager:
         for call in calls:
             await emit(ToolCallStarted(call, round))
         if len(calls) == 1:
-            finished = await self._run(calls[0], offered, context, emit, counter, round, rejected.get(calls[0].id))
+            run = self._run(calls[0], offered, context, emit, counter, round, rejected.get(calls[0].id))
+            finished = await tool_run(calls[0], run)
             await emit(finished)
             return (finished,)
         gate, turns = asyncio.Semaphore(self.max_concurrency), _turns(calls, offered)
 
         async def gated(call: ToolCall) -> ToolCallFinished:
             async with turns.get(call.name) or nullcontext(), gate:
-                return await self._run(call, offered, context, emit, counter, round, rejected.get(call.id))
+                run = self._run(call, offered, context, emit, counter, round, rejected.get(call.id))
+                return await tool_run(call, run)
 
         tasks = [asyncio.create_task(gated(call)) for call in calls]
         try:
@@ -140,21 +141,7 @@ class ToolCallingManager:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
-    def _run(
-        self,
-        call: ToolCall,
-        offered: Mapping[str, ToolCallback],
-        context: ToolContext,
-        emit: EmitToolCall,
-        counter: CallCounter,
-        turn: int,
-        rejection: ToolExecutionError | None,
-    ) -> Coroutine[Any, Any, ToolCallFinished]:
-        outcome = self._outcome(call, offered, context, emit, counter, turn, rejection)
-        span = current_span.get()
-        return outcome if span is None or not span.trace.is_sampled else tool_run(span, call, outcome)
-
-    async def _outcome(
+    async def _run(
         self,
         call: ToolCall,
         offered: Mapping[str, ToolCallback],

@@ -97,7 +97,9 @@ def _any_value(value: Any) -> bytes:
         return b"\x18%c" % value if 0 <= value < 128 else b"\x18" + _varint(value & 0xFFFFFFFFFFFFFFFF)
     if isinstance(value, float):
         return b"\x21" + _DOUBLE.pack(value)
-    return _field(0x2A, b"".join([_field(0x0A, _any_value(each)) for each in value]))
+    if isinstance(value, tuple | list):
+        return _field(0x2A, b"".join([_field(0x0A, _any_value(each)) for each in value]))
+    return _field(0x0A, _bytes(str(value)))
 
 
 def _bytes(text: str) -> bytes:

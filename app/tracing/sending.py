@@ -76,9 +76,9 @@ class _Ended:
 
     def hand_on(self) -> None:
         """Hand on what has come until now."""
-        if self._spans:
-            self._put(written(self._spans), len(self._spans))
-            self._spans = []
+        spans, self._spans = self._spans, []
+        if spans:
+            self._put(written(spans), len(spans))
 
 
 class _Exporter(OTLPSpanExporter):

@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import contextmanager
+from dataclasses import field
 from typing import Any
 
 from app.errors import StoreUnavailable
@@ -18,7 +19,7 @@ class Lock:
     key: str
     token: int
     """The fencing token: every later lock of the same key has a greater one."""
-    value: bytes | None = None
+    value: bytes | None = field(default=None, repr=False, compare=False)
     """What was kept under the key when the lock was taken."""
 
 

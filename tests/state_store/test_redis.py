@@ -55,6 +55,17 @@ async def test_scripts_that_the_server_forgot_are_sent_again(server: RedisServer
     assert (await store.get("memory:a"), store.failures) == (b"x", 0)
 
 
+async def test_a_value_of_a_foreign_type_keeps_its_lock_from_nobody(server: RedisServer, open_store: OpenStore) -> None:
+    # Else nobody could delete it.
+    store = await open_store()
+    await server.run("LPUSH", "toolchat:memory:{a}", "x")
+    lock = await store.try_lock("memory:a", ttl=30)
+    assert lock is not None
+    assert (lock.value or b"").startswith(b"WRONGTYPE")
+    assert await store.delete("memory:a", lock=lock)
+    assert store.available
+
+
 async def test_prefixes_keep_services_apart(server: RedisServer, open_store: OpenStore) -> None:
     ours, theirs = await open_store(), RedisStateStore(server.url, prefix="other:", deadline=PATIENCE)
     await ours.put("memory:a", b"x", ttl=30)

@@ -266,17 +266,6 @@ async def test_a_release_that_found_the_server_stalled_comes_later(server: Redis
     await until(lambda: other.try_lock("memory:a", ttl=3600))
 
 
-async def test_a_value_of_a_foreign_type_keeps_its_lock_from_nobody(server: RedisServer, open_store: OpenStore) -> None:
-    # Else nobody could delete it.
-    store = await open_store()
-    await server.run("LPUSH", "toolchat:memory:{a}", "x")
-    lock = await store.try_lock("memory:a", ttl=30)
-    assert lock is not None
-    assert (lock.value or b"").startswith(b"WRONGTYPE")
-    assert await store.delete("memory:a", lock=lock)
-    assert store.available
-
-
 @pytest.mark.parametrize("fence", ["nonsense", "inf", "nan", "-1", "9" * 400])
 async def test_a_fence_that_was_written_over_concerns_nobody(
     fence: str, server: RedisServer, open_store: OpenStore

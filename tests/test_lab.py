@@ -90,7 +90,12 @@ def test_the_page_shows_what_was_measured_and_nothing_else() -> None:
     assert PAGE.read_text(encoding="utf-8") == page(rows)
     assert len(rows) >= 120
     assert len([row for row in rows if not row.held]) <= 3
-    assert {row.name for row in rows} <= set(load())
+    assert [row.name for row in rows if _said(load()[row.name]) != (row.done, row.users, row.figure, row.bound)] == []
+
+
+def _said(fault: Fault) -> tuple[str, str, str, str]:
+    # Whoever changes what a row does or promises measures it again: `python -m lab NAME --write`.
+    return fault.done, fault.users, fault.figure, str(fault.bound)
 
 
 def test_every_command_of_the_makefile_and_the_page_is_one_that_the_lab_knows() -> None:

@@ -201,9 +201,10 @@ async def _ran(stage: Stage) -> _Run:
         durable = ("--appendonly", "yes", "--appendfsync", "always", "--dir", str(folder))
         redis = await stage.redis(*durable)
         proxies = [await stage.row.enter_async_context(Proxy(redis.port)) for _ in range(_REPLICAS)]
-        replicas = [await stage.own(REDIS_URL=f"redis://127.0.0.1:{each.port}/0", **_SETTINGS) for each in proxies]
+        urls = [f"redis://127.0.0.1:{each.port}/0" for each in proxies]
+        replicas = await asyncio.gather(*(stage.own(REDIS_URL=url, **_SETTINGS) for url in urls))
         stage.upstream.behave = speaking(remembering, pieces=3, pause=0.01)
-        stage.kept["run"] = await _Chaos(stage, redis, proxies, replicas).whole()
+        stage.kept["run"] = await _Chaos(stage, redis, proxies, list(replicas)).whole()
     run = stage.kept["run"]
     if not isinstance(run, _Run):
         raise TypeError(type(run))

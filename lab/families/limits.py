@@ -111,7 +111,7 @@ async def one_client_makes_sessions_without_end(stage: Stage) -> float:
     return sum(each.status != 200 for each in kept)
 
 
-@fault(users="409 `session-busy` with `Retry-After`", figure="ms until the last was refused", at_most=4000, fast=True)
+@fault(users="409 `session-busy` with `Retry-After`", figure="ms until the last was refused", at_most=4000)
 async def waiting_for_one_session(stage: Stage) -> float:
     """60 questions of one session while its turn runs; `SESSION_WAIT` is 1 s."""
     service = await stage.service(**(_SMALL | {"MAX_QUESTIONS": "2000"}))
@@ -173,7 +173,7 @@ async def a_thousand_questions_at_once(stage: Stage) -> float:
 
 
 @fault(users="429 with `Retry-After` and `RateLimit`", figure="of 10 questions that were let in, of 5 a minute",
-       at_least=5, at_most=5, fast=True)  # fmt: skip
+       at_least=5, at_most=5)  # fmt: skip
 async def a_rate_limit_is_kept(stage: Stage) -> float:
     """10 questions at once where 5 a minute are allowed."""
     service = await stage.service(REQUESTS_PER_MINUTE="5")

@@ -8,7 +8,7 @@ __all__ = ["inverted_time_limits"]
 
 _WITHIN = {
     "model_idle_timeout": ("connect_timeout",),
-    "model_timeout": ("model_idle_timeout",),
+    "model_timeout": ("connect_timeout", "model_idle_timeout"),
     "tool_timeout": ("connect_timeout",),
     "request_timeout": ("model_timeout", "tool_timeout", "session_wait", "server_write_timeout", "stream_keep_alive"),
     "session_ttl": ("request_timeout",),

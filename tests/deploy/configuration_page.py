@@ -13,8 +13,9 @@ HEAD = """\
 
 Everything is set by variables of the environment, or of a file `.env` in the folder in which the service is started;
 the environment wins. They are read once and checked at start: a value that cannot be used stops the start with one line
-that names the variable. An empty variable counts as not set. [`.env.example`](../.env.example) has all of them, ready
-to be copied.
+that names the variable. A time limit that is longer than what holds it, such as a `TOOL_TIMEOUT` above
+`REQUEST_TIMEOUT`, is warned of at start and by `toolchat check`. An empty variable counts as not set.
+[`.env.example`](../.env.example) has all of them, ready to be copied.
 
 Which model answers: with `DASHSCOPE_API_KEY` DashScope; else with `OPENAI_API_KEY`, or with `OPENAI_BASE_URL` alone for
 a server that takes no key (Ollama, vLLM), the OpenAI-compatible one; else the [offline model](offline-model.md).

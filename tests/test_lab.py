@@ -98,6 +98,13 @@ def _said(fault: Fault) -> tuple[str, str, str, str]:
     return fault.done, fault.users, fault.figure, str(fault.bound)
 
 
+def test_the_readmes_say_how_many_faults_were_done() -> None:
+    told = {"README.md": "faults", "README.zh-CN.md": "种故障"}
+    for name, what in told.items():
+        text = (ROOT / name).read_text(encoding="utf-8")
+        assert re.search(rf"\b{len(read_rows())} ?{what}", text), name
+
+
 def test_every_command_of_the_makefile_and_the_page_is_one_that_the_lab_knows() -> None:
     named = re.findall(r"\| `([a-z0-9-]+)` \|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
     assert len(named) >= 120

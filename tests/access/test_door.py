@@ -136,6 +136,7 @@ def test_where_others_can_connect_a_key_is_made_and_told_once(tmp_path: Path) ->
     assert key not in rest
 
 
+@pytest.mark.slow
 async def test_faults_beyond_the_first_ten_are_answered_late_and_those_of_others_are_not() -> None:
     trusted = {"TRUSTED_PROXIES": "127.0.0.1"}
     async with service(API_KEYS=ALICE, **trusted) as client:
@@ -152,6 +153,7 @@ async def test_faults_beyond_the_first_ten_are_answered_late_and_those_of_others
         assert min([await took("192.0.2.1", KEY) for _ in range(3)]) < late
 
 
+@pytest.mark.slow
 async def test_an_address_that_makes_many_faults_at_once_is_told_to_wait() -> None:
     async with service(API_KEYS=ALICE) as client:
         guesses = [client.get(PATH, headers={"X-API-Key": f"guess-{number}"}) for number in range(200)]

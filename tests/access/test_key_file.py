@@ -30,6 +30,7 @@ async def status(client: httpx.AsyncClient, key: str) -> int:
     return (await client.get(PATH, headers={"X-API-Key": key})).status_code
 
 
+@pytest.mark.slow
 async def test_a_changed_file_counts_without_a_restart_and_no_request_fails_meanwhile(tmp_path: Path) -> None:
     file = tmp_path / "keys.toml"
     write(file, "stays", "goes")
@@ -56,6 +57,7 @@ async def _asked_until_cancelled(client: httpx.AsyncClient) -> list[int]:
         return statuses
 
 
+@pytest.mark.slow
 async def test_a_broken_file_keeps_the_old_keys_and_says_so(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     file = tmp_path / "keys.toml"
     write(file, "old")

@@ -68,6 +68,7 @@ async def test_no_cache_spares_the_service_an_upstream_call() -> None:
     assert (counts["calls"], counts["answers"], counts["forecasts"], counts["refused"]) == (20, 20, 20, 0)
 
 
+@pytest.mark.slow
 async def test_a_stream_is_as_slow_as_the_pace_says() -> None:
     # The first text comes after two turns' first pieces, the end later, and never sooner than ideal.
     async with toolchat("openai") as (client, port):

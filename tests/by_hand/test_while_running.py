@@ -89,6 +89,7 @@ async def test_a_run_takes_a_place_as_a_question_does(yard: Yard) -> None:
     assert [problem(each) for each in refused] == [(503, "overloaded")] * 2
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("yard")
 async def test_a_run_ends_with_the_time_of_its_request() -> None:
     async with service("tests.by_hand.folders", CHAT_PROVIDER="offline", REQUEST_TIMEOUT="0.5") as client:

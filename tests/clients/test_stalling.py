@@ -103,6 +103,7 @@ async def test_a_client_that_reads_slowly_gets_everything(accept: str, caplog: p
     assert outcomes(caplog)["ok"] == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("accept", [EVENTS, JSON], ids=["stream", "whole"])
 async def test_a_client_that_reads_byte_by_byte_is_hung_up_on_when_the_time_of_its_question_is_over(
     accept: str, caplog: pytest.LogCaptureFixture

@@ -21,6 +21,7 @@ async def client() -> AsyncGenerator[httpx.AsyncClient, None]:
         yield client
 
 
+@pytest.mark.slow
 async def test_a_slow_body_is_answered_and_the_connection_ends(client: httpx.AsyncClient) -> None:
     async with RawClient(str(client.base_url)) as slow, asyncio.timeout(PATIENCE):
         await slow.send(POST + b"Content-Length: 1000\r\n\r\n[")

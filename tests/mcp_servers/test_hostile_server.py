@@ -146,6 +146,7 @@ async def test_a_call_ends_with_the_client_who_leaves_also_at_the_server(client:
     await until(is_told)
 
 
+@pytest.mark.slow
 async def test_a_changed_list_is_taken_over(client: httpx.AsyncClient) -> None:
     async def shown(name: str) -> bool:
         paths = (await client.get("/openapi.json")).json()["paths"]
@@ -177,6 +178,7 @@ async def test_what_a_server_writes_to_its_log_goes_to_ours_in_small(
     assert all(len(each) == 500 and "\x1b" not in each for each in words())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tool", ["dies", "endless"])
 async def test_a_server_that_dies_is_away_and_found_again_by_itself(tool: str, client: httpx.AsyncClient) -> None:
     ended, result = await ran(client, tool)

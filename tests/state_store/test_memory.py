@@ -79,6 +79,7 @@ async def test_bytes_are_bounded_as_well_as_values() -> None:
     assert (len(store), store.size) == (0, 0)
 
 
+@pytest.mark.slow
 async def test_a_hundred_thousand_sessions_leave_nothing_behind() -> None:
     # Never more values than allowed, and none once their times, which differ, are over.
     store = InMemoryStateStore()

@@ -103,6 +103,7 @@ async def test_a_pause_that_would_outlast_the_tools_time_is_not_begun() -> None:
     assert (finished.error_kind, flaky.runs) == ("upstream-unavailable", 1), "an hour is more than the tool has"
 
 
+@pytest.mark.slow
 async def test_a_try_that_hangs_ends_with_the_time_that_all_have_together() -> None:
     begun: list[int] = []
 
@@ -117,6 +118,7 @@ async def test_a_try_that_hangs_ends_with_the_time_that_all_have_together() -> N
     assert len(begun) == 2
 
 
+@pytest.mark.slow
 async def test_the_pauses_before_further_tries_grow() -> None:
     begun: list[float] = []
 

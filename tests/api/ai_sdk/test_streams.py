@@ -135,6 +135,7 @@ async def test_the_text_arrives_while_the_model_still_writes_and_who_leaves_stop
     assert b"text-end" not in received
 
 
+@pytest.mark.slow
 async def test_a_long_silence_is_bridged_by_comments() -> None:
     async with played([HANGS], STREAM_KEEP_ALIVE="0.05", REQUEST_TIMEOUT="1") as (client, _):
         answer = await sent(client, user("?"))

@@ -38,6 +38,7 @@ async def test_a_rate_below_one_keeps_requests_seconds_apart() -> None:
         await pacer.turn()
 
 
+@pytest.mark.slow
 async def test_a_wait_beyond_the_limit_is_refused_at_once_and_the_others_keep_their_turns() -> None:
     async with played(requests_per_second=1, max_wait=2.5) as (client, player):
         tasks = [asyncio.create_task(client.translate(f"{i}", "auto", "en")) for i in range(6)]

@@ -73,7 +73,7 @@ async def test_replacing_processes_under_load_loses_no_turn(tmp_path: Path) -> N
             acknowledged = {name: turns for each in visitors for name, turns in each.acknowledged.items()}
             kept = {name: await conversation(client, name) for name in acknowledged}
 
-    assert {code for each in visitors for code in each.refused} == {"draining"}
+    assert {code for each in visitors for code in each.refused} <= {"draining"}
     assert len(acknowledged) > CHATS
     for name, turns in acknowledged.items():
         assert kept[name] == [line for turn in turns for line in (("user", turn), ("assistant", reply(turn)))]

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 __all__ = ["demo", "serve", "server_config"]
 
+_log = logging.getLogger(__name__)
+
 _TICKS_OF_MEMORY = 50
 """uvicorn's ticks, a tenth of a second each, between two times that memory is given back; it takes 0.3 ms mostly."""
 
@@ -149,9 +151,10 @@ class _Server(uvicorn.Server):
 
     def _is_drained(self) -> bool:
         now, limit = time.monotonic(), self.config.timeout_graceful_shutdown or 0
+        running = self._admission.in_flight if self._admission else 0
         if self._drain_deadline is None:
             self._drain_deadline = now + limit
-        running = self._admission.in_flight if self._admission else 0
+            _log.info("draining", extra={"questions_in_flight": running})
         if running and now < self._drain_deadline and not self.force_exit:
             return False
         self.config.timeout_graceful_shutdown = max(0, math.ceil(self._drain_deadline - now))

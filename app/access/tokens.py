@@ -67,7 +67,7 @@ class TokenSettings(EnvironmentSettings):
         if unknown or not self.jwt_algorithms:
             raise ValueError(f"JWT_ALGORITHMS may hold {', '.join(_ALGORITHMS)}")
         if find_spec("jwt") is None:
-            raise ValueError("JWT_JWKS_URL needs PyJWT, the extra jwt: pip install 'toolchat[jwt]'")
+            raise ValueError("JWT_JWKS_URL needs PyJWT, the extra jwt: pip install '.[jwt]'")
         return self
 
 

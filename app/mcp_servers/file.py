@@ -55,7 +55,7 @@ def read_file(path: Path) -> ServerFile:
         raise ConfigurationError("\n".join(faults))
     servers = {name: entry for name, entry in entries.items() if not entry.disabled}
     if servers and find_spec("mcp") is None:
-        raise ConfigurationError("MCP_SERVERS_FILE: needs the extra mcp: pip install 'toolchat[mcp]'")
+        raise ConfigurationError("MCP_SERVERS_FILE: needs the extra mcp: pip install '.[mcp]'")
     return ServerFile(servers, frozenset(environment.asked))
 
 

@@ -119,7 +119,7 @@ class TracingConfiguration:
         if not _is_installed():
             name = "TRACES_ENDPOINT" if settings.exporter_otlp_traces_endpoint else "ENDPOINT"
             raise ConfigurationError(
-                f"OTEL_EXPORTER_OTLP_{name}: traces need the extra observability: pip install 'toolchat[observability]'"
+                f"OTEL_EXPORTER_OTLP_{name}: traces need the extra observability: pip install '.[observability]'"
             )
         return cls(settings, _variables() | {"OTEL_SERVICE_NAME": settings.service_name})
 

@@ -149,4 +149,4 @@ def test_the_command_line_has_the_tools_too_and_leaves_no_process(tmp_path: Path
 def test_the_file_needs_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "mcp", None)
     told = refusal(monkeypatch, json.dumps({"mcpServers": {"far": WEB}}))
-    assert told == "MCP_SERVERS_FILE: needs the extra mcp: pip install 'toolchat[mcp]'"
+    assert told == "MCP_SERVERS_FILE: needs the extra mcp: pip install '.[mcp]'"

@@ -73,9 +73,7 @@ def test_a_missing_extra_is_one_line_that_says_what_to_install(monkeypatch: pyte
     monkeypatch.setitem(sys.modules, "opentelemetry.exporter", None)
     with pytest.raises(ConfigurationError) as caught:
         TracingConfiguration.read()
-    assert (
-        str(caught.value) == f"{ENDPOINT}: traces need the extra observability: pip install 'toolchat[observability]'"
-    )
+    assert str(caught.value) == f"{ENDPOINT}: traces need the extra observability: pip install '.[observability]'"
 
 
 def test_a_variable_that_only_opentelemetry_reads_is_no_mistake_and_a_slip_is_one(tmp_path: Path) -> None:

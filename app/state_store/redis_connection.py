@@ -157,7 +157,9 @@ def _reason(error: Exception) -> str:
     if isinstance(error, RedisError) and error.status_code:
         return error.status_code
     refusal = re.match(r"[A-Z]{2,30}\b", str(error)) if isinstance(error, ResponseError) else None
-    return refusal.group() if refusal else type(error).__name__
+    # That nobody listens and that a name is unknown are one error to the library, and two to whoever looks for a fault.
+    cause = error.__cause__ if isinstance(error.__cause__, OSError) else error
+    return refusal.group() if refusal else type(cause).__name__
 
 
 def _pool(url: str, deadline: float) -> ConnectionPool:

@@ -62,13 +62,14 @@ async def test_a_server_that_dies_is_missed_once_and_found_again(
     assert str(server.port) not in caplog.text
 
 
-async def test_a_server_that_comes_later_is_joined(server: RedisServer) -> None:
+async def test_a_server_that_comes_later_is_joined(server: RedisServer, caplog: pytest.LogCaptureFixture) -> None:
     # The start succeeds without it, and says so in ``available``.
     await server.kill()
     store = RedisStateStore(server.url)
     await store.start()
     try:
         assert not store.available
+        assert reasons(caplog) == ["ConnectionRefusedError"]
         await refused(every_operation(store))
         await server.start()
         await recovered(store)

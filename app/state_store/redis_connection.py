@@ -158,7 +158,7 @@ def _reason(error: Exception) -> str:
         return error.status_code
     refusal = re.match(r"[A-Z]{2,30}\b", str(error)) if isinstance(error, ResponseError) else None
     # That nobody listens and that a name is unknown are one error to the library, and two to whoever looks for a fault.
-    cause = error.__cause__ if isinstance(error.__cause__, OSError) else error
+    cause = error.__context__ if isinstance(error.__context__, OSError) else error
     return refusal.group() if refusal else type(cause).__name__
 
 

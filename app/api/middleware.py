@@ -30,6 +30,8 @@ _BEYOND_ASCII = re.compile(rb"%(?:[89A-Fa-f]|00)|[^\x00-\x7f]")
 """What may be no UTF-8, and an encoded NUL."""
 _WELL_FORMED_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 MAX_URL_BYTES = 60_000
+_ASKED_OFTEN = ("/health/", "/metrics")
+"""Every few seconds, by programs; the log and traces would be full of it."""
 _PRIVATE = ("chat", "todo", "approvals")
 SECURITY_HEADERS: tuple[tuple[bytes, bytes], ...] = (
     (b"x-content-type-options", b"nosniff"),
@@ -73,10 +75,9 @@ class RequestMiddleware:
         token = current_request_id.set(request_id)
         answer = _Answer(send, request_id, scope["state"], self._unread, connection_of(scope))
         observed = current_request.set(answer.observed)
-        # Probes come every few seconds and say nothing.
         path = path_below_root(scope)
-        shown, level = _shown_path(path), logging.DEBUG if path.startswith("/health/") else logging.INFO
-        if spans.tracer is not None and path != "/metrics" and level != logging.DEBUG:
+        shown, level = _shown_path(path), logging.DEBUG if path.startswith(_ASKED_OFTEN) else logging.INFO
+        if spans.tracer is not None and level != logging.DEBUG:
             answer.observed.trace(spans.tracer, scope, shown)
         log_event(_log, level, "request started", {"method": scope["method"], "path": shown})
         protocol = None

@@ -40,8 +40,6 @@ def request(tracer: Tracer, scope: Mapping[str, Any], path: str, began: float) -
         server = tuple(scope.get("server") or ())
         head = _head(scope["method"], path, scope["scheme"], scope["http_version"], server)
         span.attributes += [head, ("toolchat.request_id", scope["state"]["request_id"])]
-        if span.trace.captures and scope["query_string"]:
-            span.attributes.append(("url.query", content.short(scope["query_string"].decode("latin-1"))))
     return span
 
 

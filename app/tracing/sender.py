@@ -16,18 +16,19 @@ class Sender:
     """Sends what has come every few seconds, or when much has; what finds no room is lost, and the log says so.
 
     Args:
-        send: sends spans, and says whether they arrived; it may take as long as it likes.
+        send: sends spans, and says why they did not arrive, if so; it may take as long as it likes.
         delay: seconds.
         batch: spans that are sent together, about.
         most: spans that may wait.
     """
 
-    def __init__(self, send: Callable[[Sequence[bytes]], bool], *, delay: float, batch: int, most: int) -> None:
+    def __init__(self, send: Callable[[Sequence[bytes]], str], *, delay: float, batch: int, most: int) -> None:
         self._send, self._delay, self._batch, self._most = send, delay, batch, most
         self._waiting: deque[tuple[bytes, int]] = deque()
         self._count = self._lost = 0
         self._lock = threading.Lock()
         self._awake = threading.Event()
+        self._reason = ""
         self._is_closing = False
         self._warned_at = -_WARNING_EVERY
         self._thread = threading.Thread(target=self._run, name="toolchat-traces", daemon=True)
@@ -38,6 +39,7 @@ class Sender:
         with self._lock:
             if self._count + count > self._most:
                 self._lost += count
+                self._reason = self._reason or "too many waited"
                 return
             self._waiting.append((written, count))
             self._count += count
@@ -48,6 +50,11 @@ class Sender:
         """Send what is left, and take it that nothing more will come; does not wait for that."""
         self._is_closing = True
         self._awake.set()
+
+    @property
+    def left(self) -> int:
+        """Spans that have not arrived, and that nobody has been told of."""
+        return self._count + self._lost
 
     @property
     def is_done(self) -> bool:
@@ -70,13 +77,17 @@ class Sender:
                     written, more = self._waiting.popleft()
                     together.append(written)
                     count += more
+            reason = self._send(together)
+            with self._lock:
                 self._count -= count
-            if not self._send(together):
-                self._lost += count
+                if reason:
+                    self._lost += count
+                    self._reason = reason
+            self._tell()  # here, since where every try takes its time something always waits
         self._tell()
 
     def _tell(self) -> None:
         if self._lost and time.monotonic() - self._warned_at >= _WARNING_EVERY:
             self._warned_at = time.monotonic()
-            _log.warning("traces could not be sent", extra={"spans_lost": self._lost})
-            self._lost = 0
+            _log.warning("traces could not be sent", extra={"spans_lost": self._lost, "reason": self._reason})
+            self._lost, self._reason = 0, ""

@@ -88,9 +88,10 @@ class _Exporter(OTLPSpanExporter):
         super().__init__()
         self._heads = heads
 
-    def send(self, spans: Sequence[bytes]) -> bool:
-        """Send spans; whether they arrived."""
-        return self._client.export(export_request(self._heads, spans)).success
+    def send(self, spans: Sequence[bytes]) -> str:
+        """Send spans; why they did not arrive: a status, or the kind of error, and nothing that holds an address."""
+        result = self._client.export(export_request(self._heads, spans))
+        return "" if result.success else str(result.status_code or type(result.error).__name__)
 
 
 async def _closed(sender: Sender, seconds: float) -> None:
@@ -101,7 +102,7 @@ async def _closed(sender: Sender, seconds: float) -> None:
             while not sender.is_done:  # noqa: ASYNC110 - a thread's end is no event
                 await asyncio.sleep(0.01)
     except TimeoutError:
-        _log.warning("the last traces could not be sent in time")
+        _log.warning("the last traces could not be sent in time", extra={"spans_lost": sender.left})
 
 
 @contextmanager

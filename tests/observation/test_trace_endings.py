@@ -111,6 +111,24 @@ async def test_a_collector_that_is_not_there_disturbs_nobody_and_the_log_says_so
     assert caplog.text.count("traces could not be sent") == 1
 
 
+async def test_that_traces_are_lost_is_said_while_questions_come_and_why(
+    player: OpenAIPlayer, caplog: pytest.LogCaptureFixture
+) -> None:
+    with reserved() as nobody:
+        endpoint = f"http://127.0.0.1:{nobody.getsockname()[1]}"
+        # A try takes longer than a question, so that something always waits.
+        variables = {"OTEL_EXPORTER_OTLP_ENDPOINT": endpoint, "OTEL_BSP_SCHEDULE_DELAY": "1", "SHUTDOWN_TIMEOUT": "0"}
+        async with service(OPENAI_BASE_URL=player.base_url, OTEL_EXPORTER_OTLP_TIMEOUT="0.2", **variables) as client:
+
+            async def is_told() -> bool:
+                await client.get(PATH, params={"query": "x"})
+                return "traces could not be sent" in caplog.text
+
+            await until(is_told)
+    [line] = [each for each in caplog.records if each.message == "traces could not be sent"]
+    assert (vars(line)["reason"], vars(line)["spans_lost"] > 0) == ("ConnectionError", True)
+
+
 async def test_a_collector_that_says_nothing_keeps_the_service_from_stopping_no_longer_than_it_may(
     player: OpenAIPlayer, caplog: pytest.LogCaptureFixture
 ) -> None:

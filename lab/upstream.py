@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import socket
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
@@ -10,6 +9,7 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Self
 
+from lab.wire import reset
 from tests.players.openai_player import Answer, chunk, delta, event, finish, message
 
 __all__ = ["Behaviour", "Call", "Upstream", "frozen", "playing", "saying", "speaking", "text_of"]
@@ -214,9 +214,7 @@ async def _read_call(reader: asyncio.StreamReader, writer: asyncio.StreamWriter)
 
 async def _break_off(writer: asyncio.StreamWriter, *, by_reset: bool) -> None:
     if by_reset:
-        linger = (1).to_bytes(4, "little") + bytes(4)
-        writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
-        writer.transport.abort()
+        reset(writer)
     writer.close()
     with suppress(OSError):
         await writer.wait_closed()

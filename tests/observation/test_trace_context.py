@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from app.logs import JsonFormatter
-from tests.observation.tracing import PATH, play, the
+from tests.observation.tracing import PATH, the
 from tests.players.openai_player import OpenAIPlayer
 from tests.players.otlp_receiver import OtlpReceiver
 from tests.players.redis_server import RedisServer
@@ -16,18 +16,6 @@ from tests.state_store.conftest import needs_redis
 from tests.waiting import until
 
 TRACE, PARENT = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
-
-
-@pytest.fixture(scope="module")
-async def receiver() -> AsyncGenerator[OtlpReceiver, None]:
-    async with OtlpReceiver() as receiver:
-        yield receiver
-
-
-@pytest.fixture(scope="module")
-async def player() -> AsyncGenerator[OpenAIPlayer, None]:
-    async with OpenAIPlayer(play) as player:
-        yield player
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator
 import httpx
 import pytest
 
-from tests.observation.tracing import PATH, play, the, tree
+from tests.observation.tracing import PATH, the, tree
 from tests.players.openai_player import OpenAIPlayer
 from tests.players.otlp_receiver import OtlpReceiver
 from tests.ports import reserved
@@ -14,18 +14,6 @@ from tests.serving import events_of, service
 from tests.waiting import until
 
 LIMITS = {"MODEL_MAX_ATTEMPTS": "2", "BREAKER_FAILURES": "0"}
-
-
-@pytest.fixture(scope="module")
-async def receiver() -> AsyncGenerator[OtlpReceiver, None]:
-    async with OtlpReceiver() as receiver:
-        yield receiver
-
-
-@pytest.fixture(scope="module")
-async def player() -> AsyncGenerator[OpenAIPlayer, None]:
-    async with OpenAIPlayer(play) as player:
-        yield player
 
 
 @pytest.fixture(scope="module")

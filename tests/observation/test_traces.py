@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from tests.observation.reading import figures_of, grown
-from tests.observation.tracing import PATH, play, the, tree
+from tests.observation.tracing import PATH, the, tree
 from tests.players.openai_player import OpenAIPlayer
 from tests.players.otlp_receiver import OtlpReceiver
 from tests.serving import service
@@ -18,18 +18,6 @@ ANSWERED = [
     "    chat gpt-4o-mini (client)",
 ]
 IN_SESSION = {"sessionId": "canary-session", "tools": "getCityTimeFunction"}
-
-
-@pytest.fixture(scope="module")
-async def receiver() -> AsyncGenerator[OtlpReceiver, None]:
-    async with OtlpReceiver() as receiver:
-        yield receiver
-
-
-@pytest.fixture(scope="module")
-async def player() -> AsyncGenerator[OpenAIPlayer, None]:
-    async with OpenAIPlayer(play) as player:
-        yield player
 
 
 @pytest.fixture(scope="module")

@@ -29,7 +29,7 @@ class Sender:
         self._lock = threading.Lock()
         self._awake = threading.Event()
         self._reason = ""
-        self._is_closing = False
+        self._is_closing = self._is_given_up = False
         self._warned_at = -_WARNING_EVERY
         self._thread = threading.Thread(target=self._run, name="toolchat-traces", daemon=True)
         self._thread.start()
@@ -51,10 +51,13 @@ class Sender:
         self._is_closing = True
         self._awake.set()
 
-    @property
-    def left(self) -> int:
-        """Spans that have not arrived, and that nobody has been told of."""
-        return self._count + self._lost
+    def give_up(self) -> int:
+        """Send no more, and say no more; how many spans have not arrived that nobody has been told of."""
+        with self._lock:
+            left = self._count + self._lost
+            self._waiting.clear()
+            self._is_given_up = True
+        return left
 
     @property
     def is_done(self) -> bool:
@@ -87,6 +90,8 @@ class Sender:
         self._tell()
 
     def _tell(self) -> None:
+        if self._is_given_up:
+            return
         if self._lost and time.monotonic() - self._warned_at >= _WARNING_EVERY:
             self._warned_at = time.monotonic()
             _log.warning("traces could not be sent", extra={"spans_lost": self._lost, "reason": self._reason})

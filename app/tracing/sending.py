@@ -102,7 +102,8 @@ async def _closed(sender: Sender, seconds: float) -> None:
             while not sender.is_done:  # noqa: ASYNC110 - a thread's end is no event
                 await asyncio.sleep(0.01)
     except TimeoutError:
-        _log.warning("the last traces could not be sent in time", extra={"spans_lost": sender.left})
+        if left := sender.give_up():
+            _log.warning("the last traces could not be sent in time", extra={"spans_lost": left})
 
 
 @contextmanager

@@ -12,8 +12,13 @@ from app.state_store.base import Lock, StateStore
 
 __all__ = ["LOCK_SECONDS", "Locks"]
 
-LOCK_SECONDS = 10.0
-"""Seconds after which the lock of a process that died is free again."""
+LOCK_SECONDS = 4.5
+"""Seconds after which the lock of a process that died is free again.
+
+Less than the five that a question waits for its session: whoever asks again is answered, and not refused. It is renewed
+when a third of it is over, so that a process may stall for two thirds, and one of two attempts may fail. Who stalls for
+longer may lose it to somebody who waits, and then keeps nothing: the fence sees to that.
+"""
 
 _FIRST_PAUSE = 0.02
 _LONGEST_PAUSE = 0.25
@@ -110,7 +115,8 @@ class Locks:
                 return lock
             left = deadline - asyncio.get_running_loop().time()
             if left <= 0:
-                raise _busy()
+                # Had its holder died when this began to wait, the lock would run out then.
+                raise _busy(self._ttl - self._wait)
             await asyncio.sleep(min(left, pause * random.uniform(0.5, 1)))  # noqa: S311 - no secret
             pause = min(pause * 1.5, _LONGEST_PAUSE)
 
@@ -159,5 +165,5 @@ async def _acquire(turn: asyncio.Lock, deadline: float) -> None:
         raise _busy() from None
 
 
-def _busy() -> SessionBusy:
-    return SessionBusy("another request of this session is being answered", retry_after=1)
+def _busy(rest: float = 0) -> SessionBusy:
+    return SessionBusy("another request of this session is being answered", retry_after=max(1, rest))

@@ -49,7 +49,7 @@ async def assert_away(client: httpx.AsyncClient, answers: int) -> None:
 async def assert_back(client: httpx.AsyncClient) -> None:
     """It works again by itself.
 
-    In a session of its own: a frozen Redis still gives the lock that was asked for last, for ten seconds, to nobody.
+    In a session of its own: a frozen Redis still gives the lock that was asked for last, for some seconds, to nobody.
     """
 
     async def is_up() -> bool:

@@ -147,7 +147,7 @@ async def _listed(client: httpx.AsyncClient) -> bool:
 
 
 async def test_a_key_whose_process_died_after_it_set_an_alarm_repeats_what_was_set_elsewhere(tmp_path: Path) -> None:
-    # The lock of the process that died runs out after ten seconds; until then its key conflicts.
+    # The lock of the process that died runs out after some seconds; until then its key conflicts.
     script = [alarm_at("PT1H"), sse(delta(content="a"), ending="hang", done=False)]
     async with AsyncExitStack() as stack:
         redis = await stack.enter_async_context(RedisServer())

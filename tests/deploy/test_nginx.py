@@ -9,6 +9,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from app.api.problems import MAX_RETRY_AFTER, PROBLEM_MEDIA_TYPE, Problem
 from tests.deploy.manifests import DEPLOY
 from tests.ports import reserved, silent_port
 from tests.serving import client_of
@@ -57,7 +58,7 @@ async def dying(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
 
 
 @asynccontextmanager
-async def nginx(folder: Path, *ports: int) -> AsyncGenerator[httpx.AsyncClient, None]:
+async def nginx(folder: Path, *ports: int, silence: str = "150s") -> AsyncGenerator[httpx.AsyncClient, None]:
     """Start nginx as Compose does, but for where it listens and finds its replicas and its folder for files."""
     (limits,) = re.findall(r"server toolchat:8083 resolve(.*?);", CONFIGURATION)
     servers = " ".join(f"server 127.0.0.1:{port}{limits};" for port in ports)
@@ -65,7 +66,7 @@ async def nginx(folder: Path, *ports: int) -> AsyncGenerator[httpx.AsyncClient, 
         port = holder.getsockname()[1]
         changed = re.sub(r"resolver .*|server toolchat:8083 .*", "", CONFIGURATION).replace("/tmp/", f"{folder}/")
         changed = changed.replace("zone toolchat 64k;", f"zone toolchat 64k; {servers}")
-        changed = changed.replace("listen 8080;", f"listen 127.0.0.1:{port};")
+        changed = changed.replace("listen 8080;", f"listen 127.0.0.1:{port};").replace(" 150s", f" {silence}")
         (folder / "nginx.conf").write_text(re.sub(r"/dev/std(out|err)", rf"{folder}/\1.log", changed))
         command = [str(NGINX), "-p", str(folder), "-c", "nginx.conf", "-e", "start.log", "-g", "daemon off;"]
         process = await asyncio.create_subprocess_exec(*command)
@@ -97,6 +98,38 @@ async def test_a_question_that_a_replica_has_read_is_never_put_again(method: str
         answer = await client.request(method, QUESTION)
     assert answer.status_code == 502
     assert len(first.asked + second.asked) == 1
+
+
+async def silent(reader: asyncio.StreamReader, _: asyncio.StreamWriter) -> None:
+    """Reads the question, and says nothing until nobody waits any more."""
+    await reader.read()
+
+
+@pytest.mark.parametrize(
+    ("answer", "status", "code"),
+    [(dying, 502, "bad-gateway"), (silent, 504, "gateway-timeout"), (None, 502, "bad-gateway")],
+)
+async def test_what_nginx_itself_says_of_a_failure_is_a_problem_like_those_of_the_service(
+    answer: Answer | None, status: int, code: str, tmp_path: Path
+) -> None:
+    # With the id by which the replica knows the request, and when to ask again.
+    replica = Replica(answer or dying)
+    async with replica.listening() as port:
+        with silent_port() as gone:
+            async with nginx(tmp_path, port if answer else gone, silence="200ms") as client:
+                told = await client.get(QUESTION, headers={"X-Request-ID": "asked-1"})
+                other = await client.get(QUESTION, headers={"X-Request-ID": 'made "up'})
+
+    problem = Problem.model_validate_json(told.content)
+    assert (told.status_code, problem.status, problem.code, problem.retryable) == (status, status, code, True)
+    assert problem.type == f"urn:toolchat:problem:{code}"
+    assert problem.request_id == told.headers["x-request-id"] == "asked-1"
+    assert told.headers["content-type"] == PROBLEM_MEDIA_TYPE
+    assert 0 < int(told.headers["retry-after"]) <= MAX_RETRY_AFTER
+    assert re.fullmatch(r"\w{32}", Problem.model_validate_json(other.content).request_id)
+    assert [re.findall("X-Request-ID: (.*)\r", each)[0] for each in replica.asked] == (
+        ["asked-1", other.headers["x-request-id"]] if answer else []
+    )
 
 
 @pytest.mark.parametrize("status", ["502 Bad Gateway", "503 Service Unavailable", "504 Gateway Timeout"])

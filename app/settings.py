@@ -138,7 +138,8 @@ class Settings(EnvironmentSettings):
     )
     redis_url: Secret | None = Field(
         None,
-        description="Where replicas share state, such as redis://host:6379/0; none keeps it in memory",
+        description="Where replicas share state, such as redis://user:password@host:6379/0, rediss:// or unix://; "
+        "none keeps it in memory",
     )
     redis_timeout: float = Field(
         0.5, gt=0, le=60, description="Seconds that Redis has for one operation before it counts as away"

@@ -80,7 +80,13 @@ def test_tools_lists_what_is_registered_and_why_others_are_not(tmp_path: Path) -
         ({"WEATHER_BASE_URL": "http://sk-a@x"}, ["WEATHER_BASE_URL: must be a URL with a host, a port"]),
         ({"DASHSCOPE_API_KEY": "sk-a\nb"}, ["DASHSCOPE_API_KEY: must be printable ASCII without line breaks"]),
         ({"WEATHER_ENABLED": "perhaps"}, ["WEATHER_ENABLED: Input should be a valid boolean"]),
-        ({"REDIS_URL": "nonsense"}, ["REDIS_URL: must be redis://"]),
+        (
+            {"REDIS_URL": "nonsense"},
+            [
+                "REDIS_URL: must be redis://[user:password@]host[:port][/number], rediss:// for TLS, or "
+                "unix://[user:password@]/path[?db=number]; the user and the password percent-encoded"
+            ],
+        ),
         ({"REDIS_URL": "redis://user:sk-a%zz@h:99999/0"}, ["REDIS_URL: must be redis://"]),
         ({"SERVER_WORKERS": "0"}, ["SERVER_WORKERS: Input should be greater than or equal to 1"]),
         ({"SERVER_WORKERS": "2"}, ["SERVER_WORKERS: 2 processes share conversations, approvals and all else by Redis"]),

@@ -6,6 +6,11 @@ from app.state_store.memory import InMemoryStateStore
 
 __all__ = ["open_state_store"]
 
+_FORMS = (
+    "redis://[user:password@]host[:port][/number], rediss:// for TLS, or unix://[user:password@]/path[?db=number]; "
+    "the user and the password percent-encoded"
+)
+
 
 def open_state_store(redis_url: str | None, *, deadline: float, max_entries: int) -> StateStore:
     """Make the store; nothing is connected before it is started.
@@ -27,4 +32,4 @@ def open_state_store(redis_url: str | None, *, deadline: float, max_entries: int
     except ModuleNotFoundError:
         raise ConfigurationError("REDIS_URL: needs the package redis: pip install redis") from None
     except ValueError:
-        raise ConfigurationError("REDIS_URL: must be redis://[:password@]host[:port]/[number], or rediss://") from None
+        raise ConfigurationError(f"REDIS_URL: must be {_FORMS}") from None

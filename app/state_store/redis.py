@@ -81,7 +81,7 @@ class RedisStateStore(RedisConnection):
     """Keeps bytes in Redis 6 or Valkey; nothing is connected before it is started or used.
 
     Args:
-        url: ``redis://host:6379/0``, ``rediss://`` for TLS, ``unix://`` for a socket.
+        url: ``redis://user:password@host:6379/0``, ``rediss://`` for TLS, ``unix://`` for a socket.
         prefix: what the names of all keys begin with.
         deadline: seconds that one operation may take.
 

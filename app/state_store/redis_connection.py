@@ -5,9 +5,10 @@ import logging
 import math
 import re
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
 from redis.asyncio import ConnectionPool, Redis
 from redis.asyncio.connection import parse_url
@@ -53,6 +54,7 @@ class RedisConnection(StateStore):
         self.failures = 0
         self._prefix = prefix
         self._pool = _pool(url, deadline)
+        self._server = _server(self._pool.connection_kwargs)
         self._deadline = deadline
         self._client = Redis.from_pool(self._pool)
         self._permits = asyncio.Semaphore(_CONNECTIONS)
@@ -138,7 +140,7 @@ class RedisConnection(StateStore):
         if time.monotonic() - self._warned_at >= _WARNING_EVERY:
             self._warned_at = time.monotonic()
             self._warned = True
-            _log.warning("the state store cannot be used", extra={"reason": reason})
+            _log.warning("the state store cannot be used", extra={"server": self._server, "reason": reason})
 
     def _succeeded(self) -> None:
         self.available = True
@@ -153,7 +155,7 @@ def _concerns_one_key(reason: str, error: Exception) -> bool:
 
 
 def _reason(error: Exception) -> str:
-    """The code of a refusal, such as ``READONLY``, or the kind of failure; nothing that holds an address."""
+    """The code of a refusal, such as ``READONLY``, or the kind of failure; nothing that holds a password."""
     if isinstance(error, RedisError) and error.status_code:
         return error.status_code
     refusal = re.match(r"[A-Z]{2,30}\b", str(error)) if isinstance(error, ResponseError) else None
@@ -178,8 +180,28 @@ def _pool(url: str, deadline: float) -> ConnectionPool:
         "maint_notifications_config": MaintNotificationsConfig(enabled=False),
     }
     try:
+        _check_password(url)
         pool = ConnectionPool(**{**parse_url(url), **bounds})
         pool.connection_class(**pool.connection_kwargs)
     except (RedisError, TypeError, ValueError):
         raise ValueError("the URL of Redis cannot be used") from None
     return pool
+
+
+def _check_password(url: str) -> None:
+    """A password with a bare ``/`` or ``?`` ends the address too early: its beginning would be taken for a port.
+
+    Raises:
+        ValueError: there is an ``@`` behind the address.
+    """
+    parts = urlsplit(url)
+    if parts.scheme != "unix" and "@" in parts.path + parts.query:
+        raise ValueError
+
+
+def _server(connection: Mapping[str, Any]) -> str:
+    """Where it is, as far as anybody may read it: the host and the port, or a socket's path."""
+    if path := connection.get("path"):
+        return str(path)
+    host = connection.get("host", "localhost")
+    return f"{f'[{host}]' if ':' in host else host}:{connection.get('port', 6379)}"

@@ -50,7 +50,7 @@ async def test_a_server_that_freezes_is_noticed_without_any_operation(
 async def test_a_server_that_dies_is_missed_once_and_found_again(
     server: RedisServer, open_store: OpenStore, caplog: pytest.LogCaptureFixture
 ) -> None:
-    # Gone twice within a minute: one warning, one line that it is back, and no address in either.
+    # Gone twice within a minute: one warning, which says where it was looked for, and one line that it is back.
     caplog.set_level(logging.INFO, "app")
     store = await open_store()
     for _ in range(2):
@@ -59,7 +59,7 @@ async def test_a_server_that_dies_is_missed_once_and_found_again(
         await server.start()
         await recovered(store)
     assert [record.getMessage() for record in caplog.records] == [AWAY, BACK]
-    assert str(server.port) not in caplog.text
+    assert vars(caplog.records[0])["server"] == f"127.0.0.1:{server.port}"
 
 
 async def test_a_server_that_comes_later_is_joined(server: RedisServer, caplog: pytest.LogCaptureFixture) -> None:
@@ -174,15 +174,6 @@ async def test_a_wrong_password_is_shown_nowhere(caplog: pytest.LogCaptureFixtur
             await server.start()
     assert reasons(caplog) == ["WRONGPASS", "ConnectionError"]
     assert "canary" not in caplog.text
-
-
-@pytest.mark.parametrize(
-    "url",
-    ["http://h", "redis://h:canary:x", "redis://h?canary=1", "redis://h?protocol=9", "rediss://h?ssl_cert_reqs=canary"],
-)
-def test_an_unusable_url_is_refused_at_once_without_being_repeated(url: str) -> None:
-    with pytest.raises(ValueError, match=r"^the URL of Redis cannot be used$"):
-        RedisStateStore(url)
 
 
 async def test_options_in_the_url_do_not_undo_the_bounds(server: RedisServer) -> None:

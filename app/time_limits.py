@@ -32,8 +32,9 @@ def inverted_time_limits(settings: Settings, folders: Iterable[EnvironmentSettin
     for outer, names in _WITHIN.items():
         inner = [_limit(settings, name) for name in names] + (in_a_call if outer == "tool_timeout" else [])
         yield from _told(_limit(settings, outer), inner)
-    # A lock is renewed when a third of its time is over; a second attempt must come before the last third is.
-    yield from _told(("a third of the time of a conversation's lock", lock / 3), [_limit(settings, "redis_timeout")])
+    # A lock is renewed when a third of its time is over: an attempt that may take the rest ends when it is too late.
+    rest = ("two thirds of the time of a conversation's lock", lock * 2 / 3)
+    yield from _told(rest, [_limit(settings, "redis_timeout")])
 
 
 def _limit(settings: EnvironmentSettings, field: str) -> _Limit:

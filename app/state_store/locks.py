@@ -134,11 +134,13 @@ class Locks:
         self._errand(self._renew(line, lock))
 
     async def _renew(self, line: _Line, lock: Lock) -> None:
+        loop = asyncio.get_running_loop()
         while line.lock is lock:
+            next_at = loop.time() + self._ttl / 3
             with suppress(StoreUnavailable):
                 if not await self._store.renew(lock, ttl=self._ttl):
                     return
-            await asyncio.sleep(self._ttl / 3)
+            await asyncio.sleep(next_at - loop.time())  # at once after an attempt that took that long
 
     async def _give_back(self, attempt: asyncio.Future[Lock | None]) -> None:
         with suppress(StoreUnavailable):

@@ -118,6 +118,7 @@ def read_configuration() -> Configuration:
     folders = (*(each for each in modules if each), *servers.modules)
     registering = [each.settings for each in folders if each.fault is None]
     warnings += inverted_time_limits(settings, registering, LOCK_SECONDS)
+    warnings += tracing.warnings
     read = Configuration(settings, access, chat_model, folders, tracing, tuple(warnings))
     # Nothing is taken out of this container: what cannot be wired is told now, in one line, and not while serving.
     _container(read, outbound_http(settings), store)

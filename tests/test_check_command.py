@@ -14,6 +14,7 @@ from starlette.routing import Route
 from app.sandbox import create_sandbox
 from tests.command_line import run, with_tools
 from tests.players.openai_player import OpenAIPlayer, message, sensible_model, whole
+from tests.players.otlp_receiver import OtlpReceiver
 from tests.players.redis_server import RedisServer
 from tests.ports import silent_port
 from tests.serving import serving
@@ -55,13 +56,20 @@ async def check(tmp_path: Path, **variables: str) -> subprocess.CompletedProcess
 
 
 async def test_what_is_set_up_is_asked_and_tells_what_it_answered(tmp_path: Path) -> None:
-    async with OpenAIPlayer(sensible_model()) as model, RedisServer() as redis, serving(create_sandbox()) as sandbox:
+    async with (
+        OpenAIPlayer(sensible_model()) as model,
+        RedisServer() as redis,
+        serving(create_sandbox()) as sandbox,
+        OtlpReceiver() as collector,
+    ):
         variables = {"OPENAI_BASE_URL": model.base_url, "REDIS_URL": redis.url, "SANDBOX_URL": sandbox}
+        variables |= collector.variables | {"OTEL_TRACES_SAMPLER": "traceidratio", "OTEL_TRACES_SAMPLER_ARG": "0.01"}
         done = await check(tmp_path, **variables, LAMP_KEY="k", TODO_ENABLED="false")
     assert (done.returncode, done.stderr) == (0, "")
     assert lines_of(done) == {
         "Chat model": ("works", True, "openai_compatible/gpt-4o-mini calls tools"),
         "State": ("works", True, "redis writes, reads and forgets"),
+        "Traces": ("works", True, f"http://127.0.0.1:{collector.port}/v1/traces takes them; traceidratio 0.01"),
         "Time": ("ready", False, "has nobody to ask"),
         "Lamp": ("works", True, "one lamp"),
         "Todo": ("off", False, "switched off: set TODO_ENABLED=true"),
@@ -89,12 +97,17 @@ async def test_what_does_not_answer_is_told_with_the_reason_and_the_exit_code_is
                 WEATHER_API_KEY="wrong",
                 WEATHER_BASE_URL=f"{weather}/v1",
                 LAMP_KEY="broken",
+                OTEL_EXPORTER_OTLP_ENDPOINT=f"http://me:sk-a@{nobody}/v1/traces",
             )
     told = lines_of(done)
     assert done.returncode == 1
     assert told["Chat model"][:2] == ("failed", True)
     assert told["Chat model"][2].startswith("upstream-unavailable: ")
     assert told["State"][2].startswith("store-unavailable: ")
+    assert told["Traces"][0] == "failed"
+    assert told["Traces"][2].startswith(f"internal: http://{nobody}/v1/traces/v1/traces takes none: ")
+    assert "OTEL_EXPORTER_OTLP_ENDPOINT: /v1/traces is put behind it" in done.stderr
+    assert "sk-a" not in done.stdout + done.stderr
     assert told["Weather"][2] == "not-configured: the weather service is not set up correctly on this server"
     assert told["Lamp"] == ("failed", True, r"LookupError: no lamp is\nthere")
     assert told["Translate"][0] == "missing"
@@ -108,6 +121,7 @@ async def test_without_anything_set_up_nothing_has_failed(tmp_path: Path) -> Non
     states = {title: (state, timed) for title, (state, timed, _) in lines_of(done).items()}
     assert states["Chat model"] == ("missing", False)
     assert states["State"] == ("off", False)
+    assert states["Traces"] == ("off", False)
     assert states["Weather"] == ("missing", False)
 
 

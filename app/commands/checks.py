@@ -21,11 +21,13 @@ from app.tool_calling.definition import ToolDefinition
 from app.tool_calling.errors import ToolExecutionError
 from app.tool_calling.events import silent
 from app.tools.registry import ConfiguredModule
+from app.tracing.settings import TracingConfiguration
 
 __all__ = ["check"]
 
 _PING = ToolDefinition("ping", "Check that tools can be called.", {"type": "object", "properties": {}})
 _LONGEST_NOTE = 200
+_COLLECTOR_SECONDS = 1.0
 _PROVIDERS = "set DASHSCOPE_API_KEY, OPENAI_API_KEY or OPENAI_BASE_URL"
 
 
@@ -50,7 +52,7 @@ class _Part:
 
 
 def check() -> int:
-    """Ask the chat model, the state store and every tool's upstream one cheap question, side by side.
+    """Ask the chat model, the state store, the collector and every tool's upstream one cheap question, side by side.
 
     Returns:
         0, or 1 where something that is set up does not answer as it should; what is not set up is no failure.
@@ -107,6 +109,7 @@ def _parts(service: OpenedService) -> Iterator[_Part]:
             f"Chat model {number}" if number > 1 else "Chat model", _model(service, each), settings.model_timeout
         )
     yield _Part("State", _store(service.state.store), 5)
+    yield _Part("Traces", _traces(service.configuration.tracing), 2 * _COLLECTOR_SECONDS)
     for configured in service.configuration.modules:
         sandbox = " (sandbox)" if configured.settings.in_sandbox else ""
         yield _Part(configured.module.title + sandbox, _folder(service, configured), settings.tool_timeout)
@@ -142,6 +145,20 @@ def _store(store: StateStore) -> Callable[[], Coroutine[Any, Any, str]] | _Line:
         if kept != b"kept":
             raise ToolchatError("what was written could not be read again")
         return f"{store.kind} writes, reads and forgets"
+
+    return ask
+
+
+def _traces(tracing: TracingConfiguration) -> Callable[[], Coroutine[Any, Any, str]] | _Line:
+    if not tracing.is_on:
+        return _Line("off", "not sent; OTEL_EXPORTER_OTLP_ENDPOINT says where they go")
+
+    async def ask() -> str:
+        from app.tracing.sending import reached
+
+        if reason := await reached(tracing, _COLLECTOR_SECONDS):
+            raise ToolchatError(f"{tracing.target} takes none: {reason}")
+        return f"{tracing.target} takes them; {tracing.sampling}"
 
     return ask
 

@@ -16,7 +16,7 @@ from app.tracing.sender import Sender
 from app.tracing.settings import TracingConfiguration
 from app.version import VERSION
 
-__all__ = ["sending"]
+__all__ = ["reached", "sending"]
 
 _log = logging.getLogger(__name__)
 _TOGETHER, _MOST_TOGETHER = 0.02, 250
@@ -32,11 +32,7 @@ async def sending(configuration: TracingConfiguration, flush_timeout: float) -> 
         flush_timeout: seconds that may be taken at the end to send the rest.
     """
     settings = configuration.settings
-    with _environment(configuration.variables):
-        exporter = _Exporter(head(Resource.create().attributes, "toolchat", VERSION))
-    # One line a minute says that traces are lost, and not one for each try, with addresses and the texts of errors.
-    for name in ("opentelemetry.exporter", "urllib3"):
-        logging.getLogger(name).setLevel(logging.CRITICAL)
+    exporter = _exporter(configuration)
     delay = settings.bsp_schedule_delay / 1000
     sender = Sender(
         exporter.send, delay=delay, batch=settings.bsp_max_export_batch_size, most=settings.bsp_max_queue_size
@@ -53,6 +49,28 @@ async def sending(configuration: TracingConfiguration, flush_timeout: float) -> 
         ended.hand_on()
         await _closed(sender, flush_timeout)
         exporter.shutdown()  # type: ignore[no-untyped-call]
+
+
+async def reached(configuration: TracingConfiguration, seconds: float) -> str:
+    """Send the collector an empty request; why it was not taken in time, or nothing.
+
+    Args:
+        configuration: one that is on.
+        seconds: how long it may take.
+    """
+    exporter = _exporter(configuration, seconds)
+    try:
+        return await asyncio.to_thread(exporter.send, ())
+    finally:
+        exporter.shutdown()  # type: ignore[no-untyped-call]
+
+
+def _exporter(configuration: TracingConfiguration, timeout: float | None = None) -> "_Exporter":
+    # One line a minute says that traces are lost, and not one for each try, with addresses and the texts of errors.
+    for name in ("opentelemetry.exporter", "urllib3"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+    with _environment(configuration.variables):
+        return _Exporter(head(Resource.create().attributes, "toolchat", VERSION), timeout)
 
 
 class _Ended:
@@ -84,8 +102,8 @@ class _Ended:
 class _Exporter(OTLPSpanExporter):
     """OpenTelemetry's exporter, with its addresses, headers, certificates and tries, for spans that are bytes."""
 
-    def __init__(self, heads: tuple[bytes, bytes]) -> None:
-        super().__init__()
+    def __init__(self, heads: tuple[bytes, bytes], timeout: float | None) -> None:
+        super().__init__(timeout=timeout)
         self._heads = heads
 
     def send(self, spans: Sequence[bytes]) -> str:

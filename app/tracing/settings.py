@@ -5,6 +5,7 @@ import os
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
+from urllib.parse import urlsplit, urlunsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic_settings import SettingsConfigDict
@@ -16,6 +17,7 @@ from app.settings import EnvironmentSettings, Secret, Texts, read_settings
 __all__ = ["TracingConfiguration", "TracingSettings", "other_variables"]
 
 _PREFIX = "OTEL_"
+_PATH = "/v1/traces"
 _EXPORTER = "opentelemetry.exporter.otlp.proto.http"
 
 
@@ -105,6 +107,32 @@ class TracingConfiguration:
         settings = self.settings
         is_off = settings.sdk_disabled or settings.traces_exporter == "none"
         return not is_off and bool(settings.exporter_otlp_endpoint or settings.exporter_otlp_traces_endpoint)
+
+    @property
+    def target(self) -> str:
+        """Where traces go, without what may be a secret: a user, a password, a query."""
+        settings = self.settings
+        url = urlsplit(
+            settings.exporter_otlp_traces_endpoint or f"{settings.exporter_otlp_endpoint.rstrip('/')}{_PATH}"
+        )
+        return urlunsplit((url.scheme, url.netloc.rpartition("@")[2], url.path, "", ""))
+
+    @property
+    def sampling(self) -> str:
+        """Which traces are recorded, in the words of the variables."""
+        settings = self.settings
+        has_share = settings.traces_sampler.endswith("ratio")
+        return f"{settings.traces_sampler} {settings.traces_sampler_arg:g}" if has_share else settings.traces_sampler
+
+    @property
+    def warnings(self) -> list[str]:
+        """What is probably meant otherwise."""
+        settings = self.settings
+        is_whole = settings.exporter_otlp_endpoint.rstrip("/").endswith(_PATH)
+        if not is_whole or settings.exporter_otlp_traces_endpoint or not self.is_on:
+            return []
+        told = f"{_PATH} is put behind it once more; a whole URL belongs into OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"
+        return [f"OTEL_EXPORTER_OTLP_ENDPOINT: {told}"]
 
     @classmethod
     def read(cls) -> "TracingConfiguration":

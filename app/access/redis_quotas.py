@@ -92,7 +92,7 @@ class RedisQuotas:
     """
 
     def __init__(self, store: StateStore, *, longest: float) -> None:
-        self._enter, self._leave = store.script(_ENTER), store.script(_LEAVE)
+        self._enter, self._leave = store.script("quota enter", _ENTER), store.script("quota leave", _LEAVE)
         self._longest = round(longest * 1000)
         self._me = secrets.token_hex(8)
         self.replicas = 1

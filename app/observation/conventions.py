@@ -195,11 +195,16 @@ def waiting(parent: Span, what: str, seconds: float, now: float) -> None:
     parent.child(f"wait {what}", INTERNAL, now - seconds).end(now)
 
 
-def store(parent: Span, kind: str, seconds: float, now: float) -> None:
-    """Keep the span of an operation of a shared store."""
-    span = parent.child(kind, CLIENT, now - seconds)
-    span.attributes.append(("db.system.name", kind))
+def store(parent: Span, kind: str, operation: str, seconds: float, now: float) -> None:
+    """Keep the span of an operation of a shared store (https://opentelemetry.io/docs/specs/semconv/db/redis/)."""
+    span = parent.child(f"{kind} {operation}", CLIENT, now - seconds)
+    span.attributes.append(_stored(kind, operation))
     span.end(now)
+
+
+@lru_cache(100)
+def _stored(kind: str, operation: str) -> Fixed:
+    return Fixed(("db.system.name", kind), ("db.operation.name", operation))
 
 
 def error(code: str, **more: Attribute) -> tuple[tuple[str, Attribute], ...]:

@@ -200,8 +200,8 @@ def mcp_server_is_up(server: str, is_up: bool) -> None:
     series.MCP_SERVER_UP.at(server)[0] = is_up
 
 
-def store_answered(kind: str, seconds: float) -> None:
-    """Note how long an operation of a store took that went through."""
+def store_answered(kind: str, operation: str, seconds: float) -> None:
+    """Note how long an operation of a store took that went through: a command, or a script by its name."""
     tell(series.STORE_SECONDS.observe, seconds, kind)
     if (span := current_span.get()) is not None and span.trace.is_sampled:
-        spans_of.store(span, kind, seconds, perf_counter())
+        spans_of.store(span, kind, operation, seconds, perf_counter())

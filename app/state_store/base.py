@@ -90,12 +90,12 @@ class StateStore(ABC):
     async def unlock(self, lock: Lock) -> None:
         """Release a lock, if it is still ours."""
 
-    def script(self, text: str) -> Callable[[Sequence[str], Sequence[object]], Awaitable[Any]]:
+    def script(self, name: str, text: str) -> Callable[[Sequence[str], Sequence[object]], Awaitable[Any]]:
         """Make a Lua script callable, by its keys and its arguments; only stores of ``kind`` ``redis`` run scripts.
 
-        A call is one round trip, and raises ``StoreUnavailable`` as every operation does.
+        Its name stands in traces. A call is one round trip, and raises ``StoreUnavailable`` as every operation does.
         """
-        raise NotImplementedError(text)
+        raise NotImplementedError(name)
 
     async def start(self) -> None:  # noqa: B027 - nothing to do is a good default
         """Begin to watch over the connection, where there is one; never fails because the store is absent."""

@@ -99,17 +99,19 @@ class RedisStateStore(RedisConnection):
 
     async def get(self, key: str) -> bytes | None:
         """Look a value up."""
-        value = await self._run(lambda: self._client.get(self._name(key)))
+        value = await self._run("GET", lambda: self._client.get(self._name(key)))
         return value if isinstance(value, bytes) else None
 
     async def put(self, key: str, value: bytes, *, ttl: float, lock: Lock | None = None, unlock: bool = False) -> None:
         """Keep a value."""
         name, time_to_live = self._name(key), _milliseconds(ttl)
         if lock is None:
-            await self._run(lambda: self._client.set(name, value, px=time_to_live))
+            await self._run("SET", lambda: self._client.set(name, value, px=time_to_live))
             return
         script, keys = self._put_and_unlock if unlock else self._put, [*self._lock_names(lock.key), name]
-        if not await self._run(lambda: script(keys, (lock.token, value, time_to_live, _FENCE_TTL))):
+        if not await self._run(
+            "put and unlock" if unlock else "put", lambda: script(keys, (lock.token, value, time_to_live, _FENCE_TTL))
+        ):
             raise LockLost(lock.token)
 
     async def delete(self, *keys: str, lock: Lock | None = None) -> bool:
@@ -118,8 +120,8 @@ class RedisStateStore(RedisConnection):
         if not names:
             return False
         if lock is None:
-            return await self._run(lambda: self._client.unlink(*names)) > 0
-        forgotten = await self._run(lambda: self._delete([self._fence(lock.key), *names], [lock.token]))
+            return await self._run("UNLINK", lambda: self._client.unlink(*names)) > 0
+        forgotten = await self._run("delete", lambda: self._delete([self._fence(lock.key), *names], [lock.token]))
         if forgotten < 0:
             raise LockLost(lock.token)
         return bool(forgotten)
@@ -132,24 +134,24 @@ class RedisStateStore(RedisConnection):
         fence, name, mark, may_arrive = *self._lock_names(key), os.urandom(8).hex(), self.available
         keys = [fence, name, self._name(key)]
         try:
-            taken = await self._run(lambda: self._lock(keys, (_milliseconds(ttl), _FENCE_TTL, mark)))
+            taken = await self._run("lock", lambda: self._lock(keys, (_milliseconds(ttl), _FENCE_TTL, mark)))
         except StoreUnavailable:
             if may_arrive:
-                self._insist(lambda: self._take_back([name], [mark]))
+                self._insist("take back", lambda: self._take_back([name], [mark]))
             raise
         return Lock(key, *taken) if taken else None
 
     async def renew(self, lock: Lock, *, ttl: float) -> bool:
         """Hold a lock for longer, even one that ran out or was flushed."""
         arguments = [lock.token, _milliseconds(ttl), _FENCE_TTL]
-        return bool(await self._run(lambda: self._renew(self._lock_names(lock.key), arguments)))
+        return bool(await self._run("renew", lambda: self._renew(self._lock_names(lock.key), arguments)))
 
     async def unlock(self, lock: Lock) -> None:
         """Release a lock; nothing can be written under it any more. If the server is away, it is tried again."""
         try:
-            await self._run(lambda: self._unlock(self._lock_names(lock.key), [lock.token, _FENCE_TTL]))
+            await self._run("unlock", lambda: self._unlock(self._lock_names(lock.key), [lock.token, _FENCE_TTL]))
         except StoreUnavailable:
-            self._insist(lambda: self._unlock(self._lock_names(lock.key), [lock.token, _FENCE_TTL]))
+            self._insist("unlock", lambda: self._unlock(self._lock_names(lock.key), [lock.token, _FENCE_TTL]))
             raise
 
     async def aclose(self) -> None:
@@ -158,19 +160,19 @@ class RedisStateStore(RedisConnection):
             errand.cancel()
         await super().aclose()
 
-    def _insist(self, operation: Callable[[], Awaitable[object]]) -> None:
+    def _insist(self, name: str, operation: Callable[[], Awaitable[object]]) -> None:
         """Try an operation again while it matters: after that the lock has run out by itself."""
-        errand = asyncio.create_task(self._try_again(operation))
+        errand = asyncio.create_task(self._try_again(name, operation))
         self._errands.add(errand)
         errand.add_done_callback(self._errands.discard)
 
-    async def _try_again(self, operation: Callable[[], Awaitable[object]]) -> None:
+    async def _try_again(self, name: str, operation: Callable[[], Awaitable[object]]) -> None:
         until = time.monotonic() + _INSIST_SECONDS
         while time.monotonic() < until:
             await asyncio.sleep(_INSIST_PAUSE)
             if self.available:
                 with suppress(StoreUnavailable):
-                    await self._run(operation)
+                    await self._run(name, operation)
                     return
 
     def _name(self, key: str, suffix: str = "") -> str:

@@ -80,16 +80,16 @@ class RedisConnection(StateStore):
                     await self._permits.acquire()
         await self._disconnect()
 
-    def script(self, text: str) -> Callable[[Sequence[str], Sequence[object]], Awaitable[Any]]:
+    def script(self, name: str, text: str) -> Callable[[Sequence[str], Sequence[object]], Awaitable[Any]]:
         """Make a script callable; the prefix comes before its keys."""
         registered = self._client.register_script(text)
 
         def call(keys: Sequence[str], arguments: Sequence[object]) -> Awaitable[Any]:
-            return self._run(lambda: registered([f"{self._prefix}{key}" for key in keys], list(arguments)))  # type: ignore[arg-type]
+            return self._run(name, lambda: registered([f"{self._prefix}{key}" for key in keys], list(arguments)))  # type: ignore[arg-type]
 
         return call
 
-    async def _run(self, operation: Callable[[], Awaitable[T]]) -> T:
+    async def _run(self, name: str, operation: Callable[[], Awaitable[T]]) -> T:
         if self.available:
             began = math.inf
             try:
@@ -97,7 +97,7 @@ class RedisConnection(StateStore):
                     began = time.monotonic()
                     if self.available:
                         result = await operation()
-                        store_answered(self.kind, time.monotonic() - began)
+                        store_answered(self.kind, name, time.monotonic() - began)
                         return result
             except Exception as error:  # noqa: BLE001 - to a peer that is no Redis the client says anything
                 # Whoever waited for a connection most of the time says nothing about the server.

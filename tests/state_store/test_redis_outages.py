@@ -279,7 +279,7 @@ async def test_a_fence_that_was_written_over_concerns_nobody(
 
 async def test_a_script_that_fails_at_one_key_concerns_no_other(server: RedisServer, open_store: OpenStore) -> None:
     store = await open_store()
-    count = store.script("return redis.call('GET', KEYS[1]) + 1")
+    count = store.script("count", "return redis.call('GET', KEYS[1]) + 1")
     await server.run("SET", "toolchat:a", "nonsense")
     with pytest.raises(StoreUnavailable):
         await count(["a"], [])

@@ -164,8 +164,9 @@ class Supervisor:
             self._end(signal.SIGTERM)
 
     def _replace(self, place: Place, why: str | int) -> None:
+        told = {"worker": place.number, "pid": place.pid, "exit": why}
         pause = place.leave(in_order=why == 0)
-        _log.error("a worker ended and is replaced", extra={"worker": place.number, "exit": why, "pause": pause})
+        _log.error("a worker ended and is replaced", extra={**told, "pause": pause})
 
     def _look_after(self) -> None:
         """Kill workers that show no life any more, or that have not ended in time."""
@@ -177,7 +178,7 @@ class Supervisor:
                 place.heard = now
             is_stuck = place.listens and not self._is_ending and now - place.heard > self._timeout
             if place.pid and (is_stuck or now > self._deadline):
-                _log.error("a worker does not answer and is killed", extra={"worker": place.number})
+                _log.error("a worker does not answer and is killed", extra={"worker": place.number, "pid": place.pid})
                 os.kill(place.pid, signal.SIGKILL)
                 place.heard = now
 

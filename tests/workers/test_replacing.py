@@ -4,6 +4,7 @@ import asyncio
 import json
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from tests.clients.paced_model import PacedModel
 from tests.command_line import LOG
@@ -68,21 +69,28 @@ async def test_a_worker_that_ends_again_and_again_is_waited_for_longer_while_the
 ) -> None:
     with workers(2, tmp_path, **set_up(redis, model)) as service:
         stays, *_ = service.workers
+        killed = []
         for times in range(1, 4):
             await until(lambda: len(service.workers) == 2)
-            next(each for each in service.workers if each != stays).kill()
+            killed.append(next(each for each in service.workers if each != stays))
+            killed[-1].kill()
             await until(partial(pauses_said, times))
             if times > 1:
                 with stopped(service):  # which makes the pause as long as this takes
                     assert await asyncio.gather(*(asked(service.url) for _ in range(MANY))) == [ANSWER] * MANY
         assert stays in service.workers
     assert pauses() == [0, 0.5, 1]
+    assert [each["pid"] for each in replacements()] == [each.pid for each in killed]
+
+
+def replacements() -> list[dict[str, Any]]:
+    """What the parent has said of workers that it replaces."""
+    return [json.loads(line) for line in LOG if "a worker ended and is replaced" in line]
 
 
 def pauses() -> list[float]:
-    """What the parent has said of how long it waits until it replaces a worker."""
-    told = (json.loads(line) for line in LOG if "a worker ended and is replaced" in line)
-    return [each["pause"] for each in told]
+    """How long it waited until it did."""
+    return [each["pause"] for each in replacements()]
 
 
 def pauses_said(times: int) -> bool:

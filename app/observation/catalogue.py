@@ -86,6 +86,7 @@ CONNECTIONS = Family("gauge", "upstream_connections", "Connections to upstreams 
 CLIENTS_REFUSED = Family("counter", "connections_refused_total", "Connections that open files do not suffice for")
 READERS_LEFT = Family("counter", "slow_readers_left_total", "Long answers that gave way to others, as nobody read them")
 MCP_SERVER_UP = Family("gauge", "mcp_server_up", "Whether an MCP server whose tools are offered is there", ("server",))
+SPANS_LOST = Family("counter", "spans_lost_total", "Spans of traces that did not arrive, or found no room")
 LOG_LOST = Family("counter", "log_lines_lost_total", "Lines of the log that could not be written")
 
 SESSIONS = Family("gauge", "sessions_active", "Conversations with a turn that runs or waits in this process")

@@ -6,6 +6,8 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 
+from app.observation.catalogue import SPANS_LOST
+
 __all__ = ["Sender"]
 
 _log = logging.getLogger(__name__)
@@ -38,8 +40,7 @@ class Sender:
         """Have so many spans sent."""
         with self._lock:
             if self._count + count > self._most:
-                self._lost += count
-                self._reason = self._reason or "too many waited"
+                self._lose(count, self._reason or "too many waited")
                 return
             self._waiting.append((written, count))
             self._count += count
@@ -55,6 +56,7 @@ class Sender:
         """Send no more, and say no more; how many spans have not arrived that nobody has been told of."""
         with self._lock:
             left = self._count + self._lost
+            self._lose(self._count, "")
             self._waiting.clear()
             self._is_given_up = True
         return left
@@ -84,10 +86,16 @@ class Sender:
             with self._lock:
                 self._count -= count
                 if reason:
-                    self._lost += count
-                    self._reason = reason
+                    self._lose(count, reason)
             self._tell()  # here, since where every try takes its time something always waits
         self._tell()
+
+    def _lose(self, count: int, reason: str) -> None:
+        """Count lost spans, with the lock held; those that were given up have been counted."""
+        if not self._is_given_up:
+            self._lost += count
+            self._reason = reason
+            SPANS_LOST.add(by=count)
 
     def _tell(self) -> None:
         if self._is_given_up:

@@ -1,6 +1,7 @@
 """Questions that fail, that nobody waits for any more, and collectors that are not there."""
 
 import asyncio
+import re
 import threading
 from collections.abc import AsyncGenerator
 
@@ -104,6 +105,11 @@ async def test_a_collector_that_is_not_there_disturbs_nobody_and_the_log_says_so
     assert caplog.text.count("traces could not be sent") == 1
 
 
+async def spans_lost(client: httpx.AsyncClient) -> float:
+    (number,) = re.findall(r"^toolchat_spans_lost_total (\d+)$", (await client.get("/metrics")).text, re.MULTILINE)
+    return float(number)
+
+
 async def test_that_traces_are_lost_is_said_while_questions_come_and_why(
     player: OpenAIPlayer, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -117,7 +123,9 @@ async def test_that_traces_are_lost_is_said_while_questions_come_and_why(
                 await client.get(PATH, params={"query": "x"})
                 return "traces could not be sent" in caplog.text
 
+            before = await spans_lost(client)
             await until(is_told)
+            assert await spans_lost(client) > before
     [line] = [each for each in caplog.records if each.message == "traces could not be sent"]
     assert (vars(line)["reason"], vars(line)["spans_lost"] > 0) == ("ConnectionError", True)
 
@@ -152,8 +160,10 @@ async def test_spans_beyond_those_that_may_wait_are_lost_and_counted(
     async with OtlpReceiver() as receiver:
         variables = receiver.variables | {"OTEL_BSP_MAX_QUEUE_SIZE": "4"}
         async with service(OPENAI_BASE_URL=player.base_url, **variables) as client:
+            before = await spans_lost(client)
             await client.get(PATH, params={"query": "x"})
             await until(lambda: "traces could not be sent" in caplog.text)
+            assert await spans_lost(client) - before == 5
     assert receiver.spans == []
     [line] = [each for each in caplog.records if each.message == "traces could not be sent"]
     assert vars(line)["spans_lost"] == 5

@@ -25,6 +25,7 @@ async def model() -> AsyncGenerator[PacedModel, None]:
 def service(
     redis: RedisServer, model: PacedModel, tmp_path_factory: pytest.TempPathFactory
 ) -> Generator[Service, None, None]:
-    """Three workers, which every test leaves behind at work."""
-    with workers(3, tmp_path_factory.mktemp("workers"), **set_up(redis, model)) as service:
+    """Three workers, which every test leaves behind at work; no trace of theirs finds room."""
+    traces = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:9", "OTEL_BSP_MAX_QUEUE_SIZE": "1"}
+    with workers(3, tmp_path_factory.mktemp("workers"), **set_up(redis, model), **traces) as service:
         yield service

@@ -32,6 +32,16 @@ async def test_whichever_worker_is_asked_tells_the_figures_of_all(service: Servi
     assert set(told[0]) == {"0", "1", "2"}
 
 
+async def test_spans_that_are_lost_are_counted_in_every_worker(service: Service) -> None:
+    assert await asyncio.gather(*(asked(service.url) for _ in range(MANY))) == [ANSWER] * MANY
+
+    async def are_counted() -> bool:
+        lost = await service.by_worker("toolchat_spans_lost_total")
+        return len(lost) == 3 and min(lost.values()) > 0
+
+    await until(are_counted)
+
+
 async def test_a_port_on_which_several_listen_is_taken_for_other_services(service: Service) -> None:
     port = service.url.rpartition(":")[2]
     arguments, variables = ("--workers", "2"), {"SERVER_PORT": port, "REDIS_URL": "redis://nobody"}

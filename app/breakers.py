@@ -6,7 +6,7 @@ from types import TracebackType
 from typing import Self
 
 from app.errors import Overloaded, UpstreamTimeout, UpstreamUnavailable
-from app.observation.telling import breaker_is_open, breaker_refused
+from app.observation.telling import breaker_is_open, breaker_refused, breaker_stands
 
 __all__ = ["Breakers", "CircuitBreaker"]
 
@@ -47,6 +47,8 @@ class CircuitBreaker:
         self._closed_from = 0.0
         """When the next one may ask."""
         self._failing = False
+        if failures:
+            breaker_stands(upstream)
 
     @property
     def is_open(self) -> bool:

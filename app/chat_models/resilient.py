@@ -10,7 +10,7 @@ from app.breakers import CircuitBreaker
 from app.chat_models.base import ChatModel, ChatResponse, EmitModelEvent, ModelEvent, Progress, Prompt
 from app.chat_models.patience import Patience
 from app.errors import ToolchatError
-from app.observation.telling import ModelTurn
+from app.observation.telling import ModelTurn, model_is_there
 
 __all__ = ["ResilientChatModel", "RetryPolicy"]
 
@@ -57,6 +57,7 @@ class ResilientChatModel(ChatModel):
         self._idle_timeout = idle_timeout
         self._retry = retry or RetryPolicy()
         self._breaker = breaker or CircuitBreaker(model.provider, failures=0)
+        model_is_there(self.provider, self.name)
 
     async def respond(self, prompt: Prompt, emit: EmitModelEvent) -> ChatResponse:
         """Run one turn; see :meth:`ChatModel.respond`.

@@ -10,6 +10,7 @@ from app.errors import ToolchatError
 from app.messages import Usage
 from app.observation import catalogue as series
 from app.observation import conventions as spans_of
+from app.observation.beginnings import FAILED_ANSWERS, FAILED_TURNS, begin
 from app.observation.catalogue import SECONDS, TOKENS
 from app.observation.notes import ByKind, tell
 from app.observation.request import current_request
@@ -21,9 +22,11 @@ __all__ = [
     "ModelTurn",
     "breaker_is_open",
     "breaker_refused",
+    "breaker_stands",
     "connection_opened",
     "fell_back",
     "mcp_server_is_up",
+    "model_is_there",
     "outcome_of",
     "reader_left",
     "store_answered",
@@ -37,6 +40,11 @@ _NO_USAGE = Usage()
 _error_kinds, _upstreams = Names(100), Names(50)
 _LEAST_WAIT = 0.001
 """Seconds; of less no span is made."""
+
+
+def model_is_there(provider: str, model: str) -> None:
+    """Say that turns will be those of this model."""
+    begin(series.MODEL_TURNS, (provider, model), FAILED_TURNS)
 
 
 class ModelTurn:
@@ -131,6 +139,13 @@ def breaker_is_open(upstream: str, is_open: bool, *, opened: bool = False) -> No
         series.BREAKER_OPENINGS.add(name)
 
 
+def breaker_stands(upstream: str) -> None:
+    """Say that there is a breaker before an upstream."""
+    name = (_upstreams.of(upstream),)
+    for family in (series.BREAKER_OPEN, series.BREAKER_OPENINGS, series.BREAKER_REFUSALS):
+        begin(family, (), name)
+
+
 def breaker_refused(upstream: str) -> None:
     """Count a request that an open breaker did not let through."""
     tell(series.BREAKER_REFUSALS.add, _upstreams.of(upstream))
@@ -182,7 +197,16 @@ def upstream_answered(upstream: str, outcome: str) -> None:
 
 
 def _count_answer(upstream: str, outcome: str) -> None:
-    series.UPSTREAM_REQUESTS.add(_upstreams.of(upstream), outcome)
+    _answers[upstream, outcome][0][0] += 1
+
+
+def _answer_numbers(upstream: str, outcome: str) -> Sequence[Numbers]:
+    name = _upstreams.of(upstream)
+    begin(series.UPSTREAM_REQUESTS, (name,), FAILED_ANSWERS)
+    return (series.UPSTREAM_REQUESTS.at(name, outcome),)
+
+
+_answers = ByKind(_answer_numbers)
 
 
 def connection_opened() -> None:

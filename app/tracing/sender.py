@@ -6,7 +6,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 
-from app.observation.catalogue import SPANS_LOST
+from app.observation import catalogue as series
 
 __all__ = ["Sender"]
 
@@ -95,7 +95,7 @@ class Sender:
         if not self._is_given_up:
             self._lost += count
             self._reason = reason
-            SPANS_LOST.add(by=count)
+            series.SPANS_LOST.add(by=count)
 
     def _tell(self) -> None:
         if self._is_given_up:

@@ -3,12 +3,13 @@
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from app.immutable import immutable
 
 __all__ = ["Decision", "Rate", "RateLimiter"]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Rate:
     """So many within so many seconds, all of them at once if need be."""
 
@@ -21,7 +22,7 @@ class Rate:
         return self.seconds / self.limit
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Decision:
     """What a limiter says to one more."""
 
@@ -53,21 +54,25 @@ class RateLimiter:
 
     def look(self, name: str, rate: Rate) -> Decision:
         """Whether one more is allowed; nothing is counted."""
-        now = self._clock()
-        even = max(self._even.get(name, now), now) + rate.interval
+        now, interval = self._clock(), rate.interval
+        even = max(self._even.get(name, now), now) + interval
         # A limit's worth of intervals fits into the time; the rounding of their sum must not take the last one away.
-        room = (now + rate.seconds - even) / rate.interval + 1e-6
+        room = (now + rate.seconds - even) / interval + 1e-6
         if room < 0:
-            return Decision(False, 0, -room * rate.interval)
-        return Decision(True, int(room), 0.0 if room >= 1 else (1 - room) * rate.interval)
+            return Decision(False, 0, -room * interval)
+        return Decision(True, int(room), 0.0 if room >= 1 else (1 - room) * interval)
 
     def hit(self, name: str, rate: Rate) -> Decision:
         """Ask for one more, and count it if it is allowed."""
         decision = self.look(name, rate)
         if decision.allowed:
-            now = self._clock()
-            self._even[name] = max(self._even.get(name, now), now) + rate.interval
-            self._even.move_to_end(name)
-            if len(self._even) > self._max_names:
-                self._even.popitem(last=False)
+            self.count(name, rate)
         return decision
+
+    def count(self, name: str, rate: Rate) -> None:
+        """Count one that is allowed, as :meth:`look` has said."""
+        now = self._clock()
+        self._even[name] = max(self._even.get(name, now), now) + rate.interval
+        self._even.move_to_end(name)
+        if len(self._even) > self._max_names:
+            self._even.popitem(last=False)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Literal, Protocol
 
-from app.access.rate import Rate, RateLimiter
+from app.access.rate import Decision, Rate, RateLimiter
 from app.callers import Principal
 from app.errors import QuotaExceeded, StoreUnavailable
 from app.immutable import immutable
@@ -66,7 +66,8 @@ class Standing:
     @property
     def state(self) -> str:
         """The item of ``RateLimit``."""
-        return f'"{self.kind}";r={max(self.remaining, 0)};t={math.ceil(self.wait)}'
+        remaining = self.remaining if self.remaining > 0 else 0
+        return f'"{self.kind}";r={remaining};t={math.ceil(self.wait)}'
 
 
 class QuotaStore(Protocol):
@@ -99,7 +100,7 @@ class LocalQuotas:
         today: Callable[[], int] = lambda: int(time.time()) // _DAY,
     ) -> None:
         self._rates = RateLimiter(clock=clock)
-        self._running: Counter[str] = Counter()
+        self._running: dict[str, int] = {}
         self._today = today
         self._day = today()
         self._tokens: Counter[str] = Counter()
@@ -107,34 +108,36 @@ class LocalQuotas:
     async def enter(self, limits: Sequence[Limits], question: int) -> Sequence[Sequence[Standing]]:  # noqa: ARG002
         """See :meth:`QuotaStore.enter`."""
         self._begin_day()
-        standings = list(map(self._standings, limits))
+        decisions = [None if each.rate is None else self._rates.look(each.name, each.rate) for each in limits]
+        standings = list(map(self._standings, limits, decisions))
         if not any(map(_refused, standings)):
-            for each in limits:
-                self._running[each.name] += 1
-                if each.rate is not None:
-                    self._rates.count(each.name, each.rate)
+            for each, decision in zip(limits, decisions, strict=True):
+                if each.concurrent is not None:
+                    self._running[each.name] = self._running.get(each.name, 0) + 1
+                if decision is not None:
+                    self._rates.count(each.name, decision)
         return standings
 
     async def leave(self, limits: Sequence[Limits], question: int, tokens: int) -> None:  # noqa: ARG002
         """See :meth:`QuotaStore.leave`."""
         self._begin_day()
         for each in limits:
-            self._running[each.name] -= 1
-            if self._running[each.name] <= 0:
-                del self._running[each.name]
+            if each.concurrent is not None:
+                self._running[each.name] -= 1
+                if self._running[each.name] <= 0:
+                    del self._running[each.name]
             if each.tokens_per_day:
                 self._tokens[each.name] += tokens
 
-    def _standings(self, limits: Limits) -> list[Standing]:
+    def _standings(self, limits: Limits, decision: Decision | None) -> list[Standing]:
         found = []
-        if limits.concurrent is not None:
-            left = limits.concurrent - self._running[limits.name] - 1
-            found.append(Standing("concurrent", limits.concurrent, left, 1, left < 0))
-        if limits.tokens_per_day is not None:
-            left = limits.tokens_per_day - self._tokens[limits.name]
-            found.append(Standing("day", limits.tokens_per_day, left, _until_tomorrow(), left <= 0))
-        if limits.rate is not None:
-            decision = self._rates.look(limits.name, limits.rate)
+        if (most := limits.concurrent) is not None:
+            left = most - self._running.get(limits.name, 0) - 1
+            found.append(Standing("concurrent", most, left, 1, left < 0))
+        if (most := limits.tokens_per_day) is not None:
+            left = most - self._tokens[limits.name]
+            found.append(Standing("day", most, left, _until_tomorrow(), left <= 0))
+        if decision is not None and limits.rate is not None:
             refused = not decision.allowed
             found.append(Standing("minute", limits.rate.limit, decision.remaining, decision.wait, refused))
         return found

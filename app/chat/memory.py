@@ -1,7 +1,6 @@
 """What was said in a conversation before: kept whole turns at a time, within a window."""
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,7 +11,7 @@ from app.errors import SessionBusy
 from app.immutable import immutable
 from app.messages import AssistantMessage, Message, ToolResponseMessage, UserMessage
 from app.state_store.base import Lock, LockLost, StateStore, reading
-from app.state_store.locks import Locks
+from app.state_store.locks import Hold, Locks
 from app.tool_calling.result_converter import truncated
 
 __all__ = ["ChatMemory", "MemoryWindow", "OpenTurn", "Turn", "estimated_size", "estimated_tokens"]
@@ -100,16 +99,14 @@ class ChatMemory:
         """
         return _turns(await self._store.get(_key(conversation)))
 
-    @asynccontextmanager
-    async def open_turn(self, conversation: str) -> AsyncGenerator["OpenTurn", None]:
-        """Begin a turn; a second one of the same conversation waits for its end, here and on every replica.
+    def open_turn(self, conversation: str) -> "TurnOpening":
+        """Begin a turn, for an ``async with``; a second one of the same conversation waits, here and on every replica.
 
         Raises:
-            SessionBusy: it waited too long, or too many wait already.
+            SessionBusy: it waited too long, or too many wait already; as the block begins, like the other.
             StoreUnavailable: as :meth:`turns`.
         """
-        async with self._locks.hold(_key(conversation)) as lock:
-            yield OpenTurn(self, _turns(lock.value), lock)
+        return TurnOpening(self, self._locks.hold(_key(conversation)))
 
     async def keep(self, turns: Sequence[Turn], lock: Lock) -> None:
         """Replace the kept turns of a conversation, and end its turn.
@@ -144,6 +141,26 @@ class ChatMemory:
             if then is not None:
                 await then()
             return forgotten
+
+
+class TurnOpening:
+    """Gives an :class:`OpenTurn` for as long as the block runs."""
+
+    __slots__ = ("_hold", "_memory")
+
+    def __init__(self, memory: ChatMemory, hold: Hold) -> None:
+        self._memory, self._hold = memory, hold
+
+    async def __aenter__(self) -> "OpenTurn":
+        lock = await self._hold.__aenter__()
+        try:
+            return OpenTurn(self._memory, _turns(lock.value), lock)
+        except BaseException:
+            await self._hold.__aexit__()
+            raise
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._hold.__aexit__()
 
 
 @immutable

@@ -1,7 +1,7 @@
 """What was said in a conversation before: kept whole turns at a time, within a window."""
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pydantic_core import from_json, to_json
@@ -24,6 +24,13 @@ class Turn:
     messages: tuple[Message, ...]
     trace: str = ""
     """What :func:`trace_of` says of the answer. Shown to the user; the model is never given it."""
+    records: Sequence[Mapping[str, Any]] = field(default=(), repr=False, compare=False)
+    """As it was kept, and is kept again; empty for one that is new."""
+    size: int = field(init=False, repr=False, compare=False)
+    """As :func:`estimated_size` counts it."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "size", estimated_size(self.messages))
 
     def __iter__(self) -> Iterator[Message]:
         return iter(self.messages)
@@ -45,12 +52,9 @@ class MemoryWindow:
 
     def kept(self, messages: Sequence[Message]) -> tuple[Message, ...]:
         """What of a finished turn is worth keeping; reasoning never is."""
-        whole = tuple(
-            AssistantMessage(m.text, m.tool_calls) if isinstance(m, AssistantMessage) else m for m in messages
-        )
-        if self.tool_rounds and self.holds(whole):
+        if self.tool_rounds and self.holds(whole := _without_reasoning(messages)):
             return whole
-        short = _without_tool_rounds(whole)
+        short = _without_reasoning(_without_tool_rounds(messages))
         return short if estimated_size(short) <= self.max_tokens else tuple(map(self._shortened, short))
 
     def _shortened(self, message: Message) -> Message:
@@ -68,7 +72,7 @@ class MemoryWindow:
         count, tokens = len(running), estimated_size(running)
         fitting: list[Turn] = []
         for turn in reversed(turns):
-            count, tokens = count + len(turn.messages), tokens + estimated_size(turn.messages)
+            count, tokens = count + len(turn.messages), tokens + turn.size
             if count > self.max_messages or tokens > self.max_tokens:
                 break
             fitting.append(turn)
@@ -115,7 +119,7 @@ class ChatMemory:
             SessionBusy: the lock was lost to another request, whose turn stands.
             StoreUnavailable: nothing was kept.
         """
-        value = to_json(list(map(_records, turns)))
+        value = to_json([each.records or _records(each) for each in turns])
         try:
             await self._locks.keep_and_release(lock, value, ttl=self._ttl)
         except LockLost:
@@ -184,6 +188,8 @@ class OpenTurn:
 
 def estimated_tokens(text: str) -> int:
     """About what a tokenizer of today makes of a text: a Chinese character each, four Latin letters together."""
+    if text.isascii():
+        return (len(text) + 3) // 4
     wide = (len(text.encode("utf-8", "replace")) - len(text)) // 2
     return wide + (len(text) - wide + 3) // 4
 
@@ -194,13 +200,16 @@ def estimated_size(messages: Sequence[Message]) -> int:
 
 
 def _tokens(message: Message) -> int:
-    match message:
-        case ToolResponseMessage(responses):
-            return sum(estimated_tokens(response.text) for response in responses)
-        case AssistantMessage(text, calls):
-            return estimated_tokens(text) + sum(estimated_tokens(call.arguments) for call in calls)
-        case _:
-            return estimated_tokens(message.text)
+    if isinstance(message, ToolResponseMessage):
+        return sum([estimated_tokens(response.text) for response in message.responses])
+    tokens = estimated_tokens(message.text)
+    if isinstance(message, AssistantMessage) and message.tool_calls:
+        tokens += sum([estimated_tokens(call.arguments) for call in message.tool_calls])
+    return tokens
+
+
+def _without_reasoning(messages: Sequence[Message]) -> tuple[Message, ...]:
+    return tuple([AssistantMessage(m.text, m.tool_calls) if isinstance(m, AssistantMessage) else m for m in messages])
 
 
 def _without_tool_rounds(messages: Sequence[Message]) -> tuple[Message, ...]:
@@ -224,7 +233,7 @@ def _turn(records: Sequence[Mapping[str, Any]]) -> Turn:
     messages, trace = from_records(records), records[-1].get("trace", "")
     if not isinstance(trace, str):
         raise TypeError(trace)
-    return Turn(messages, trace)
+    return Turn(messages, trace, records)
 
 
 def _key(conversation: str) -> str:

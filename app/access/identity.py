@@ -6,7 +6,7 @@ from typing import Protocol
 
 from starlette.types import Scope
 
-from app.access.hosts import Proxies, check_host, header, headers, is_address, is_loopback
+from app.access.hosts import Proxies, check_host, header, is_address, is_loopback
 from app.access.keys import KeyBook
 from app.callers import ANONYMOUS, Caller, Principal, Role
 from app.errors import Forbidden, Unauthorized
@@ -23,6 +23,7 @@ _ROLES: dict[str, Role | None] = {
     "/openapi.json": None,
 }
 """The role that a path needs beside a key, where that is not ``ask``."""
+_BEARING = (b"authorization", b"x-api-key")
 
 
 class TokenReader(Protocol):
@@ -128,12 +129,15 @@ def _credential(scope: Scope) -> str:
     Raises:
         Unauthorized: it bears several that differ.
     """
-    found = {each.strip() for each in headers(scope, b"x-api-key")}
-    for each in headers(scope, b"authorization"):
-        scheme, _, token = each.strip().partition(" ")
-        if scheme.lower() == "bearer":
-            found.add(token.strip())
-    found.discard("")
-    if len(found) > 1:
-        raise Unauthorized("the request bears several keys")
-    return next(iter(found), "")
+    found = ""
+    for name, value in scope["headers"]:
+        if name not in _BEARING:
+            continue
+        scheme, key = "bearer", value.decode("latin-1").strip()
+        if name == b"authorization":
+            scheme, _, key = key.partition(" ")
+        if scheme.lower() == "bearer" and (key := key.strip()):
+            if found not in ("", key):
+                raise Unauthorized("the request bears several keys")
+            found = key
+    return found

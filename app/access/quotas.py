@@ -1,16 +1,18 @@
 """Quotas: how many questions a minute and at once, and how many tokens a day, a principal and all together may use."""
 
+import itertools
 import math
-import secrets
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Literal, Protocol
 
-from app.access.rate import Rate, RateLimiter
+from app.access.rate import Decision, Rate, RateLimiter
 from app.callers import Principal
 from app.errors import QuotaExceeded, StoreUnavailable
+from app.immutable import immutable
 from app.observation.telling import waited
 
 __all__ = ["Kind", "Limits", "LocalQuotas", "QuotaStore", "Quotas", "Spending", "Standing"]
@@ -32,11 +34,17 @@ class Limits:
     requests_per_minute: int | None = None
     concurrent: int | None = None
     tokens_per_day: int | None = None
+    rate: Rate | None = field(init=False)
+    """How often it may ask."""
+    policy: str = field(init=False)
+    """``RateLimit-Policy`` (draft-ietf-httpapi-ratelimit-headers, sections 3 and 4); empty where there is no limit."""
 
-    @property
-    def any(self) -> bool:
-        """Whether there is a limit at all."""
-        return (self.requests_per_minute, self.concurrent, self.tokens_per_day) != (None, None, None)
+    def __post_init__(self) -> None:
+        bounds = {"concurrent": self.concurrent, "day": self.tokens_per_day, "minute": self.requests_per_minute}
+        items = [f'"{kind}";q={bound}{_UNITS[kind]}' for kind, bound in bounds.items() if bound is not None]
+        object.__setattr__(self, "policy", ", ".join(items))
+        per_minute = self.requests_per_minute
+        object.__setattr__(self, "rate", None if per_minute is None else Rate(per_minute, _MINUTE))
 
     def shared_by(self, replicas: int) -> "Limits":
         """The share of one of several replicas, at least one of each."""
@@ -44,7 +52,7 @@ class Limits:
         return Limits(self.name, *(None if each is None else max(1, each // replicas) for each in limits))
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Standing:
     """Where somebody stands with one limit after a question was let in or refused."""
 
@@ -56,27 +64,24 @@ class Standing:
     refused: bool = False
 
     @property
-    def policy(self) -> str:
-        """The item of ``RateLimit-Policy`` (draft-ietf-httpapi-ratelimit-headers, sections 3 and 4)."""
-        return f'"{self.kind}";q={self.limit}{_UNITS[self.kind]}'
-
-    @property
     def state(self) -> str:
         """The item of ``RateLimit``."""
-        return f'"{self.kind}";r={max(self.remaining, 0)};t={math.ceil(self.wait)}'
+        remaining = self.remaining if self.remaining > 0 else 0
+        return f'"{self.kind}";r={remaining};t={math.ceil(self.wait)}'
 
 
 class QuotaStore(Protocol):
     """Keeps what has been used."""
 
-    async def enter(self, limits: Sequence[Limits], question: str) -> Sequence[Sequence[Standing]]:
+    async def enter(self, limits: Sequence[Limits], question: int) -> Sequence[Sequence[Standing]]:
         """Count a question under every name, or under none where one limit refuses it; where the limits of each stand.
 
-        A limit that there is not is left out; the others come in the order of :data:`Kind`.
+        A limit that there is not is left out; the others come in the order of :data:`Kind`. The question's number is
+        its own among those of this process.
         """
         ...
 
-    async def leave(self, limits: Sequence[Limits], question: str, tokens: int) -> None:
+    async def leave(self, limits: Sequence[Limits], question: int, tokens: int) -> None:
         """Note that a question was answered, and what it has used."""
         ...
 
@@ -95,44 +100,46 @@ class LocalQuotas:
         today: Callable[[], int] = lambda: int(time.time()) // _DAY,
     ) -> None:
         self._rates = RateLimiter(clock=clock)
-        self._running: Counter[str] = Counter()
+        self._running: dict[str, int] = {}
         self._today = today
         self._day = today()
         self._tokens: Counter[str] = Counter()
 
-    async def enter(self, limits: Sequence[Limits], question: str) -> Sequence[Sequence[Standing]]:  # noqa: ARG002
+    async def enter(self, limits: Sequence[Limits], question: int) -> Sequence[Sequence[Standing]]:  # noqa: ARG002
         """See :meth:`QuotaStore.enter`."""
         self._begin_day()
-        standings = [self._standings(each) for each in limits]
-        if not any(standing.refused for each in standings for standing in each):
-            for each in limits:
-                self._running[each.name] += 1
-                if each.requests_per_minute:
-                    self._rates.hit(each.name, Rate(each.requests_per_minute, _MINUTE))
+        decisions = [None if each.rate is None else self._rates.look(each.name, each.rate) for each in limits]
+        standings = list(map(self._standings, limits, decisions))
+        if not any(map(_refused, standings)):
+            for each, decision in zip(limits, decisions, strict=True):
+                if each.concurrent is not None:
+                    self._running[each.name] = self._running.get(each.name, 0) + 1
+                if decision is not None:
+                    self._rates.count(each.name, decision)
         return standings
 
-    async def leave(self, limits: Sequence[Limits], question: str, tokens: int) -> None:  # noqa: ARG002
+    async def leave(self, limits: Sequence[Limits], question: int, tokens: int) -> None:  # noqa: ARG002
         """See :meth:`QuotaStore.leave`."""
         self._begin_day()
         for each in limits:
-            self._running[each.name] -= 1
-            if self._running[each.name] <= 0:
-                del self._running[each.name]
+            if each.concurrent is not None:
+                self._running[each.name] -= 1
+                if self._running[each.name] <= 0:
+                    del self._running[each.name]
             if each.tokens_per_day:
                 self._tokens[each.name] += tokens
 
-    def _standings(self, limits: Limits) -> list[Standing]:
+    def _standings(self, limits: Limits, decision: Decision | None) -> list[Standing]:
         found = []
-        if limits.concurrent is not None:
-            left = limits.concurrent - self._running[limits.name] - 1
-            found.append(Standing("concurrent", limits.concurrent, left, 1, left < 0))
-        if limits.tokens_per_day is not None:
-            left = limits.tokens_per_day - self._tokens[limits.name]
-            found.append(Standing("day", limits.tokens_per_day, left, _until_tomorrow(), left <= 0))
-        if limits.requests_per_minute is not None:
-            decision = self._rates.look(limits.name, Rate(limits.requests_per_minute, _MINUTE))
+        if (most := limits.concurrent) is not None:
+            left = most - self._running.get(limits.name, 0) - 1
+            found.append(Standing("concurrent", most, left, 1, left < 0))
+        if (most := limits.tokens_per_day) is not None:
+            left = most - self._tokens[limits.name]
+            found.append(Standing("day", most, left, _until_tomorrow(), left <= 0))
+        if decision is not None and limits.rate is not None:
             refused = not decision.allowed
-            found.append(Standing("minute", limits.requests_per_minute, decision.remaining, decision.wait, refused))
+            found.append(Standing("minute", limits.rate.limit, decision.remaining, decision.wait, refused))
         return found
 
     def _begin_day(self) -> None:
@@ -154,7 +161,7 @@ class Spending:
     """Where its own principal stands, or all together where that has no limit."""
     tokens: int = 0
     """Set by whoever answers the question."""
-    question: str = ""
+    question: int = 0
     store: QuotaStore | None = None
     """Where it was counted; ``None`` where nothing limits it."""
 
@@ -178,6 +185,8 @@ class Quotas:
         self._store = store
         self._together = together
         self._replicas = replicas
+        self._limits = lru_cache(1000)(self._limits_of)
+        self._numbers = itertools.count(1)
         self._local = store if isinstance(store, LocalQuotas) else LocalQuotas()
         self.refused: Counter[Kind] = Counter()
         """Questions that were refused, by the limit that did."""
@@ -190,24 +199,25 @@ class Quotas:
         Raises:
             QuotaExceeded: a limit refuses it; nothing was counted.
         """
-        limits = [each for each in (_limits_of(principal), self._together) if each.any]
+        limits = self._limits(principal)
         if not limits:
             return Spending()
-        spending = Spending(limits, question=secrets.token_hex(8))
+        spending = Spending(limits, question=next(self._numbers))
         began = time.perf_counter()
         standings = await self._count(spending)
         waited("place", time.perf_counter() - began)
-        for each in standings:
-            self._check(each)
-        spending.headers = _headers(standings[0])
+        for each, found in zip(spending.limits, standings, strict=True):
+            if (refused := _refused(found)) is not None:
+                self.refused[refused.kind] += 1
+                detail = f"{refused.limit} {_MEANING[refused.kind]} are used up"
+                raise QuotaExceeded(detail, refused.kind, retry_after=refused.wait, headers=_headers(each, found))
+        spending.headers = _headers(spending.limits[0], standings[0])
         return spending
 
-    def _check(self, standings: Sequence[Standing]) -> None:
-        refused = next((each for each in standings if each.refused), None)
-        if refused is not None:
-            self.refused[refused.kind] += 1
-            detail = f"{refused.limit} {_MEANING[refused.kind]} are used up"
-            raise QuotaExceeded(detail, refused.kind, retry_after=refused.wait, headers=_headers(standings))
+    def _limits_of(self, principal: Principal) -> Sequence[Limits]:
+        """What limits a principal: its own limits, and those of all together."""
+        bounds = principal.requests_per_minute, principal.concurrent, principal.tokens_per_day
+        return [each for each in (Limits(f"key:{principal.name}", *bounds), self._together) if each.policy]
 
     async def _count(self, spending: Spending) -> Sequence[Sequence[Standing]]:
         try:
@@ -231,14 +241,13 @@ class Quotas:
             self.alone = True
 
 
-def _limits_of(principal: Principal) -> Limits:
-    return Limits(
-        f"key:{principal.name}", principal.requests_per_minute, principal.concurrent, principal.tokens_per_day
-    )
+def _refused(standings: Sequence[Standing]) -> Standing | None:
+    """The limit that refuses a question, if one does."""
+    for each in standings:
+        if each.refused:
+            return each
+    return None
 
 
-def _headers(standings: Sequence[Standing]) -> dict[str, str]:
-    return {
-        "RateLimit-Policy": ", ".join(each.policy for each in standings),
-        "RateLimit": ", ".join(each.state for each in standings),
-    }
+def _headers(limits: Limits, standings: Sequence[Standing]) -> dict[str, str]:
+    return {"RateLimit-Policy": limits.policy, "RateLimit": ", ".join([each.state for each in standings])}

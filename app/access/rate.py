@@ -3,25 +3,27 @@
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import field
+
+from app.immutable import immutable
 
 __all__ = ["Decision", "Rate", "RateLimiter"]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Rate:
     """So many within so many seconds, all of them at once if need be."""
 
     limit: int
     seconds: float
+    interval: float = field(init=False)
+    """Seconds after which one more is allowed."""
 
-    @property
-    def interval(self) -> float:
-        """Seconds after which one more is allowed."""
-        return self.seconds / self.limit
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "interval", self.seconds / self.limit)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Decision:
     """What a limiter says to one more."""
 
@@ -30,6 +32,8 @@ class Decision:
     """How many more are allowed at once after this one."""
     wait: float
     """Seconds until one more is allowed; 0 where one is allowed now."""
+    even: float
+    """When all would have been done at an even pace, this one included."""
 
 
 class RateLimiter:
@@ -53,21 +57,25 @@ class RateLimiter:
 
     def look(self, name: str, rate: Rate) -> Decision:
         """Whether one more is allowed; nothing is counted."""
-        now = self._clock()
-        even = max(self._even.get(name, now), now) + rate.interval
+        now, interval = self._clock(), rate.interval
+        before = self._even.get(name, now)
+        even = (before if before > now else now) + interval
         # A limit's worth of intervals fits into the time; the rounding of their sum must not take the last one away.
-        room = (now + rate.seconds - even) / rate.interval + 1e-6
+        room = (now + rate.seconds - even) / interval + 1e-6
         if room < 0:
-            return Decision(False, 0, -room * rate.interval)
-        return Decision(True, int(room), 0.0 if room >= 1 else (1 - room) * rate.interval)
+            return Decision(False, 0, -room * interval, even)
+        return Decision(True, int(room), 0.0 if room >= 1 else (1 - room) * interval, even)
 
     def hit(self, name: str, rate: Rate) -> Decision:
         """Ask for one more, and count it if it is allowed."""
         decision = self.look(name, rate)
         if decision.allowed:
-            now = self._clock()
-            self._even[name] = max(self._even.get(name, now), now) + rate.interval
-            self._even.move_to_end(name)
-            if len(self._even) > self._max_names:
-                self._even.popitem(last=False)
+            self.count(name, decision)
         return decision
+
+    def count(self, name: str, decision: Decision) -> None:
+        """Count one that was allowed just now."""
+        self._even[name] = decision.even
+        self._even.move_to_end(name)
+        if len(self._even) > self._max_names:
+            self._even.popitem(last=False)

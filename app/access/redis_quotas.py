@@ -98,7 +98,7 @@ class RedisQuotas:
         self.replicas = 1
         """Processes that have counted a question within the last minute."""
 
-    async def enter(self, limits: Sequence[Limits], question: str) -> Sequence[Sequence[Standing]]:
+    async def enter(self, limits: Sequence[Limits], question: int) -> Sequence[Sequence[Standing]]:
         """See ``QuotaStore.enter``."""
         keys = [f"quota:{{q}}:{each.name}:{part}" for each in limits for part in ("pace", "running", "tokens:")]
         bounds = [
@@ -107,7 +107,9 @@ class RedisQuotas:
             for bound in (each.requests_per_minute, each.concurrent, each.tokens_per_day)
         ]
         replica = (self._me, _REPLICA_SECONDS * 1000)
-        told = await self._enter(["quota:{q}:replicas", *keys], [question, self._longest, *replica, *bounds])
+        told = await self._enter(
+            ["quota:{q}:replicas", *keys], [self._name(question), self._longest, *replica, *bounds]
+        )
         self.replicas = int(told[0])
         standings: list[list[Standing]] = [[] for _ in limits]
         for name, number, left, wait in zip(*(told[place::4] for place in range(1, 5)), strict=True):
@@ -115,10 +117,14 @@ class RedisQuotas:
             standings[name].append(Standing(kind, _bound(limits[name], kind), left, wait / 1000, left < 0))
         return standings
 
-    async def leave(self, limits: Sequence[Limits], question: str, tokens: int) -> None:
+    async def leave(self, limits: Sequence[Limits], question: int, tokens: int) -> None:
         """See ``QuotaStore.leave``."""
         keys = [f"quota:{{q}}:{each.name}:{part}" for each in limits for part in ("running", "tokens:")]
-        await self._leave(keys, [question, tokens])
+        await self._leave(keys, [self._name(question), tokens])
+
+    def _name(self, question: int) -> str:
+        """What the question is called among those of all replicas."""
+        return f"{self._me}:{question}"
 
 
 def _bound(limits: Limits, kind: Kind) -> int:

@@ -1,11 +1,9 @@
 """How many questions are answered at once, and whose."""
 
 from collections import Counter
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
 
 from app.access.quotas import Quotas, Spending
-from app.callers import current_caller
+from app.callers import Principal, current_caller
 from app.errors import Draining, Overloaded
 
 __all__ = ["Admission"]
@@ -30,31 +28,29 @@ class Admission:
         self.draining = False
         """Set when the service is told to stop; the questions that it has are answered, and no others."""
 
-    @asynccontextmanager
-    async def place(self) -> AsyncGenerator[Spending, None]:
-        """Take a place for one question of the current caller; who answers it notes there what it has used.
+    def place(self) -> "Place":
+        """A place for one question of the current caller, for an ``async with``: who answers notes there what it uses.
 
         Raises:
-            Overloaded: there is none, or none for this caller.
+            Overloaded: there is none, or none for this caller; as the block begins, like the others.
             Draining: the service is being stopped.
             QuotaExceeded: a quota is used up.
         """
         caller = current_caller.get()
-        share = caller.share
+        return Place(self, caller.principal, caller.share)
+
+    def take(self, share: str) -> None:
+        """Take a place; raises as :meth:`place`."""
         self._check(share)
         self.in_flight += 1
         self._taken[share] += 1
-        try:
-            spending = await self.quotas.enter(caller.principal)
-            try:
-                yield spending
-            finally:
-                await self.quotas.leave(spending)
-        finally:
-            self.in_flight -= 1
-            self._taken[share] -= 1
-            if not self._taken[share]:
-                del self._taken[share]
+
+    def give_back(self, share: str) -> None:
+        """Give it back."""
+        self.in_flight -= 1
+        self._taken[share] -= 1
+        if not self._taken[share]:
+            del self._taken[share]
 
     def _check(self, share: str) -> None:
         if self.draining:
@@ -64,3 +60,27 @@ class Admission:
             everybody = self.in_flight >= self._limit
             places = f"{self._limit} questions" if everybody else f"{self._per_client} questions of this client"
             raise Overloaded(f"{places} are being answered already", retry_after=1)
+
+
+class Place:
+    """The place of one question while it is being answered."""
+
+    __slots__ = ("_admission", "_principal", "_share", "_spending")
+
+    def __init__(self, admission: Admission, principal: Principal, share: str) -> None:
+        self._admission, self._principal, self._share = admission, principal, share
+
+    async def __aenter__(self) -> Spending:
+        self._admission.take(self._share)
+        try:
+            self._spending = await self._admission.quotas.enter(self._principal)
+        except BaseException:
+            self._admission.give_back(self._share)
+            raise
+        return self._spending
+
+    async def __aexit__(self, *_: object) -> None:
+        try:
+            await self._admission.quotas.leave(self._spending)
+        finally:
+            self._admission.give_back(self._share)

@@ -3,6 +3,7 @@
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
+from operator import attrgetter
 
 from app.chat.request import ChatRequest, Emit
 from app.chat_models.base import ChatModel, ChatResponse, TextDelta
@@ -51,7 +52,7 @@ class AdvisorChain:
     @classmethod
     def of(cls, advisors: Iterable[Advisor], model: ChatModel) -> "AdvisorChain":
         """Order the advisors, outermost first."""
-        return cls(tuple(sorted(advisors, key=lambda advisor: advisor.order)), model)
+        return cls(tuple(sorted(advisors, key=attrgetter("order"))), model)
 
     def needed_for(self, request: ChatRequest) -> "AdvisorChain":
         """The chain without the advisors that do not apply to a question."""

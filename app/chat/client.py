@@ -128,7 +128,7 @@ class PromptSpec:
 
     def advisors(self, *advisors: Advisor) -> "PromptSpec":
         """Add advisors for this question alone; they take their places by their order."""
-        return replace(self, own_advisors=(*self.own_advisors, *advisors))
+        return PromptSpec(self.client, self.request, (*self.own_advisors, *advisors))
 
     def tools(self, *tools: str | ToolCallback | ToolCallbackProvider | Callable[..., Any] | object) -> "PromptSpec":
         """Offer tools: names that the resolver finds, or whatever :func:`callbacks_of` takes.
@@ -166,7 +166,7 @@ class PromptSpec:
         context = self.request.context.with_values(values or {})
         if value is not None:
             context = ToolContext(context.values, context.history, value)
-        return self._with(context=context)
+        return PromptSpec(self.client, self.request.with_context(context), self.own_advisors)
 
     def options(self, options: ChatOptions) -> "PromptSpec":
         """Set sampling options."""
@@ -206,13 +206,15 @@ class PromptSpec:
         return (found,)
 
 
-def _without_replaced(advisors: Sequence[Advisor], own: Sequence[Advisor]) -> list[Advisor]:
+def _without_replaced(advisors: Sequence[Advisor], own: Sequence[Advisor]) -> Sequence[Advisor]:
     """The client's advisors beside those of one question, whose tool loop takes the place of the client's.
 
     Raises:
         ValueError: the question has two loops: the inner one would hide its calls from the outer one.
     """
-    loops = sum(isinstance(each, ToolCallingAdvisor) for each in own)
-    if loops > 1:
+    loops = [each for each in own if isinstance(each, ToolCallingAdvisor)]
+    if not loops:
+        return advisors
+    if len(loops) > 1:
         raise ValueError("a question has one tool loop; it was given several ToolCallingAdvisors")
-    return [each for each in advisors if not (loops and isinstance(each, ToolCallingAdvisor))]
+    return [each for each in advisors if not isinstance(each, ToolCallingAdvisor)]

@@ -1,8 +1,7 @@
 """What was said in a conversation before: kept whole turns at a time, within a window."""
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pydantic_core import from_json, to_json
@@ -12,7 +11,7 @@ from app.errors import SessionBusy
 from app.immutable import immutable
 from app.messages import AssistantMessage, Message, ToolResponseMessage, UserMessage
 from app.state_store.base import Lock, LockLost, StateStore, reading
-from app.state_store.locks import Locks
+from app.state_store.locks import Hold, Locks
 from app.tool_calling.result_converter import truncated
 
 __all__ = ["ChatMemory", "MemoryWindow", "OpenTurn", "Turn", "estimated_size", "estimated_tokens"]
@@ -25,6 +24,13 @@ class Turn:
     messages: tuple[Message, ...]
     trace: str = ""
     """What :func:`trace_of` says of the answer. Shown to the user; the model is never given it."""
+    records: Sequence[Mapping[str, Any]] = field(default=(), repr=False, compare=False)
+    """As it was kept, and is kept again; empty for one that is new."""
+    size: int = field(init=False, repr=False, compare=False)
+    """As :func:`estimated_size` counts it."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "size", estimated_size(self.messages))
 
     def __iter__(self) -> Iterator[Message]:
         return iter(self.messages)
@@ -46,12 +52,9 @@ class MemoryWindow:
 
     def kept(self, messages: Sequence[Message]) -> tuple[Message, ...]:
         """What of a finished turn is worth keeping; reasoning never is."""
-        whole = tuple(
-            AssistantMessage(m.text, m.tool_calls) if isinstance(m, AssistantMessage) else m for m in messages
-        )
-        if self.tool_rounds and self.holds(whole):
+        if self.tool_rounds and self.holds(whole := _without_reasoning(messages)):
             return whole
-        short = _without_tool_rounds(whole)
+        short = _without_reasoning(_without_tool_rounds(messages))
         return short if estimated_size(short) <= self.max_tokens else tuple(map(self._shortened, short))
 
     def _shortened(self, message: Message) -> Message:
@@ -69,7 +72,7 @@ class MemoryWindow:
         count, tokens = len(running), estimated_size(running)
         fitting: list[Turn] = []
         for turn in reversed(turns):
-            count, tokens = count + len(turn.messages), tokens + estimated_size(turn.messages)
+            count, tokens = count + len(turn.messages), tokens + turn.size
             if count > self.max_messages or tokens > self.max_tokens:
                 break
             fitting.append(turn)
@@ -100,16 +103,14 @@ class ChatMemory:
         """
         return _turns(await self._store.get(_key(conversation)))
 
-    @asynccontextmanager
-    async def open_turn(self, conversation: str) -> AsyncGenerator["OpenTurn", None]:
-        """Begin a turn; a second one of the same conversation waits for its end, here and on every replica.
+    def open_turn(self, conversation: str) -> "TurnOpening":
+        """Begin a turn, for an ``async with``; a second one of the same conversation waits, here and on every replica.
 
         Raises:
-            SessionBusy: it waited too long, or too many wait already.
+            SessionBusy: it waited too long, or too many wait already; as the block begins, like the other.
             StoreUnavailable: as :meth:`turns`.
         """
-        async with self._locks.hold(_key(conversation)) as lock:
-            yield OpenTurn(self, _turns(lock.value), lock)
+        return TurnOpening(self, self._locks.hold(_key(conversation)))
 
     async def keep(self, turns: Sequence[Turn], lock: Lock) -> None:
         """Replace the kept turns of a conversation, and end its turn.
@@ -118,7 +119,7 @@ class ChatMemory:
             SessionBusy: the lock was lost to another request, whose turn stands.
             StoreUnavailable: nothing was kept.
         """
-        value = to_json(list(map(_records, turns)))
+        value = to_json([each.records or _records(each) for each in turns])
         try:
             await self._locks.keep_and_release(lock, value, ttl=self._ttl)
         except LockLost:
@@ -146,6 +147,26 @@ class ChatMemory:
             return forgotten
 
 
+class TurnOpening:
+    """Gives an :class:`OpenTurn` for as long as the block runs."""
+
+    __slots__ = ("_hold", "_memory")
+
+    def __init__(self, memory: ChatMemory, hold: Hold) -> None:
+        self._memory, self._hold = memory, hold
+
+    async def __aenter__(self) -> "OpenTurn":
+        lock = await self._hold.__aenter__()
+        try:
+            return OpenTurn(self._memory, _turns(lock.value), lock)
+        except BaseException:
+            await self._hold.__aexit__()
+            raise
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._hold.__aexit__()
+
+
 @immutable
 class OpenTurn:
     """A turn that is being answered."""
@@ -167,6 +188,8 @@ class OpenTurn:
 
 def estimated_tokens(text: str) -> int:
     """About what a tokenizer of today makes of a text: a Chinese character each, four Latin letters together."""
+    if text.isascii():
+        return (len(text) + 3) // 4
     wide = (len(text.encode("utf-8", "replace")) - len(text)) // 2
     return wide + (len(text) - wide + 3) // 4
 
@@ -177,13 +200,16 @@ def estimated_size(messages: Sequence[Message]) -> int:
 
 
 def _tokens(message: Message) -> int:
-    match message:
-        case ToolResponseMessage(responses):
-            return sum(estimated_tokens(response.text) for response in responses)
-        case AssistantMessage(text, calls):
-            return estimated_tokens(text) + sum(estimated_tokens(call.arguments) for call in calls)
-        case _:
-            return estimated_tokens(message.text)
+    if isinstance(message, ToolResponseMessage):
+        return sum([estimated_tokens(response.text) for response in message.responses])
+    tokens = estimated_tokens(message.text)
+    if isinstance(message, AssistantMessage) and message.tool_calls:
+        tokens += sum([estimated_tokens(call.arguments) for call in message.tool_calls])
+    return tokens
+
+
+def _without_reasoning(messages: Sequence[Message]) -> tuple[Message, ...]:
+    return tuple([AssistantMessage(m.text, m.tool_calls) if isinstance(m, AssistantMessage) else m for m in messages])
 
 
 def _without_tool_rounds(messages: Sequence[Message]) -> tuple[Message, ...]:
@@ -207,7 +233,7 @@ def _turn(records: Sequence[Mapping[str, Any]]) -> Turn:
     messages, trace = from_records(records), records[-1].get("trace", "")
     if not isinstance(trace, str):
         raise TypeError(trace)
-    return Turn(messages, trace)
+    return Turn(messages, trace, records)
 
 
 def _key(conversation: str) -> str:

@@ -103,6 +103,12 @@ class ChatRequest:
     def _run_by_caller(self) -> tuple[ToolCallback, ...]:
         return tuple(tool for tool in self.tools if tool.metadata.run_by_caller)
 
+    def with_context(self, context: ToolContext) -> "ChatRequest":
+        """Copy with other values for tools and advisors."""
+        return ChatRequest(
+            self.messages, self.tools, context, self.options, self.stream, self.paused, self.approvals, self.before
+        )
+
     def with_messages(self, messages: tuple[Message, ...]) -> "ChatRequest":
         """Copy with another conversation."""
         return ChatRequest(

@@ -80,7 +80,10 @@ class StateStore(ABC):
 
     @abstractmethod
     async def try_lock(self, key: str, *, ttl: float) -> Lock | None:
-        """Take the lock of a key for ``ttl`` seconds; ``None`` when somebody holds it."""
+        """Take the lock of a key for ``ttl`` seconds; ``None`` when somebody holds it.
+
+        Whoever is cancelled meanwhile has not taken it: a lock that is given all the same is given back.
+        """
 
     @abstractmethod
     async def renew(self, lock: Lock, *, ttl: float) -> bool:

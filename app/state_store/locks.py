@@ -2,8 +2,8 @@
 
 import asyncio
 import random
-from collections.abc import AsyncGenerator, Coroutine
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Coroutine
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from app.errors import SessionBusy, StoreUnavailable
@@ -58,37 +58,48 @@ class Locks:
         """How many locks are held or waited for in this process."""
         return len(self._lines)
 
-    @asynccontextmanager
-    async def hold(self, key: str) -> AsyncGenerator[Lock, None]:
-        """Hold the lock of a key.
+    def hold(self, key: str) -> "Hold":
+        """Hold the lock of a key, for an ``async with``.
 
         It is renewed as long as it is held. Should it be lost all the same, what is written under it is refused.
 
         Raises:
-            SessionBusy: others kept it for too long, or too many wait already.
+            SessionBusy: others kept it for too long, or too many wait already; as the block begins, like the other.
             StoreUnavailable: the store cannot be reached.
         """
-        began = asyncio.get_running_loop().time()
-        deadline = began + self._wait
-        async with self._turn(key, deadline) as line:
-            line.lock = lock = await self._take(key, deadline)
-            waited(f"lock:{key.partition(':')[0]}", asyncio.get_running_loop().time() - began)
-            renewal = asyncio.get_running_loop().call_later(self._ttl / 3, self._begin_renewals, line, lock)
-            try:
-                yield lock
-            finally:
-                renewal.cancel()
-                if line.lock is not None:
-                    line.lock = None
-                    await asyncio.shield(self._errand(self._release(lock)))
+        return Hold(self, key)
 
     async def keep_and_release(self, lock: Lock, value: bytes, *, ttl: float) -> None:
         """Keep a value under the key of a lock that is held, and release it with that; raises as ``StateStore.put``."""
         await self._store.put(lock.key, value, ttl=ttl, lock=lock, unlock=True)
         self._lines[lock.key].lock = None
 
-    @asynccontextmanager
-    async def _turn(self, key: str, deadline: float) -> AsyncGenerator[_Line, None]:
+    async def enter(self, key: str) -> tuple[_Line, Lock, asyncio.TimerHandle]:
+        """Begin what :meth:`hold` says, and what :meth:`leave` ends."""
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        deadline = began + self._wait
+        line = await self._join(key, deadline)
+        try:
+            line.lock = lock = await self._take(key, deadline)
+        except BaseException:
+            self._depart(key, line)
+            raise
+        waited(f"lock:{key.partition(':')[0]}", loop.time() - began)
+        return line, lock, loop.call_later(self._ttl / 3, self._begin_renewals, line, lock)
+
+    async def leave(self, line: _Line, lock: Lock, renewal: asyncio.TimerHandle) -> None:
+        """Release a lock unless that is done, and let the next one in."""
+        renewal.cancel()
+        try:
+            if line.lock is not None:
+                line.lock = None
+                await asyncio.shield(self._errand(self._release(lock)))
+        finally:
+            self._depart(lock.key, line)
+
+    async def _join(self, key: str, deadline: float) -> _Line:
+        """Wait for those of this process who came before."""
         line = self._lines.setdefault(key, _Line())
         if line.members > self._max_waiting:
             raise _busy()
@@ -98,20 +109,25 @@ class Locks:
                 await line.turn.acquire()  # at once: nobody else is there
             else:
                 await _acquire(line.turn, deadline)
-            try:
-                yield line
-            finally:
-                line.turn.release()
-        finally:
-            line.members -= 1
-            if not line.members:
-                del self._lines[key]
+        except BaseException:
+            self._forget(key, line)
+            raise
+        return line
+
+    def _depart(self, key: str, line: _Line) -> None:
+        line.turn.release()
+        self._forget(key, line)
+
+    def _forget(self, key: str, line: _Line) -> None:
+        line.members -= 1
+        if not line.members:
+            del self._lines[key]
 
     async def _take(self, key: str, deadline: float) -> Lock:
         """Ask the store until the lock is ours: at least once, and not much beyond the deadline."""
         pause = _FIRST_PAUSE
         while True:
-            if lock := await self._try(key):
+            if lock := await self._store.try_lock(key, ttl=self._ttl):
                 return lock
             left = deadline - asyncio.get_running_loop().time()
             if left <= 0:
@@ -119,15 +135,6 @@ class Locks:
                 raise _busy(self._ttl - self._wait)
             await asyncio.sleep(min(left, pause * random.uniform(0.5, 1)))  # noqa: S311 - no secret
             pause = min(pause * 1.5, _LONGEST_PAUSE)
-
-    async def _try(self, key: str) -> Lock | None:
-        attempt = asyncio.ensure_future(self._store.try_lock(key, ttl=self._ttl))
-        try:
-            return await asyncio.shield(attempt)
-        except asyncio.CancelledError:
-            # The store may already have given it, and nobody else would give it back.
-            self._errand(self._give_back(attempt))
-            raise
 
     def _begin_renewals(self, line: _Line, lock: Lock) -> None:
         """Begin them late: nearly every lock is released before, without a task of its own."""
@@ -142,11 +149,6 @@ class Locks:
                     return
             await asyncio.sleep(next_at - loop.time())  # at once after an attempt that took that long
 
-    async def _give_back(self, attempt: asyncio.Future[Lock | None]) -> None:
-        with suppress(StoreUnavailable):
-            if lock := await attempt:
-                await self._store.unlock(lock)
-
     async def _release(self, lock: Lock) -> None:
         with suppress(StoreUnavailable):
             await self._store.unlock(lock)
@@ -157,6 +159,22 @@ class Locks:
         self._errands.add(task)
         task.add_done_callback(self._errands.discard)
         return task
+
+
+class Hold:
+    """A lock for as long as the block runs."""
+
+    __slots__ = ("_held", "_key", "_locks")
+
+    def __init__(self, locks: Locks, key: str) -> None:
+        self._locks, self._key = locks, key
+
+    async def __aenter__(self) -> Lock:
+        self._held = await self._locks.enter(self._key)
+        return self._held[1]
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._locks.leave(*self._held)
 
 
 async def _acquire(turn: asyncio.Lock, deadline: float) -> None:

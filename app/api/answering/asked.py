@@ -44,8 +44,10 @@ class Asked:
             prompt = prompt.offering(principal.may_use)
         self._consent = ConsentAdvisor(service.approvals, prompt.own_advisors, taken)
         may_pause = any(tool.metadata.requires_approval for tool in prompt.request.tools)
-        # A further advisor means a chain of its own for this question: nearly all do without.
-        self.prompt = prompt.advisors(self._consent) if may_pause or taken or prompt.own_advisors else prompt
+        # A further advisor means a chain of its own for this question: nearly all do without. Those of a folder may
+        # offer tools that need consent; the memory does not.
+        may_pause = may_pause or prompt.own_advisors not in ((), (service.memory_advisor,))
+        self.prompt = prompt.advisors(self._consent) if may_pause or taken else prompt
         self._state: dict[str, Any] = request.scope["state"]
         self.request_id: str = self._state["request_id"]
         self._summary: dict[str, Any] = self._state.setdefault("summary", {})

@@ -116,7 +116,7 @@ class Response:
             self.when_closed()
             self.when_closed = None
 
-    def feed(self, data: bytes) -> None:
+    def feed(self, data: memoryview) -> None:
         """Take what has arrived."""
         self.has_begun = True
         self._unproductive += len(data)
@@ -190,6 +190,8 @@ class Response:
     async def _more(self) -> None:
         if self._error is not None:
             raise self._error
+        if not self.is_settled:
+            self._connection.hold(False)  # not before: what was read last may still be waiting for a slow client
         self._news = asyncio.get_running_loop().create_future()
         await self._news
 
@@ -202,8 +204,6 @@ class Response:
         if self._pieces:
             self._pieces.clear()
             self._buffered = 0
-            if not self.is_settled:
-                self._connection.hold(False)
         if self._decoder is None:
             return data
         try:

@@ -23,7 +23,7 @@ BUSY = math.inf
 Lookup = asyncio.Future[Any]
 
 
-_room = memoryview(bytearray(64 * 1024))
+_room = memoryview(bytearray(32 * 1024))
 """What is read at a time, by all connections: a transport hands it over as soon as it has filled some of it.
 
 By itself uvloop would read 250 KiB, all of which may have to wait for a client that reads slowly.

@@ -13,7 +13,7 @@ from app.api.middleware import MAX_URL_BYTES
 from app.bare_answers import bare_answer, unreadable
 from app.errors import HeadersTooLarge, InvalidRequest, Overloaded, TooLarge, ToolchatError
 from app.open_files import ConnectionLimit
-from app.reader_watch import ReaderWatch, keep_little_in_kernel
+from app.reader_watch import ReaderWatch, keep_little_waiting
 from app.request_heads import with_encoded_url, without_upgrade
 
 __all__ = ["ProblemProtocol"]
@@ -62,7 +62,7 @@ class ProblemProtocol(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin to wait for the first request."""
         super().connection_made(transport)
-        keep_little_in_kernel(transport)
+        keep_little_waiting(transport)
         self._reader = ReaderWatch(transport, self.write_timeout)
         self._wait_for_request()
         if self._limit.refuses(len(self.connections)):

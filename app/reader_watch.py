@@ -3,9 +3,9 @@
 import asyncio
 import socket
 
-__all__ = ["ReaderWatch", "keep_little_in_kernel"]
+__all__ = ["ReaderWatch", "keep_little_waiting"]
 
-_UNSENT_BYTES = 64 * 1024
+_WAITING_BYTES = 16 * 1024
 
 
 class ReaderWatch:
@@ -37,12 +37,13 @@ class ReaderWatch:
             self.start()
 
 
-def keep_little_in_kernel(transport: asyncio.Transport) -> None:
+def keep_little_waiting(transport: asyncio.Transport) -> None:
     """Have the kernel take little more than what is on its way, not the megabytes of which a slow client reads none.
 
     Whoever writes then soon waits, and so does the model whose answer it is.
     """
+    transport.set_write_buffer_limits(_WAITING_BYTES)
     connection = transport.get_extra_info("socket")
     option = getattr(socket, "TCP_NOTSENT_LOWAT", None)  # Linux and macOS have it
     if option is not None and connection.family in (socket.AF_INET, socket.AF_INET6):
-        connection.setsockopt(socket.IPPROTO_TCP, option, _UNSENT_BYTES)
+        connection.setsockopt(socket.IPPROTO_TCP, option, _WAITING_BYTES)

@@ -38,6 +38,8 @@ _log = logging.getLogger(__name__)
 
 _TICKS_OF_MEMORY = 50
 """uvicorn's ticks, a tenth of a second each, between two times that memory is given back; it takes 0.3 ms mostly."""
+_TICKS_OF_ALL_MEMORY = 600
+"""Likewise where nothing runs and all objects are looked at, which takes longer the more conversations are kept."""
 
 
 def server_config(app: object, settings: Settings) -> uvicorn.Config:
@@ -146,12 +148,11 @@ class _Server(uvicorn.Server):
     async def on_tick(self, counter: int) -> bool:
         """Say whether to stop, which is when nothing runs any more or its time is over."""
         if counter % _TICKS_OF_MEMORY == 0:
-            _give_back_memory()
+            _give_back_memory(2 if counter % _TICKS_OF_ALL_MEMORY == 0 and not self._running else 1)
         return await super().on_tick(counter) and self._is_drained()
 
     def _is_drained(self) -> bool:
-        now, limit = time.monotonic(), self.config.timeout_graceful_shutdown or 0
-        running = self._admission.in_flight if self._admission else 0
+        now, limit, running = time.monotonic(), self.config.timeout_graceful_shutdown or 0, self._running
         if self._drain_deadline is None:
             self._drain_deadline = now + limit
             _log.info("draining", extra={"questions_in_flight": running})
@@ -159,6 +160,10 @@ class _Server(uvicorn.Server):
             return False
         self.config.timeout_graceful_shutdown = max(0, math.ceil(self._drain_deadline - now))
         return True
+
+    @property
+    def _running(self) -> int:
+        return self._admission.in_flight if self._admission else 0
 
     @property
     def _admission(self) -> Admission | None:
@@ -195,15 +200,16 @@ def _collect_seldom() -> None:
     gc.set_threshold(20_000, 20, 20)
 
 
-def _give_back_memory() -> None:
+def _give_back_memory(generation: int) -> None:
     """Return to the system what is kept of memory that was needed once.
 
-    Questions that were broken off are cycles, which a service that then does nothing would keep for ever. Of what has
-    been freed glibc alone keeps much, and can give it back.
+    Questions that were broken off are cycles, which a service that then does nothing would keep for ever: those that
+    had run for some seconds lie in the oldest generation. Of what has been freed glibc alone keeps much, and can give
+    it back.
     """
     import ctypes
 
-    gc.collect(1)
+    gc.collect(generation)
     trim = None if sys.platform == "win32" else getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:
         trim(0)

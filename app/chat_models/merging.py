@@ -14,6 +14,7 @@ _OPEN, _CLOSE = "<think>", "</think>"
 _CERTAIN = 8
 _PLAUSIBLE = 2
 _MAX_OPEN_PIECES = 16
+_MAX_OPEN_CHARACTERS = 16 * 1024
 _MAX_HELD_BLANKS = 1024
 _MAX_TOKENS = 10**12
 
@@ -26,7 +27,8 @@ class SnapshotMerger:
     piece that does not begin with its predecessor proves pieces to append; for nearly all streams that is the second.
     Snapshots are proved when the repeated beginnings add up to eight different characters. A repetition such as
     "哈", "哈哈" proves nothing, because a model writes that piece by piece as well. At the end of a stream two
-    characters are enough to prefer snapshots; after sixteen undecided pieces they are pieces to append.
+    characters are enough to prefer snapshots; after sixteen undecided pieces they are pieces to append, and sooner
+    where they are so long that memory is filled by what is held back.
     """
 
     def __init__(self) -> None:
@@ -52,7 +54,7 @@ class SnapshotMerger:
         self._pieces.append(piece)
         if self._evidence >= _CERTAIN:
             return self._decide("snapshot")
-        return self._decide("append") if len(self._pieces) > _MAX_OPEN_PIECES else self._show_common()
+        return self._decide("append") if self._is_long() else self._show_common()
 
     def finish(self) -> str:
         """Decide, and give what was still held back."""
@@ -60,13 +62,16 @@ class SnapshotMerger:
             return ""
         return self._decide("snapshot" if self._evidence >= _PLAUSIBLE else "append")
 
+    def _is_long(self) -> bool:
+        return len(self._pieces) > _MAX_OPEN_PIECES or sum(map(len, self._pieces)) > _MAX_OPEN_CHARACTERS
+
     def _show_common(self) -> str:
         return self._show(_common_prefix("".join(self._pieces), self._pieces[-1]))
 
     def _decide(self, mode: str) -> str:
         self._mode = mode
         text = "".join(self._pieces if mode == "append" else self._pieces[-1:])
-        self._pieces = [text]
+        self._pieces = [text] if mode == "snapshot" else []  # pieces to append are compared with nothing
         return self._show(text)
 
     def _show(self, text: str) -> str:

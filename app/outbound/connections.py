@@ -23,7 +23,14 @@ BUSY = math.inf
 Lookup = asyncio.Future[Any]
 
 
-class Connection(asyncio.Protocol):
+_room = memoryview(bytearray(32 * 1024))
+"""What is read at a time, by all connections: a transport hands it over as soon as it has filled some of it.
+
+By itself uvloop would read 250 KiB, all of which may have to wait for a client that reads slowly.
+"""
+
+
+class Connection(asyncio.BufferedProtocol):
     """Carries one exchange at a time; an answer that leaves any doubt where it ends is its last.
 
     Args:
@@ -61,11 +68,15 @@ class Connection(asyncio.Protocol):
             self._is_held = held
             (self._transport.pause_reading if held else self._transport.resume_reading)()
 
-    def data_received(self, data: bytes) -> None:
+    def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002 - a transport's guess
+        """Where to put what arrives."""
+        return _room
+
+    def buffer_updated(self, nbytes: int) -> None:
         """Hand on what belongs to an answer; what nobody asked for ends the connection."""
         response = self._response
         if response is not None:
-            response.feed(data)
+            response.feed(_room[:nbytes])
             if not response.is_settled:
                 return
             self._response = None

@@ -23,7 +23,7 @@ MAX_BODY_BYTES = 4 * 1024 * 1024
 
 _MAX_HEAD_BYTES = 64 * 1024
 _MAX_HEADERS = 256
-_HIGH_WATER = 64 * 1024
+_HIGH_WATER = 16 * 1024
 
 
 class Response:
@@ -116,7 +116,7 @@ class Response:
             self.when_closed()
             self.when_closed = None
 
-    def feed(self, data: bytes) -> None:
+    def feed(self, data: memoryview) -> None:
         """Take what has arrived."""
         self.has_begun = True
         self._unproductive += len(data)
@@ -190,6 +190,8 @@ class Response:
     async def _more(self) -> None:
         if self._error is not None:
             raise self._error
+        if not self.is_settled:
+            self._connection.hold(False)  # not before: what was read last may still be waiting for a slow client
         self._news = asyncio.get_running_loop().create_future()
         await self._news
 
@@ -202,8 +204,6 @@ class Response:
         if self._pieces:
             self._pieces.clear()
             self._buffered = 0
-            if not self.is_settled:
-                self._connection.hold(False)
         if self._decoder is None:
             return data
         try:

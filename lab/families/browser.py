@@ -82,6 +82,12 @@ async def _foreign(stage: Stage) -> "Page":
     return page
 
 
+async def _asked_on_the_page(page: "Page", service: Service, text: str) -> None:
+    await page.goto(f"{service.url}/playground/?view=conversation")
+    await page.locator("#message").fill(text)
+    await page.locator("#send").click()  # which waits for the button: until the page is ready, Enter is a new line
+
+
 async def _fetched(page: "Page", urls: list[str], **init: Any) -> list[str]:
     return list(await page.evaluate(_FETCH, [urls, init]))
 
@@ -98,9 +104,7 @@ async def html_in_an_answer(stage: Stage) -> float:
     page, seen = await _opened(stage), list[str]()
     page.on("dialog", lambda dialog: seen.append(dialog.message))
     page.on("request", lambda request: seen.append(request.url) if not request.url.startswith(service.url) else None)
-    await page.goto(f"{service.url}/playground/?view=conversation")
-    await page.locator("#message").fill("Show me")
-    await page.locator("#message").press("Enter")
+    await _asked_on_the_page(page, service, "Show me")
     await page.locator(".turn.assistant .figures").wait_for(state="attached")
     held("alert(5)" in await page.locator(".turn.assistant .text").inner_text(), "the answer is not shown")
     return len(seen)
@@ -169,9 +173,7 @@ async def a_closed_tab(stage: Stage) -> float:
     service = await stage.service()
     stage.upstream.behave = speaking(lambda _: "word " * 2000, pieces=2000, pause=0.02)
     page = await _opened(stage)
-    await page.goto(f"{service.url}/playground/?view=conversation")
-    await page.locator("#message").fill("Tell me")
-    await page.locator("#message").press("Enter")
+    await _asked_on_the_page(page, service, "Tell me")
     await page.locator(".turn.assistant .text", has_text="word").wait_for()
     await page.close()
     began = time.monotonic()

@@ -31,8 +31,8 @@ __all__ = ["OpenAICompatibleChatModel", "OpenAISettings"]
 _UPSTREAM = "the chat provider"
 _DEFAULT_BASE_URL = "https://api.openai.com/v1"
 _MAX_STREAM_BYTES = 32 * 1024 * 1024
-_SLICE_BYTES = 64 * 1024
-"""Bytes of a stream that are read at a time; as much may wait while a slow client holds its answer up."""
+_SLICE_BYTES = 16 * 1024
+"""Bytes of a stream that are taken apart at a time; as much may wait in pieces while a slow client holds it up."""
 _MAX_ERROR_BYTES = 64 * 1024
 _END_OF_BODY_TIMEOUT = 0.1
 _JSON_TYPES = ("application/json", "text/plain", "application/octet-stream")

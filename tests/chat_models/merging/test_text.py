@@ -90,6 +90,11 @@ def test_after_some_doubtful_pieces_nothing_is_held_back_any_more() -> None:
     assert shown[20:40] == ["-"] * 20
 
 
+def test_long_doubtful_pieces_are_not_kept_in_memory() -> None:
+    shown, _ = show(["-" * 10_000] * 3)
+    assert shown == ["-" * 10_000, "-" * 10_000, "-" * 10_000, ""]
+
+
 def test_after_many_blanks_nothing_is_held_back_any_more() -> None:
     shown, _ = show([" " * 3000, "a"])
     assert shown == [" " * 3000, "a", ""]

@@ -197,6 +197,7 @@ def create_app(
     )
     app.state.answer_formats = tuple(answer_formats)
     app.state.access = access = Access(read.access)
+    app.add_middleware(ShortWay, service=app)
     app.add_middleware(Door, access=access)
     allow_origins(app, read.access.settings.cors_origins)
     app.add_middleware(RequestMiddleware, protocols=PROTOCOLS, body_timeout=read.settings.server_read_timeout)
@@ -216,7 +217,6 @@ def _add_routes(app: FastAPI, modules: Sequence[ConfiguredModule]) -> None:
     app.include_router(tool_routes)
     app.include_router(status_routes)
     add_documentation(app)
-    app.router.middleware_stack = ShortWay(app.router)
 
 
 def _unread_variables(in_file: Sequence[str], elsewhere: Collection[str]) -> list[str]:

@@ -8,6 +8,7 @@ from typing import Any
 import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from app import answer_writing  # noqa: F401 - takes its place in uvicorn
 from app.api.connection import CONNECTION
 from app.api.middleware import MAX_URL_BYTES
 from app.bare_answers import bare_answer, unreadable

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import atexit
 import fcntl
+import gc
 import importlib
 import json
 import os
@@ -151,6 +152,8 @@ def main() -> int:
     for module in pkgutil.walk_packages(app.__path__, "app."):
         if module.name != _MAKES_AN_APPLICATION:
             importlib.import_module(module.name)
+    gc.collect()
+    gc.freeze()  # or every command would look through all of this for garbage, and copy it, before it ends
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for the keepers
     arguments = _next_command(socket.socket(fileno=int(sys.argv[1])))
     if arguments is None:

@@ -21,9 +21,10 @@ from fastapi import FastAPI
 from app.access.configured import Access, made_key_notice
 from app.api.admission import Admission
 from app.api.service import ServiceState
+from app.assembly.configuration import read_configuration
 from app.errors import ConfigurationError
 from app.logs import configure_logging, write_text
-from app.main import create_app, read_configuration
+from app.main import create_app
 from app.open_files import ConnectionLimit, allow_open_files
 from app.protocol import ProblemProtocol
 from app.settings import Settings

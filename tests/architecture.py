@@ -40,6 +40,7 @@ FLOORS = [
         "the assembly, the server, the command line",
         [
             "main",
+            "assembly",
             "asgi",
             "server",
             "protocol",

@@ -9,7 +9,8 @@ from fastapi import APIRouter, Depends, HTTPException, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from app.api.questions import ShortWay
-from app.main import create_app, read_configuration
+from app.assembly.configuration import read_configuration
+from app.main import create_app
 from tests.api.assembled import assembled
 from tests.serving import events_of
 

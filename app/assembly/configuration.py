@@ -10,9 +10,10 @@ from app.access.configured import AccessConfiguration
 from app.assembly.wiring import state_store, wired
 from app.chat.configured import outbound_http
 from app.chat.model_choice import ChosenModel, choose_chat_model, import_providers
+from app.env_file import check_env_file, known_variables, unread_variables
 from app.errors import ConfigurationError
 from app.mcp_servers import McpServers, read_mcp_servers
-from app.settings import Settings, check_env_file, known_variables, read_settings, unread_variables
+from app.settings import Settings, read_settings
 from app.state_store.locks import LOCK_SECONDS
 from app.time_limits import inverted_time_limits
 from app.tools.module import discover

@@ -1,7 +1,6 @@
 """Serving over HTTP: sockets, signals, and uvicorn's settings."""
 
 import errno
-import gc
 import logging
 import math
 import os
@@ -26,6 +25,7 @@ from app.errors import ConfigurationError
 from app.logs import configure_logging, write_text
 from app.main import create_app
 from app.open_files import ConnectionLimit, allow_open_files
+from app.process_memory import collect_seldom, give_back_memory
 from app.protocol import ProblemProtocol
 from app.settings import Settings
 from app.tool_calling.threads import stop_threads
@@ -147,7 +147,7 @@ class _Server(uvicorn.Server):
     async def on_tick(self, counter: int) -> bool:
         """Say whether to stop, which is when nothing runs any more or its time is over."""
         if counter % _TICKS_OF_MEMORY == 0:
-            _give_back_memory()
+            give_back_memory()
         return await super().on_tick(counter) and self._is_drained()
 
     def _is_drained(self) -> bool:
@@ -169,7 +169,7 @@ class _Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         if self.started:
-            _collect_seldom()
+            collect_seldom()
             if self._worker is None:
                 write_text(self._banner)
             else:
@@ -182,32 +182,6 @@ class _Server(uvicorn.Server):
         await super().shutdown(sockets)
         if self.force_exit:
             await self.lifespan.shutdown()
-
-
-def _collect_seldom() -> None:
-    """Set the garbage collector up for a process that serves; it has been off since the modules were loaded.
-
-    What was made at start lives as long as the process, so the collector need not look at it again. A question makes
-    thousands of objects and hardly a cycle.
-    """
-    gc.collect()
-    gc.freeze()
-    gc.enable()
-    gc.set_threshold(20_000, 20, 20)
-
-
-def _give_back_memory() -> None:
-    """Return to the system what is kept of memory that was needed once.
-
-    Questions that were broken off are cycles, which a service that then does nothing would keep for ever. Of what has
-    been freed glibc alone keeps much, and can give it back.
-    """
-    import ctypes
-
-    gc.collect(1)
-    trim = None if sys.platform == "win32" else getattr(ctypes.CDLL(None), "malloc_trim", None)
-    if trim is not None:
-        trim(0)
 
 
 def _read_again_on_hangup(access: Access) -> None:

@@ -47,6 +47,7 @@ FLOORS = [
             "protocol",
             "reader_watch",
             "open_files",
+            "process_memory",
             "request_heads",
             "bare_answers",
             "workers",

@@ -1,7 +1,6 @@
 """Serving over HTTP: sockets, signals, and uvicorn's settings."""
 
 import errno
-import gc
 import logging
 import math
 import os
@@ -21,10 +20,12 @@ from fastapi import FastAPI
 from app.access.configured import Access, made_key_notice
 from app.api.admission import Admission
 from app.api.service import ServiceState
+from app.assembly.configuration import read_configuration
 from app.errors import ConfigurationError
 from app.logs import configure_logging, write_text
-from app.main import create_app, read_configuration
+from app.main import create_app
 from app.open_files import ConnectionLimit, allow_open_files
+from app.process_memory import collect_seldom, give_back_memory
 from app.protocol import ProblemProtocol
 from app.settings import Settings
 from app.tool_calling.threads import stop_threads
@@ -148,7 +149,7 @@ class _Server(uvicorn.Server):
     async def on_tick(self, counter: int) -> bool:
         """Say whether to stop, which is when nothing runs any more or its time is over."""
         if counter % _TICKS_OF_MEMORY == 0:
-            _give_back_memory(2 if counter % _TICKS_OF_ALL_MEMORY == 0 and not self._running else 1)
+            give_back_memory(2 if counter % _TICKS_OF_ALL_MEMORY == 0 and not self._running else 1)
         return await super().on_tick(counter) and self._is_drained()
 
     def _is_drained(self) -> bool:
@@ -173,7 +174,7 @@ class _Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         if self.started:
-            _collect_seldom()
+            collect_seldom()
             if self._worker is None:
                 write_text(self._banner)
             else:
@@ -186,33 +187,6 @@ class _Server(uvicorn.Server):
         await super().shutdown(sockets)
         if self.force_exit:
             await self.lifespan.shutdown()
-
-
-def _collect_seldom() -> None:
-    """Set the garbage collector up for a process that serves; it has been off since the modules were loaded.
-
-    What was made at start lives as long as the process, so the collector need not look at it again. A question makes
-    thousands of objects and hardly a cycle.
-    """
-    gc.collect()
-    gc.freeze()
-    gc.enable()
-    gc.set_threshold(20_000, 20, 20)
-
-
-def _give_back_memory(generation: int) -> None:
-    """Return to the system what is kept of memory that was needed once.
-
-    Questions that were broken off are cycles, which a service that then does nothing would keep for ever: those that
-    had run for some seconds lie in the oldest generation. Of what has been freed glibc alone keeps much, and can give
-    it back.
-    """
-    import ctypes
-
-    gc.collect(generation)
-    trim = None if sys.platform == "win32" else getattr(ctypes.CDLL(None), "malloc_trim", None)
-    if trim is not None:
-        trim(0)
 
 
 def _read_again_on_hangup(access: Access) -> None:

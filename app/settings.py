@@ -1,9 +1,6 @@
 """Configuration from the environment and ``.env``: read once, validated at start, one line per fault."""
 
-import os
 import re
-from collections.abc import Collection, Iterable, Iterator
-from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 from urllib.parse import urlsplit
 
@@ -11,7 +8,6 @@ from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, Validati
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from app.errors import ConfigurationError
-from app.spelling import Slips, nearest
 
 __all__ = [
     "BaseUrl",
@@ -20,11 +16,8 @@ __all__ = [
     "Settings",
     "Texts",
     "Url",
-    "check_env_file",
     "environment_name",
-    "known_variables",
     "read_settings",
-    "unread_variables",
 ]
 
 
@@ -207,61 +200,6 @@ def read_settings(settings: type[_SettingsT]) -> _SettingsT:
         return settings()
     except ValidationError as error:
         raise ConfigurationError("\n".join(_fault(settings, fault) for fault in error.errors())) from None
-
-
-def check_env_file(path: Path) -> list[str]:
-    """Make sure that every line of ``.env`` is understood; what is not would be left out without a word.
-
-    Returns:
-        The names of the variables that it sets, in their order.
-
-    Raises:
-        ConfigurationError: a line cannot be read, or the file is none.
-    """
-    from dotenv.parser import parse_stream
-
-    if not path.exists() and not path.is_symlink():
-        return []
-    if not path.is_file():
-        raise ConfigurationError(".env: is not a file")
-    try:
-        with path.open(encoding="utf-8") as stream:
-            bindings = list(parse_stream(stream))
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f".env: cannot be read ({type(error).__name__})") from None
-    if lines := [binding.original.line for binding in bindings if binding.error]:
-        raise ConfigurationError("\n".join(f".env: line {line} cannot be read" for line in lines[:10]))
-    return [binding.key for binding in bindings if binding.key]
-
-
-def known_variables() -> set[str]:
-    """Every variable that the imported settings classes read, those of the tool folders with their prefixes."""
-    # A class from which others derive is the base of the tool folders' and reads nothing itself.
-    classes = [each for each in _below(EnvironmentSettings) if not each.__subclasses__()]
-    return {environment_name(each, field) for each in classes for field in each.model_fields}
-
-
-def unread_variables(in_file: Iterable[str], known: Collection[str]) -> list[str]:
-    """A line for each variable that looks as if it was meant for the service, and that nothing reads.
-
-    Everything in ``.env`` was meant for it, but for what Docker Compose reads there; of the environment, which is full
-    of other programs' variables, only what is one slip of the finger away from a known name.
-    """
-    written = {name.upper(): name for name in in_file if not name.upper().startswith("COMPOSE_")}
-    slips = Slips(known)
-    lines: list[str] = []
-    for name in dict.fromkeys([*written, *map(str.upper, os.environ)]):
-        near = None if name in known else slips.meant_by(name) or (nearest(name, known) if name in written else None)
-        if near or (name in written and name not in known):
-            meant = f"; is {near} meant?" if near else ""
-            lines.append(f"{written.get(name, name)}: no setting has this name{meant}")
-    return lines
-
-
-def _below(kind: type[EnvironmentSettings]) -> Iterator[type[EnvironmentSettings]]:
-    for each in kind.__subclasses__():
-        yield each
-        yield from _below(each)
 
 
 def _fault(settings: type[EnvironmentSettings], fault: Any) -> str:

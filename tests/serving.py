@@ -12,7 +12,8 @@ import httpx
 import uvicorn
 from pydantic_core import from_json
 
-from app.main import create_app, read_configuration
+from app.assembly.configuration import read_configuration
+from app.main import create_app
 from app.server import server_config
 from app.settings import Settings
 from app.tools.module import discover

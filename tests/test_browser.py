@@ -46,6 +46,10 @@ async def test_the_errors_of_an_operation_are_one_short_block_whose_link_says_wh
         await page.goto(f"{client.base_url}/docs")
         shown = page.locator("#operations-Time-get_time_chat_tool_function")
         await shown.click()
+        # What a question may be is told in words, and not by the regular expression for machines.
+        await expect(shown.locator(".parameters")).to_contain_text("Not blank, without NUL")
+        await expect(shown.locator(".parameters")).to_contain_text("maxLength: 4000")
+        await expect(shown.locator(".parameters")).not_to_contain_text("pattern")
         errors = shown.locator('tr.response[data-code="default"]')
         await expect(errors).to_contain_text("not-configured")
         assert await shown.locator("tr.response").count() == 3

@@ -17,9 +17,10 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
+from app.assembly.configuration import read_configuration
+from app.assembly.service import open_service
 from app.chat.advisors import Advisor
 from app.errors import ToolchatError, UpstreamError
-from app.main import open_service, read_configuration
 from tests.command_line import ROOT, started
 from tests.deploy.env_example import settings_classes
 from tests.readme import project_with_the_tools

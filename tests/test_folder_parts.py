@@ -9,8 +9,9 @@ import httpx
 import pytest
 from fastapi import FastAPI
 
+from app.assembly.configuration import read_configuration
 from app.errors import ConfigurationError
-from app.main import create_app, read_configuration
+from app.main import create_app
 from app.tools.module import ToolSettings, discover
 from app.tools.registry import ConfiguredModule
 from tests.command_line import run, with_tools

@@ -9,8 +9,9 @@ from typing import Any
 import httpx
 import pytest
 
+from app.assembly.configuration import read_configuration
 from app.chat.tool_search import SEARCH_TOOL
-from app.main import create_app, read_configuration
+from app.main import create_app
 from app.tools.module import discover
 from app.tools.registry import ConfiguredModule
 from tests.chat.played import EVENTS, JSON, asks, says, turns

@@ -13,7 +13,8 @@ from pydantic_core import from_json
 from app.errors import InvalidRequest, UnsupportedMediaType, ValidationFailed
 
 __all__ = [
-    "TEXT_PATTERN",
+    "NOT_BLANK",
+    "NOT_BLANK_TOLD",
     "Parameter",
     "Parameters",
     "checked_text",
@@ -22,8 +23,13 @@ __all__ = [
     "refuse_unknown",
 ]
 
-TEXT_PATTERN = r"^([^\u0000]*[^\s\u0000\u001c-\u001f\u0085][^\u0000]*)?$"
-"""What a text is that has something in it, or is empty: the documentation of what is checked here in other words."""
+NOT_BLANK: Mapping[str, Any] = {"not": {"pattern": r"\u0000|^[\s\u001c-\u001f\u0085]+$"}}
+"""The schema of a text that has something in it, or is empty: what is checked here, in a machine's words.
+
+By what must not match, since Swagger UI shows people every other pattern; these are told by the description.
+"""
+NOT_BLANK_TOLD = "Not blank, without NUL"
+"""The same for people."""
 
 _JSON = "application/json"
 

@@ -13,7 +13,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.api.answer_responses import ANSWER_RESPONSES
 from app.api.middleware import path_below_root
-from app.api.parameters import TEXT_PATTERN, Parameter, Parameters, checked_text
+from app.api.parameters import NOT_BLANK, NOT_BLANK_TOLD, Parameter, Parameters, checked_text
 from app.api.problems import problems
 from app.errors import UnsupportedMediaType
 
@@ -55,9 +55,11 @@ class QuestionParameter:
     def __init__(self, default: str, examples: Mapping[str, str] | None = None, *, url_of_post: bool = False) -> None:
         self.default = default
         self.examples = {"默认 / default": default, **(examples or {})}
-        bounds = {"type": "string", "maxLength": MAX_QUERY_CHARS, "pattern": TEXT_PATTERN}
+        bounds = {"type": "string", "maxLength": MAX_QUERY_CHARS, **NOT_BLANK}
         schema = bounds | {"default": default, "title": "Query"}
-        query = Parameter("query", schema, "The question. Missing or empty: the default.", self.examples)
+        query = Parameter(
+            "query", schema, f"The question. {NOT_BLANK_TOLD}. Missing or empty: the default.", self.examples
+        )
         self._parameters = Parameters(query, url_of_post=url_of_post)
         self.documented = self._parameters.documented
 

@@ -11,7 +11,7 @@ from app.api.answering import answer_prompt
 from app.api.answering.format import AnswerFormat
 from app.api.cross_site import refuse_unasked_get
 from app.api.ownership import owned
-from app.api.parameters import TEXT_PATTERN, Parameter, Parameters
+from app.api.parameters import NOT_BLANK, NOT_BLANK_TOLD, Parameter, Parameters
 from app.api.questions import MAX_QUERY_CHARS
 from app.api.service import service_state
 from app.chat.advisors import Advisor
@@ -37,7 +37,7 @@ SESSION_ID_PATTERN = "(?!(?:chat|stream)$)[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
 
 _SESSION_ID = re.compile(SESSION_ID_PATTERN)
 _RESERVED = ("chat", "stream")
-_QUESTION = {"type": "string", "maxLength": MAX_QUERY_CHARS, "pattern": TEXT_PATTERN}
+_QUESTION = {"type": "string", "maxLength": MAX_QUERY_CHARS, **NOT_BLANK}
 _SESSION = Parameter(
     "sessionId",
     {"type": "string", "pattern": f"^({SESSION_ID_PATTERN})?$"},
@@ -115,7 +115,7 @@ class SessionParameters:
         # Swagger UI fills a field from its examples; both names would be the same question twice.
         names = ("query", "userInput") if default else ("userInput", "query")
         schema = _QUESTION | ({"default": default} if default else {})
-        described = "The question. Missing or empty: the default." if default else "The question"
+        described = f"The question. {NOT_BLANK_TOLD}.{' Missing or empty: the default.' if default else ''}"
         asked = Parameter(names[0], schema, described, shown)
         same = Parameter(names[1], _QUESTION, f"The same as `{names[0]}`")
         given = [{"required": [name], "properties": {name: {"minLength": 1}}} for name in names]

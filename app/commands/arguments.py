@@ -1,78 +1,17 @@
-"""What can be typed behind ``toolchat``. Each command is imported only when it is run."""
+"""What can be typed behind ``toolchat``."""
 
 import argparse
-import os
 import sys
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 
-from app.commands.early_end import hear_of_an_early_end
+from app.commands import starting
+from app.commands.examples import EXAMPLES
 from app.version import VERSION
 
 __all__ = ["parse"]
 
 Run = Callable[[argparse.Namespace], int]
-
-_EXAMPLES = {
-    "": """
-  toolchat serve                              serve over HTTP; .env and the environment set it up
-  toolchat ask "What time is it in Tokyo?"    one question, answered here
-  toolchat COMMAND --help                     what a command takes, with examples
-
-exit codes: 0; 1 something failed; 2 the set-up or what was typed is wrong; 3 an answer waits for approval""",
-    "serve": """
-  toolchat serve
-  toolchat serve --workers 4
-  SERVER_PORT=9000 LOG_LEVEL=debug toolchat serve""",
-    "demo": """
-  toolchat demo""",
-    "ask": """
-  toolchat ask "What time is it in Tokyo?"
-  toolchat ask --json "东京现在几点？" 2>/dev/null
-  echo "Translate into French: good morning" | toolchat ask -
-  toolchat ask --demo "What is the weather in Paris tomorrow?"
-  toolchat ask --tool switchLight --approve switchLight "Light on"
-
-The answer goes to standard output, what the tools did to standard error. A tool that needs approval is asked about
-in a terminal: y, n, n and a reason, or edit. Elsewhere the exit code is 3.""",
-    "chat": """
-  toolchat chat
-  toolchat chat --demo --tool getCityTimeFunction
-
-Within: /tools, /new, /save FILE, /help, /quit. The arrow keys bring earlier questions back; Ctrl-C stops an answer.""",
-    "tools": """
-  toolchat tools
-  toolchat tools run getCityTimeFunction timeZoneId=Asia/Tokyo
-  toolchat tools run --demo getWeatherFunction city=Paris days=2""",
-    "tools run": """
-  toolchat tools run getCityTimeFunction timeZoneId=Asia/Tokyo
-  toolchat tools run --demo getWeatherFunction '{"city": "Paris", "days": 2}'
-  toolchat tools run rollDice sides=20 labels:='["a", "b"]'
-
-A value is read as the tool's schema says: days=2 is a number where it asks for one. key:=JSON is read as JSON in any
-case. The result goes to standard output, progress to standard error; the exit code is 1 where the tool fails. A tool
-that needs approval runs at once: who runs it by hand has decided.""",
-    "check": """
-  toolchat check
-  toolchat check && toolchat serve
-
-Asks each upstream that is set up one question; the exit code is 1 where one does not answer as it should.""",
-    "mcp": """
-  toolchat mcp
-  WEATHER_API_KEY=... toolchat mcp
-
-For MCP hosts that start a process; docs/mcp.md has what they are configured by. Logs go to standard error.""",
-    "keys": """
-  toolchat keys new alice >> keys.toml
-
-The key goes to standard error, shown this once; the entry for API_KEYS_FILE to standard output.""",
-    "eval": """
-  toolchat eval docs/eval-example.yaml --demo
-  toolchat eval questions.yaml --times 3 --json today.json
-  toolchat eval questions.yaml --baseline yesterday.json --at-least 0.95 --junit report.xml
-
-The questions' form: docs/command-line.md.""",
-}
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -89,7 +28,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     _refuse_unknown(parser, words[:1], commands)
     _refuse_unknown(parser, words[1:2] if words[:1] == ["tools"] else (), ("run",))
     parsed = parser.parse_args(given)
-    if parsed.workers is not None and parsed.run is not _serve:
+    if parsed.workers is not None and parsed.run is not starting.serve:
         parser.error("--workers is for serve alone")
     return parsed
 
@@ -109,7 +48,7 @@ def _parser() -> tuple[argparse.ArgumentParser, Collection[str]]:
     """The parser, and the names of the commands that it knows."""
     parser = argparse.ArgumentParser(prog="toolchat")
     parser.add_argument("--version", action="version", version=f"toolchat {VERSION}")
-    _describe(parser, "", "Chat questions answered with live tools.", _serve)
+    _describe(parser, "", "Chat questions answered with live tools.", starting.serve)
     _add_workers(parser)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
 
@@ -118,21 +57,23 @@ def _parser() -> tuple[argparse.ArgumentParser, Collection[str]]:
         _describe(made, name, f"{told[0].upper()}{told[1:]}.", run)
         return made
 
-    _add_workers(command("serve", _serve, "serve over HTTP (the default)"), default=argparse.SUPPRESS)
-    command("demo", _demo, "serve with invented tool data, so that every tool works without a key")
-    _add_ask(command("ask", _ask, "ask one question and print the answer as it comes"))
-    _add_dialogue(command("chat", _chat, "hold a conversation in the terminal"))
-    _add_tools(command("tools", _tools, "list the tools, and why others are not there; run one by hand"))
-    command("check", _check, "ask every upstream that is set up one question: what works, what is missing")
-    _add_eval(command("eval", _eval, "ask the questions of a file, and count the tool calls that are right"))
-    command("mcp", _mcp, "speak MCP over standard input and output, for hosts that start a process")
-    _add_keys(command("keys", _new_key, "make a key for somebody who may ask"))
+    _add_workers(command("serve", starting.serve, "serve over HTTP (the default)"), default=argparse.SUPPRESS)
+    command("demo", starting.demo, "serve with invented tool data, so that every tool works without a key")
+    _add_ask(command("ask", starting.ask, "ask one question and print the answer as it comes"))
+    _add_dialogue(command("chat", starting.chat, "hold a conversation in the terminal"))
+    _add_tools(command("tools", starting.tools, "list the tools, and why others are not there; run one by hand"))
+    command("check", starting.check, "ask every upstream that is set up one question: what works, what is missing")
+    _add_eval(
+        command("eval", starting.evaluate, "ask the questions of a file, and count the tool calls that are right")
+    )
+    command("mcp", starting.mcp, "speak MCP over standard input and output, for hosts that start a process")
+    _add_keys(command("keys", starting.new_key, "make a key for somebody who may ask"))
     return parser, commands.choices
 
 
 def _describe(parser: argparse.ArgumentParser, name: str, description: str, run: Run) -> None:
     parser.description = description
-    parser.epilog = f"examples:{_EXAMPLES[name]}"
+    parser.epilog = f"examples:{EXAMPLES[name]}"
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.set_defaults(run=run)
 
@@ -159,7 +100,9 @@ def _add_dialogue(parser: argparse.ArgumentParser) -> None:
 def _add_tools(parser: argparse.ArgumentParser) -> None:
     _add_demo(parser)
     run = parser.add_subparsers(title="commands", metavar="run").add_parser("run", help="run one tool by hand")
-    _describe(run, "tools run", "Run one tool by hand, as a model's call would be; no model is asked.", _run_tool)
+    _describe(
+        run, "tools run", "Run one tool by hand, as a model's call would be; no model is asked.", starting.run_tool
+    )
     run.add_argument("name", help="the tool's name, as toolchat tools lists it")
     run.add_argument("arguments", nargs="*", metavar="key=value", help="also key:=JSON, or one JSON object with all")
     run.add_argument("--json", action="store_true", help="print the whole call as JSON")
@@ -201,76 +144,3 @@ def _share(text: str) -> float:
     if not 0 <= share <= 1:
         raise argparse.ArgumentTypeError("must be 0 to 1")
     return share
-
-
-def _serve(parsed: argparse.Namespace) -> int:
-    hear_of_an_early_end()
-    from app.server import serve
-
-    if parsed.workers is not None:
-        os.environ["SERVER_WORKERS"] = parsed.workers
-    return serve()
-
-
-def _demo(_: argparse.Namespace) -> int:
-    hear_of_an_early_end()
-    from app.server import demo
-
-    return demo()
-
-
-def _ask(parsed: argparse.Namespace) -> int:
-    from app.commands.asking import ask
-
-    return ask(parsed.query, tools=parsed.tool, approved=parsed.approve, as_json=parsed.json, demo=parsed.demo)
-
-
-def _chat(parsed: argparse.Namespace) -> int:
-    from app.commands.chat import chat
-
-    return chat(tools=parsed.tool, approved=parsed.approve, demo=parsed.demo)
-
-
-def _tools(parsed: argparse.Namespace) -> int:
-    from app.commands.tool_listing import list_tools
-
-    return list_tools(demo=parsed.demo)
-
-
-def _run_tool(parsed: argparse.Namespace) -> int:
-    from app.commands.tool_running import run_tool
-
-    return run_tool(parsed.name, parsed.arguments, as_json=parsed.json, demo=parsed.demo)
-
-
-def _new_key(parsed: argparse.Namespace) -> int:
-    from app.commands.keys import new_entry
-
-    return new_entry(parsed.name)
-
-
-def _mcp(_: argparse.Namespace) -> int:
-    from app.commands.mcp_stdio import serve_stdio
-
-    return serve_stdio()
-
-
-def _check(_: argparse.Namespace) -> int:
-    from app.commands.checks import check
-
-    return check()
-
-
-def _eval(parsed: argparse.Namespace) -> int:
-    from app.commands.evaluation import evaluate
-
-    return evaluate(
-        parsed.file,
-        times=parsed.times,
-        at_once=parsed.at_once,
-        baseline=parsed.baseline,
-        json=parsed.json,
-        junit=parsed.junit,
-        at_least=parsed.at_least,
-        demo=parsed.demo,
-    )

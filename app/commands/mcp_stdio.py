@@ -9,8 +9,9 @@ from contextlib import suppress
 from typing import BinaryIO
 
 from app.api.mcp.lines import LineServer
+from app.assembly.configuration import read_configuration
+from app.assembly.service import open_service
 from app.logs import configure_logging
-from app.main import open_service, read_configuration
 
 __all__ = ["serve_stdio"]
 

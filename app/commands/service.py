@@ -12,8 +12,9 @@ from typing import Any, TypeVar
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from app.api.service import ServiceState
+from app.assembly.configuration import Configuration, read_configuration
+from app.assembly.service import open_service
 from app.commands.terminal import show_warnings
-from app.main import Configuration, open_service, read_configuration
 from app.tools.registry import ToolRegistry
 
 __all__ = ["OpenedService", "opened_service"]

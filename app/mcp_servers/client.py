@@ -3,6 +3,7 @@
 import logging
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from typing import Any
 
 import httpx2
@@ -139,36 +140,49 @@ async def connected(
     Raises:
         AwayError: it cannot be reached, refused, or the connection was lost; also in place of what is raised within.
     """
+    signs = _Signs()
+    transport = _transport(name, entry, ended, forwarded or {}, signs)
+    try:
+        async with _client(transport, changed, mode) as client:
+            yield Connection(client, changed)
+    except Exception as error:
+        raise AwayError(_reason(error, entry, signs)) from error
 
+
+@dataclass(frozen=True, slots=True)
+class _Signs:
+    """What was seen of a server that may say why it is of no use."""
+
+    statuses: list[int] = field(default_factory=list)
+    unread: list[str] = field(default_factory=list)
+
+
+@asynccontextmanager
+async def _transport(
+    name: str, entry: ServerEntry, ended: Callable[[], None], forwarded: Mapping[str, str], signs: _Signs
+) -> AsyncGenerator[Any, None]:
+    """The way to the server; lists of tools are looked through before the SDK reads them."""
+    if entry.url is not None:
+        way = http_transport(entry, forwarded, signs.statuses)
+    else:
+        way = stdio_transport(name, entry, ended, signs.unread)
+    async with way as (read, write):
+        yield CheckedStream(read, name), write
+
+
+def _client(transport: Any, changed: Callable[[], None], mode: str) -> Client:
     async def heard(message: object) -> None:
         if isinstance(message, types.ToolListChangedNotification):
             changed()
 
-    statuses: list[int] = []
-    unread: list[str] = []
-
-    @asynccontextmanager
-    async def transport() -> AsyncGenerator[Any, None]:
-        by_http = entry.url is not None
-        way = (
-            http_transport(entry, forwarded or {}, statuses) if by_http else stdio_transport(name, entry, ended, unread)
-        )
-        async with way as (read, write):
-            yield CheckedStream(read, name), write
-
-    client = Client(
-        transport(),
+    return Client(
+        transport,
         mode=mode,
         message_handler=heard,
         client_info=types.Implementation(name="toolchat", version=VERSION),
         cache=None,
         read_timeout_seconds=_ANSWERS,
     )
-    try:
-        async with client:
-            yield Connection(client, changed)
-    except Exception as error:
-        raise AwayError(_reason(error, entry, statuses, unread)) from error
 
 
 def _told(error: MCPError) -> Exception:
@@ -179,13 +193,13 @@ def _told(error: MCPError) -> Exception:
     return ToolExecutionError(shown_text(error.message, _LONGEST_ERROR) or "the server refused the call", kind="failed")
 
 
-def _reason(error: BaseException, entry: ServerEntry, statuses: list[int], unread: list[str]) -> str:
+def _reason(error: BaseException, entry: ServerEntry, signs: _Signs) -> str:
     while isinstance(error, BaseExceptionGroup):  # what a task group makes of it
         error = error.exceptions[0]
-    if statuses:
-        return f"it answers with status {statuses[0]}"
-    if unread:
-        return f"its standard output has lines that are no messages and nothing else: {unread[0]}"
+    if signs.statuses:
+        return f"it answers with status {signs.statuses[0]}"
+    if signs.unread:
+        return f"its standard output has lines that are no messages and nothing else: {signs.unread[0]}"
     if isinstance(error, MCPError):
         return "it closed the connection" if error.message == _CLOSED else shown_text(error.message, _LONGEST_ERROR)
     if isinstance(error, FileNotFoundError | PermissionError | NotADirectoryError):

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from functools import cache
 
 from app.folding import folded_name
-from app.places.table import LESSER_PLACES, NOT_NAMES, NOT_PLACES, PLACES
+from app.places.other_words import NOT_NAMES, NOT_PLACES
+from app.places.table import LESSER_PLACES, PLACES
 
 __all__ = [
     "Mention",

@@ -9,7 +9,7 @@ holds for (nearly) all of its people; among several, any would be a wrong guess.
 follows, or behind an entry that of this one.
 """
 
-__all__ = ["LESSER_PLACES", "NOT_NAMES", "NOT_PLACES", "PLACES"]
+__all__ = ["LESSER_PLACES", "PLACES"]
 
 PLACES = """
 [China] China: PRC, 中国, 中国大陆 @Asia/Shanghai
@@ -242,16 +242,4 @@ Xushuguan: 浒墅关
 [Taiwan] @Asia/Taipei
 New Taipei: 新北; Taitung: 台东; Keelung: 基隆; Hsinchu: 新竹; Chiayi: 嘉义; Taoyuan: 桃园; Hualien: 花莲;
 Pingtung: 屏东; Yilan: 宜兰; Miaoli: 苗栗; Changhua: 彰化; Nantou: 南投; Penghu: 澎湖; Kinmen: 金门
-"""
-
-# Words that hold a place's name and mean something else: in a sentence they are passed over.
-NOT_PLACES = """
-三明治 大理石 大同小异 印度尼西亚 印度洋 罗马数字 罗马字 汉堡包 上海话 广州话 东京湾 纽约客 北京烤鸭 中山路 中山大学
-中山公园 孙中山 达尔文主义
-"""
-
-# Last parts of the tz database's ids that mean something else, or another place, in a sentence.
-NOT_NAMES = """
-Canary Center Central Chatham Christmas Easter Jersey Johnston Knox Midway Norfolk North Oral Petersburg Regina Resolute
-Reunion South Stanley Truk Victoria Vincennes Virgin Wake West Winamac Yancowinna
 """

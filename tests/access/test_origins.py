@@ -13,7 +13,8 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.access.keys import digest_of
-from app.main import create_app, read_configuration
+from app.assembly.configuration import read_configuration
+from app.main import create_app
 from tests.browser import OpenPage
 from tests.serving import client_of, service, serving
 

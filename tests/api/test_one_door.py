@@ -8,7 +8,8 @@ import pytest
 from fastapi import APIRouter, Depends, HTTPException, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
-from app.main import create_app, read_configuration
+from app.assembly.configuration import read_configuration
+from app.main import create_app
 from tests.api.assembled import assembled, short_way
 from tests.serving import events_of
 

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 from pydantic_core import from_json
 
+from app.assembly.configuration import read_configuration
 from app.chat.repair_advisor import ToolCallRepairAdvisor
 from app.chat_models.base import ChatResponse, Prompt
 from app.errors import ConfigurationError, ToolLoop
-from app.main import read_configuration
 from app.messages import AssistantMessage, ToolResponseMessage
 from app.tool_calling.context import ToolContext
 from app.tool_calling.errors import ToolArgumentsError

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from app.assembly.configuration import Configuration, read_configuration
 from app.errors import ConfigurationError
-from app.main import Configuration, read_configuration
 from tests.command_line import environment, run
 from tests.mcp_servers.playing import hostile, written
 

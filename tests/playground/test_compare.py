@@ -6,7 +6,8 @@ from pathlib import Path
 from playwright.async_api import expect
 from starlette.types import Message, Receive, Scope, Send
 
-from app.main import create_app, read_configuration
+from app.assembly.configuration import read_configuration
+from app.main import create_app
 from tests.api.guarded import guarded_service
 from tests.command_line import started
 from tests.players.openai_player import Answer as ModelAnswer

@@ -9,7 +9,8 @@ from playwright.async_api import Page, Request, expect
 from starlette.types import Receive, Scope, Send
 
 from app.access.keys import digest_of
-from app.main import create_app, read_configuration
+from app.assembly.configuration import read_configuration
+from app.main import create_app
 from tests.playground.page import CONVERSATION, Visit, say
 from tests.serving import service, serving
 from tests.waiting import until

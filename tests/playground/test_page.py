@@ -4,7 +4,8 @@ import pytest
 from playwright.async_api import Page, expect
 from starlette.types import Receive, Scope, Send
 
-from app.main import create_app, read_configuration
+from app.assembly.configuration import read_configuration
+from app.main import create_app
 from tests.players.openai_player import sensible_model
 from tests.playground.page import HOSTILE, LONDON, Visit, pane, played, say
 from tests.serving import service, serving

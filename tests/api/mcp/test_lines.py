@@ -12,7 +12,8 @@ from typing import Any
 from pydantic_core import from_json, to_json
 
 from app.api.mcp.lines import LineServer
-from app.main import open_service, read_configuration
+from app.assembly.configuration import read_configuration
+from app.assembly.service import open_service
 from app.tools.module import discover
 from app.tools.registry import ConfiguredModule
 from tests.api.mcp.folders.workshop import Seen

@@ -3,7 +3,8 @@
 import httpx
 import pytest
 
-from app.main import open_service, read_configuration
+from app.assembly.configuration import read_configuration
+from app.assembly.service import open_service
 from app.settings import Settings
 from app.state_store.memory import InMemoryStateStore
 from app.tool_calling.callback import ToolCallback

@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import Any, TypeVar
 
 from redis.asyncio import ConnectionPool
-from redis.asyncio.connection import parse_url
+from redis.asyncio.connection import AbstractConnection, parse_url
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import NoScriptError, RedisError, ResponseError
@@ -54,6 +54,7 @@ class RedisConnection(StateStore):
         self.failures = 0
         self._prefix = prefix
         self._pool = _pool(url, deadline)
+        self._idle: list[AbstractConnection] = []
         self._deadline = deadline
         self._permits = asyncio.Semaphore(_CONNECTIONS)
         self._went_away = asyncio.Event()
@@ -106,12 +107,13 @@ class RedisConnection(StateStore):
         Not by the library's client, but over its connections: what the client does around a command costs more than
         all else of the way to the server, and nothing of it is wanted here: tries anew, telemetry, replies made nicer.
         """
-        connection = await self._pool.get_connection()  # type: ignore[no-untyped-call]
+        connection = self._idle.pop() if self._idle else self._pool.make_connection()  # type: ignore[no-untyped-call]
         try:
+            await self._pool.ensure_connection(connection)
             await connection.send_packed_command(_packed(command), check_health=False)
             return await connection.read_response()
         finally:
-            await self._pool.release(connection)
+            self._idle.append(connection)  # one that failed is closed, and opened again when it is its turn
 
     async def _run(self, operation: Callable[[], Awaitable[T]]) -> T:
         if self.available:
@@ -154,7 +156,8 @@ class RedisConnection(StateStore):
         """Drop the idle connections: those to a server that was away may be dead without knowing it."""
         with suppress(Exception):
             async with asyncio.timeout(self._deadline):
-                await self._pool.disconnect(inuse_connections=False)
+                while self._idle:
+                    await self._idle.pop().disconnect()
 
     def _failed(self, error: Exception) -> None:
         reason = _reason(error)
@@ -175,8 +178,11 @@ class RedisConnection(StateStore):
 
 def _packed(command: Sequence[object]) -> bytes:
     """A command as the protocol has it (RESP): a list of texts, each with its length in bytes."""
-    texts = [each if isinstance(each, bytes) else str(each).encode() for each in command]
-    return b"*%d\r\n%b" % (len(texts), b"".join([b"$%d\r\n%b\r\n" % (len(each), each) for each in texts]))
+    pieces = [b"*%d" % len(command)]
+    for each in command:
+        text = each if isinstance(each, bytes) else str(each).encode()
+        pieces += (b"$%d" % len(text), text)
+    return b"\r\n".join((*pieces, b""))
 
 
 def _concerns_one_key(reason: str, error: Exception) -> bool:

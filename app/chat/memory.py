@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any
 
 from pydantic_core import from_json, to_json
@@ -177,7 +178,7 @@ class OpenTurn:
 
     def history(self, running: Sequence[Message]) -> tuple[Message, ...]:
         """What the model is given of the turns before, beside the running one."""
-        return tuple(message for turn in self.memory.window.fit(self.before, running) for message in turn)
+        return tuple(chain.from_iterable([turn.messages for turn in self.memory.window.fit(self.before, running)]))
 
     async def keep(self, messages: Sequence[Message], trace: str = "") -> None:
         """Add the finished turn, and let the next one begin; raises as :meth:`ChatMemory.keep`."""
@@ -196,7 +197,7 @@ def estimated_tokens(text: str) -> int:
 
 def estimated_size(messages: Sequence[Message]) -> int:
     """About how many tokens a conversation has, where nobody has counted them."""
-    return sum(map(_tokens, messages))
+    return sum([_tokens(message) for message in messages])
 
 
 def _tokens(message: Message) -> int:

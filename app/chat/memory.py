@@ -70,6 +70,8 @@ class MemoryWindow:
 
     def fit(self, turns: Sequence[Turn], running: Sequence[Message] = ()) -> tuple[Turn, ...]:
         """The newest turns that fit beside the running one, which is never cut."""
+        if not turns:
+            return ()
         count, tokens = len(running), estimated_size(running)
         fitting: list[Turn] = []
         for turn in reversed(turns):
@@ -214,15 +216,16 @@ def _without_reasoning(messages: Sequence[Message]) -> tuple[Message, ...]:
 
 
 def _without_tool_rounds(messages: Sequence[Message]) -> tuple[Message, ...]:
-    answer = messages[-1]
-    return (*(message for message in messages if isinstance(message, UserMessage)), answer)
+    return (*[message for message in messages if isinstance(message, UserMessage)], messages[-1])
 
 
 def _records(turn: Turn) -> list[dict[str, Any]]:
     # The trace stands with the answer, where an older version of the service looks past it; as a text, since every
     # question of the conversation reads and writes it, and only those who look at the conversation want to know more.
-    *records, answer = to_records(turn.messages)
-    return [*records, answer | ({"trace": turn.trace} if turn.trace else {})]
+    records = to_records(turn.messages)
+    if turn.trace:
+        records[-1]["trace"] = turn.trace
+    return records
 
 
 def _turns(value: bytes | None) -> tuple[Turn, ...]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any
 
 from pydantic_core import from_json, to_json
@@ -69,6 +70,8 @@ class MemoryWindow:
 
     def fit(self, turns: Sequence[Turn], running: Sequence[Message] = ()) -> tuple[Turn, ...]:
         """The newest turns that fit beside the running one, which is never cut."""
+        if not turns:
+            return ()
         count, tokens = len(running), estimated_size(running)
         fitting: list[Turn] = []
         for turn in reversed(turns):
@@ -177,7 +180,7 @@ class OpenTurn:
 
     def history(self, running: Sequence[Message]) -> tuple[Message, ...]:
         """What the model is given of the turns before, beside the running one."""
-        return tuple(message for turn in self.memory.window.fit(self.before, running) for message in turn)
+        return tuple(chain.from_iterable([turn.messages for turn in self.memory.window.fit(self.before, running)]))
 
     async def keep(self, messages: Sequence[Message], trace: str = "") -> None:
         """Add the finished turn, and let the next one begin; raises as :meth:`ChatMemory.keep`."""
@@ -196,7 +199,7 @@ def estimated_tokens(text: str) -> int:
 
 def estimated_size(messages: Sequence[Message]) -> int:
     """About how many tokens a conversation has, where nobody has counted them."""
-    return sum(map(_tokens, messages))
+    return sum([_tokens(message) for message in messages])
 
 
 def _tokens(message: Message) -> int:
@@ -213,15 +216,16 @@ def _without_reasoning(messages: Sequence[Message]) -> tuple[Message, ...]:
 
 
 def _without_tool_rounds(messages: Sequence[Message]) -> tuple[Message, ...]:
-    answer = messages[-1]
-    return (*(message for message in messages if isinstance(message, UserMessage)), answer)
+    return (*[message for message in messages if isinstance(message, UserMessage)], messages[-1])
 
 
 def _records(turn: Turn) -> list[dict[str, Any]]:
     # The trace stands with the answer, where an older version of the service looks past it; as a text, since every
     # question of the conversation reads and writes it, and only those who look at the conversation want to know more.
-    *records, answer = to_records(turn.messages)
-    return [*records, answer | ({"trace": turn.trace} if turn.trace else {})]
+    records = to_records(turn.messages)
+    if turn.trace:
+        records[-1]["trace"] = turn.trace
+    return records
 
 
 def _turns(value: bytes | None) -> tuple[Turn, ...]:

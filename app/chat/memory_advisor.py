@@ -56,7 +56,7 @@ def _with_history(request: ChatRequest, turn: OpenTurn) -> tuple[int, ChatReques
     messages = request.messages
     if request.paused is not None:
         return max(i for i, message in enumerate(messages) if isinstance(message, UserMessage)), request
-    system = tuple(message for message in messages if isinstance(message, SystemMessage))
-    running = tuple(message for message in messages if not isinstance(message, SystemMessage))
+    system = [message for message in messages if isinstance(message, SystemMessage)]
+    running = [message for message in messages if not isinstance(message, SystemMessage)]
     before = (*system, *turn.history(running))
     return len(before), request.with_messages((*before, *running))

@@ -10,7 +10,7 @@ from app.errors import SessionBusy, StoreUnavailable
 from app.observation.telling import waited
 from app.state_store.base import Lock, StateStore
 
-__all__ = ["LOCK_SECONDS", "Locks"]
+__all__ = ["LOCK_SECONDS", "Hold", "Locks"]
 
 LOCK_SECONDS = 4.5
 """Seconds after which the lock of a process that died is free again.

@@ -1,20 +1,21 @@
 """The connection to Redis: every operation bounded, and none tried while it is known to be away."""
 
 import asyncio
+import hashlib
 import logging
 import math
 import re
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
-from redis.asyncio import ConnectionPool, Redis
-from redis.asyncio.connection import parse_url
+from redis.asyncio import ConnectionPool
+from redis.asyncio.connection import AbstractConnection, parse_url
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
-from redis.exceptions import RedisError, ResponseError
+from redis.exceptions import NoScriptError, RedisError, ResponseError
 from redis.maint_notifications import MaintNotificationsConfig
 
 from app.errors import StoreUnavailable
@@ -55,8 +56,8 @@ class RedisConnection(StateStore):
         self._prefix = prefix
         self._pool = _pool(url, deadline)
         self._server = _server(self._pool.connection_kwargs)
+        self._idle: list[AbstractConnection] = []
         self._deadline = deadline
-        self._client = Redis.from_pool(self._pool)
         self._permits = asyncio.Semaphore(_CONNECTIONS)
         self._went_away = asyncio.Event()
         self._watcher: asyncio.Task[None] | None = None
@@ -82,12 +83,39 @@ class RedisConnection(StateStore):
 
     def script(self, name: str, text: str) -> Callable[[Sequence[str], Sequence[object]], Awaitable[Any]]:
         """Make a script callable; the prefix comes before its keys."""
-        registered = self._client.register_script(text)
+        run = self._script(text)
 
         def call(keys: Sequence[str], arguments: Sequence[object]) -> Awaitable[Any]:
-            return self._run(name, lambda: registered([f"{self._prefix}{key}" for key in keys], list(arguments)))  # type: ignore[arg-type]
+            return self._run(name, lambda: run([f"{self._prefix}{key}" for key in keys], arguments))
 
         return call
+
+    def _script(self, text: str) -> Callable[[Sequence[str], Sequence[object]], Coroutine[Any, Any, Any]]:
+        """Make a script callable as an operation; the server is sent it once, and then knows it by its digest."""
+        digest = hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()
+
+        async def run(keys: Sequence[str], arguments: Sequence[object]) -> Any:
+            given = (len(keys), *keys, *arguments)
+            try:
+                return await self._ask("EVALSHA", digest, *given)
+            except NoScriptError:
+                return await self._ask("EVAL", text, *given)
+
+        return run
+
+    async def _ask(self, *command: object) -> Any:
+        """Send a command and wait for its reply.
+
+        Not by the library's client, but over its connections: what the client does around a command costs more than
+        all else of the way to the server, and nothing of it is wanted here: tries anew, telemetry, replies made nicer.
+        """
+        connection = self._idle.pop() if self._idle else self._pool.make_connection()  # type: ignore[no-untyped-call]
+        try:
+            await self._pool.ensure_connection(connection)
+            await connection.send_packed_command(_packed(command), check_health=False)
+            return await connection.read_response()
+        finally:
+            self._idle.append(connection)  # one that failed is closed, and opened again when it is its turn
 
     async def _run(self, name: str, operation: Callable[[], Awaitable[T]]) -> T:
         if self.available:
@@ -120,7 +148,7 @@ class RedisConnection(StateStore):
         """Write a value, since a server that is full or read-only would answer a ping."""
         try:
             async with asyncio.timeout(self._deadline):
-                await self._client.set(f"{self._prefix}probe", b"", px=1)
+                await self._ask("SET", f"{self._prefix}probe", b"", "PX", 1)
         except Exception as error:  # noqa: BLE001 - the watch must not end
             self._failed(error)
         else:
@@ -130,7 +158,8 @@ class RedisConnection(StateStore):
         """Drop the idle connections: those to a server that was away may be dead without knowing it."""
         with suppress(Exception):
             async with asyncio.timeout(self._deadline):
-                await self._pool.disconnect(inuse_connections=False)
+                while self._idle:
+                    await self._idle.pop().disconnect()
 
     def _failed(self, error: Exception) -> None:
         reason = _reason(error)
@@ -147,6 +176,15 @@ class RedisConnection(StateStore):
         if self._warned:
             self._warned = False
             _log.info("the state store can be used again")
+
+
+def _packed(command: Sequence[object]) -> bytes:
+    """A command as the protocol has it (RESP): a list of texts, each with its length in bytes."""
+    pieces = [b"*%d" % len(command)]
+    for each in command:
+        text = each if isinstance(each, bytes) else str(each).encode()
+        pieces += (b"$%d" % len(text), text)
+    return b"\r\n".join((*pieces, b""))
 
 
 def _concerns_one_key(reason: str, error: Exception) -> bool:

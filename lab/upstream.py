@@ -10,9 +10,9 @@ from types import TracebackType
 from typing import Any, Self
 
 from lab.wire import reset
-from tests.players.openai_player import Answer, chunk, delta, event, finish, message
+from tests.players.openai_player import Answer, chunk, delta, event, finish, message, whole
 
-__all__ = ["Behaviour", "Call", "Upstream", "frozen", "playing", "saying", "speaking", "text_of"]
+__all__ = ["Behaviour", "Call", "Upstream", "calling", "frozen", "playing", "saying", "speaking", "text_of"]
 
 
 class Call:
@@ -113,6 +113,22 @@ def playing(answer: Answer) -> Behaviour:
             await _break_off(call.writer, by_reset=answer.ending == "reset")
 
     return play
+
+
+def calling(*names: str, **arguments: Any) -> Behaviour:
+    """Call tools with these arguments, then say that it is done."""
+
+    async def answer(call: Call) -> None:
+        if any(each["role"] == "tool" for each in call.body["messages"]):
+            return await saying("Done.")(call)
+        written_out = json.dumps(arguments)
+        calls = [
+            {"id": f"c{n}", "type": "function", "function": {"name": name, "arguments": written_out}}
+            for n, name in enumerate(names)
+        ]
+        return await playing(whole(message("tool_calls", content=None, tool_calls=calls)))(call)
+
+    return answer
 
 
 async def frozen(call: Call) -> None:

@@ -11,14 +11,14 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
 from lab.fault import fault, held
-from lab.service import ROOT, bare_environment
+from lab.service import PEERS, bare_environment
 from lab.stage import Stage
 from lab.upstream import frozen, speaking
 from lab.waiting import until
 from lab.wire import ask, opened, percentile, question, reset
 
 _PEERS = {"Agno": "agno_agent", "Haystack": "haystack_agent"}
-_PYTHON = ROOT / "bench" / ".venv" / "bin" / "python"
+_PYTHON = PEERS / "bin" / "python"
 _PATH = "/time/chat-tool-function?query=hi"
 _STREAM = {"Accept": "text/event-stream"}
 _ENOUGH = 20.0

@@ -6,9 +6,9 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
+from lab.server import Server
 from lab.wire import reset
 from tests.players.openai_player import Answer, chunk, delta, event, finish, message, whole
 
@@ -143,13 +143,12 @@ class _Seen:
     open: int = 0
 
 
-class Upstream:
+class Upstream(Server):
     """The provider; an asynchronous context manager. What it does is set by each row, and ``saying()`` between them."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.reset()
-        self._server: asyncio.Server | None = None
-        self._tasks: set[asyncio.Task[None]] = set()
 
     def reset(self) -> None:
         """Forget what was asked, and answer in a friendly way."""
@@ -174,35 +173,12 @@ class Upstream:
     @property
     def url(self) -> str:
         """What ``OPENAI_BASE_URL`` has to be."""
-        if self._server is None:
-            raise RuntimeError("the upstream does not listen")
-        return f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}/v1"
+        return f"http://127.0.0.1:{self.port}/v1"
 
-    async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0, backlog=4096)
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._server is not None:
-            self._server.close()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-
-    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        if task is not None:
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
-        try:
-            while call := await _read_call(reader, writer):
-                await self._answer(call)
-        except (OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
-            pass
-        finally:
-            writer.transport.abort()
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answer what comes over one connection."""
+        while call := await _read_call(reader, writer):
+            await self._answer(call)
 
     async def _answer(self, call: Call) -> None:
         seen = self._seen

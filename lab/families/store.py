@@ -90,7 +90,7 @@ async def questions_without_a_session_while_redis_is_stopped(stage: Stage) -> fl
 async def redis_stopped_in_mid_turn(stage: Stage) -> float:
     """Redis is stopped by SIGSTOP while the model speaks."""
     service = await sharing(stage)
-    stage.upstream.behave = speaking(lambda _: "abcdefghij", pieces=10, pause=0.1)
+    stage.upstream.behave = speaking(lambda _: "abcdefghij", pieces=10, pause=0.3)
     asked = asyncio.create_task(service.ask("/chat/stream?userInput=hi", session=stage.name()))
     await until(lambda: stage.upstream.open == 1)
     async with _stalled(stage, service):
@@ -174,7 +174,7 @@ async def redis_flushed_in_mid_turn(stage: Stage) -> float:
     service = await sharing(stage)
     redis = await stage.shared_redis()
     session = stage.name()
-    stage.upstream.behave = speaking(lambda _: "Hello.", first=0.5)
+    stage.upstream.behave = speaking(lambda _: "Hello.", first=2)
     asked = asyncio.create_task(asks(service, session))
     await until(lambda: stage.upstream.open == 1)
     await redis.run("FLUSHALL")

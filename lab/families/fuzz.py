@@ -135,8 +135,14 @@ def _findings(report: str) -> tuple[int, set[str]]:
         record = json.loads(line).get("ScenarioFinished", {}).get("recorder", {})
         cases += len(record.get("cases", ()))
         for checks in record.get("checks", {}).values():
-            found |= {f"{record['label']}: {each['name']}" for each in checks if each["status"] != "success"}
+            found |= {f"{record['label']}: {_reason(each)}" for each in checks if each["status"] != "success"}
     return cases, found
+
+
+def _reason(check: dict[str, Any]) -> str:
+    """What a check says in the end, which is where in the request it was."""
+    said = check.get("failure_info", {}).get("failure", {}).get("message") or check["name"]
+    return str(said).splitlines()[-1]
 
 
 def _odd_request(draw: Random, path: str, method: str, operation: dict[str, Any]) -> bytes:

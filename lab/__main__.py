@@ -51,7 +51,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--seed", type=int, help="repeats what a run drew by lot")
     parser.add_argument("--write", action="store_true", help="write what was measured into docs/faults.md")
     parser.add_argument("--list", action="store_true", help="show the rows and run none")
-    parser.add_argument("--no-peers", action="store_true", help="leave out the rows with another framework beside")
+    parser.add_argument("--no-peers", action="store_true", help="leave out the rows that need the peers' environment")
     return parser
 
 

@@ -2,9 +2,9 @@
 
 import asyncio
 from contextlib import suppress
-from types import TracebackType
-from typing import Literal, Self
+from typing import Literal
 
+from lab.server import Server
 from lab.wire import reset
 
 __all__ = ["Mode", "Proxy"]
@@ -14,55 +14,27 @@ Mode = Literal["pass", "stall", "refuse", "drip", "slow", "garbage", "double", "
 wait for 0.2 s; random bytes come in their place; they come twice; only their first half does, then a reset."""
 
 
-class Proxy:
+class Proxy(Server):
     """The proxy; an asynchronous context manager. :attr:`mode` may be changed at any time."""
 
     def __init__(self, port: int) -> None:
+        super().__init__()
         self.mode: Mode = "pass"
         self._target = port
-        self._server: asyncio.Server | None = None
-        self._tasks: set[asyncio.Task[None]] = set()
         self._writers: set[asyncio.StreamWriter] = set()
-
-    @property
-    def port(self) -> int:
-        """Where it listens."""
-        if self._server is None:
-            raise RuntimeError("the proxy does not listen")
-        return int(self._server.sockets[0].getsockname()[1])
 
     def cut(self) -> None:
         """Reset all connections that are open."""
         for writer in list(self._writers):
             reset(writer)
 
-    async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0, backlog=2048)
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._server is not None:
-            self._server.close()
-        self.cut()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-
-    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        if task is not None:
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Pass on what one connection carries, as the mode says."""
         self._writers.add(writer)
         try:
             await self._relay(reader, writer)
-        except (OSError, asyncio.CancelledError, ExceptionGroup):
-            pass
         finally:
             self._writers.discard(writer)
-            writer.transport.abort()
 
     async def _relay(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         if self.mode == "refuse":

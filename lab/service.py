@@ -15,9 +15,11 @@ import psutil
 
 from lab.wire import Reply, ask
 
-__all__ = ["CANARY", "ROOT", "Service", "bare_environment"]
+__all__ = ["CANARY", "PEERS", "ROOT", "Service", "bare_environment"]
 
 ROOT = Path(__file__).parent.parent
+PEERS = ROOT / "bench" / ".venv"
+"""The environment of what is too large for the project's own: agent frameworks, libfaketime, schemathesis."""
 _KEPT = ("PATH", "HOME", "LANG", "TMPDIR")
 CANARY = "sk-canary-4711"
 """The provider's key, which nobody may ever see."""

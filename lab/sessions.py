@@ -4,15 +4,16 @@ from lab.service import Service
 from lab.stage import Stage
 from lab.wire import Reply
 
-__all__ = ["answers", "asks", "sharing"]
+__all__ = ["ROOMY", "answers", "asks", "sharing"]
 
-_ROOMY = {"MEMORY_MAX_MESSAGES": "10000", "MEMORY_MAX_TOKENS": "1000000"}
+ROOMY = {"MEMORY_MAX_MESSAGES": "10000", "MEMORY_MAX_TOKENS": "1000000"}
+"""Settings with which no turn is forgotten for want of room."""
 
 
 async def sharing(stage: Stage, replica: int = 0) -> Service:
     """The family's service, or one of several, that keeps its sessions in the family's Redis."""
     redis = await stage.shared_redis()
-    return await stage.replica(replica, REDIS_URL=redis.url, **_ROOMY)
+    return await stage.replica(replica, REDIS_URL=redis.url, **ROOMY)
 
 
 async def asks(service: Service, session: str, text: str = "hi") -> Reply:

@@ -6,13 +6,13 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
+from lab.server import Server
 from lab.wire import reset
-from tests.players.openai_player import Answer, chunk, delta, event, finish, message
+from tests.players.openai_player import Answer, chunk, delta, event, finish, message, whole
 
-__all__ = ["Behaviour", "Call", "Upstream", "frozen", "playing", "saying", "speaking", "text_of"]
+__all__ = ["Behaviour", "Call", "Upstream", "calling", "frozen", "playing", "saying", "speaking", "text_of"]
 
 
 class Call:
@@ -115,6 +115,22 @@ def playing(answer: Answer) -> Behaviour:
     return play
 
 
+def calling(*names: str, **arguments: Any) -> Behaviour:
+    """Call tools with these arguments, then say that it is done."""
+
+    async def answer(call: Call) -> None:
+        if any(each["role"] == "tool" for each in call.body["messages"]):
+            return await saying("Done.")(call)
+        written_out = json.dumps(arguments)
+        calls = [
+            {"id": f"c{n}", "type": "function", "function": {"name": name, "arguments": written_out}}
+            for n, name in enumerate(names)
+        ]
+        return await playing(whole(message("tool_calls", content=None, tool_calls=calls)))(call)
+
+    return answer
+
+
 async def frozen(call: Call) -> None:
     """Take the request and never answer."""
     await call.left()
@@ -127,13 +143,12 @@ class _Seen:
     open: int = 0
 
 
-class Upstream:
+class Upstream(Server):
     """The provider; an asynchronous context manager. What it does is set by each row, and ``saying()`` between them."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.reset()
-        self._server: asyncio.Server | None = None
-        self._tasks: set[asyncio.Task[None]] = set()
 
     def reset(self) -> None:
         """Forget what was asked, and answer in a friendly way."""
@@ -158,35 +173,12 @@ class Upstream:
     @property
     def url(self) -> str:
         """What ``OPENAI_BASE_URL`` has to be."""
-        if self._server is None:
-            raise RuntimeError("the upstream does not listen")
-        return f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}/v1"
+        return f"http://127.0.0.1:{self.port}/v1"
 
-    async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0, backlog=4096)
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._server is not None:
-            self._server.close()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-
-    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        if task is not None:
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
-        try:
-            while call := await _read_call(reader, writer):
-                await self._answer(call)
-        except (OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
-            pass
-        finally:
-            writer.transport.abort()
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answer what comes over one connection."""
+        while call := await _read_call(reader, writer):
+            await self._answer(call)
 
     async def _answer(self, call: Call) -> None:
         seen = self._seen

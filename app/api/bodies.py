@@ -2,7 +2,7 @@
 
 import asyncio
 
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.types import Message, Receive
 
 from app.errors import BodyTimeout, BodyTooLarge, Overloaded
@@ -55,12 +55,16 @@ class Bodies:
             BodyTooLarge: it is longer than ``longest`` bytes.
             BodyTimeout: it did not arrive in time.
             Overloaded: there are too many large ones.
+            ClientDisconnect: the client has left, or what it sent of it cannot be read.
         """
         content, body = bytearray(), Body()
         self._refuse_longer(announced, longest)
         try:
             async with asyncio.timeout(self._seconds):
-                while (message := await receive())["type"] == "http.request":
+                while True:
+                    message = await receive()
+                    if message["type"] == "http.disconnect":
+                        raise ClientDisconnect
                     content += message.get("body", b"")
                     if len(content) > MAX_BODY_BYTES:
                         self._count(body, len(content), longest)

@@ -9,6 +9,7 @@ from time import perf_counter
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.api.bodies import MAX_BODY_BYTES, Bodies, Body
@@ -108,6 +109,8 @@ class RequestMiddleware:
                 await _until_client_leaves(self._app, scope, receive, answer, body)
             finally:
                 self._bodies.release(body)
+        except ClientDisconnect:
+            answer.outcome = scope["state"]["outcome"] = CLIENT_GONE
         except ToolchatError as error:
             await answer.fail(error, scope)
         except asyncio.CancelledError:

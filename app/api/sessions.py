@@ -120,7 +120,7 @@ class SessionParameters:
         same = Parameter(names[1], _QUESTION, f"The same as `{names[0]}`")
         given = [{"required": [name], "properties": {name: {"minLength": 1}}} for name in names]
         needed = {} if default else {"anyOf": given}
-        rules = {"not": {"required": list(names)}, **needed}
+        rules = {"not": {"allOf": given}, **needed}
         self._parameters = Parameters(asked, same, _SESSION, *([_TOOLS] if choosing else []), rules=rules)
         self.documented = self._parameters.documented
 

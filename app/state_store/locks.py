@@ -2,10 +2,12 @@
 
 import asyncio
 import random
+from collections import deque
 from collections.abc import Coroutine
 from contextlib import suppress
 from dataclasses import dataclass, field
 
+from app.callers import current_caller
 from app.errors import SessionBusy, StoreUnavailable
 from app.observation.telling import waited
 from app.state_store.base import Lock, StateStore
@@ -26,12 +28,45 @@ _LONGEST_PAUSE = 0.25
 
 @dataclass(slots=True)
 class _Line:
-    """Those of this process who hold a lock or wait for it."""
+    """Those of this process who hold a lock or wait for it: one of each client in turn, each in the order of coming."""
 
-    turn: asyncio.Lock = field(default_factory=asyncio.Lock)
     members: int = 0
     lock: Lock | None = None
     """What is held, until it is released."""
+    waiting: dict[str, deque[asyncio.Future[None]]] = field(default_factory=dict)
+    """By the shares of the clients; whose turn it is comes first."""
+
+    async def turn(self, share: str) -> None:
+        """Wait until those before have had theirs."""
+        mine: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.waiting.setdefault(share, deque()).append(mine)
+        try:
+            await mine
+        except asyncio.CancelledError:
+            if mine.cancelled():
+                self._forget(share, mine)
+            else:
+                self.next()  # it was given just then
+            raise
+
+    def next(self) -> None:
+        """Give the turn to the next."""
+        while self.waiting:
+            share = next(iter(self.waiting))
+            others = self.waiting.pop(share)
+            first = others.popleft()
+            if others:
+                self.waiting[share] = others  # behind all other clients
+            if not first.done():
+                first.set_result(None)
+                return
+
+    def _forget(self, share: str, mine: asyncio.Future[None]) -> None:
+        own = self.waiting.get(share)
+        if own and mine in own:
+            own.remove(mine)
+            if not own:
+                del self.waiting[share]
 
 
 class Locks:
@@ -41,7 +76,8 @@ class Locks:
         store: where the locks are kept.
         ttl: seconds after which the lock of a process that died is free again.
         wait: seconds to wait for a lock.
-        max_waiting: how many may wait for one lock in this process.
+        max_waiting: how many may wait for one lock in this process; a client of whom nobody waits there may all the
+            same, up to twice as many.
     """
 
     def __init__(
@@ -100,22 +136,20 @@ class Locks:
 
     async def _join(self, key: str, deadline: float) -> _Line:
         """Wait for those of this process who came before."""
-        line = self._lines.setdefault(key, _Line())
-        if line.members > self._max_waiting:
+        line, share = self._lines.setdefault(key, _Line()), current_caller.get().share
+        if line.members > (self._max_waiting if share in line.waiting else 2 * self._max_waiting):
             raise _busy()
         line.members += 1
         try:
-            if line.members == 1:
-                await line.turn.acquire()  # at once: nobody else is there
-            else:
-                await _acquire(line.turn, deadline)
+            if line.members > 1:  # else at once: nobody else is there
+                await _until(line.turn(share), deadline)
         except BaseException:
             self._forget(key, line)
             raise
         return line
 
     def _depart(self, key: str, line: _Line) -> None:
-        line.turn.release()
+        line.next()
         self._forget(key, line)
 
     def _forget(self, key: str, line: _Line) -> None:
@@ -177,10 +211,10 @@ class Hold:
         await self._locks.leave(*self._held)
 
 
-async def _acquire(turn: asyncio.Lock, deadline: float) -> None:
+async def _until(turn: Coroutine[None, None, None], deadline: float) -> None:
     try:
         async with asyncio.timeout_at(deadline):
-            await turn.acquire()
+            await turn
     except TimeoutError:
         raise _busy() from None
 

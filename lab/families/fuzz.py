@@ -3,14 +3,16 @@
 import asyncio
 import json
 import string
+import subprocess
 from collections import Counter
 from copy import deepcopy
 from random import Random
 from typing import Any
 from urllib.parse import quote
 
+from app.sandbox import running_sandbox
 from lab.fault import fault, held
-from lab.service import Service
+from lab.service import PEERS, Service, bare_environment
 from lab.stage import Stage
 from lab.wire import Reply, exchange, question
 
@@ -88,13 +90,59 @@ def _mutated(draw: Random, content: bytes) -> bytes:
 
 @fault(users="4xx, or an answer", figure="5xx that are not documented", at_most=0, fast=True, limit=600)
 async def every_operation_with_odd_values(stage: Stage) -> float:
-    """Each operation of `/openapi.json` with odd values for its parameters and its body (for want of schemathesis)."""
+    """Each operation of `/openapi.json` with odd values for its parameters and its body."""
     service = await stage.service(**_SMALL)
     draw = stage.random()
     paths: dict[str, dict[str, Any]] = (await service.ask("/openapi.json")).json()["paths"]
     operations = [(path, method, what) for path, each in paths.items() for method, what in each.items()]
     requests = [_odd_request(draw, *draw.choice(operations)) for _ in range(_count(stage, 3000))]
     return _unexpected(stage, await _all(service, requests))
+
+
+@fault(users="what the schema says", figure="operations and checks that found something", at_most=0, peer=True,
+       limit=900)  # fmt: skip
+async def what_the_schema_promises(stage: Stage) -> float:
+    """Each operation of `/openapi.json` is sent what its schema allows and what it forbids (schemathesis)."""
+    program = PEERS / "bin" / "schemathesis"
+    held(program.exists(), "schemathesis is not installed: make bench/.venv/.peers")
+    sandbox = stage.row.enter_context(running_sandbox())  # else the upstreams of tools are 503, as they should be
+    service = await stage.own(CHAT_PROVIDER="offline", OPENAI_API_KEY="", OPENAI_BASE_URL="", SANDBOX_URL=sandbox)
+    command = [str(program), "run", f"{service.url}/openapi.json", f"--seed={stage.seed}", f"-n{_count(stage, 20)}",
+               f"--report-ndjson-path={stage.folder / 'report'}", *_SCHEMATHESIS]  # fmt: skip
+    run = await asyncio.create_subprocess_exec(
+        *command, cwd=stage.folder, env=bare_environment({}), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE
+    )
+    said = (await run.communicate())[0].decode()
+    held(run.returncode in (0, 1), f"schemathesis says {said[-300:]!r}")
+    cases, found = _findings((stage.folder / "report").read_text(encoding="utf-8"))
+    stage.note = "; ".join([f"{cases} cases", *sorted(found)])
+    return len(found)
+
+
+_SCHEMATHESIS = (
+    "--continue-on-failure", "--phases=examples,coverage,fuzzing", "--suppress-health-check=all", "--no-color",
+    "--generation-database=none", "--request-timeout=20",
+    # What a schema cannot say, such as that two parameters exclude each other, is refused all the same; and DELETE of
+    # `/chat/stream` is told that no session may be called so.
+    "--exclude-checks=positive_data_acceptance,unsupported_method",
+)  # fmt: skip
+
+
+def _findings(report: str) -> tuple[int, set[str]]:
+    """How many cases were tried, and what did not hold of which operation."""
+    cases, found = 0, set[str]()
+    for line in report.splitlines():
+        record = json.loads(line).get("ScenarioFinished", {}).get("recorder", {})
+        cases += len(record.get("cases", ()))
+        for checks in record.get("checks", {}).values():
+            found |= {f"{record['label']}: {_reason(each)}" for each in checks if each["status"] != "success"}
+    return cases, found
+
+
+def _reason(check: dict[str, Any]) -> str:
+    """What a check says in the end, which is where in the request it was."""
+    said = check.get("failure_info", {}).get("failure", {}).get("message") or check["name"]
+    return str(said).splitlines()[-1]
 
 
 def _odd_request(draw: Random, path: str, method: str, operation: dict[str, Any]) -> bytes:

@@ -11,14 +11,14 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
 from lab.fault import fault, held
-from lab.service import ROOT, bare_environment
+from lab.service import PEERS, bare_environment
 from lab.stage import Stage
 from lab.upstream import frozen, speaking
 from lab.waiting import until
 from lab.wire import ask, opened, percentile, question, reset
 
 _PEERS = {"Agno": "agno_agent", "Haystack": "haystack_agent"}
-_PYTHON = ROOT / "bench" / ".venv" / "bin" / "python"
+_PYTHON = PEERS / "bin" / "python"
 _PATH = "/time/chat-tool-function?query=hi"
 _STREAM = {"Accept": "text/event-stream"}
 _ENOUGH = 20.0
@@ -124,18 +124,24 @@ async def leavers_beside_peers(stage: Stage) -> float:
 async def _leavers(stage: Stage, port: int) -> tuple[float, str]:
     stage.upstream.behave = speaking(lambda _: "word " * 600, pieces=600, pause=0.1)
 
-    async def leave() -> None:
-        async with opened(port) as (reader, writer):
-            writer.write(question(_PATH, headers=_STREAM))
-            await reader.readuntil(b"data: ")
-            reset(writer)
+    async def leave() -> bool:
+        with suppress(OSError, asyncio.IncompleteReadError):  # some are answered an error, where there is much load
+            async with opened(port) as (reader, writer):
+                writer.write(question(_PATH, headers=_STREAM))
+                await reader.readuntil(b"data: ")
+                reset(writer)
+                return True
+        return False
 
-    await asyncio.gather(*(leave() for _ in range(200)))
+    streamed = sum(await asyncio.gather(*(leave() for _ in range(200))))
     began = time.monotonic()
     with suppress(TimeoutError):
-        await until(lambda: stage.upstream.aborts == 200, 15)
+        await until(lambda: stage.upstream.aborts >= streamed, 15)
     left, took = stage.upstream.aborts, time.monotonic() - began
-    return (took if left == 200 else float("inf")), f"{left} of 200 left within {took:.2f} s"
+    said = f"{left} of {streamed} left within {took:.2f} s" + f", {200 - streamed} answered no stream" * (
+        streamed < 200
+    )
+    return (took if left == streamed == 200 else float("inf")), said
 
 
 @fault(

@@ -6,6 +6,7 @@ import time
 
 from lab.fault import fault, held
 from lab.history import Session, remembering
+from lab.service import Service
 from lab.sessions import answers, asks, sharing
 from lab.stage import Stage
 from lab.upstream import frozen, speaking
@@ -46,12 +47,15 @@ async def sessions_do_not_mix(stage: Stage) -> float:
     return sum(len(each) != 1 for each in texts)
 
 
+async def _victim(stage: Stage) -> Service:
+    """A replica for this row alone, which shares its sessions with the family's."""
+    return await stage.own(REDIS_URL=(await stage.shared_redis()).url)
+
+
 @fault(users="the session goes on elsewhere", figure="s until another replica answered", at_most=20)
 async def a_replica_killed_in_mid_turn(stage: Stage) -> float:
     """SIGKILL to the replica that runs a turn; the session is asked at another one."""
-    redis = await stage.shared_redis()
-    victim, other = await stage.own(REDIS_URL=redis.url), await sharing(stage)
-    session = stage.name()
+    victim, other, session = await _victim(stage), await sharing(stage), stage.name()
     held((await asks(victim, session)).status == 200, "it did not work before")
     stage.upstream.behave = frozen
     asked = asyncio.create_task(asks(victim, session))
@@ -67,9 +71,7 @@ async def a_replica_killed_in_mid_turn(stage: Stage) -> float:
 @fault(users="its late answer is not kept", figure="turns kept that were not acknowledged", at_most=0)
 async def a_replica_stopped_beyond_its_lock(stage: Stage) -> float:
     """A replica is stopped in mid-turn for so long that another takes the session; then it goes on (fencing)."""
-    redis = await stage.shared_redis()
-    victim, other = await stage.own(REDIS_URL=redis.url), await sharing(stage)
-    session = stage.name()
+    victim, other, session = await _victim(stage), await sharing(stage), stage.name()
     stage.upstream.behave = speaking(lambda _: "Late.", first=1)
     asked = asyncio.create_task(asks(victim, session, "late"))
     await until(lambda: stage.upstream.open == 1)

@@ -108,6 +108,6 @@ for _name, _done, _sent, _status, _code in _REFUSED:
     enter(
         Fault(
             "requests", _name, _done[0].upper() + _done[1:], _users, "ms until refused", Bound(None, 2000),
-            _refused(_sent, _status, _code), fast=True, limit=10,
+            _refused(_sent, _status, _code), fast=True, limit=30,
         )
     )  # fmt: skip

@@ -30,22 +30,36 @@ async def _healed(service: Service) -> float:
 
 
 @asynccontextmanager
-async def _stalled(stage: Stage, service: Service) -> AsyncGenerator[RedisServer, None]:
+async def _stalled(stage: Stage, service: Service) -> AsyncGenerator[None, None]:
     """Redis stopped by a signal; in the end it goes on, and the service has found it again."""
     redis = await stage.shared_redis()
-    held((await service.ask(_CHAT)).status == 200, "it did not work before")
     redis.freeze()
     try:
-        yield redis
+        yield
     finally:
         redis.thaw()
         await _healed(service)
 
 
+async def _working(stage: Stage) -> Service:
+    """The family's service, whose Redis answers."""
+    service = await sharing(stage)
+    held((await service.ask(_CHAT)).status == 200, "it did not work before")
+    return service
+
+
+async def _alone(stage: Stage, *options: str) -> tuple[RedisServer, Service]:
+    """A Redis and a service for this row alone, which work."""
+    redis = await stage.redis(*options)
+    service = await stage.own(REDIS_URL=redis.url)
+    await _healed(service)
+    return redis, service
+
+
 @fault(users="503 `store-unavailable`", figure="ms until the last of 20 was refused", at_most=3000, fast=True)
 async def redis_stopped(stage: Stage) -> float:
     """Redis is stopped by SIGSTOP; 20 questions in sessions come at once."""
-    service = await sharing(stage)
+    service = await _working(stage)
     async with _stalled(stage, service):
         replies = await asyncio.gather(*(asks(service, stage.name()) for _ in range(20)))
     held(all(each.code == _GONE for each in replies), f"answered { ({each.code for each in replies}) }")
@@ -55,7 +69,7 @@ async def redis_stopped(stage: Stage) -> float:
 @fault(users="503 at once", figure="ms, the 95th percentile of 50", at_most=500)
 async def redis_known_to_be_stopped(stage: Stage) -> float:
     """Redis is stopped by SIGSTOP; the service has noticed already."""
-    service = await sharing(stage)
+    service = await _working(stage)
     async with _stalled(stage, service):
         await asks(service, stage.name())
         took = [(await asks(service, stage.name())).seconds * 1000 for _ in range(50)]
@@ -65,7 +79,7 @@ async def redis_known_to_be_stopped(stage: Stage) -> float:
 @fault(users="they notice nothing", figure="ms, the 95th percentile of 50", at_most=500, fast=True)
 async def questions_without_a_session_while_redis_is_stopped(stage: Stage) -> float:
     """Redis is stopped by SIGSTOP; 50 questions that need no session."""
-    service = await sharing(stage)
+    service = await _working(stage)
     async with _stalled(stage, service):
         replies = [await service.ask("/time/chat?query=hi") for _ in range(50)]
     held(all(each.status == 200 for each in replies), "one was not answered")
@@ -76,25 +90,14 @@ async def questions_without_a_session_while_redis_is_stopped(stage: Stage) -> fl
 async def redis_stopped_in_mid_turn(stage: Stage) -> float:
     """Redis is stopped by SIGSTOP while the model speaks."""
     service = await sharing(stage)
-    stage.upstream.behave = speaking(lambda _: "abcdefghij", pieces=10, pause=0.1)
+    stage.upstream.behave = speaking(lambda _: "abcdefghij", pieces=10, pause=0.3)
     asked = asyncio.create_task(service.ask("/chat/stream?userInput=hi", session=stage.name()))
     await until(lambda: stage.upstream.open == 1)
-    async with _stalled_now(stage, service):
+    async with _stalled(stage, service):
         began = time.monotonic()
         reply = await asked
         held(reply.last == "error", f"the stream ended with {reply.last!r}")
         return time.monotonic() - began
-
-
-@asynccontextmanager
-async def _stalled_now(stage: Stage, service: Service) -> AsyncGenerator[None, None]:
-    redis = await stage.shared_redis()
-    redis.freeze()
-    try:
-        yield
-    finally:
-        redis.thaw()
-        await _healed(service)
 
 
 @fault(users="the session goes on", figure="s until it was answered, after 3 s of stall", at_most=8)
@@ -116,9 +119,7 @@ async def a_session_after_a_stall(stage: Stage) -> float:
 @fault(users="503, then all is well by itself", figure="s until it was found again", at_most=12)
 async def redis_killed_and_started_again(stage: Stage) -> float:
     """Redis is killed by SIGKILL and comes back empty."""
-    redis = await stage.redis()
-    service = await stage.own(REDIS_URL=redis.url)
-    await _healed(service)
+    redis, service = await _alone(stage)
     await redis.kill()
     refused = await service.ask(_CHAT)
     held(refused.code == _GONE, f"answered {refused.status} {refused.code}")
@@ -141,9 +142,7 @@ async def redis_away_at_the_start(stage: Stage) -> float:
 @fault(users="the service says that it is degraded", figure="lines of the log about it", at_least=1, at_most=3)
 async def no_silent_degradation(stage: Stage) -> float:
     """Redis is away for 4 s, with questions all the time; probes, figures and the log must say so."""
-    redis = await stage.redis()
-    service = await stage.own(REDIS_URL=redis.url)
-    await _healed(service)
+    redis, service = await _alone(stage)
     begin = service.log.stat().st_size
     redis.freeze()
     end = time.monotonic() + 4
@@ -160,9 +159,7 @@ async def no_silent_degradation(stage: Stage) -> float:
 @fault(users="503 for what has to be kept", figure="answers other than 200 or 503, of 40", at_most=0)
 async def redis_is_full(stage: Stage) -> float:
     """Redis has 64 KiB of memory left, and evicts nothing; 40 sessions keep 3,000 characters each."""
-    redis = await stage.redis("--maxmemory-policy", "noeviction")
-    service = await stage.own(REDIS_URL=redis.url)
-    await _healed(service)
+    redis, service = await _alone(stage, "--maxmemory-policy", "noeviction")
     info = await redis.run("INFO", "memory")
     used = int(info["used_memory"]) if isinstance(info, dict) else 0
     await redis.run("CONFIG", "SET", "maxmemory", str(used + 2**16))
@@ -177,7 +174,7 @@ async def redis_flushed_in_mid_turn(stage: Stage) -> float:
     service = await sharing(stage)
     redis = await stage.shared_redis()
     session = stage.name()
-    stage.upstream.behave = speaking(lambda _: "Hello.", first=0.5)
+    stage.upstream.behave = speaking(lambda _: "Hello.", first=2)
     asked = asyncio.create_task(asks(service, session))
     await until(lambda: stage.upstream.open == 1)
     await redis.run("FLUSHALL")
@@ -202,9 +199,7 @@ async def redis_wants_another_password(stage: Stage) -> float:
 @fault(users="503 for what has to be kept", figure="ms until refused", at_most=3000)
 async def redis_became_a_replica(stage: Stage) -> float:
     """Redis takes no writes any more, as after a fail-over."""
-    redis = await stage.redis()
-    service = await stage.own(REDIS_URL=redis.url)
-    await _healed(service)
+    redis, service = await _alone(stage)
     await redis.run("REPLICAOF", "127.0.0.1", "1")
     reply = await service.ask(_CHAT)
     held(reply.code == _GONE, f"answered {reply.status} {reply.code}")

@@ -4,18 +4,17 @@ import asyncio
 import json
 import time
 from collections.abc import Sequence
-from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from lab.fault import Bound, Fault, Measure, enter, fault, held
 from lab.service import CANARY, Service
 from lab.stage import Stage
-from lab.upstream import Behaviour, Call, Upstream, frozen, playing, saying
+from lab.upstream import Behaviour, Call, Upstream, calling, frozen, playing
 from lab.waiting import until
 from lab.wire import Reply
 from tests.command_line import copy_of_the_app
 from tests.mcp_servers.playing import hostile, written
-from tests.players.openai_player import body, message, whole
+from tests.players.openai_player import body, whole
 from tests.tools.baidu_translate.baidu_player import Player
 
 _JSON = {"Accept": "application/json"}
@@ -120,25 +119,9 @@ async def _service(stage: Stage) -> Service:
     return await stage.service(PYTHONPATH=f"{stage.kept['copy']}", TOOL_TIMEOUT="1", CONNECT_TIMEOUT="1")
 
 
-def _calling(*names: str, **arguments: Any) -> Behaviour:
-    """Call tools, then say that it is done."""
-
-    async def answer(call: Call) -> None:
-        if any(each["role"] == "tool" for each in call.body["messages"]):
-            return await saying("Done.")(call)
-        written_out = json.dumps(arguments)
-        calls = [
-            {"id": f"c{n}", "type": "function", "function": {"name": name, "arguments": written_out}}
-            for n, name in enumerate(names)
-        ]
-        return await playing(whole(message("tool_calls", content=None, tool_calls=calls)))(call)
-
-    return answer
-
-
 async def _asked(stage: Stage, *names: str) -> Reply:
     service = await _service(stage)
-    stage.upstream.behave = _calling(*names)
+    stage.upstream.behave = calling(*names)
     reply = await service.ask("/faulty/chat-tool-function", headers=_JSON)
     held(reply.status == 200, f"answered {reply.status} {reply.code}")
     held(reply.json()["answer"] == "Done.", "the model was not told")
@@ -220,7 +203,7 @@ async def tool_gives_50_mb(stage: Stage) -> float:
 async def tool_reports_without_end(stage: Stage) -> float:
     """A tool reports its progress 100,000 times; a client listens."""
     service = await _service(stage)
-    stage.upstream.behave = _calling("reports")
+    stage.upstream.behave = calling("reports")
     reply = await service.ask("/faulty/chat-tool-function", headers={"Accept": "text/event-stream"})
     held(reply.last == "done", f"ended with {reply.last}")
     return len(reply.body) / 1000
@@ -232,7 +215,7 @@ async def tool_reports_without_end(stage: Stage) -> float:
 async def consent_given_ten_times(stage: Stage) -> float:
     """Ten clients approve the same waiting call at once."""
     service = await _service(stage)
-    stage.upstream.behave = _calling("fires")
+    stage.upstream.behave = calling("fires")
     asked = (await service.ask("/faulty/chat-tool-function", headers=_JSON)).json()
     (call,) = asked["approval"]["calls"]
     decisions = {"decisions": {call["id"]: {"approved": True}}}
@@ -262,7 +245,7 @@ async def _weather(stage: Stage, behave: Behaviour, city: str = "Paris") -> tupl
     upstream.behave = behave
     settings = {"WEATHER_API_KEY": CANARY, "WEATHER_BASE_URL": upstream.url, "WEATHER_TIMEOUT": "0.5"}
     service = await stage.service(**settings, CONNECT_TIMEOUT="0.5")
-    stage.upstream.behave = _calling("getWeatherFunction", city=city, days=1)
+    stage.upstream.behave = calling("getWeatherFunction", city=city, days=1)
     return await service.ask("/weather/chat-tool-function", headers=_JSON), upstream
 
 

@@ -6,8 +6,10 @@ import httpx
 import pytest
 from pydantic_core import from_json
 
+from tests.clients.paced_model import PacedModel, text
 from tests.clients.raw_client import RawClient
 from tests.clients.watching import assert_nothing_was_reported
+from tests.serving import service
 
 HOST = b"Host: localhost\r\n"
 PERCENT = "the URL cannot be read; it must be percent-encoded (curl: --get --data-urlencode)"
@@ -78,3 +80,18 @@ async def test_what_a_client_does_is_no_warning_and_no_error(
         await raw.read_piece()
     assert (await offline.get("/health/live")).status_code == 200
     assert_nothing_was_reported(caplog)
+
+
+async def test_a_question_whose_body_breaks_off_is_not_asked() -> None:
+    # What has come of it is nothing, which as a whole body would mean the default question.
+    head = b"POST /time/chat HTTP/1.1\r\n" + HOST + b"Content-Type: application/json\r\n"
+    head += b"Transfer-Encoding: chunked\r\n\r\n"
+    async with PacedModel(text(["Hi"])) as model, service(OPENAI_BASE_URL=model.base_url) as client:
+        async with RawClient(str(client.base_url)) as raw:
+            await raw.send(head)
+            assert (await client.get("/health/live")).status_code == 200  # by now the body is waited for
+            await raw.send(b"zz\r\n")
+            assert b" 400 " in await raw.read_until(b'"}')
+            for _ in range(3):
+                assert (await client.get("/time/chat")).status_code == 200
+        assert model.finished + model.aborted == 3

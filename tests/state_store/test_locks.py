@@ -11,6 +11,7 @@ from app.errors import SessionBusy
 from app.state_store.base import Lock, StateStore
 from app.state_store.locks import Locks
 from app.state_store.memory import InMemoryStateStore
+from tests.calling_as import calling_as
 from tests.waiting import PATIENCE, until
 
 
@@ -75,6 +76,24 @@ async def test_those_who_wait_come_in_one_by_one_and_in_order(store: StateStore)
     assert room.visitors == list(range(20))
     assert len(locks) == 0
     assert await is_free(store)
+
+
+async def test_clients_come_in_by_turns_and_one_alone_leaves_room_for_others(store: StateStore) -> None:
+    locks = Locks(store, max_waiting=4)
+    holder = await begun(locks)
+    room = Room(locks)
+    waiting = []
+    for client, names in {"crowd": (1, 2, 3, 4), "owner": (10, 11)}.items():
+        with calling_as(client):
+            waiting += [asyncio.create_task(room.visit(name)) for name in names]
+        await asyncio.sleep(0)
+    crowd, owner = waiting[:4], waiting[4:]
+    with calling_as("crowd"), pytest.raises(SessionBusy):
+        await room.visit(5)
+    await ended(holder)
+    await asyncio.gather(*crowd, owner[0])
+    assert room.visitors == [1, 10, 2, 3, 4]
+    assert isinstance((await ended(owner[1]))[0], SessionBusy)
 
 
 async def test_different_keys_do_not_wait_for_each_other(store: StateStore) -> None:

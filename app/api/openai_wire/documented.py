@@ -22,7 +22,7 @@ _MESSAGE = {
     "required": ["role"],
     "properties": {
         "role": {"type": "string", "enum": ["system", "developer", "user", "assistant", "tool"]},
-        "content": {"type": "string"},
+        "content": {"type": ["string", "array", "null"]},
     },
 }
 _REQUEST = {
@@ -31,8 +31,8 @@ _REQUEST = {
     "properties": {
         "model": {"type": "string"},
         "messages": {"type": "array", "minItems": 1, "items": _MESSAGE},
-        "stream": {"type": "boolean"},
-        "tools": {"type": "array", "items": {"type": "object"}},
+        "stream": {"type": ["boolean", "null"]},
+        "tools": {"type": ["array", "null"], "items": {"type": "object"}},
     },
     "example": {"model": "toolchat", "messages": [{"role": "user", "content": "What time is it in London?"}]},
 }

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, StringConstraints, ValidationError
 
 from app.api.openai_wire.errors import BadRequest
 from app.errors import InvalidRequest
@@ -88,7 +88,7 @@ class ChatCompletionRequest(_Wire):
 
     model: str
     messages: list[WireMessage] = Field(min_length=1, max_length=4096)
-    stream: bool | None = None
+    stream: StrictBool | None = None
     stream_options: StreamOptions | None = None
     tools: list[WireTool] | None = Field(None, max_length=128)
     tool_choice: Literal["none", "auto", "required"] | NamedChoice | None = None

@@ -37,9 +37,9 @@ class Patience:
         "_error",
         "_expired",
         "_idle",
-        "_limit",
         "_loop",
         "_paused",
+        "_since",
         "_task",
         "_timer",
     )
@@ -59,8 +59,8 @@ class Patience:
         self._task = task
         # Noted now: whoever cancels the task after this wins over a limit that expires while the model tidies up.
         self._cancelling = task.cancelling()
-        self._limit = min(self._deadline, self._loop.time() + self._idle)
-        self._timer: asyncio.TimerHandle | None = self._loop.call_at(self._limit, self._ring)
+        self._timer: asyncio.TimerHandle | None = None
+        self.resume()
         return self
 
     def __exit__(
@@ -78,16 +78,21 @@ class Patience:
     def resume(self) -> None:
         """Begin to wait for the next event."""
         self._paused = False
-        self._limit = min(self._deadline, self._loop.time() + self._idle)
+        self._since = self._loop.time()
         if self._timer is None:
-            self._timer = self._loop.call_at(self._limit, self._ring)
+            self._wait(self._since)
+
+    def _wait(self, now: float) -> None:
+        left = min(self._deadline, self._since + self._idle) - now
+        self._timer = self._loop.call_later(max(0, left), self._ring)
 
     def _ring(self) -> None:
         self._timer = None
         if self._paused or self._task.cancelling() > self._cancelling:
             return
-        if self._loop.time() < self._limit:
-            self._timer = self._loop.call_at(self._limit, self._ring)
+        now = self._loop.time()
+        if now < min(self._deadline, self._since + self._idle):
+            self._wait(now)
         else:
             self._expired = True
             self._task.cancel()

@@ -19,6 +19,7 @@ from app.api.admission import Admission
 from app.api.ai_sdk import AI_SDK
 from app.api.answering import ANSWER_FORMATS
 from app.api.answering.format import AnswerFormat
+from app.api.application import Application
 from app.api.approval_routes import router as approval_routes
 from app.api.approvals import ApprovalStore
 from app.api.cors import allow_origins
@@ -182,7 +183,7 @@ def create_app(
             async with access.running(await state.container.get(OutboundHttp)):
                 yield
 
-    app = FastAPI(
+    app = Application(
         title="toolchat",
         description=DESCRIPTION,
         version=VERSION,

@@ -103,7 +103,7 @@ class Asked:
         limit = self.service.settings.request_timeout
         if self._connection is not None:
             self._connection.hang_up_after(limit + _READING_SECONDS)
-        # Half as dear as asyncio.timeout, which does the same.
+        # As asyncio.timeout does it, at two thirds of the cost.
         with Patience(deadline=inf, idle=limit, error=lambda: _too_late(limit)):
             response = await answering
         self._note(response)

@@ -10,6 +10,7 @@ from app.access.configured import Access
 from app.api.ai_sdk import AI_SDK
 from app.api.answering import ANSWER_FORMATS
 from app.api.answering.format import AnswerFormat
+from app.api.application import Application
 from app.api.approval_routes import router as approval_routes
 from app.api.cors import allow_origins
 from app.api.documentation import add_documentation
@@ -79,7 +80,7 @@ def _lifespan(read: Configuration, access: Access) -> Callable[[FastAPI], Abstra
 def _application(
     lifespan: Callable[[FastAPI], AbstractAsyncContextManager[None]], dependencies: Sequence[Depends]
 ) -> FastAPI:
-    return FastAPI(
+    return Application(
         title="toolchat",
         description=DESCRIPTION,
         version=VERSION,

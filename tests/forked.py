@@ -26,7 +26,7 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
-__all__ = ["ROOT", "TOOLS", "Forked", "Streams"]
+__all__ = ["ROOT", "TOOLS", "Forked", "Streams", "import_the_application"]
 
 ROOT = Path(__file__).parent.parent
 TOOLS = "TESTS_MORE_TOOLS"
@@ -106,11 +106,11 @@ def _next_command(requests: socket.socket) -> list[str] | None:
     """
     running: dict[int, tuple[int, int]] = {}  # by what tells of its end: a command's id and who asked
     while True:
-        ready, _, _ = select.select([requests, *running], [], [])
+        ready, _, _ = select.select([requests.fileno(), *running], [], [])
         for ended in running.keys() & set(ready):
             os.close(ended)
             _tell_the_end(*running.pop(ended))
-        if requests not in ready:
+        if requests.fileno() not in ready:
             continue
         request, descriptors, _, _ = socket.recv_fds(requests, _REQUEST, 4)
         if not request:
@@ -157,13 +157,18 @@ def _become(streams: list[int], arguments: list[str], folder: str, environment: 
     return arguments
 
 
-def main() -> int:
-    """Import the application; what comes back here after that is each command, with the exit code of its own."""
+def import_the_application() -> None:
+    """Import every module of it, those as well that are imported only when they are needed."""
     import app
 
     for module in pkgutil.walk_packages(app.__path__, "app."):
         if module.name != _MAKES_AN_APPLICATION:
             importlib.import_module(module.name)
+
+
+def main() -> int:
+    """Import the application; what comes back here after that is each command, with the exit code of its own."""
+    import_the_application()
     gc.collect()
     gc.freeze()  # or every command would look through all of this for garbage, and copy it, before it ends
     arguments = _next_command(socket.socket(fileno=int(sys.argv[1])))

@@ -1,11 +1,12 @@
 """A pytest plugin: the coverage is measured where something new may be found.
 
 To measure makes every step of Python more than twice as dear. So neither is measured how the tests are found, nor the
-further cases of a table once one of its cases has run no branch that was new to it. The figure can only become smaller
-by that: what one late case alone would reach is missing.
+further cases of a table once several of its cases in a row have run no branch that was new. The figure can only become
+smaller by that: what one late case alone would reach is missing.
 """
 
 import sys
+from collections import Counter
 from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any
@@ -15,8 +16,9 @@ from coverage import Coverage
 
 from tests.forked import import_the_application
 
-_done: set[Any] = set()
-"""The functions whose further cases are not measured."""
+_ENOUGH = 5
+_barren: Counter[object] = Counter()
+"""How many cases of a function in a row have run nothing new; after enough of them no further one is measured."""
 
 
 @pytest.hookimpl(wrapper=True)
@@ -34,15 +36,14 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
     if not hasattr(item, "callspec") or (collector := _collector()) is None:
         return (yield)
     function = (item.path, getattr(item, "originalname", item.name))
-    if function in _done:
+    if _barren[function] == _ENOUGH:
         with _unmeasured():
             return (yield)
     before = _branches(collector)
     try:
         return (yield)
     finally:
-        if _branches(collector) == before:
-            _done.add(function)
+        _barren[function] = _barren[function] + 1 if _branches(collector) == before else 0
 
 
 def _collector() -> Any:

@@ -22,7 +22,7 @@ settings.register_profile("default", max_examples=100, deadline=None)
 settings.register_profile("nightly", max_examples=20_000, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
-pytest_plugins = ["tests.browser", "tests.grouping", "tests.no_skips"]
+pytest_plugins = ["tests.browser", "tests.grouping", "tests.measuring", "tests.no_skips"]
 
 
 # Where Python may keep no compiled files, every process compiles all tests anew: a seventh of what the suite costs.

@@ -15,16 +15,18 @@ import importlib
 import json
 import os
 import pkgutil
+import select
 import signal
 import socket
 import subprocess
 import sys
 import termios
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
-__all__ = ["ROOT", "TOOLS", "Forked", "Streams"]
+__all__ = ["ROOT", "TOOLS", "Forked", "Streams", "import_the_application"]
 
 ROOT = Path(__file__).parent.parent
 TOOLS = "TESTS_MORE_TOOLS"
@@ -98,31 +100,41 @@ def _origin() -> socket.socket:
 
 
 def _next_command(requests: socket.socket) -> list[str] | None:
-    """Fork a command for each request; gives its arguments, in the fork, or nothing when nobody asks any more."""
+    """Fork a command for each request, and tell whoever asked how it ends.
+
+    Gives its arguments, in the fork, or nothing when nobody asks any more.
+    """
+    running: dict[int, tuple[int, int]] = {}  # by what tells of its end: a command's id and who asked
     while True:
+        ready, _, _ = select.select([requests.fileno(), *running], [], [])
+        for ended in running.keys() & set(ready):
+            os.close(ended)
+            _tell_the_end(*running.pop(ended))
+        if requests.fileno() not in ready:
+            continue
         request, descriptors, _, _ = socket.recv_fds(requests, _REQUEST, 4)
         if not request:
             return None
-        if os.fork() == 0:
-            requests.close()
-            *streams, asking = descriptors
-            _keep(asking)
+        *streams, asking = descriptors
+        pid = os.fork()  # once: a fork is dear where the coverage is measured
+        if not pid:
+            _close(requests.detach(), asking, *running, *(each for _, each in running.values()))
             return _become(streams, *json.loads(request))
-        for each in descriptors:
-            os.close(each)
+        running[os.pidfd_open(pid)] = pid, asking
+        os.write(asking, f"{pid}".encode())
+        _close(*streams)
 
 
-def _keep(asking: int) -> None:
-    """Fork once more, and tell whoever asked how the command ends; comes back in the command alone."""
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    pid = os.fork()
-    if not pid:
-        os.close(asking)
-        return
-    os.write(asking, f"{pid}".encode())
+def _tell_the_end(pid: int, asking: int) -> None:
     _, status = os.waitpid(pid, 0)
-    os.write(asking, f"{os.waitstatus_to_exitcode(status)}".encode())
-    os._exit(0)
+    with suppress(ConnectionError):  # whoever asked need not listen
+        os.write(asking, f"{os.waitstatus_to_exitcode(status)}".encode())
+    os.close(asking)
+
+
+def _close(*descriptors: int) -> None:
+    for each in descriptors:
+        os.close(each)
 
 
 def _become(streams: list[int], arguments: list[str], folder: str, environment: dict[str, str]) -> list[str]:
@@ -145,16 +157,20 @@ def _become(streams: list[int], arguments: list[str], folder: str, environment: 
     return arguments
 
 
-def main() -> int:
-    """Import the application; what comes back here after that is each command, with the exit code of its own."""
+def import_the_application() -> None:
+    """Import every module of it, those as well that are imported only when they are needed."""
     import app
 
     for module in pkgutil.walk_packages(app.__path__, "app."):
         if module.name != _MAKES_AN_APPLICATION:
             importlib.import_module(module.name)
+
+
+def main() -> int:
+    """Import the application; what comes back here after that is each command, with the exit code of its own."""
+    import_the_application()
     gc.collect()
     gc.freeze()  # or every command would look through all of this for garbage, and copy it, before it ends
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for the keepers
     arguments = _next_command(socket.socket(fileno=int(sys.argv[1])))
     if arguments is None:
         return 0

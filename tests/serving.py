@@ -94,8 +94,13 @@ async def service(*packages: str, **environment: str) -> AsyncGenerator[httpx.As
 
 
 def client_of(url: str) -> httpx.AsyncClient:
-    """A patient client for a base URL; it reads no certificates, which would cost more than most tests."""
-    return httpx.AsyncClient(base_url=url, timeout=PATIENCE, trust_env=False, verify=False)
+    """A patient client for a base URL; it reads no certificates, which would cost more than most tests.
+
+    It gives up its connections long before the service does, after 5 seconds, or a busy machine would have it ask on
+    one that is being closed.
+    """
+    limits = httpx.Limits(max_connections=100, max_keepalive_connections=20, keepalive_expiry=1)
+    return httpx.AsyncClient(base_url=url, timeout=PATIENCE, trust_env=False, verify=False, limits=limits)
 
 
 def events_of(body: str) -> list[Event]:

@@ -59,19 +59,28 @@ async def answering(line: bytes, *, after: float = 0, greeted: list[object] | No
         greeted: gets an item for each connection.
     """
 
+    ended, writers = asyncio.Event(), set[asyncio.StreamWriter]()
+
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writers.add(writer)
         with suppress(ConnectionError):
             while command := await reader.read(1000):
                 if b"HELLO" in command and greeted is not None:
                     greeted.append(command)
-                await asyncio.sleep(0 if b"HELLO" in command else after)
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(ended.wait(), 0 if b"HELLO" in command else after)
                 writer.write(line)
                 if not line:
                     break
         writer.close()
+        writers.discard(writer)
 
     listener = await asyncio.start_server(answer, "127.0.0.1", 0)
     try:
         yield f"redis://127.0.0.1:{listener.sockets[0].getsockname()[1]}"
-    finally:
+    finally:  # nothing of it may be left to the next test, when this one fails as well
         listener.close()
+        ended.set()
+        for each in writers:
+            each.transport.abort()
+        await until(lambda: not writers)

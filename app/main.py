@@ -8,6 +8,9 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
+import app.lean_imports  # noqa: F401 - before FastAPI
+
+# isort: split
 from dishka import AsyncContainer, Provider, Scope
 from fastapi import FastAPI
 from fastapi.params import Depends

@@ -28,6 +28,7 @@ from app.chat_models.base import ChatModel, ChatResponse, EmitModelEvent, Progre
 from app.chat_models.dashscope.mapping import DashScopeAnswer, map_messages, map_tool_definition, map_tool_options
 from app.errors import ConfigurationError, ToolchatError, UpstreamInvalid, UpstreamUnavailable
 from app.http import OutboundHttp
+from app.late_models import models_built_late
 from app.settings import BaseUrl, EnvironmentSettings, Secret
 
 __all__ = ["DashScopeChatModel", "DashScopeSettings", "warm_up"]
@@ -63,7 +64,8 @@ class DashScopeSettings(EnvironmentSettings):
 
 @cache
 def _sdk() -> Any:
-    from dashscope.client.base_api import BaseAioApi
+    with models_built_late():  # it declares hundreds that belong to its other services
+        from dashscope.client.base_api import BaseAioApi
 
     # Its log lines carry URLs and bodies, and its environment switch would bring them back.
     logging.getLogger("dashscope").setLevel(logging.CRITICAL + 1)

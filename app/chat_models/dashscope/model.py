@@ -35,8 +35,8 @@ __all__ = ["DashScopeChatModel", "DashScopeSettings", "warm_up"]
 
 _DEFAULT_BASE_URL = "https://dashscope.aliyuncs.com/api/v1"
 _MULTIMODAL_MODEL = re.compile(r"^qwen3\.[5-9]|-vl\b|omni", re.IGNORECASE)
-_SDK_TIMEOUT = 3600
-"""Seconds; so long that the SDK's own limit, which makes it send the request again, never strikes first."""
+_SDK_TIMEOUT = 0
+"""None, for aiohttp; the SDK's own limit would make it send the request again, and ours cancels what takes too long."""
 
 
 class DashScopeSettings(EnvironmentSettings):

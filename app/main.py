@@ -3,6 +3,9 @@
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
+import app.lean_imports  # noqa: F401 - before FastAPI
+
+# isort: split
 from fastapi import FastAPI
 from fastapi.params import Depends
 

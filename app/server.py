@@ -14,6 +14,9 @@ from functools import partial
 from types import FrameType
 from typing import TYPE_CHECKING
 
+import app.lean_imports  # noqa: F401 - before FastAPI
+
+# isort: split
 import uvicorn
 from fastapi import FastAPI
 

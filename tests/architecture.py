@@ -14,7 +14,20 @@ PICTURE = ROOT / "docs" / "architecture.svg"
 FLOORS = [
     (
         "words, errors, what is written down, who asks",
-        ["messages", "errors", "logs", "callers", "observation", "folding", "spelling", "lazy", "immutable", "version"],
+        [
+            "messages",
+            "errors",
+            "logs",
+            "callers",
+            "observation",
+            "folding",
+            "spelling",
+            "lazy",
+            "late_models",
+            "lean_imports",
+            "immutable",
+            "version",
+        ],
     ),
     (
         "places, languages, stand-ins, the way out, wiring, configuration",
@@ -72,6 +85,7 @@ SIDEWAYS = {
     ("observation", "messages"),
     ("messages", "immutable"),
     ("callers", "immutable"),
+    ("lean_imports", "late_models"),
     ("mcp_servers", "tools"),
 }
 """Imports within one floor that are meant; everything else goes down."""

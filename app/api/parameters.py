@@ -1,6 +1,5 @@
 """What a question is asked with: in the URL of a GET or the JSON body of a POST, checked and documented alike."""
 
-import difflib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -169,6 +168,8 @@ def refuse_unknown(given: Iterable[str], known: Iterable[str]) -> None:
     """
     for name in given:
         if name not in known:
+            import difflib  # which hardly any start needs
+
             near = difflib.get_close_matches(name[:64].lower().replace("_", ""), known, n=1, cutoff=0.4)
             meant = f"; is {near[0]} meant?" if near else f"; known: {', '.join(known) or 'none'}"
             raise ValidationFailed(f"{_shown(name)}: there is no such parameter{meant}")

@@ -28,14 +28,15 @@ from app.chat_models.base import ChatModel, ChatResponse, EmitModelEvent, Progre
 from app.chat_models.dashscope.mapping import DashScopeAnswer, map_messages, map_tool_definition, map_tool_options
 from app.errors import ConfigurationError, ToolchatError, UpstreamInvalid, UpstreamUnavailable
 from app.http import OutboundHttp
+from app.late_models import models_built_late
 from app.settings import BaseUrl, EnvironmentSettings, Secret
 
 __all__ = ["DashScopeChatModel", "DashScopeSettings", "warm_up"]
 
 _DEFAULT_BASE_URL = "https://dashscope.aliyuncs.com/api/v1"
 _MULTIMODAL_MODEL = re.compile(r"^qwen3\.[5-9]|-vl\b|omni", re.IGNORECASE)
-_SDK_TIMEOUT = 3600
-"""Seconds; so long that the SDK's own limit, which makes it send the request again, never strikes first."""
+_SDK_TIMEOUT = 0
+"""None, for aiohttp; the SDK's own limit would make it send the request again, and ours cancels what takes too long."""
 
 
 class DashScopeSettings(EnvironmentSettings):
@@ -63,7 +64,8 @@ class DashScopeSettings(EnvironmentSettings):
 
 @cache
 def _sdk() -> Any:
-    from dashscope.client.base_api import BaseAioApi
+    with models_built_late():  # it declares hundreds that belong to its other services
+        from dashscope.client.base_api import BaseAioApi
 
     # Its log lines carry URLs and bodies, and its environment switch would bring them back.
     logging.getLogger("dashscope").setLevel(logging.CRITICAL + 1)

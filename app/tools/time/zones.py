@@ -5,7 +5,6 @@ liberties: upper and lower case do not matter, and neither does the width of cha
 are refused, since ``CST`` is a zone in China, in the United States and in Cuba; the refusal names the nearest ids.
 """
 
-import difflib
 import re
 import unicodedata
 from datetime import UTC, timedelta, timezone, tzinfo
@@ -85,6 +84,8 @@ def nearest_ids(text: str) -> tuple[str, ...]:
     place = find_place(text) or find_place(text.rpartition("/")[2]) or place_in(text)
     if place is not None:
         return (place.zone,)
+    import difflib  # which hardly any start needs
+
     key = folded(text).replace(" ", "_")
     misspelt = not any(map(str.isdigit, key))
     close = difflib.get_close_matches(key, _candidates(), n=6, cutoff=0.8) if misspelt else []

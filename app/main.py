@@ -115,4 +115,3 @@ def _add_routes(app: FastAPI, modules: Sequence[ConfiguredModule]) -> None:
     app.include_router(tool_routes)
     app.include_router(status_routes)
     add_documentation(app)
-    app.router.middleware_stack = ShortWay(app.router)

@@ -42,8 +42,8 @@ _log = logging.getLogger(__name__)
 
 _TICKS_OF_MEMORY = 50
 """uvicorn's ticks, a tenth of a second each, between two times that memory is given back; it takes 0.3 ms mostly."""
-_TICKS_OF_ALL_MEMORY = 600
-"""Likewise where nothing runs and all objects are looked at, which takes longer the more conversations are kept."""
+_ALL_MEMORY_EVERY = 60.0
+"""Seconds until, where nothing runs, all objects are looked at: it takes longer the more conversations are kept."""
 
 
 def server_config(app: object, settings: Settings) -> uvicorn.Config:
@@ -67,6 +67,7 @@ def server_config(app: object, settings: Settings) -> uvicorn.Config:
         proxy_headers=False,
         lifespan="on",
         root_path=settings.server_root_path,
+        timeout_keep_alive=settings.server_idle_timeout,  # type: ignore[arg-type] # it only becomes a timer
         timeout_graceful_shutdown=settings.shutdown_timeout,
     )
 
@@ -125,6 +126,7 @@ class _Server(uvicorn.Server):
         self._banner = banner
         self._worker = worker
         self._drain_deadline: float | None = None
+        self._all_memory_at = time.monotonic()
 
     @property
     def code(self) -> int:
@@ -152,8 +154,15 @@ class _Server(uvicorn.Server):
     async def on_tick(self, counter: int) -> bool:
         """Say whether to stop, which is when nothing runs any more or its time is over."""
         if counter % _TICKS_OF_MEMORY == 0:
-            give_back_memory(2 if counter % _TICKS_OF_ALL_MEMORY == 0 and not self._running else 1)
+            self._give_back_memory()
         return await super().on_tick(counter) and self._is_drained()
+
+    def _give_back_memory(self) -> None:
+        now = time.monotonic()
+        is_all = not self._running and now >= self._all_memory_at
+        give_back_memory(2 if is_all else 1)
+        if is_all:
+            self._all_memory_at = now + _ALL_MEMORY_EVERY
 
     def _is_drained(self) -> bool:
         now, limit, running = time.monotonic(), self.config.timeout_graceful_shutdown or 0, self._running

@@ -107,6 +107,12 @@ class Settings(EnvironmentSettings):
     server_worker_timeout: float = Field(
         30, gt=0, le=600, description="Seconds that one of several workers may show no life before it is replaced"
     )
+    server_idle_timeout: float = Field(
+        75,
+        gt=0,
+        le=3600,
+        description="Seconds a connection stays open between requests; longer than a balancer keeps it",
+    )
     server_read_timeout: float = Field(20, gt=0, le=600, description="Seconds to get headers out, and again for a body")
     server_write_timeout: float = Field(
         20, gt=0, le=600, description="Seconds a client may read nothing of what waits for it, before it counts as gone"

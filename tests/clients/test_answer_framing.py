@@ -9,7 +9,7 @@ from starlette.responses import Response, StreamingResponse
 from app.main import create_app
 from app.settings import Settings, read_settings
 from tests.clients.raw_client import RawClient
-from tests.serving import serving
+from tests.serving import service, serving
 
 
 async def _own(request: Request) -> Response:
@@ -74,3 +74,17 @@ async def test_a_client_that_keeps_no_connection_is_told_that_it_ends(url: str) 
     head, body = await answered(url, "plain", version="1.0")
     assert "\r\nconnection: close" in head
     assert body == b"hello"
+
+
+async def test_a_connection_serves_further_requests_until_nothing_came_for_as_long_as_it_may_be_idle() -> None:
+    async with service(SERVER_IDLE_TIMEOUT="0.5") as client, RawClient(str(client.base_url)) as raw:
+        for _ in range(2):
+            await raw.ask("/health/live", "application/json")
+            await raw.read_until(b"}")
+            raw.received.clear()
+        assert await raw.read_to_end() == b""
+
+
+def test_connections_are_kept_for_longer_than_balancers_keep_them_so_that_none_asks_on_one_that_closes() -> None:
+    # Amazon's and nginx's keep idle connections for 60 seconds unless they are told otherwise.
+    assert read_settings(Settings).server_idle_timeout > 60

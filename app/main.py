@@ -22,6 +22,7 @@ from app.api.admission import Admission
 from app.api.ai_sdk import AI_SDK
 from app.api.answering import ANSWER_FORMATS
 from app.api.answering.format import AnswerFormat
+from app.api.application import Application
 from app.api.approval_routes import router as approval_routes
 from app.api.approvals import ApprovalStore
 from app.api.cors import allow_origins
@@ -185,7 +186,7 @@ def create_app(
             async with access.running(await state.container.get(OutboundHttp)):
                 yield
 
-    app = FastAPI(
+    app = Application(
         title="toolchat",
         description=DESCRIPTION,
         version=VERSION,
@@ -199,6 +200,7 @@ def create_app(
     )
     app.state.answer_formats = tuple(answer_formats)
     app.state.access = access = Access(read.access)
+    app.add_middleware(ShortWay, service=app)
     app.add_middleware(Door, access=access)
     allow_origins(app, read.access.settings.cors_origins)
     app.add_middleware(RequestMiddleware, protocols=PROTOCOLS, body_timeout=read.settings.server_read_timeout)
@@ -218,7 +220,6 @@ def _add_routes(app: FastAPI, modules: Sequence[ConfiguredModule]) -> None:
     app.include_router(tool_routes)
     app.include_router(status_routes)
     add_documentation(app)
-    app.router.middleware_stack = ShortWay(app.router)
 
 
 def _unread_variables(in_file: Sequence[str], elsewhere: Collection[str]) -> list[str]:

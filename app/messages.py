@@ -34,11 +34,11 @@ class ToolCall:
     """Keys of the provider that must be sent back unchanged, such as a thought signature."""
 
     def __post_init__(self) -> None:
+        if (self.id + self.name + self.arguments).isascii():
+            return
         # A lone surrogate is valid JSON and cannot be sent to anyone as UTF-8.
         for part in ("id", "name", "arguments"):
-            text = getattr(self, part)
-            if not text.isascii():
-                object.__setattr__(self, part, text.encode("utf-8", "replace").decode())
+            object.__setattr__(self, part, getattr(self, part).encode("utf-8", "replace").decode())
 
 
 @immutable

@@ -8,6 +8,7 @@ from typing import Any
 import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from app import answer_writing  # noqa: F401 - takes its place in uvicorn
 from app.api.connection import CONNECTION
 from app.api.middleware import MAX_URL_BYTES
 from app.bare_answers import bare_answer, unreadable
@@ -68,6 +69,7 @@ class ProblemProtocol(HttpToolsProtocol):
         self.read_timeout = read_timeout
         self.write_timeout = write_timeout
         self._between_requests = True
+        self._in_head = False
         self._header_bytes = 0
         self._deadline: asyncio.TimerHandle | None = None
         self._on_lost: Callable[[], None] | None = None
@@ -158,13 +160,14 @@ class ProblemProtocol(HttpToolsProtocol):
             if b"pgrade" in data:
                 data = without_upgrade(data)
         super().data_received(data)
+        if self._in_head and self._deadline is None:
+            self._wait_for_request()
 
     def on_message_begin(self) -> None:
-        """Begin to wait for the headers."""
+        """Begin a request; its headers are waited for unless they come with its first bytes, as nearly always."""
         self._between_requests = False
+        self._in_head = True
         self._header_bytes = 0
-        if self._deadline is None:
-            self._wait_for_request()
         super().on_message_begin()
         self.scope["extensions"] = {CONNECTION: self}  # type: ignore[dict-item]
 
@@ -179,6 +182,7 @@ class ProblemProtocol(HttpToolsProtocol):
         """Hand the request on."""
         if self.parser.should_upgrade() and self._has_body():
             raise httptools.HttpParserError("the parser would leave the body unread")
+        self._in_head = False
         self._stop_waiting()
         super().on_headers_complete()
 

@@ -59,6 +59,7 @@ FLOORS = [
             "reader_watch",
             "open_files",
             "request_heads",
+            "answer_writing",
             "bare_answers",
             "workers",
             "commands",

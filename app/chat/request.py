@@ -111,6 +111,6 @@ class ChatRequest:
 
     def prompt(self) -> Prompt:
         """What the model is told."""
-        definitions = tuple(tool.definition for tool in self.tools)
+        definitions = tuple([tool.definition for tool in self.tools])
         guarded = [tool.definition.name for tool in self.tools if tool.metadata.requires_approval]
         return Prompt(self.messages, definitions, self.options, self.stream, guarded)

@@ -85,6 +85,9 @@ class ToolCallingAdvisor(Advisor):
         )
 
 
+_NO_USAGE, _NOTHING = Usage(), AssistantMessage()
+
+
 @dataclass(slots=True)
 class _Turns:
     """One question's way through the loop."""
@@ -95,10 +98,10 @@ class _Turns:
     offered: Sequence[ToolCallback] = ()
     """What the model was offered in this turn: the request's tools, unless an advisor inside the loop changed them."""
     round: int = 0
-    usage: Usage = field(default_factory=Usage)
+    usage: Usage = _NO_USAGE
     executions: list[ToolCallFinished] = field(default_factory=list)
     response: ChatResponse | None = None
-    message: AssistantMessage = field(default_factory=AssistantMessage)
+    message: AssistantMessage = _NOTHING
     """The response's."""
     answer: ChatResponse | None = None
     before: ChatResponse | None = None
@@ -158,14 +161,19 @@ class _Turns:
             _check_not_empty(response)
             self.answer = self._finished(response)
             return
-        foreign = {tool.definition.name for tool in self.offered if tool.metadata.run_by_caller}
-        self.of_the_caller = frozenset(call.id for call in self.calls if call.name in foreign)
-        if self.withdrawn and self.own_calls:
+        if foreign := [tool.definition.name for tool in self.offered if tool.metadata.run_by_caller]:
+            self.of_the_caller = frozenset(call.id for call in self.calls if call.name in foreign)
+        own_calls = self.own_calls
+        if self.withdrawn and own_calls:
             raise ToolLoop(f"the model still asked for tools after {self.round - 1} rounds of calls")
-        if not (self.own_calls and is_eligible(self.request, response)):
+        if not (own_calls and is_eligible(self.request, response)):
             self.answer = self._finished(response)
-        elif not self.of_the_caller and any(call.name in self._guarded() for call in self.calls):
+        elif not self.of_the_caller and self._needs_consent():
             self.answer = self._finished(replace(response, finish_reason=APPROVAL_REQUIRED))
+
+    def _needs_consent(self) -> bool:
+        guarded = self._guarded()
+        return bool(guarded) and any(call.name in guarded for call in self.calls)
 
     def _guarded(self) -> list[str]:
         return [tool.definition.name for tool in self.offered if tool.metadata.requires_approval]

@@ -173,7 +173,7 @@ def usage_from(value: object) -> Usage | None:
 def _tokens(usage: Mapping[str, object], *names: str) -> int | None:
     for name in names:
         count = usage.get(name)
-        if isinstance(count, int) and not isinstance(count, bool) and 0 <= count <= _MAX_TOKENS:
+        if type(count) is int and 0 <= count <= _MAX_TOKENS:  # no bool
             return count
     return None
 

@@ -1,12 +1,17 @@
-"""How long to wait for a chat model's next event."""
+"""How long to wait for a chat model's next event, or for the whole answer to a question."""
 
 import asyncio
+from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
-from app.errors import UpstreamTimeout
+from app.errors import ToolchatError, UpstreamTimeout
 
 __all__ = ["Patience"]
+
+
+def _silent() -> ToolchatError:
+    return UpstreamTimeout("the chat model did not answer in time")
 
 
 class Patience:
@@ -20,14 +25,27 @@ class Patience:
     One timer serves a whole turn and looks at the clock when it rings; a time limit of its own for every event costs
     more than all else that is done to a piece of text. The time that the listener takes is not the model's silence.
 
-    Raises:
-        UpstreamTimeout: at the end, when a limit cancelled what was waited for.
+    Args:
+        deadline: a time of the event loop's clock.
+        idle: seconds.
+        error: makes what is raised at the end when a limit cancelled what was waited for.
     """
 
-    __slots__ = ("_cancelling", "_deadline", "_expired", "_idle", "_limit", "_loop", "_paused", "_task", "_timer")
+    __slots__ = (
+        "_cancelling",
+        "_deadline",
+        "_error",
+        "_expired",
+        "_idle",
+        "_loop",
+        "_paused",
+        "_since",
+        "_task",
+        "_timer",
+    )
 
-    def __init__(self, *, deadline: float, idle: float) -> None:
-        """Set the limits: a time of the event loop's clock, and seconds."""
+    def __init__(self, *, deadline: float, idle: float, error: Callable[[], ToolchatError] = _silent) -> None:
+        self._error = error
         self._loop = asyncio.get_running_loop()
         self._deadline = deadline
         self._idle = idle
@@ -41,8 +59,8 @@ class Patience:
         self._task = task
         # Noted now: whoever cancels the task after this wins over a limit that expires while the model tidies up.
         self._cancelling = task.cancelling()
-        self._limit = min(self._deadline, self._loop.time() + self._idle)
-        self._timer: asyncio.TimerHandle | None = self._loop.call_at(self._limit, self._ring)
+        self._timer: asyncio.TimerHandle | None = None
+        self.resume()
         return self
 
     def __exit__(
@@ -51,7 +69,7 @@ class Patience:
         if self._timer is not None:
             self._timer.cancel()
         if self._expired and self._task.uncancel() <= self._cancelling and kind is asyncio.CancelledError:
-            raise UpstreamTimeout("the chat model did not answer in time") from None
+            raise self._error() from None
 
     def pause(self) -> None:
         """Let time stand still: an event has come, and its listener takes it."""
@@ -60,16 +78,21 @@ class Patience:
     def resume(self) -> None:
         """Begin to wait for the next event."""
         self._paused = False
-        self._limit = min(self._deadline, self._loop.time() + self._idle)
+        self._since = self._loop.time()
         if self._timer is None:
-            self._timer = self._loop.call_at(self._limit, self._ring)
+            self._wait(self._since)
+
+    def _wait(self, now: float) -> None:
+        left = min(self._deadline, self._since + self._idle) - now
+        self._timer = self._loop.call_later(max(0, left), self._ring)
 
     def _ring(self) -> None:
         self._timer = None
         if self._paused or self._task.cancelling() > self._cancelling:
             return
-        if self._loop.time() < self._limit:
-            self._timer = self._loop.call_at(self._limit, self._ring)
+        now = self._loop.time()
+        if now < min(self._deadline, self._since + self._idle):
+            self._wait(now)
         else:
             self._expired = True
             self._task.cancel()

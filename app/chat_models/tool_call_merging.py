@@ -178,15 +178,23 @@ def _read_fragment(value: Mapping[str, Any]) -> _Fragment:
     index, function = value.get("index"), value.get("function")
     if not isinstance(function, dict):
         function = {}
-    extra = {key: item for key, item in value.items() if key not in _KNOWN_CALL_KEYS and item is not None}
-    inner = {key: item for key, item in function.items() if key not in _KNOWN_FUNCTION_KEYS and item is not None}
+    extra = _beside(_KNOWN_CALL_KEYS, value)
+    if inner := _beside(_KNOWN_FUNCTION_KEYS, function):
+        extra["function"] = inner
     return _Fragment(
         index=index if isinstance(index, int) and not isinstance(index, bool) else None,
         id=_text(value.get("id")),
         name=_text(function.get("name")),
         arguments=_arguments_text(function.get("arguments")),
-        extra=extra | ({"function": inner} if inner else {}),
+        extra=extra,
     )
+
+
+def _beside(known: frozenset[str], given: Mapping[str, Any]) -> dict[str, Any]:
+    """What a server sends beside what everybody sends."""
+    if known.issuperset(given):
+        return {}
+    return {key: item for key, item in given.items() if key not in known and item is not None}
 
 
 def _text(value: object) -> str:

@@ -84,11 +84,7 @@ class Response:
 
     async def readany(self) -> bytes:
         """Whatever has arrived of the body; nothing at its end."""
-        while not (data := self._next()):
-            if self.is_settled and self._error is None:
-                if self._decoder is not None and not self._decoder.is_complete:
-                    raise self._cut()
-                return b""
+        while (data := self._arrived()) is None:
             await self._more()
         return data
 
@@ -100,7 +96,10 @@ class Response:
         """
         pieces: list[bytes] = []
         size = 0
-        while piece := await self.readany():
+        while (piece := self._arrived()) != b"":
+            if piece is None:
+                await self._more()
+                continue
             pieces.append(piece)
             size += len(piece)
             if size > max_bytes:
@@ -187,15 +186,26 @@ class Response:
         self.is_last = self.is_last or error is not None
         self._parser = None  # they hold each other
 
-    async def _more(self) -> None:
+    def _more(self) -> asyncio.Future[None]:
+        """What to wait for until more has arrived."""
         if self._error is not None:
             raise self._error
         self._news = asyncio.get_running_loop().create_future()
-        await self._news
+        return self._news
 
     def _tell(self) -> None:
         if self._news is not None and not self._news.done():
             self._news.set_result(None)
+
+    def _arrived(self) -> bytes | None:
+        """What has arrived of the body since it was asked; nothing at its end, ``None`` where more is to come."""
+        if data := self._next():
+            return data
+        if not self.is_settled or self._error is not None:
+            return None
+        if self._decoder is not None and not self._decoder.is_complete:
+            raise self._cut()
+        return b""
 
     def _next(self) -> bytes:
         data = b"".join(self._pieces)

@@ -1,6 +1,7 @@
 """Iterators within what a tool returned: collected within bounds, since nothing says that one ends."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
+from functools import lru_cache
 from typing import Any
 
 from app.tool_calling.threads import is_given_up
@@ -20,12 +21,17 @@ class EndlessResultError(ValueError):
 
 def holds_iterator(value: Any) -> bool:
     """Whether an iterator is in a value, which may take any time."""
-    if type(value) in _SCALARS:
+    kind: Any = type(value)
+    if kind in _SCALARS:
         return False
+    read = _reader_of(kind)
+    if read is None:
+        return True
+    parts = read(value)
+    if _SCALARS.issuperset(map(type, parts)):
+        return False  # as nearly always, and found out without a step of Python's for each
     try:
-        return isinstance(value, Iterator) or any(
-            holds_iterator(each) for each in _parts(value) if type(each) not in _SCALARS
-        )
+        return any(map(holds_iterator, parts))
     except RecursionError:  # whoever writes it as text says so
         return False
 
@@ -44,7 +50,7 @@ def collected(value: Any) -> Any:
         return {key: collected(each) for key, each in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
         return [collected(each) for each in value]
-    return {name: collected(getattr(value, name)) for name in _field_names(value) if hasattr(value, name)}
+    return {name: collected(getattr(value, name)) for name in _field_names(type(value)) if hasattr(value, name)}
 
 
 def first_items(iterable: Iterable[Any]) -> list[Any]:
@@ -76,15 +82,19 @@ def _collect(iterable: Iterable[Any], budget: _Budget) -> list[Any]:
     return items
 
 
-def _parts(value: Any) -> Iterable[Any]:
-    if isinstance(value, dict):
-        return value.values()
-    if isinstance(value, list | tuple | set | frozenset):
-        return value
-    return [getattr(value, name, None) for name in _field_names(value)]
+@lru_cache(maxsize=1024)
+def _reader_of(kind: type) -> Callable[[Any], Collection[Any]] | None:
+    """What gives the parts of values of a type; ``None`` where they are iterators."""
+    if issubclass(kind, Iterator):
+        return None
+    if issubclass(kind, dict):
+        return dict.values
+    if issubclass(kind, (list, tuple, set, frozenset)):
+        return lambda value: value
+    fields = tuple(_field_names(kind))
+    return lambda value: [getattr(value, name, None) for name in fields]
 
 
-def _field_names(value: Any) -> Iterable[str]:
+def _field_names(kind: Any) -> Iterable[str]:
     """The fields of a dataclass or of a pydantic model."""
-    kind: Any = type(value)
     return getattr(kind, "__dataclass_fields__", ()) or getattr(kind, "__pydantic_fields__", ())

@@ -2,10 +2,12 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from typing import Any
 
 import httpx
 from fastapi import FastAPI
 
+from app.api.questions import ShortWay
 from app.settings import Settings, read_settings
 from tests.serving import client_of, serving
 
@@ -15,3 +17,9 @@ async def assembled(app: FastAPI) -> AsyncGenerator[httpx.AsyncClient, None]:
     """Serve an application that a test has changed; gives a client for it."""
     async with serving(app, read_settings(Settings)) as url, client_of(url) as client:
         yield client
+
+
+def short_way(app: FastAPI) -> ShortWay:
+    """The short way of questions as the application has it."""
+    middleware: list[Any] = app.user_middleware  # each of which has arguments of its own
+    return next(ShortWay(app.router, **each.kwargs) for each in middleware if each.cls is ShortWay)

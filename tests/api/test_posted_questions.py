@@ -6,8 +6,8 @@ from typing import Any
 import httpx
 import pytest
 
-from app.api.questions import ShortWay
 from app.main import create_app
+from tests.api.assembled import short_way
 from tests.players.openai_player import OpenAIPlayer
 from tests.serving import events_of, service
 from tests.sessions.conversing import EVENTS, JSON, conversation, reply, sociable
@@ -237,7 +237,6 @@ async def test_a_mistyped_parameter_of_an_alarm_is_refused_by_post_too(client: h
 
 @pytest.mark.parametrize("path", ["/time/chat", "/chat", "/chat/stream"])
 def test_a_question_takes_the_short_way_posted_or_not(path: str) -> None:
-    way = create_app().router.middleware_stack
-    assert isinstance(way, ShortWay)
+    way = short_way(create_app())
     found = {method: way.route_of({"method": method, "path": path}) for method in ("GET", "POST", "PUT")}
     assert [each is not None for each in found.values()] == [True, True, False]

@@ -28,16 +28,17 @@ _OPTIONS = (
 )
 """The fields that have one name and one form on both sides."""
 _values = attrgetter(*_OPTIONS)
+_UNSET = (None,) * len(_OPTIONS)
 
 
 def map_messages(messages: Sequence[Message], tools: Collection[str] = ()) -> list[dict[str, Any]]:
     """Write a conversation; reasoning goes back within the running turn only, as DeepSeek demands."""
+    turn = len(messages)
+    while turn and not isinstance(messages[turn - 1], UserMessage):
+        turn -= 1
     mapped: list[dict[str, Any]] = []
-    replay = True
-    for message in reversed(messages):
-        mapped += reversed(map_message(message, tools, replay=replay))
-        replay = replay and not isinstance(message, UserMessage)
-    mapped.reverse()
+    for place, message in enumerate(messages):
+        mapped += map_message(message, tools, replay=place >= turn)
     return mapped
 
 
@@ -57,7 +58,9 @@ def map_message(message: Message, tools: Collection[str] = (), *, replay: bool =
         case ToolResponseMessage():
             return [{"role": "tool", "tool_call_id": one.id, "content": one.text} for one in message.responses]
         case AssistantMessage():
-            mapped = {**(message.extra if replay else {}), "role": "assistant", "content": message.text}
+            mapped: dict[str, Any] = {"role": "assistant", "content": message.text}
+            if replay and message.extra:
+                mapped = {**message.extra, **mapped}
             if message.tool_calls:
                 mapped["tool_calls"] = [map_tool_call(call, tools) for call in message.tool_calls]
             return [mapped]
@@ -69,11 +72,15 @@ def map_tool_call(call: ToolCall, tools: Collection[str] = ()) -> dict[str, Any]
     They refuse a conversation for arguments that are not a JSON object and for names with other characters than
     theirs, so a model's slip would otherwise end the conversation.
     """
-    inner = call.extra.get("function")
     name = call.name if call.name in tools else _NOT_IN_A_NAME.sub("_", call.name)[:_MAX_NAME] or "unknown"
     arguments = call.arguments if is_json_object(call.arguments) else "{}"
-    function = {**(inner if isinstance(inner, dict) else {}), "name": name, "arguments": arguments}
-    return {**call.extra, "id": call.id, "type": "function", "function": function}
+    function = {"name": name, "arguments": arguments}
+    mapped: dict[str, Any] = {"id": call.id, "type": "function", "function": function}
+    if not call.extra:
+        return mapped
+    if isinstance(inner := call.extra.get("function"), dict):
+        mapped["function"] = inner | function
+    return {**call.extra, **mapped}
 
 
 def map_tool_definition(tool: ToolDefinition) -> dict[str, Any]:
@@ -84,7 +91,10 @@ def map_tool_definition(tool: ToolDefinition) -> dict[str, Any]:
 
 def map_options(options: ChatOptions) -> dict[str, Any]:
     """Write the options that are set; servers differ in the fields that they refuse."""
-    return {name: value for name, value in zip(_OPTIONS, _values(options), strict=True) if value is not None}
+    values = _values(options)
+    if values == _UNSET:  # as nearly always
+        return {}
+    return {name: value for name, value in zip(_OPTIONS, values, strict=True) if value is not None}
 
 
 def map_tool_options(options: ChatOptions, tools: Collection[str]) -> dict[str, Any]:

@@ -82,7 +82,8 @@ class OpenAICompatibleChatModel(ChatModel):
                 :class:`NotConfigured` where the provider does not serve the model.
         """
         turn = OpenAITurn(prompt.options.model or self.name)
-        async with self._http.request("POST", self._url, upstream=_UPSTREAM, **self._request(prompt)) as response:
+        headers, data = self._stream_headers if prompt.stream else self._headers, self._body(prompt)
+        async with self._http.request("POST", self._url, upstream=_UPSTREAM, headers=headers, data=data) as response:
             if await _is_stream(response):
                 await self._read_stream(response, turn, prompt, emit)
             elif (text := turn.add(await _whole_body(response))) and prompt.stream:
@@ -114,7 +115,7 @@ class OpenAICompatibleChatModel(ChatModel):
         if not turn.finished:
             raise UpstreamInvalid(f"{_UPSTREAM}'s answer was cut short", retryable=True)
 
-    def _request(self, prompt: Prompt) -> dict[str, Any]:
+    def _body(self, prompt: Prompt) -> bytes:
         tools = {tool.name for tool in prompt.tools}
         body: dict[str, Any] = {"model": self.name, "messages": map_messages(prompt.messages, tools)}
         body |= map_options(prompt.options)
@@ -125,8 +126,7 @@ class OpenAICompatibleChatModel(ChatModel):
         data = to_json(body)
         if prompt.tools:
             data = b'%b,"tools":%b}' % (data[:-1], self._definitions.of(prompt.tools))
-        headers = self._stream_headers if prompt.stream else self._headers
-        return {"data": data, "headers": headers}
+        return data
 
 
 async def _is_stream(response: Response) -> bool:

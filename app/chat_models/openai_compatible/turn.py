@@ -21,6 +21,7 @@ _FAILED = ("error", "network_error")
 _REASONING_KEYS = frozenset(("reasoning_content", "reasoning", "reasoning_details", "extra_content"))
 _CONTENT_KEYS = ("content", "refusal", "tool_calls", *_REASONING_KEYS)
 _MAX_MODEL_NAME = 200
+_NO_USAGE = Usage()
 
 
 class OpenAITurn:
@@ -39,7 +40,7 @@ class OpenAITurn:
         self._text = TextMerger()
         self._calls = ToolCallMerger()
         self._reasoning = _ReasoningMerger()
-        self._usage = Usage()
+        self._usage = _NO_USAGE
         self._finish_reason = ""
         self._answered = False
         self._by_deltas = False

@@ -1,11 +1,11 @@
 """The machine's clock, read in a given time zone."""
 
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated
 
 from pydantic import Field
 
+from app.immutable import immutable
 from app.tools.time.zones import TimeZone, time_zone_of
 
 __all__ = ["CityTime", "current_time", "described"]
@@ -13,7 +13,7 @@ __all__ = ["CityTime", "current_time", "described"]
 _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class CityTime:
     """A moment as the clocks and calendars of a time zone show it."""
 

@@ -7,12 +7,12 @@ are refused, since ``CST`` is a zone in China, in the United States and in Cuba;
 
 import re
 import unicodedata
-from dataclasses import dataclass
 from datetime import UTC, timedelta, timezone, tzinfo
 from functools import cache
 from zoneinfo import ZoneInfo
 
 from app.folding import folded
+from app.immutable import immutable
 from app.places.gazetteer import find_place, place_in, place_names, zone_ids
 from app.tool_calling.errors import ToolExecutionError
 
@@ -51,7 +51,7 @@ _ABBREVIATIONS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class TimeZone:
     """A time zone under the name that answers show."""
 

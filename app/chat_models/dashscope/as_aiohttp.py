@@ -2,7 +2,7 @@
 
 The SDK takes an object for an aiohttp session when its class is called ``ClientSession`` and stands in a module with
 ``aiohttp`` in its name (``HttpRequest.__init__`` in ``dashscope/api_entities/http_request.py``, 2.0.2). Anything else
-it lies aside, and asks over a session of its own, through whatever proxy the environment names. So these names are the
+it puts aside, and asks over a session of its own, through whatever proxy the environment names. So these names are the
 SDK's, and a test counts our connections. What stands here is all that the SDK does with a session and its answers.
 """
 
@@ -68,11 +68,8 @@ class Answer:
         return (await self._response.read()).decode("utf-8", "replace")
 
     @property
-    def content(self) -> AsyncGenerator[bytes, None]:
+    async def content(self) -> AsyncGenerator[bytes, None]:
         """The lines of a stream, without their ends."""
-        return self._lines()
-
-    async def _lines(self) -> AsyncGenerator[bytes, None]:
         rest = b""
         while piece := await self._response.readany():
             *lines, rest = (rest + piece).split(b"\n")

@@ -16,7 +16,6 @@ from app.outbound.responses import MAX_BODY_BYTES, Response
 if TYPE_CHECKING:
     from types import TracebackType
 
-    import aiohttp
     import httpx
 
 __all__ = ["MAX_BODY_BYTES", "Exchange", "OutboundHttp", "Reply"]
@@ -71,31 +70,13 @@ class OutboundHttp:
         self.breakers = breakers or Breakers()
         """One for each upstream; :meth:`fetch` stands behind them."""
         self._connect_timeout = connect_timeout
-        self._max_connections = max_connections
         self._pool = Pool(connect_timeout, max_connections, max_per_host, max_wait, keepalive)
-        self._session: aiohttp.ClientSession | None = None
         self._httpx: httpx.AsyncClient | None = None
-
-    @property
-    def session(self) -> aiohttp.ClientSession:
-        """An aiohttp session under the same rules, for an SDK that needs one; made at its first use.
-
-        It belongs to this object and must not be closed by its users.
-        """
-        if self._session is None:
-            from app.outbound.aiohttp_session import open_session
-
-            self._session = open_session(self._connect_timeout, self._max_connections)
-        return self._session
 
     @property
     def connections(self) -> int:
         """How many are open, in use or not."""
-        if self._session is None:
-            return self._pool.connections
-        from app.outbound.aiohttp_session import connections_of
-
-        return self._pool.connections + connections_of(self._session)
+        return self._pool.connections
 
     @property
     def httpx(self) -> httpx.AsyncClient:
@@ -178,5 +159,3 @@ class OutboundHttp:
     async def aclose(self) -> None:
         """Close the pool; cancel what is in flight first."""
         await self._pool.aclose()
-        if self._session is not None:
-            await self._session.close()

@@ -112,7 +112,8 @@ def retry_after_from(headers: Mapping[str, str]) -> float | None:
     """Read how long a provider asks to wait, in seconds from 0 to 60.
 
     Understands ``retry-after-ms`` (OpenAI, Azure) and ``Retry-After`` in seconds or as an HTTP date (RFC 9110,
-    section 10.2.3); what cannot be read counts as not sent. ``headers`` must ignore case, as aiohttp's do.
+    section 10.2.3); what cannot be read counts as not sent. ``headers`` must ignore case, or have its
+    names in lower case.
     """
     milliseconds = _number(headers.get("retry-after-ms", ""))
     if milliseconds is not None:

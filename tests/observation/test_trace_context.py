@@ -7,7 +7,9 @@ import httpx
 import pytest
 
 from app.logs import JsonFormatter
+from tests.observation.reading import figures_of, grown
 from tests.observation.tracing import PATH, the
+from tests.players.dashscope_player import DashScopePlayer, sensible_model
 from tests.players.openai_player import OpenAIPlayer
 from tests.players.otlp_receiver import OtlpReceiver
 from tests.players.redis_server import RedisServer
@@ -114,6 +116,19 @@ async def test_without_its_propagator_nobody_is_believed_or_told(player: OpenAIP
         async with service(OPENAI_BASE_URL=player.base_url, **variables) as client:
             assert await asked(client, player, ("traceparent", f"00-{TRACE}-{PARENT}-01")) == ["", ""]
             assert the(await receiver.trace(), "GET").trace != TRACE
+
+
+async def test_dashscope_is_told_of_the_trace_and_counted_like_every_upstream(receiver: OtlpReceiver) -> None:
+    async with DashScopePlayer(sensible_model({"timeZoneId": "Asia/Tokyo"})) as player:
+        settings = {"DASHSCOPE_API_KEY": "sk-0123456789abcdef", "DASHSCOPE_BASE_URL": player.base_url}
+        async with service(**settings, **receiver.variables) as client:
+            before, headers = await figures_of(client), {"traceparent": f"00-{TRACE}-{PARENT}-01"}
+            assert (await client.get(PATH, params={"query": "x"}, headers=headers)).status_code == 200
+            turns = [each for each in await receiver.trace() if each.name.startswith("chat")]
+            counted = grown(before, await figures_of(client), "toolchat_upstream_requests_total")
+    told = [request.headers["traceparent"] for request in player.requests]
+    assert told == [f"00-{TRACE}-{turn.id}-01" for turn in turns]
+    assert [(dict(key), count) for key, count in counted.items()] == [({"upstream": "DashScope", "outcome": "200"}, 2)]
 
 
 async def test_waiting_for_a_conversations_lock_is_a_span_of_who_waits(player: OpenAIPlayer) -> None:

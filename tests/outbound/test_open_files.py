@@ -5,11 +5,11 @@ import resource
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 
-import aiohttp
 import pytest
 
-from app.errors import Overloaded
-from app.outbound.aiohttp_session import as_upstream_error
+from app.errors import Overloaded, UpstreamUnavailable
+from tests.chat_models.dashscope.playing import SILENCE, asking, played
+from tests.chat_models.responding import response_of
 from tests.outbound.upstream import asked, forever, outbound, playing
 
 
@@ -42,9 +42,9 @@ async def test_a_connection_for_which_there_is_no_file_is_our_own_shortage(named
         assert (await asked(http, upstream.url)).status == 200
 
 
-async def test_an_sdk_that_brings_its_own_connections_is_told_the_same() -> None:
-    async with outbound() as http:
-        session = http.session
-        with no_file_left(), pytest.raises(aiohttp.ClientError) as failed:
-            await session.get("http://127.0.0.1:1/")
-    assert isinstance(as_upstream_error(failed.value, "Shop"), Overloaded)
+async def test_dashscopes_sdk_hands_on_the_same() -> None:
+    async with played(SILENCE) as (model, _):
+        with pytest.raises(UpstreamUnavailable):  # all that opens files at its first use has done so
+            await response_of(model, asking())
+        with no_file_left(), pytest.raises(Overloaded):
+            await response_of(model, asking())

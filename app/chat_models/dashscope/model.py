@@ -1,14 +1,14 @@
-"""Alibaba Cloud's DashScope in its native form, through the ``dashscope`` SDK and our own HTTP session.
+"""Alibaba Cloud's DashScope in its native form, through the ``dashscope`` SDK and our own connections.
 
-The SDK writes and reads the wire; it is trusted with nothing else. What it returns, raises or loses was
+The SDK writes and reads what the wire carries; it is trusted with nothing else. What it returns, raises or loses was
 measured with 2.0.2, and one ``try`` around it turns all of that into our errors:
 
-- Errors of HTTP are returned as values, everything else is raised as it came (aiohttp, ``json``, ``KeyError``).
+- Errors of HTTP are returned as values, everything else is raised as it came (ours, ``json``, ``KeyError``).
 - Within a stream an error has the status 400 whatever it is, so ``code`` decides.
 - An error object in a 200 answer arrives without its ``code``, and an error body that is not the JSON that it
   claims to be without its status: both can only be called unusable.
-- When the connection is lost before the answer begins, the SDK sends the request **once more**; that cannot
-  be switched off. Our own time limits, which cancel, do not set it off.
+- When an aiohttp session loses the connection before the answer begins, the SDK sends the request **once more**; that
+  cannot be switched off, but no error of ours sets it off.
 
 DashScope refuses a tool that is named ``search``; it is sent under its name all the same, and the refusal
 comes back as :class:`UpstreamInvalid`.
@@ -25,8 +25,9 @@ from pydantic import Field
 from pydantic_settings import SettingsConfigDict
 
 from app.chat_models.base import ChatModel, ChatResponse, EmitModelEvent, Progress, Prompt, TextDelta
+from app.chat_models.dashscope.as_aiohttp import ClientSession
 from app.chat_models.dashscope.mapping import DashScopeAnswer, map_messages, map_tool_definition, map_tool_options
-from app.errors import ConfigurationError, ToolchatError, UpstreamInvalid, UpstreamUnavailable
+from app.errors import ConfigurationError, ToolchatError, UpstreamInvalid
 from app.http import OutboundHttp
 from app.late_models import models_built_late
 from app.settings import BaseUrl, EnvironmentSettings, Secret
@@ -35,8 +36,6 @@ __all__ = ["DashScopeChatModel", "DashScopeSettings", "warm_up"]
 
 _DEFAULT_BASE_URL = "https://dashscope.aliyuncs.com/api/v1"
 _MULTIMODAL_MODEL = re.compile(r"^qwen3\.[5-9]|-vl\b|omni", re.IGNORECASE)
-_SDK_TIMEOUT = 0
-"""None, for aiohttp; the SDK's own limit would make it send the request again, and ours cancels what takes too long."""
 
 
 class DashScopeSettings(EnvironmentSettings):
@@ -104,7 +103,7 @@ class DashScopeChatModel(ChatModel):
         self.name = settings.model
         self._api_key = settings.api_key
         self._settings = settings
-        self._http = http
+        self._session = ClientSession(http)
 
     async def respond(self, prompt: Prompt, emit: EmitModelEvent) -> ChatResponse:
         """Run one turn; see :meth:`ChatModel.respond`.
@@ -118,7 +117,7 @@ class DashScopeChatModel(ChatModel):
         """
         answer = DashScopeAnswer(prompt.stream or self._settings.enable_thinking is True)
         try:
-            sent = await _sdk().call(**self._request(prompt), stream=answer.stream, session=self._http.session)
+            sent = await _sdk().call(**self._request(prompt), stream=answer.stream, session=self._session)
             if not answer.stream:
                 answer.add(sent)
             else:
@@ -135,7 +134,7 @@ class DashScopeChatModel(ChatModel):
         except ToolchatError:
             raise
         except Exception as error:  # the SDK raises whatever happened to it
-            raise self._as_upstream_error(error) from error
+            raise UpstreamInvalid("DashScope sent something that is not an answer", retryable=True) from error
         return ChatResponse(answer.message(), answer.reason(), answer.usage, self._model(prompt))
 
     def _request(self, prompt: Prompt) -> dict[str, Any]:
@@ -151,7 +150,6 @@ class DashScopeChatModel(ChatModel):
             "base_address": self._settings.base_url or _DEFAULT_BASE_URL,
             "workspace": self._settings.workspace,
             "headers": {"user-agent": "toolchat"},
-            "request_timeout": _SDK_TIMEOUT,
             **self._parameters(prompt),
         }
 
@@ -179,14 +177,3 @@ class DashScopeChatModel(ChatModel):
         if self._settings.endpoint == "auto":
             return _is_multimodal(model)
         return self._settings.endpoint == "multimodal"
-
-    def _as_upstream_error(self, error: Exception) -> ToolchatError:
-        import aiohttp
-
-        from app.outbound.aiohttp_session import as_upstream_error
-
-        if isinstance(error, (OSError, aiohttp.ClientError)):
-            return as_upstream_error(error, "DashScope")
-        if self._http.session.closed:
-            return UpstreamUnavailable("the service is shutting down")
-        return UpstreamInvalid("DashScope sent something that is not an answer", retryable=True)

@@ -1,11 +1,14 @@
 """What DashScope, or something in its place, sends that is no answer."""
 
+import gzip
+from json import dumps
+
 import pytest
 
 from app.errors import ToolchatError, UpstreamInvalid, UpstreamUnavailable
 from tests.chat_models.dashscope.playing import DONE, KEY, SILENCE, TEXT, asking, failure, fragment, played
 from tests.chat_models.responding import response_of
-from tests.players.dashscope_player import Answer, event, json_answer, sse_answer, stream_of
+from tests.players.dashscope_player import Answer, event, json_answer, sse_answer, stream_of, whole
 
 HTML = {"Content-Type": "text/html"}
 JSON = {"Content-Type": "application/json"}
@@ -13,6 +16,8 @@ HALF_A_CALL = stream_of({"tool_calls": [fragment("call_1", "f", '{"a": ')]}, fin
 ENDLESS = stream_of({"content": "a" * 2**20}, {"content": "b" * 2**20}, finish_reason=None) * 9
 DEEP = b'{"output":' + b"[" * 100_000 + b"]" * 100_000 + b"}"
 NESTED = b'{"output":' + b"[" * 500 + b"]" * 500 + b"}"
+PACKED = JSON | {"Content-Encoding": "gzip"}
+BOMB = gzip.compress(dumps(whole({"content": "ok"})).encode() + b" " * 2**23)
 
 
 def failing(data: object, kind: str = "event:error") -> Answer:
@@ -45,6 +50,10 @@ UNUSABLE: dict[str, tuple[bool, Answer, type[ToolchatError]]] = {
     "HTML with status 200, streamed": (True, Answer((b"<html>SECRET-BODY",), 200, HTML), UpstreamInvalid),
     "events for a plain request": (False, sse_answer(*TEXT), UpstreamInvalid),
     "not the length it says": (False, Answer((b"{",), headers=JSON, ending="cut"), UpstreamInvalid),
+    "too long once unpacked": (False, Answer((BOMB,), headers=PACKED), UpstreamInvalid),
+    "error too long once unpacked": (False, Answer((BOMB,), 503, PACKED | HTML), UpstreamInvalid),
+    "redirect": (False, Answer(status=307, headers={"Location": "/SECRET-BODY"}), UpstreamInvalid),
+    "redirect, streamed": (True, Answer(status=307, headers={"Location": "/SECRET-BODY"}), UpstreamInvalid),
     "no event": (True, sse_answer(), UpstreamInvalid),
     "only a done marker": (True, sse_answer(DONE), UpstreamInvalid),
     "no finish reason": (True, sse_answer(*TEXT), UpstreamInvalid),
@@ -57,7 +66,7 @@ UNUSABLE: dict[str, tuple[bool, Answer, type[ToolchatError]]] = {
     "line of JSON that is no object": (True, sse_answer(event("[1]"), ending="hang"), UpstreamInvalid),
     "line that is not UTF-8": (True, sse_answer(event(b'{"output": "\xff"}'), ending="hang"), UpstreamInvalid),
     "line nested too deep": (True, sse_answer(event(DEEP), ending="hang"), UpstreamInvalid),
-    "line longer than two mebibytes": (True, sse_answer(event("x" * 2**22), ending="hang"), UpstreamInvalid),
+    "line longer than two mebibytes": (True, sse_answer(*stream_of({"content": "x" * 2**22})), UpstreamInvalid),
     "no end": (True, sse_answer(*ENDLESS), UpstreamInvalid),
     "error event with a blank": (True, failing(failure("Throttling"), "event: error"), UpstreamInvalid),
     "error event without a code": (True, failing({"message": "SECRET-BODY"}), UpstreamInvalid),

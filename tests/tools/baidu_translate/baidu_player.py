@@ -98,7 +98,6 @@ def settings(**values: Any) -> BaiduTranslateSettings:
 @asynccontextmanager
 async def client_of(chosen: BaiduTranslateSettings) -> AsyncGenerator[BaiduTranslateClient, None]:
     http = OutboundHttp()
-    assert http.session  # opened before any time limit runs: the first use imports aiohttp
     try:
         yield BaiduTranslateClient(http, chosen)
     finally:

@@ -11,8 +11,13 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import pkcs12
 from cryptography.x509.oid import NameOID
 
-__all__ = ["make_certificate", "trusting"]
+__all__ = ["CERTIFIES", "make_certificate", "trusting"]
 
+CERTIFIES = x509.KeyUsage(
+    key_cert_sign=True, crl_sign=True, digital_signature=False, content_commitment=False, key_encipherment=False,
+    data_encipherment=False, key_agreement=False, encipher_only=False, decipher_only=False,
+)  # fmt: skip
+"""What an authority does: Python 3.13 and newer trust none that does not say so (``ssl.VERIFY_X509_STRICT``)."""
 _PASSWORD = "bench"  # noqa: S105 - Java wants one; the file holds nothing secret
 
 
@@ -25,6 +30,7 @@ def make_certificate(folder: Path) -> Path:
     authority, key = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
     constraints = x509.BasicConstraints(ca=True, path_length=0)
     trusted = _certificate("bench", authority, authority).add_extension(constraints, critical=True)
+    trusted = trusted.add_extension(CERTIFIES, critical=True)
     names = x509.SubjectAlternativeName([x509.IPAddress(IPv4Address("127.0.0.1"))])
     shown = _certificate("upstream", key, authority).add_extension(names, critical=False)
     own, server = (each.sign(authority, hashes.SHA256()) for each in (trusted, shown))

@@ -10,6 +10,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+from bench.certificates import CERTIFIES
+
 __all__ = ["Authority"]
 
 _NAME = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "test")])
@@ -22,6 +24,7 @@ class Authority:
         self._folder = folder
         self._key = ec.generate_private_key(ec.SECP256R1())
         own = _certificate(self._key, self._key, 10).add_extension(x509.BasicConstraints(ca=True, path_length=0), True)
+        own = own.add_extension(CERTIFIES, True)
         self.file = folder / "authority.pem"
         self.file.write_bytes(own.sign(self._key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM))
 

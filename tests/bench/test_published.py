@@ -47,15 +47,32 @@ def test_the_readmes_two_figures_are_those_of_that_run(readme: str) -> None:
 
 
 @pytest.mark.parametrize("readme", ["README.md", "README.zh-CN.md"])
-def test_what_the_readme_says_of_spring_stands_in_the_comparison(readme: str) -> None:
-    text, rows = (ROOT / readme).read_text(), (ROOT / "docs" / "comparison.md").read_text().splitlines()
-    toolchat, spring, warm = (
-        next(row for row in rows if row.startswith(f"| {name}"))
-        for name in ("toolchat", "Spring AI, after 33,000", "the same after 100,000")
+def test_what_the_readmes_say_of_spring_is_of_that_run(readme: str) -> None:
+    text, summary = (ROOT / readme).read_text(), summarise(RUN.samples)
+    both = [(name, phase, "rss_mib", 0) for name in ("toolchat", "spring") for phase in ("start", "settled")]
+    both[3] = ("spring-virtual", "settled", "rss_mib", 0)  # the one that takes more
+    both += [(name, "start", "first_200_s", 2) for name in ("toolchat", "spring")]
+    both += [("toolchat", f"pairs-spring-virtual-{connections}", "ratio", 2) for connections in (32, 1)]
+    figures = [(summary.figure(name, phase, metric), digits) for name, phase, metric, digits in both]
+    assert [figure for figure, digits in figures if figure is None or f" {figure.text(digits)} " not in text] == []
+
+
+def test_what_the_comparison_says_of_a_warm_jvm_is_of_that_run() -> None:
+    text, summary = (ROOT / "docs" / "comparison.md").read_text().replace("\n  ", " "), summarise(RUN.samples)
+    ratios = {
+        (tls, connections): summary.figure(f"toolchat{tls}", f"pairs-spring-virtual-{connections}", "ratio")
+        for tls in ("", " (TLS)")
+        for connections in (32, 1)
+    }
+    told = {key: figure.text(2) for key, figure in ratios.items() if figure and not figure.marked}
+    assert f"takes {told['', 32]} times as much, over TLS {told[' (TLS)', 32]} times" in text
+    assert f"with one connection {told['', 1]} and {told[' (TLS)', 1]} times" in text
+    cold, stream = (
+        [summary.figure(name, phase, "cpu_ms") for name in ("toolchat", "spring-virtual")]
+        for phase in ("cold", "streams")
     )
-    for row, said in (
-        (toolchat, ("0.61", "70", "169", "1.7")),
-        (spring, ("322", "661", "10.9")),
-        (warm, ("0.42", "0.47")),
-    ):
-        assert [figure for figure in said if figure not in row or figure not in text] == []
+    for figures, least in ((cold, 18), (stream, 6)):
+        ours, theirs = figures
+        assert ours
+        assert theirs
+        assert theirs.median / ours.median > least

@@ -26,7 +26,7 @@ _PACKAGES = {
     "upstream client": ("aiohttp", "yarl", "multidict", "dashscope", "httpx"),
 }
 _PARTS = {
-    "server": ("server.py", "protocol.py", "answer_writing.py"),
+    "server": ("server/",),
     "upstream client": ("http.py", "outbound/"),
     "logs": ("logs.py",),
     "tools": ("tools/",),

@@ -14,7 +14,7 @@ from pydantic_core import from_json
 
 from app.assembly.configuration import read_configuration
 from app.main import create_app
-from app.server import server_config
+from app.server.serving import server_config
 from app.settings import Settings
 from app.tools.module import discover
 from app.tools.registry import ConfiguredModule

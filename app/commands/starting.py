@@ -11,19 +11,19 @@ __all__ = ["ask", "chat", "check", "demo", "evaluate", "mcp", "new_key", "run_to
 def serve(parsed: argparse.Namespace) -> int:
     """Serve over HTTP."""
     hear_of_an_early_end()
-    from app import server
+    from app.server import serving
 
     if parsed.workers is not None:
         os.environ["SERVER_WORKERS"] = parsed.workers
-    return server.serve()
+    return serving.serve()
 
 
 def demo(_: argparse.Namespace) -> int:
     """Serve with invented tool data."""
     hear_of_an_early_end()
-    from app import server
+    from app.server import serving
 
-    return server.demo()
+    return serving.demo()
 
 
 def ask(parsed: argparse.Namespace) -> int:

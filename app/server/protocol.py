@@ -8,14 +8,14 @@ from typing import Any
 import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from app import answer_writing  # noqa: F401 - takes its place in uvicorn
 from app.api.connection import CONNECTION
 from app.api.middleware import MAX_URL_BYTES
-from app.bare_answers import bare_answer, unreadable
 from app.errors import HeadersTooLarge, InvalidRequest, Overloaded, TooLarge, ToolchatError
-from app.open_files import ConnectionLimit
-from app.reader_watch import ReaderWatch, keep_little_waiting
-from app.request_heads import with_encoded_url, without_upgrade
+from app.server import answer_writing  # noqa: F401 - takes its place in uvicorn
+from app.server.bare_answers import bare_answer, unreadable
+from app.server.open_files import ConnectionLimit
+from app.server.reader_watch import ReaderWatch, keep_little_waiting
+from app.server.request_heads import with_encoded_url, without_upgrade
 
 __all__ = ["ProblemProtocol"]
 

@@ -27,9 +27,9 @@ from app.assembly.configuration import read_configuration
 from app.errors import ConfigurationError
 from app.logs import configure_logging, write_text
 from app.main import create_app
-from app.open_files import ConnectionLimit, allow_open_files
-from app.process_memory import collect_seldom, give_back_memory
-from app.protocol import ProblemProtocol
+from app.server.open_files import ConnectionLimit, allow_open_files
+from app.server.process_memory import collect_seldom, give_back_memory
+from app.server.protocol import ProblemProtocol
 from app.settings import Settings
 from app.tool_calling.threads import stop_threads
 

@@ -251,7 +251,7 @@ async def a_session_whose_client_left(stage: Stage) -> float:
 @fault(users="the connection is closed after a while", figure="open files more than before", at_most=5)
 async def idle_connections(stage: Stage) -> float:
     """300 clients keep their connection after an answer, and never ask again."""
-    service = await stage.service(SERVER_READ_TIMEOUT="2")
+    service = await stage.service(SERVER_IDLE_TIMEOUT="2")
     await service.ask("/health/live")
     before = service.files()
     kept = []

@@ -11,8 +11,9 @@ RUN python -m venv --without-pip /opt/venv
 COPY requirements.lock ./
 RUN pip --python /opt/venv/bin/python install --no-cache-dir --disable-pip-version-check \
     --require-hashes --only-binary=:all: -r requirements.lock
+COPY toolchat/ toolchat/
 COPY app/ app/
-RUN chmod -R a+rX,go-w app && python -m compileall -q app
+RUN chmod -R a+rX,go-w app toolchat && python -m compileall -q app toolchat
 
 FROM ${PYTHON_IMAGE}
 LABEL org.opencontainers.image.title="toolchat" \
@@ -26,6 +27,7 @@ ENV PATH="/opt/venv/bin:$PATH" \
     SERVER_PORT=8083
 WORKDIR /opt/toolchat
 COPY --from=build /opt/venv /opt/venv
+COPY --from=build /opt/toolchat/toolchat toolchat/
 COPY --from=build /opt/toolchat/app app/
 USER 10001:10001
 EXPOSE 8083

@@ -102,7 +102,7 @@ answers: $(VENV)/.dev ## Fill in anew what the commands of the READMEs and of do
 	$(PY) -m tests.readme
 
 pictures: $(VENV)/.dev ## Take the pictures of the page and of Swagger UI in docs/ anew (needs chromium)
-	$(PY) -m tests.playground.pictures
+	$(PY) -m tests.pages.pictures
 
 audit: $(VENV)/.runtime $(AUDIT)/.tools ## Look for known vulnerabilities and licences, and list all parts (SBOM) in dist/
 	$(PY) -m tests.deploy.audit
@@ -118,7 +118,7 @@ hooks: $(VENV)/.dev ## Have git format and check the Python files of each commit
 
 clean: ## Remove .venv and everything else that can be made again
 	rm -rf $(VENV) $(PEERS) $(SPRING) $(CLIENTS) $(PACKAGES) $(AUDIT) .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage .coverage.* htmlcov build dist *.egg-info
-	find app bench lab tests wire_clients -name __pycache__ -type d -prune -exec rm -rf {} +
+	find app toolchat bench lab tests wire_clients -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The stamps hold what was installed: pip runs again only when a lock file is newer.
 $(VENV)/.runtime: requirements.lock | $(PY)

@@ -9,9 +9,9 @@ import signal
 import sys
 from collections.abc import Sequence
 
-from app.commands.arguments import parse
-from app.commands.early_end import StoppedEarly
-from app.errors import ConfigurationError
+from app.cli.parser import parse
+from app.cli.startup_signals import StoppedEarly
+from toolchat.errors import ConfigurationError
 
 __all__ = ["main"]
 
@@ -62,7 +62,7 @@ def _run(parsed: argparse.Namespace) -> int:
 
 def _leave_threads_behind(code: int) -> None:
     """End even though a tool still blocks a thread, which Python would wait for and cannot stop."""
-    threads = sys.modules.get("app.tool_calling.threads")
+    threads = sys.modules.get("toolchat.tool_calling.threads")
     if threads is not None and not threads.stop_threads(1):
         sys.stdout.flush()
         sys.stderr.flush()

@@ -3,41 +3,51 @@
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
-import app.lean_imports  # noqa: F401 - before FastAPI
-
-# isort: split
 from fastapi import FastAPI
 from fastapi.params import Depends
+from starlette.middleware.errors import ServerErrorMiddleware
+from starlette.types import ASGIApp
 
-from app.access.configured import Access
-from app.api.ai_sdk import AI_SDK
-from app.api.answering import ANSWER_FORMATS
-from app.api.answering.format import AnswerFormat
-from app.api.application import Application
+import app.server.deferred_imports  # noqa: F401 - before FastAPI
+from app.access.runtime import Access
 from app.api.approval_routes import router as approval_routes
 from app.api.cors import allow_origins
-from app.api.documentation import add_documentation
-from app.api.door import Door
-from app.api.foreign_protocol import ForeignProtocol
-from app.api.mcp import MCP
-from app.api.middleware import RequestMiddleware
-from app.api.openai_wire import OPENAI
-from app.api.openapi import DESCRIPTION, document_api, operation_id
+from app.api.fast_router import FastRouter
+from app.api.guard import GuardMiddleware, ProtocolAdapter, RequestMiddleware
 from app.api.problems import add_problem_handlers
-from app.api.questions import ShortWay
-from app.api.session_routes import add_routes as add_session_routes
+from app.api.responses import ANSWER_FORMATS
+from app.api.responses.formats import AnswerFormat
+from app.api.sessions import add_routes as add_session_routes
 from app.api.status_routes import router as status_routes
 from app.api.tool_routes import router as tool_routes
-from app.assembly.configuration import Configuration, read_configuration
-from app.assembly.service import open_service
-from app.http import OutboundHttp
+from app.composition.configuration import Configuration, read_configuration
+from app.composition.lifespan import open_service
+from app.observability.otlp.switch import traced
+from app.pages.documentation import add_documentation
+from app.pages.openapi import DESCRIPTION, document_api, operation_id
+from app.protocols.ai_sdk import AI_SDK
+from app.protocols.mcp_server import MCP
+from app.protocols.openai import OPENAI
 from app.tools.registry import ConfiguredModule
-from app.tracing.switch import traced
-from app.version import VERSION
+from toolchat import __version__
+from toolchat.http.client import OutboundHttp
 
-__all__ = ["create_app"]
+__all__ = ["Application", "create_app"]
 
-PROTOCOLS: tuple[ForeignProtocol, ...] = (OPENAI, MCP, AI_SDK)
+
+class Application(FastAPI):
+    """FastAPI, but for what answers exceptions outermost and looks at every piece of an answer for that.
+
+    ``RequestMiddleware`` lets none of them out; those of a middleware around it the server answers in the same way.
+    """
+
+    def build_middleware_stack(self) -> ASGIApp:
+        """See Starlette."""
+        outermost = super().build_middleware_stack()
+        return outermost.app if isinstance(outermost, ServerErrorMiddleware) else outermost
+
+
+PROTOCOLS: tuple[ProtocolAdapter, ...] = (OPENAI, MCP, AI_SDK)
 """The protocols of others that the service speaks, one folder in ``app/api`` each."""
 
 
@@ -86,7 +96,7 @@ def _application(
     return Application(
         title="toolchat",
         description=DESCRIPTION,
-        version=VERSION,
+        version=__version__,
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
@@ -99,8 +109,8 @@ def _application(
 
 def _add_door(app: FastAPI, read: Configuration, access: Access) -> None:
     """What every request passes, whatever answers it: the last that is added comes first."""
-    app.add_middleware(ShortWay, service=app)
-    app.add_middleware(Door, access=access)
+    app.add_middleware(FastRouter, service=app)
+    app.add_middleware(GuardMiddleware, access=access)
     allow_origins(app, read.access.settings.cors_origins)
     app.add_middleware(RequestMiddleware, protocols=PROTOCOLS, body_timeout=read.settings.server_read_timeout)
 

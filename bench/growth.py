@@ -73,7 +73,8 @@ async def _folders(stage: Stage, seconds: float, attempts: int) -> None:
     """Tools and results: a copy of the service with a throw-away tool folder for each point."""
     root = stage.folder / "grown"
     if not root.exists():
-        shutil.copytree(ROOT / "app", root / "app", ignore=shutil.ignore_patterns("__pycache__"))
+        for package in ("app", "toolchat"):
+            shutil.copytree(ROOT / package, root / package, ignore=shutil.ignore_patterns("__pycache__"))
         _write_folders(root / "app" / "tools")
     more = {"PYTHONPATH": str(root), "TOOL_RESULT_MAX_CHARS": "2000000", "TOOL_SEARCH_ABOVE": "0"}
     async with _toolchat(stage, more, _TIME) as target:

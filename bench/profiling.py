@@ -27,12 +27,12 @@ _PACKAGES = {
 }
 _PARTS = {
     "server": ("server/",),
-    "upstream client": ("http.py", "outbound/"),
-    "logs": ("logs.py",),
+    "logs": ("observability/logs.py",),
     "tools": ("tools/",),
 }
 _LIBRARY = {"JSON": ("json/",), "logs": ("logging/",)}
 _APP = f"{ROOT / 'app'}/"
+_ENGINE = f"{ROOT / 'toolchat'}/"
 _SITE = "/site-packages/"
 _JSON_CALLS = ("from_json(", "to_json(", "json.loads(", "json.dumps(", "validate_json(")
 
@@ -41,6 +41,8 @@ def share_of(path: str, line: str) -> str:
     """Which share a running line belongs to; empty for the standard library, which works for its caller."""
     if path.startswith(_APP):
         place = _place(_PARTS, path.removeprefix(_APP)) or "our core"
+    elif path.startswith(_ENGINE):
+        place = "upstream client" if path.startswith(f"{_ENGINE}http/") else "our core"
     elif _SITE in path:
         place = _place(_PACKAGES, path.rpartition(_SITE)[2])
     else:

@@ -13,7 +13,6 @@ from pathlib import Path
 import psutil
 from pydantic_core import from_json, to_json
 
-from app.version import VERSION
 from bench import java
 from bench.catalogue import PEERS_PYTHON, SERVICES, WIRE_PEERS
 from bench.growth import measure_growth
@@ -21,6 +20,7 @@ from bench.measure import Plan, visit
 from bench.ratios import measure_ratios
 from bench.stage import BenchError, Sample, Stage
 from bench.wires import measure_wires
+from toolchat import __version__
 
 __all__ = ["Run", "read_run", "run_all"]
 
@@ -115,7 +115,7 @@ def _machine() -> str:
 
 
 def _versions(names: Sequence[str]) -> dict[str, str]:
-    versions = {"Python": platform.python_version(), "toolchat": VERSION}
+    versions = {"Python": platform.python_version(), "toolchat": __version__}
     versions |= {name: version(name) for name in _SHARED}
     peers = [SERVICES[name] for name in names if SERVICES[name].kind in ("framework", "client")]
     packages = [each.package for each in (*peers, *(WIRE_PEERS.values() if PEERS_PYTHON.exists() else ()))]

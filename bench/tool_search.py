@@ -17,20 +17,19 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from app.chat.client import ChatClient, PromptSpec
-from app.chat.memory import estimated_tokens
-from app.chat.model_choice import choose_chat_model
-from app.chat.tool_calling_advisor import ToolCallingAdvisor
-from app.chat.tool_search import SEARCH_TOOL, ToolSearchAdvisor
-from app.chat_models.base import ChatModel, ChatResponse
-from app.http import OutboundHttp
-from app.settings import Settings
-from app.tool_calling.callback import ToolCallback
-from app.tool_calling.definition import ToolDefinition
-from app.tool_calling.function_callback import FunctionToolCallback
-from app.tool_calling.manager import ToolCallingManager
-from app.tool_calling.resolver import StaticToolCallbackResolver
+from app.composition.models import choose_chat_model
+from app.settings.base import Settings
 from bench.processes import cores, running
+from toolchat.chat.advisors.tool_calling import ToolCallingAdvisor
+from toolchat.chat.advisors.tool_search import SEARCH_TOOL, ToolSearchAdvisor
+from toolchat.chat.client import ChatClient, PromptSpec
+from toolchat.chat.memory import estimated_tokens
+from toolchat.http.client import OutboundHttp
+from toolchat.models.base import ChatModel, ChatResponse
+from toolchat.tool_calling.callback import StaticToolCallbackResolver, ToolCallback
+from toolchat.tool_calling.definition import ToolDefinition
+from toolchat.tool_calling.function_callback import FunctionToolCallback
+from toolchat.tool_calling.manager import ToolCallingManager
 
 COUNTS = (10, 100, 500)
 _ROUNDS, _QUESTIONS = 15, 40

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from app.callers import Caller, Principal, current_caller
+from toolchat.callers import Caller, Principal, current_caller
 
 __all__ = ["calling_as"]
 

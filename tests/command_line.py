@@ -84,7 +84,8 @@ def _pipe() -> Generator[tuple[IO[str], IO[str]], None, None]:
 
 def copy_of_the_app(folder: Path, tools: Mapping[str, str]) -> None:
     """Copy the application and add tool folders, as a user adds them: the source of each by its name."""
-    shutil.copytree(ROOT / "app", folder / "app")  # its bytecode as well: to compile it takes longer than a test
+    for package in ("app", "toolchat"):  # the bytecode as well: compiling takes longer than a test
+        shutil.copytree(ROOT / package, folder / package)
     for name, source in tools.items():
         (folder / "app" / "tools" / name).mkdir()
         (folder / "app" / "tools" / name / "__init__.py").write_text(source, encoding="utf-8")

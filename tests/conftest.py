@@ -12,7 +12,7 @@ import httpx
 import pytest
 from hypothesis import settings
 
-from app.logs import JsonFormatter
+from app.observability.logs import JsonFormatter
 from tests.command_line import LOG
 from tests.deploy.env_example import variables
 from tests.serving import service
@@ -31,7 +31,8 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
-    logging.getLogger("app").setLevel(logging.INFO)
+    for package in ("app", "toolchat"):
+        logging.getLogger(package).setLevel(logging.INFO)
     session.config.pluginmanager.getplugin("logging-plugin").report_handler.setFormatter(_LogOfAFailure())
 
 

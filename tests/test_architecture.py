@@ -46,7 +46,7 @@ def test_the_sandbox_knows_nothing_of_the_service() -> None:
     # The stand-in plays the outside world: it shares with what talks to it what is known of places, and no code.
     for file in (ROOT / "app" / "sandbox").rglob("*.py"):
         shared = {name for name in imports(file) if not name.startswith("app.sandbox")}
-        assert all(name.startswith("app.places.") for name in shared), file.name
+        assert all(name.startswith("app.gazetteer.") for name in shared), file.name
 
 
 def exported(file: Path) -> set[str]:

@@ -14,7 +14,7 @@ from tests.terminal import CTRL_D, at_a_terminal
 LIGHT = '''
 from typing import Annotated
 
-from app.tool_calling.function_callback import tool
+from toolchat.tool_calling.function_callback import tool
 from app.tools.module import ToolModule
 
 
@@ -29,7 +29,7 @@ module = ToolModule(functions=(switchLight,))
 FOOTER = """
 from dataclasses import replace
 
-from app.chat.advisors import BaseAdvisor
+from toolchat.chat.advisors.base import BaseAdvisor
 from app.tools.module import ToolModule
 
 
@@ -48,9 +48,9 @@ FAILING = '''
 import logging
 from typing import Annotated
 
-from app.tool_calling.context import ToolContext
-from app.tool_calling.errors import ToolExecutionError
-from app.tool_calling.function_callback import tool
+from toolchat.tool_calling.context import ToolContext
+from toolchat.tool_calling.errors import ToolExecutionError
+from toolchat.tool_calling.function_callback import tool
 from app.tools.module import ToolModule
 
 

@@ -5,8 +5,7 @@ from contextlib import suppress
 
 import pytest
 
-from app.breakers import Breakers, CircuitBreaker
-from app.errors import (
+from toolchat.errors import (
     Overloaded,
     ProviderRateLimited,
     UpstreamError,
@@ -14,6 +13,7 @@ from app.errors import (
     UpstreamTimeout,
     UpstreamUnavailable,
 )
+from toolchat.http.breakers import Breakers, CircuitBreaker
 
 AWAY = UpstreamUnavailable("away")
 

@@ -10,7 +10,7 @@ from tests.terminal import CTRL_C, CTRL_D, CTRL_U, UP, at_a_terminal
 LIGHT = '''
 from typing import Annotated
 
-from app.tool_calling.function_callback import tool
+from toolchat.tool_calling.function_callback import tool
 from app.tools.module import ToolModule
 
 

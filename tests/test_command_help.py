@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from app.commands.arguments import parse
+from app.cli.parser import parse
 from tests.command_line import run
 
 

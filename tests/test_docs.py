@@ -17,15 +17,15 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
-from app.assembly.configuration import read_configuration
-from app.assembly.service import open_service
-from app.chat.advisors import Advisor
-from app.errors import ToolchatError, UpstreamError
+from app.composition.configuration import read_configuration
+from app.composition.lifespan import open_service
 from tests.command_line import ROOT, started
 from tests.deploy.env_example import settings_classes
 from tests.readme import project_with_the_tools
 from tests.serving import serving
 from tests.waiting import PATIENCE
+from toolchat.chat.advisors.base import Advisor
+from toolchat.errors import ToolchatError, UpstreamError
 
 JSON = {"Accept": "application/json"}
 PAGES = [ROOT / name for name in ("docs/tools.md", "docs/advisors.md", "docs/offline-model.md", "CONTRIBUTING.md")]

@@ -9,8 +9,7 @@ import httpx
 import pytest
 from fastapi import FastAPI
 
-from app.assembly.configuration import read_configuration
-from app.errors import ConfigurationError
+from app.composition.configuration import read_configuration
 from app.main import create_app
 from app.tools.module import ToolSettings, discover
 from app.tools.registry import ConfiguredModule
@@ -18,6 +17,7 @@ from tests.command_line import run, with_tools
 from tests.documented import problems_of
 from tests.players.openai_player import OpenAIPlayer, sensible_model
 from tests.serving import client_of, serving
+from toolchat.errors import ConfigurationError
 
 STOCKS = '''
 from typing import Annotated, ClassVar
@@ -26,8 +26,8 @@ from dishka.integrations.fastapi import DishkaRoute, FromDishka, inject
 from fastapi import APIRouter, HTTPException, WebSocket
 from pydantic import Field
 
-from app.settings import Secret
-from app.tool_calling.function_callback import tool
+from app.settings.base import Secret
+from toolchat.tool_calling.function_callback import tool
 from app.tools.module import ToolModule, ToolSettings
 
 
@@ -71,7 +71,7 @@ async def refused(status: int, detail: str | None = None) -> str:
 
 module = ToolModule(functions=(StockPrice,), settings=StockSettings, router=router, default_query="What is ACME worth?")
 '''
-ADVISOR = "from app.chat.advisors import Advisor, BaseAdvisor\nfrom app.tools.module import ToolModule\n"
+ADVISOR = "from toolchat.chat.advisors.base import Advisor, BaseAdvisor\nfrom app.tools.module import ToolModule\n"
 
 
 @pytest.fixture

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from app.errors import ConfigurationError
 from app.main import create_app
 from app.tools.module import discover
 from app.tools.registry import ConfiguredModule
 from tests.api.assembled import assembled
 from tests.test_folder_parts import with_folders
+from toolchat.errors import ConfigurationError
 
 JSON = {"Accept": "application/json"}
 HEAD = """
@@ -17,14 +17,14 @@ from contextlib import asynccontextmanager
 
 from dishka import Provider, Scope, provide
 
-from app.messages import ToolCall
-from app.tool_calling.callback import ToolCallback
-from app.tool_calling.context import ToolContext
-from app.tool_calling.definition import ToolDefinition, ToolMetadata
-from app.tool_calling.errors import ToolExecutionError
-from app.tool_calling.exception_processor import ToolExecutionExceptionProcessor
-from app.tool_calling.function_callback import FunctionToolCallback
-from app.tool_calling.manager import ToolCallingManager
+from toolchat.messages import ToolCall
+from toolchat.tool_calling.callback import ToolCallback
+from toolchat.tool_calling.context import ToolContext
+from toolchat.tool_calling.definition import ToolDefinition, ToolMetadata
+from toolchat.tool_calling.errors import ToolExecutionError
+from toolchat.tool_calling.manager import ToolExecutionExceptionProcessor
+from toolchat.tool_calling.function_callback import FunctionToolCallback
+from toolchat.tool_calling.manager import ToolCallingManager
 from app.tools.module import ToolModule
 
 NO_INPUT = {"type": "object", "properties": {}, "additionalProperties": False}
@@ -197,7 +197,7 @@ async def test_a_manager_that_a_folder_provides_runs_every_call(
 
 
 CONVERTER = """
-from app.tool_calling.result_converter import ToolCallResultConverter, quoted_result
+from toolchat.tool_calling.results import ToolCallResultConverter, quoted_result
 
 
 class Own(Provider):

@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from app.languages import language_of, languages, normalised
+from app.gazetteer.languages import language_of, languages, normalised
 
 
 def test_no_name_belongs_to_two_languages() -> None:

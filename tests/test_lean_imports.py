@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 
-_START = "import sys, app.server.serving; from app.main import create_app; made = create_app()\n"
+_START = "import sys, app.server.runner; from app.main import create_app; made = create_app()\n"
 
 
 def _run(script: str) -> None:

@@ -7,21 +7,21 @@ from collections.abc import AsyncGenerator
 
 import pytest
 
-from app.chat.advisors import Advisor, AdvisorChain
-from app.chat.client import ChatClient
-from app.chat.request import ChatRequest, Emit
-from app.chat.tool_calling_advisor import ToolCallingAdvisor
-from app.chat_models.base import ChatModel, ChatOptions, ChatResponse, EmitModelEvent, Prompt
-from app.errors import ToolchatError, UpstreamInvalid
-from app.tool_calling.callback import ToolCallback
-from app.tool_calling.context import ToolContext
-from app.tool_calling.errors import ToolDefinitionError
-from app.tool_calling.function_callback import FunctionToolCallback, tool
 from tests.chat.scripted import ADD, ScriptedChatModel, add, calls, says
 from tests.command_line import environment
 from tests.waiting import PATIENCE
+from toolchat.chat.advisors.base import Advisor, AdvisorChain
+from toolchat.chat.advisors.tool_calling import ToolCallingAdvisor
+from toolchat.chat.client import ChatClient
+from toolchat.chat.request import ChatRequest, Emit
+from toolchat.errors import ToolchatError, UpstreamInvalid
+from toolchat.models.base import ChatModel, ChatOptions, ChatResponse, EmitModelEvent, Prompt
+from toolchat.tool_calling.callback import ToolCallback
+from toolchat.tool_calling.context import ToolContext
+from toolchat.tool_calling.errors import ToolDefinitionError
+from toolchat.tool_calling.function_callback import FunctionToolCallback, tool
 
-PACKAGES = ["app", "app.tool_calling", "app.chat", "app.chat_models"]
+PACKAGES = ["app", "toolchat.tool_calling", "toolchat.chat", "toolchat.models"]
 
 
 @pytest.mark.parametrize("package", PACKAGES)
@@ -35,7 +35,7 @@ def test_every_exported_name_is_there_and_is_the_one_below(package: str) -> None
 
 def test_a_name_that_is_not_exported_is_no_attribute() -> None:
     with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
-        importlib.import_module("app.chat").nothing  # noqa: B018
+        importlib.import_module("toolchat.chat").nothing  # noqa: B018
 
 
 @pytest.mark.parametrize("package", PACKAGES)

@@ -13,7 +13,7 @@ import httpx
 import pytest
 from pydantic_core import from_json
 
-from app.logs import DirectHandler
+from app.observability.logs import DirectHandler
 from tests.command_line import environment
 from tests.ports import reserved
 from tests.serving import client_of
@@ -80,7 +80,9 @@ async def test_a_log_on_a_full_disk_stops_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize("lines", [0, 3])
 def test_what_was_logged_last_is_written_before_the_process_ends(lines: int, tmp_path: Path) -> None:
     logged = "".join(f"logging.getLogger('app').error('line {number}')\n" for number in range(lines))
-    script = f"import logging\nfrom app.logs import configure_logging\nconfigure_logging('INFO')\n{logged}"
+    script = (
+        f"import logging\nfrom app.observability.logs import configure_logging\nconfigure_logging('INFO')\n{logged}"
+    )
     command = [sys.executable, "-c", script]
     done = subprocess.run(command, env=environment({}), cwd=tmp_path, capture_output=True, timeout=PATIENCE)
     assert [from_json(line)["message"] for line in done.stderr.splitlines()] == [f"line {n}" for n in range(lines)]

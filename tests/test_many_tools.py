@@ -9,19 +9,19 @@ from typing import Any
 import httpx
 import pytest
 
-from app.assembly.configuration import read_configuration
-from app.chat.tool_search import SEARCH_TOOL
+from app.composition.configuration import read_configuration
 from app.main import create_app
 from app.tools.module import discover
 from app.tools.registry import ConfiguredModule
 from tests.chat.played import EVENTS, JSON, asks, says, turns
 from tests.players.openai_player import OpenAIPlayer, PlayedRequest
 from tests.serving import client_of, events_of, serving
+from toolchat.chat.advisors.tool_search import SEARCH_TOOL
 
 HEAD = '''
 from typing import Annotated
 
-from app.tool_calling.function_callback import tool
+from toolchat.tool_calling.function_callback import tool
 from app.tools.module import ToolModule
 
 

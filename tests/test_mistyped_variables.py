@@ -4,7 +4,7 @@ import json
 import subprocess
 from pathlib import Path
 
-from app.env_file import known_variables
+from app.settings.env_file import known_variables
 from tests.command_line import LOG, run, started
 from tests.deploy.env_example import variables
 

@@ -9,11 +9,11 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from app.errors import UpstreamError, UpstreamInvalid, UpstreamTimeout, UpstreamUnavailable
-from app.http import MAX_BODY_BYTES, OutboundHttp
 from tests.ports import silent_port
 from tests.serving import serving
 from tests.waiting import PATIENCE
+from toolchat.errors import UpstreamError, UpstreamInvalid, UpstreamTimeout, UpstreamUnavailable
+from toolchat.http.client import MAX_BODY_BYTES, OutboundHttp
 
 
 async def cookie(request: Request) -> Response:

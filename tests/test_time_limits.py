@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from app.assembly.configuration import read_configuration
+from app.composition.configuration import read_configuration
 from tests.command_line import run
 
 

@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from app.container import instance, make_container
-from app.errors import ConfigurationError
-from app.tool_calling.result_converter import ToolCallResultConverter, convert_result
+from app.composition.container import instance, make_container
 from app.tools.module import discover
 from app.tools.registry import ConfiguredModule, ToolRegistry
 from tests.command_line import copy_of_the_app, run
+from toolchat.errors import ConfigurationError
+from toolchat.tool_calling.results import ToolCallResultConverter, convert_result
 
 HEAD = (
     "from typing import Annotated, Any\nfrom app.tools.module import ToolModule\n"
-    "from app.tool_calling.function_callback import tool\nfrom app.tool_calling.context import ToolContext\n"
+    "from toolchat.tool_calling.function_callback import tool\nfrom toolchat.tool_calling.context import ToolContext\n"
 )
 DICE = (
     'async def castDice(sides: Annotated[int, "Sides"] = 6) -> int:\n    "Roll."\n    return sides\n\n'

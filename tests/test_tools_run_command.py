@@ -14,9 +14,9 @@ FOLDER = '''
 import threading
 from typing import Annotated, Literal
 
-from app.tool_calling.context import ToolContext
-from app.tool_calling.errors import ToolExecutionError
-from app.tool_calling.function_callback import tool
+from toolchat.tool_calling.context import ToolContext
+from toolchat.tool_calling.errors import ToolExecutionError
+from toolchat.tool_calling.function_callback import tool
 from app.tools.module import ToolModule
 
 

@@ -1,9 +1,9 @@
 """A text that turns its direction cannot show somebody who consents another one than it is."""
 
-from app.chat.idempotency import Wish
-from app.commands.terminal import visible
+from app.cli.terminal import visible
 from tests.browser import OpenPage
 from tests.serving import service
+from toolchat.chat.advisors.idempotency import Wish
 
 TURNED = "Bob\u202etxt.exe"
 

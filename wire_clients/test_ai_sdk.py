@@ -17,7 +17,7 @@ SHIP = '''"""A folder whose tool needs the user's consent."""
 
 from typing import Annotated
 
-from app.tool_calling.function_callback import tool
+from toolchat.tool_calling.function_callback import tool
 from app.tools.module import ToolModule
 
 

@@ -22,7 +22,7 @@ VARIABLES = {"PATH": os.environ["PATH"], "CHAT_PROVIDER": "offline", "PYTHONUTF8
 
 LIGHT = '''"""A switch."""
 
-from app.tool_calling.function_callback import tool
+from toolchat.tool_calling.function_callback import tool
 from app.tools.module import ToolModule
 
 

@@ -13,9 +13,9 @@ FIXTURES = '''"""The tools that the suite calls, as far as the service has what 
 
 import asyncio
 
-from app.tool_calling.context import ToolContext
-from app.tool_calling.errors import ToolExecutionError
-from app.tool_calling.function_callback import tool
+from toolchat.tool_calling.context import ToolContext
+from toolchat.tool_calling.errors import ToolExecutionError
+from toolchat.tool_calling.function_callback import tool
 from app.tools.module import ToolModule
 
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 
 from app.access.rate import Rate, RateLimiter
-from app.errors import TooManyFaults
+from toolchat.errors import TooManyFaults
 
 __all__ = ["FaultyClients"]
 

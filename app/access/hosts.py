@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from starlette.types import Scope
 
-from app.errors import MisdirectedRequest
+from toolchat.errors import MisdirectedRequest
 
 __all__ = ["Proxies", "check_host", "header", "headers", "is_address", "is_loopback"]
 

@@ -3,20 +3,25 @@
 A key is random and long, so its SHA-256 digest is enough to recognise it, and nobody finds the key from it.
 """
 
+import asyncio
+import contextlib
 import hashlib
+import logging
 import re
 import secrets
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
-from app.callers import Principal, Role
-from app.errors import ConfigurationError
+from toolchat.callers import Principal, Role
+from toolchat.errors import ConfigurationError
 
-__all__ = ["NAME_PATTERN", "KeyBook", "digest_of", "new_key", "read_key_file", "read_keys"]
+__all__ = ["NAME_PATTERN", "KeyFile", "KeyRegistry", "digest_of", "new_key", "read_key_file", "read_keys"]
+
 
 NAME_PATTERN = "[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
 """What a principal may be called; the name stands in logs, in figures and before what it owns."""
@@ -61,7 +66,7 @@ class _File(BaseModel):
     keys: list[_Entry] = []
 
 
-class KeyBook:
+class KeyRegistry:
     """Finds the principal of a key.
 
     Args:
@@ -83,12 +88,12 @@ class KeyBook:
         principal = self._principals.get(digest_of(key))
         return None if principal is None or principal.has_expired else principal
 
-    def with_keys(self, others: "KeyBook") -> "KeyBook":
+    def with_keys(self, others: "KeyRegistry") -> "KeyRegistry":
         """The keys of two books; of one that both have, the other's."""
-        return KeyBook({**self._principals, **others._principals})  # noqa: SLF001 - another book
+        return KeyRegistry({**self._principals, **others._principals})  # noqa: SLF001 - another book
 
 
-def read_keys(text: str) -> KeyBook:
+def read_keys(text: str) -> KeyRegistry:
     """Read ``name=sha256`` pairs, separated by commas: principals who may do everything.
 
     Raises:
@@ -101,10 +106,10 @@ def read_keys(text: str) -> KeyBook:
             detail = "is not NAME=SHA256, the digest of a key in 64 lower-case hexadecimal digits"
             raise ConfigurationError(f"API_KEYS: entry {number} {detail} (python -m app keys new NAME makes one)")
         principals[digest] = Principal(name)
-    return KeyBook(principals)
+    return KeyRegistry(principals)
 
 
-def read_key_file(path: Path) -> KeyBook:
+def read_key_file(path: Path) -> KeyRegistry:
     """Read a TOML file with one ``[[keys]]`` for each key.
 
     Raises:
@@ -122,7 +127,7 @@ def read_key_file(path: Path) -> KeyBook:
     except (OSError, UnicodeDecodeError, RecursionError) as error:
         raise ConfigurationError(f"API_KEYS_FILE: {path} cannot be read ({type(error).__name__})") from None
     _check_alike(path, entries)
-    return KeyBook({each.sha256: each.principal() for each in entries})
+    return KeyRegistry({each.sha256: each.principal() for each in entries})
 
 
 def _check_alike(path: Path, entries: Iterable[_Entry]) -> None:
@@ -144,3 +149,74 @@ def _limits(principal: Principal) -> tuple[int | None, ...]:
 
 def _place(fault: Any) -> str:
     return ".".join(str(part) for part in fault["loc"]) or "the file"
+
+
+_log = logging.getLogger(__name__)
+_LOOK_EVERY = 1.0
+"""Seconds between two looks at the file; a look costs microseconds, and works on every file system."""
+
+
+class KeyFile:
+    """Keeps the keys of a file up to date, without missing a request.
+
+    Args:
+        path: the file.
+        take: is given the keys whenever they were read; not called for a file that cannot be read, so that the keys
+            from before go on being valid.
+    """
+
+    def __init__(self, path: Path, take: Callable[[KeyRegistry], None]) -> None:
+        self._path = path
+        self._take = take
+        self._seen = self._state()
+        self._look = asyncio.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def read_again(self) -> None:
+        """Read the file soon, whether or not it seems to have changed."""
+        self._seen = None
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._look.set)
+
+    @asynccontextmanager
+    async def watched(self) -> AsyncGenerator[None, None]:
+        """Look at the file again and again as long as the block runs."""
+        self._loop = asyncio.get_running_loop()
+        await self._read_if_changed()  # as it may have since; a worker that replaces another knows the first keys
+        watch = asyncio.create_task(self._watch())
+        try:
+            yield
+        finally:
+            watch.cancel()
+            await asyncio.wait([watch])
+
+    async def _watch(self) -> None:
+        while True:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_LOOK_EVERY):
+                    await self._look.wait()
+            self._look.clear()
+            await self._read_if_changed()
+
+    async def _read_if_changed(self) -> None:
+        state = self._state()
+        if state != self._seen:
+            self._seen = state
+            await self._read()
+
+    async def _read(self) -> None:
+        try:
+            # In a thread: thousands of entries take a while.
+            keys = await asyncio.to_thread(read_key_file, self._path)
+        except ConfigurationError as error:
+            _log.error("the key file cannot be used; the keys from before stay", extra={"reason": str(error)[:500]})
+            return
+        self._take(keys)
+        _log.info("the key file was read again", extra={"keys": len(keys)})
+
+    def _state(self) -> tuple[int, int, int] | None:
+        try:
+            found = self._path.stat()
+        except OSError:
+            return None
+        return found.st_mtime_ns, found.st_size, found.st_ino

@@ -5,7 +5,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import field
 
-from app.immutable import immutable
+from toolchat.messages import immutable
 
 __all__ = ["Decision", "Rate", "RateLimiter"]
 

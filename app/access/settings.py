@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from app.settings import EnvironmentSettings, Secret, Texts
+from app.settings.base import EnvironmentSettings, Secret, Texts
 
 __all__ = ["AccessSettings"]
 

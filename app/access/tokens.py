@@ -16,10 +16,10 @@ from urllib.parse import quote
 from pydantic import Field, model_validator
 from pydantic_core import from_json
 
-from app.callers import Principal, Role
-from app.errors import ToolchatError
-from app.http import OutboundHttp
-from app.settings import EnvironmentSettings, Texts, Url
+from app.settings.base import EnvironmentSettings, Texts, Url
+from toolchat.callers import Principal, Role
+from toolchat.errors import ToolchatError
+from toolchat.http.client import OutboundHttp
 
 if TYPE_CHECKING:
     import jwt

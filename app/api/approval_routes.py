@@ -6,14 +6,13 @@ from fastapi import APIRouter, Request, Response
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictBool
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
-from app.api.answer_responses import ANSWER_RESPONSES
-from app.api.answering import answer_prompt
-from app.api.answering.negotiation import acceptable
 from app.api.problems import problems
-from app.api.schemas import WaitingCalls
+from app.api.responses import answer_prompt
+from app.api.responses.answers import acceptable
+from app.api.schemas import ANSWER_RESPONSES, WaitingCalls
 from app.api.service import Service
-from app.chat.request import Approval
-from app.errors import NotFound, PartMissing, SessionBusy
+from toolchat.chat.request import Approval
+from toolchat.errors import DependencyMissing, NotFound, SessionBusy
 
 __all__ = ["router"]
 
@@ -55,7 +54,9 @@ class Decisions(BaseModel):
     decisions: dict[str, Decision] = Field(max_length=200)
 
 
-@router.get("/approvals/{identifier}", responses=problems(NotFound, PartMissing), summary="What waits for approval")
+@router.get(
+    "/approvals/{identifier}", responses=problems(NotFound, DependencyMissing), summary="What waits for approval"
+)
 async def waiting(service: Service, identifier: str) -> WaitingCalls:
     """Show the calls of an answer that waits for approval; it goes on waiting."""
     found = await service.approvals.find(identifier)
@@ -65,7 +66,7 @@ async def waiting(service: Service, identifier: str) -> WaitingCalls:
 @router.post(
     "/approvals/{identifier}",
     response_class=Response,
-    responses={**ANSWER_RESPONSES, **problems(NotFound, PartMissing, SessionBusy)},
+    responses={**ANSWER_RESPONSES, **problems(NotFound, DependencyMissing, SessionBusy)},
     summary="Decide about the calls of an answer that waits for approval",
 )
 async def decide(request: Request, service: Service, identifier: str, decisions: Decisions) -> Response:

@@ -1,28 +1,160 @@
 """Turns that wait for the user's consent: kept, taken up once, and forgotten with their conversation."""
 
 import asyncio
+import logging
 import secrets
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import asdict, dataclass, replace
+from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
-from pydantic_core import to_json
+from pydantic_core import PydanticSerializationError, from_json, to_json
 
-from app.api.ownership import owned
-from app.api.paused_turns import PausedTurn, PausedTurnRecords
-from app.chat.advisors import Advisor, AdvisorChain
-from app.chat.client import ChatClient, PromptSpec
-from app.chat.request import Approval, ChatRequest, Emit
-from app.chat.tool_calling_advisor import APPROVAL_REQUIRED
-from app.chat_models.base import ChatResponse
-from app.errors import NotFound, StoreUnavailable, ValidationFailed
-from app.state_store.base import StateStore
-from app.tool_calling.context import CONVERSATION_ID
-from app.tool_calling.events import parsed_arguments
+from app.api.dependencies import owned
+from toolchat.chat.advisors.base import Advisor, AdvisorChain
+from toolchat.chat.advisors.tool_calling import APPROVAL_REQUIRED
+from toolchat.chat.client import ChatClient, PromptSpec
+from toolchat.chat.records import from_records, sendable, to_records
+from toolchat.chat.request import Approval, ChatRequest, Emit
+from toolchat.errors import CannotPause, DependencyMissing, NotFound, StoreUnavailable, ValidationFailed
+from toolchat.messages import AssistantMessage, Usage
+from toolchat.models.base import ChatOptions, ChatResponse
+from toolchat.state.base import StateStore
+from toolchat.tool_calling.callback import ToolCallback, ToolCallbackResolver
+from toolchat.tool_calling.context import CONVERSATION_ID, ToolContext
+from toolchat.tool_calling.events import ToolCallFinished, parsed_arguments
 
-__all__ = ["ApprovalStore", "ConsentAdvisor", "WaitingTurn"]
+__all__ = ["ApprovalStore", "ConsentAdvisor", "PausedTurn", "PausedTurnCodec", "PendingTurn"]
+
+
+_log = logging.getLogger(__name__)
+
+_T = TypeVar("_T")
+_EXECUTIONS = TypeAdapter(tuple[ToolCallFinished, ...])
+
+
+@dataclass(frozen=True, slots=True)
+class PausedTurn:
+    """What a turn goes on with."""
+
+    response: ChatResponse
+    """The answer so far, with the context and the options of its question."""
+    tools: tuple[ToolCallback, ...]
+    advisors: tuple[Advisor, ...]
+    """Those of this question, beside those that every question has."""
+
+
+class PausedTurnCodec:
+    """Writes paused turns down and reads them again.
+
+    Tools and advisors are written as names. What would not be found again by its name is refused when the turn pauses,
+    and not only when it is to go on.
+
+    Args:
+        resolver: finds tools by their names.
+        advisors: every advisor that a question can be accompanied by; found by its class.
+    """
+
+    def __init__(self, resolver: ToolCallbackResolver, advisors: Iterable[Advisor]) -> None:
+        self._resolver = resolver
+        self._advisors = {each.record_name: each for each in advisors}
+
+    def written(self, paused: PausedTurn) -> bytes:
+        """The record of a turn.
+
+        Raises:
+            CannotPause: a part of it cannot be written, or would not be found again.
+        """
+        for fault in self._faults(paused):
+            _log.error("an answer cannot wait for approval", extra={"reason": fault})
+            raise CannotPause(f"the answer needs an approval and cannot wait for it: {fault}")
+        response = paused.response
+        record = {
+            "messages": to_records((*response.history, response.message)),
+            "tools": [each.definition.name for each in paused.tools],
+            "advisors": [each.record_name for each in paused.advisors],
+            "context": dict(response.context.values),
+            "options": asdict(response.options),
+            "so_far": _so_far(response.whole_turn()),
+        }
+        return to_json(record)
+
+    def read(self, value: bytes) -> PausedTurn:
+        """The turn of a record.
+
+        Raises:
+            DependencyMissing: it names a tool or an advisor that is not here, or another version has written it.
+        """
+        try:
+            record = from_json(value)
+            response = _response(record)
+            tools = {name: self._resolver.resolve(name) for name in record["tools"]}
+            advisors = {name: self._advisors.get(name) for name in record["advisors"]}
+        except (KeyError, TypeError, ValueError) as error:
+            raise _missing("what another version of the service has written") from error
+        return PausedTurn(response, _all_of("tool", tools), _all_of("advisor", advisors))
+
+    def _faults(self, paused: PausedTurn) -> Iterable[str]:
+        for tool in paused.tools:
+            found = self._resolver.resolve(tool.definition.name)
+            if found is None or (found.owner, found.definition) != (tool.owner, tool.definition):
+                yield f"the tool {tool.definition.name} is no folder's own, so it would not be found again"
+        for advisor in paused.advisors:
+            if self._advisors.get(advisor.record_name) is not advisor:
+                yield f"the advisor {advisor.record_name} is no folder's own, so it would not be found again"
+        for key, value in paused.response.context.values.items():
+            if not _is_json(value):
+                yield f"the context value {key} is not JSON"
+
+
+def _so_far(turn: ChatResponse) -> dict[str, Any]:
+    """What the turn has come to, for its trace; the results themselves are in its messages, too."""
+    executions = tuple([replace(each, result=sendable(each.result)) for each in turn.executions])
+    return {
+        "usage": asdict(turn.usage),
+        "rounds": turn.rounds,
+        "executions": _EXECUTIONS.dump_python(executions, mode="json"),
+    }
+
+
+def _response(record: Mapping[str, Any]) -> ChatResponse:
+    *history, message = from_records(record["messages"])
+    if not isinstance(message, AssistantMessage):
+        raise TypeError(message)
+    context, options = ToolContext(record["context"]), ChatOptions(**record["options"])
+    so_far = record.get("so_far", {})
+    return ChatResponse(
+        message,
+        APPROVAL_REQUIRED,
+        Usage(**so_far.get("usage", {})),
+        "",
+        so_far.get("rounds", 1),
+        _EXECUTIONS.validate_python(so_far.get("executions", ())),
+        tuple(history),
+        context,
+        options,
+    )
+
+
+def _is_json(value: object) -> bool:
+    """Whether a value comes back from JSON as it was: no object, tuple, date, NaN or lone surrogate does."""
+    try:
+        return bool(from_json(to_json(value)) == value)
+    except (PydanticSerializationError, ValueError, RecursionError):
+        return False
+
+
+def _all_of(kind: str, found: Mapping[str, _T | None]) -> tuple[_T, ...]:
+    for name, each in found.items():
+        if each is None:
+            raise _missing(f"the {kind} {name}")
+    return tuple(each for each in found.values() if each is not None)
+
+
+def _missing(what: str) -> DependencyMissing:
+    return DependencyMissing(f"the answer goes on with {what}, which is not here; it goes on waiting")
+
 
 _IDENTIFIERS = TypeAdapter(list[str])
 _LISTED = 100
@@ -30,7 +162,7 @@ _LISTED = 100
 
 
 @dataclass(frozen=True, slots=True)
-class WaitingTurn:
+class PendingTurn:
     """A paused turn, as it was found."""
 
     identifier: str
@@ -58,7 +190,7 @@ class ApprovalStore:
         ttl: seconds that a turn waits.
     """
 
-    def __init__(self, store: StateStore, records: PausedTurnRecords, *, ttl: float = 600) -> None:
+    def __init__(self, store: StateStore, records: PausedTurnCodec, *, ttl: float = 600) -> None:
         self.ttl = ttl
         self.kept = 0
         """Turns that have paused at this process."""
@@ -72,7 +204,7 @@ class ApprovalStore:
             The id by which it is taken up, 128 random bits.
 
         Raises:
-            PauseImpossible: a part of it cannot be written down, or would not be found again.
+            CannotPause: a part of it cannot be written down, or would not be found again.
         """
         record, identifier = self._records.written(turn), secrets.token_urlsafe(16)
         if conversation := turn.response.context.get(CONVERSATION_ID):
@@ -81,13 +213,13 @@ class ApprovalStore:
         self.kept += 1
         return identifier
 
-    async def find(self, identifier: str, decided: Collection[str] = ()) -> WaitingTurn:
+    async def find(self, identifier: str, decided: Collection[str] = ()) -> PendingTurn:
         """Look a paused turn up, if the decisions are about its calls; it goes on waiting.
 
         Raises:
             NotFound: there is none of this id, it was taken up before, or its time is over.
             ValidationFailed: a decision is about a call that the turn does not have.
-            PartMissing: this replica lacks a tool or an advisor of the turn.
+            DependencyMissing: this replica lacks a tool or an advisor of the turn.
         """
         record = await self._store.get(_key(identifier))
         if record is None:
@@ -96,9 +228,9 @@ class ApprovalStore:
         waiting = [call.id for call in turn.response.message.tool_calls]
         if not set(decided) <= set(waiting):
             raise ValidationFailed(f"decisions: the calls that wait are {', '.join(waiting)}")
-        return WaitingTurn(identifier, turn, record)
+        return PendingTurn(identifier, turn, record)
 
-    async def take(self, waiting: WaitingTurn) -> None:
+    async def take(self, waiting: PendingTurn) -> None:
         """Take a turn up that was found. Who is cancelled meanwhile leaves it waiting.
 
         Raises:
@@ -149,7 +281,7 @@ class ConsentAdvisor(Advisor):
 
     order = 290
 
-    def __init__(self, store: ApprovalStore, advisors: Sequence[Advisor], taken: WaitingTurn | None = None) -> None:
+    def __init__(self, store: ApprovalStore, advisors: Sequence[Advisor], taken: PendingTurn | None = None) -> None:
         self.pending: dict[str, Any] | None = None
         """What a client is told of the answer when it waits."""
         self._store = store

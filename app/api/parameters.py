@@ -9,7 +9,7 @@ from urllib.parse import unquote_to_bytes
 from fastapi import Request
 from pydantic_core import from_json
 
-from app.errors import InvalidRequest, UnsupportedMediaType, ValidationFailed
+from toolchat.errors import InvalidRequest, UnsupportedMediaType, ValidationFailed
 
 __all__ = [
     "NOT_BLANK",

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from pydantic_core import to_json
 from starlette.exceptions import HTTPException
 
-from app.errors import Draining, InvalidRequest, QuotaExceeded, ToolchatError, UpstreamError, ValidationFailed
+from toolchat.errors import Draining, InvalidRequest, QuotaExceeded, ToolchatError, UpstreamError, ValidationFailed
 
 __all__ = [
     "CODES",

@@ -1,5 +1,6 @@
 """What surrounds the chat: the index, health, figures, and the list of tools."""
 
+import platform
 from collections.abc import Mapping
 from functools import partial
 from typing import Any
@@ -7,17 +8,51 @@ from typing import Any
 from fastapi import APIRouter, Request
 from starlette.responses import PlainTextResponse
 
-from app.api.metrics import figures
+from app.api.fast_router import ReadRoute
 from app.api.problems import problems
-from app.api.reading import ReadRoute
 from app.api.schemas import Health, Index, ToolModuleDescription
-from app.api.service import Service
-from app.callers import current_caller
-from app.errors import Draining
-from app.observation import spans
-from app.version import VERSION
+from app.api.service import Service, ServiceState
+from app.observability import catalogue as series
+from app.observability import spans
+from app.observability.logs import lost_lines
+from app.observability.notes import count_told
+from app.observability.runtime import process_readings
+from app.observability.series import Family, Readings, exposition
+from toolchat import __version__
+from toolchat.callers import current_caller
+from toolchat.errors import Draining
+from toolchat.http.client import OutboundHttp
 
-__all__ = ["router"]
+__all__ = ["figures", "metrics_text", "router"]
+
+
+_PYTHON = platform.python_version()
+
+
+async def figures(state: ServiceState, *, open_metrics: bool = False) -> str:
+    """The figures of this process."""
+    return metrics_text(state, await state.container.get(OutboundHttp), open_metrics=open_metrics)
+
+
+def metrics_text(state: ServiceState, http: OutboundHttp, *, open_metrics: bool = False) -> str:
+    """Every figure of this process, with its meaning; what is kept elsewhere is read now."""
+    quotas, store = state.admission.quotas, state.store
+    readings: dict[Family, Readings] = {
+        series.INFO: {(__version__, state.model_label, _PYTHON): 1},
+        series.IN_FLIGHT: {(): state.admission.in_flight},
+        series.REFUSED: {(): state.admission.refused},
+        series.QUOTAS_ALONE: {(): int(quotas.alone)},
+        series.QUOTAS_REFUSED: {(): quotas.refused.total()},
+        series.CONNECTIONS: {(): http.connections},
+        series.LOG_LOST: {(): lost_lines()},
+        series.SESSIONS: {(): state.memory.active},
+        series.APPROVALS: {(): state.approvals.kept},
+        series.STORE_UP: {(store.kind,): int(store.available)},
+        series.STORE_FAILURES: {(store.kind,): store.failures},
+    }
+    count_told()
+    return exposition(series.FAMILIES, readings | process_readings(), open_metrics=open_metrics)
+
 
 router = APIRouter(tags=["Service"], route_class=ReadRoute)
 
@@ -28,7 +63,7 @@ async def index(request: Request, service: Service) -> dict[str, Any]:
     paths = request.app.openapi()["paths"]
     return {
         "name": "toolchat",
-        "version": VERSION,
+        "version": __version__,
         "chat_model": service.model_label,
         "documentation": "/docs",
         "playground": "/playground",

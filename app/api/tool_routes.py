@@ -5,25 +5,21 @@ from typing import Annotated, Any, ClassVar
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from pydantic_core import to_json
 
-from app.api.answering import answer_prompt
-from app.api.answering.asked import Asked
-from app.api.answering.format import EVENT_SCHEMA, AnswerFormat, WholeFormat
-from app.api.answering.negotiation import negotiate
-from app.api.answering.server_sent_events import EventWriter, ServerSentEvents
-from app.api.cross_site import from_this_site
-from app.api.idempotency_key import KEY, REPLAYED, refuse_several_keys
+from app.api.dependencies import KEY, REPLAYED, Owner, Tenant, from_this_site, refuse_several_keys
 from app.api.parameters import json_object, refuse_unknown
 from app.api.problems import problems
+from app.api.responses import answer_prompt
+from app.api.responses.active_request import ActiveRequest
+from app.api.responses.answers import negotiate
+from app.api.responses.formats import EVENT_SCHEMA, AnswerFormat, BufferedFormat, EventWriter, ServerSentEvents
 from app.api.schemas import ToolRun
 from app.api.service import Service, ServiceState
 from app.api.sessions import SESSION_ID_PATTERN, conversation_of
-from app.api.tenant import Owner, Tenant
-from app.chat.by_hand import InConversation, asked_by_hand
-from app.chat.client import PromptSpec
-from app.chat.idempotency import OnceAdvisor, Wish
-from app.chat.request import ChatEvent
-from app.chat_models.base import ChatResponse
-from app.errors import (
+from toolchat.chat.advisors.idempotency import IdempotencyAdvisor, Wish
+from toolchat.chat.client import PromptSpec
+from toolchat.chat.manual_execution import SessionLockAdvisor, asked_by_hand
+from toolchat.chat.request import ChatEvent
+from toolchat.errors import (
     CrossSite,
     DeadlineExceeded,
     Draining,
@@ -40,8 +36,9 @@ from app.errors import (
     UnsupportedMediaType,
     ValidationFailed,
 )
-from app.tool_calling.context import CONVERSATION_ID
-from app.tool_calling.events import ToolCallEvent
+from toolchat.models.base import ChatResponse
+from toolchat.tool_calling.context import CONVERSATION_ID
+from toolchat.tool_calling.events import ToolCallEvent
 
 __all__ = ["router"]
 
@@ -55,17 +52,17 @@ _EXAMPLE = (
 )
 
 
-def _record(asked: Asked, response: ChatResponse) -> dict[str, Any]:
+def _record(asked: ActiveRequest, response: ChatResponse) -> dict[str, Any]:
     return response.executions[0].as_record() | {"request_id": asked.request_id}
 
 
-class _RunDocument(WholeFormat):
+class _RunDocument(BufferedFormat):
     """The call and what became of it."""
 
     media_type = "application/json"
     documentation: ClassVar = {"schema": {"$ref": "#/components/schemas/ToolRun"}}
 
-    def written(self, asked: Asked, response: ChatResponse) -> bytes:
+    def written(self, asked: ActiveRequest, response: ChatResponse) -> bytes:
         return to_json(_record(asked, response), inf_nan_mode="strings")
 
 
@@ -135,7 +132,7 @@ async def run_tool(
         context[CONVERSATION_ID] = conversation_of(session)
     prompt = asked_by_hand(service.by_hand, tool, arguments, context)
     if session:
-        prompt = prompt.advisors(InConversation(service.memory))
+        prompt = prompt.advisors(SessionLockAdvisor(service.memory))
     if not key:
         return await _answer(request, prompt)
     text = to_json([name, session, arguments]).decode()
@@ -153,7 +150,7 @@ async def _answer(request: Request, prompt: PromptSpec) -> Response:
 
 async def _answer_once(request: Request, service: ServiceState, prompt: PromptSpec, wish: Wish) -> Response:
     known = await service.once.find(wish)
-    response = await _answer(request, prompt.advisors(OnceAdvisor(service.once, wish, known)))
+    response = await _answer(request, prompt.advisors(IdempotencyAdvisor(service.once, wish, known)))
     if known is not None:
         response.headers["Idempotency-Replayed"] = "true"
     return response

@@ -5,17 +5,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from app.messages import ToolCall, ToolResponse
 from app.offline import lexicon
 from app.offline.days import days_after
-from app.offline.findings import found_in
-from app.offline.phrases import say
+from app.offline.entities import found_in
 from app.offline.planning import Plan, PlannedCall, left_out, plan
 from app.offline.question import Found, Question, blanked, concepts_in, is_chinese
-from app.offline.talking import from_results
-from app.offline.telling import Reader, is_failure
-from app.offline.tools import KnownTool
-from app.tool_calling.events import parsed_arguments
+from app.offline.replies import from_results
+from app.offline.result_rendering import Reader, is_failure
+from app.offline.templates import say
+from app.offline.tool_profiles import ToolProfile
+from toolchat.messages import ToolCall, ToolResponse
+from toolchat.tool_calling.events import parsed_arguments
 
 __all__ = ["TodoList", "list_parameter", "read_in_context", "steps_of"]
 
@@ -138,7 +138,7 @@ def _translation(_: Question, rest: Question, follows: bool) -> dict[str, list[F
     return {"text": [Found("text", text, 0, 0)]} if text else {}
 
 
-def list_parameter(tool: KnownTool) -> str | None:
+def list_parameter(tool: ToolProfile) -> str | None:
     """The parameter by which a tool takes a whole todo list: items with a text and a status."""
     lists = [each for each in tool.parameters if each.type == "array" and each.inner]
     return next((each.name for each in lists if {"text", "status"} <= {one.name for one in each.inner[0].inner}), None)
@@ -162,14 +162,16 @@ class _Step:
 class TodoList:
     """The steps of a question and how far they are, read from what this turn has brought so far."""
 
-    def __init__(self, writer: KnownTool, question: Question, texts: list[str], tools: tuple[KnownTool, ...]) -> None:
+    def __init__(
+        self, writer: ToolProfile, question: Question, texts: list[str], tools: tuple[ToolProfile, ...]
+    ) -> None:
         """Take the tool that writes a list, the steps as written, and the tools that can do them."""
         self._writer, self._texts, self._chinese = writer, texts, question.chinese
         read = read_in_context([("", each) for each in texts[:_MOST_STEPS]])
         self._plans = [plan(replace(each, chinese=question.chinese), tools) for each in read]
 
     def proceed(
-        self, calls: Sequence[ToolCall], responses: Sequence[ToolResponse], tools: Sequence[KnownTool]
+        self, calls: Sequence[ToolCall], responses: Sequence[ToolResponse], tools: Sequence[ToolProfile]
     ) -> tuple[PlannedCall, ...] | str:
         """What to call now, else what became of each step; results come in the order in which the steps ask."""
         failures = [each for each in responses if each.name == self._writer.name and is_failure(each)]
@@ -196,7 +198,7 @@ class TodoList:
         batch = [each for each in steps if each.is_open][: -(-doable // _MOST_BATCHES)] if written else []
         return (*update, *(call for each in batch for call in each.planned.calls))
 
-    def _told(self, step: _Step, tools: Sequence[KnownTool]) -> str:
+    def _told(self, step: _Step, tools: Sequence[ToolProfile]) -> str:
         """What became of a step; without a result that it is still pending, and why."""
         text = say("no_step", self._chinese)
         if step.results or step.planned.incomplete:

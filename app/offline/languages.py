@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 
-from app.languages import Language, languages
+from app.gazetteer.gazetteer import find_place
+from app.gazetteer.languages import Language, languages
 from app.offline import lexicon
 from app.offline.question import Found, Question, blanked
-from app.places.gazetteer import find_place
 
 __all__ = ["languages_in", "text_to_handle"]
 

@@ -7,16 +7,16 @@ from functools import lru_cache
 
 from pydantic_core import PydanticSerializationError, to_json
 
-from app.chat_models.base import ChatModel, ChatResponse, EmitModelEvent, Prompt, TextDelta
-from app.messages import AssistantMessage, Message, ToolCall, ToolResponseMessage, Usage, UserMessage
 from app.offline import lexicon
 from app.offline.conversation import TodoList, list_parameter, read_in_context, steps_of
-from app.offline.phrases import say
 from app.offline.planning import Plan, PlannedCall, plan
 from app.offline.question import Question
-from app.offline.talking import details, from_results, without_calls
-from app.offline.tools import KnownTool
-from app.tool_calling.definition import ToolDefinition
+from app.offline.replies import details, from_results, without_calls
+from app.offline.templates import say
+from app.offline.tool_profiles import ToolProfile
+from toolchat.messages import AssistantMessage, Message, ToolCall, ToolResponseMessage, Usage, UserMessage
+from toolchat.models.base import ChatModel, ChatResponse, EmitModelEvent, Prompt, TextDelta
+from toolchat.tool_calling.definition import ToolDefinition
 
 __all__ = ["OfflineChatModel"]
 
@@ -31,7 +31,7 @@ class _Toolbox:
 
     def __init__(self, definitions: tuple[ToolDefinition, ...]) -> None:
         """Nothing is set apart unless there is a tool that takes items with a text and a status."""
-        self.all = tuple(map(KnownTool, definitions))
+        self.all = tuple(map(ToolProfile, definitions))
         about = [each for each in self.all if lexicon.CONCEPT + "todo" in each.name_terms]
         self.writer = next((each for each in about if list_parameter(each)), None)
         self.reader = next((each for each in about if not each.parameters), None) if self.writer else None

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from app.languages import Language
+from app.gazetteer.languages import Language
 from app.offline import lexicon
-from app.offline.findings import NamedPlace, found_in
-from app.offline.phrases import listed, say
+from app.offline.argument_filling import Slots
+from app.offline.entities import NamedPlace, found_in
 from app.offline.question import Found, Question, Span, terms
-from app.offline.slots import Slots
-from app.offline.tools import KnownTool, Parameter
+from app.offline.templates import listed, say
+from app.offline.tool_profiles import Parameter, ToolProfile
 
 __all__ = ["Plan", "PlannedCall", "left_out", "plan"]
 
@@ -28,7 +28,7 @@ _NO_CLOCK = frozenset(("past", "date", "holiday", "next_week", "month"))
 class PlannedCall:
     """A tool with its arguments; where required ones are missing, it is not to be called."""
 
-    tool: KnownTool
+    tool: ToolProfile
     arguments: dict[str, Any]
     missing: tuple[Parameter, ...] = ()
     question: Question | None = None
@@ -46,7 +46,7 @@ class Plan:
     """What the calls leave out or cannot do, in sentences."""
 
 
-def plan(question: Question, tools: tuple[KnownTool, ...]) -> Plan:
+def plan(question: Question, tools: tuple[ToolProfile, ...]) -> Plan:
     """Plan the calls: one per tool that the question is about, or one per place or the like where it names several."""
     if lexicon.FORBIDDEN.match(question.flat):
         return Plan(question)
@@ -73,7 +73,7 @@ def left_out(names: list[str], most: int, chinese: bool) -> Iterator[str]:
         yield say("left_out", chinese, most=most, names=listed(names[:20], chinese) + "……" * (len(names) > 20))
 
 
-def _chosen(question: Question, tools: tuple[KnownTool, ...]) -> list[tuple[KnownTool, Question]]:
+def _chosen(question: Question, tools: tuple[ToolProfile, ...]) -> list[tuple[ToolProfile, Question]]:
     """Pick tools by their names, else clause by clause, each once, in the order of the question; none for chit-chat.
 
     With each tool comes the part of the question that it is to answer.
@@ -99,8 +99,8 @@ def _chosen(question: Question, tools: tuple[KnownTool, ...]) -> list[tuple[Know
 
 
 def _orders(
-    tool: KnownTool, hits: dict[Span, KnownTool], owned: dict[Span, list[Span]], question: Question
-) -> list[tuple[KnownTool, Question]]:
+    tool: ToolProfile, hits: dict[Span, ToolProfile], owned: dict[Span, list[Span]], question: Question
+) -> list[tuple[ToolProfile, Question]]:
     """One order for a tool, or several where each says all that the tool needs: "a small coffee and a large coffee"."""
     spans = [owned[span] for span, each in hits.items() if each is tool]
     orders = [_understood(tool, question.part(each)) for each in spans[:_MOST]]
@@ -110,18 +110,18 @@ def _orders(
     return [(tool, question if alone else question.part(sorted(each for row in spans for each in row)))]
 
 
-def _understood(tool: KnownTool, question: Question) -> Question:
+def _understood(tool: ToolProfile, question: Question) -> Question:
     """What is quoted is meant, too, for a tool that takes no text."""
     return question.with_payloads_meant() if _TAKES_TEXT.isdisjoint(tool.roles) else question
 
 
-def _best(text: str, tools: tuple[KnownTool, ...]) -> KnownTool | None:
+def _best(text: str, tools: tuple[ToolProfile, ...]) -> ToolProfile | None:
     about = terms(text)
     best = max(tools, key=lambda tool: tool.score(about))
     return best if best.score(about)[0] else None
 
 
-def _planned(tool: KnownTool, part: Question, whole: Question) -> Iterator[PlannedCall | str]:
+def _planned(tool: ToolProfile, part: Question, whole: Question) -> Iterator[PlannedCall | str]:
     """The calls of one tool: one for each place, language, time or the like that the question lists; then remarks."""
     pairs = tool.pairs_in(whole) if tool.is_named_in(whole) else {}
     part, whole = _understood(tool, part), _understood(tool, whole)
@@ -142,7 +142,7 @@ def _planned(tool: KnownTool, part: Question, whole: Question) -> Iterator[Plann
     yield from _about_limits(tool, part)
 
 
-def _wants_language(tool: KnownTool) -> bool:
+def _wants_language(tool: ToolProfile) -> bool:
     return any(each.role == "language" and each.side != "source" for each in tool.parameters)
 
 
@@ -153,7 +153,7 @@ def _named(found: Found, part: Question) -> str:
     return found.value.name if isinstance(found.value, NamedPlace) else str(found.value)
 
 
-def _lists_in(tool: KnownTool, part: Question) -> Iterator[tuple[str, list[Found]]]:
+def _lists_in(tool: ToolProfile, part: Question) -> Iterator[tuple[str, list[Found]]]:
     """What a question lists for a tool that takes one, and each of which gets a call of its own, by role."""
     places = found_in(part, "place")
     kinds = [role for role in tool.roles if role in ("place", "time_zone")]
@@ -176,7 +176,7 @@ def _row_of(found: list[Found], part: Question) -> list[Found]:
     return row if len(row) > 1 else []
 
 
-def _about_limits(tool: KnownTool, part: Question) -> Iterator[str]:
+def _about_limits(tool: ToolProfile, part: Question) -> Iterator[str]:
     """Say which days, moments, units and judgements a tool cannot tell where the question is about such."""
     roles, command, chinese = set(tool.roles), part.command, part.chinese
     days = [each.value for each in found_in(part, "day")]

@@ -7,9 +7,9 @@ from functools import cache, cached_property
 from itertools import pairwise
 from typing import Any
 
-from app.folding import folded_name
+from app.gazetteer.gazetteer import mentions
 from app.offline import lexicon
-from app.places.gazetteer import mentions
+from toolchat.tool_calling.text_normalization import folded_name
 
 __all__ = ["Found", "Question", "Span", "blanked", "concepts_in", "folded_words", "is_chinese", "rows", "terms"]
 

@@ -2,7 +2,7 @@
 
 It speaks the upstreams' wire formats and invents everything that it says; each answer carries the header
 ``X-Sandbox: toolchat``. It shares no code with the service, which reaches it by ``SANDBOX_URL`` alone; that Beijing and
-北京 are one city, and what time it is there, both know from :mod:`app.places`.
+北京 are one city, and what time it is there, both know from :mod:`app.gazetteer`.
 """
 
 import socket

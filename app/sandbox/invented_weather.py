@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from app.places.gazetteer import Place
+from app.gazetteer.gazetteer import Place
 
 __all__ = ["invented_forecast"]
 

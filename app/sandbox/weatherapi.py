@@ -3,9 +3,9 @@
 ``GET /weatherapi/v1/forecast.json`` takes ``q``, ``days``, ``lang`` and ``hour`` as the original does, and the key in
 the header or the parameter ``key``. Every answer says what it is: the country is ``Sandbox`` and the region ends in
 ``(sandbox)``. A place has one weather, by whatever name and in whatever language it is asked for: the days' figures
-hold all day, the present ones for an hour of the place's own clock. It knows the places of :mod:`app.places` by name,
-with or without region and country; all else, coordinates and postcodes too, is as unknown as Atlantis. ``days`` above
-3 delivers 3, as the free plan does.
+hold all day, the present ones for an hour of the place's own clock. It knows the places of :mod:`app.gazetteer` by
+name, with or without region and country; all else, coordinates and postcodes too, is as unknown as Atlantis. ``days``
+above 3 delivers 3, as the free plan does.
 
 Faults on demand, by the key or by ``q`` (without the place then):
 
@@ -39,7 +39,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from app.places.regions import place_called
+from app.gazetteer.regions import place_called
 from app.sandbox.invented_weather import invented_forecast
 
 __all__ = ["routes"]

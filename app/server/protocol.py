@@ -1,23 +1,49 @@
 """HTTP as uvicorn and httptools read it, with what they leave open: limits, deadlines, and answers to bad bytes."""
 
 import asyncio
+import re
 import sys
 from collections.abc import Callable
 from typing import Any
+from urllib.parse import quote_from_bytes
 
 import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from app.api.connection import CONNECTION
-from app.api.middleware import MAX_URL_BYTES
-from app.errors import HeadersTooLarge, InvalidRequest, Overloaded, TooLarge, ToolchatError
-from app.server import answer_writing  # noqa: F401 - takes its place in uvicorn
-from app.server.bare_answers import bare_answer, unreadable
-from app.server.open_files import ConnectionLimit
-from app.server.reader_watch import ReaderWatch, keep_little_waiting
-from app.server.request_heads import with_encoded_url, without_upgrade
+from app.api.body_limits import CONNECTION
+from app.api.guard import MAX_URL_BYTES
+from app.server import response_writer  # noqa: F401 - takes its place in uvicorn
+from app.server.connection_limit import ConnectionLimit
+from app.server.raw_responses import bare_answer, unreadable
+from app.server.slow_clients import SlowClientWatch, keep_little_waiting
+from toolchat.errors import HeadersTooLarge, InvalidRequest, Overloaded, TooLarge, ToolchatError
 
-__all__ = ["ProblemProtocol"]
+__all__ = ["ProblemProtocol", "with_encoded_url", "without_upgrade"]
+
+
+_REQUEST_LINE = re.compile(rb"(?:GET|HEAD|POST|PUT|DELETE|PATCH|OPTIONS) [^\s]+ HTTP/1\.[01]\r\n")
+_SAFE = bytes(range(0x21, 0x7F))
+_UPGRADE = re.compile(rb"\r\nupgrade:", re.IGNORECASE)
+
+
+def with_encoded_url(data: bytes) -> bytes:
+    """The beginning of a request with its URL percent-encoded, as a browser would have done; anything else as it is."""
+    line = _REQUEST_LINE.match(data)
+    if line is None or line[0].isascii():
+        return data
+    method, url, version = line[0].split(b" ")
+    return b" ".join((method, quote_from_bytes(url, safe=_SAFE).encode(), version)) + data[line.end() :]
+
+
+def without_upgrade(data: bytes) -> bytes:
+    """The beginning of a request with no ``Upgrade`` in its head.
+
+    Java's own client offers HTTP/2 so with every request. A server may go on as if nothing had been said (RFC 9110,
+    section 7.8), but httptools would take the body for something in the other protocol, and leave it unread.
+    """
+    head, end, rest = data.partition(b"\r\n\r\n")
+    return _UPGRADE.sub(b"\r\nx-upgrade:", head) + end + rest
+
 
 MAX_HEADER_BYTES = 64 * 1024
 _MOST_UNREAD_BYTES = 64 * 1024
@@ -82,7 +108,7 @@ class ProblemProtocol(HttpToolsProtocol):
         """Begin to wait for the first request."""
         super().connection_made(transport)
         keep_little_waiting(transport)
-        self._reader = ReaderWatch(transport, self.write_timeout)
+        self._reader = SlowClientWatch(transport, self.write_timeout)
         self._wait_for_request()
         if self._limit.refuses(len(self.connections)):
             self._refuse(Overloaded("too many connections are open already", retry_after=1))

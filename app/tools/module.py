@@ -15,18 +15,16 @@ from pydantic import Field
 from pydantic_settings import SettingsConfigDict
 from starlette.requests import HTTPConnection
 
+from app.api.fast_router import add_variants
 from app.api.problems import problems
 from app.api.service import service_state
-from app.api.variant_routes import add_variants
-from app.chat.advisors import Advisor
-from app.container import classes, instance, named
-from app.errors import ConfigurationError, NotConfigured
-from app.settings import BaseUrl, EnvironmentSettings, environment_name
-from app.tool_calling.callback import ToolCallback
-from app.tool_calling.definition_faults import DeclaredTool, marked_methods, repeated_names, shown_path
-from app.tool_calling.function_callback import FunctionToolCallback, name_of
-from app.tool_calling.method_callback import marked_names
-from app.tool_calling.provider import ToolCallbackProvider
+from app.composition.container import classes, instance, named
+from app.settings.base import BaseUrl, EnvironmentSettings, environment_name
+from toolchat.chat.advisors.base import Advisor
+from toolchat.errors import ConfigurationError, NotConfigured
+from toolchat.tool_calling.callback import ToolCallback, ToolCallbackProvider
+from toolchat.tool_calling.definition_checks import DeclaredTool, marked_methods, repeated_names, shown_path
+from toolchat.tool_calling.function_callback import FunctionToolCallback, marked_names, name_of
 
 __all__ = ["ToolModule", "ToolSettings", "discover"]
 
@@ -88,7 +86,7 @@ class ToolModule:
     """
     offered: Callable[[AsyncContainer], AbstractAsyncContextManager[Sequence[object]]] | None = None
     """Opens what has more tools to offer, such as another server: an ``asynccontextmanager`` that is entered at start,
-    gives callbacks, whatever else ``PromptSpec.tools`` takes or ``ChangingTools``, and is left at shutdown."""
+    gives callbacks, whatever else ``PromptSpec.tools`` takes or ``DynamicTools``, and is left at shutdown."""
     methods: tuple[type, ...] = ()
     """Classes with ``@tool`` methods, given as objects made by the container."""
     settings: type[ToolSettings] = ToolSettings

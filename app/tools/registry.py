@@ -5,28 +5,138 @@ import inspect
 import logging
 from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from dishka import AsyncContainer
+from pydantic_core import to_json
 
-from app.callers import current_caller
-from app.chat.advisors import Advisor
-from app.errors import ConfigurationError, NotFound, ValidationFailed
-from app.settings import read_settings
-from app.tool_calling.callback import ToolCallback
-from app.tool_calling.definition_faults import definition_faults, shown_path
-from app.tool_calling.errors import ToolDefinitionError
-from app.tool_calling.function_callback import FunctionToolCallback
-from app.tool_calling.method_callback import MethodToolCallbackProvider, marked_names
-from app.tool_calling.offering import callbacks_of
-from app.tool_calling.provider import StaticToolCallbackProvider
-from app.tool_calling.result_converter import ToolCallResultConverter
-from app.tools.changing import ChangingTools, FollowingResolver, ToolNames
+from app.settings.base import read_settings
+from app.tools.dynamic_tools import DynamicTools, LiveResolver, ToolNames
 from app.tools.module import ToolModule, ToolSettings
-from app.tools.snapshot import Entry, Snapshot
+from toolchat.callers import current_caller
+from toolchat.chat.advisors.base import Advisor
+from toolchat.errors import ConfigurationError, NotConfigured, NotFound, ToolServerUnavailable, ValidationFailed
+from toolchat.tool_calling.callback import StaticToolCallbackProvider, StaticToolCallbackResolver, ToolCallback
+from toolchat.tool_calling.definition_checks import definition_faults, shown_path
+from toolchat.tool_calling.errors import ToolArgumentsError, ToolDefinitionError
+from toolchat.tool_calling.function_callback import (
+    FunctionToolCallback,
+    MethodToolCallbackProvider,
+    callbacks_of,
+    marked_names,
+)
+from toolchat.tool_calling.results import ToolCallResultConverter
+from toolchat.tool_calling.schema_example import example_arguments
 
-__all__ = ["ConfiguredModule", "ToolRegistry"]
+__all__ = ["ConfiguredModule", "Entry", "Snapshot", "ToolRegistry", "described_tool"]
+
+
+def described_tool(tool: ToolCallback, kind: str) -> dict[str, Any]:
+    """A tool's definition, how the service treats it, and arguments that fit it, where some can be made of its schema.
+
+    Args:
+        tool: the tool.
+        kind: ``function`` or ``method``.
+    """
+    definition = tool.definition
+    described = {
+        "name": definition.name,
+        "kind": kind,
+        "description": definition.description,
+        "input_schema": definition.input_schema,
+        "sandbox": tool.metadata.sandbox,
+        "requires_approval": tool.metadata.requires_approval,
+        "read_only": tool.metadata.only_reads,
+    }
+    example = example_arguments(definition.input_schema)
+    try:
+        tool.check(to_json(example).decode())
+    except (ToolArgumentsError, ValueError):
+        return described
+    return described | {"example": example}
+
+
+_COME_BACK = 5
+"""Seconds after which a server that is away may have been found again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A tool folder with its tools."""
+
+    module: ToolModule
+    functions: tuple[ToolCallback, ...] = ()
+    methods: StaticToolCallbackProvider = field(default_factory=StaticToolCallbackProvider)
+    fault: str | None = None
+    """Why it is not registered; ``None`` when it is."""
+    advisors: tuple[Advisor, ...] = ()
+    changing: tuple[DynamicTools, ...] = ()
+
+    def tools(self) -> tuple[ToolCallback, ...]:
+        """Every tool, in each form that it has."""
+        return (*self.functions, *self.methods.tool_callbacks())
+
+    def in_conversation(self) -> tuple[ToolCallback, ...]:
+        """One form of each tool: the model must not choose between two that do the same."""
+        return self.functions or self.methods.tool_callbacks()
+
+    def described(self) -> dict[str, Any]:
+        """The folder with its tools' definitions, or with the reason why it is not registered."""
+        module = self.module
+        described: dict[str, Any] = {"name": module.name, "title": module.title, "path": module.path}
+        described |= {"registered": False, "reason": self.fault} if self.fault else {"registered": True}
+        tools = [described_tool(tool, "function") for tool in self.functions]
+        tools += [described_tool(tool, "method") for tool in self.methods.tool_callbacks()]
+        return described | {"tools": tools}
+
+    def now(self, changing: Sequence[ToolCallback]) -> "Entry":
+        """Copy with the tools that it has just now beside those that it always has."""
+        fault = next((each.fault for each in self.changing if each.fault), self.fault)
+        return replace(self, functions=(*self.functions, *changing), fault=fault)
+
+    def check(self) -> None:
+        """Make sure that it can be asked.
+
+        Raises:
+            NotConfigured: it is not registered; the detail names the variable to set.
+            ToolServerUnavailable: the server that has its tools is away.
+        """
+        if self.fault:
+            told = f"{self.module.title}: {self.fault}"
+            raise ToolServerUnavailable(told, retry_after=_COME_BACK) if self.changing else NotConfigured(told)
+
+
+class Snapshot:
+    """Every folder and every tool, as long as none of them changes.
+
+    Args:
+        entries: the folders, with the tools that they always have.
+        names: gives the others their names.
+    """
+
+    def __init__(self, entries: Iterable[Entry], names: ToolNames) -> None:
+        entries = list(entries)
+        offering = [each for entry in entries for each in entry.changing]
+        given = dict(zip(map(id, offering), names.given(offering), strict=True))
+        present = [
+            entry.now([tool for each in entry.changing for tool in given[id(each)]]) if entry.changing else entry
+            for entry in entries
+        ]
+        self.entries = {entry.module.name: entry for entry in present}
+        functions = [tool for entry in present for tool in entry.functions]
+        methods = [tool for entry in present for tool in entry.methods.tool_callbacks()]
+        self.resolver = StaticToolCallbackResolver([*functions, *methods])
+        self.all_tools = [tool for entry in present for tool in entry.in_conversation()]
+        self.owners = {tool.definition.name: entry for entry in present for tool in entry.tools()}
+        self._described: list[dict[str, Any]] | None = None
+
+    def describe(self) -> list[dict[str, Any]]:
+        """Every folder; made once."""
+        if self._described is None:
+            self._described = [entry.described() for entry in self.entries.values()]
+        return self._described
+
 
 _log = logging.getLogger("app.tools")
 
@@ -71,7 +181,7 @@ class ToolRegistry:
         self._names = ToolNames(tool.definition.name for entry in self._given for tool in entry.tools())
         self._versions = [each.version for each in self._changing]
         self._snapshot = Snapshot(self._given, self._names)
-        self.resolver = FollowingResolver(lambda: self._now.resolver)
+        self.resolver = LiveResolver(lambda: self._now.resolver)
         self.advisors = [each for entry in self._given for each in entry.advisors]
 
     @property
@@ -219,7 +329,7 @@ async def _entry(container: AsyncContainer, configured: ConfiguredModule, stack:
         functions = _told_by(converter, functions)
         more = [await container.get(each) if isinstance(each, type) else each for each in module.ready]
         opened = await _opened(container, module, stack)
-        changing = tuple(each for each in opened if isinstance(each, ChangingTools))
+        changing = tuple(each for each in opened if isinstance(each, DynamicTools))
         more += [each for each in opened if each not in changing]
         functions += [configured.settings.applied_to(callback) for callback in callbacks_of(more)]
         objects: list[object] = [await container.get(needed) for needed in module.methods]

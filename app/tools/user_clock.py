@@ -8,9 +8,9 @@ from zoneinfo import ZoneInfo
 from pydantic import AfterValidator, Field
 from pydantic_settings import SettingsConfigDict
 
-from app.places.gazetteer import zone_ids
-from app.tool_calling.function_callback import tool
+from app.gazetteer.gazetteer import zone_ids
 from app.tools.module import ToolSettings
+from toolchat.tool_calling.function_callback import tool
 
 __all__ = ["DateTimeTools", "UserClockSettings"]
 

@@ -27,7 +27,7 @@ _DAY = 86400
 _JSON = {"Accept": "application/json"}
 _KEY = "tc_lab_clocks_0123456789abcdef0123456789"
 _FIRES = '''
-from app.tool_calling.function_callback import tool
+from toolchat.tool_calling.function_callback import tool
 from app.tools.module import ToolModule
 
 

@@ -13,7 +13,7 @@ from lab.upstream import Behaviour, Call, Upstream, calling, frozen, playing
 from lab.waiting import until
 from lab.wire import Reply
 from tests.command_line import copy_of_the_app
-from tests.mcp_servers.playing import hostile, written
+from tests.mcp_client.playing import hostile, written
 from tests.players.openai_player import body, whole
 from tests.tools.baidu_translate.baidu_player import Player
 
@@ -25,8 +25,8 @@ import sys
 import time
 from datetime import date
 
-from app.tool_calling.context import ToolContext
-from app.tool_calling.function_callback import tool
+from toolchat.tool_calling.context import ToolContext
+from toolchat.tool_calling.function_callback import tool
 from app.tools.module import ToolModule
 
 RUNS = []

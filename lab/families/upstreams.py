@@ -14,7 +14,7 @@ from lab.stage import Stage
 from lab.upstream import Behaviour, Call, Upstream, frozen, playing, saying, speaking
 from lab.waiting import until
 from lab.wire import Reply, reset
-from tests.outbound.certificates import Authority
+from tests.http.certificates import Authority
 from tests.players.openai_player import Answer, body, bytewise, delta, event, finish, message, sse, whole
 
 _IMPATIENT = {

@@ -13,8 +13,8 @@ import pytest
 from fastapi.testclient import TestClient
 
 from app.access.keys import digest_of
-from app.logs import JsonFormatter
 from app.main import create_app
+from app.observability.logs import JsonFormatter
 from tests.command_line import environment
 from tests.serving import service
 

@@ -6,16 +6,16 @@ import tracemalloc
 import httpx
 
 from app.access.faulty_clients import FaultyClients
-from app.access.keys import KeyBook, digest_of, new_key
-from app.callers import Principal
+from app.access.keys import KeyRegistry, digest_of, new_key
 from tests.serving import service
+from toolchat.callers import Principal
 
 GUESSES = 100_000
 KEY = "toolchat_right"
 
 
 def test_a_hundred_thousand_guessed_keys_find_nobody_and_leave_nothing() -> None:
-    book = KeyBook({digest_of(new_key()): Principal(f"p{number}") for number in range(100)})
+    book = KeyRegistry({digest_of(new_key()): Principal(f"p{number}") for number in range(100)})
     tracemalloc.start()
     assert not any(book.find(secrets.token_urlsafe(32)) for _ in range(GUESSES))
     grown, _ = tracemalloc.get_traced_memory()

@@ -3,7 +3,7 @@
 import pytest
 
 from app.access.hosts import Proxies, check_host, is_loopback
-from app.errors import MisdirectedRequest
+from toolchat.errors import MisdirectedRequest
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from app.access.keys import digest_of, new_key, read_key_file, read_keys
-from app.callers import Principal
-from app.errors import ConfigurationError
 from tests.command_line import ROOT, run
+from toolchat.callers import Principal
+from toolchat.errors import ConfigurationError
 
 
 def entry(key: str, name: str = "alice", more: str = "") -> str:

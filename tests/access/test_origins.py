@@ -13,7 +13,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.access.keys import digest_of
-from app.assembly.configuration import read_configuration
+from app.composition.configuration import read_configuration
 from app.main import create_app
 from tests.browser import OpenPage
 from tests.serving import client_of, service, serving

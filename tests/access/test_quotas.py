@@ -6,16 +6,16 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from app.access.configured import open_quotas
 from app.access.quotas import Limits, LocalQuotas, Quotas
-from app.callers import Principal
-from app.errors import QuotaExceeded
-from app.state_store.base import StateStore
-from app.state_store.memory import InMemoryStateStore
-from app.state_store.redis import RedisStateStore
+from app.access.runtime import open_quotas
 from tests.players.redis_server import RedisServer
 from tests.sessions.replicas import needs_redis
 from tests.waiting import until
+from toolchat.callers import Principal
+from toolchat.errors import QuotaExceeded
+from toolchat.state.base import StateStore
+from toolchat.state.memory import InMemoryStateStore
+from toolchat.state.redis import RedisStateStore
 
 NOBODY = Limits("all")
 KINDS = ["memory", pytest.param("redis", marks=needs_redis)]

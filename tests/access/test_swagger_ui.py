@@ -8,7 +8,7 @@ from playwright.async_api import Page, Request, expect
 from starlette.types import Receive, Scope, Send
 
 from app.access.keys import digest_of
-from app.assembly.configuration import read_configuration
+from app.composition.configuration import read_configuration
 from app.main import create_app
 from tests.browser import OpenPage
 from tests.serving import service, serving

@@ -5,15 +5,15 @@ from collections.abc import AsyncGenerator
 import httpx
 import pytest
 
-from app.messages import AssistantMessage, ToolCall
-from app.tool_calling.function_callback import FunctionToolCallback
-from app.tool_calling.manager import ToolCallingManager
 from tests.access.principals import alike, as_, principals
 from tests.calling_as import calling_as
 from tests.chat.played import JSON
 from tests.players.openai_player import OpenAIPlayer
 from tests.serving import service
 from tests.sessions.deciding import LIGHTS, approve, careful
+from toolchat.messages import AssistantMessage, ToolCall
+from toolchat.tool_calling.function_callback import FunctionToolCallback
+from toolchat.tool_calling.manager import ToolCallingManager
 
 
 @pytest.fixture(scope="module")

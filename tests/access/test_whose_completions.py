@@ -10,11 +10,11 @@ import httpx
 import pytest
 
 from tests.access.principals import as_, principals
-from tests.api.openai_wire.asking import COMPLETIONS, ROLL, call, error_of, result, user
 from tests.players.openai_player import Answer, OpenAIPlayer, PlayedRequest, message, whole
+from tests.protocols.openai.asking import COMPLETIONS, ROLL, call, error_of, result, user
 from tests.serving import service
 
-FOLDERS = "tests.api.openai_wire.folders"
+FOLDERS = "tests.protocols.openai.folders"
 ARGUMENTS = {"getCityTimeFunction": {"timeZoneId": "Asia/Shanghai"}, "ship": {"number": 1}}
 PAIRS = [("alice", "bob"), ("alice", ""), ("", "alice")]
 

@@ -8,9 +8,9 @@ import httpx
 import pytest
 
 from tests.access.principals import as_, principals
-from tests.api.mcp.folders.workshop import Seen
-from tests.api.mcp.host import FOLDERS, Host
 from tests.players.openai_player import OpenAIPlayer, sensible_model
+from tests.protocols.mcp_server.folders.workshop import Seen
+from tests.protocols.mcp_server.host import FOLDERS, Host
 from tests.serving import service
 
 SWITCH: dict[str, Any] = {"name": "switchLight", "arguments": {"on": True}}

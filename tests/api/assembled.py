@@ -7,8 +7,8 @@ from typing import Any
 import httpx
 from fastapi import FastAPI
 
-from app.api.questions import ShortWay
-from app.settings import Settings, read_settings
+from app.api.fast_router import FastRouter
+from app.settings.base import Settings, read_settings
 from tests.serving import client_of, serving
 
 
@@ -19,7 +19,7 @@ async def assembled(app: FastAPI) -> AsyncGenerator[httpx.AsyncClient, None]:
         yield client
 
 
-def short_way(app: FastAPI) -> ShortWay:
+def short_way(app: FastAPI) -> FastRouter:
     """The short way of questions as the application has it."""
     middleware: list[Any] = app.user_middleware  # each of which has arguments of its own
-    return next(ShortWay(app.router, **each.kwargs) for each in middleware if each.cls is ShortWay)
+    return next(FastRouter(app.router, **each.kwargs) for each in middleware if each.cls is FastRouter)

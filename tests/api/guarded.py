@@ -16,7 +16,7 @@ LIGHT = '''"""A switch."""
 
 from typing import Annotated
 
-from app.tool_calling.function_callback import tool
+from toolchat.tool_calling.function_callback import tool
 from app.tools.module import ToolModule
 
 

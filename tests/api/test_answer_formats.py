@@ -5,33 +5,33 @@ from typing import ClassVar
 import pytest
 from fastapi import FastAPI, Response
 
-from app.api.answering import ANSWER_FORMATS
-from app.api.answering.asked import Asked
-from app.api.answering.format import StreamFormat, StreamWriter, WholeFormat
-from app.chat.request import ChatEvent
-from app.chat_models.base import ChatResponse, TextDelta
-from app.errors import ToolchatError
+from app.api.responses import ANSWER_FORMATS
+from app.api.responses.active_request import ActiveRequest
+from app.api.responses.formats import BufferedFormat, StreamFormat, StreamWriter
 from app.main import create_app
 from tests.api.assembled import assembled
 from tests.chat.played import says, turns
 from tests.players.openai_player import OpenAIPlayer, body, delta, finish, sse
+from toolchat.chat.request import ChatEvent
+from toolchat.errors import ToolchatError
+from toolchat.models.base import ChatResponse, TextDelta
 
 
-class Loud(WholeFormat):
+class Loud(BufferedFormat):
     """A throw-away form: the answer in capitals, errors as well."""
 
     media_type = "text/x-loud"
     documentation: ClassVar = {"schema": {"type": "string"}}
 
-    def written(self, asked: Asked, response: ChatResponse) -> bytes:
+    def written(self, asked: ActiveRequest, response: ChatResponse) -> bytes:
         return response.message.text.upper().encode()
 
-    def refused(self, asked: Asked, error: ToolchatError) -> Response:
+    def refused(self, asked: ActiveRequest, error: ToolchatError) -> Response:
         return Response(error.code.upper(), error.status, media_type=self.media_type)
 
 
 class LineWriter(StreamWriter):
-    def __init__(self, asked: Asked) -> None:
+    def __init__(self, asked: ActiveRequest) -> None:
         super().__init__(asked)
         self.lines = 0
 

@@ -6,17 +6,16 @@ from typing import Any
 import httpx
 import pytest
 
-from app.api.approvals import ApprovalStore
-from app.api.paused_turns import PausedTurn, PausedTurnRecords
+from app.api.approvals import ApprovalStore, PausedTurn, PausedTurnCodec
 from app.api.schemas import ChatAnswer
-from app.chat_models.base import ChatResponse
-from app.errors import NotFound
-from app.messages import AssistantMessage, Usage
-from app.state_store.memory import InMemoryStateStore
-from app.tool_calling.resolver import StaticToolCallbackResolver
 from tests.api.guarded import guarded_service
 from tests.serving import events_of
 from tests.waiting import until
+from toolchat.errors import NotFound
+from toolchat.messages import AssistantMessage, Usage
+from toolchat.models.base import ChatResponse
+from toolchat.state.memory import InMemoryStateStore
+from toolchat.tool_calling.callback import StaticToolCallbackResolver
 
 ASK = "/light/chat-tool-function"
 JSON = {"Accept": "application/json"}
@@ -150,7 +149,7 @@ PAUSED = PausedTurn(ChatResponse(AssistantMessage("?"), "approval_required", Usa
 
 
 def approvals_in(store: InMemoryStateStore, ttl: float = 60) -> ApprovalStore:
-    return ApprovalStore(store, PausedTurnRecords(StaticToolCallbackResolver(()), ()), ttl=ttl)
+    return ApprovalStore(store, PausedTurnCodec(StaticToolCallbackResolver(()), ()), ttl=ttl)
 
 
 async def test_a_paused_turn_is_forgotten_after_its_time() -> None:

@@ -13,13 +13,13 @@ from fastapi.routing import APIRoute, iter_route_contexts
 from fastapi.testclient import TestClient
 
 from app.api.service import ServiceState, running_service
-from app.chat.advisors import Advisor, AdvisorChain
-from app.chat.request import ChatRequest, Emit
-from app.chat_models.base import ChatResponse, TextDelta
 from app.main import create_app
 from tests.api.assembled import assembled
 from tests.players.openai_player import OpenAIPlayer
 from tests.serving import events_of, service
+from toolchat.chat.advisors.base import Advisor, AdvisorChain
+from toolchat.chat.request import ChatRequest, Emit
+from toolchat.models.base import ChatResponse, TextDelta
 
 EVENTS = {"Accept": "text/event-stream"}
 

@@ -8,7 +8,7 @@ import pytest
 from fastapi import APIRouter, Depends, HTTPException, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
-from app.assembly.configuration import read_configuration
+from app.composition.configuration import read_configuration
 from app.main import create_app
 from tests.api.assembled import assembled, short_way
 from tests.serving import events_of

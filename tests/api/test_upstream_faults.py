@@ -4,11 +4,11 @@ import asyncio
 
 import pytest
 
-from app.errors import ToolchatError
 from tests.players.openai_player import Answer, OpenAIPlayer, body, delta, finish, message, sse, whole
 from tests.ports import silent_port
 from tests.serving import events_of, service
 from tests.waiting import until
+from toolchat.errors import ToolchatError
 
 EVENTS = {"Accept": "text/event-stream"}
 ONCE = {"MODEL_MAX_ATTEMPTS": "1"}

@@ -4,12 +4,12 @@ import asyncio
 
 import pytest
 
-from app.chat.model_choice import choose_chat_model
-from app.chat.tool_search import SEARCH_TOOL
-from app.http import OutboundHttp
-from app.settings import Settings
-from app.tool_calling.function_callback import FunctionToolCallback
+from app.composition.models import choose_chat_model
+from app.settings.base import Settings
 from bench.tool_search import answered, asking, definitions, serve
+from toolchat.chat.advisors.tool_search import SEARCH_TOOL
+from toolchat.http.client import OutboundHttp
+from toolchat.tool_calling.function_callback import FunctionToolCallback
 
 
 @pytest.mark.parametrize("count", [10, 40, 500])

@@ -4,18 +4,18 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from app.chat.advisors import Advisor, AdvisorChain
-from app.chat.client import ChatClient
-from app.chat.request import ChatRequest, Emit
-from app.chat.tool_calling_advisor import ToolCallingAdvisor, ToolExecutionEligibility, is_eligible
-from app.chat_models.base import ChatModel, ChatResponse, EmitModelEvent, ModelEvent, Prompt, TextDelta
-from app.messages import AssistantMessage, ToolCall, ToolResponseMessage, Usage, UserMessage
-from app.tool_calling.events import silent
-from app.tool_calling.function_callback import FunctionToolCallback, tool
-from app.tool_calling.limits import ToolCallLimits
-from app.tool_calling.manager import ToolCallingManager
-from app.tool_calling.resolver import StaticToolCallbackResolver
-from tests.chat_models.responding import events_of
+from tests.models.responding import events_of
+from toolchat.chat.advisors.base import Advisor, AdvisorChain
+from toolchat.chat.advisors.tool_calling import ToolCallingAdvisor, ToolExecutionEligibility, is_eligible
+from toolchat.chat.client import ChatClient
+from toolchat.chat.request import ChatRequest, Emit
+from toolchat.messages import AssistantMessage, ToolCall, ToolResponseMessage, Usage, UserMessage
+from toolchat.models.base import ChatModel, ChatResponse, EmitModelEvent, ModelEvent, Prompt, TextDelta
+from toolchat.tool_calling.callback import StaticToolCallbackResolver
+from toolchat.tool_calling.events import silent
+from toolchat.tool_calling.function_callback import FunctionToolCallback, tool
+from toolchat.tool_calling.limits import ToolCallLimits
+from toolchat.tool_calling.manager import ToolCallingManager
 
 __all__ = [
     "ADD",

@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from app.chat.advisors import Advisor, AdvisorChain, BaseAdvisor, SandboxNoticeAdvisor
-from app.chat.client import PromptSpec
-from app.chat.request import Approval, ChatRequest, Notice
-from app.chat_models.base import ChatOptions, ChatResponse
-from app.messages import Usage, UserMessage
-from app.tool_calling.context import ToolContext
-from app.tool_calling.function_callback import FunctionToolCallback
 from tests.chat.scripted import ADD, MarkingAdvisor, ScriptedChatModel, add, answer_of, calls, client_of, says
+from toolchat.chat.advisors.base import Advisor, AdvisorChain, BaseAdvisor, SandboxNoticeAdvisor
+from toolchat.chat.client import PromptSpec
+from toolchat.chat.request import Approval, ChatRequest, Notice
+from toolchat.messages import Usage, UserMessage
+from toolchat.models.base import ChatOptions, ChatResponse
+from toolchat.tool_calling.context import ToolContext
+from toolchat.tool_calling.function_callback import FunctionToolCallback
 
 
 async def test_advisors_wrap_whole_answers_and_streams_alike_in_their_order() -> None:

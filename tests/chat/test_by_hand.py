@@ -4,17 +4,16 @@ from dataclasses import replace
 
 import pytest
 
-from app.chat.advisors import SandboxNoticeAdvisor
-from app.chat.by_hand import run_by_hand
-from app.chat.tool_calling_advisor import ToolCallingAdvisor
-from app.errors import ToolFailed, ValidationFailed
-from app.tool_calling.context import ToolContext
-from app.tool_calling.errors import ToolExecutionError
-from app.tool_calling.events import ToolCallFinished, ToolCallStarted
-from app.tool_calling.exception_processor import ToolExecutionExceptionProcessor
-from app.tool_calling.function_callback import FunctionToolCallback, tool
-from app.tool_calling.manager import ToolCallingManager
 from tests.chat.scripted import add, client_of, receipt, says
+from toolchat.chat.advisors.base import SandboxNoticeAdvisor
+from toolchat.chat.advisors.tool_calling import ToolCallingAdvisor
+from toolchat.chat.manual_execution import run_by_hand
+from toolchat.errors import ToolFailed, ValidationFailed
+from toolchat.tool_calling.context import ToolContext
+from toolchat.tool_calling.errors import ToolExecutionError
+from toolchat.tool_calling.events import ToolCallFinished, ToolCallStarted
+from toolchat.tool_calling.function_callback import FunctionToolCallback, tool
+from toolchat.tool_calling.manager import ToolCallingManager, ToolExecutionExceptionProcessor
 
 ADDING = FunctionToolCallback.of(add)
 

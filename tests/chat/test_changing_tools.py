@@ -3,14 +3,14 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from app.chat.advisors import Advisor, AdvisorChain
-from app.chat.client import ChatClient
-from app.chat.request import Approval, ChatRequest, Emit
-from app.chat.tool_calling_advisor import APPROVAL_REQUIRED
-from app.chat_models.base import ChatResponse
-from app.tool_calling.callback import ToolCallback
-from app.tool_calling.function_callback import FunctionToolCallback, tool
 from tests.chat.scripted import ADD, ScriptedChatModel, Turn, add, calls, client_of, offered, says, told
+from toolchat.chat.advisors.base import Advisor, AdvisorChain
+from toolchat.chat.advisors.tool_calling import APPROVAL_REQUIRED
+from toolchat.chat.client import ChatClient
+from toolchat.chat.request import Approval, ChatRequest, Emit
+from toolchat.models.base import ChatResponse
+from toolchat.tool_calling.callback import ToolCallback
+from toolchat.tool_calling.function_callback import FunctionToolCallback, tool
 
 DOUBLE, SHIP = ("double", '{"n":4}'), ("ship", '{"number":1}')
 REJECTED = '{"error":{"kind":"rejected","message":"too early"}}'

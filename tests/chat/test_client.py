@@ -7,14 +7,14 @@ from dataclasses import replace
 
 import pytest
 
-from app.chat_models.base import ChatOptions, ChatResponse, TextDelta
-from app.errors import ContentFiltered, ProviderRateLimited, UpstreamInvalid
-from app.messages import AssistantMessage, SystemMessage, ToolResponseMessage, Usage, UserMessage
-from app.tool_calling.context import ToolContext
-from app.tool_calling.errors import ToolDefinitionError
-from app.tool_calling.events import ToolCallFinished, ToolCallStarted
-from app.tool_calling.function_callback import FunctionToolCallback, tool
 from tests.chat.scripted import ADD, Unfinished, add, calls, client_of, receipt, says
+from toolchat.errors import ContentFiltered, ProviderRateLimited, UpstreamInvalid
+from toolchat.messages import AssistantMessage, SystemMessage, ToolResponseMessage, Usage, UserMessage
+from toolchat.models.base import ChatOptions, ChatResponse, TextDelta
+from toolchat.tool_calling.context import ToolContext
+from toolchat.tool_calling.errors import ToolDefinitionError
+from toolchat.tool_calling.events import ToolCallFinished, ToolCallStarted
+from toolchat.tool_calling.function_callback import FunctionToolCallback, tool
 
 
 async def test_the_model_answers_from_the_result_of_the_call_that_it_asked_for() -> None:

@@ -5,14 +5,14 @@ from dataclasses import dataclass
 
 import pytest
 
-from app.chat.client import ChatClient
-from app.chat.request import Approval
-from app.chat.tool_calling_advisor import APPROVAL_REQUIRED
-from app.chat_models.base import ChatOptions, ChatResponse, TextDelta
-from app.tool_calling.context import ToolContext
-from app.tool_calling.events import ToolCallFinished, ToolCallStarted
-from app.tool_calling.function_callback import FunctionToolCallback, tool
 from tests.chat.scripted import ADD, ScriptedChatModel, Turn, calls, client_of, says, told
+from toolchat.chat.advisors.tool_calling import APPROVAL_REQUIRED
+from toolchat.chat.client import ChatClient
+from toolchat.chat.request import Approval
+from toolchat.models.base import ChatOptions, ChatResponse, TextDelta
+from toolchat.tool_calling.context import ToolContext
+from toolchat.tool_calling.events import ToolCallFinished, ToolCallStarted
+from toolchat.tool_calling.function_callback import FunctionToolCallback, tool
 
 SHIP_1, SHIP_2 = ("ship", '{"number":1}'), ("ship", '{"number":2}')
 

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic_core import from_json, to_json
 
-from app.chat.memory import ChatMemory, MemoryWindow, Turn, estimated_tokens
-from app.chat.message_records import from_records, to_records
-from app.errors import SessionBusy, StoreUnavailable
-from app.messages import (
+from toolchat.chat.memory import ChatMemory, MemoryWindow, Turn, estimated_tokens
+from toolchat.chat.records import from_records, to_records
+from toolchat.errors import SessionBusy, StoreUnavailable
+from toolchat.messages import (
     AssistantMessage,
     Message,
     SystemMessage,
@@ -20,9 +20,9 @@ from app.messages import (
     ToolResponseMessage,
     UserMessage,
 )
-from app.state_store.base import Lock
-from app.state_store.locks import Locks
-from app.state_store.memory import InMemoryStateStore
+from toolchat.state.base import Lock
+from toolchat.state.locks import Locks
+from toolchat.state.memory import InMemoryStateStore
 
 ODD = ["", "\u2028", "\ud800", "\x00", "长" * 200]
 TEXTS = st.text(st.characters(exclude_categories=()), max_size=12) | st.sampled_from(ODD)

@@ -5,19 +5,19 @@ from typing import Any
 import pytest
 from pydantic_core import from_json
 
-from app.assembly.configuration import read_configuration
-from app.chat.repair_advisor import ToolCallRepairAdvisor
-from app.chat_models.base import ChatResponse, Prompt
-from app.errors import ConfigurationError, ToolLoop
-from app.messages import AssistantMessage, ToolResponseMessage
-from app.tool_calling.context import ToolContext
-from app.tool_calling.errors import ToolArgumentsError
-from app.tool_calling.function_callback import FunctionToolCallback
+from app.composition.configuration import read_configuration
 from tests.chat.played import EVENTS, USAGE, asked, asks, clock, results, says, turns, update
 from tests.chat.scripted import ADD, add, calls, client_of
 from tests.chat.scripted import says as answers
 from tests.players.openai_player import OpenAIPlayer
 from tests.serving import events_of, service
+from toolchat.chat.advisors.repair import ToolCallRepairAdvisor
+from toolchat.errors import ConfigurationError, ToolLoop
+from toolchat.messages import AssistantMessage, ToolResponseMessage
+from toolchat.models.base import ChatResponse, Prompt
+from toolchat.tool_calling.context import ToolContext
+from toolchat.tool_calling.errors import ToolArgumentsError
+from toolchat.tool_calling.function_callback import FunctionToolCallback
 
 CLOCK = "getCityTimeFunction"
 BROKEN = asks((CLOCK, '{"timeZoneId": "Asia/Tokyo", "at": }'))

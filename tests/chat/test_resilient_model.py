@@ -4,11 +4,11 @@ import asyncio
 
 import pytest
 
-from app.chat_models.base import ChatModel, ChatResponse, EmitModelEvent, ModelEvent, Prompt, TextDelta
-from app.chat_models.resilient import ResilientChatModel, RetryPolicy
-from app.errors import ProviderRateLimited, UpstreamInvalid, UpstreamTimeout, UpstreamUnavailable
-from app.messages import AssistantMessage, Usage, UserMessage
 from tests.chat.scripted import ScriptedChatModel, Turn, Unfinished, says, turn_of
+from toolchat.errors import ProviderRateLimited, UpstreamInvalid, UpstreamTimeout, UpstreamUnavailable
+from toolchat.messages import AssistantMessage, Usage, UserMessage
+from toolchat.models.base import ChatModel, ChatResponse, EmitModelEvent, ModelEvent, Prompt, TextDelta
+from toolchat.models.resilience import ResilientChatModel, RetryPolicy
 
 
 def resilient(*turns: Turn, total: float = 60, idle: float = 60) -> tuple[ChatModel, ScriptedChatModel]:

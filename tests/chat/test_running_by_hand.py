@@ -1,11 +1,11 @@
 """Callers who run the tool calls themselves."""
 
-from app.chat_models.base import ChatOptions, ChatResponse
-from app.messages import Message, UserMessage
-from app.tool_calling.events import ToolCallFinished, ToolCallStarted
-from app.tool_calling.function_callback import FunctionToolCallback
-from app.tool_calling.manager import ToolCallingManager
 from tests.chat.scripted import ADD, add, calls, client_of, receipt, says, told
+from toolchat.messages import Message, UserMessage
+from toolchat.models.base import ChatOptions, ChatResponse
+from toolchat.tool_calling.events import ToolCallFinished, ToolCallStarted
+from toolchat.tool_calling.function_callback import FunctionToolCallback
+from toolchat.tool_calling.manager import ToolCallingManager
 
 BY_HAND = ChatOptions(internal_tool_execution_enabled=False)
 

@@ -3,13 +3,7 @@
 from collections.abc import Sequence
 from itertools import count
 
-from app.chat.request import Notice
-from app.chat_models.base import ChatResponse
-from app.settings import Settings
-from app.state_store.memory import InMemoryStateStore
-from app.state_store.redis import RedisStateStore
-from app.tool_calling.context import CONVERSATION_ID
-from app.tool_calling.function_callback import FunctionToolCallback
+from app.settings.base import Settings
 from app.tools.todo.advisors import REMINDER, TodoEvents, TodoReminder
 from app.tools.todo.lists import TodoLists
 from app.tools.todo.tools import TodoUpdate
@@ -18,6 +12,12 @@ from tests.chat.scripted import calls, client_of
 from tests.chat.scripted import says as answers
 from tests.players.openai_player import OpenAIPlayer, PlayedRequest
 from tests.serving import events_of, service
+from toolchat.chat.request import Notice
+from toolchat.models.base import ChatResponse
+from toolchat.state.memory import InMemoryStateStore
+from toolchat.state.redis import RedisStateStore
+from toolchat.tool_calling.context import CONVERSATION_ID
+from toolchat.tool_calling.function_callback import FunctionToolCallback
 
 SESSION = {"sessionId": "s-1"}
 DONE = says("done")

@@ -2,11 +2,11 @@
 
 import pytest
 
-from app.chat.request import ChatRequest
-from app.chat_models.base import ChatResponse, Prompt
-from app.errors import ToolLoop
-from app.messages import AssistantMessage
 from tests.chat.scripted import ADD, calls, client_of, says
+from toolchat.chat.request import ChatRequest
+from toolchat.errors import ToolLoop
+from toolchat.messages import AssistantMessage
+from toolchat.models.base import ChatResponse, Prompt
 
 
 async def test_only_offered_tools_can_run_even_when_others_exist() -> None:

@@ -6,16 +6,16 @@ from typing import Any
 import pytest
 from pydantic_core import from_json
 
-from app.chat.client import ChatClient, PromptSpec
-from app.chat.request import Approval
-from app.chat.tool_calling_advisor import APPROVAL_REQUIRED
-from app.chat.tool_search import MOST_FOUND, SEARCH_TOOL, ToolSearchAdvisor
-from app.chat_models.base import ChatOptions, ChatResponse
-from app.messages import AssistantMessage, SystemMessage, ToolResponse, ToolResponseMessage, UserMessage
-from app.tool_calling.callback import ToolCallback
-from app.tool_calling.definition import ToolDefinition, ToolMetadata
-from app.tool_calling.function_callback import FunctionToolCallback
 from tests.chat.scripted import ScriptedChatModel, Turn, calls, client_of, offered, says, told
+from toolchat.chat.advisors.tool_calling import APPROVAL_REQUIRED
+from toolchat.chat.advisors.tool_search import MOST_FOUND, SEARCH_TOOL, ToolSearchAdvisor
+from toolchat.chat.client import ChatClient, PromptSpec
+from toolchat.chat.request import Approval
+from toolchat.messages import AssistantMessage, SystemMessage, ToolResponse, ToolResponseMessage, UserMessage
+from toolchat.models.base import ChatOptions, ChatResponse
+from toolchat.tool_calling.callback import ToolCallback
+from toolchat.tool_calling.definition import ToolDefinition, ToolMetadata
+from toolchat.tool_calling.function_callback import FunctionToolCallback
 
 ABOVE = 10
 WEATHER, SHIP = ("getWeather", '{"place":"Rome"}'), ("shipOrder", '{"place":"Rome"}')

@@ -4,18 +4,18 @@ from typing import Any
 
 import pytest
 
-from app.chat.request import Approval
-from app.chat.tool_calling_advisor import APPROVAL_REQUIRED
-from app.chat_models.base import ChatOptions, ChatResponse, TextDelta
-from app.errors import ToolLoop
-from app.messages import AssistantMessage, ToolResponse, ToolResponseMessage
-from app.tool_calling.caller_callback import CallerToolCallback
-from app.tool_calling.definition import ToolDefinition
-from app.tool_calling.events import ToolCallFinished, ToolCallStarted
-from app.tool_calling.function_callback import FunctionToolCallback, tool
 from tests.chat.scripted import ADD, add, calls, client_of, offered, receipt, says, told
+from toolchat.chat.advisors.tool_calling import APPROVAL_REQUIRED
+from toolchat.chat.request import Approval
+from toolchat.errors import ToolLoop
+from toolchat.messages import AssistantMessage, ToolResponse, ToolResponseMessage
+from toolchat.models.base import ChatOptions, ChatResponse, TextDelta
+from toolchat.tool_calling.callback import ClientToolCallback
+from toolchat.tool_calling.definition import ToolDefinition
+from toolchat.tool_calling.events import ToolCallFinished, ToolCallStarted
+from toolchat.tool_calling.function_callback import FunctionToolCallback, tool
 
-ROLL = CallerToolCallback(ToolDefinition("roll", "Roll a die", {"type": "object", "properties": {}}))
+ROLL = ClientToolCallback(ToolDefinition("roll", "Roll a die", {"type": "object", "properties": {}}))
 ROLLED = ("roll", "{}")
 REQUIRED = ChatOptions(tool_choice="required")
 

@@ -3,9 +3,9 @@
 import pytest
 from pydantic import BaseModel
 
-from app.errors import UpstreamInvalid
-from app.messages import UserMessage
 from tests.chat.scripted import ADD, calls, client_of, says
+from toolchat.errors import UpstreamInvalid
+from toolchat.messages import UserMessage
 
 
 class City(BaseModel):

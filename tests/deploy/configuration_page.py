@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from app.settings import EnvironmentSettings
+from app.settings.base import EnvironmentSettings
 from tests.command_line import ROOT
 from tests.deploy.env_example import default_of, titled_variables
 

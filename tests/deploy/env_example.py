@@ -10,7 +10,7 @@ from pydantic import SecretStr
 from pydantic_core import PydanticUndefined, to_json
 
 import app
-from app.settings import EnvironmentSettings, Settings, environment_name
+from app.settings.base import EnvironmentSettings, Settings, environment_name
 from app.tools.module import ToolSettings, discover
 
 FILE = Path(__file__).parents[2] / ".env.example"

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from app.settings import Settings
+from app.settings.base import Settings
 from tests.deploy.manifests import DEPLOY, ROOT, read
 
 COMPOSE = DEPLOY / "compose"

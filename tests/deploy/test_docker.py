@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from app.settings import Settings
+from app.settings.base import Settings
 from tests.ports import silent_port
 from tests.waiting import PATIENCE
 
@@ -86,9 +86,9 @@ def test_the_image_gets_the_service_and_its_lock_and_nothing_else() -> None:
     copied = [rest.split()[:-1] for word, rest in _instructions() if word in {"COPY", "ADD"} and "--from" not in rest]
     ignored = [line for line in (ROOT / ".dockerignore").read_text().splitlines() if line and line[0] != "#"]
 
-    assert copied == [["requirements.lock"], ["app/"]]
+    assert copied == [["requirements.lock"], ["toolchat/"], ["app/"]]
     assert ignored[0] == "*"
-    assert {line for line in ignored if line[0] == "!"} == {"!app/", "!requirements.lock"}
+    assert {line for line in ignored if line[0] == "!"} == {"!app/", "!toolchat/", "!requirements.lock"}
     assert "**/.env" in ignored
 
 

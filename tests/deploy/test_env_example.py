@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from app.settings import EnvironmentSettings
+from app.settings.base import EnvironmentSettings
 from tests.deploy import configuration_page
 from tests.deploy.env_example import FILE, render, settings_classes, variables
 

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from app.version import VERSION
 from tests.command_line import LOG, ROOT, started
 from tests.serving import client_of
 from tests.waiting import PATIENCE, until
+from toolchat import __version__
 
 MAKE, GIT = shutil.which("make"), shutil.which("git")
 needs_git = pytest.mark.skipif(MAKE is None or GIT is None, reason="make or git is not installed")
@@ -22,6 +22,7 @@ needs_git = pytest.mark.skipif(MAKE is None or GIT is None, reason="make or git 
 WELL_FORMED = "x = 1\n"
 BADLY_FORMED = "x  =  1\n"
 FAULTY = "import os\n"
+_PYTHON = [file for package in ("app", "toolchat") for file in (ROOT / package).rglob("*.py")]
 
 
 def test_the_version_stands_in_one_place_and_the_newest_changes_are_its_own() -> None:
@@ -29,13 +30,13 @@ def test_the_version_stands_in_one_place_and_the_newest_changes_are_its_own() ->
     newest = re.findall(r"^## (\d+\.\d+\.\d+)", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), flags=re.M)[0]
     named = [
         str(file.relative_to(ROOT))
-        for file in (*ROOT.glob("[!.]*"), *(ROOT / "app").rglob("*.py"), *ROOT.glob("docs/*.md"))
-        if file.suffix in {".py", ".toml", ".yml", ""} and file.is_file() and f'"{VERSION}"' in file.read_text()
+        for file in (*ROOT.glob("[!.]*"), *_PYTHON, *ROOT.glob("docs/*.md"))
+        if file.suffix in {".py", ".toml", ".yml", ""} and file.is_file() and f'"{__version__}"' in file.read_text()
     ]
 
-    assert project["tool"]["setuptools"]["dynamic"]["version"] == {"attr": "app.version.VERSION"}
-    assert named == ["app/version.py"]
-    assert newest == VERSION
+    assert project["tool"]["setuptools"]["dynamic"]["version"] == {"attr": "toolchat.__version__"}
+    assert named == ["toolchat/__init__.py"]
+    assert newest == __version__
 
 
 def test_the_licence_is_the_one_that_the_package_and_the_image_name() -> None:

@@ -3,15 +3,15 @@
 import json
 from typing import Any
 
-from app.chat_models.base import ChatResponse, Prompt
-from app.messages import AssistantMessage, Message, ToolCall, ToolResponse, ToolResponseMessage, UserMessage
 from app.offline import OfflineChatModel
-from app.tool_calling.definition import ToolDefinition
-from app.tool_calling.output_schema import output_schema_of
 from app.tools.baidu_translate.tools import BaiduTranslateTools
 from app.tools.time.tools import TimeTools
 from app.tools.weather.tools import WeatherTools
-from tests.chat_models.responding import events_of
+from tests.models.responding import events_of
+from toolchat.messages import AssistantMessage, Message, ToolCall, ToolResponse, ToolResponseMessage, UserMessage
+from toolchat.models.base import ChatResponse, Prompt
+from toolchat.tool_calling.definition import ToolDefinition
+from toolchat.tool_calling.schema import output_schema_of
 
 
 def parameters(*required: str, **properties: Any) -> dict[str, Any]:

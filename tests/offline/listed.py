@@ -7,8 +7,6 @@ from typing import Any
 
 import yaml
 
-from app.messages import AssistantMessage, Message, ToolCall, ToolResponse, ToolResponseMessage, UserMessage
-from app.tool_calling.definition import ToolDefinition
 from tests.offline.asking import (
     ALL,
     CLOCK,
@@ -22,8 +20,10 @@ from tests.offline.asking import (
     response,
 )
 from tests.offline.own_tools import DOCUMENTED, OWN_TOOLS
+from toolchat.messages import AssistantMessage, Message, ToolCall, ToolResponse, ToolResponseMessage, UserMessage
+from toolchat.tool_calling.definition import ToolDefinition
 
-__all__ = ["QUESTIONS", "Asked", "Entry", "ask", "expected"]
+__all__ = ["QUESTIONS", "AskedQuestion", "Entry", "ask", "expected"]
 
 _SHORT = {"time": CLOCK, "weather": WEATHER, "translate": TRANSLATE, "todo_read": TODO_READ, "todo_write": TODO_WRITE}
 _SETS: dict[str, tuple[ToolDefinition, ...]] = {
@@ -69,7 +69,7 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Asked:
+class AskedQuestion:
     """What became of a question: the calls, written as in the list, and the answer."""
 
     calls: list[tuple[str, dict[str, Any]]]
@@ -93,7 +93,7 @@ def _in_full(name: str, given: Any) -> tuple[str, dict[str, Any]]:
     return (tool.name if tool else name), dict(zip(names, values, strict=True))
 
 
-async def ask(entry: Entry) -> Asked:
+async def ask(entry: Entry) -> AskedQuestion:
     """Ask a question, play a result for every call, and take the answer."""
     turns = [UserMessage(text) if n % 2 == 0 else AssistantMessage(text) for n, text in enumerate(entry.before)]
     messages: tuple[Message, ...] = (*turns, UserMessage(entry.ask))
@@ -105,7 +105,7 @@ async def ask(entry: Entry) -> Asked:
         calls += message.tool_calls
         played = tuple(ToolResponse(each.id, each.name, _result(each.name, entry)) for each in message.tool_calls)
         messages = (*messages, message, ToolResponseMessage(played))
-    return Asked([(each.name, json.loads(each.arguments)) for each in calls], message.text)
+    return AskedQuestion([(each.name, json.loads(each.arguments)) for each in calls], message.text)
 
 
 def _result(name: str, entry: Entry) -> str:

@@ -1,7 +1,7 @@
 """Tools that users might add, each with parameters of another kind."""
 
-from app.tool_calling.definition import ToolDefinition
 from tests.offline.asking import parameters, text
+from toolchat.tool_calling.definition import ToolDefinition
 
 __all__ = ["DOCUMENTED", "OWN_TOOLS"]
 

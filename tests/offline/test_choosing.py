@@ -2,8 +2,6 @@
 
 import pytest
 
-from app.messages import UserMessage
-from app.tool_calling.definition import ToolDefinition
 from tests.offline.asking import (
     ALARM,
     ALL,
@@ -16,6 +14,8 @@ from tests.offline.asking import (
     asked,
     response,
 )
+from toolchat.messages import UserMessage
+from toolchat.tool_calling.definition import ToolDefinition
 
 
 @pytest.mark.parametrize(

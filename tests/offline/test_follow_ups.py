@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from app.messages import AssistantMessage, ToolCall, ToolResponse, ToolResponseMessage, UserMessage
 from tests.offline.asking import ALL, CLOCK, CLOCK_RESULT, response, talk
+from toolchat.messages import AssistantMessage, ToolCall, ToolResponse, ToolResponseMessage, UserMessage
 
 
 async def calls_for(*questions: str) -> list[dict[str, Any]]:

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.messages import UserMessage
-from app.tool_calling.definition import ToolDefinition
 from tests.offline.asking import ALL, DICE, OTHERS, answered, response
+from toolchat.messages import UserMessage
+from toolchat.tool_calling.definition import ToolDefinition
 
 
 async def cost_of(question: str) -> float:

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from app.messages import UserMessage
-from app.tool_calling.definition import ToolDefinition
 from tests.offline.asking import ALL, TRANSLATE, answered, asked, parameters, response, text
+from toolchat.messages import UserMessage
+from toolchat.tool_calling.definition import ToolDefinition
 
 
 @pytest.mark.parametrize(

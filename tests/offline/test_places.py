@@ -2,8 +2,8 @@
 
 import pytest
 
-from app.messages import UserMessage
 from tests.offline.asking import CLOCK, WEATHER, asked, response, said
+from toolchat.messages import UserMessage
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.messages import Message, ToolResponse, ToolResponseMessage, UserMessage
 from tests.offline.asking import CLOCK, CLOCK_RESULT, TODO_READ, TODO_WRITE, response, talk
 from tests.serving import events_of
+from toolchat.messages import Message, ToolResponse, ToolResponseMessage, UserMessage
 
 _sessions = itertools.count(1)
 

@@ -3,7 +3,6 @@
 import httpx
 import pytest
 
-from app.tool_calling.definition import ToolDefinition
 from tests.offline.asking import (
     CLOCK,
     CLOCK_RESULT,
@@ -14,6 +13,7 @@ from tests.offline.asking import (
     parameters,
     text,
 )
+from toolchat.tool_calling.definition import ToolDefinition
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,6 @@ import pytest
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from app.messages import AssistantMessage, ToolCall, ToolResponse, ToolResponseMessage, UserMessage
-from app.tool_calling.function_callback import FunctionToolCallback
 from tests.offline.asking import (
     CLOCK,
     CLOCK_RESULT,
@@ -20,6 +18,8 @@ from tests.offline.asking import (
     answered,
     response,
 )
+from toolchat.messages import AssistantMessage, ToolCall, ToolResponse, ToolResponseMessage, UserMessage
+from toolchat.tool_calling.function_callback import FunctionToolCallback
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from pathlib import Path
 from tests.command_line import run, with_tools
 
 DISK = '''
-from app.tool_calling.function_callback import tool
+from toolchat.tool_calling.function_callback import tool
 from app.tools.module import ToolModule
 
 

@@ -7,7 +7,6 @@ from typing import Any
 import httpx
 import pytest
 
-from app.messages import ToolResponse, ToolResponseMessage, UserMessage
 from app.tools.module import discover
 from tests.command_line import ROOT
 from tests.offline.asking import (
@@ -21,6 +20,7 @@ from tests.offline.asking import (
     answered,
     response,
 )
+from toolchat.messages import ToolResponse, ToolResponseMessage, UserMessage
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,13 @@ from typing import Annotated, Literal
 import pytest
 from pydantic import BaseModel, Field
 
-from app.chat.client import ChatClient
-from app.chat.tool_calling_advisor import ToolCallingAdvisor
-from app.chat_models.base import ChatResponse, Prompt, TextDelta
-from app.messages import (
+from app.offline import OfflineChatModel
+from app.tools.weather.forecast import Weather
+from tests.models.responding import events_of, streamed_text
+from tests.offline.asking import ALL, CLOCK, OTHERS, parameters, response
+from toolchat.chat.advisors.tool_calling import ToolCallingAdvisor
+from toolchat.chat.client import ChatClient
+from toolchat.messages import (
     AssistantMessage,
     SystemMessage,
     ToolCall,
@@ -18,15 +21,12 @@ from app.messages import (
     Usage,
     UserMessage,
 )
-from app.offline import OfflineChatModel
-from app.tool_calling.definition import ToolDefinition
-from app.tool_calling.errors import ToolExecutionError
-from app.tool_calling.function_callback import FunctionToolCallback, tool
-from app.tool_calling.manager import ToolCallingManager
-from app.tool_calling.resolver import StaticToolCallbackResolver
-from app.tools.weather.results import Weather
-from tests.chat_models.responding import events_of, streamed_text
-from tests.offline.asking import ALL, CLOCK, OTHERS, parameters, response
+from toolchat.models.base import ChatResponse, Prompt, TextDelta
+from toolchat.tool_calling.callback import StaticToolCallbackResolver
+from toolchat.tool_calling.definition import ToolDefinition
+from toolchat.tool_calling.errors import ToolExecutionError
+from toolchat.tool_calling.function_callback import FunctionToolCallback, tool
+from toolchat.tool_calling.manager import ToolCallingManager
 
 
 async def test_the_last_question_counts_and_call_ids_are_new_in_the_conversation() -> None:

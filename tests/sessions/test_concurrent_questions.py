@@ -6,8 +6,8 @@ import re
 import httpx
 import pytest
 
-from tests.clients.raw_client import RawClient
 from tests.players.openai_player import Answer, OpenAIPlayer, PlayedRequest, delta, sse
+from tests.server.raw_client import RawClient
 from tests.serving import service
 from tests.sessions.conversing import (
     JSON,

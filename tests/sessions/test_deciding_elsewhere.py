@@ -4,8 +4,7 @@ import asyncio
 
 import httpx
 
-from app.tools.todo.advisors import REMINDER
-from app.tools.todo.planning import PLANNING
+from app.tools.todo.advisors import PLANNING, REMINDER
 from tests.chat.played import EVENTS, asks, clock, says, turns, update
 from tests.players.redis_server import RedisServer
 from tests.serving import events_of

@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from app.logs import JsonFormatter
+from app.observability.logs import JsonFormatter
 from tests.players.openai_player import Answer, OpenAIPlayer, PlayedRequest
 from tests.players.redis_server import RedisServer
 from tests.serving import events_of, service

@@ -8,7 +8,7 @@ from hashlib import sha256
 import httpx
 import pytest
 
-from app.logs import JsonFormatter
+from app.observability.logs import JsonFormatter
 from tests.players.openai_player import OpenAIPlayer
 from tests.serving import events_of, service
 from tests.sessions.conversing import EVENTS, JSON, ask, conversation, sociable

@@ -11,7 +11,7 @@ from tests.players.openai_player import OpenAIPlayer
 from tests.players.redis_server import RedisServer
 from tests.serving import service
 from tests.sessions.deciding import LIGHTS, approve, careful, waiting
-from tests.state_store.conftest import needs_redis
+from tests.state.conftest import needs_redis
 
 pytestmark = [needs_redis, pytest.mark.slow]
 

@@ -9,16 +9,7 @@ import pytest
 from pydantic_core import from_json
 
 from app.api.schemas import Conversation
-from app.chat.memory import ChatMemory
-from app.chat.memory_advisor import MemoryAdvisor
-from app.chat.message_records import from_records
-from app.chat.trace import shown_trace
 from app.main import create_app
-from app.messages import AssistantMessage, ToolCall
-from app.state_store.locks import Locks
-from app.state_store.memory import InMemoryStateStore
-from app.tool_calling.context import CONVERSATION_ID
-from app.tool_calling.function_callback import FunctionToolCallback
 from tests.api.assembled import assembled
 from tests.chat.scripted import client_of, says
 from tests.players.openai_player import OpenAIPlayer
@@ -28,6 +19,13 @@ from tests.sessions.conversing import EVENTS, JSON, ask, conversation, faults, s
 from tests.sessions.deciding import LIGHTS, approve, lit, replicas, waiting
 from tests.sessions.replicas import needs_redis
 from tests.sessions.test_invented_data import sandboxed
+from toolchat.chat.memory import ChatMemory, MemoryAdvisor
+from toolchat.chat.records import from_records, shown_trace
+from toolchat.messages import AssistantMessage, ToolCall
+from toolchat.state.locks import Locks
+from toolchat.state.memory import InMemoryStateStore
+from toolchat.tool_calling.context import CONVERSATION_ID
+from toolchat.tool_calling.function_callback import FunctionToolCallback
 
 QUESTION = "Compare Europe/Paris and Asia/Tokyo."
 TRACE = {"tool_calls", "usage", "duration_ms", "model", "sandbox"}

@@ -8,16 +8,16 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from app.messages import AssistantMessage, ToolCall, UserMessage
-from app.tool_calling.caching import _Flight
-from app.tool_calling.callback import ToolCallback
-from app.tool_calling.context import ToolContext
-from app.tool_calling.definition import ToolMetadata
-from app.tool_calling.events import EmitToolCall, ToolCallEvent, ToolCallFinished, silent
-from app.tool_calling.function_callback import FunctionToolCallback, tool
-from app.tool_calling.limits import CallCounter, ToolCallLimits
-from app.tool_calling.manager import ToolCallingManager, ToolExecutionResult
 from tests.waiting import until
+from toolchat.messages import AssistantMessage, ToolCall, UserMessage
+from toolchat.tool_calling.caching import _Flight
+from toolchat.tool_calling.callback import ToolCallback
+from toolchat.tool_calling.context import ToolContext
+from toolchat.tool_calling.definition import ToolMetadata
+from toolchat.tool_calling.events import EmitToolCall, ToolCallEvent, ToolCallFinished, silent
+from toolchat.tool_calling.function_callback import FunctionToolCallback, tool
+from toolchat.tool_calling.limits import CallCounter, ToolCallLimits
+from toolchat.tool_calling.manager import ToolCallingManager, ToolExecutionResult
 
 __all__ = [
     "EMPTY",

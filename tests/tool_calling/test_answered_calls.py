@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 import pytest
 
-from app.messages import AssistantMessage, Message, ToolResponse, ToolResponseMessage, UserMessage
-from app.tool_calling.context import ToolContext
-from app.tool_calling.function_callback import FunctionToolCallback, tool
-from app.tool_calling.manager import ToolCallingManager, ToolExecutionResult
 from tests.tool_calling.calling import call
+from toolchat.messages import AssistantMessage, Message, ToolResponse, ToolResponseMessage, UserMessage
+from toolchat.tool_calling.context import ToolContext
+from toolchat.tool_calling.function_callback import FunctionToolCallback, tool
+from toolchat.tool_calling.manager import ToolCallingManager, ToolExecutionResult
 
 QUESTION = UserMessage("?")
 ASKING = AssistantMessage(tool_calls=tuple(call("note", f'{{"text": "{name}"}}', name) for name in ("a", "b", "c")))

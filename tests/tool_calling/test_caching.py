@@ -8,18 +8,17 @@ from typing import Annotated, Any
 
 import pytest
 
-from app.errors import ConfigurationError
-from app.tool_calling.callback import ToolCallback
-from app.tool_calling.context import ToolContext
-from app.tool_calling.definition import ToolDefinition, ToolMetadata
-from app.tool_calling.errors import ToolDefinitionError
-from app.tool_calling.function_callback import FunctionToolCallback, tool
-from app.tool_calling.limits import CallCounter, ToolCallLimits
-from app.tool_calling.method_callback import MethodToolCallbackProvider
 from app.tools.module import ToolModule, ToolSettings
 from app.tools.registry import ConfiguredModule
 from tests.tool_calling.calling import PARIS, ROME, Atlas, asking, called
 from tests.waiting import PATIENCE
+from toolchat.errors import ConfigurationError
+from toolchat.tool_calling.callback import ToolCallback
+from toolchat.tool_calling.context import ToolContext
+from toolchat.tool_calling.definition import ToolDefinition, ToolMetadata
+from toolchat.tool_calling.errors import ToolDefinitionError
+from toolchat.tool_calling.function_callback import FunctionToolCallback, MethodToolCallbackProvider, tool
+from toolchat.tool_calling.limits import CallCounter, ToolCallLimits
 
 
 async def test_a_hundred_equal_calls_at_once_run_once_and_all_but_one_say_that_they_did_not() -> None:

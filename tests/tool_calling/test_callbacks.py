@@ -8,13 +8,16 @@ from typing import Annotated, Any
 
 import pytest
 
-from app.tool_calling.context import ToolContext
-from app.tool_calling.errors import ToolDefinitionError
-from app.tool_calling.function_callback import FunctionToolCallback, tool
-from app.tool_calling.method_callback import MethodToolCallbackProvider
-from app.tool_calling.provider import StaticToolCallbackProvider, ToolCallbackProvider
-from app.tool_calling.resolver import DelegatingToolCallbackResolver, StaticToolCallbackResolver
 from tests.tool_calling.calling import EMPTY
+from toolchat.tool_calling.callback import (
+    DelegatingToolCallbackResolver,
+    StaticToolCallbackProvider,
+    StaticToolCallbackResolver,
+    ToolCallbackProvider,
+)
+from toolchat.tool_calling.context import ToolContext
+from toolchat.tool_calling.errors import ToolDefinitionError
+from toolchat.tool_calling.function_callback import FunctionToolCallback, MethodToolCallbackProvider, tool
 
 
 def roll_dice(sides: int = 6) -> int:

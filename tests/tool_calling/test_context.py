@@ -14,12 +14,12 @@ from pydantic import BaseModel, Field, create_model
 from pydantic_core import to_json
 from typing_extensions import TypedDict
 
-from app.messages import AssistantMessage, UserMessage
-from app.tool_calling.context import ToolContext
-from app.tool_calling.errors import ToolArgumentsError, ToolDefinitionError
-from app.tool_calling.function_callback import FunctionToolCallback
-from app.tool_calling.manager import ToolCallingManager
 from tests.tool_calling.calling import call
+from toolchat.messages import AssistantMessage, UserMessage
+from toolchat.tool_calling.context import ToolContext
+from toolchat.tool_calling.errors import ToolArgumentsError, ToolDefinitionError
+from toolchat.tool_calling.function_callback import FunctionToolCallback
+from toolchat.tool_calling.manager import ToolCallingManager
 
 
 @dataclass

@@ -6,11 +6,10 @@ from typing import Annotated, Any
 
 import pytest
 
-from app.tool_calling.context import ToolContext
-from app.tool_calling.definition import ToolMetadata
-from app.tool_calling.function_callback import FunctionToolCallback, tool
-from app.tool_calling.method_callback import MethodToolCallbackProvider
 from tests.tool_calling.calling import EMPTY, Place
+from toolchat.tool_calling.context import ToolContext
+from toolchat.tool_calling.definition import ToolMetadata
+from toolchat.tool_calling.function_callback import FunctionToolCallback, MethodToolCallbackProvider, tool
 
 
 def read_only(**options: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, ConfigDict
 
-from app.tool_calling.function_callback import FunctionToolCallback
 from tests.tool_calling.calling import only
+from toolchat.tool_calling.function_callback import FunctionToolCallback
 
 
 def _slowly() -> Generator[int, None, None]:

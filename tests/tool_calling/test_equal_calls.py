@@ -5,9 +5,9 @@ from typing import Annotated
 import pytest
 from pydantic import BaseModel, Field
 
-from app.tool_calling.caching import call_key
-from app.tool_calling.function_callback import FunctionToolCallback
 from tests.tool_calling.calling import PARIS, Atlas, called
+from toolchat.tool_calling.caching import call_key
+from toolchat.tool_calling.function_callback import FunctionToolCallback
 
 
 class Forecast(BaseModel):

@@ -7,15 +7,14 @@ from typing import Any
 import pytest
 from pydantic_core import from_json
 
-from app.errors import NotFound, ToolFailed, UpstreamTimeout
-from app.tool_calling.callback import ToolCallback, ToolResult
-from app.tool_calling.context import ToolContext
-from app.tool_calling.definition import ToolDefinition, ToolMetadata
-from app.tool_calling.errors import ToolArgumentsError, ToolExecutionError
-from app.tool_calling.exception_processor import ToolExecutionExceptionProcessor
-from app.tool_calling.function_callback import FunctionToolCallback
-from app.tool_calling.manager import ToolCallingManager
 from tests.tool_calling.calling import only, run
+from toolchat.errors import NotFound, ToolFailed, UpstreamTimeout
+from toolchat.tool_calling.callback import ToolCallback, ToolResult
+from toolchat.tool_calling.context import ToolContext
+from toolchat.tool_calling.definition import ToolDefinition, ToolMetadata
+from toolchat.tool_calling.errors import ToolArgumentsError, ToolExecutionError
+from toolchat.tool_calling.function_callback import FunctionToolCallback
+from toolchat.tool_calling.manager import ToolCallingManager, ToolExecutionExceptionProcessor
 
 
 @pytest.mark.parametrize(

@@ -8,12 +8,11 @@ import pytest
 from pydantic import BaseModel, Field
 from pydantic_core import to_json
 
-from app.tool_calling.context import ToolContext
-from app.tool_calling.definition import ToolDefinition
-from app.tool_calling.errors import ToolArgumentsError, ToolDefinitionError
-from app.tool_calling.function_callback import FunctionToolCallback
-from app.tool_calling.method_callback import MethodToolCallback
 from tests.tool_calling.calling import EMPTY, called
+from toolchat.tool_calling.context import ToolContext
+from toolchat.tool_calling.definition import ToolDefinition
+from toolchat.tool_calling.errors import ToolArgumentsError, ToolDefinitionError
+from toolchat.tool_calling.function_callback import FunctionToolCallback, MethodToolCallback
 
 MONTH: dict[str, Any] = {
     "type": "object",

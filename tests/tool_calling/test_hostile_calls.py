@@ -12,13 +12,12 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 from pydantic_core import from_json, to_json
 
-from app.messages import ToolCall, ToolResponseMessage
-from app.tool_calling.callback import ToolCallback
-from app.tool_calling.context import ToolContext
-from app.tool_calling.events import ToolCallFinished
-from app.tool_calling.function_callback import FunctionToolCallback, tool
-from app.tool_calling.method_callback import MethodToolCallbackProvider
 from tests.tool_calling.calling import only, run
+from toolchat.messages import ToolCall, ToolResponseMessage
+from toolchat.tool_calling.callback import ToolCallback
+from toolchat.tool_calling.context import ToolContext
+from toolchat.tool_calling.events import ToolCallFinished
+from toolchat.tool_calling.function_callback import FunctionToolCallback, MethodToolCallbackProvider, tool
 
 pytestmark = pytest.mark.slow
 

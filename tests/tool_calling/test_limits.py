@@ -3,15 +3,15 @@
 import pytest
 from pydantic_core import to_json
 
-from app.chat_models.base import Prompt
-from app.messages import AssistantMessage
-from app.tool_calling.events import ToolCallFinished
-from app.tool_calling.function_callback import FunctionToolCallback, tool
-from app.tool_calling.limits import CallCounter, ToolCallLimits
 from tests.chat.scripted import calls, client_of, says
 from tests.players.openai_player import Answer, OpenAIPlayer, PlayedRequest, message, whole
 from tests.serving import service
 from tests.tool_calling.calling import call, executing
+from toolchat.messages import AssistantMessage
+from toolchat.models.base import Prompt
+from toolchat.tool_calling.events import ToolCallFinished
+from toolchat.tool_calling.function_callback import FunctionToolCallback, tool
+from toolchat.tool_calling.limits import CallCounter, ToolCallLimits
 
 
 @pytest.mark.parametrize(

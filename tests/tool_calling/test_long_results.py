@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic_core import from_json, to_json
 
-from app.tool_calling.errors import ToolExecutionError
-from app.tool_calling.function_callback import FunctionToolCallback
-from app.tool_calling.shortening import shortened
 from tests.tool_calling.calling import only
 from tests.tool_calling.test_results import PNG
+from toolchat.tool_calling.errors import ToolExecutionError
+from toolchat.tool_calling.function_callback import FunctionToolCallback
+from toolchat.tool_calling.results import shortened
 
 LIMIT = 1000
 DATA = base64.b64encode(bytes(range(256)) * 400).decode()

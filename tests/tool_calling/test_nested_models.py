@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, ConfigDict, RootModel
 
-from app.tool_calling.function_callback import FunctionToolCallback
 from tests.tool_calling.calling import EMPTY, Place, callback_of, schema_of
+from toolchat.tool_calling.function_callback import FunctionToolCallback
 
 
 class Comment(BaseModel):

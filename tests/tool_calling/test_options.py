@@ -4,10 +4,9 @@ from typing import Any, get_type_hints
 
 import pytest
 
-from app.tool_calling.definition import ToolMetadata
-from app.tool_calling.function_callback import FunctionToolCallback, tool
-from app.tool_calling.marking import ToolOptions
 from tests.tool_calling.calling import EMPTY
+from toolchat.tool_calling.definition import ToolMetadata, ToolOptions
+from toolchat.tool_calling.function_callback import FunctionToolCallback, tool
 
 ALL: dict[str, Any] = {
     "name": "other",

@@ -7,9 +7,9 @@ from typing import Annotated, Any
 import pytest
 from pydantic import BaseModel, Field
 
-from app.chat_models.openai_compatible.mapping import map_tool_definition
-from app.tool_calling.function_callback import FunctionToolCallback
-from app.tool_calling.result_converter import quoted_result
+from toolchat.models.openai.mapping import map_tool_definition
+from toolchat.tool_calling.function_callback import FunctionToolCallback
+from toolchat.tool_calling.results import quoted_result
 
 
 @dataclass

@@ -7,9 +7,9 @@ from typing import Annotated, Any, Literal
 import pytest
 from pydantic import Field
 
-from app.tool_calling.errors import ToolArgumentsError
-from app.tool_calling.function_callback import FunctionToolCallback
 from tests.tool_calling.calling import EMPTY, Place, callback_of, schema_of
+from toolchat.tool_calling.errors import ToolArgumentsError
+from toolchat.tool_calling.function_callback import FunctionToolCallback
 
 
 class Unit(enum.Enum):

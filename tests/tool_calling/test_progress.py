@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from app.tool_calling.context import ToolContext
-from app.tool_calling.events import ToolCallEvent, ToolCallFinished, ToolCallProgress, ToolCallStarted
-from app.tool_calling.function_callback import FunctionToolCallback, tool
 from tests.tool_calling.calling import EMPTY, call, executing, run
 from tests.waiting import PATIENCE
+from toolchat.tool_calling.context import ToolContext
+from toolchat.tool_calling.events import ToolCallEvent, ToolCallFinished, ToolCallProgress, ToolCallStarted
+from toolchat.tool_calling.function_callback import FunctionToolCallback, tool
 
 FOR_EVER = 3600.0
 

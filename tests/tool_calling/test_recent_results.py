@@ -2,10 +2,10 @@
 
 import pytest
 
-from app.tool_calling.caching import RecentResults
-from app.tool_calling.context import ToolContext
-from app.tool_calling.function_callback import FunctionToolCallback, tool
 from tests.tool_calling.calling import flights
+from toolchat.tool_calling.caching import RecentResults
+from toolchat.tool_calling.context import ToolContext
+from toolchat.tool_calling.function_callback import FunctionToolCallback, tool
 
 
 def test_the_result_that_was_not_used_for_longest_makes_room() -> None:

@@ -9,9 +9,9 @@ from pydantic import BaseModel, Field
 from pydantic_core import to_json
 
 from app.api.schemas import ChatAnswer
-from app.tool_calling.function_callback import FunctionToolCallback
 from tests.chat.played import asked, asks, says
 from tests.tool_calling.calling import Place, call, callback_of, called, executing, schema_of
+from toolchat.tool_calling.function_callback import FunctionToolCallback
 
 
 class Unit(enum.Enum):

@@ -13,10 +13,10 @@ import attrs
 import pytest
 from pydantic_core import from_json
 
-from app.tool_calling.function_callback import FunctionToolCallback, tool
-from app.tool_calling.result_converter import convert_result, quoted_result, truncated
 from tests.chat.scripted import calls, client_of, says
 from tests.tool_calling.calling import EMPTY, Place, only
+from toolchat.tool_calling.function_callback import FunctionToolCallback, tool
+from toolchat.tool_calling.results import convert_result, quoted_result, truncated
 
 PNG = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="

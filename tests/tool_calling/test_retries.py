@@ -7,16 +7,15 @@ from typing import Any
 
 import pytest
 
-from app.errors import NotFound, UpstreamUnavailable
-from app.tool_calling.callback import ToolCallback
-from app.tool_calling.context import ToolContext
-from app.tool_calling.definition import ToolDefinition, ToolMetadata
-from app.tool_calling.errors import ToolDefinitionError, ToolExecutionError
-from app.tool_calling.exception_processor import ToolExecutionExceptionProcessor
-from app.tool_calling.function_callback import FunctionToolCallback, tool
-from app.tool_calling.manager import ToolCallingManager
 from tests.tool_calling.calling import only, run
 from tests.waiting import until
+from toolchat.errors import NotFound, UpstreamUnavailable
+from toolchat.tool_calling.callback import ToolCallback
+from toolchat.tool_calling.context import ToolContext
+from toolchat.tool_calling.definition import ToolDefinition, ToolMetadata
+from toolchat.tool_calling.errors import ToolDefinitionError, ToolExecutionError
+from toolchat.tool_calling.function_callback import FunctionToolCallback, tool
+from toolchat.tool_calling.manager import ToolCallingManager, ToolExecutionExceptionProcessor
 
 
 class Busy(Exception):

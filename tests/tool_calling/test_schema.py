@@ -9,10 +9,10 @@ from typing import Annotated, Any, Literal
 import pytest
 from pydantic import BaseModel, Field
 
-from app.tool_calling.context import ToolContext
-from app.tool_calling.docstrings import description_of
-from app.tool_calling.errors import ToolArgumentsError, ToolDefinitionError
-from app.tool_calling.schema import tool_input_of
+from toolchat.tool_calling.context import ToolContext
+from toolchat.tool_calling.errors import ToolArgumentsError, ToolDefinitionError
+from toolchat.tool_calling.schema import tool_input_of
+from toolchat.tool_calling.signature import description_of
 
 
 class Color(enum.Enum):

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from app.tool_calling.schema_example import example_arguments
+from toolchat.tool_calling.schema_example import example_arguments
 
 
 def schema_of(required: bool = True, **properties: Any) -> dict[str, Any]:

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.tool_calling.definition import ToolDefinition
-from app.tool_calling.search_index import ToolIndex
+from toolchat.chat.advisors.tool_search import ToolIndex
+from toolchat.tool_calling.definition import ToolDefinition
 
 
 def defined(name: str, description: str = "Does something", **parameters: str) -> ToolDefinition:

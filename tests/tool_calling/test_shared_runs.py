@@ -5,13 +5,13 @@ import contextvars
 
 import pytest
 
-from app.errors import UpstreamTimeout
-from app.logs import request_id
-from app.tool_calling.caching import RecentResults, ResultCache
-from app.tool_calling.errors import ToolExecutionError
-from app.tool_calling.function_callback import FunctionToolCallback, tool
+from app.observability.logs import request_id
 from tests.tool_calling.calling import Atlas, asking, called, flights
 from tests.waiting import until
+from toolchat.errors import UpstreamTimeout
+from toolchat.tool_calling.caching import RecentResults, ResultCache
+from toolchat.tool_calling.errors import ToolExecutionError
+from toolchat.tool_calling.function_callback import FunctionToolCallback, tool
 
 
 @pytest.mark.parametrize(

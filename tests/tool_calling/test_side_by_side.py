@@ -7,13 +7,12 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from app.messages import ToolResponseMessage
-from app.tool_calling.errors import ToolExecutionError
-from app.tool_calling.events import ToolCallEvent, ToolCallFinished, ToolCallStarted
-from app.tool_calling.function_callback import tool
-from app.tool_calling.manager import ToolCallingManager
-from app.tool_calling.method_callback import MethodToolCallbackProvider
 from tests.tool_calling.calling import call, executing, run
+from toolchat.messages import ToolResponseMessage
+from toolchat.tool_calling.errors import ToolExecutionError
+from toolchat.tool_calling.events import ToolCallEvent, ToolCallFinished, ToolCallStarted
+from toolchat.tool_calling.function_callback import MethodToolCallbackProvider, tool
+from toolchat.tool_calling.manager import ToolCallingManager
 
 
 async def ok(text: str = "fine") -> str:

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from app.tool_calling.threads import limit_threads, run_blocking
 from tests.command_line import started, with_tools
 from tests.serving import client_of
 from tests.waiting import PATIENCE
+from toolchat.tool_calling.threads import limit_threads, run_blocking
 
 BLOCKER = '''"""A tool that blocks."""
 

@@ -5,9 +5,8 @@ from typing import Annotated, Any, Generic, TypeVar
 import pytest
 from pydantic import BaseModel
 
-from app.tool_calling.function_callback import FunctionToolCallback, tool
-from app.tool_calling.method_callback import MethodToolCallbackProvider
 from tests.tool_calling.calling import EMPTY
+from toolchat.tool_calling.function_callback import FunctionToolCallback, MethodToolCallbackProvider, tool
 
 T = TypeVar("T")
 U = TypeVar("U")

@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from app.tool_calling.errors import ToolDefinitionError
-from app.tool_calling.function_callback import FunctionToolCallback, tool
-from app.tool_calling.method_callback import MethodToolCallbackProvider
 from tests.tool_calling.calling import EMPTY, only
+from toolchat.tool_calling.errors import ToolDefinitionError
+from toolchat.tool_calling.function_callback import FunctionToolCallback, MethodToolCallbackProvider, tool
 
 
 def plainly(function: Callable[..., Any]) -> Callable[..., Any]:

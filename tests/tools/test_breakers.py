@@ -6,7 +6,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from tests.observation.reading import figures_of, grown
+from tests.observability.reading import figures_of, grown
 from tests.serving import service, serving
 
 UPSTREAMS = {

@@ -8,17 +8,14 @@ from typing import Any
 
 import pytest
 
-from app.tool_calling.callback import ToolCallback
-from app.tool_calling.context import ToolContext
-from app.tool_calling.errors import ToolArgumentsError, ToolExecutionError
-from app.tool_calling.function_callback import FunctionToolCallback
-from app.tool_calling.method_callback import MethodToolCallbackProvider
 from app.tools.module import discover
 from app.tools.time import module
-from app.tools.time.clock import described
-from app.tools.time.settings import TimeSettings
-from app.tools.time.tools import GetCurrentTimeByTimeZoneIdService, TimeTools
-from app.tools.time.zones import nearest_ids, time_zone_of
+from app.tools.time.tools import GetCurrentTimeByTimeZoneIdService, TimeSettings, TimeTools
+from app.tools.time.zones import described, nearest_ids, time_zone_of
+from toolchat.tool_calling.callback import ToolCallback
+from toolchat.tool_calling.context import ToolContext
+from toolchat.tool_calling.errors import ToolArgumentsError, ToolExecutionError
+from toolchat.tool_calling.function_callback import FunctionToolCallback, MethodToolCallbackProvider
 
 
 def function_tool() -> ToolCallback:

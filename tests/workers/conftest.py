@@ -4,8 +4,8 @@ from collections.abc import AsyncGenerator, Generator
 
 import pytest
 
-from tests.clients.paced_model import PacedModel, text
 from tests.players.redis_server import RedisServer
+from tests.server.paced_model import PacedModel, text
 from tests.workers.several import Service, set_up, workers
 
 

@@ -11,11 +11,11 @@ from pathlib import Path
 import httpx
 import psutil
 
-from tests.clients.paced_model import PacedModel
-from tests.clients.raw_client import connected
 from tests.command_line import Process, started
-from tests.observation.reading import Figures, figures_of
+from tests.observability.reading import Figures, figures_of
 from tests.players.redis_server import RedisServer
+from tests.server.paced_model import PacedModel
+from tests.server.raw_client import connected
 from tests.serving import client_of
 
 __all__ = [

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.clients.paced_model import PacedModel
-from tests.clients.test_draining import not_ready_any_more
 from tests.players.redis_server import RedisServer
+from tests.server.paced_model import PacedModel
+from tests.server.test_draining import not_ready_any_more
 from tests.sessions.replicas import needs_redis
 from tests.waiting import PATIENCE, until
 from tests.workers.several import (

@@ -6,10 +6,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tests.clients.paced_model import PacedModel
 from tests.command_line import LOG
-from tests.observation.reading import Figures
+from tests.observability.reading import Figures
 from tests.players.redis_server import RedisServer
+from tests.server.paced_model import PacedModel
 from tests.sessions.replicas import needs_redis
 from tests.waiting import until
 from tests.workers.several import (

@@ -4,14 +4,12 @@ from collections.abc import AsyncGenerator
 
 from dishka import Provider, Scope, provide
 
-from app.state_store.base import StateStore
-from app.tools.alarms.alarms import AlarmStore
-from app.tools.alarms.once import AlarmOnce
+from app.tools.alarms.alarms import AlarmIdempotency, AlarmStore
 from app.tools.alarms.routes import router
-from app.tools.alarms.settings import AlarmsSettings
-from app.tools.alarms.tools import AlarmTools
+from app.tools.alarms.tools import AlarmsSettings, AlarmTools
 from app.tools.module import ToolModule
 from app.tools.user_clock import DateTimeTools
+from toolchat.state.base import StateStore
 
 __all__ = ["module"]
 
@@ -22,7 +20,7 @@ class AlarmsProvider(Provider):
     scope = Scope.APP
     date_time_tools = provide(DateTimeTools)
     alarm_tools = provide(AlarmTools)
-    once = provide(AlarmOnce)
+    once = provide(AlarmIdempotency)
 
     @provide
     async def alarms(self, store: StateStore) -> AsyncGenerator[AlarmStore, None]:

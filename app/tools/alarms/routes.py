@@ -9,16 +9,17 @@ from fastapi import APIRouter, Depends, Request, Response
 from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 
-from app.api.answer_responses import ANSWER_RESPONSES
-from app.api.answering import answer_prompt
-from app.api.cross_site import from_this_site, refuse_unasked_get
-from app.api.idempotency_key import KEY, REPLAYED, refuse_several_keys
+from app.api.dependencies import KEY, REPLAYED, Owner, from_this_site, refuse_several_keys, refuse_unasked_get
+from app.api.fast_router import QuestionParameter
 from app.api.problems import problems
-from app.api.questions import QuestionParameter
+from app.api.responses import answer_prompt
+from app.api.schemas import ANSWER_RESPONSES
 from app.api.service import Service
-from app.api.tenant import Owner
-from app.chat.idempotency import OnceAdvisor, Wish
-from app.errors import (
+from app.tools.alarms.alarms import Alarm, AlarmIdempotency, AlarmOrder, AlarmStore
+from app.tools.alarms.tools import AlarmsSettings, AlarmTools
+from app.tools.user_clock import DateTimeTools
+from toolchat.chat.advisors.idempotency import IdempotencyAdvisor, Wish
+from toolchat.errors import (
     CrossSite,
     IdempotencyConflict,
     NotConfigured,
@@ -26,11 +27,6 @@ from app.errors import (
     UnsupportedMediaType,
     ValidationFailed,
 )
-from app.tools.alarms.alarms import Alarm, AlarmOrder, AlarmStore
-from app.tools.alarms.once import AlarmOnce
-from app.tools.alarms.settings import AlarmsSettings
-from app.tools.alarms.tools import AlarmTools
-from app.tools.user_clock import DateTimeTools
 
 __all__ = ["router"]
 
@@ -74,7 +70,7 @@ async def set_alarm(
     service: Service,
     owner: Owner,
     idempotency_key: Annotated[str, KEY],
-    store: FromDishka[AlarmOnce],
+    store: FromDishka[AlarmIdempotency],
     clock: FromDishka[DateTimeTools],
     alarm: FromDishka[AlarmTools],
 ) -> Response:
@@ -86,7 +82,7 @@ async def set_alarm(
     known = await store.find(wish)
     order = AlarmOrder(owner, request=wish.name)
     asking = service.chat.prompt(wish.question).tools(clock, alarm).tool_context({"order": order})
-    response = await answer_prompt(request, asking.advisors(OnceAdvisor(store, wish, known)))
+    response = await answer_prompt(request, asking.advisors(IdempotencyAdvisor(store, wish, known)))
     if known is not None:
         response.headers["Idempotency-Replayed"] = "true"
     return response

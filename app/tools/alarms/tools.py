@@ -5,13 +5,20 @@ from typing import Annotated
 
 from pydantic import Field
 
-from app.tool_calling.context import ToolContext
-from app.tool_calling.function_callback import tool
-from app.tools.alarms.alarms import Alarm, AlarmStore
-from app.tools.alarms.moments import due_at
-from app.tools.alarms.settings import AlarmsSettings
+from app.tools.alarms.alarms import Alarm, AlarmStore, due_at
+from app.tools.user_clock import UserClockSettings
+from toolchat.tool_calling.context import ToolContext
+from toolchat.tool_calling.function_callback import tool
 
-__all__ = ["AlarmTools"]
+__all__ = ["AlarmTools", "AlarmsSettings"]
+
+
+class AlarmsSettings(UserClockSettings):
+    """Whether a GET may set an alarm as in the documents; the variables are those of the examples."""
+
+    alarm_by_get: bool = Field(
+        False, description="GET /tool/alarm sets alarms as in the documents, guarded; else only POST does"
+    )
 
 
 @dataclass(frozen=True, slots=True)

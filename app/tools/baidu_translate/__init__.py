@@ -2,8 +2,7 @@
 
 from dishka import AsyncContainer, Provider, Scope, provide
 
-from app.tools.baidu_translate.client import BaiduTranslateClient
-from app.tools.baidu_translate.settings import BaiduTranslateSettings
+from app.tools.baidu_translate.client import BaiduTranslateClient, BaiduTranslateSettings
 from app.tools.baidu_translate.tools import BaiduTranslateService, BaiduTranslateTools
 from app.tools.module import ToolModule
 

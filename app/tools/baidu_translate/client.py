@@ -4,26 +4,101 @@ import asyncio
 import hashlib
 import math
 import secrets
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 
 from pydantic import Field, SecretStr
 from pydantic_core import from_json
+from pydantic_settings import SettingsConfigDict
 from typing_extensions import TypedDict
 
-from app.errors import UpstreamInvalid, UpstreamTimeout, UpstreamUnavailable
-from app.http import OutboundHttp
-from app.tool_calling.errors import ToolArgumentsError, ToolExecutionError
+from app.settings.base import BaseUrl, Secret
+from app.tools.baidu_translate.error_codes import reaction_to
 from app.tools.baidu_translate.languages import source_code, target_code
-from app.tools.baidu_translate.layout import Layout
-from app.tools.baidu_translate.pacing import Pacer
-from app.tools.baidu_translate.reactions import reaction_to
-from app.tools.baidu_translate.settings import BaiduTranslateSettings
+from app.tools.baidu_translate.rate_limiter import Pacer
+from app.tools.module import ToolSettings
+from toolchat.errors import UpstreamInvalid, UpstreamTimeout, UpstreamUnavailable
+from toolchat.http.client import OutboundHttp
+from toolchat.tool_calling.errors import ToolArgumentsError, ToolExecutionError
 
 if TYPE_CHECKING:
     import httpx
 
-__all__ = ["BaiduTranslateClient", "Translation", "TranslationResult", "sign"]
+__all__ = [
+    "CACHE_SECONDS",
+    "BaiduTranslateClient",
+    "BaiduTranslateSettings",
+    "Layout",
+    "Translation",
+    "TranslationResult",
+    "sign",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The lines of a text without their indents, and the blanks and line breaks around them.
+
+    Baidu translates line by line and says nothing about blank lines, so only lines with something in them are
+    sent, and their translations are put back between the blanks of the original.
+    """
+
+    lines: tuple[str, ...]
+    """What is translated: no line is invisible, starts or ends with a blank, or holds a line break."""
+    gaps: tuple[str, ...]
+    """What stands before, between and after the lines; one more than there are lines."""
+
+    @classmethod
+    def of(cls, text: str) -> Self:
+        """Take a text apart."""
+        lines: list[str] = []
+        gaps = [""]
+        for row in text.splitlines(keepends=True):
+            line = row.strip()
+            if not any(char.isprintable() and not char.isspace() for char in line):
+                gaps[-1] += row
+                continue
+            before, after = row.split(line, 1)
+            gaps[-1] += before
+            lines.append(line)
+            gaps.append(after)
+        return cls(tuple(lines), tuple(gaps))
+
+    def filled_with(self, lines: Sequence[str]) -> str:
+        """Put translated lines, as many as there were, in the places of the original ones."""
+        pairs = zip(self.gaps, (*lines, ""), strict=True)
+        return "".join(gap + line for gap, line in pairs)
+
+
+CACHE_SECONDS = 3600
+"""An hour: a translation does not age, but what users had translated should not lie in memory for long."""
+
+
+class BaiduTranslateSettings(ToolSettings):
+    """Where Baidu's general translation is, and what its plan allows."""
+
+    model_config = SettingsConfigDict(env_prefix="BAIDU_TRANSLATE_")
+    required: ClassVar[tuple[str, ...]] = ("app_id", "secret_key")
+    has_sandbox = True
+
+    app_id: Secret | None = Field(None, description="APP ID of the Baidu translate account")
+    secret_key: Secret | None = Field(None, description="Secret key of the Baidu translate account")
+    base_url: BaseUrl = Field(
+        "https://fanyi-api.baidu.com/api/trans/vip/translate", description="Address of the general translation API"
+    )
+    requests_per_second: float = Field(
+        1, gt=0, le=1000, description="Requests per second that the plan allows: Standard 1, Advanced 10, Premium 100"
+    )
+    max_chars: int = Field(
+        1000, ge=1, le=6000, description="Longest text in characters: Standard plan 1000, Advanced and Premium 6000"
+    )
+    timeout: float = Field(10, gt=0, le=600, description="Seconds one request may take")
+    max_wait: float = Field(8, ge=0, le=600, description="Seconds a call may wait for its turn before it is refused")
+    cache_seconds: float = Field(
+        CACHE_SECONDS, ge=0, le=86400, description="Seconds a translation also answers equal calls; 0 asks each time"
+    )
+
 
 _UPSTREAM = "Baidu translate"
 _SANDBOX_ACCOUNT = "sandbox"

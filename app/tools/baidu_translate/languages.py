@@ -2,8 +2,8 @@
 
 from functools import cache
 
-from app.languages import LONGEST_NAME, language_of, languages, normalised
-from app.tool_calling.errors import ToolExecutionError
+from app.gazetteer.languages import LONGEST_NAME, language_of, languages, normalised
+from toolchat.tool_calling.errors import ToolExecutionError
 
 __all__ = ["AUTO", "accepted", "source_code", "target_code"]
 

@@ -4,9 +4,8 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from app.tool_calling.function_callback import tool
-from app.tools.baidu_translate.client import BaiduTranslateClient, TranslationResult
-from app.tools.baidu_translate.settings import CACHE_SECONDS
+from app.tools.baidu_translate.client import CACHE_SECONDS, BaiduTranslateClient, TranslationResult
+from toolchat.tool_calling.function_callback import tool
 
 __all__ = ["BaiduTranslateService", "BaiduTranslateTools", "TranslateRequest"]
 

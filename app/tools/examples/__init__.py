@@ -2,13 +2,13 @@
 
 from dishka import Provider, Scope, provide
 
-from app.container import named
-from app.tool_calling.callback import ToolCallback
-from app.tool_calling.function_callback import FunctionToolCallback
+from app.composition.container import named
 from app.tools.examples.routes import router
 from app.tools.examples.tools import CurrentWeather
 from app.tools.module import ToolModule, ToolSettings
 from app.tools.user_clock import DateTimeTools, UserClockSettings
+from toolchat.tool_calling.callback import ToolCallback
+from toolchat.tool_calling.function_callback import FunctionToolCallback
 
 __all__ = ["module"]
 

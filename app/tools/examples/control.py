@@ -2,13 +2,13 @@
 
 from dataclasses import replace
 
-from app.chat.advisors import Advisor, AdvisorChain
-from app.chat.request import ChatRequest, Emit
-from app.chat_models.base import ChatResponse
-from app.errors import ToolLoop
-from app.messages import Usage
-from app.tool_calling.events import ToolCallFinished
-from app.tool_calling.manager import ToolCallingManager
+from toolchat.chat.advisors.base import Advisor, AdvisorChain
+from toolchat.chat.request import ChatRequest, Emit
+from toolchat.errors import ToolLoop
+from toolchat.messages import Usage
+from toolchat.models.base import ChatResponse
+from toolchat.tool_calling.events import ToolCallFinished
+from toolchat.tool_calling.manager import ToolCallingManager
 
 __all__ = ["UserControlledExecution"]
 

@@ -6,19 +6,18 @@ from dishka import FromComponent
 from dishka.integrations.fastapi import DishkaRoute, FromDishka
 from fastapi import APIRouter, Request, Response
 
-from app.api.answering import answer, answer_prompt
-from app.api.questions import QuestionParameter, question_routes
+from app.api.dependencies import Tenant
+from app.api.fast_router import QuestionParameter, question_routes
+from app.api.responses import answer, answer_prompt
 from app.api.service import Service
-from app.api.tenant import Tenant
-from app.chat_models.base import ChatOptions
-from app.tool_calling.callback import ToolCallback
-from app.tool_calling.definition import ToolDefinition
-from app.tool_calling.function_callback import FunctionToolCallback
-from app.tool_calling.manager import ToolCallingManager
-from app.tool_calling.method_callback import MethodToolCallback
 from app.tools.examples.control import UserControlledExecution
 from app.tools.examples.tools import CurrentWeather, DirectOrderQuery, OrderQuery
 from app.tools.user_clock import DateTimeTools
+from toolchat.models.base import ChatOptions
+from toolchat.tool_calling.callback import ToolCallback
+from toolchat.tool_calling.definition import ToolDefinition
+from toolchat.tool_calling.function_callback import FunctionToolCallback, MethodToolCallback
+from toolchat.tool_calling.manager import ToolCallingManager
 
 __all__ = ["router"]
 

@@ -6,8 +6,8 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from app.tool_calling.context import ToolContext
-from app.tool_calling.function_callback import tool
+from toolchat.tool_calling.context import ToolContext
+from toolchat.tool_calling.function_callback import tool
 
 __all__ = ["CurrentWeather", "DirectOrderQuery", "OrderQuery"]
 

@@ -1,8 +1,7 @@
 """The current time in any time zone."""
 
 from app.tools.module import ToolModule
-from app.tools.time.settings import TimeSettings
-from app.tools.time.tools import GetCurrentTimeByTimeZoneIdService, TimeTools
+from app.tools.time.tools import GetCurrentTimeByTimeZoneIdService, TimeSettings, TimeTools
 
 __all__ = ["module"]
 

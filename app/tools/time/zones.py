@@ -7,16 +7,20 @@ are refused, since ``CST`` is a zone in China, in the United States and in Cuba;
 
 import re
 import unicodedata
-from datetime import UTC, timedelta, timezone, tzinfo
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from functools import cache
+from typing import Annotated
 from zoneinfo import ZoneInfo
 
-from app.folding import folded
-from app.immutable import immutable
-from app.places.gazetteer import find_place, place_in, place_names, zone_ids
-from app.tool_calling.errors import ToolExecutionError
+from pydantic import Field
 
-__all__ = ["TimeZone", "nearest_ids", "time_zone_of"]
+from app.gazetteer.gazetteer import find_place, place_in, place_names, zone_ids
+from toolchat.messages import immutable
+from toolchat.tool_calling.errors import ToolExecutionError
+from toolchat.tool_calling.text_normalization import folded
+
+__all__ = ["CityTime", "TimeZone", "current_time", "described", "nearest_ids", "time_zone_of"]
+
 
 _LONGEST_ID = 64
 _LARGEST_OFFSET = timedelta(hours=18)
@@ -130,3 +134,46 @@ def _candidates() -> dict[str, str]:
     """Ids and place names, in lower case, with the ids that they stand for."""
     names = {name.replace(" ", "_"): zone for name, zone in place_names().items() if name.isascii()}
     return names | _canonical()
+
+
+_WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+
+
+@immutable
+class CityTime:
+    """A moment as the clocks and calendars of a time zone show it."""
+
+    description: Annotated[str, Field(title="说明 / description")]
+    """One sentence with all of it, as the Java tool words it."""
+    time_zone: Annotated[str, Field(title="时区 / time zone")]
+    date: Annotated[str, Field(title="日期 / date")]
+    """``yyyy-MM-dd``."""
+    time: Annotated[str, Field(title="时间 / time")]
+    """``HH:mm:ss``."""
+    weekday: Annotated[str, Field(title="星期 / weekday")]
+    utc_offset: Annotated[str, Field(title="与 UTC 的差 / UTC offset")]
+    """Such as ``+08:00``: abbreviations like ``CST`` have several meanings, this has one."""
+
+
+def current_time(time_zone_id: str) -> CityTime:
+    """Tell the time in a zone.
+
+    Raises:
+        ToolExecutionError: no such zone; the hint names the nearest ones.
+    """
+    zone = time_zone_of(time_zone_id)
+    return described(zone, datetime.now(zone.rules))
+
+
+def described(zone: TimeZone, moment: datetime) -> CityTime:
+    """Put a moment, given in the zone, into words."""
+    text = moment.isoformat(" ", "seconds")
+    date, time, offset = text[:10], text[11:19], text[19:]
+    return CityTime(
+        description=f"The current time zone is {zone.name} and the current time is {date} {time} {moment.tzname()}",
+        time_zone=zone.name,
+        date=date,
+        time=time,
+        weekday=_WEEKDAYS[moment.weekday()],
+        utc_offset=offset,
+    )

@@ -3,9 +3,8 @@
 from dishka import Provider, Scope, provide
 
 from app.tools.module import ToolModule
-from app.tools.todo.advisors import TodoEvents, TodoReminder
+from app.tools.todo.advisors import TodoEvents, TodoPlanning, TodoReminder, TodoRepairs
 from app.tools.todo.lists import TodoLists
-from app.tools.todo.planning import TodoPlanning, TodoRepairs
 from app.tools.todo.routes import router
 from app.tools.todo.tools import TodoRead, TodoUpdate
 

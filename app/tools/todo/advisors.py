@@ -2,19 +2,59 @@
 
 from dataclasses import replace
 
-from app.chat.advisors import Advisor, AdvisorChain
-from app.chat.request import ChatEvent, ChatRequest, Emit, Notice
-from app.chat_models.base import ChatResponse
-from app.errors import StoreUnavailable
-from app.messages import ToolResponseMessage
-from app.tool_calling.context import CONVERSATION_ID
-from app.tool_calling.events import ToolCallFinished
-from app.tools.todo.items import completed, is_rendering
-from app.tools.todo.lists import TodoLists
-from app.tools.todo.planning import IS_PLANNED
+from app.settings.base import Settings
+from app.tools.todo.lists import TodoLists, completed, is_rendering
 from app.tools.todo.tools import TODO_UPDATE
+from toolchat.chat.advisors.base import Advisor, AdvisorChain, BaseAdvisor
+from toolchat.chat.advisors.repair import ToolCallRepairAdvisor
+from toolchat.chat.request import ChatEvent, ChatRequest, Emit, Notice
+from toolchat.errors import StoreUnavailable
+from toolchat.messages import SystemMessage, ToolResponseMessage
+from toolchat.models.base import ChatResponse
+from toolchat.tool_calling.context import CONVERSATION_ID
+from toolchat.tool_calling.events import ToolCallFinished
 
-__all__ = ["REMINDER", "TodoEvents", "TodoReminder"]
+__all__ = ["IS_PLANNED", "PLANNING", "REMINDER", "TodoEvents", "TodoPlanning", "TodoReminder", "TodoRepairs"]
+
+
+IS_PLANNED = "todo_planning"
+"""The context value of a question that is to be worked on by a list, even before there is one."""
+
+PLANNING = (
+    f"Work by a todo list. For a question of several steps call {TODO_UPDATE} first, with one item for each step. Keep "
+    "the one step that you work on in_progress, and mark it completed as soon as its result is there. Leave pending "
+    "what cannot be done, and say so. Answer when no step is left that you can do."
+)
+
+
+class TodoPlanning(BaseAdvisor):
+    """Tells the model to plan with the list, behind the service's own instructions."""
+
+    order = 100
+    record_name = "app.tools.todo.planning.TodoPlanning"
+
+    def applies(self, request: ChatRequest) -> bool:
+        """See :meth:`Advisor.applies`; a turn that goes on after approval has the instructions already."""
+        return request.paused is None and bool(request.context.get(IS_PLANNED))
+
+    def before(self, request: ChatRequest) -> ChatRequest:
+        """See :meth:`BaseAdvisor.before`."""
+        given = [each.text for each in request.messages if isinstance(each, SystemMessage)]
+        rest = tuple(each for each in request.messages if not isinstance(each, SystemMessage))
+        return replace(request, messages=(SystemMessage("\n\n".join([*given, PLANNING])), *rest))
+
+
+class TodoRepairs(ToolCallRepairAdvisor):
+    """Sends a plan's broken calls back to the model, where the service does not do so with every question's."""
+
+    def __init__(self, settings: Settings) -> None:
+        super().__init__()
+        self._is_needed = not settings.tool_call_repairs
+
+    def applies(self, request: ChatRequest) -> bool:
+        """See :meth:`Advisor.applies`."""
+        return self._is_needed and bool(request.context.get(IS_PLANNED))
+
 
 REMINDER = "<reminder>Update your todos.</reminder>"
 _ROUNDS_BEFORE_REMINDER = 3

@@ -1,15 +1,136 @@
 """Where the todo lists of the conversations are kept."""
 
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Annotated, Any, Literal, get_args
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic_core import to_json
 
-from app.settings import Settings
-from app.state_store.base import StateStore
-from app.tools.todo.items import TodoItem
+from app.settings.base import Settings
+from toolchat.state.base import StateStore
+from toolchat.tool_calling.errors import ToolExecutionError
 
-__all__ = ["TodoLists"]
+__all__ = [
+    "MAX_TODOS",
+    "NO_TODOS",
+    "TodoEntry",
+    "TodoItem",
+    "TodoLists",
+    "completed",
+    "is_rendering",
+    "rendered",
+    "todo_items",
+]
+
+
+MAX_TODOS = 20
+MAX_TEXT_CHARS = 500
+MAX_ID_CHARS = 64
+NO_TODOS = "No todos."
+
+Status = Literal["pending", "in_progress", "completed"]
+
+_STATUSES: tuple[Status, ...] = get_args(Status)
+_MARKERS: dict[Status, str] = {"pending": "[ ]", "in_progress": "[>]", "completed": "[x]"}
+_JOINER = "\u200d"
+"""Invisible, but part of many an emoji."""
+
+
+def _folded(value: Any) -> Any:
+    """Put a text on one line, so that it cannot pass for another line of the list."""
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        return value
+    visible = "".join(each for each in value if each.isprintable() or each.isspace() or each == _JOINER)
+    return " ".join(visible.split())
+
+
+_Line = Annotated[str, BeforeValidator(_folded)]
+
+
+class TodoEntry(BaseModel):
+    """One item of the list."""
+
+    model_config = ConfigDict(
+        extra="ignore", coerce_numbers_to_str=True, json_schema_extra={"required": ["id", "text", "status"]}
+    )
+
+    id: _Line = Field(default_factory=str, description="Id of the item, such as 1")
+    text: _Line = Field(default_factory=str, description="What is to be done, on one line")
+    status: _Line = Field(default_factory=str, description="How far it is", json_schema_extra={"enum": list(_STATUSES)})
+
+
+@dataclass(frozen=True, slots=True)
+class TodoItem:
+    """One item of a list."""
+
+    id: str
+    text: str
+    status: Status
+
+    def as_record(self) -> dict[str, str]:
+        """The item as a plain object."""
+        return asdict(self)
+
+
+def todo_items(entries: Sequence[TodoEntry]) -> tuple[TodoItem, ...]:
+    """Check a whole list.
+
+    A missing id is the item's place from 1, a missing status is ``pending``; statuses may be in any case.
+
+    Raises:
+        ToolExecutionError: too many items, an item that cannot be kept, an id used twice, or more than one item in
+            progress (``invalid-todos``).
+    """
+    if len(entries) > MAX_TODOS:
+        raise _refusal(f"Max {MAX_TODOS} todos allowed")
+    items = tuple(_item(entry, entry.id or str(place)) for place, entry in enumerate(entries, start=1))
+    for item_id, times in Counter(each.id for each in items).items():
+        if times > 1:
+            raise _refusal(f"Item {item_id}: {times} items have this id")
+    if sum(each.status == "in_progress" for each in items) > 1:
+        raise _refusal("Only one task can be in_progress at a time")
+    return items
+
+
+def completed(items: Sequence[TodoItem]) -> int:
+    """How many items are done."""
+    return sum(each.status == "completed" for each in items)
+
+
+def rendered(items: Sequence[TodoItem]) -> str:
+    """The list as text, one line for each item and one for how many are done."""
+    if not items:
+        return NO_TODOS
+    lines = [f"{_MARKERS[each.status]} #{each.id}: {each.text}" for each in items]
+    return "\n".join([*lines, f"({completed(items)}/{len(items)} completed)"])
+
+
+def is_rendering(text: str) -> bool:
+    """Whether a tool's result is a list as :func:`rendered` writes it, and not an error."""
+    return text.startswith((NO_TODOS, *_MARKERS.values()))
+
+
+def _item(entry: TodoEntry, item_id: str) -> TodoItem:
+    if len(item_id) > MAX_ID_CHARS:
+        raise _refusal(f"Item {item_id[:MAX_ID_CHARS]}...: an id may have {MAX_ID_CHARS} characters")
+    if not entry.text:
+        raise _refusal(f"Item {item_id}: text required")
+    if len(entry.text) > MAX_TEXT_CHARS:
+        raise _refusal(f"Item {item_id}: a text may have {MAX_TEXT_CHARS} characters, not {len(entry.text)}")
+    wanted = entry.status.lower() or "pending"
+    status = next((each for each in _STATUSES if each == wanted), None)
+    if status is None:
+        raise _refusal(f"Item {item_id}: invalid status '{wanted[:MAX_ID_CHARS]}'", "use " + ", ".join(_STATUSES))
+    return TodoItem(item_id, entry.text, status)
+
+
+def _refusal(message: str, hint: str | None = None) -> ToolExecutionError:
+    return ToolExecutionError(message, kind="invalid-todos", hint=hint)
+
 
 _ITEMS = TypeAdapter(tuple[TodoItem, ...])
 

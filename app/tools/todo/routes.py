@@ -6,17 +6,15 @@ from dishka.integrations.fastapi import DishkaRoute, FromDishka
 from fastapi import APIRouter, Depends, Request, Response
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-from app.api.answer_responses import SESSION_RESPONSES
+from app.api.fast_router import question_routes
 from app.api.parameters import refuse_parameters
 from app.api.problems import problems
-from app.api.questions import question_routes
+from app.api.schemas import SESSION_RESPONSES
 from app.api.service import Service
-from app.api.session_routes import SessionPath
-from app.api.sessions import SessionParameters, answer_in_session, conversation_of
-from app.errors import NotConfigured, StoreUnavailable, ValidationFailed
-from app.tools.todo.items import completed, rendered
-from app.tools.todo.lists import TodoLists
-from app.tools.todo.planning import IS_PLANNED
+from app.api.sessions import SessionParameters, SessionPath, answer_in_session, conversation_of
+from app.tools.todo.advisors import IS_PLANNED
+from app.tools.todo.lists import TodoLists, completed, rendered
+from toolchat.errors import NotConfigured, StoreUnavailable, ValidationFailed
 
 __all__ = ["router"]
 

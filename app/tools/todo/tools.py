@@ -5,13 +5,12 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 
-from app.errors import StoreUnavailable
-from app.messages import AssistantMessage
-from app.tool_calling.context import CONVERSATION_ID, ToolContext
-from app.tool_calling.errors import ToolExecutionError
-from app.tool_calling.function_callback import tool
-from app.tools.todo.items import MAX_TODOS, TodoEntry, rendered, todo_items
-from app.tools.todo.lists import TodoLists
+from app.tools.todo.lists import MAX_TODOS, TodoEntry, TodoLists, rendered, todo_items
+from toolchat.errors import StoreUnavailable
+from toolchat.messages import AssistantMessage
+from toolchat.tool_calling.context import CONVERSATION_ID, ToolContext
+from toolchat.tool_calling.errors import ToolExecutionError
+from toolchat.tool_calling.function_callback import tool
 
 __all__ = ["TODO_UPDATE", "TodoRead", "TodoUpdate"]
 

@@ -3,8 +3,7 @@
 from dishka import AsyncContainer, Provider, Scope, provide
 
 from app.tools.module import ToolModule
-from app.tools.weather.client import WeatherClient
-from app.tools.weather.settings import WeatherSettings
+from app.tools.weather.client import WeatherClient, WeatherSettings
 from app.tools.weather.tools import WeatherService, WeatherTools
 
 __all__ = ["module"]

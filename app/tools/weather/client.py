@@ -1,24 +1,128 @@
 """WeatherAPI's forecast as this service sees it."""
 
 import asyncio
+import logging
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar, Literal
 
 import anyio.to_thread
+from pydantic import Field
 from pydantic_core import from_json
+from pydantic_settings import SettingsConfigDict
 
-from app.errors import UpstreamInvalid, UpstreamTimeout
-from app.http import OutboundHttp, Reply
-from app.places import pinyin
-from app.places.gazetteer import find_place
-from app.tools.weather.faults import error_code, fault_of
-from app.tools.weather.forecast import slim
-from app.tools.weather.place_checks import MAX_NAME
-from app.tools.weather.places import PlaceQuery, is_chinese, place_query
-from app.tools.weather.results import Weather
-from app.tools.weather.settings import WeatherSettings
+from app.gazetteer import pinyin
+from app.gazetteer.gazetteer import find_place
+from app.settings.base import BaseUrl, Secret
+from app.tools.module import ToolSettings
+from app.tools.weather.forecast import Weather, slim
+from app.tools.weather.places import MAX_NAME, PlaceQuery, is_chinese, place_query
+from toolchat.errors import UpstreamInvalid, UpstreamTimeout
+from toolchat.http.client import OutboundHttp, Reply
+from toolchat.tool_calling.errors import ToolExecutionError
 
-__all__ = ["WeatherClient"]
+__all__ = ["CACHE_SECONDS", "Fault", "WeatherClient", "WeatherSettings", "error_code", "fault_of"]
+
+
+_log = logging.getLogger(__name__)
+
+_ADVICE = "say that the weather cannot be looked up at the moment"
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One reaction."""
+
+    kind: str
+    message: str
+    hint: str = _ADVICE
+    operator: str = ""
+    """What the operator reads in the log, where it is theirs to mend: no key, no place, no body."""
+    remedy: Literal["none", "again", "fewer-days"] = "none"
+    """What may be tried once before giving up."""
+
+    def report(self, status: int, code: int | None) -> ToolExecutionError:
+        """Tell the operator, and put it into words for the model."""
+        if self.operator:
+            _log.warning("WeatherAPI: %s", self.operator, extra={"status": status, "error_code": code})
+        return ToolExecutionError(self.message, kind=self.kind, hint=self.hint)
+
+
+def _rejected(cause: str) -> Fault:
+    message = "the weather service is not set up correctly on this server"
+    return Fault("not-configured", message, operator=f"{cause}: check WEATHER_API_KEY")
+
+
+def _unavailable(message: str, operator: str = "", remedy: Literal["none", "again", "fewer-days"] = "none") -> Fault:
+    return Fault("unavailable", message, operator=operator, remedy=remedy)
+
+
+_BY_CODE: Mapping[int, Fault] = {
+    1002: _rejected("it received no API key"),
+    1003: Fault("invalid-place", "the weather service received no place", "give the name of a city"),
+    1005: _unavailable("the weather service refused the request", "it refused the URL: check WEATHER_BASE_URL"),
+    1006: Fault(
+        "no-such-place",
+        "the weather service knows no such place",
+        "try the English or pinyin name with its country, such as 'Suzhou, Jiangsu, China', or a larger city nearby",
+    ),
+    2006: _rejected("the API key is invalid"),
+    2007: _unavailable("the weather service's quota is used up", "the quota of the month is used up"),
+    2008: _rejected("the API key has been disabled"),
+    2009: _unavailable(
+        "the weather service's plan does not cover this request", "the plan does not cover forecasts", "fewer-days"
+    ),
+    9000: _unavailable("the weather service refused the request"),
+    9001: _unavailable("the weather service refused the request"),
+    9999: _unavailable("the weather service failed", remedy="again"),
+}
+
+
+def fault_of(status: int, code: int | None) -> Fault | None:
+    """Pick the reaction to an answer; ``None`` when it is no error.
+
+    Being throttled (429) and the upstream's own failures (5xx) go before any code; a code counts whatever the status.
+    """
+    if status == 429:
+        return _unavailable("the weather service is receiving too many requests; it may answer in a minute")
+    if status >= 500:
+        return _unavailable("the weather service failed")
+    if code is not None and code in _BY_CODE:
+        return _BY_CODE[code]
+    if status != 200 or code is not None:
+        return _unavailable("the weather service refused the request", "it answered with an unknown error")
+    return None
+
+
+def error_code(body: Any) -> int | None:
+    """The ``error.code`` of an answer; 0 for an error without a usable code, ``None`` without an error."""
+    error = body.get("error") if isinstance(body, dict) else None
+    if error is None:
+        return None
+    code = error.get("code") if isinstance(error, dict) else None
+    if isinstance(code, str) and code.isascii() and code.isdigit() and len(code) < 6:
+        return int(code)
+    return code if isinstance(code, int) and not isinstance(code, bool) else 0
+
+
+CACHE_SECONDS = 600
+"""Ten minutes: the present weather may be that old, and a busy place is asked for six times an hour at most."""
+
+
+class WeatherSettings(ToolSettings):
+    """Where WeatherAPI is, and the key to it."""
+
+    model_config = SettingsConfigDict(env_prefix="WEATHER_")
+    required: ClassVar[tuple[str, ...]] = ("api_key",)
+    has_sandbox = True
+
+    api_key: Secret | None = Field(None, description="Key of weatherapi.com")
+    base_url: BaseUrl = Field("https://api.weatherapi.com/v1", description="Address of WeatherAPI, up to its version")
+    timeout: float = Field(10, gt=0, le=600, description="Seconds a weather look-up may take, a second try included")
+    cache_seconds: float = Field(
+        CACHE_SECONDS, ge=0, le=86400, description="Seconds a forecast also answers equal look-ups; 0 asks each time"
+    )
+
 
 _UPSTREAM = "WeatherAPI"
 _MAX_BYTES = 1024 * 1024

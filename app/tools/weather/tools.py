@@ -4,10 +4,9 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from app.tool_calling.function_callback import tool
-from app.tools.weather.client import WeatherClient
-from app.tools.weather.results import Weather
-from app.tools.weather.settings import CACHE_SECONDS
+from app.tools.weather.client import CACHE_SECONDS, WeatherClient
+from app.tools.weather.forecast import Weather
+from toolchat.tool_calling.function_callback import tool
 
 __all__ = ["WeatherRequest", "WeatherService", "WeatherTools"]
 

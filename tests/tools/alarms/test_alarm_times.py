@@ -7,13 +7,13 @@ from zoneinfo import ZoneInfo
 import httpx
 import pytest
 
-from app.tool_calling.errors import ToolExecutionError
-from app.tools.alarms.moments import due_at
+from app.tools.alarms.alarms import due_at
 from tests.chat.played import JSON
 from tests.players.openai_player import Answer, OpenAIPlayer, PlayedRequest
 from tests.serving import service
 from tests.tools.alarms.asking import alarm_at, alarms, key
 from tests.tools.examples.asking import SAID, ZONE
+from toolchat.tool_calling.errors import ToolExecutionError
 
 
 def obedient(request: PlayedRequest) -> Answer:

@@ -5,9 +5,6 @@ from datetime import UTC, datetime, timedelta
 import httpx
 import pytest
 
-from app.errors import NotFound
-from app.state_store.memory import InMemoryStateStore
-from app.tool_calling.errors import ToolExecutionError
 from app.tools.alarms.alarms import AlarmOrder, AlarmStore
 from tests.calling_as import calling_as
 from tests.chat.played import JSON
@@ -16,6 +13,9 @@ from tests.serving import service
 from tests.tools.alarms.asking import alarm_at, alarms, key
 from tests.tools.examples.asking import SAID
 from tests.waiting import until
+from toolchat.errors import NotFound
+from toolchat.state.memory import InMemoryStateStore
+from toolchat.tool_calling.errors import ToolExecutionError
 
 
 @pytest.mark.parametrize(

@@ -4,12 +4,12 @@ import time
 
 import pytest
 
-from app.chat_models.base import Prompt
-from app.messages import UserMessage
 from app.offline import OfflineChatModel
 from app.offline.numbers import spans_from_now
-from app.tool_calling.definition import ToolDefinition
-from tests.chat_models.responding import response_of
+from tests.models.responding import response_of
+from toolchat.messages import UserMessage
+from toolchat.models.base import Prompt
+from toolchat.tool_calling.definition import ToolDefinition
 
 
 @pytest.mark.parametrize(

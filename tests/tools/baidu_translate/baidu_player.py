@@ -11,14 +11,12 @@ from urllib.parse import parse_qsl
 
 import pytest
 
-from app.http import OutboundHttp
-from app.tool_calling.callback import ToolCallback
-from app.tool_calling.errors import ToolExecutionError
-from app.tool_calling.function_callback import FunctionToolCallback
-from app.tool_calling.method_callback import MethodToolCallbackProvider
-from app.tools.baidu_translate.client import BaiduTranslateClient
-from app.tools.baidu_translate.settings import BaiduTranslateSettings
+from app.tools.baidu_translate.client import BaiduTranslateClient, BaiduTranslateSettings
 from app.tools.baidu_translate.tools import BaiduTranslateService, BaiduTranslateTools
+from toolchat.http.client import OutboundHttp
+from toolchat.tool_calling.callback import ToolCallback
+from toolchat.tool_calling.errors import ToolExecutionError
+from toolchat.tool_calling.function_callback import FunctionToolCallback, MethodToolCallbackProvider
 
 __all__ = [
     "APP_ID",

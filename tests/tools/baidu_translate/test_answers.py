@@ -4,10 +4,9 @@ import json
 
 import pytest
 
-from app.errors import UpstreamError
-from app.tools.baidu_translate.client import Translation
-from app.tools.baidu_translate.layout import Layout
+from app.tools.baidu_translate.client import Layout, Translation
 from tests.tools.baidu_translate.baidu_player import RESULT, answer, fault, played, reply
+from toolchat.errors import UpstreamError
 
 
 async def test_every_line_comes_back_in_order_with_the_layout_of_the_original() -> None:

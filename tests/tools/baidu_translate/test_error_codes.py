@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
+from app.tools.baidu_translate.error_codes import _REACTIONS
 from app.tools.baidu_translate.languages import accepted
-from app.tools.baidu_translate.reactions import _REACTIONS
 from tests.tools.baidu_translate.baidu_player import (
     APP_ID,
     RESULT,

@@ -5,19 +5,18 @@ import asyncio
 import pytest
 from pydantic_core import from_json
 
-from app.container import instances, make_container
-from app.errors import ConfigurationError
-from app.http import OutboundHttp
-from app.settings import read_settings
-from app.tool_calling.callback import ToolCallback
-from app.tool_calling.context import ToolContext
-from app.tool_calling.method_callback import MethodToolCallbackProvider
+from app.composition.container import instances, make_container
+from app.settings.base import read_settings
 from app.tools.baidu_translate import module
-from app.tools.baidu_translate.client import BaiduTranslateClient
-from app.tools.baidu_translate.settings import BaiduTranslateSettings
+from app.tools.baidu_translate.client import BaiduTranslateClient, BaiduTranslateSettings
 from app.tools.baidu_translate.tools import BaiduTranslateTools
 from tests.serving import events_of, service
 from tests.tools.baidu_translate.baidu_player import APP_ID, SECRET_KEY, played, settings, tools
+from toolchat.errors import ConfigurationError
+from toolchat.http.client import OutboundHttp
+from toolchat.tool_calling.callback import ToolCallback
+from toolchat.tool_calling.context import ToolContext
+from toolchat.tool_calling.function_callback import MethodToolCallbackProvider
 
 
 def test_both_secrets_are_required_and_named(monkeypatch: pytest.MonkeyPatch) -> None:

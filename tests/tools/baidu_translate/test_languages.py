@@ -2,9 +2,9 @@
 
 import pytest
 
-from app.tool_calling.errors import ToolExecutionError
 from app.tools.baidu_translate.languages import accepted, source_code, target_code
 from tests.tools.baidu_translate.baidu_player import played
+from toolchat.tool_calling.errors import ToolExecutionError
 
 SAME = {
     "zh": "zh ZH zh-CN zh_CN zh-Hans zh-Hans-CN cn Chinese 中文 漢語 简体中文 普通话 (Chinese) ｚｈ zh(Chinese)",

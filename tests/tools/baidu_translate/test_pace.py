@@ -8,11 +8,11 @@ from statistics import median
 
 import pytest
 
-from app.tool_calling.context import ToolContext
-from app.tool_calling.errors import ToolExecutionError
-from app.tools.baidu_translate.pacing import Pacer
+from app.tools.baidu_translate.rate_limiter import Pacer
 from tests.calling_as import calling_as
 from tests.tools.baidu_translate.baidu_player import played, tools
+from toolchat.tool_calling.context import ToolContext
+from toolchat.tool_calling.errors import ToolExecutionError
 
 
 async def test_calls_at_once_arrive_in_order_and_never_closer_than_the_rate_allows() -> None:

@@ -2,10 +2,10 @@
 
 import pytest
 
-from app.tool_calling.context import ToolContext
-from app.tool_calling.errors import ToolArgumentsError
 from app.tools.baidu_translate.client import sign
 from tests.tools.baidu_translate.baidu_player import APP_ID, SECRET_KEY, error_of, played, tools
+from toolchat.tool_calling.context import ToolContext
+from toolchat.tool_calling.errors import ToolArgumentsError
 
 
 @pytest.mark.parametrize(

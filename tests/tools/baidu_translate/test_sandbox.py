@@ -7,12 +7,12 @@ import pytest
 from pydantic_core import from_json
 
 from app.sandbox import create_sandbox
-from app.tool_calling.context import ToolContext
-from app.tool_calling.errors import ToolExecutionError
 from app.tools.baidu_translate.client import BaiduTranslateClient, sign
-from app.tools.baidu_translate.reactions import _REACTIONS
+from app.tools.baidu_translate.error_codes import _REACTIONS
 from tests.serving import serving
 from tests.tools.baidu_translate.baidu_player import client_of, played, settings, tools
+from toolchat.tool_calling.context import ToolContext
+from toolchat.tool_calling.errors import ToolExecutionError
 
 
 @pytest.fixture(scope="module")

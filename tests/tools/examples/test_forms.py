@@ -6,12 +6,12 @@ import httpx
 import pytest
 
 from app.api.schemas import ChatAnswer
-from app.errors import ConfigurationError
 from tests.chat.played import EVENTS, JSON
 from tests.documented import problems_of
 from tests.players.openai_player import OpenAIPlayer
 from tests.serving import events_of, service
 from tests.tools.examples.asking import READING, SAID
+from toolchat.errors import ConfigurationError
 
 
 @pytest.mark.parametrize("path", READING)

@@ -3,13 +3,9 @@
 import httpx
 import pytest
 
-from app.assembly.configuration import read_configuration
-from app.assembly.service import open_service
-from app.settings import Settings
-from app.state_store.memory import InMemoryStateStore
-from app.tool_calling.callback import ToolCallback
-from app.tool_calling.context import CONVERSATION_ID, ToolContext
-from app.tool_calling.errors import ToolExecutionError
+from app.composition.configuration import read_configuration
+from app.composition.lifespan import open_service
+from app.settings.base import Settings
 from app.tools.todo.advisors import REMINDER
 from app.tools.todo.lists import TodoLists
 from tests.chat.played import asks, clock, says, turns, update
@@ -17,6 +13,10 @@ from tests.players.openai_player import OpenAIPlayer
 from tests.players.redis_server import REDIS_SERVER, RedisServer
 from tests.serving import service
 from tests.tools.todo.caller import Caller
+from toolchat.state.memory import InMemoryStateStore
+from toolchat.tool_calling.callback import ToolCallback
+from toolchat.tool_calling.context import CONVERSATION_ID, ToolContext
+from toolchat.tool_calling.errors import ToolExecutionError
 
 
 async def test_each_session_has_a_list_of_its_own(dutiful_service: httpx.AsyncClient) -> None:

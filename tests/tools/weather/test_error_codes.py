@@ -5,7 +5,6 @@ import logging
 import pytest
 from pydantic_core import from_json
 
-from app.tool_calling.errors import ToolExecutionError
 from tests.tools.weather.weatherapi_player import (
     DAY,
     HTML,
@@ -18,6 +17,7 @@ from tests.tools.weather.weatherapi_player import (
     played,
     reply,
 )
+from toolchat.tool_calling.errors import ToolExecutionError
 
 
 @pytest.mark.parametrize(

@@ -4,15 +4,15 @@ import pytest
 from pydantic import SecretStr
 from starlette.applications import Starlette
 
-from app.container import instances, make_container
-from app.http import OutboundHttp
+from app.composition.container import instances, make_container
 from app.sandbox.weatherapi import routes
-from app.tool_calling.callback import ToolCallback
-from app.tool_calling.method_callback import MethodToolCallbackProvider
 from app.tools.weather import module
 from app.tools.weather.tools import WeatherTools
 from tests.serving import serving
 from tests.tools.weather.weatherapi_player import KEY, called, settings
+from toolchat.http.client import OutboundHttp
+from toolchat.tool_calling.callback import ToolCallback
+from toolchat.tool_calling.function_callback import MethodToolCallbackProvider
 
 
 def test_the_folder_is_named_and_asked_as_in_the_documents() -> None:

@@ -5,8 +5,6 @@ import json
 import pytest
 from pydantic import SecretStr
 
-from app.errors import UpstreamError, UpstreamInvalid, UpstreamTimeout, UpstreamUnavailable
-from app.tool_calling.errors import ToolExecutionError
 from tests.tools.weather.weatherapi_player import (
     CURRENT,
     DAY,
@@ -23,6 +21,8 @@ from tests.tools.weather.weatherapi_player import (
     settings,
     without,
 )
+from toolchat.errors import UpstreamError, UpstreamInvalid, UpstreamTimeout, UpstreamUnavailable
+from toolchat.tool_calling.errors import ToolExecutionError
 
 
 @pytest.mark.parametrize(

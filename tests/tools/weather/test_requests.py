@@ -4,7 +4,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from app.tools.weather.place_checks import MAX_NAME
+from app.tools.weather.places import MAX_NAME
 from tests.tools.weather.weatherapi_player import KEY, failure_of, played
 
 

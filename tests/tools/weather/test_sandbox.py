@@ -7,11 +7,11 @@ import pytest
 from pydantic import SecretStr
 from starlette.applications import Starlette
 
-from app.errors import UpstreamInvalid
 from app.sandbox.weatherapi import routes
 from app.tools.weather.client import WeatherClient
 from tests.serving import serving
 from tests.tools.weather.weatherapi_player import CURRENT, DAY, KEY, client_of, failure_of, played, settings
+from toolchat.errors import UpstreamInvalid
 
 
 @pytest.fixture(scope="module")

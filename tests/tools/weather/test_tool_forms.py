@@ -3,9 +3,9 @@
 import pytest
 from pydantic_core import from_json
 
-from app.tool_calling.context import ToolContext
-from app.tool_calling.errors import ToolArgumentsError
 from tests.tools.weather.weatherapi_player import CURRENT, DAY, PLACE, both, called, forecast, played, reply
+from toolchat.tool_calling.context import ToolContext
+from toolchat.tool_calling.errors import ToolArgumentsError
 
 
 async def test_both_forms_have_the_documents_names_and_the_same_schema() -> None:

@@ -13,16 +13,14 @@ import pytest
 from pydantic import SecretStr
 from pydantic_core import from_json
 
-from app.http import OutboundHttp
-from app.tool_calling.callback import ToolCallback
-from app.tool_calling.context import ToolContext
-from app.tool_calling.errors import ToolExecutionError
-from app.tool_calling.function_callback import FunctionToolCallback
-from app.tool_calling.method_callback import MethodToolCallbackProvider
-from app.tools.weather.client import WeatherClient
-from app.tools.weather.settings import WeatherSettings
+from app.tools.weather.client import WeatherClient, WeatherSettings
 from app.tools.weather.tools import WeatherService, WeatherTools
 from tests.waiting import PATIENCE
+from toolchat.http.client import OutboundHttp
+from toolchat.tool_calling.callback import ToolCallback
+from toolchat.tool_calling.context import ToolContext
+from toolchat.tool_calling.errors import ToolExecutionError
+from toolchat.tool_calling.function_callback import FunctionToolCallback, MethodToolCallbackProvider
 
 __all__ = [
     "CURRENT",

@@ -5,15 +5,15 @@ from typing import Annotated, Any
 from dishka.integrations.fastapi import DishkaRoute, FromDishka
 from fastapi import APIRouter, Request, Response
 
-from app.api.answering import answer_prompt
+from app.api.responses import answer_prompt
 from app.api.service import Service
-from app.chat.advisors import BaseAdvisor
-from app.chat.client import PromptSpec
-from app.chat.request import ChatRequest
-from app.chat_models.base import ChatOptions, ChatResponse
-from app.tool_calling.context import ToolContext
-from app.tool_calling.function_callback import FunctionToolCallback, tool
 from app.tools.module import ToolModule
+from toolchat.chat.advisors.base import BaseAdvisor
+from toolchat.chat.client import PromptSpec
+from toolchat.chat.request import ChatRequest
+from toolchat.models.base import ChatOptions, ChatResponse
+from toolchat.tool_calling.context import ToolContext
+from toolchat.tool_calling.function_callback import FunctionToolCallback, tool
 
 __all__ = ["module"]
 

@@ -1,0 +1,90 @@
+"""The service while it runs: what it opens, and what it is made of."""
+
+import logging
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+from app.access.quotas import Limits
+from app.access.runtime import open_quotas
+from app.access.settings import AccessSettings
+from app.api.approvals import ApprovalStore, PausedTurnCodec
+from app.api.service import Admission, ServiceState
+from app.composition.configuration import Configuration
+from app.composition.models import outbound_http
+from app.composition.wiring import state_store, wired
+from app.observability.runtime import watched
+from app.settings.base import Settings
+from app.tools.registry import ToolRegistry
+from toolchat.chat.advisors.base import SandboxNoticeAdvisor
+from toolchat.chat.advisors.call_limit import ConversationCallLimit
+from toolchat.chat.advisors.idempotency import IdempotencyStore
+from toolchat.chat.advisors.repair import ToolCallRepairAdvisor
+from toolchat.chat.advisors.tool_calling import ToolCallingAdvisor
+from toolchat.chat.advisors.tool_search import ToolSearchAdvisor
+from toolchat.chat.client import ChatClient
+from toolchat.chat.memory import ChatMemory, MemoryAdvisor, MemoryWindow
+from toolchat.models.base import ChatModel
+from toolchat.state.base import StateStore
+from toolchat.state.locks import Locks
+from toolchat.tool_calling.threads import limit_threads
+
+__all__ = ["open_service"]
+
+_log = logging.getLogger(__name__)
+
+
+@asynccontextmanager
+async def open_service(configuration: Configuration) -> AsyncGenerator[tuple[ServiceState, ToolRegistry], None]:
+    """Open what the service needs while it runs, and close it in reverse.
+
+    Raises:
+        ConfigurationError: a tool cannot be defined, or the container cannot be wired.
+    """
+    settings = configuration.settings
+    for warning in configuration.warnings:
+        _log.warning("%s", warning)
+    http = outbound_http(settings)
+    store = state_store(settings)
+    container = wired(settings, configuration.modules, http, store)
+    limit_threads(settings.tool_threads)
+    try:
+        await store.start()
+        async with ToolRegistry.opened(container, configuration.modules) as tools, watched():
+            loop = await container.get(ToolCallingAdvisor)
+            chat = _chat_client(settings, configuration.chat_model.create(http), loop, tools, store)
+            admission = _admission(settings, configuration.access.settings, store)
+            memory = _memory(settings, store)
+            advisor = MemoryAdvisor(memory)
+            approvals = ApprovalStore(store, PausedTurnCodec(tools.resolver, (advisor, *tools.advisors)))
+            once = IdempotencyStore(store)
+            state = ServiceState(settings, chat, tools, admission, approvals, store, memory, advisor, once, container)
+            yield state, tools
+    finally:
+        await container.close()
+        await store.aclose()
+        await http.aclose()
+
+
+def _admission(settings: Settings, access: AccessSettings, store: StateStore) -> Admission:
+    together = Limits("all", access.requests_per_minute or None, None, access.tokens_per_day or None)
+    per_client = access.questions_per_client or max(1, settings.max_questions // 2)
+    return Admission(settings.max_questions, per_client, open_quotas(store, together, settings.request_timeout))
+
+
+def _memory(settings: Settings, store: StateStore) -> ChatMemory:
+    window = MemoryWindow(settings.memory_max_messages, settings.memory_max_tokens, settings.memory_tool_rounds)
+    return ChatMemory(store, Locks(store, wait=settings.session_wait), window, ttl=settings.session_ttl)
+
+
+def _chat_client(
+    settings: Settings, model: ChatModel, loop: ToolCallingAdvisor, tools: ToolRegistry, store: StateStore
+) -> ChatClient:
+    repairs = settings.tool_call_repairs
+    repair = (ToolCallRepairAdvisor(repairs),) if repairs else ()
+    above = settings.tool_search_above
+    # The offline model picks a tool by the question itself, and can be told of any number; it would not search.
+    search = (ToolSearchAdvisor(above),) if above and model.provider != "offline" else ()
+    most = settings.tool_max_calls_per_session
+    limit = (ConversationCallLimit(store, most, ttl=settings.session_ttl),) if most else ()
+    advisors = (SandboxNoticeAdvisor(), *limit, loop, *search, *repair)
+    return ChatClient(model, tools.resolver, advisors, settings.system_prompt)

@@ -1,0 +1,274 @@
+"""The parts of a client as the settings describe them, for the service and for programs that use it as a library."""
+
+from collections.abc import AsyncGenerator, Callable, Mapping, Set
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from pydantic import Field, SecretStr, ValidationError
+from pydantic_core import from_json
+from pydantic_settings import SettingsConfigDict
+
+from app.settings.base import EnvironmentSettings, Settings, read_settings
+from toolchat.chat.advisors.tool_calling import ToolCallingAdvisor
+from toolchat.errors import ConfigurationError
+from toolchat.http.breakers import Breakers, CircuitBreaker
+from toolchat.http.client import OutboundHttp
+from toolchat.models.base import ChatModel, full_name
+from toolchat.models.fallbacks import FallbackChatModel
+from toolchat.models.resilience import ResilientChatModel, RetryPolicy
+from toolchat.tool_calling.limits import ToolCallLimits
+from toolchat.tool_calling.manager import ToolCallingManager, ToolExecutionExceptionProcessor
+
+if TYPE_CHECKING:
+    from toolchat.models.dashscope.model import DashScopeSettings
+    from toolchat.models.openai.model import OpenAISettings
+
+__all__ = [
+    "ChosenModel",
+    "ClientParts",
+    "choose_chat_model",
+    "dashscope",
+    "exception_processor",
+    "import_providers",
+    "manager",
+    "open_parts",
+    "openai_compatible",
+    "outbound_http",
+    "read_fallbacks",
+    "tool_loop",
+]
+
+
+_SettingsT = TypeVar("_SettingsT", bound=EnvironmentSettings)
+_NO_VARIABLE = "CHAT_FALLBACKS="
+"""No variable's name can begin so: an entry takes nothing from those of the first model, least of all its key."""
+
+
+class FallbackSettings(EnvironmentSettings):
+    """Which models stand by for the first one."""
+
+    model_config = SettingsConfigDict(env_prefix="CHAT_")
+
+    fallbacks: SecretStr | None = Field(
+        None,
+        description="Models asked in this order when those before cannot answer, as JSON: "
+        '[{"provider": "openai_compatible", "base_url": "https://...", "api_key": "...", "model": "..."}]; '
+        "but for the last, each is tried once",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenModel:
+    """A provider whose settings were read and found complete."""
+
+    provider: str
+    create: Callable[[OutboundHttp], ChatModel]
+
+
+def read_fallbacks() -> list[ChosenModel]:
+    """Read ``CHAT_FALLBACKS``: a JSON list of objects with ``provider`` and the fields of that provider's settings.
+
+    Raises:
+        ConfigurationError: it is none, or an entry cannot be used; no value is shown.
+    """
+    settings = read_settings(FallbackSettings)
+    if settings.fallbacks is None:
+        return []
+    try:
+        entries = from_json(settings.fallbacks.get_secret_value())
+    except ValueError:
+        entries = None
+    if not isinstance(entries, list) or not all(isinstance(each, dict) for each in entries):
+        raise ConfigurationError("CHAT_FALLBACKS: must be a JSON list of objects")
+    return [_read(number, each) for number, each in enumerate(entries, 1)]
+
+
+def _read(number: int, entry: Mapping[str, Any]) -> ChosenModel:
+    fields = {name: value for name, value in entry.items() if name != "provider"}
+    provider = entry.get("provider")
+    try:
+        if provider == "openai_compatible":
+            from toolchat.models.openai.model import OpenAISettings
+
+            return openai_compatible(_settings(OpenAISettings, fields, {"api_key", "base_url"}))
+        if provider == "dashscope":
+            from toolchat.models.dashscope.model import DashScopeSettings
+
+            return dashscope(_settings(DashScopeSettings, fields, {"api_key"}))
+    except ValueError as error:
+        raise ConfigurationError(f"CHAT_FALLBACKS: model {number}: {error}") from None
+    raise ConfigurationError(f"CHAT_FALLBACKS: model {number}: provider: must be openai_compatible or dashscope")
+
+
+def _settings(kind: type[_SettingsT], fields: Mapping[str, Any], needed: Set[str]) -> _SettingsT:
+    if unknown := fields.keys() - kind.model_fields.keys():
+        raise ValueError(f"{min(unknown)[:64]!r} is none of {', '.join(kind.model_fields)}")
+    if not fields.get("model"):
+        raise ValueError("model must be there")
+    if needed.isdisjoint(fields):
+        raise ValueError(f"{' or '.join(sorted(needed))} must be there")
+    try:
+        return kind(_env_file=None, _env_prefix=_NO_VARIABLE, **fields)
+    except ValidationError as error:
+        fault = error.errors()[0]
+        raise ValueError(f"{fault['loc'][0]}: {fault['msg'].removeprefix('Value error, ')}") from None
+
+
+def dashscope(settings: "DashScopeSettings") -> ChosenModel:
+    """DashScope's own API."""
+
+    def create(http: OutboundHttp) -> ChatModel:
+        from toolchat.models.dashscope.model import DashScopeChatModel, warm_up
+
+        warm_up()
+        return DashScopeChatModel(settings, http)
+
+    return ChosenModel("dashscope", create)
+
+
+def openai_compatible(settings: "OpenAISettings") -> ChosenModel:
+    """Any server that speaks OpenAI's chat completions."""
+
+    def create(http: OutboundHttp) -> ChatModel:
+        from toolchat.models.openai.model import OpenAICompatibleChatModel
+
+        return OpenAICompatibleChatModel(settings, http)
+
+    return ChosenModel("openai_compatible", create)
+
+
+def choose_chat_model(settings: Settings) -> ChosenModel:
+    """Choose the provider, and those that stand by; only their code is imported.
+
+    Raises:
+        ConfigurationError: the settings of one cannot be used, or the provider that is named lacks its key.
+    """
+    first, others = _first(settings), read_fallbacks()
+    if not others:
+        return ChosenModel(first.provider, lambda http: _resilient(first.create(http), settings))
+    if first.provider == "offline" and settings.chat_provider == "auto":
+        raise ConfigurationError("CHAT_FALLBACKS: stands by for a model that is not set: set OPENAI_API_KEY, say")
+
+    def create(http: OutboundHttp) -> ChatModel:
+        *before, last = (each.create(http) for each in (first, *others))
+        # Who has another behind him is tried once: the next one is the better second try.
+        tried = [_resilient(each, settings, max_attempts=1) for each in before]
+        return FallbackChatModel([*tried, _resilient(last, settings)])
+
+    return ChosenModel(first.provider, create)
+
+
+def _first(settings: Settings) -> ChosenModel:
+    named = settings.chat_provider
+    chosen = _dashscope(named == "dashscope") if named in ("auto", "dashscope") else None
+    if chosen is None and named in ("auto", "openai_compatible"):
+        chosen = _openai_compatible(named == "openai_compatible")
+    return chosen or ChosenModel("offline", _offline)
+
+
+def import_providers() -> None:
+    """Import every provider's code, also of those that were not chosen, so that their settings are known."""
+    import toolchat.models.dashscope.model
+    import toolchat.models.openai.model  # noqa: F401
+
+
+def _resilient(model: ChatModel, settings: Settings, *, max_attempts: int = 0) -> ChatModel:
+    return ResilientChatModel(
+        model,
+        total_timeout=settings.model_timeout,
+        idle_timeout=settings.model_idle_timeout,
+        retry=RetryPolicy(max_attempts or settings.model_max_attempts),
+        breaker=CircuitBreaker(
+            full_name(model.provider, model.name), failures=settings.breaker_failures, pause=settings.breaker_pause
+        ),
+    )
+
+
+def _dashscope(required: bool) -> ChosenModel | None:
+    from toolchat.models.dashscope.model import DashScopeSettings
+
+    settings = read_settings(DashScopeSettings)
+    if settings.api_key is not None:
+        return dashscope(settings)
+    if required:
+        raise ConfigurationError("DASHSCOPE_API_KEY: must be set because CHAT_PROVIDER is dashscope")
+    return None
+
+
+def _openai_compatible(required: bool) -> ChosenModel | None:
+    from toolchat.models.openai.model import OpenAISettings
+
+    settings = read_settings(OpenAISettings)
+    if settings.api_key is not None or settings.base_url is not None:
+        return openai_compatible(settings)
+    if required:
+        alternative = "or OPENAI_BASE_URL, for a server that takes no key"
+        raise ConfigurationError(
+            f"OPENAI_API_KEY: must be set because CHAT_PROVIDER is openai_compatible ({alternative})"
+        )
+    return None
+
+
+def _offline(_: OutboundHttp) -> ChatModel:
+    from app.offline.model import OfflineChatModel
+
+    return OfflineChatModel()
+
+
+@dataclass(frozen=True, slots=True)
+class ClientParts:
+    """What a client is made of."""
+
+    model: ChatModel
+    loop: ToolCallingAdvisor
+    system_text: str
+
+
+@asynccontextmanager
+async def open_parts() -> AsyncGenerator[ClientParts, None]:
+    """Open what a client needs that asks the model which the environment and ``.env`` name.
+
+    Raises:
+        ConfigurationError: a setting cannot be used, or the provider that is named lacks its key.
+    """
+    settings = read_settings(Settings)
+    chosen = choose_chat_model(settings)
+    http = outbound_http(settings)
+    try:
+        loop = tool_loop(settings, manager(settings, exception_processor(settings)))
+        yield ClientParts(chosen.create(http), loop, settings.system_prompt)
+    finally:
+        await http.aclose()
+
+
+def outbound_http(settings: Settings) -> OutboundHttp:
+    """The pool of connections to upstreams; whoever makes it closes it."""
+    return OutboundHttp(
+        connect_timeout=settings.connect_timeout,
+        max_connections=settings.http_max_connections,
+        breakers=Breakers(settings.breaker_failures, settings.breaker_pause),
+    )
+
+
+def exception_processor(settings: Settings) -> ToolExecutionExceptionProcessor:
+    """What becomes of an exception that a tool raised."""
+    return ToolExecutionExceptionProcessor(settings.tool_throw_exception_on_error)
+
+
+def manager(settings: Settings, processor: ToolExecutionExceptionProcessor) -> ToolCallingManager:
+    """What runs tool calls."""
+    return ToolCallingManager(
+        timeout=settings.tool_timeout,
+        max_concurrency=settings.tool_max_concurrency,
+        max_result_chars=settings.tool_result_max_chars,
+        exception_processor=processor,
+    )
+
+
+def tool_loop(settings: Settings, manager: ToolCallingManager) -> ToolCallingAdvisor:
+    """The loop around model and tools."""
+    limits = ToolCallLimits(
+        settings.tool_max_calls_per_tool, settings.tool_max_calls, settings.tool_max_identical_calls
+    )
+    return ToolCallingAdvisor(manager, max_rounds=settings.tool_max_rounds, limits=limits)

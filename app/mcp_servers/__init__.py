@@ -1,5 +1,0 @@
-"""Tools of other servers that speak the Model Context Protocol, each server a folder of its own."""
-
-from app.mcp_servers.modules import McpServers, read_mcp_servers
-
-__all__ = ["McpServers", "read_mcp_servers"]

@@ -1,0 +1,176 @@
+"""Settings: whether there are traces, and where they go."""
+
+import importlib.util
+import os
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Literal
+from urllib.parse import urlsplit, urlunsplit
+
+from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic_settings import SettingsConfigDict
+
+from app.observability.spans import Remote
+from app.settings.base import EnvironmentSettings, Secret, Texts, read_settings
+from toolchat.errors import ConfigurationError
+
+__all__ = ["TracingConfiguration", "TracingSettings", "other_variables"]
+
+_PREFIX = "OTEL_"
+_PATH = "/v1/traces"
+_EXPORTER = "opentelemetry.exporter.otlp.proto.http"
+
+
+def _endpoint(value: str) -> str:
+    if value and not value.startswith(("http://", "https://")):
+        raise ValueError("must be a URL that starts with http:// or https://")
+    return value
+
+
+def _small(value: object) -> object:
+    return value.strip().lower() if isinstance(value, str) else value
+
+
+Endpoint = Annotated[str, AfterValidator(_endpoint)]
+
+
+class TracingSettings(EnvironmentSettings):
+    """Traces by OpenTelemetry's variables; the extra observability is needed."""
+
+    model_config = SettingsConfigDict(env_prefix=_PREFIX)
+
+    exporter_otlp_endpoint: Endpoint = Field(
+        "",
+        description="Where traces go, by OTLP over HTTP, without /v1/traces, such as http://collector:4318; none: off",
+    )
+    exporter_otlp_traces_endpoint: Endpoint = Field("", description="The same as a whole URL, which wins")
+    exporter_otlp_headers: Secret | None = Field(
+        None, description="Headers for it, NAME=VALUE separated by commas, values percent-encoded"
+    )
+    exporter_otlp_protocol: Annotated[Literal["http/protobuf"], BeforeValidator(_small)] = Field(
+        "http/protobuf", description="How they are sent; gRPC is not spoken"
+    )
+    traces_exporter: Annotated[Literal["otlp", "none"], BeforeValidator(_small)] = Field(
+        "otlp", description="none switches traces off"
+    )
+    sdk_disabled: bool = Field(False, description="true switches traces off")
+    traces_sampler: Annotated[
+        Literal[
+            "always_on",
+            "always_off",
+            "traceidratio",
+            "parentbased_always_on",
+            "parentbased_always_off",
+            "parentbased_traceidratio",
+        ],
+        BeforeValidator(_small),
+    ] = Field("parentbased_always_on", description="Which traces are recorded; parentbased: as the caller decided")
+    traces_sampler_arg: float = Field(1, ge=0, le=1, description="Which share of them, for traceidratio")
+    propagators: Texts = Field(
+        ("tracecontext", "baggage"),
+        description="Without tracecontext a caller's traceparent is not read, and none is sent to upstreams",
+    )
+    bsp_schedule_delay: float = Field(5000, gt=0, description="Milliseconds after which spans are sent")
+    bsp_max_export_batch_size: int = Field(2048, ge=1, description="Spans that are sent before that, together")
+    bsp_max_queue_size: int = Field(16384, ge=1, description="Spans that may wait; what is beyond is lost")
+    service_name: str = Field("toolchat", description="What the service is called in traces")
+    resource_attributes: str = Field("", description="What else is said of it, NAME=VALUE separated by commas")
+    instrumentation_genai_capture_message_content: bool = Field(
+        False, description="true puts questions, answers, arguments and results into traces"
+    )
+
+    def sampler(self) -> Callable[[bytes, Remote | None], bool]:
+        """What decides, as OpenTelemetry's samplers do, by a trace's id and its caller whether it is recorded."""
+        _, is_based, own = self.traces_sampler.rpartition("parentbased_")
+        share = {"always_on": 1.0, "always_off": 0.0}.get(own, self.traces_sampler_arg)
+        bound = round(share * 2**64)
+
+        def samples(trace: bytes, caller: Remote | None) -> bool:
+            if is_based and caller is not None:
+                return caller.is_sampled
+            return int.from_bytes(trace[8:]) < bound
+
+        return samples
+
+
+@dataclass(frozen=True, slots=True)
+class TracingConfiguration:
+    """What was read from the environment and ``.env``, checked."""
+
+    settings: TracingSettings
+    variables: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Every ``OTEL_`` variable, for OpenTelemetry's own packages, which read the environment alone."""
+
+    @property
+    def is_on(self) -> bool:
+        """Whether there are traces."""
+        settings = self.settings
+        is_off = settings.sdk_disabled or settings.traces_exporter == "none"
+        return not is_off and bool(settings.exporter_otlp_endpoint or settings.exporter_otlp_traces_endpoint)
+
+    @property
+    def target(self) -> str:
+        """Where traces go, without what may be a secret: a user, a password, a query."""
+        settings = self.settings
+        url = urlsplit(
+            settings.exporter_otlp_traces_endpoint or f"{settings.exporter_otlp_endpoint.rstrip('/')}{_PATH}"
+        )
+        return urlunsplit((url.scheme, url.netloc.rpartition("@")[2], url.path, "", ""))
+
+    @property
+    def sampling(self) -> str:
+        """Which traces are recorded, in the words of the variables."""
+        settings = self.settings
+        has_share = settings.traces_sampler.endswith("ratio")
+        return f"{settings.traces_sampler} {settings.traces_sampler_arg:g}" if has_share else settings.traces_sampler
+
+    @property
+    def warnings(self) -> list[str]:
+        """What is probably meant otherwise."""
+        settings = self.settings
+        is_whole = settings.exporter_otlp_endpoint.rstrip("/").endswith(_PATH)
+        if not is_whole or settings.exporter_otlp_traces_endpoint or not self.is_on:
+            return []
+        told = f"{_PATH} is put behind it once more; a whole URL belongs into OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"
+        return [f"OTEL_EXPORTER_OTLP_ENDPOINT: {told}"]
+
+    @classmethod
+    def read(cls) -> "TracingConfiguration":
+        """Read it.
+
+        Raises:
+            ConfigurationError: a value cannot be used, or what sends traces is not installed.
+        """
+        settings = read_settings(TracingSettings)
+        if not cls(settings).is_on:
+            return cls(settings)
+        if not _is_installed():
+            name = "TRACES_ENDPOINT" if settings.exporter_otlp_traces_endpoint else "ENDPOINT"
+            raise ConfigurationError(
+                f"OTEL_EXPORTER_OTLP_{name}: traces need the extra observability: pip install '.[observability]'"
+            )
+        return cls(settings, _variables() | {"OTEL_SERVICE_NAME": settings.service_name})
+
+
+def other_variables(names: Collection[str]) -> set[str]:
+    """What OpenTelemetry's packages read beside, if any of the names is of that kind."""
+    if not any(name.upper().startswith(_PREFIX) for name in names) or not _is_installed():
+        return set()
+    from opentelemetry.sdk import environment_variables
+
+    return {name for name in vars(environment_variables) if name.startswith(_PREFIX)}
+
+
+def _is_installed() -> bool:
+    try:
+        return importlib.util.find_spec(_EXPORTER) is not None
+    except ModuleNotFoundError:
+        return False
+
+
+def _variables() -> dict[str, str]:
+    from dotenv import dotenv_values
+
+    in_file = {name.upper(): value for name, value in dotenv_values(".env", encoding="utf-8").items() if value}
+    given = in_file | {name: value for name, value in os.environ.items() if value.strip()}
+    return {name: value for name, value in given.items() if name.startswith(_PREFIX)}

@@ -1,0 +1,188 @@
+"""The OpenAPI document, with problem documents instead of the framework's own error schema."""
+
+import copy
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+from urllib.parse import quote
+
+from fastapi import FastAPI
+from fastapi.routing import APIRoute
+
+from app.api.problems import CODES, Problem, one_block, problems
+from app.api.responses.formats import AnswerFormat, JsonDocument
+from toolchat.errors import (
+    BodyTimeout,
+    BodyTooLarge,
+    Forbidden,
+    MisdirectedRequest,
+    TooManyFaults,
+    Unauthorized,
+    ValidationFailed,
+)
+
+__all__ = ["DESCRIPTION", "document_api", "operation_id", "show_tools"]
+
+
+_PATH = "/tools/{name}"
+_MAPS_OF_SCHEMAS = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
+_VALUES = ("default", "const", "enum", "examples", "example")
+
+
+def show_tools(document: dict[str, Any], folders: Sequence[Mapping[str, Any]]) -> None:
+    """Put one operation for each registered tool in the place of the one that runs any of them.
+
+    Args:
+        document: the OpenAPI document; changed.
+        folders: as ``ToolCatalogue.describe`` gives them.
+    """
+    tools = [tool for folder in folders for tool in folder["tools"]]
+    paths = document["paths"]
+    if not tools or _PATH not in paths:
+        return
+    general = paths[_PATH]["post"]
+    shown = {f"/tools/{quote(tool['name'], safe='')}": {"post": _operation(general, tool)} for tool in tools}
+    document["paths"] = {
+        place: operations for path, item in paths.items() for place, operations in _in_place(path, item, shown).items()
+    }
+    schemas = document.setdefault("components", {}).setdefault("schemas", {})
+    for tool in tools:
+        schemas[_component(tool)] = _based(tool["input_schema"], f"#/components/schemas/{_component(tool)}")
+
+
+def _in_place(path: str, item: Any, shown: Mapping[str, Any]) -> Mapping[str, Any]:
+    return shown if path == _PATH else {path: item}
+
+
+def _operation(general: Mapping[str, Any], tool: Mapping[str, Any]) -> dict[str, Any]:
+    operation: dict[str, Any] = copy.deepcopy(dict(general))
+    consent = "\n\nNeeds approval: who runs it by hand consents, and the `Idempotency-Key` makes it happen once."
+    operation |= {
+        "operationId": f"run_{tool['name']}",
+        "summary": f"Run {tool['name']}",
+        "description": tool["description"] + (consent if tool["requires_approval"] else ""),
+        "parameters": [_parameter(each, tool) for each in general["parameters"] if each["in"] != "path"],
+    }
+    content: dict[str, Any] = {"schema": {"$ref": f"#/components/schemas/{_component(tool)}"}}
+    if "example" in tool:
+        content["example"] = tool["example"]
+    operation["requestBody"] = {
+        "content": {"application/json": content},
+        "required": bool(tool["input_schema"].get("required")),
+    }
+    return operation
+
+
+def _parameter(parameter: Mapping[str, Any], tool: Mapping[str, Any]) -> Mapping[str, Any]:
+    if parameter["name"] != "Idempotency-Key" or not tool["requires_approval"]:
+        return parameter
+    schema = {key: value for key, value in parameter["schema"].items() if key != "default"}
+    return {**parameter, "required": True, "schema": schema}
+
+
+def _component(tool: Mapping[str, Any]) -> str:
+    """The name of a tool's arguments among the components, which may have fewer characters than a tool's name."""
+    plain = "".join(each if each.isascii() and (each.isalnum() or each in "_.-") else "_" for each in tool["name"])
+    return f"{plain}_arguments"
+
+
+def _based(schema: Any, base: str) -> Any:
+    """A schema whose references to its own parts hold where it stands in the document."""
+    if isinstance(schema, list | tuple):
+        return [_based(each, base) for each in schema]
+    if not isinstance(schema, Mapping):
+        return schema
+    return {key: _part(key, value, base) for key, value in schema.items()}
+
+
+def _part(key: str, value: Any, base: str) -> Any:
+    if key == "$ref" and isinstance(value, str) and value.startswith("#"):
+        return base + value[1:]
+    if key in _MAPS_OF_SCHEMAS and isinstance(value, Mapping):
+        return {name: _based(part, base) for name, part in value.items()}
+    return value if key in _VALUES else _based(value, base)
+
+
+DESCRIPTION = """\
+Chat questions answered with live tools: the chat model decides whether it needs the time, the weather, a translation
+or a tool of yours; the service runs the tool, and the model answers from the result.
+
+Every tool folder is asked in three variants: **no tool**, **function tool**, **method tool**. `Accept` chooses the form
+of the answer: `text/plain` (default), `application/json` with the whole trace of tool calls, or `text/event-stream`.
+A question is sent by `GET`, or by `POST` as JSON.
+"""
+_ANYWHERE = problems(400, Unauthorized, Forbidden, 414, MisdirectedRequest, TooManyFaults, 431, 500)
+_WITH_A_BODY = problems(BodyTimeout, BodyTooLarge)
+_SCHEMES: dict[str, dict[str, str]] = {
+    "bearer": {"type": "http", "scheme": "bearer", "description": "A key of this service, or a token of its issuer"},
+    "apiKey": {"type": "apiKey", "in": "header", "name": "X-API-Key", "description": "The same, for those who prefer"},
+}
+"""The headers that a key is taken from; one of them is enough."""
+
+
+def operation_id(route: APIRoute) -> str:
+    """Name an operation by its method and its path: ``get_time_chat``, ``delete_chat_by_session_id``."""
+    path = re.sub(r"\{(\w+)\}", r"by_\1", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", route.path_format).lower())
+    return "_".join([min(route.methods or {"get"}).lower(), *re.findall(r"\w+", path.replace("-", "_"))])
+
+
+def document_api(app: FastAPI) -> None:
+    """Make ``app.openapi`` describe what the service really answers."""
+    described = app.openapi
+    shown: list[object] = [None]
+
+    def openapi() -> dict[str, Any]:
+        # The tools are there as long as the service runs, and those of other servers come and go.
+        service = getattr(app.state, "service", None)
+        folders = service.tools.describe() if service else None
+        if app.openapi_schema is None or folders is not shown[0]:
+            app.openapi_schema, shown[0] = None, folders
+            document = described()
+            components = document.setdefault("components", {})
+            schemas = components.setdefault("schemas", {})
+            schemas["Problem"] = Problem.model_json_schema(ref_template="#/components/schemas/{model}")
+            for name in ("HTTPValidationError", "ValidationError"):
+                schemas.pop(name, None)
+            components["securitySchemes"] = _SCHEMES
+            document["security"] = _security(required=app.state.access.needs_key)
+            for path, operations in document["paths"].items():
+                for method, operation in operations.items():
+                    _complete(method, operation, app.state.answer_formats)
+                    if path.startswith("/health/"):
+                        operation["security"] = []
+            if folders is not None:
+                show_tools(document, folders)
+        return described()
+
+    app.openapi = openapi  # type: ignore[method-assign]
+
+
+def _security(*, required: bool) -> list[dict[str, list[str]]]:
+    """One requirement for each header that a key may come in, and an empty one where none is needed."""
+    schemes: list[dict[str, list[str]]] = [{name: []} for name in _SCHEMES]
+    return schemes if required else [{}, *schemes]
+
+
+def _complete(method: str, operation: dict[str, Any], forms: Sequence[AnswerFormat]) -> None:
+    responses = operation["responses"]
+    if "default" in responses:  # another protocol's operation, which has errors of its own
+        return
+    success = responses.get("200", {})
+    if success.get("content") == {JsonDocument.media_type: JsonDocument.documentation}:
+        # A generated client takes the first form; as JSON it has a type. What */* gets is another matter.
+        ordered = sorted(forms, key=lambda form: form.media_type != JsonDocument.media_type)
+        success["content"] = {form.media_type: form.documentation for form in ordered}
+    # Swagger UI shows fields in this order, and the question is what one fills in first.
+    operation.get("parameters", []).sort(key=lambda each: each["in"] == "header")
+    if "HTTPValidationError" in str(responses.get("422")):  # the framework's own: that is ours, as on every route
+        responses["422"] = problems(ValidationFailed)[422]
+    codes = {status: responses.pop(status)[CODES] for status in list(responses) if CODES in responses[status]}
+    responses["default"] = one_block(_merged(codes, _ANYWHERE if method == "get" else _ANYWHERE | _WITH_A_BODY))
+
+
+def _merged(codes: Mapping[str, list[str]], more: Mapping[int | str, Mapping[str, Any]]) -> dict[str, list[str]]:
+    """The codes of an operation, and those that every operation has, by status."""
+    merged = dict(codes)
+    for status, each in more.items():
+        merged[str(status)] = list(dict.fromkeys((*merged.get(str(status), ()), *each[CODES])))
+    return merged

@@ -1,0 +1,12 @@
+"""The AI SDK's UI message stream: what ``useChat`` asks, answered with the service's tools run inside."""
+
+from app.api.guard import ProtocolAdapter
+from app.protocols.ai_sdk.errors import error_response
+from app.protocols.ai_sdk.routes import add_routes
+
+__all__ = ["AI_SDK"]
+
+MAX_BODY_BYTES = 2 * 1024 * 1024
+"""A page sends the whole conversation with every question, results of tools included."""
+
+AI_SDK = ProtocolAdapter("/ai-sdk/", add_routes, error_response, MAX_BODY_BYTES)

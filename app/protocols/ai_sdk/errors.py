@@ -1,0 +1,19 @@
+"""Errors as a page shows them."""
+
+from fastapi import Response
+
+from app.api import problems
+from toolchat.errors import ToolchatError
+
+__all__ = ["error_response"]
+
+
+def error_response(error: ToolchatError, request_id: str) -> Response:
+    """Answer with an error's text alone, with the status and the headers of its problem document.
+
+    ``useChat`` makes the body the message of its ``error``, which pages show as it is.
+    """
+    headers = dict(problems.error_response(error, request_id).headers)
+    for name in ("content-length", "content-type"):
+        del headers[name]
+    return Response(error.detail, error.status, headers, "text/plain")

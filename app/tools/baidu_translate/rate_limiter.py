@@ -1,0 +1,126 @@
+"""Keeps requests apart, as an upstream with a limit per second asks for."""
+
+import asyncio
+import time
+from collections import OrderedDict, deque
+from collections.abc import Mapping
+
+from app.observability.telling import waited
+from toolchat.callers import current_caller
+from toolchat.tool_calling.errors import ToolExecutionError
+
+__all__ = ["Pacer"]
+
+_LEAST_DELAY = 0.001
+"""Event loops count timers in milliseconds; a shorter delay would only spin."""
+
+
+class Pacer:
+    """Gives out turns, never two closer together than the rate allows.
+
+    Those who wait take turns by principal, or by address without a key: many calls of one do not hold up another's
+    first. Among the calls of one the order of asking counts. A turn that was given to a call which is cancelled goes to
+    the next in line.
+
+    Args:
+        rate: turns per second; may be less than one, or infinite.
+        max_wait: seconds that a call may wait for its turn.
+    """
+
+    def __init__(self, rate: float, max_wait: float) -> None:
+        self._interval = 1 / rate
+        self._max_wait = max_wait
+        self._free_at = 0.0
+        self._lines: OrderedDict[str, deque[asyncio.Future[float]]] = OrderedDict()
+        """One for each who waits; the first one's first is next."""
+        self._timer: asyncio.TimerHandle | None = None
+
+    async def turn(self, *, ahead: bool = False) -> None:
+        """Wait for a turn.
+
+        Args:
+            ahead: stand first in line, as a call may that has had a turn and must try again.
+
+        Raises:
+            ToolExecutionError: the wait would be too long (kind ``busy``); refused at once where that is foreseen.
+        """
+        share, began = current_caller.get().share, time.monotonic()
+        wait = self._free_at - time.monotonic() + (0 if ahead else _before(share, self._lines)) * self._interval
+        if wait > self._max_wait:
+            raise _busy(wait)
+        if wait <= 0 and not self._lines:
+            self._take()
+            waited("pace", 0)
+            return
+        place: asyncio.Future[float] = asyncio.get_running_loop().create_future()
+        line = self._lines.setdefault(share, deque())
+        if ahead:
+            line.appendleft(place)
+            self._lines.move_to_end(share, last=False)
+        else:
+            line.append(place)
+        self._set_timer()
+        await self._granted(share, place)
+        waited("pace", time.monotonic() - began)
+
+    def hold(self, seconds: float) -> None:
+        """Give no turn to anybody for some seconds."""
+        self._free_at = max(self._free_at, time.monotonic() + seconds)
+
+    async def _granted(self, share: str, place: asyncio.Future[float]) -> None:
+        limit = self._max_wait + self._interval
+        try:
+            async with asyncio.timeout(limit):
+                await place
+        except TimeoutError:
+            self._give_back(share, place)
+            raise _busy(limit) from None
+        except asyncio.CancelledError:
+            self._give_back(share, place)
+            raise
+
+    def _take(self) -> float:
+        self._free_at = time.monotonic() + self._interval
+        return self._free_at
+
+    def _give_back(self, share: str, place: asyncio.Future[float]) -> None:
+        line = self._lines.get(share, deque())
+        if place in line:
+            line.remove(place)
+            if not line:
+                del self._lines[share]
+        elif not place.cancelled() and self._free_at == place.result():
+            self._free_at -= self._interval
+        self._set_timer()
+
+    def _grant(self) -> None:
+        if self._lines and time.monotonic() >= self._free_at:
+            share, line = self._lines.popitem(last=False)
+            place = line.popleft()
+            if line:
+                self._lines[share] = line
+            if not place.done():
+                place.set_result(self._take())
+        self._set_timer()
+
+    def _set_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = None
+        if self._lines:
+            delay = max(self._free_at - time.monotonic(), _LEAST_DELAY)
+            self._timer = asyncio.get_running_loop().call_later(delay, self._grant)
+
+
+def _before(share: str, lines: Mapping[str, deque[asyncio.Future[float]]]) -> int:
+    """How many turns come before the next one of a share, where all take turns."""
+    own = len(lines.get(share, ()))
+    return own + sum(min(len(line), own + 1) for each, line in lines.items() if each != share)
+
+
+def _busy(wait: float) -> ToolExecutionError:
+    return ToolExecutionError(
+        f"too many translations are waiting; this one was not sent, its turn would be {wait:.1f} s away",
+        kind="busy",
+        hint="put several texts into one call, one per line, or try again later",
+    )

@@ -1,0 +1,89 @@
+"""Chinese names in Latin letters, and what reading them costs."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from app.gazetteer.gazetteer import known_places, lesser_places
+from app.gazetteer.pinyin import romanised, spelling_of
+from app.tools.weather.places import is_chinese, place_query
+from tests.command_line import environment
+
+NAMES = Path(__file__).with_name("chinese_names.txt")
+
+
+@pytest.mark.parametrize(
+    ("name", "written"),
+    [
+        ("六合", "Liuhe"),
+        ("宜都", "Yidu"),
+        ("佛坪", "Foping"),
+        ("天长", "Tianchang"),
+        ("绿春", "Luchun"),
+        ("疏勒", "Shule"),
+    ],
+)
+def test_a_name_is_written_as_one_word_without_tones(name: str, written: str) -> None:
+    assert romanised(name) == written
+
+
+@pytest.mark.parametrize(
+    ("name", "english", "region"),
+    [
+        ("和田", "Hotan", ""),
+        ("宿州", "Suzhou", "Anhui"),
+        ("西安", "Xi'an", "Shaanxi"),
+        ("高雄", "Kaohsiung", ""),
+        ("六安", "Luan", ""),
+    ],
+)
+def test_what_pinyin_gets_wrong_is_spelled_by_the_tables(name: str, english: str, region: str) -> None:
+    place = spelling_of(name)
+    assert place is not None
+    assert (place.name, place.region) == (english, region)
+
+
+@pytest.mark.parametrize("name", ["阜阳", "东京", "中国", "吉林", "吉林市", "山西", ""])
+def test_provinces_and_places_abroad_or_in_no_table_have_no_spelling(name: str) -> None:
+    assert spelling_of(name) is None
+
+
+def test_pypinyin_is_imported_for_a_name_in_no_table_and_not_before() -> None:
+    code = (
+        "import sys; from app.tools.weather.places import place_query; "
+        "asked = ('北京', '东莞市', '宿州', '台北', '东京', '美国'); "
+        "print(*(place_query(name).q for name in asked), 'pypinyin' in sys.modules, sep='; '); "
+        "print(place_query('阜阳').q, 'pypinyin' in sys.modules, sep='; ')"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", code], env=environment({}), capture_output=True, text=True, check=True, timeout=60
+    )
+    assert ran.stdout.splitlines() == [
+        "Beijing, China; Dongguan, China; Suzhou, Anhui, China; Taipei, Taiwan; Tokyo, Japan; USA; False",
+        "Fuyang, China; True",
+    ]
+
+
+def test_without_its_phrases_pypinyin_reads_no_name_of_china_otherwise() -> None:
+    # The service does without them for the memory that they take; the reader here has them, being imported before.
+    code = (
+        "import sys, pypinyin; from app.tools.weather.places import place_query; "
+        "print(*(place_query(name).q for name in sys.stdin.read().split()), sep='\\n')"
+    )
+    own = [name for place in (*known_places(), *lesser_places()) for name in place.names if is_chinese(name)]
+    listed = NAMES.read_text().partition("\n")[2].split()
+    names = [*own, *listed, *(f"{name}{rank}" for name in listed if name != "重庆" for rank in "市县区")]
+    assert len(own) > 400
+    assert len(listed) > 800
+    ran = subprocess.run(
+        [sys.executable, "-c", code],
+        env=environment({"PYPINYIN_NO_PHRASES": ""}),
+        input=" ".join(names),
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    assert [place_query(name).q for name in names] == ran.stdout.splitlines()

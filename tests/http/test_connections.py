@@ -1,0 +1,299 @@
+"""How connections are opened, shared, used again, and closed."""
+
+import asyncio
+import gc
+import os
+import socket
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+
+import psutil
+import pytest
+
+from tests.http.upstream import OK, Peer, answering, asked, forever, outbound, playing
+from tests.ports import silent_port
+from tests.waiting import PATIENCE, until
+from toolchat.errors import UpstreamTimeout, UpstreamUnavailable
+from toolchat.http.client import OutboundHttp
+from toolchat.http.connections import BUSY, Connection, opened
+from toolchat.http.requests import Origin, written
+
+
+async def stale(peer: Peer) -> None:
+    """Answer once; take a second request of the same connection and hang up."""
+    await peer.asked()
+    await peer.send(OK)
+    await peer.asked()
+
+
+async def late(peer: Peer) -> None:
+    """Take a second request of the same connection, begin to answer, and hang up."""
+    await stale(peer)
+    await peer.send(b"H")
+
+
+@pytest.mark.parametrize("method", ["GET", "OPTIONS", "PUT", "DELETE"])
+async def test_a_stale_connection_costs_a_request_that_may_be_repeated_nothing(method: str) -> None:
+    async with playing(stale) as upstream, outbound() as http:
+        for _ in range(2):
+            assert (await asked(http, upstream.url, method)).status == 200
+        assert (len(upstream.requests), upstream.connections) == (3, 2)
+
+
+@pytest.mark.parametrize("method", ["POST", "PATCH"])
+async def test_a_write_is_never_sent_twice(method: str) -> None:
+    async with playing(stale) as upstream, outbound() as http:
+        await asked(http, upstream.url, method, b"x")
+        with pytest.raises(UpstreamUnavailable):
+            await asked(http, upstream.url, method, b"x")
+        assert len(upstream.requests) == 2
+
+
+async def test_nothing_is_sent_again_once_a_byte_of_an_answer_has_come() -> None:
+    async with playing(late) as upstream, outbound() as http:
+        await asked(http, upstream.url)
+        with pytest.raises(UpstreamUnavailable):
+            await asked(http, upstream.url)
+        assert len(upstream.requests) == 2
+
+
+async def test_nothing_is_sent_again_over_a_connection_that_was_new() -> None:
+    async def play(peer: Peer) -> None:
+        await peer.asked()
+
+    async with playing(play) as upstream, outbound() as http:
+        with pytest.raises(UpstreamUnavailable):
+            await asked(http, upstream.url)
+        assert len(upstream.requests) == 1
+
+
+async def test_a_connection_that_the_upstream_closed_meanwhile_is_not_used() -> None:
+    async with playing(answering(OK)) as upstream, outbound() as http:
+        await asked(http, upstream.url, "POST")
+        await until(lambda: not http._pool._connections)
+        await asked(http, upstream.url, "POST")
+        assert upstream.connections == 2
+
+
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n"
+
+
+@pytest.mark.parametrize("begun", [b"", b"HTTP/1.1 2", HEAD, HEAD + b"abc"], ids=["none", "status", "head", "body"])
+async def test_cancelling_closes_the_connection_at_once(begun: bytes) -> None:
+    left = asyncio.Event()
+
+    async def play(peer: Peer) -> None:
+        await peer.asked()
+        await peer.send(begun)
+        await peer.left()
+        left.set()
+
+    async with playing(play) as upstream, outbound() as http:
+        task = asyncio.create_task(asked(http, upstream.url))
+        await until(lambda: upstream.requests)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        async with asyncio.timeout(1):
+            await left.wait()
+
+
+async def test_leaving_an_answer_unread_closes_its_connection() -> None:
+    async def play(peer: Peer) -> None:
+        await peer.asked()
+        await peer.send(HEAD)
+        await peer.left()
+
+    async with playing(play) as upstream, outbound() as http:
+        async with http.request("GET", upstream.url, upstream="Shop") as response:
+            assert response.status == 200
+        await until(lambda: upstream.open == 0)
+
+
+async def test_a_refusal_is_read_that_comes_before_the_body_was_sent() -> None:
+    async def play(peer: Peer) -> None:
+        await peer.reader.readuntil(b"\r\n\r\n")
+        await peer.send(b"HTTP/1.1 413 Too large\r\nContent-Length: 2\r\n\r\nno")
+        await peer.left()
+
+    async with playing(play) as upstream, outbound() as http:
+        reply = await asked(http, upstream.url, "POST", bytes(64 * 2**20))
+        assert (reply.status, reply.body) == (413, b"no")
+        await until(lambda: upstream.open == 0)
+
+
+async def test_an_upstream_waits_for_a_reader_that_is_slow() -> None:
+    sent = 0
+
+    async def play(peer: Peer) -> None:
+        nonlocal sent
+        await peer.asked()
+        await peer.send(b"HTTP/1.1 200 OK\r\n\r\n")
+        for _ in range(1024):
+            peer.writer.write(bytes(2**16))
+            await peer.writer.drain()
+            sent += 2**16
+
+    async with playing(play) as upstream, outbound() as http:
+        async with http.request("GET", upstream.url, upstream="Shop") as response:
+            size = len(await response.readany())
+            await until(lambda: response._connection._is_held)
+            while piece := await response.readany():
+                size += len(piece)
+                assert sent - size < 32 * 2**20
+        assert size == 64 * 2**20
+
+
+async def test_no_more_connections_are_open_than_may_be_and_everybody_gets_a_turn() -> None:
+    most = 0
+
+    async def play(peer: Peer) -> None:
+        nonlocal most
+        while True:
+            await peer.asked()
+            most = max(most, peer.upstream.open)
+            await asyncio.sleep(0.001)
+            await peer.send(OK)
+
+    async with playing(play) as upstream, outbound(max_connections=3) as http:
+        replies = await asyncio.gather(*(asked(http, upstream.url) for _ in range(30)))
+        assert ({each.body for each in replies}, most, upstream.connections) == ({b"ok"}, 3, 3)
+
+
+async def test_a_connection_that_nobody_uses_makes_room_for_one_to_another_upstream() -> None:
+    async with playing(forever) as one, playing(forever) as other, outbound(max_connections=2) as http:
+        await asyncio.gather(*(asked(http, one.url) for _ in range(2)))
+        await asked(http, other.url)
+        await until(lambda: one.open + other.open == 2)
+        assert other.open == 1
+
+
+async def test_one_upstream_may_be_given_fewer_connections_than_all() -> None:
+    async with playing(silent) as one, playing(forever) as other, outbound(max_per_host=1) as http:
+        stuck = asyncio.create_task(asked(http, one.url))
+        await until(lambda: one.requests)
+        second = asyncio.create_task(asked(http, one.url))
+        assert (await asked(http, other.url)).body == b"ok"
+        assert one.connections == 1
+        await given_up(stuck, second)
+
+
+async def test_who_waits_for_a_connection_waits_for_so_long() -> None:
+    async with playing(silent) as upstream, outbound(max_connections=1, max_wait=0.05) as http:
+        stuck = asyncio.create_task(asked(http, upstream.url))
+        await until(lambda: upstream.requests)
+        with pytest.raises(UpstreamTimeout, match="no connection to Shop came free in time"):
+            await asked(http, upstream.url)
+        await given_up(stuck)
+
+
+@pytest.mark.parametrize("waiting", [False, True], ids=["while asking", "while waiting"])
+async def test_who_gives_up_leaves_the_place_to_the_next(waiting: bool) -> None:
+    async with playing(silent) as upstream, playing(forever) as other, outbound(max_connections=1) as http:
+        stuck = asyncio.create_task(asked(http, upstream.url))
+        await until(lambda: upstream.requests)
+        if waiting:
+            second = asyncio.create_task(asked(http, upstream.url))
+            await asyncio.sleep(0)
+            await given_up(second)
+        last = asyncio.create_task(asked(http, other.url))
+        await given_up(stuck)
+        assert (await last).body == b"ok"
+
+
+async def silent(peer: Peer) -> None:
+    await peer.asked()
+    await peer.left()
+
+
+async def given_up(*tasks: asyncio.Task[object]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.wait(tasks)
+
+
+async def test_what_was_not_used_for_long_is_closed() -> None:
+    async with playing(forever) as upstream, outbound(keepalive=0.03) as http:
+        await asked(http, upstream.url)
+        await until(lambda: upstream.open == 0)
+
+
+async def test_nothing_is_left_when_all_is_closed() -> None:
+    process = psutil.Process()
+    async with playing(forever) as upstream, playing(silent) as mute:
+        before = process.num_fds()
+        http = OutboundHttp()
+        await asyncio.gather(*(asked(http, upstream.url) for _ in range(5)))
+        stuck = asyncio.create_task(asked(http, mute.url))
+        await until(lambda: mute.requests)
+        await http.aclose()
+        with pytest.raises(UpstreamUnavailable):
+            await stuck
+        with pytest.raises(UpstreamUnavailable, match="shutting down"):
+            await asked(http, upstream.url)
+        await until(lambda: upstream.open + mute.open == 0 and process.num_fds() <= before)
+    gc.collect()
+    assert [each for each in gc.get_objects() if isinstance(each, Connection) and not each.is_lost] == []
+
+
+async def test_nobody_there_is_unavailable() -> None:
+    with silent_port() as port:
+        async with outbound() as http:
+            with pytest.raises(UpstreamUnavailable):
+                await asked(http, f"http://127.0.0.1:{port}/")
+
+
+async def test_an_unknown_name_is_unavailable() -> None:
+    async with outbound() as http:
+        with pytest.raises(UpstreamUnavailable):
+            await asked(http, "http://nobody.invalid/")
+
+
+@contextmanager
+def deaf() -> Generator[int, None, None]:
+    """A port that takes no further connection and refuses none, as behind a firewall."""
+    with socket.socket() as listener, socket.socket() as first, socket.socket() as second:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(0)
+        for each in (first, second):
+            each.setblocking(False)
+            with suppress(BlockingIOError):
+                each.connect(listener.getsockname())
+        yield listener.getsockname()[1]
+
+
+async def test_connecting_takes_no_longer_than_it_may() -> None:
+    with deaf() as port:
+        async with outbound(connect_timeout=0.1) as http:
+            with pytest.raises(UpstreamTimeout):
+                await asked(http, f"http://127.0.0.1:{port}/")
+
+
+@pytest.mark.parametrize("first", [silent_port, deaf], ids=["refused", "deaf"])
+async def test_of_several_addresses_the_next_is_tried_when_one_does_not_answer(first: object) -> None:
+    async with playing(forever) as upstream:
+        with first() as port:  # type: ignore[operator]
+            addresses = [
+                (socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", each)) for each in (port, upstream.port)
+            ]
+            free = asyncio.Event()
+            connection = Connection(lambda _: free.set(), lambda _: None)
+            async with asyncio.timeout(PATIENCE):
+                await opened(connection, Origin(False, "two.example", 80), addresses, None)
+                connection.send(written("GET", upstream.url), "Shop")
+                await free.wait()
+            assert connection.idle_since == BUSY
+            connection.drop()
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+async def test_a_forked_process_uses_no_connection_of_its_parent() -> None:
+    async with playing(forever) as upstream, outbound() as http:
+        await asked(http, upstream.url)
+        child = os.fork()
+        if child == 0:
+            status = asyncio.run(asked(http, upstream.url)).status
+            os._exit(0 if status == 200 else 1)
+        await until(lambda: os.waitpid(child, os.WNOHANG) != (0, 0))
+        await asked(http, upstream.url)
+        assert upstream.connections == 2

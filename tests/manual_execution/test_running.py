@@ -1,0 +1,214 @@
+"""POST /tools/{name}: one tool, run as a model's call would be, and no model asked."""
+
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.manual_execution.running import EVENTS, problem, streamed
+from tests.players.openai_player import OpenAIPlayer
+from tests.serving import service
+from tests.waiting import until
+
+
+async def test_a_call_is_answered_as_an_entry_of_a_trace_and_no_model_is_asked(
+    client: httpx.AsyncClient, nobody: OpenAIPlayer
+) -> None:
+    answer = await client.post("/tools/turnPots", json={"number": 2}, headers={"X-Request-ID": "r-1"})
+    record = answer.json()
+    assert (answer.status_code, answer.headers["content-type"]) == (200, "application/json")
+    assert record.pop("id").startswith("hand_")
+    assert record.pop("duration_ms") >= 0
+    assert record == {
+        "name": "turnPots",
+        "arguments": {"number": 2},
+        "result": "turned 2",
+        "outcome": "ok",
+        "round": 1,
+        "request_id": "r-1",
+    }
+    assert answer.headers["cache-control"] == "no-store"
+    assert not {"x-chat-model", "x-finish-reason", "x-session-id"} & set(answer.headers)
+    assert nobody.requests == []
+
+
+async def test_a_stream_tells_start_progress_end_and_the_same_document(client: httpx.AsyncClient) -> None:
+    started, progress, finished, done = await streamed(client, "/tools/turnPots", {"number": 1})
+    names = [each.name for each in (started, progress, finished, done)]
+    assert names == ["tool_call_started", "tool_call_progress", "tool_call_finished", "done"]
+    identifier = started.data["id"]
+    assert progress.data == {"id": identifier, "name": "turnPots", "done": 1, "of": 1, "text": "pot 1", "round": 1}
+    assert done.data == finished.data | {"request_id": done.data["request_id"]}
+
+
+@pytest.mark.parametrize("accept", ["application/json", "*/*", "text/event-stream;q=0.1, application/json"])
+async def test_json_is_what_is_given_unless_events_are_preferred(accept: str, client: httpx.AsyncClient) -> None:
+    answer = await client.post("/tools/turnPots", json={"number": 1}, headers={"Accept": accept})
+    assert answer.headers["content-type"] == "application/json"
+
+
+async def test_a_form_that_there_is_not_is_refused(client: httpx.AsyncClient) -> None:
+    answer = await client.post("/tools/turnPots", json={"number": 1}, headers={"Accept": "text/plain"})
+    assert problem(answer) == (406, "not-acceptable")
+
+
+async def test_without_a_body_there_are_no_arguments(client: httpx.AsyncClient) -> None:
+    assert (await client.post("/tools/whose")).json()["arguments"] == {}
+
+
+async def test_a_tool_is_told_the_tenant_and_the_conversation_and_nothing_of_any_model(
+    client: httpx.AsyncClient,
+) -> None:
+    plain = await client.post("/tools/whose")
+    told = await client.post("/tools/whose?sessionId=s-1", headers={"X-Tenant-ID": "acme"})
+    assert (plain.json()["result"], told.json()["result"]) == ("zh None 1", "acme s-1 1")
+    assert told.headers["x-session-id"] == "s-1"
+
+
+async def test_a_todo_list_belongs_to_its_session(client: httpx.AsyncClient) -> None:
+    items = [{"id": "1", "text": "clay", "status": "pending"}]
+    await client.post("/tools/todoUpdate?sessionId=s-2", json={"items": items})
+    assert (await client.get("/todo/s-2")).json()["items"] == items
+    assert "clay" in (await client.post("/tools/todoRead?sessionId=s-2")).json()["result"]
+    assert (await client.post("/tools/todoRead")).json()["error_kind"] == "no-conversation"
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "kind"),
+    [("crack", {"kind": "told"}, "crack"), ("crack", {"kind": "untold"}, "failed"), ("sleepLong", {}, "timeout")],
+)
+async def test_a_tools_failure_is_no_failure_of_http(
+    name: str, arguments: Any, kind: str, client: httpx.AsyncClient
+) -> None:
+    answer = await client.post(f"/tools/{name}", json=arguments)
+    record = answer.json()
+    assert (answer.status_code, record["outcome"], record["error_kind"]) == (200, "error", kind)
+    assert "secret" not in answer.text
+    assert (await streamed(client, f"/tools/{name}", arguments))[-1].data["error_kind"] == kind
+
+
+async def test_a_failure_that_ends_questions_ends_a_run_too() -> None:
+    variables = {"CHAT_PROVIDER": "offline", "TOOL_THROW_EXCEPTION_ON_ERROR": "true"}
+    async with service("tests.manual_execution.folders", **variables) as client:
+        answer = await client.post("/tools/crack", json={"kind": "told"})
+    assert problem(answer) == (502, "tool-failed")
+
+
+async def test_equal_calls_share_a_result_that_a_tool_lets_be_kept(client: httpx.AsyncClient) -> None:
+    calls: list[Any] = [{"pot": "vase"}, {"unit": "kg", "pot": "vase"}, {"pot": "bowl"}]
+    first, again, other = [(await client.post("/tools/weigh", json=each)).json() for each in calls]
+    assert "cached" not in first
+    assert (again["result"], again["cached"]) == (first["result"], True)
+    assert "cached" not in other
+
+
+async def test_arguments_are_read_as_they_were_meant(client: httpx.AsyncClient) -> None:
+    record = (await client.post("/tools/turnPots", json={"number": "1"})).json()
+    assert (record["result"], record["repaired"]) == ("turned 1", True)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "fault"),
+    [
+        ("turnPots", {}, "number: Field required"),
+        ("turnPots", {"number": 0}, "number: Input should be greater than or equal to 1"),
+        ("turnPots", {"number": 1, "speed": 3}, "speed"),
+        ("weigh", {"pot": "vase", "unit": "stone"}, "unit"),
+        ("nest", {"pot": {"name": "amphora", "lids": [{"name": "x"}]}}, "pot.lids.0.name"),
+        ("whose", {"context": {"values": {"tenantId": "victim"}}}, "context"),
+    ],
+)
+async def test_arguments_that_do_not_fit_are_refused_in_the_words_that_a_model_is_told(
+    name: str, arguments: Any, fault: str, client: httpx.AsyncClient
+) -> None:
+    for form in ({}, EVENTS):
+        answer = await client.post(f"/tools/{name}", json=arguments, headers=form)
+        assert problem(answer) == (422, "validation")
+        assert fault in answer.json()["detail"]
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "told"),
+    [
+        (b"{", "application/json", (400, "invalid-request")),
+        (b'{"number": NaN}', "application/json", (400, "invalid-request")),
+        (b'{"number": "\xff"}', "application/json", (400, "invalid-request")),
+        (b'{"number": "\\ud800"}', "application/json", (422, "validation")),
+        (b"[" * 30_000, "application/json", (400, "invalid-request")),
+        (b"[1]", "application/json", (422, "validation")),
+        (b"null", "application/json", (422, "validation")),
+        (b'"x"', "application/json", (422, "validation")),
+        (b"number=1", "application/x-www-form-urlencoded", (415, "unsupported-media-type")),
+        (b'{"number": 1}', "text/plain", (415, "unsupported-media-type")),
+        (b'{"number": 1}' + b" " * 65_536, "application/json", (413, "too-large")),
+    ],
+    ids=lambda given: repr(given)[:30],
+)
+async def test_a_body_that_is_no_object_is_refused(
+    body: bytes, kind: str, told: tuple[int, str], client: httpx.AsyncClient
+) -> None:
+    answer = await client.post("/tools/turnPots", content=body, headers={"Content-Type": kind})
+    assert problem(answer) == told
+
+
+@pytest.mark.parametrize("kind", ["application/json; charset=utf-8", "Application/JSON"])
+async def test_json_may_be_named_in_every_way(kind: str, client: httpx.AsyncClient) -> None:
+    answer = await client.post("/tools/turnPots", content=b'{"number": 1}', headers={"Content-Type": kind})
+    assert answer.status_code == 200
+
+
+async def test_a_tool_that_is_not_there_is_not_found(client: httpx.AsyncClient) -> None:
+    answer = await client.post("/tools/throwPot")
+    assert problem(answer) == (404, "not-found")
+    assert "turnPots" in answer.json()["detail"]
+
+
+@pytest.mark.parametrize("name", ["openDoor", "open_window"])
+async def test_a_tool_whose_folder_is_not_configured_names_the_variable(name: str, client: httpx.AsyncClient) -> None:
+    answer = await client.post(f"/tools/{name}")
+    assert problem(answer) == (503, "not-configured")
+    assert "LOCKED_API_KEY" in answer.json()["detail"]
+
+
+@pytest.mark.parametrize(
+    "path", ["whose?session_id=s-1", "whose?sessionId=a&sessionId=b", "whose?sessionId=a%20b", "whose?sessionId=chat"]
+)
+async def test_a_session_that_cannot_be_meant_is_refused(path: str, client: httpx.AsyncClient) -> None:
+    assert problem(await client.post(f"/tools/{path}")) == (422, "validation")
+
+
+async def test_a_tenant_that_cannot_be_one_is_refused(client: httpx.AsyncClient) -> None:
+    answer = await client.post("/tools/whose", headers={"X-Tenant-ID": "a b"})
+    assert problem(answer) == (422, "validation")
+
+
+async def test_a_page_of_another_site_cannot_run_a_tool(client: httpx.AsyncClient) -> None:
+    answer = await client.post("/tools/whose", headers={"Sec-Fetch-Site": "cross-site"})
+    assert problem(answer) == (403, "cross-site")
+
+
+async def test_a_get_runs_nothing(client: httpx.AsyncClient) -> None:
+    answer = await client.get("/tools/whose")
+    assert problem(answer) == (405, "method-not-allowed")
+    assert answer.headers["allow"] == "POST"
+
+
+async def test_a_run_counts_among_the_calls_of_its_conversation(nobody: OpenAIPlayer) -> None:
+    variables = {"OPENAI_BASE_URL": nobody.base_url, "TOOL_MAX_CALLS_PER_SESSION": "1"}
+    async with service("tests.manual_execution.folders", **variables) as client:
+        runs = [(await client.post("/tools/whose?sessionId=s-1")).json() for _ in range(2)]
+        elsewhere = (await client.post("/tools/whose")).json()
+    assert [each["outcome"] for each in (*runs, elsewhere)] == ["ok", "error", "ok"]
+    assert runs[1]["error_kind"] == "limit"
+
+
+async def test_the_log_tells_of_the_call(client: httpx.AsyncClient, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", logger="app.request")
+    await client.post("/tools/crack", json={"kind": "told"})
+
+    def lines() -> list[dict[str, Any]]:
+        return [vars(each) for each in caplog.records if each.message == "request finished"]
+
+    await until(lines)
+    (call,) = lines()[-1]["tool_calls"]
+    assert (call["name"], call["outcome"]) == ("crack", "crack")

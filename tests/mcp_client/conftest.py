@@ -1,0 +1,48 @@
+"""A service with two hostile servers that the tests of a module share, and a model that calls what it is asked for."""
+
+from collections.abc import AsyncGenerator
+from functools import partial
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.mcp_client.playing import described, hostile, written
+from tests.players.openai_player import Answer, OpenAIPlayer, PlayedRequest, message, whole
+from tests.serving import service
+from tests.waiting import until
+
+
+def obedient(request: PlayedRequest) -> Answer:
+    """Calls the tool whose name is the question, then says that it is done."""
+    last = request.body["messages"][-1]
+    if last["role"] == "tool":
+        return whole(message("stop", content="done"))
+    function = {"name": last["content"], "arguments": "{}"}
+    call = {"id": "c1", "type": "function", "function": function}
+    return whole(message("tool_calls", content=None, tool_calls=[call]))
+
+
+@pytest.fixture(scope="module")
+async def model() -> AsyncGenerator[OpenAIPlayer, None]:
+    async with OpenAIPlayer(obedient) as player:
+        yield player
+
+
+@pytest.fixture(scope="module")
+async def client(
+    model: OpenAIPlayer, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncGenerator[httpx.AsyncClient, None]:
+    folder: Path = tmp_path_factory.mktemp("servers")
+    file = written(
+        folder,
+        first=hostile(exclude=["hidden_*"], env={"OWN": "${UNSET:-its own}"}),
+        twin=hostile(timeout=0.3, requires_approval=["echo"]),
+    )
+    async with service(MCP_SERVERS_FILE=file, OPENAI_BASE_URL=model.base_url) as client:
+        await until(partial(_are_there, client))
+        yield client
+
+
+async def _are_there(client: httpx.AsyncClient) -> bool:
+    return all([(await described(client, name))["registered"] for name in ("first", "twin")])

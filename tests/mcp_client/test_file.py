@@ -1,0 +1,152 @@
+"""The file that names servers: what it may say, and the one line that tells what is wrong with it."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.composition.configuration import Configuration, read_configuration
+from tests.command_line import environment, run
+from tests.mcp_client.playing import hostile, written
+from toolchat.errors import ConfigurationError
+
+WEB = {"url": "https://example.com/mcp"}
+PROCESS = {"command": "npx", "args": ["-y", "server"]}
+
+
+def read(monkeypatch: pytest.MonkeyPatch, content: str) -> Configuration:
+    Path("mcp.json").write_text(content, encoding="utf-8")
+    monkeypatch.setenv("MCP_SERVERS_FILE", "mcp.json")
+    return read_configuration()
+
+
+def refusal(monkeypatch: pytest.MonkeyPatch, content: str) -> str:
+    with pytest.raises(ConfigurationError) as caught:
+        read(monkeypatch, content)
+    return str(caught.value)
+
+
+def test_each_server_is_a_folder_in_the_order_of_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    servers = {"web": WEB, "process": PROCESS, "off": {"disabled": True, "url": "${NOT_SET}"}}
+    modules = [each.module for each in read(monkeypatch, json.dumps({"mcpServers": servers})).modules]
+    assert [(each.name, each.path) for each in modules if each.name.startswith("mcp-")] == [
+        ("mcp-web", "/mcp/web"),
+        ("mcp-process", "/mcp/process"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("entry", "line"),
+    [
+        ({}, ": must have either url or command"),
+        ({**WEB, **PROCESS}, ": must have either url or command"),
+        ({**WEB, "args": ["x"]}, ": args does not go with url"),
+        ({**PROCESS, "headers": {"A": "b"}}, ": headers does not go with command"),
+        ({**PROCESS, "forward_headers": ["A"]}, ": forward_headers does not go with command"),
+        ({**WEB, "type": "stdio"}, ": type does not fit: stdio goes with command, http with url"),
+        ({**WEB, "type": "sse"}, ".type: Input should be 'stdio', 'http', 'streamable-http' or 'streamableHttp'"),
+        ({"url": "ftp://example.com"}, ".url: must be a URL that starts with http:// or https://"),
+        ({"url": "https://me:SECRET@example.com"}, ".url: must have no user or password; put them into headers"),
+        ({**WEB, "headers": {"A": "${NOT_SET}"}}, ".headers.A: the variable NOT_SET is not set"),
+        ({**PROCESS, "args": ["a", "${NOT_SET}"]}, ".args.1: the variable NOT_SET is not set"),
+        ({**WEB, "headers": {"A": "SECRET\n"}}, ".headers: A must be printable ASCII without line breaks"),
+        ({**WEB, "headers": {"Host": "SECRET"}}, ".headers: Host is written by the service itself"),
+        ({**WEB, "headers": {"Mcp-Session-Id": "1"}}, ".headers: Mcp-Session-Id is written by the service itself"),
+        ({**WEB, "headers": {"A": 5}}, ".headers.A: Input should be a valid string"),
+        ({**WEB, "exlude": ["*"]}, ".exlude: there is no such key; is exclude meant?"),
+        ({**WEB, "alwaysAllow": []}, ".alwaysAllow: there is no such key"),
+        ({**WEB, "timeout": 0}, ".timeout: Input should be greater than 0"),
+        ({**WEB, "prefix": "a b"}, ".prefix: String should match pattern '^[A-Za-z0-9_-]{0,32}$'"),
+        (["SECRET"], ": Input should be a valid dictionary or instance of ServerEntry"),
+    ],
+)
+def test_a_fault_is_one_line_with_the_file_and_the_key_and_no_value(
+    entry: Any, line: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = refusal(monkeypatch, json.dumps({"mcpServers": {"far": entry}}))
+    assert told == f"MCP_SERVERS_FILE: mcp.json: mcpServers.far{line}"
+
+
+@pytest.mark.parametrize("header", ["Authorization", "x-api-key", "Proxy-Authorization"])
+def test_keys_of_this_service_cannot_be_forwarded(header: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    told = refusal(monkeypatch, json.dumps({"mcpServers": {"far": {**WEB, "forward_headers": [header]}}}))
+    assert f"forward_headers: {header} bears keys of this service, which are never forwarded" in told
+    assert "\n" not in told
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ("{", "is no JSON: EOF while parsing an object at line 1 column 1"),
+        ("[]", 'must be an object with "mcpServers", an object of servers by name'),
+        ('{"servers": {}}', 'must be an object with "mcpServers", an object of servers by name'),
+        ('{"mcpServers": {}, "inputs": []}', "inputs: there is no such key; is mcpServers meant?"),
+        (
+            '{"mcpServers": {"a b": {}}}',
+            "mcpServers.a b: a name has 1 to 32 letters, digits, _ or -, the first a letter or a digit",
+        ),
+        (
+            '{"mcpServers": {"far": {"disabled": true}, "far": {"disabled": true}}}',
+            "far: this key stands twice in one object",
+        ),
+        (" " * 1_100_000, "is longer than 1048576 bytes"),
+    ],
+)
+def test_a_file_of_another_form_is_told_so(content: str, told: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert refusal(monkeypatch, content) == f"MCP_SERVERS_FILE: mcp.json: {told}"
+
+
+def test_a_mark_of_the_byte_order_before_the_file_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    read_file = read(monkeypatch, "\ufeff" + json.dumps({"mcpServers": {"web": WEB}}))
+    assert "mcp-web" in [each.module.name for each in read_file.modules]
+
+
+def test_a_file_that_is_not_there_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MCP_SERVERS_FILE", "none.json")
+    with pytest.raises(ConfigurationError, match=r"^MCP_SERVERS_FILE: none.json: cannot be read: No such file"):
+        read_configuration()
+
+
+def test_a_variable_of_the_file_may_stand_in_env_and_is_not_called_unread(monkeypatch: pytest.MonkeyPatch) -> None:
+    Path(".env").write_text("GITHUB_TOKEN=abc\nNOBODYS_VARIABLE=x\n", encoding="utf-8")
+    servers = {"far": {**WEB, "headers": {"A": "Bearer ${GITHUB_TOKEN}", "B": "${NONE:-else}"}}}
+    warnings = read(monkeypatch, json.dumps({"mcpServers": servers})).warnings
+    assert [each.split(":")[0] for each in warnings] == ["NOBODYS_VARIABLE"]
+
+
+LOADED = """
+import asyncio, sys
+from app.main import open_service, read_configuration
+
+async def main():
+    async with open_service(read_configuration()):
+        print(sorted({name.split(".")[0] for name in sys.modules} & {"mcp", "mcp_types", "httpx2", "jsonschema"}))
+
+asyncio.run(main())
+"""
+
+
+def test_a_service_whose_file_names_no_server_does_not_load_the_sdk(tmp_path: Path) -> None:
+    file = written(tmp_path, off=hostile(disabled=True))
+    variables = {"CHAT_PROVIDER": "offline", "MCP_SERVERS_FILE": file}
+    command = [sys.executable, "-c", LOADED]
+    told = subprocess.run(command, cwd=tmp_path, env=environment(variables), capture_output=True, text=True, check=True)
+    assert told.stdout == "[]\n"
+
+
+def test_the_command_line_has_the_tools_too_and_leaves_no_process(tmp_path: Path) -> None:
+    file = written(tmp_path, far=hostile("stubborn", include=["echo", "destroys"]))
+    done = run("tools", "run", "echo", "text=hello", cwd=tmp_path, MCP_SERVERS_FILE=file, CHAT_PROVIDER="offline")
+    assert json.loads(done.stdout) == {"name": "echo", "given": {"text": "hello"}}
+    # It hears neither the end of its input nor SIGTERM.
+    pid = int((tmp_path / "stubborn.pid").read_text())
+    assert not Path(f"/proc/{pid}").exists()
+
+
+def test_the_file_needs_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "mcp", None)
+    told = refusal(monkeypatch, json.dumps({"mcpServers": {"far": WEB}}))
+    assert told == "MCP_SERVERS_FILE: needs the extra mcp: pip install '.[mcp]'"

@@ -1,0 +1,219 @@
+"""Servers that are asked over HTTP: what they are sent, and what becomes of them."""
+
+import asyncio
+import gzip
+import json
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from starlette.responses import Response
+
+from tests.access.principals import as_, principals
+from tests.mcp_client.player import McpPlayer
+from tests.mcp_client.playing import described, hostile, ran, run, tools_of, written
+from tests.observability.reading import figures_of
+from tests.ports import silent_port
+from tests.serving import service, serving
+from tests.waiting import until
+
+Opened = Callable[..., AbstractAsyncContextManager[httpx.AsyncClient]]
+QUICK = {"MCP_SERVERS_REFRESH_SECONDS": "0.1"}
+
+
+@pytest.fixture
+async def player() -> McpPlayer:
+    return McpPlayer()
+
+
+@pytest.fixture
+def opened(player: McpPlayer, tmp_path: Path) -> Opened:
+    """Opens a service whose server ``far`` is played; takes what its entry says besides, and variables."""
+
+    @asynccontextmanager
+    async def open_(entry: Any = None, **variables: str) -> AsyncGenerator[httpx.AsyncClient, None]:
+        async with serving(player.app) as url:
+            file = written(tmp_path, far={"url": f"{url}/mcp", **(entry or {})})
+            async with service(MCP_SERVERS_FILE=file, CHAT_PROVIDER="offline", **variables) as client:
+                yield client
+
+    return open_
+
+
+async def state(client: httpx.AsyncClient) -> str:
+    folder = await described(client, "far")
+    return "registered" if folder["registered"] else folder["reason"]
+
+
+async def test_the_headers_of_the_file_are_sent_with_everything(player: McpPlayer, opened: Opened) -> None:
+    async with opened({"headers": {"Authorization": "Bearer ${TOKEN}"}}, TOKEN="s3cret") as client:
+        assert await ran(client, "look") == ("ok", "seen")
+    assert {"initialize", "tools/list", "tools/call"} <= set(player.methods())
+    assert {each.headers.get("authorization") for each in player.received} == {"Bearer s3cret"}
+
+
+async def test_headers_of_who_asks_are_forwarded_by_the_list_and_a_key_of_ours_never(
+    player: McpPlayer, opened: Opened, tmp_path: Path
+) -> None:
+    entry = {"forward_headers": {"X-Their-Token": "Authorization"}, "headers": {"X-Own": "1", "authorization": "ours"}}
+    theirs = {"X-Their-Token": "Bearer hers", "X-Other": "other", "Cookie": "c=1"}
+    async with opened(entry, **principals(tmp_path)) as client:
+        with_token = await ran(client, "look", **as_("alice", **theirs))
+        without = await ran(client, "look", **as_("alice"))
+    assert with_token == without == ("ok", "seen")
+    first, second = player.calls()
+    assert first.headers["authorization"] == "Bearer hers"
+    assert first.headers["x-own"] == "1"
+    assert second.headers["authorization"] == "ours"
+    for each in player.received:
+        assert not {"x-api-key", "x-other", "cookie", "x-their-token"} & each.headers.keys()
+        assert "alice" not in str(each)
+
+
+async def test_calls_with_headers_of_different_people_never_share_a_session(player: McpPlayer, opened: Opened) -> None:
+    async with opened({"forward_headers": ["X-User"]}) as client:
+        await asyncio.gather(*(run(client, "look", **{"X-User": name}) for name in ("ann", "ben", "cem", "ann")))
+    sessions = [each.headers["mcp-session-id"] for each in player.calls()]
+    assert sorted(each.headers["x-user"] for each in player.calls()) == ["ann", "ann", "ben", "cem"]
+    assert len(set(sessions)) == 4
+    begun = [each.headers.get("x-user") for each in player.received if each.method == "initialize"]
+    assert begun.count(None) == 1  # the one by which the list was asked for
+    assert not player.sessions  # each was ended
+
+
+async def test_a_refusal_of_somebodys_header_is_told_for_this_call_alone(player: McpPlayer, opened: Opened) -> None:
+    async with opened({"forward_headers": ["X-User"]}) as client:
+        player.status = 401
+        ended, told = await ran(client, "look", **{"X-User": "mallory"})
+        player.status = 200
+        assert (ended, json.loads(told)["error"]["message"]) == (
+            "failed",
+            "the server far refuses: it answers with status 401",
+        )
+        assert await ran(client, "look") == ("ok", "seen")
+
+
+async def test_a_header_that_cannot_be_forwarded_is_not_left_out(player: McpPlayer, opened: Opened) -> None:
+    # Without it the call would be made in the name of the service.
+    async with opened({"forward_headers": ["X-User"], "headers": {"X-User": "service"}}) as client:
+        headers = [(b"X-User", "müller".encode())]
+        failed = (await client.post("/tools/look", json={}, headers=headers)).json()
+    assert failed["error_kind"] == "failed"
+    assert player.calls() == []
+
+
+@pytest.mark.parametrize("status", [401, 503])
+async def test_a_server_that_refuses_at_start_is_found_by_itself_later(
+    status: int, player: McpPlayer, opened: Opened
+) -> None:
+    player.status = status
+    async with opened() as client:
+        assert await state(client) == f"it answers with status {status}"
+        refused = await client.get("/mcp/far/chat-tool-function")
+        assert (refused.status_code, refused.json()["code"]) == (503, "tool-server-away")
+        assert "Retry-After" in refused.headers
+        assert "SECRET" not in refused.text
+        player.status = 200
+        await until(lambda: _is(client, "registered"))
+        assert await ran(client, "look") == ("ok", "seen")
+
+
+async def _is(client: httpx.AsyncClient, wanted: str) -> bool:
+    return await state(client) == wanted
+
+
+async def test_a_server_that_goes_away_is_noticed_without_a_call(player: McpPlayer, opened: Opened) -> None:
+    async with opened(**QUICK) as client:
+        assert await _is_up(client) == 1
+        player.status = 500
+        await until(lambda: _is(client, "it answers with status 500"))
+        assert [*await tools_of(client, "far")] == ["look"]
+        assert await _is_up(client) == 0
+        player.status = 200
+        await until(lambda: _is(client, "registered"))
+        assert await _is_up(client) == 1
+
+
+async def _is_up(client: httpx.AsyncClient) -> float:
+    return (await figures_of(client))["toolchat_mcp_server_up", (("server", "far"),)]
+
+
+async def test_a_session_that_the_server_has_forgotten_is_begun_anew_and_the_call_is_made_once(
+    player: McpPlayer, opened: Opened
+) -> None:
+    async with opened() as client:
+        player.sessions.clear()
+        assert await ran(client, "look") == ("ok", "seen")
+    assert [each.headers["mcp-session-id"] for each in player.calls()] == ["session-0", "session-1"]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        Response(b'{"jsonrpc": "2.0", "id": 1, "result": "' + b"x" * 5_000_000 + b'"}', media_type="application/json"),
+        Response(gzip.compress(b"{}"), headers={"content-encoding": "gzip"}, media_type="application/json"),
+        Response(b"<html>", media_type="text/html"),
+        Response(b"{" * 5000, media_type="application/json"),
+        Response(b"event: message\ndata: {\n\n", media_type="text/event-stream"),
+        Response(b"", media_type="text/event-stream"),
+        Response(status_code=202),
+        Response(status_code=307, headers={"location": "http://127.0.0.1:9/elsewhere"}),
+    ],
+    ids=["too long", "packed", "html", "garbage", "garbage in a stream", "no event", "accepted", "redirect"],
+)
+async def test_an_answer_that_cannot_be_used_fails_its_call_and_no_other(
+    answer: Response, player: McpPlayer, opened: Opened
+) -> None:
+    async with opened() as client:
+        player.answer = answer
+        assert (await ran(client, "look"))[0] == "failed"
+        assert await ran(client, "look") == ("ok", "seen")
+        assert await state(client) == "registered"
+
+
+async def test_nobody_who_listens_is_a_server_that_is_away(tmp_path: Path) -> None:
+    with silent_port() as port:
+        file = written(tmp_path, far={"url": f"http://127.0.0.1:{port}/mcp"}, none={"command": str(tmp_path / "none")})
+        async with service(MCP_SERVERS_FILE=file, CHAT_PROVIDER="offline") as client:
+            assert await state(client) == "it cannot be reached (ConnectError)"
+            none = await described(client, "none")
+            assert none["reason"] == "its command cannot be started (FileNotFoundError)"
+            ready = (await client.get("/health/ready")).json()
+    assert ready["status"] == "ok"
+    assert ready["tools"]["mcp-far"] is False
+
+
+async def test_the_start_waits_no_longer_than_it_is_told_for_a_server_that_says_nothing(tmp_path: Path) -> None:
+    file = written(tmp_path, far=hostile("silent"), near=hostile(include=["reads"]))
+    async with service(MCP_SERVERS_FILE=file, MCP_SERVERS_START_TIMEOUT="0.1", CHAT_PROVIDER="offline") as client:
+        assert await state(client) == "the server has not answered yet"
+        assert (await client.get("/mcp/far/chat-tool-function")).status_code == 503
+        assert (await client.get("/time/chat-tool-function")).status_code == 200
+
+
+async def test_of_an_endless_list_no_more_is_taken_than_can_be_used(player: McpPlayer, opened: Opened) -> None:
+    player.is_endless = True
+    async with opened() as client:
+        assert len(await tools_of(client, "far")) == 256
+
+
+async def test_the_tools_of_another_toolchat_are_offered_in_the_newest_revision(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    theirs = {"forward_headers": ["X-User"]}
+    async with service(CHAT_PROVIDER="offline") as other:
+        file = written(
+            tmp_path, other={"url": f"{other.base_url}/mcp", "prefix": "far", "include": ["getCity*"]} | theirs
+        )
+        async with service(MCP_SERVERS_FILE=file, CHAT_PROVIDER="offline") as client:
+            assert [*await tools_of(client, "other")] == ["far_getCityTimeFunction"]
+            asked = {"timeZoneId": "Asia/Tokyo"}
+            shared = await ran(client, "far_getCityTimeFunction", asked)
+            by_its_own_connection = await ran(client, "far_getCityTimeFunction", asked, **{"X-User": "ann"})
+    for ended, result in (shared, by_its_own_connection):
+        assert (ended, json.loads(result)["time_zone"]) == ("ok", "Asia/Tokyo")
+    (found,) = [each for each in caplog.records if each.message == "an MCP server is there"]
+    assert vars(found)["revision"] == "2026-07-28"

@@ -1,0 +1,50 @@
+"""DashScope's native provider and a local server that plays its bytes."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing, asynccontextmanager
+from typing import Any
+
+from pydantic import SecretStr
+
+from tests.players.dashscope_player import Answer, DashScopePlayer, Script, event, stream_of
+from toolchat.http.client import OutboundHttp
+from toolchat.messages import Message, UserMessage
+from toolchat.models.base import ChatOptions, Prompt
+from toolchat.models.dashscope.model import DashScopeChatModel, DashScopeSettings
+from toolchat.tool_calling.definition import ToolDefinition
+
+KEY = "sk-0123456789abcdef"
+WEATHER = ToolDefinition("get_weather", "Weather of a place", {"type": "object", "properties": {"city": {}}})
+SILENCE = Answer(silent=True)
+TEXT = stream_of({"content": "杭州"}, finish_reason=None)
+DONE = event(" [DONE]")
+
+
+@asynccontextmanager
+async def played(
+    *script: Answer | Script, **settings: Any
+) -> AsyncGenerator[tuple[DashScopeChatModel, DashScopePlayer], None]:
+    """A model at a server that plays the script; what hangs for a minute fails."""
+    async with asyncio.timeout(60), aclosing(OutboundHttp()) as http, DashScopePlayer(*script) as player:
+        yield DashScopeChatModel(configured(player.base_url, **settings), http), player
+
+
+def configured(base_url: str, **settings: Any) -> DashScopeSettings:
+    return DashScopeSettings(_env_file=None, api_key=SecretStr(KEY), base_url=base_url, **settings)
+
+
+def asking(
+    *messages: Message, stream: bool = False, tools: tuple[ToolDefinition, ...] = (), options: ChatOptions | None = None
+) -> Prompt:
+    return Prompt(messages or (UserMessage("杭州天气怎么样"),), tools, options or ChatOptions(), stream)
+
+
+def fragment(call_id: str | None, name: str | None, arguments: object, index: int | None = None) -> dict[str, Any]:
+    place = {} if index is None else {"index": index}
+    function = {"name": name, "arguments": arguments} if name is not None else {"arguments": arguments}
+    return {"type": "function", "id": call_id, "function": function, **place}
+
+
+def failure(code: str, message: str = "SECRET-BODY") -> dict[str, str]:
+    return {"code": code, "message": message, "request_id": "566e3621"}

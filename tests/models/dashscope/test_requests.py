@@ -1,0 +1,107 @@
+"""What is sent to DashScope."""
+
+from typing import Any
+
+import pytest
+
+from tests.models.dashscope.playing import KEY, WEATHER, asking, played
+from tests.models.responding import events_of, response_of, streamed_text
+from tests.players.dashscope_player import saying
+from toolchat.messages import SystemMessage, UserMessage
+from toolchat.models.base import ChatOptions, ChatResponse
+
+
+async def test_the_sdk_sends_exactly_the_documented_body_through_our_session() -> None:
+    async with played(saying("ok"), workspace="ws-1") as (model, player):
+        await response_of(model, asking(SystemMessage("Be brief."), UserMessage("你好"), tools=(WEATHER,)))
+    (request,) = player.requests
+    assert request.path == "/api/v1/services/aigc/text-generation/generation"
+    assert request.headers["authorization"] == f"Bearer {KEY}"
+    assert request.headers["x-dashscope-workspace"] == "ws-1"
+    assert "x-dashscope-sse" not in request.headers
+    function = {"name": "get_weather", "description": "Weather of a place", "parameters": dict(WEATHER.input_schema)}
+    assert request.body == {
+        "model": "qwen-plus",
+        "input": {"messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "你好"}]},
+        "parameters": {"result_format": "message", "tools": [{"type": "function", "function": function}]},
+    }
+
+
+async def test_a_streamed_request_asks_for_increments_as_server_sent_events() -> None:
+    async with played(saying("ok")) as (model, player):
+        await response_of(model, asking(stream=True))
+    (request,) = player.requests
+    assert request.stream
+    assert request.parameters == {"result_format": "message", "incremental_output": True}
+
+
+async def test_sampling_options_are_sent_only_when_they_are_set() -> None:
+    more: dict[str, Any] = {"stop": ["。"], "seed": 7, "response_format": {"type": "json_object"}}
+    options = ChatOptions(model="qwen-max", temperature=0.0, top_p=0.5, max_tokens=9, **more)
+    async with played(saying("ok")) as (model, player):
+        answer = await response_of(model, asking(options=options))
+    assert answer.model == player.requests[0].body["model"] == "qwen-max"
+    sampling = {"temperature": 0.0, "top_p": 0.5, "max_tokens": 9} | more
+    assert player.requests[0].parameters == {"result_format": "message", **sampling}
+
+
+@pytest.mark.parametrize(("choice", "is_sent"), [("get_weather", True), ("required", False), ("not_there", False)])
+async def test_a_tool_that_is_offered_can_be_forced(choice: str, is_sent: bool) -> None:
+    # DashScope refuses "required".
+    async with played(saying("ok")) as (model, player):
+        await response_of(model, asking(tools=(WEATHER,), options=ChatOptions(tool_choice=choice)))
+    named = {"type": "function", "function": {"name": choice}}
+    assert player.requests[0].parameters.get("tool_choice") == (named if is_sent else None)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_thinking_switched_on_is_a_stream_on_the_wire_but_shows_text_only_to_who_streams(stream: bool) -> None:
+    async with played(saying("四度"), enable_thinking=True) as (model, player):
+        events = await events_of(model, asking(stream=stream))
+    assert player.requests[0].stream
+    assert player.requests[0].parameters["enable_thinking"] is True
+    assert player.requests[0].parameters["incremental_output"] is True
+    assert streamed_text(events) == ("四度" if stream else "")
+    assert isinstance(events[-1], ChatResponse)
+    assert events[-1].message.text == "四度"
+
+
+async def test_thinking_switched_off_is_said_without_a_stream() -> None:
+    async with played(saying("ok"), enable_thinking=False) as (model, player):
+        await response_of(model, asking())
+    assert player.requests[0].parameters == {"result_format": "message", "enable_thinking": False}
+
+
+@pytest.mark.parametrize("endpoint", ["text", "multimodal"])
+async def test_a_question_that_names_a_local_file_goes_out_as_text(endpoint: str) -> None:
+    async with played(saying("ok"), endpoint=endpoint) as (model, player):
+        await response_of(model, asking(UserMessage(__file__)))
+    sent = [{"text": __file__}] if endpoint == "multimodal" else __file__
+    assert player.requests[0].messages == [{"role": "user", "content": sent}]
+    assert len(player.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "endpoint", "task"),
+    [
+        ("qwen-plus", "auto", "text"),
+        ("qwen-max", "auto", "text"),
+        ("qwen-turbo", "auto", "text"),
+        ("qwen-flash", "auto", "text"),
+        ("qwen3-max", "auto", "text"),
+        ("deepseek-v3", "auto", "text"),
+        ("qwen3.5-plus", "auto", "multimodal"),
+        ("qwen3.6-plus", "auto", "multimodal"),
+        ("qwen3.8-max", "auto", "multimodal"),
+        ("qwen-vl-max", "auto", "multimodal"),
+        ("qwen3-vl", "auto", "multimodal"),
+        ("qwen3-omni-flash", "auto", "multimodal"),
+        ("qwen-plus", "multimodal", "multimodal"),
+        ("qwen3.5-plus", "text", "text"),
+    ],
+)
+async def test_the_endpoint_follows_the_model_unless_it_is_set(name: str, endpoint: str, task: str) -> None:
+    async with played(saying("ok"), endpoint=endpoint, model=name) as (model, player):
+        await response_of(model, asking())
+    assert model.name == name
+    assert player.requests[0].path == f"/api/v1/services/aigc/{task}-generation/generation"

@@ -1,0 +1,247 @@
+"""Fragments of tool calls are put together, whatever dialect they are written in."""
+
+import json
+import time
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic_core import from_json
+
+from toolchat.messages import ToolCall
+from toolchat.models.merging import ToolCallMerger
+
+CITY = '{"city": "北京"}'
+TOKYO = '{"city": "东京"}'
+
+
+def call(
+    index: int | None = None, key: str | None = None, name: str | None = None, arguments: object = None, **more: object
+) -> dict[str, Any]:
+    """A fragment as it comes; ``None`` leaves a key out."""
+    function = {key: value for key, value in {"name": name, "arguments": arguments}.items() if value is not None}
+    fields = {"index": index, "id": key, "function": function or None, **more}
+    return {key: value for key, value in fields.items() if value is not None}
+
+
+def merge(*deltas: object) -> tuple[ToolCall, ...]:
+    merger = ToolCallMerger()
+    for fragments in deltas:
+        merger.add(fragments)
+    return merger.finish()
+
+
+def seen(calls: tuple[ToolCall, ...]) -> list[tuple[str, str, str]]:
+    return [(one.id, one.name, one.arguments) for one in calls]
+
+
+@pytest.mark.parametrize(
+    ("deltas", "calls"),
+    [
+        pytest.param(
+            [[call(0, "a", "now", "")], [call(0, arguments='{"z":')], [call(0, arguments=" 1}")]],
+            [("a", "now", '{"z": 1}')],
+            id="OpenAI's own form",
+        ),
+        pytest.param(
+            [[call(0, "a", "now", "")], [call(0, "", None, '{"z":')], [call(0, "", "", "1}")]],
+            [("a", "now", '{"z":1}')],
+            id="trap 1: continuations with an empty id",
+        ),
+        pytest.param(
+            [[call(None, "a", "now", '{"z":')], [call(None, "", None, "1}")]],
+            [("a", "now", '{"z":1}')],
+            id="trap 2: no index, DashScope's native form",
+        ),
+        pytest.param(
+            [[call(None, "a", "w", CITY)], [call(None, "b", "w", TOKYO)]],
+            [("a", "w", CITY), ("b", "w", TOKYO)],
+            id="trap 2: no index, whole calls with ids",
+        ),
+        pytest.param(
+            [[call(None, "a", "w", '{"c')], [call(None, "b", "w", '{"d')], [call(None, "a", None, '":1}')]],
+            [("a", "w", '{"c":1}'), ("b", "w", '{"d')],
+            id="trap 2: no index, the id leads back to an earlier call",
+        ),
+        pytest.param(
+            [[call(0, "a", "w", CITY)], [call(0, "b", "w", TOKYO)]],
+            [("a", "w", CITY), ("b", "w", TOKYO)],
+            id="trap 3: one index for all, another id",
+        ),
+        pytest.param(
+            [[call(0, "a", "w", '{"c')], [call(0, "b", "w", '{"d')], [call(0, "", None, '":2}')]],
+            [("a", "w", '{"c'), ("b", "w", '{"d":2}')],
+            id="trap 3: one index for all, a continuation goes to the newest",
+        ),
+        pytest.param(
+            [[call(0, "a", "w", "")], [call(0, "", None, CITY)], [call(0, "", "v", TOKYO)]],
+            [("a", "w", CITY), ("*", "v", TOKYO)],
+            id="trap 3: one index for all, only a second object tells",
+        ),
+        pytest.param(
+            [[call(0, None, "w", CITY)], [call(0, None, "w", TOKYO)]],
+            [("*", "w", CITY), ("*", "w", TOKYO)],
+            id="trap 3: no ids, one name",
+        ),
+        pytest.param(
+            [[call(None, None, "now"), call(None, None, "today")]],
+            [("*", "now", ""), ("*", "today", "")],
+            id="one list without ids, indexes and arguments",
+        ),
+        pytest.param(
+            [[call(None, None, "w"), call(None, None, "w", CITY)]],
+            [("*", "w", ""), ("*", "w", CITY)],
+            id="one list, one name, nothing else to tell the calls apart",
+        ),
+        pytest.param(
+            [[call(0, None, "now")], [call(0, None, "today")]],
+            [("*", "now", ""), ("*", "today", "")],
+            id="one index, two names without arguments",
+        ),
+        pytest.param(
+            [[call(0, "a", "w", "{")], [call(1, "b", "v", "{")], [call(0, arguments="}")], [call(1, arguments="}")]],
+            [("a", "w", "{}"), ("b", "v", "{}")],
+            id="parallel calls, interleaved",
+        ),
+        pytest.param(
+            [[call(None, "a", "w", CITY)], [call(None, "a", "w", CITY)]],
+            [("a", "w", CITY)],
+            id="trap 5: the whole call comes again with the finish reason",
+        ),
+        pytest.param([[call(None, "a", "w", CITY)]], [("a", "w", CITY)], id="trap 6: the whole call in one chunk"),
+        pytest.param(
+            [[{"index": 0, "id": "a", "type": "function"}], [call(0, name="w")], [call(0, arguments=CITY)]],
+            [("a", "w", CITY)],
+            id="trap 7: id, name and arguments apart",
+        ),
+        pytest.param(
+            [[call(name="w")], [call(key="a")], [call(arguments=CITY)]],
+            [("a", "w", CITY)],
+            id="trap 7: name before id, no index",
+        ),
+        pytest.param(
+            [[call(None, "a", "w", {"city": "北京"})]], [("a", "w", '{"city":"北京"}')], id="trap 8: an object"
+        ),
+        pytest.param(
+            [[call(0, "a", "w", {"n": 1}), call(0, "b", "w", {"n": 2})]],
+            [("a", "w", '{"n":1}'), ("b", "w", '{"n":2}')],
+            id="trap 8: objects under one index",
+        ),
+        pytest.param(
+            [[{"index": 0, "id": "a", "function": {"name": "now", "arguments": None}}]],
+            [("a", "now", "")],
+            id="trap 9: arguments null",
+        ),
+        pytest.param([[call(0, "a", "now", "")]], [("a", "now", "")], id="trap 9: arguments empty"),
+        pytest.param([[call(0, "a", "now")]], [("a", "now", "")], id="trap 9: arguments missing"),
+        pytest.param(
+            [[call(0, "a", "w", '{"c')], [call(0, "a", "w", '{"c":1')], [call(0, "a", "w", '{"c":1}')]],
+            [("a", "w", '{"c":1}')],
+            id="trap 16: snapshots of arguments",
+        ),
+        pytest.param(
+            [[call(0, "a", "w", '{"c":')], [call(0, "", None, '{"c":2}}')]],
+            [("a", "w", '{"c":{"c":2}}')],
+            id="what looks like a snapshot but is an object within an object",
+        ),
+        pytest.param(
+            [[call(0, "a", "w", "{}")], [call(0, arguments='{"c":')], [call(0, arguments="1}")]],
+            [("a", "w", '{"c":1}')],
+            id="an empty object that only holds the place",
+        ),
+        pytest.param(
+            [[call(0, "a", "w", '{"c":')], [call(0, "a", "w", "1}")], [call(0, "a", "w", "")]],
+            [("a", "w", '{"c":1}')],
+            id="trap 23: the name again in every chunk",
+        ),
+        pytest.param([[call(0, "a", "", CITY)]], [("a", "", CITY)], id="trap 23: a call without a name is kept"),
+        pytest.param([[call(0, None, "w", CITY)]], [("*", "w", CITY)], id="trap 26: no id"),
+        pytest.param(
+            [[call(0, "a", "w", CITY), call(1, "a", "w", TOKYO)]],
+            [("a", "w", CITY), ("*", "w", TOKYO)],
+            id="trap 26: one id for two indexes",
+        ),
+        pytest.param(
+            [[call(None, "a", "w", CITY)], [call(None, "a", "v", TOKYO)]],
+            [("a", "w", CITY), ("*", "v", TOKYO)],
+            id="trap 26: one id for two calls without an index",
+        ),
+        pytest.param(
+            [[call(0, "a", "w", r'{"c":"\u53')], [call(0, arguments=r"57\ud83d")], [call(0, arguments=r'\ude00"}')]],
+            [("a", "w", r'{"c":"\u5357\ud83d\ude00"}')],
+            id="trap 27: cut within an escape and within a surrogate pair",
+        ),
+        pytest.param(
+            [[call(None, "a", "w", '{"c":')], [call(0, arguments="1}")]],
+            [("a", "w", '{"c":1}')],
+            id="the index comes late",
+        ),
+        pytest.param(
+            [[call(0, "a", "w", '{"c":"}')], [call(0, arguments="{")], [call(0, arguments='}"}')]],
+            [("a", "w", '{"c":"}{}"}')],
+            id="braces within a string",
+        ),
+        pytest.param([call(0, "a", "w", CITY)], [("a", "w", CITY)], id="a call that is not in a list"),
+        pytest.param(
+            [[{"index": 0, "function": {"name": "", "arguments": ""}}], [{}], [{"index": 3}]], [], id="empty entries"
+        ),
+        pytest.param(
+            [None, "x", 3, {}, [None, "x", 3, [], {"function": "x"}, {"function": {"name": 3, "arguments": None}}]],
+            [],
+            id="nonsense of every type",
+        ),
+        pytest.param([[call(0, "a", "w", 3)]], [("a", "w", "3")], id="arguments that are a number"),
+        pytest.param(
+            [[call(0, "a", "w", {"c": "\ud800"})]], [("a", "w", "(not JSON)")], id="arguments with half a character"
+        ),
+    ],
+)
+def test_fragments_become_the_calls_that_the_model_meant(
+    deltas: list[object], calls: list[tuple[str, str, str]]
+) -> None:
+    merged = seen(merge(*deltas))
+    assert [("*" if given[0] == "*" else one[0], *one[1:]) for one, given in zip(merged, calls, strict=True)] == calls
+    assert len({one[0] for one in merged} - {""}) == len(merged)
+
+
+def test_a_merger_counts_its_calls() -> None:
+    merger = ToolCallMerger()
+    assert not merger
+    merger.add([call(0, "a", "w"), call(1, "b", "v")])
+    assert merger
+    assert len(merger) == 2
+
+
+def test_unknown_keys_of_a_call_are_kept_for_the_way_back() -> None:
+    (one,) = merge(
+        [call(0, "a", "w", "", extra_content={"google": {"thought_signature": "s"}}, type="function")],
+        [{"index": 0, "function": {"arguments": "{}", "signature": "t"}}],
+    )
+    assert one.extra == {"extra_content": {"google": {"thought_signature": "s"}}, "function": {"signature": "t"}}
+
+
+@given(st.dictionaries(st.text(max_size=4), st.text(max_size=6) | st.integers(), max_size=4), st.data())
+def test_arguments_cut_anywhere_come_out_whole(arguments: dict[str, object], data: st.DataObject) -> None:
+    text = json.dumps(arguments)
+    cuts = data.draw(st.lists(st.integers(0, len(text)), max_size=6).map(sorted))
+    pieces = [text[start:end] for start, end in zip([0, *cuts], [*cuts, len(text)], strict=True)]
+    (one,) = merge([call(0, "a", "w")], *([call(0, "", None, piece)] for piece in pieces))
+    assert from_json(one.arguments) == arguments
+
+
+def cost_of_hostile_fragments(count: int) -> float:
+    """CPU seconds of this process: what else the machine does is not counted."""
+    merger = ToolCallMerger()
+    merger.add([call(0, "a", "w", '{"c":"')])
+    start = time.process_time()
+    for _ in range(count):
+        merger.add([call(0, "", None, "{}" * 8)])
+    assert len(merger) == 1
+    return time.process_time() - start
+
+
+def test_hostile_fragments_cost_no_quadratic_time() -> None:
+    few = min(cost_of_hostile_fragments(1_000) for _ in range(5))
+    # Fifty times as many cost fifty times as much; if each cost as much as all before it, it would be 2,500 times.
+    assert cost_of_hostile_fragments(50_000) < 250 * few

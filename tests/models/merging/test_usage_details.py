@@ -1,0 +1,37 @@
+"""Tokens that a provider had at hand, or that nobody is shown."""
+
+import pytest
+
+from toolchat.messages import Usage
+from toolchat.models.merging import usage_from
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {
+            "prompt_tokens": 20,
+            "completion_tokens": 5,
+            "prompt_tokens_details": {"cached_tokens": 12},
+            "completion_tokens_details": {"reasoning_tokens": 3},
+        },
+        {
+            "input_tokens": 20,
+            "output_tokens": 5,
+            "prompt_tokens_details": {"cached_tokens": 12},
+            "output_tokens_details": {"reasoning_tokens": 3},
+        },
+    ],
+    ids=["OpenAI", "DashScope"],
+)
+def test_cached_and_reasoning_tokens_are_read_where_a_provider_tells_them(told: dict[str, object]) -> None:
+    assert usage_from(told) == Usage(20, 5, 12, 3)
+
+
+@pytest.mark.parametrize("details", [None, [], {}, {"cached_tokens": "12"}, {"cached_tokens": -1}])
+def test_details_that_tell_nothing_are_none(details: object) -> None:
+    assert usage_from({"prompt_tokens": 20, "completion_tokens": 5, "prompt_tokens_details": details}) == Usage(20, 5)
+
+
+def test_the_tokens_of_several_turns_are_summed() -> None:
+    assert Usage(20, 5, 12, 3) + Usage(30, 6, 0, 1) == Usage(50, 11, 12, 4)

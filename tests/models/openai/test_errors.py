@@ -1,0 +1,77 @@
+"""Errors of real servers, with the status of an error and with that of a success."""
+
+import json
+
+import pytest
+
+from tests.models.openai.playing import LIMIT, SECRET, play
+from tests.players.openai_player import Answer, body, delta, sse, whole
+from toolchat.errors import (
+    ContentFiltered,
+    ContextTooLong,
+    NotConfigured,
+    ProviderAuth,
+    ProviderRateLimited,
+    ToolchatError,
+    UpstreamInvalid,
+    UpstreamUnavailable,
+)
+
+THROTTLED = {"code": "Throttling.RateQuota", "message": "SECRET", "request_id": "1"}
+MINIMAX = {"choices": None, "base_resp": {"status_code": 1002, "status_msg": "rate limit SECRET"}}
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind"),
+    [
+        pytest.param(whole({"error": LIMIT}, 429), ProviderRateLimited, id="429"),
+        pytest.param(body(b"<html>SECRET", 429, Content_Type="text/html"), ProviderRateLimited, id="429 with HTML"),
+        pytest.param(Answer([b'{"err'], 429, ending="cut"), ProviderRateLimited, id="429, cut"),
+        pytest.param(body(b"SECRET" * 20_000, 429), ProviderRateLimited, id="429 with a long body"),
+        pytest.param(
+            whole([{"error": {"code": 429, "status": "RESOURCE_EXHAUSTED"}}], 429), ProviderRateLimited, id="Gemini"
+        ),
+        pytest.param(whole({"error": {"type": "invalid_request_error", "code": None}}, 401), ProviderAuth, id="401"),
+        pytest.param(whole({"error": {"message": "SECRET", "code": "model_not_found"}}, 404), NotConfigured, id="404"),
+        pytest.param(whole({"detail": "Not Found SECRET"}, 404), NotConfigured, id="404 of something else"),
+        pytest.param(whole({"error": "model 'x' not found SECRET"}, 404), NotConfigured, id="Ollama"),
+        pytest.param(
+            whole({"object": "error", "message": "maximum context length is 8 SECRET", "code": 400}, 400),
+            ContextTooLong,
+            id="vLLM",
+        ),
+        pytest.param(whole({"error": {"code": "data_inspection_failed"}}, 400), ContentFiltered, id="moderation"),
+        pytest.param(whole({"error": {"code": "odd SECRET"}}, 400), UpstreamInvalid, id="400"),
+        pytest.param(body(b"<html>SECRET</html>", 502, Content_Type="text/html"), UpstreamUnavailable, id="502 HTML"),
+        pytest.param(whole({"error": {"code": 429, "message": "SECRET"}}), ProviderRateLimited, id="429 within a 200"),
+        pytest.param(whole({"error": LIMIT}), ProviderRateLimited, id="trap 22: error in a 200"),
+        pytest.param(whole(THROTTLED), ProviderRateLimited, id="trap 22: code and message in a 200"),
+        pytest.param(whole(MINIMAX), ProviderRateLimited, id="trap 22: base_resp"),
+        pytest.param(sse(delta(content="晴"), {"error": LIMIT}), ProviderRateLimited, id="trap 21: error in a stream"),
+        pytest.param(sse(THROTTLED), ProviderRateLimited, id="trap 21: code and message in a stream"),
+        pytest.param(
+            sse(b"event:error\n:HTTP_STATUS/429\ndata:" + json.dumps(THROTTLED).encode() + b"\n\n"),
+            ProviderRateLimited,
+            id="trap 21: event: error (DashScope)",
+        ),
+        pytest.param(sse(b'event: error\ndata: {"SECRET": 1}\n\n'), UpstreamUnavailable, id="trap 21: unknown shape"),
+        pytest.param(sse(b"event: error\ndata: SECRET\n\n"), UpstreamUnavailable, id="trap 21: no JSON"),
+        pytest.param(sse(MINIMAX), ProviderRateLimited, id="trap 21: base_resp in a stream"),
+        pytest.param(sse(delta("error", content="晴")), UpstreamUnavailable, id="finish reason error (OpenRouter)"),
+        pytest.param(sse(delta("content_filter", content="")), ContentFiltered, id="nothing left by moderation"),
+    ],
+)
+async def test_an_error_is_mapped_wherever_it_stands_and_never_quoted(
+    answer: Answer, kind: type[ToolchatError]
+) -> None:
+    with pytest.raises(ToolchatError) as caught:
+        await play([answer])
+    assert type(caught.value) is kind
+    assert "SECRET" not in caught.value.detail
+    assert SECRET not in str(caught.value)
+
+
+async def test_the_wait_that_the_provider_asks_for_is_passed_on() -> None:
+    with pytest.raises(ProviderRateLimited) as caught:
+        await play([whole({"error": LIMIT}, 429, **{"Retry-After": "2"})])
+    assert caught.value.retry_after == 2

@@ -1,0 +1,201 @@
+"""Several models in order: what a client gets when the first one fails, and who it is told has answered."""
+
+import json
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+import httpx
+import pytest
+
+from tests.observability.reading import figures_of, grown
+from tests.players.openai_player import Answer, OpenAIPlayer, PlayedRequest, delta, finish, message, sse, whole
+from tests.serving import events_of, service
+from tests.waiting import until
+from toolchat.errors import ConfigurationError
+
+PATH = "/time/chat"
+JSON, EVENTS = {"Accept": "application/json"}, {"Accept": "text/event-stream"}
+SECOND = "openai_compatible/second"
+Play = Callable[[PlayedRequest], Answer]
+
+
+def says(text: str) -> Play:
+    def play(request: PlayedRequest) -> Answer:
+        if request.body.get("stream"):
+            return sse(delta(content=text), finish("stop"))
+        return whole(message(content=text))
+
+    return play
+
+
+def refuses(status: int) -> Play:
+    return lambda _: whole({"error": {"message": "no"}}, status)
+
+
+def frozen(_: PlayedRequest) -> Answer:
+    return Answer(ending="hang")
+
+
+def cut_before_text(_: PlayedRequest) -> Answer:
+    return sse(delta(role="assistant"), done=False, ending="cut")
+
+
+def cut_in_the_middle(_: PlayedRequest) -> Answer:
+    return sse(delta(content="Half an ans"), done=False, ending="cut")
+
+
+@dataclass
+class Standing:
+    client: httpx.AsyncClient
+    first: OpenAIPlayer
+    second: OpenAIPlayer
+
+
+@asynccontextmanager
+async def standing_by(first: Play, second: Play, **variables: str) -> AsyncGenerator[Standing, None]:
+    async with OpenAIPlayer(first) as one, OpenAIPlayer(second) as other:
+        entry = {"provider": "openai_compatible", "base_url": other.base_url, "api_key": "sk-second", "model": "second"}
+        variables = {"OPENAI_API_KEY": "sk-first", "OPENAI_MODEL": "first", **variables}
+        async with service(
+            OPENAI_BASE_URL=one.base_url, CHAT_FALLBACKS=json.dumps([entry], indent=1), **variables
+        ) as client:
+            yield Standing(client, one, other)
+
+
+@pytest.mark.parametrize(
+    ("first", "code"),
+    [
+        (refuses(429), "provider-rate-limited"),
+        (refuses(500), "upstream-unavailable"),
+        (refuses(401), "provider-auth"),
+        (frozen, "upstream-timeout"),
+    ],
+    ids=["429", "500", "401", "frozen"],
+)
+async def test_the_next_model_answers_and_the_answer_says_so(first: Play, code: str) -> None:
+    variables = {"MODEL_TIMEOUT": "0.5"} if first is frozen else {}
+    async with standing_by(first, says("I am here"), **variables) as standing:
+        before = await figures_of(standing.client)
+        answer = await standing.client.get(PATH, headers=JSON)
+        told = grown(before, await figures_of(standing.client), "toolchat_model_fallbacks_total")
+    assert (answer.status_code, answer.json()["answer"]) == (200, "I am here")
+    assert answer.json()["model"] == {"provider": "openai_compatible", "name": "played"}
+    assert answer.headers["X-Chat-Model"] == SECOND
+    assert [len(each.requests) for each in (standing.first, standing.second)] == [1, 1]
+    assert told == {(("model", "first"), ("outcome", code), ("provider", "openai_compatible")): 1}
+
+
+@pytest.mark.parametrize("first", [cut_before_text, refuses(500)], ids=["cut", "500"])
+async def test_a_stream_is_the_next_models_as_long_as_no_text_has_gone_out(first: Play) -> None:
+    async with standing_by(first, says("I am here")) as standing:
+        answer = await standing.client.get(PATH, headers=EVENTS)
+    assert answer.headers["X-Chat-Model"] == SECOND
+    assert [event.data["text"] for event in events_of(answer.text) if event.name == "delta"] == ["I am here"]
+    assert events_of(answer.text)[-1].name == "done"
+
+
+async def test_a_stream_that_is_cut_after_its_first_text_ends_with_an_error_and_asks_nobody_else() -> None:
+    async with standing_by(cut_in_the_middle, says("I am here")) as standing:
+        answer = await standing.client.get(PATH, headers=EVENTS)
+    *_, last = events_of(answer.text)
+    assert (last.name, last.data["code"]) == ("error", "upstream-invalid")
+    assert answer.headers["X-Chat-Model"] == "openai_compatible/first"
+    assert standing.second.requests == []
+
+
+async def test_the_next_model_has_its_own_key_and_name_and_gets_nothing_of_the_first() -> None:
+    async with standing_by(refuses(500), says("I am here")) as standing:
+        await standing.client.get(PATH)
+    [request] = standing.second.requests
+    assert (request.headers["authorization"], request.body["model"]) == ("Bearer sk-second", "second")
+
+
+async def test_when_all_fail_the_client_is_told_of_the_last_one() -> None:
+    async with standing_by(refuses(500), refuses(401)) as standing:
+        answer = await standing.client.get(PATH)
+    assert (answer.status_code, answer.json()["code"]) == (503, "provider-auth")
+
+
+@pytest.mark.parametrize("refusal", ["content_filter", "too long"])
+async def test_what_the_first_model_refuses_for_its_content_is_not_taken_elsewhere(refusal: str) -> None:
+    def first(_: PlayedRequest) -> Answer:
+        if refusal == "content_filter":
+            return whole(message("content_filter", content=""))
+        return whole({"error": {"code": "context_length_exceeded", "message": "maximum context length"}}, 400)
+
+    async with standing_by(first, says("I am here")) as standing:
+        assert (await standing.client.get(PATH)).status_code == 422
+    assert standing.second.requests == []
+
+
+async def test_a_provider_that_is_away_costs_its_time_limit_no_more_once_the_breaker_is_open() -> None:
+    variables = {"MODEL_TIMEOUT": "0.5", "BREAKER_FAILURES": "1", "BREAKER_PAUSE": "600"}
+    async with standing_by(frozen, says("I am here"), **variables) as standing:
+        before = await figures_of(standing.client)
+        answers = [(await standing.client.get(PATH)).text for _ in range(6)]
+        after = await figures_of(standing.client)
+    assert (answers, len(standing.first.requests)) == (["I am here"] * 6, 1)
+    upstream = (("upstream", "openai_compatible/first"),)
+    assert grown(before, after, "toolchat_breaker_openings_total") == {upstream: 1}
+    assert grown(before, after, "toolchat_breaker_refusals_total") == {upstream: 5}
+    assert after["toolchat_breaker_open", upstream] == 1
+
+
+async def test_a_provider_that_has_come_back_is_the_first_again() -> None:
+    recovered = False
+
+    def first(request: PlayedRequest) -> Answer:
+        return says("back again")(request) if recovered else refuses(500)(request)
+
+    async with standing_by(first, says("I am here"), BREAKER_FAILURES="1", BREAKER_PAUSE="0.05") as standing:
+        assert (await standing.client.get(PATH)).text == "I am here"
+        recovered = True
+
+        async def is_back() -> bool:
+            return (await standing.client.get(PATH)).text == "back again"
+
+        await until(is_back)
+        figures = await figures_of(standing.client)
+    assert figures["toolchat_breaker_open", (("upstream", "openai_compatible/first"),)] == 0
+
+
+async def test_a_provider_without_another_behind_it_is_not_waited_for_either() -> None:
+    async with OpenAIPlayer(refuses(500)) as player:
+        variables = {"MODEL_MAX_ATTEMPTS": "1", "BREAKER_FAILURES": "3"}
+        async with service(OPENAI_BASE_URL=player.base_url, **variables) as client:
+            answers = [await client.get(PATH) for _ in range(5)]
+    assert len(player.requests) == 3
+    assert {each.json()["code"] for each in answers} == {"upstream-unavailable"}
+    assert 1 <= int(answers[-1].headers.get("Retry-After", "1")) <= 10
+    assert "is not asked for now" in answers[-1].json()["detail"]
+
+
+@pytest.mark.parametrize(
+    ("value", "fault"),
+    [
+        ("second", "CHAT_FALLBACKS: must be a JSON list of objects"),
+        (
+            '[{"provider": "dashscope", "api_key": "sk-canary", "model": "千问"}]',
+            "CHAT_FALLBACKS: stands by for a model that is not set: set OPENAI_API_KEY, say",
+        ),
+        ('[{"model": "m"}]', "CHAT_FALLBACKS: model 1: provider: must be openai_compatible or dashscope"),
+        ('[{"provider": "dashscope", "model": "m"}]', "CHAT_FALLBACKS: model 1: api_key must be there"),
+        ('[{"provider": "openai_compatible", "api_key": "sk-canary"}]', "CHAT_FALLBACKS: model 1: model must be there"),
+        (
+            '[{"provider": "openai_compatible", "api_key": "sk-canary", "model": "m", "url": "x"}]',
+            "CHAT_FALLBACKS: model 1: 'url' is none of api_key, base_url, model",
+        ),
+        (
+            '[{"provider": "openai_compatible", "base_url": "ftp://sk-canary", "model": "m"}]',
+            "CHAT_FALLBACKS: model 1: base_url: must be a URL that starts with http:// or https://",
+        ),
+    ],
+)
+async def test_a_model_that_cannot_be_used_stops_the_start_with_one_line_without_any_value(
+    value: str, fault: str
+) -> None:
+    with pytest.raises(ConfigurationError) as stopped:
+        async with service(CHAT_FALLBACKS=value):
+            pass
+    assert str(stopped.value) == fault

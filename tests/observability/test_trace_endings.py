@@ -1,0 +1,169 @@
+"""Questions that fail, that nobody waits for any more, and collectors that are not there."""
+
+import asyncio
+import re
+import threading
+from collections.abc import AsyncGenerator
+
+import httpx
+import pytest
+
+from tests.observability.tracing import PATH, the, tree
+from tests.players.openai_player import OpenAIPlayer
+from tests.players.otlp_receiver import OtlpReceiver
+from tests.ports import reserved
+from tests.serving import events_of, service
+from tests.waiting import until
+
+LIMITS = {"MODEL_MAX_ATTEMPTS": "2", "BREAKER_FAILURES": "0"}
+
+
+def senders() -> set[threading.Thread]:
+    return {each for each in threading.enumerate() if each.name == "toolchat-traces"}
+
+
+@pytest.fixture(scope="module")
+async def client(receiver: OtlpReceiver, player: OpenAIPlayer) -> AsyncGenerator[httpx.AsyncClient, None]:
+    async with service(OPENAI_BASE_URL=player.base_url, **receiver.variables, **LIMITS) as client:
+        yield client
+
+
+async def test_a_model_that_fails_fails_every_span_above_it_and_each_further_try_is_an_event(
+    client: httpx.AsyncClient, receiver: OtlpReceiver
+) -> None:
+    assert (await client.get(PATH, params={"query": "failing"})).status_code == 502
+    spans = await receiver.trace()
+    assert tree(spans) == [
+        f"GET {PATH} (server, failed)",
+        "  invoke_agent toolchat (internal, failed)",
+        "    chat gpt-4o-mini (client, failed)",
+    ]
+    assert {each.attributes["error.type"] for each in spans} == {"upstream-unavailable"}
+    assert the(spans, "chat").events == (("retry", {"error.type": "upstream-unavailable"}),)
+
+
+async def test_a_client_that_leaves_ends_its_spans_as_cancelled(
+    client: httpx.AsyncClient, receiver: OtlpReceiver, player: OpenAIPlayer
+) -> None:
+    player.asked.clear()
+    asked = client.get(PATH, params={"query": "silent"}, headers={"Accept": "text/event-stream"})
+    leaving = asyncio.create_task(asked)
+    await player.asked.wait()
+    leaving.cancel()
+    spans = await receiver.trace()
+    assert tree(spans) == [
+        f"GET {PATH} (server, failed)",
+        "  invoke_agent toolchat (internal, failed)",
+        "    chat gpt-4o-mini (client, failed)",
+    ]
+    assert the(spans, "chat").attributes["error.type"] == "cancelled"
+    assert the(spans, "GET").attributes["error.type"] == "client_gone"
+
+
+async def test_a_question_whose_time_is_over_says_so_though_its_model_was_only_cancelled(player: OpenAIPlayer) -> None:
+    async with (
+        OtlpReceiver() as receiver,
+        service(OPENAI_BASE_URL=player.base_url, REQUEST_TIMEOUT="0.05", **receiver.variables) as client,
+    ):
+        await client.get(PATH, params={"query": "silent"})
+        spans = await receiver.trace()
+    kinds = [each.attributes["error.type"] for each in spans]
+    assert kinds == ["cancelled", "deadline", "deadline"]
+
+
+async def test_an_answer_that_is_cut_fails_the_request_though_its_status_is_200(
+    client: httpx.AsyncClient, receiver: OtlpReceiver
+) -> None:
+    answer = await client.get(PATH, params={"query": "cut"}, headers={"Accept": "text/event-stream"})
+    assert answer.text.count("event: error") == 1
+    spans = await receiver.trace()
+    server = the(spans, "GET")
+    assert (server.is_error, server.attributes["http.response.status_code"]) == (True, 200)
+    assert {each.attributes["error.type"] for each in spans} == {events_of(answer.text)[-1].data["code"]}
+
+
+async def test_a_refusal_is_the_clients_fault_and_no_failed_request(
+    client: httpx.AsyncClient, receiver: OtlpReceiver
+) -> None:
+    await client.get(PATH, params={"query": " "})
+    [span] = await receiver.trace()
+    assert not span.is_error
+    assert (span.attributes["http.response.status_code"], span.attributes["toolchat.outcome"]) == (422, "validation")
+
+
+async def test_a_collector_that_is_not_there_disturbs_nobody_and_the_log_says_so_once(
+    player: OpenAIPlayer, caplog: pytest.LogCaptureFixture
+) -> None:
+    with reserved() as nobody:
+        endpoint = f"http://127.0.0.1:{nobody.getsockname()[1]}"
+        variables = {"OTEL_EXPORTER_OTLP_ENDPOINT": endpoint, "OTEL_BSP_SCHEDULE_DELAY": "1"}
+        variables |= {"OTEL_EXPORTER_OTLP_TIMEOUT": "0.01", "SHUTDOWN_TIMEOUT": "1"}
+        async with service(OPENAI_BASE_URL=player.base_url, **variables) as client:
+            answers = await asyncio.gather(*(client.get(PATH, params={"query": "x"}) for _ in range(20)))
+            assert {each.status_code for each in answers} == {200}
+            await until(lambda: "traces could not be sent" in caplog.text)
+    assert caplog.text.count("traces could not be sent") == 1
+
+
+async def spans_lost(client: httpx.AsyncClient) -> float:
+    (number,) = re.findall(r"^toolchat_spans_lost_total (\d+)$", (await client.get("/metrics")).text, re.MULTILINE)
+    return float(number)
+
+
+async def test_that_traces_are_lost_is_said_while_questions_come_and_why(
+    player: OpenAIPlayer, caplog: pytest.LogCaptureFixture
+) -> None:
+    with reserved() as nobody:
+        endpoint = f"http://127.0.0.1:{nobody.getsockname()[1]}"
+        # A try takes longer than a question, so that something always waits.
+        variables = {"OTEL_EXPORTER_OTLP_ENDPOINT": endpoint, "OTEL_BSP_SCHEDULE_DELAY": "1", "SHUTDOWN_TIMEOUT": "0"}
+        async with service(OPENAI_BASE_URL=player.base_url, OTEL_EXPORTER_OTLP_TIMEOUT="0.2", **variables) as client:
+
+            async def is_told() -> bool:
+                await client.get(PATH, params={"query": "x"})
+                return "traces could not be sent" in caplog.text
+
+            before = await spans_lost(client)
+            await until(is_told)
+            assert await spans_lost(client) > before
+    [line] = [each for each in caplog.records if each.message == "traces could not be sent"]
+    assert (vars(line)["reason"], vars(line)["spans_lost"] > 0) == ("ConnectionError", True)
+
+
+async def test_a_collector_that_says_nothing_keeps_the_service_from_stopping_no_longer_than_it_may(
+    player: OpenAIPlayer, caplog: pytest.LogCaptureFixture
+) -> None:
+    before = senders()
+    with reserved() as silent:
+        silent.listen()
+        variables = {"OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{silent.getsockname()[1]}"}
+        async with service(OPENAI_BASE_URL=player.base_url, SHUTDOWN_TIMEOUT="0", **variables) as client:
+            assert (await client.get(PATH, params={"query": "x"})).status_code == 200
+    await until(lambda: senders() <= before)
+    # The try that was still under way then fails, which is no second message.
+    lost = [each.message for each in caplog.records if each.name.startswith("app.observability.otlp")]
+    assert lost == ["the last traces could not be sent in time"]
+
+
+async def test_what_has_not_been_sent_is_sent_when_the_service_stops(player: OpenAIPlayer) -> None:
+    async with OtlpReceiver() as receiver:
+        variables = receiver.variables | {"OTEL_BSP_SCHEDULE_DELAY": "3600000"}
+        async with service(OPENAI_BASE_URL=player.base_url, **variables) as client:
+            await client.get(PATH, params={"query": "x"})
+            assert receiver.spans == []
+        assert len(await receiver.trace()) == 5
+
+
+async def test_spans_beyond_those_that_may_wait_are_lost_and_counted(
+    player: OpenAIPlayer, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with OtlpReceiver() as receiver:
+        variables = receiver.variables | {"OTEL_BSP_MAX_QUEUE_SIZE": "4"}
+        async with service(OPENAI_BASE_URL=player.base_url, **variables) as client:
+            before = await spans_lost(client)
+            await client.get(PATH, params={"query": "x"})
+            await until(lambda: "traces could not be sent" in caplog.text)
+            assert await spans_lost(client) - before == 5
+    assert receiver.spans == []
+    [line] = [each for each in caplog.records if each.message == "traces could not be sent"]
+    assert vars(line)["spans_lost"] == 5

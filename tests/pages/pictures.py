@@ -1,0 +1,91 @@
+"""The pictures in docs/, taken of a demo service: ``make pictures``, or ``python -m tests.pages.pictures FOLDER``.
+
+They have always the same size; what they show follows the clock and the demo's invented weather.
+"""
+
+import asyncio
+import sys
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import NamedTuple
+
+from playwright.async_api import Browser, Page, async_playwright, expect
+
+from tests.browser import CHROMIUM, FLAGS
+from tests.command_line import ROOT, started
+from tests.pages.page import say
+
+__all__ = ["PICTURES", "take"]
+
+
+async def _swagger(page: Page) -> None:
+    operation = page.locator(".opblock-get", has_text="/time/chat-tool-function").first
+    await operation.click()
+    await operation.get_by_role("button", name="Try it out").click()
+    await operation.get_by_role("button", name="Execute").click()
+    await expect(operation.locator(".live-responses-table .response").first).to_contain_text("200")
+    await operation.scroll_into_view_if_needed()
+
+
+async def _compared(page: Page) -> None:
+    await page.get_by_role("button", name="Ask").click()
+    await expect(page.locator("#panes .figures")).to_have_count(3)
+
+
+async def _talked(page: Page) -> None:
+    await say(page, "How do you say “Where is the station?” in Chinese?")
+    await expect(page.locator(".turn .figures")).to_have_count(1)
+    await page.get_by_role("button", name="New conversation").click()
+    await page.get_by_label("Plan with a todo list").check()
+    await say(page, "Plan: check the time in Paris; check the time in Tokyo")
+    await expect(page.locator(".turn .figures")).to_have_count(1)
+    await page.get_by_label("Plan with a todo list").uncheck()
+    await say(page, "And what is the weather in Oslo tomorrow?")
+    await expect(page.locator(".turn .figures")).to_have_count(2)
+
+
+async def _ran(page: Page) -> None:
+    await page.get_by_label("city required").fill("Paris")
+    await page.get_by_label("days required").fill("3")
+    await page.get_by_role("button", name="Run", exact=True).click()
+    await expect(page.locator(".run summary .ms")).to_be_visible()
+
+
+class Picture(NamedTuple):
+    """What is shown on a page of the service, and how high it is."""
+
+    place: str
+    height: int
+    show: Callable[[Page], Coroutine[None, None, None]]
+
+
+PICTURES = {
+    "swagger-ui": Picture("docs", 1250, _swagger),
+    "playground": Picture("playground/?view=compare", 1140, _compared),
+    "playground-conversation": Picture("playground/?view=conversation", 1080, _talked),
+    "playground-tools": Picture("playground/?view=tools&tool=getWeatherFunction", 860, _ran),
+}
+
+
+async def take(browser: Browser, url: str, folder: Path) -> None:
+    """Take every picture of a demo service, each in a browser of its own."""
+    for name, (place, height, show) in PICTURES.items():
+        context = await browser.new_context(viewport={"width": 1280, "height": height}, locale="en-US")
+        page = await context.new_page()
+        await page.goto(f"{url}/{place}")
+        await show(page)
+        await page.mouse.move(0, 0)
+        await page.screenshot(path=folder / f"{name}.png", animations="disabled", caret="hide")
+        await context.close()
+
+
+async def _main(folder: Path) -> None:
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        with started("demo", cwd=ROOT) as (_, url):
+            await take(browser, url.rstrip("/"), folder)
+        await browser.close()
+
+
+if __name__ == "__main__":
+    asyncio.run(_main(Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "docs"))

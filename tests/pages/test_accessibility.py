@@ -1,0 +1,71 @@
+"""The page as axe-core judges it, in every state that it has."""
+
+import json
+from typing import Any
+
+import pytest
+from axe_playwright_python.async_playwright import Axe  # type: ignore[import-untyped]
+from playwright.async_api import Page, expect
+
+from tests.pages.page import Visit, say, streamed
+from tests.players.openai_player import Answer, OpenAIPlayer, PlayedRequest, delta, finish, sse
+from tests.serving import service
+
+DOCUMENT = (
+    "### Deep\n\n# High\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n```\ncode\n```\n\n[link](https://e.org) `x`\n\n> said"
+)
+CALLS: dict[str, tuple[str, Any]] = {
+    "Plan": ("todoUpdate", {"items": [{"id": "1", "text": "Look", "status": "in_progress"}]}),
+    "Print": ("printPage", {"text": "A page"}),
+}
+
+
+def model(request: PlayedRequest) -> Answer:
+    """Writes a todo list, asks for consent, or answers with everything that Markdown has."""
+    question = request.body["messages"][-1]["content"]
+    if question not in CALLS:
+        return streamed(DOCUMENT)
+    name, arguments = CALLS[question]
+    call = {"name": name, "arguments": json.dumps(arguments)}
+    return sse(delta(tool_calls=[{"index": 0, "id": "a", "type": "function", "function": call}]), finish("tool_calls"))
+
+
+async def faults(page: Page) -> list[object]:
+    """What axe-core finds: which rule, and where."""
+    found = (await Axe().run(page)).response["violations"]
+    return [(each["id"], [node["html"] for node in each["nodes"]]) for each in found]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1280])
+async def test_no_state_of_the_page_violates_a_rule(visit: Visit, scheme: str, width: int) -> None:
+    async with (
+        OpenAIPlayer(model) as player,
+        service("tests.pages.workshop", OPENAI_BASE_URL=player.base_url) as client,
+        visit(client.base_url, width=width, color_scheme=scheme) as page,
+    ):
+        assert await faults(page) == []
+        await page.get_by_role("button", name="Ask").click()
+        await expect(page.locator("#panes .figures")).to_have_count(3)
+        assert await faults(page) == []
+        await page.get_by_role("tab", name="Conversation").click()
+        assert await faults(page) == []
+        for question in ("Plan", "Print"):
+            await say(page, question)
+            await expect(page.locator(".turn.assistant").last.locator(".figures")).to_be_visible()
+            assert await faults(page) == []
+        await page.get_by_role("button", name="Edit").click()
+        assert await faults(page) == []
+        await page.get_by_role("button", name="Rename").click()
+        assert await faults(page) == []
+        await page.keyboard.press("Escape")
+        await page.get_by_role("button", name="Delete").click()
+        assert await faults(page) == []
+        await page.get_by_role("button", name="Cancel").click()
+        await page.get_by_role("tab", name="Tools").click()
+        for tool in ("printPage", "bookTable"):
+            await page.get_by_role("button", name=tool).click()
+            await page.get_by_label("required").first.fill("A page")
+            await page.get_by_role("button", name="Run", exact=True).click()
+            await expect(page.locator(".run .ms")).to_be_visible()
+            assert await faults(page) == []

@@ -1,0 +1,112 @@
+"""Deciding about a call that waits, in a real browser: its arguments, and the reason why not."""
+
+import json
+from typing import Any
+
+from playwright.async_api import Page, expect
+
+from tests.pages.page import CONVERSATION, Visit, say, streamed
+from tests.pages.workshop.printer import PRINTED
+from tests.players.openai_player import Answer, OpenAIPlayer, PlayedRequest, delta, finish, sse
+from tests.serving import service
+
+LONG = '{"text": "A page", "copies": 12345678901234567890}'
+
+
+def model(*arguments: str) -> Any:
+    """Asks for one page with each of the arguments, and repeats what it was told."""
+
+    def script(request: PlayedRequest) -> Answer:
+        told = [each["content"] for each in request.body["messages"] if each["role"] == "tool"]
+        if told:
+            return streamed(f"Told: {'; '.join(told)}")
+        calls = [
+            {"index": at, "id": f"c{at}", "type": "function", "function": {"name": "printPage", "arguments": each}}
+            for at, each in enumerate(arguments)
+        ]
+        return sse(delta(tool_calls=calls), finish("tool_calls"))
+
+    return script
+
+
+async def decided(page: Page) -> Any:
+    async with page.expect_request("**/approvals/*") as asked:
+        await page.get_by_role("button", name="Approve").last.click()
+    return json.loads((await asked.value).post_data or "")["decisions"]
+
+
+async def test_arguments_are_changed_before_a_call_is_approved(visit: Visit) -> None:
+    # What is no JSON object is told, and nothing is sent; the call runs with what stands there then.
+    async with (
+        OpenAIPlayer(model('{"text": "A page"}')) as player,
+        service("tests.pages.workshop", OPENAI_BASE_URL=player.base_url) as client,
+        visit(client.base_url, place=CONVERSATION) as page,
+    ):
+        before = len(PRINTED)
+        await say(page, "Print")
+        await page.get_by_role("button", name="Edit").click()
+        editor = page.get_by_label("Arguments of printPage, as JSON")
+        await expect(editor).to_be_focused()
+        await expect(editor).to_have_value('{\n  "text": "A page"\n}')
+        for wrong in ("{", "[1]", "7"):
+            await editor.fill(wrong)
+            await page.get_by_role("button", name="Approve").click()
+            await expect(editor).to_be_focused()
+            assert await editor.evaluate("(each) => each.validationMessage")
+        await editor.fill('{"text": "Another page"}')
+        assert await decided(page) == {"c0": {"approved": True, "arguments": {"text": "Another page"}}}
+        await expect(page.locator(".turn.assistant .text")).to_contain_text("Told: printed")
+        assert PRINTED[before:] == ["Another page"]
+
+
+async def test_the_model_is_told_why_a_call_was_rejected(visit: Visit) -> None:
+    # Calls are decided one by one, and sent together.
+    async with (
+        OpenAIPlayer(model('{"text": "One"}', '{"text": "Two"}')) as player,
+        service("tests.pages.workshop", OPENAI_BASE_URL=player.base_url) as client,
+        visit(client.base_url, place=CONVERSATION) as page,
+    ):
+        await say(page, "Print")
+        first = page.locator(".waiting-call").first
+        await first.get_by_label("Reason").fill("Paper is out")
+        await first.get_by_role("button", name="Reject").click()
+        await expect(page.get_by_role("button", name="Approve")).to_be_focused()
+        assert await decided(page) == {"c0": {"approved": False, "reason": "Paper is out"}, "c1": {"approved": True}}
+        await expect(page.locator(".turn.assistant .text")).to_contain_text("Paper is out")
+        await expect(page.locator(".turn summary .badge")).to_have_text(["rejected", "ok"])
+
+
+async def test_long_numbers_are_edited_as_they_are(visit: Visit) -> None:
+    async with service() as client, visit(client.base_url) as page:
+        told = await page.evaluate(
+            """async (json) => {
+                const { consentElement } = await import("./consent.js");
+                const call = { id: "a", name: "print", arguments: json };
+                return new Promise((resolve) => {
+                    const element = consentElement({ id: "x", expires_in: 1, calls: [call] }, resolve);
+                    document.body.append(element);
+                    const [approve, edit] = element.querySelectorAll("button:not(.plain-button)");
+                    edit.click();
+                    approve.click();
+                });
+            }""",
+            LONG,
+        )
+    assert '"copies": 12345678901234567890' in told
+
+
+async def test_an_answer_to_another_client_is_decided_by_the_link_that_it_names(visit: Visit) -> None:
+    async with (
+        OpenAIPlayer(model('{"text": "A page"}')) as player,
+        service("tests.pages.workshop", OPENAI_BASE_URL=player.base_url) as client,
+    ):
+        asked = {"model": "toolchat", "stream": True, "messages": [{"role": "user", "content": "Print"}]}
+        answer = await client.post("/v1/chat/completions", json=asked)
+        place = f"?approval={answer.headers['x-approval-id']}"
+        assert f"{client.base_url}/playground/{place}" in answer.text
+        before = len(PRINTED)
+        async with visit(client.base_url, place=place) as page:
+            waiting = page.get_by_role("region", name="An answer elsewhere waits for you")
+            await waiting.get_by_role("button", name="Approve").click()
+            await expect(waiting).to_contain_text("Told: printed")
+        assert PRINTED[before:] == ["A page"]

@@ -1,0 +1,228 @@
+"""The page of a service that asks for a key."""
+
+import re
+from pathlib import Path
+
+import pytest
+from axe_playwright_python.async_playwright import Axe  # type: ignore[import-untyped]
+from playwright.async_api import Page, Request, expect
+from starlette.types import Receive, Scope, Send
+
+from app.access.keys import digest_of
+from app.composition.configuration import read_configuration
+from app.main import create_app
+from tests.pages.page import CONVERSATION, Visit, say
+from tests.serving import service, serving
+from tests.waiting import until
+
+KEY = "toolchat_right"
+ALICE = f"alice={digest_of(KEY)}"
+DIALOG = "#key-dialog[open]"
+REFUSED = "401 (Unauthorized)"
+KEPT = "[JSON.stringify(localStorage), sessionStorage.getItem('toolchat.key')]"
+
+
+async def give(page: Page, key: str) -> None:
+    """Type a key where the page asks for it."""
+    await expect(page.get_by_label("Key", exact=True)).to_be_focused()
+    await page.keyboard.type(key)
+    await page.keyboard.press("Enter")
+
+
+async def test_the_page_asks_for_a_key_until_it_is_right_and_then_for_nothing_more(visit: Visit) -> None:
+    async with (
+        service(API_KEYS=ALICE) as client,
+        visit(client.base_url, ready=DIALOG, faults=REFUSED) as page,
+    ):
+        await expect(page.locator("#forget-key")).to_be_hidden()
+        for wrong in ("toolchat_wrong", "密钥"):
+            await give(page, wrong)
+            await expect(page.get_by_role("alert")).to_have_text(re.compile("not valid"))
+        await give(page, KEY)
+        await expect(page.locator("#ask")).to_be_enabled()
+        await expect(page.locator(DIALOG)).to_have_count(0)
+        local, kept = await page.evaluate(KEPT)
+        assert (KEY in local, kept) == (False, KEY)
+        await page.reload()
+        await expect(page.locator("#ask")).to_be_enabled()
+        another = await page.context.new_page()
+        await another.goto(page.url)
+        await expect(another.locator(DIALOG)).to_be_visible()
+
+
+async def test_the_link_that_the_service_prints_brings_the_key_and_every_request_bears_it(visit: Visit) -> None:
+    sent: list[Request] = []
+    async with service(API_KEYS=ALICE) as client, visit(client.base_url, place=f"?view=tools#key={KEY}") as page:
+        page.on("request", lambda request: sent.append(request))
+        assert page.url == f"{client.base_url}/playground/?view=tools"
+        await page.get_by_role("button", name="Run", exact=True).click()
+        await expect(page.locator(".run .ms")).to_be_visible()
+        await page.locator("#conversation-tab").click()
+        await say(page, "What time is it in Tokyo?")
+        await expect(page.locator(".turn .figures")).to_be_visible()
+        await page.reload()
+        await expect(page.locator(".turn .figures")).to_be_visible()
+        asked = [each for each in sent if "/playground/" not in each.url]
+        assert {(await each.all_headers()).get("authorization") for each in asked} == {f"Bearer {KEY}"}
+        assert {each.resource_type for each in asked} == {"fetch"}
+        assert {"/tools", "/", "/openapi.json", "/chat/stream"} <= {
+            re.sub(r"https?://[^/]+|\?.*", "", each.url) for each in asked
+        }
+        await page.go_back()
+        assert KEY not in page.url
+
+
+async def test_a_link_with_another_key_takes_effect_in_a_page_that_is_open(visit: Visit) -> None:
+    async with (
+        service(API_KEYS=f"{ALICE},bob={digest_of('other')}") as client,
+        visit(client.base_url, place=f"#key={KEY}") as page,
+    ):
+        await page.evaluate("location.hash = 'key=other'")
+        await page.wait_for_function("sessionStorage.getItem('toolchat.key') === 'other' && !location.hash")
+        await expect(page.locator("#ask")).to_be_enabled()
+
+
+async def test_a_key_is_forgotten_when_the_user_says_so(visit: Visit) -> None:
+    async with (
+        service(API_KEYS=ALICE) as client,
+        visit(client.base_url, place=f"#key={KEY}", faults=REFUSED) as page,
+    ):
+        await page.get_by_role("button", name="Forget key").click()
+        await expect(page.locator(DIALOG)).to_be_visible()
+        assert (await page.evaluate(KEPT))[1] is None
+
+
+async def test_who_gives_no_key_is_told_and_can_give_it_later(visit: Visit) -> None:
+    async with (
+        service(API_KEYS=ALICE) as client,
+        visit(client.base_url, ready=DIALOG, faults=REFUSED, locale="zh-CN") as page,
+    ):
+        await expect(page.get_by_role("dialog", name="这个服务需要密钥")).to_be_visible()
+        await page.keyboard.press("Escape")
+        await expect(page.locator("#page-problem")).to_contain_text("没有有效的密钥")
+        await page.get_by_role("button", name="输入密钥").click()
+        await page.get_by_label("密钥", exact=True).fill(KEY)
+        await page.get_by_role("button", name="使用这个密钥").click()
+        await expect(page.locator("#ask")).to_be_enabled()
+        await expect(page.locator("#page-problem")).to_be_hidden()
+        await expect(page.get_by_role("button", name="忘记密钥")).to_be_visible()
+
+
+async def test_a_question_waits_for_another_key_when_the_first_is_valid_no_longer(visit: Visit, tmp_path: Path) -> None:
+    file = tmp_path / "keys.toml"
+    entry = '[[keys]]\nname = "alice"\nsha256 = "{}"\n'
+    file.write_text(entry.format(digest_of(KEY)))
+    async with (
+        service(API_KEYS_FILE=str(file)) as client,
+        visit(client.base_url, place=f"{CONVERSATION}#key={KEY}", faults=REFUSED) as page,
+    ):
+        file.write_text(entry.format(digest_of("new")))
+
+        async def is_read() -> bool:
+            return (await client.get("/", headers={"X-API-Key": KEY})).status_code == 401
+
+        await until(is_read)
+        await say(page, "What time is it in Tokyo?")
+        await expect(page.get_by_role("alert")).to_have_text(re.compile("not valid"))
+        await give(page, "new")
+        await expect(page.locator(".turn .figures")).to_be_visible()
+
+
+async def test_where_anybody_may_ask_nobody_is_asked_for_a_key(visit: Visit) -> None:
+    async with service(API_KEYS=ALICE, ALLOW_ANONYMOUS="true") as client, visit(client.base_url) as page:
+        await page.get_by_role("button", name="Ask").click()
+        await expect(page.locator("#panes .figures")).to_have_count(3)
+        await expect(page.locator("#forget-key")).to_be_hidden()
+
+
+@pytest.mark.parametrize(
+    ("entry", "locale", "told"),
+    [
+        ("requests_per_minute = 1", "en-US", r"1 questions per minute are allowed.*Try again in \d+ s\."),
+        ("requests_per_minute = 1", "zh-CN", r"每分钟允许 1 个问题.*请在 \d+ 秒后重试"),
+        ("tokens_per_day = 1", "en-US", r"1 tokens per day are allowed.*Try again (after \d\d:\d\d|in \d+ s)\."),
+        ('roles = ["operate"]', "en-US", "Not allowed by this key.*Another key may allow it"),
+        ('roles = ["operate"]', "zh-CN", "换一个密钥也许可以"),
+    ],
+)
+async def test_what_a_key_does_not_allow_is_said_in_words(
+    entry: str, locale: str, told: str, visit: Visit, tmp_path: Path
+) -> None:
+    file = tmp_path / "keys.toml"
+    file.write_text(f'[[keys]]\nname = "alice"\nsha256 = "{digest_of(KEY)}"\n{entry}\n')
+    async with (
+        service(API_KEYS_FILE=str(file)) as client,
+        visit(client.base_url, place=f"#key={KEY}", faults="Failed to load resource", locale=locale) as page,
+    ):
+        for _ in range(2):
+            await page.locator("#question").press("Control+Enter")
+            await expect(page.locator("#panes :is(.figures, .problem)")).to_have_count(3)
+        await expect(page.locator("#panes .problem").first).to_have_text(re.compile(told, re.DOTALL))
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "told"),
+    [
+        (b"host", b"evil.example", "not called by the name in this page's address.*add the name to ALLOWED_HOSTS"),
+        (b"sec-fetch-site", b"cross-site", "one of another site's page.*Open the page by the service's own address"),
+    ],
+)
+async def test_what_the_service_takes_for_somebody_elses_is_said_in_words(
+    name: bytes, value: bytes, told: str, visit: Visit
+) -> None:
+    app = create_app(read_configuration())
+
+    async def proxied(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope.get("path") == "/chat/stream":
+            kept = [each for each in scope["headers"] if each[0] != name]
+            scope = {**scope, "headers": [*kept, (name, value)]}
+        await app(scope, receive, send)
+
+    async with serving(proxied) as url, visit(url, place=CONVERSATION, faults="Failed to load resource") as page:
+        await say(page, "What time is it in Tokyo?")
+        await expect(page.locator(".turn .problem")).to_have_text(re.compile(told, re.DOTALL))
+
+
+async def test_a_client_that_made_too_many_faults_is_told_when_to_come_back(visit: Visit) -> None:
+    words = """async () => {
+        const { wordsOf } = await import("./problem.js");
+        const document = { code: "too-many-faults", detail: "?", retryable: true, retry_after: 1 };
+        return wordsOf(document).map((each) => each.textContent);
+    }"""
+    async with service() as client:
+        async with visit(client.base_url) as page:
+            english = await page.evaluate(words)
+        async with visit(client.base_url, locale="zh-CN") as page:
+            chinese = await page.evaluate(words)
+    assert english == ["Too many requests from this address could not be answered.", "Try again in 1 s."]
+    assert chinese == ["来自这个地址的请求有太多无法回答。", "请在 1 秒后重试。"]
+
+
+async def test_a_command_that_is_copied_names_the_key_and_does_not_hold_it(visit: Visit) -> None:
+    place, permissions = f"?view=tools#key={KEY}", ["clipboard-read", "clipboard-write"]
+    async with (
+        service(API_KEYS=ALICE) as client,
+        visit(client.base_url, place=place, permissions=permissions) as page,
+    ):
+        await page.get_by_role("button", name="Copy as curl").click()
+        await expect(page.get_by_role("button", name="Copied")).to_be_visible()
+        copied = await page.evaluate("navigator.clipboard.readText()")
+    assert ('-H "Authorization: Bearer $TOOLCHAT_KEY"' in copied, KEY in copied) == (True, False)
+
+
+@pytest.mark.parametrize("look", ["light", "dark"])
+async def test_the_question_for_the_key_fits_a_phone_and_violates_no_rule(visit: Visit, look: str) -> None:
+    fits = "document.documentElement.scrollWidth <= document.documentElement.clientWidth"
+    async with (
+        service(API_KEYS=ALICE) as client,
+        visit(client.base_url, ready=DIALOG, faults=REFUSED, width=320, color_scheme=look) as page,
+    ):
+        await give(page, "wrong")
+        await expect(page.get_by_role("alert")).to_be_visible()
+        assert await page.evaluate(fits)
+        assert [each["id"] for each in (await Axe().run(page)).response["violations"]] == []
+        await page.get_by_label("Key", exact=True).fill("")
+        await give(page, KEY)
+        await expect(page.locator("#forget-key")).to_be_visible()
+        assert await page.evaluate(fits)
+        assert [each["id"] for each in (await Axe().run(page)).response["violations"]] == []

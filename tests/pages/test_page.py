@@ -1,0 +1,199 @@
+"""What holds on the whole page: keyboard, phone, languages, foreign text, and its own small parsers."""
+
+import pytest
+from playwright.async_api import Page, expect
+from starlette.types import Receive, Scope, Send
+
+from app.composition.configuration import read_configuration
+from app.main import create_app
+from tests.pages.page import HOSTILE, LONDON, Visit, pane, played, say
+from tests.players.openai_player import sensible_model
+from tests.serving import service, serving
+
+FOCUSED = """() => {
+    const has = document.activeElement;
+    const drawn = [has, has.nextElementSibling, has.closest("form")].filter(each => each);
+    const name = has === document.body ? "body" : has.id || has.value || has.textContent;
+    return [name, drawn.map(each => getComputedStyle(each).outlineStyle)];
+}"""
+"""What has the focus, and how it, its label or its form is outlined."""
+
+TEXTS = """async () => {
+    const { TEXTS } = await import("./texts.js");
+    const used = [...document.querySelectorAll("[data-text], [data-label], [data-placeholder]")];
+    const keys = used.map(({ dataset }) => dataset.text ?? dataset.label ?? dataset.placeholder);
+    return [Object.keys(TEXTS.en), Object.keys(TEXTS.zh), keys];
+}"""
+
+READ = """async (stream) => {
+    const { eventReader } = await import("./sse.js");
+    const cuts = [...stream].map((_, at) => [stream.slice(0, at), stream.slice(at)]);
+    return [...cuts, [...stream]].map((pieces) => pieces.flatMap(eventReader()));
+}"""
+"""The events of a stream that is cut in two at every place, and into single letters."""
+
+STREAM = (
+    ": a comment\r\n\r\nid: 7\revent: delta\rdata:one\rdata: two\r\rdata\n\nevent: lost\n\ndata: 北京 \n\n\r\n"
+    ": again\nretry: 5\nevent: done\r\ndata: {\r\ndata:  }\r\n\r\ndata: unfinished\n"
+)
+EVENTS = [
+    {"event": "delta", "data": "one\ntwo", "id": "7"},
+    {"event": "message", "data": "", "id": "7"},
+    {"event": "message", "data": "北京 ", "id": "7"},
+    {"event": "done", "data": "{\n }", "id": "7"},
+]
+
+
+TABS = (
+    ("ArrowRight", "Conversation"),
+    ("ArrowRight", "Tools"),
+    ("ArrowRight", "Compare"),
+    ("End", "Tools"),
+    ("ArrowLeft", "Conversation"),
+)
+
+
+async def focus_order(page: Page) -> list[str]:
+    """What Tab reaches, each with the focus in sight."""
+    reached: list[str] = []
+    while len(reached) < 30:
+        await page.keyboard.press("Tab")
+        name, outlines = await page.evaluate(FOCUSED)
+        if name == "body":
+            break
+        assert set(outlines) - {"none"}, f"{name} does not show that it has the focus"
+        reached.append(name)
+    return reached
+
+
+async def test_everything_can_be_done_by_keyboard_with_the_focus_in_sight(visit: Visit) -> None:
+    async with service() as client, visit(client.base_url) as page:
+        examples = [LONDON, "What time is it in New York and in Tokyo?", "What time is it at UTC+8?"]
+        reached = await focus_order(page)
+        assert reached == ["compare-tab", "API docs", "language", "time", "question", *examples, "ask"]
+        await page.get_by_label("Question", exact=True).focus()
+        await page.keyboard.press("Control+a")
+        await page.keyboard.type("What time is it in Tokyo?")
+        await page.keyboard.press("Control+Enter")
+        await expect(pane(page, "Method tool").locator(".text")).to_contain_text("Asia/Tokyo")
+        await page.locator("#compare-tab").focus()
+        for key, name in TABS:
+            await page.keyboard.press(key)
+            await expect(page.get_by_role("tab", name=name)).to_be_focused()
+            await expect(page.get_by_role("tabpanel", name=name)).to_be_visible()
+        assert {"new-conversation", "message", "plan", "send"} <= set(await focus_order(page))
+        await page.locator("#tools-tab").click()
+        assert {"getCityTimeMethod", "argument-timeZoneId", "Run", "Copy as curl"} <= set(await focus_order(page))
+        await page.locator("#conversation-tab").click()
+        await page.get_by_label("Message").focus()
+        await page.keyboard.type("What time is it in Paris?")
+        await page.keyboard.press("Enter")
+        await expect(page.locator(".turn.assistant .text")).to_contain_text("Europe/Paris")
+        await expect(page.get_by_label("Message")).to_be_focused()
+
+
+@pytest.mark.parametrize("locale", ["zh-CN", "en-US"])
+@pytest.mark.parametrize("width", [390, 320])
+async def test_nothing_overflows_a_phone(visit: Visit, locale: str, width: int) -> None:
+    # Not even one word of 600 letters in the question, the arguments, the result, the answer and a run by hand.
+    fits = "document.documentElement.scrollWidth <= document.documentElement.clientWidth"
+    model = sensible_model({"timeZoneId": "x" * 600})
+    async with played(visit, model, width=width, locale=locale) as (page, _, _):
+        await page.locator("#question").press("Control+Enter")
+        await expect(page.locator("#panes .figures")).to_have_count(3)
+        assert await page.evaluate(fits)
+        await page.locator("#conversation-tab").click()
+        await say(page, "y" * 600)
+        await expect(page.locator(".turn .figures")).to_have_count(1)
+        assert await page.evaluate(fits)
+        await page.locator("#tools-tab").click()
+        await page.locator("#argument-timeZoneId").fill("z" * 600)
+        await page.locator("#argument-timeZoneId").press("Enter")
+        await expect(page.locator(".run .ms")).to_be_visible()
+        assert await page.evaluate(fits)
+
+
+async def test_the_three_answers_use_the_width_that_there_is(visit: Visit) -> None:
+    # One column on a phone; the two with a tool side by side on a tablet; three on a desk.
+    async with service() as client, visit(client.base_url) as page:
+        for width, rows in ((390, 3), (800, 2), (1280, 1)):
+            await page.set_viewport_size({"width": width, "height": 900})
+            boxes = [await pane(page, name).bounding_box() for name in ("No tool", "Function tool", "Method tool")]
+            assert len({box["y"] for box in boxes if box}) == rows
+            assert all(box and box["width"] > 300 for box in boxes)
+
+
+@pytest.mark.parametrize(
+    ("locale", "told"), [("zh-CN", "模型 played-model OpenAI 兼容"), ("en-US", "Model played-model OpenAI-compatible")]
+)
+@pytest.mark.parametrize("width", [390, 1280])
+async def test_the_model_and_its_provider_are_named(visit: Visit, locale: str, told: str, width: int) -> None:
+    async with (
+        service(OPENAI_BASE_URL="http://127.0.0.1:9", OPENAI_MODEL="played-model") as client,
+        visit(client.base_url, width=width, locale=locale) as page,
+    ):
+        await expect(page.locator("#model")).to_have_text(told)
+        await expect(page.locator("#model-name")).to_be_visible()
+
+
+async def test_foreign_text_stays_text(visit: Visit) -> None:
+    # Questions, arguments, results, answers and restored conversations never become markup.
+    async with played(visit, sensible_model({"timeZoneId": HOSTILE})) as (page, _, _):
+        await page.get_by_label("Question", exact=True).fill(HOSTILE)
+        await page.get_by_role("button", name="Ask").click()
+        shown = pane(page, "Function tool")
+        await expect(shown.locator(".figures")).to_be_visible()
+        await expect(shown.locator("pre").first).to_contain_text(HOSTILE)
+        await page.get_by_role("tab", name="Conversation").click()
+        await say(page, HOSTILE)
+        await expect(page.locator(".turn .figures")).to_be_visible()
+        await page.reload()
+        await expect(page.locator(".turn.user")).to_contain_text(HOSTILE)
+        assert await page.locator("main img, main script").count() == 0
+
+
+async def test_the_language_is_the_browsers_until_another_is_chosen(visit: Visit) -> None:
+    # Both languages have every text, and the choice outlives a reload.
+    async with service() as client, visit(client.base_url, locale="zh-CN") as page:
+        await expect(page.get_by_role("heading", name="同一个问题，三种问法")).to_be_visible()
+        await expect(page.get_by_label("问题", exact=True)).to_have_value("请告诉我现在北京时间几点了")
+        await page.get_by_role("button", name="English").click()
+        await expect(page.get_by_label("Question", exact=True)).to_have_value(LONDON)
+        await page.reload()
+        await expect(page.get_by_role("heading", name="One question, asked three ways")).to_be_visible()
+        english, chinese, used = await page.evaluate(TEXTS)
+    assert english == chinese
+    assert set(used) <= set(english)
+
+
+async def test_the_page_works_below_the_path_that_a_proxy_gives_it(visit: Visit) -> None:
+    # Its addresses are relative, so every request stays below that path.
+    app = create_app(read_configuration())
+
+    async def proxied(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            assert scope["path"].startswith("/below/")
+            scope = {**scope, "path": scope["path"].removeprefix("/below")}
+        await app(scope, receive, send)
+
+    async with serving(proxied) as url, visit(f"{url}/below") as page:
+        await page.get_by_role("button", name="Ask").click()
+        await expect(pane(page, "Function tool").locator(".text")).to_contain_text("Europe/London")
+
+
+async def test_an_event_stream_is_read_wherever_it_is_cut(visit: Visit) -> None:
+    # All three ends of lines, comments, data of several lines, and an event that never ends.
+    async with service() as client, visit(client.base_url) as page:
+        read = await page.evaluate(READ, STREAM)
+    assert len(read) == len(STREAM) + 1
+    assert all(events == EVENTS for events in read)
+
+
+async def test_json_is_indented_without_changing_its_numbers(visit: Visit) -> None:
+    texts = ['{"n":12345678901234567890,"a":[],"o":{"x":1.0,"t":"a, b: {\\u5317"}}', "7", "no { json"]
+    async with service() as client, visit(client.base_url) as page:
+        shown = await page.evaluate(
+            "async (texts) => { const { pretty } = await import('./json.js'); return texts.map(pretty) }", texts
+        )
+    indented = '{\n  "n": 12345678901234567890,\n  "a": [],\n  "o": {\n    "x": 1.0,\n    "t": "a, b: {北"\n  }\n}'
+    assert shown == [indented, "7", "no { json"]

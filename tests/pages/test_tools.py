@@ -1,0 +1,246 @@
+"""Tools run by hand, in a real browser."""
+
+import json
+import re
+import shlex
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx
+from playwright.async_api import Locator, Page, Route, expect
+
+from tests.pages.page import CONVERSATION, Visit, say, streamed
+from tests.pages.workshop.printer import PRINTED
+from tests.players.openai_player import Answer, OpenAIPlayer, PlayedRequest, delta, finish, sse
+from tests.serving import service
+
+WORKSHOP = "tests.pages.workshop"
+
+
+@asynccontextmanager
+async def shown(visit: Visit, tool: str, **options: Any) -> AsyncGenerator[tuple[Page, httpx.AsyncClient], None]:
+    """The page with one tool of the workshop."""
+    async with (
+        service(WORKSHOP) as client,
+        visit(client.base_url, place=f"?view=tools&tool={tool}", **options) as page,
+    ):
+        await expect(page.get_by_role("heading", name=tool)).to_be_visible()
+        yield page, client
+
+
+def field(page: Page, name: str) -> Locator:
+    return page.get_by_label(re.compile(rf"^{name} "))
+
+
+async def run(page: Page) -> Any:
+    """Run the tool; gives the arguments that were sent."""
+    async with page.expect_request(lambda request: request.method == "POST") as asked:
+        await page.get_by_role("button", name="Run", exact=True).click()
+    return (await asked.value).post_data
+
+
+FIELDS = {
+    "restaurant": {"type": "text", "required": "", "maxlength": "60"},
+    "day": {"type": "date", "required": ""},
+    "seats": {"type": "number", "min": "1", "max": "12", "step": "1"},
+    "quiet": {"type": "checkbox"},
+    "arrival": {"type": "time"},
+    "until": {"type": "datetime-local"},
+    "deposit": {"type": "number", "step": "any"},
+}
+
+
+async def test_a_form_is_made_from_the_schema(visit: Visit) -> None:
+    # What is required begins with the example that the service gives; what is left out is not sent.
+    async with shown(visit, "bookTable") as (page, client):
+        for name, attributes in FIELDS.items():
+            for attribute, value in attributes.items():
+                await expect(field(page, name)).to_have_attribute(attribute, value)
+        await expect(field(page, "area").locator("option")).to_have_text(["inside", "terrace"])
+        await expect(field(page, "guests")).to_have_attribute("placeholder", re.compile(r'^\[\n  \{\n    "name": ""'))
+        await expect(page.locator("#hint-seats")).to_have_text("Seats at the table1 to 12default 2")
+        tools = [tool for folder in (await client.get("/tools")).json() for tool in folder["tools"]]
+        example = next(tool["example"] for tool in tools if tool["name"] == "bookTable")
+        assert json.loads(await run(page)) == example
+        await expect(page.locator(".run summary")).to_have_text(re.compile(r"^bookTableok[\d.]+ ms$"))
+
+
+async def test_what_is_filled_in_is_what_is_sent(visit: Visit) -> None:
+    # A long number as it was written, a moment with its distance from UTC.
+    async with shown(visit, "bookTable", timezone_id="Asia/Shanghai") as (page, _):
+        for name, value in (
+            ("restaurant", 'The "Löwe"'),
+            ("day", "2030-12-24"),
+            ("seats", "4"),
+            ("arrival", "19:30"),
+            ("until", "2030-12-24T22:30"),
+            ("deposit", "12345678901234567890.25"),
+            ("guests", '[{"name": "Li Wei"}]'),
+        ):
+            await field(page, name).fill(value)
+        await field(page, "area").select_option("terrace")
+        await field(page, "quiet").check()
+        sent = await run(page)
+        assert '"deposit":12345678901234567890.25' in sent
+        assert json.loads(sent) | {"deposit": 0} == {
+            "restaurant": 'The "Löwe"',
+            "day": "2030-12-24",
+            "seats": 4,
+            "area": "terrace",
+            "quiet": True,
+            "arrival": "19:30:00",
+            "until": "2030-12-24T22:30:00+08:00",
+            "deposit": 0,
+            "guests": [{"name": "Li Wei"}],
+        }
+        await expect(page.locator(".run pre").last).to_contain_text('"name": "Li Wei"')
+
+
+async def test_what_does_not_fit_is_told_before_anything_is_sent(visit: Visit) -> None:
+    async with shown(visit, "bookTable") as (page, _):
+        for name, value in (("seats", "13"), ("seats", ""), ("guests", "[{"), ("guests", '{"name": "Li"}')):
+            await field(page, name).fill(value or "2.5")
+            await page.get_by_role("button", name="Run", exact=True).click()
+            await expect(field(page, name)).to_be_focused()
+            assert await field(page, name).evaluate("(each) => each.validationMessage")
+            await page.get_by_role("button", name="Reset").click()
+        await expect(page.locator(".run")).to_have_count(0)
+
+
+async def test_a_failure_is_shown_as_the_model_would_be_told_it(visit: Visit) -> None:
+    async with shown(visit, "bookTable") as (page, _):
+        await field(page, "restaurant").fill("closed")
+        await run(page)
+        await expect(page.locator(".run summary")).to_contain_text("bookTableerror")
+        await expect(page.locator(".run pre").last).to_contain_text("the restaurant is closed on that day")
+        await expect(page.locator("#announcer")).to_have_text("bookTable: error")
+
+
+async def test_a_refusal_is_shown_with_its_code(visit: Visit) -> None:
+    # The page was open while the service began to stop, or was given other tools.
+    async with shown(visit, "listPrices", faults="Failed to load resource") as (page, _):
+        await page.route("**/tools/listPrices", lambda route: route.continue_(url=f"{route.request.url}Gone"))
+        await run(page)
+        await expect(page.locator(".run .problem")).to_contain_text("not-found")
+
+
+async def test_an_equal_call_is_answered_from_the_cache_and_says_so(visit: Visit) -> None:
+    async with shown(visit, "listPrices") as (page, _):
+        await expect(page.get_by_text("This tool takes no arguments.")).to_be_visible()
+        for told in (["ok"], ["ok", "cached"]):
+            await run(page)
+            await expect(page.locator(".run").first.locator("summary .badge")).to_have_text(told)
+        await expect(page.locator(".run")).to_have_count(2)
+
+
+async def test_progress_is_shown_and_stop_ends_the_run(visit: Visit) -> None:
+    async with shown(visit, "printBook") as (page, _):
+        await run(page)
+        await expect(page.locator(".run summary")).to_have_text("printBookrunning3 of 8 · page 3")
+        await expect(page.get_by_role("progressbar", name="3 of 8")).to_have_attribute("value", "3")
+        await page.get_by_role("button", name="Stop").click()
+        await expect(page.locator(".run summary")).to_have_text("printBookstopped")
+        await expect(page.get_by_role("button", name="Run", exact=True)).to_be_focused()
+
+
+async def test_a_tool_that_needs_consent_says_so_and_runs_once_for_each_run(visit: Visit) -> None:
+    async with shown(visit, "printPage") as (page, _):
+        await expect(page.get_by_text("To run it here is your consent")).to_be_visible()
+        before = len(PRINTED)
+        for times in (1, 2):
+            await field(page, "text").fill("A page")
+            await run(page)
+            await expect(page.locator(".run summary .badge.ok")).to_have_count(times)
+        assert PRINTED[before:] == ["A page", "A page"]
+
+
+async def without_its_end(route: Route) -> None:
+    """Let the service answer, and lose the end on the way."""
+    answer = await route.fetch()
+    body, _, end = (await answer.text()).partition("event: done")
+    assert end
+    await route.fulfill(response=answer, body=body)
+
+
+async def test_a_run_whose_answer_was_lost_is_not_run_again(visit: Visit) -> None:
+    # The same arguments, run again after the connection was lost, carry the same key.
+    async with shown(visit, "printPage") as (page, _):
+        await page.route("**/tools/printPage", without_its_end, times=1)
+        before = len(PRINTED)
+        await field(page, "text").fill("Once")
+        await run(page)
+        await expect(page.locator(".run .problem")).to_contain_text("connection-lost")
+        await run(page)
+        await expect(page.locator(".run").first).to_contain_text("nothing was run again")
+        await expect(page.locator(".run").first.locator("pre").last).to_contain_text("printed")
+        assert PRINTED[before:] == ["Once"]
+
+
+async def test_a_folder_that_is_not_configured_names_the_variable(visit: Visit) -> None:
+    told = (("en-US", "LockedNot configured. Set, then restart:"), ("zh-CN", "Locked未配置。请设置后重启服务："))
+    for locale, text in told:
+        async with shown(visit, "listPrices", locale=locale) as (page, _):
+            group = page.locator(".group", has_text="LOCKED_COMBINATION")
+            await expect(group).to_have_text(f"{text}LOCKED_COMBINATION")
+            await expect(page.get_by_role("button", name="openSafe")).to_have_count(0)
+
+
+async def test_a_run_is_copied_for_a_shell(visit: Visit) -> None:
+    permissions = ["clipboard-read", "clipboard-write"]
+    async with shown(visit, "printPage", permissions=permissions) as (page, client):
+        await field(page, "text").fill('It\'s "1"')
+        await page.get_by_role("button", name="Copy as curl").click()
+        await expect(page.get_by_role("button", name="Copied")).to_be_visible()
+        words = shlex.split(await page.evaluate("navigator.clipboard.readText()"))
+    assert words[:4] == ["curl", "-X", "POST", f"{client.base_url}/tools/printPage"]
+    assert words[4:7:2] == ["-H", "-H"]
+    assert re.fullmatch("Idempotency-Key: [0-9a-f]{32}", words[7])
+    assert words[8:] == ["-d", '{"text":"It\'s \\"1\\""}']
+
+
+async def test_a_tool_is_chosen_and_run_with_the_keyboard(visit: Visit) -> None:
+    # Its form and its results are still there when one comes back to it, and its address leads to it.
+    async with shown(visit, "printPage") as (page, _):
+        await field(page, "text").fill("Keep me")
+        await page.get_by_role("button", name="listPrices").press("Enter")
+        await expect(page.get_by_role("button", name="listPrices")).to_have_attribute("aria-current", "true")
+        await expect(page).to_have_url(re.compile(r"view=tools&tool=listPrices$"))
+        await page.get_by_role("button", name="printPage").press("Enter")
+        await expect(field(page, "text")).to_have_value("Keep me")
+        await field(page, "text").press("Control+Enter")
+        await expect(page.locator(".run summary .badge.ok")).to_be_visible()
+
+
+async def test_a_tool_that_keeps_something_of_a_conversation_does_so_in_the_one_that_is_shown(visit: Visit) -> None:
+    async with shown(visit, "todoUpdate") as (page, _):
+        await page.get_by_role("tab", name="Conversation").click()
+        await say(page, "What time is it in Oslo?")
+        await expect(page.locator(".turn .figures")).to_be_visible()
+        await page.get_by_role("tab", name="Tools").click()
+        await field(page, "items").fill('[{"id": "1", "text": "Pack", "status": "pending"}]')
+        await run(page)
+        await expect(page.locator(".run summary .badge.ok")).to_be_visible()
+        await page.get_by_role("tab", name="Conversation").click()
+        await page.reload()
+        await expect(page.locator("#todo-items")).to_contain_text("Pack")
+
+
+def printing_model(request: PlayedRequest) -> Answer:
+    """Asks for the whole book, where it is offered one."""
+    if not any(each["function"]["name"] == "printBook" for each in request.body.get("tools", ())):
+        return streamed("No printer.")
+    call = {"name": "printBook", "arguments": "{}"}
+    return sse(delta(tool_calls=[{"index": 0, "id": "a", "type": "function", "function": call}]), finish("tool_calls"))
+
+
+async def test_progress_is_shown_where_a_model_calls_the_tool_too(visit: Visit) -> None:
+    async with (
+        OpenAIPlayer(printing_model) as player,
+        service(WORKSHOP, OPENAI_BASE_URL=player.base_url) as client,
+        visit(client.base_url, place=CONVERSATION) as page,
+    ):
+        await say(page, "Print the book")
+        await expect(page.locator(".turn summary")).to_have_text("printBookrunning3 of 8 · page 3")
+        await page.get_by_role("button", name="Stop").click()
+        await expect(page.locator(".turn summary")).to_have_text("printBookstopped")

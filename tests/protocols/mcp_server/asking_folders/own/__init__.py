@@ -1,0 +1,13 @@
+"""A tool that has the name of the service's own."""
+
+from app.tools.module import ToolModule
+from toolchat.tool_calling.function_callback import tool
+
+
+@tool
+async def ask() -> str:
+    """Ask the folder."""
+    return "my own"
+
+
+module = ToolModule(functions=(ask,))

@@ -1,0 +1,100 @@
+"""Tools for the tests of the protocol: one for each thing that a call can come to."""
+
+import asyncio
+from dataclasses import dataclass
+from typing import Annotated
+
+from pydantic import Field
+
+from app.tools.module import ToolModule
+from toolchat.tool_calling.context import CONVERSATION_ID, ToolContext
+from toolchat.tool_calling.errors import ToolExecutionError
+from toolchat.tool_calling.function_callback import tool
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """A price."""
+
+    price: float
+    note: str = ""
+
+
+class Seen:
+    """What the tools have done, for tests in the same process."""
+
+    switched: int = 0
+    waiting: int = 0
+    cancelled: int = 0
+
+
+@tool(retries=1)
+async def quote(price: float) -> Quote:
+    """Give a quote."""
+    return Quote(price, "fresh")
+
+
+@tool
+async def quotes() -> list[Quote]:
+    """Give quotes."""
+    return [Quote(1), Quote(2)]
+
+
+@tool
+async def wrongQuote() -> Quote:
+    """Give a quote that is none."""
+    return Quote("dear")  # type: ignore[arg-type]
+
+
+@tool
+async def fail() -> str:
+    """Fail."""
+    raise ToolExecutionError("the workshop is closed", kind="closed", hint="come back tomorrow")
+
+
+@tool
+async def count(to: Annotated[int, Field(ge=1, le=1000)], context: ToolContext) -> str:
+    """Count aloud."""
+    for number in range(1, to + 1):
+        context.report(number, of=to, text=f"at {number}")
+        await asyncio.sleep(0)
+    return f"counted to {to}"
+
+
+@tool
+async def countBack(context: ToolContext) -> str:
+    """Count from two to one."""
+    context.report(2)
+    for _ in range(10):  # the first report is told as soon as the loop turns
+        await asyncio.sleep(0)
+    context.report(1)
+    return "counted back"
+
+
+@tool
+async def wait(context: ToolContext) -> str:
+    """Wait until the caller has had enough."""
+    context.report(1)
+    Seen.waiting += 1
+    try:
+        await asyncio.get_running_loop().create_future()
+    finally:
+        Seen.waiting -= 1
+        Seen.cancelled += 1
+    return "never"
+
+
+@tool(requires_approval=True)
+async def switchLight(on: bool) -> str:
+    """Switch the light."""
+    Seen.switched += 1
+    return "on" if on else "off"
+
+
+@tool(read_only=True)
+async def whose(context: ToolContext) -> str:
+    """Say on whose behalf the call is made, and in which conversation."""
+    return f"{context.get('tenantId')} {context.get(CONVERSATION_ID)}"
+
+
+module = ToolModule(functions=(quote, quotes, wrongQuote, fail, count, countBack, wait, switchLight, whose))

@@ -1,0 +1,111 @@
+"""Calls that the model of the tool ``ask`` makes and the user must agree with."""
+
+from collections.abc import AsyncGenerator
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.players.openai_player import Answer, OpenAIPlayer, PlayedRequest, message, whole
+from tests.protocols.mcp_server.folders.workshop import Seen
+from tests.protocols.mcp_server.host import FOLDERS, LEGACY, MODERN, Host, messages_of
+from tests.serving import service
+
+ASK: dict[str, Any] = {"name": "ask", "arguments": {"question": "lights 2"}}
+
+
+def obedient(request: PlayedRequest) -> Answer:
+    """A model that switches as many lights as it is told, and then says what came of it."""
+    *_, last = request.body["messages"]
+    if last["role"] == "tool":
+        results = [each["content"] for each in request.body["messages"] if each["role"] == "tool"]
+        return whole(message(content=" ".join("done" if each == "on" else "refused" for each in results)))
+    number = int(last["content"].split()[-1])
+    calls = [{"id": f"call_{n}", "type": "function", "function": SWITCH} for n in range(number)]
+    return whole(message("tool_calls", content=None, tool_calls=calls))
+
+
+SWITCH = {"name": "switchLight", "arguments": '{"on":true}'}
+
+
+@pytest.fixture(scope="module")
+async def client() -> AsyncGenerator[httpx.AsyncClient, None]:
+    async with (
+        OpenAIPlayer(obedient) as player,
+        service(FOLDERS, OPENAI_BASE_URL=player.base_url) as client,
+    ):
+        yield client
+
+
+@pytest.fixture
+def host(client: httpx.AsyncClient) -> Host:
+    """A host that can ask its user."""
+    return Host(client, elicitation={})
+
+
+def decided(*actions: str) -> dict[str, Any]:
+    return dict(zip(("consent", "consent-1"), ({"action": each} for each in actions), strict=False))
+
+
+async def test_the_host_is_asked_for_each_call_of_the_answer_that_waits(host: Host) -> None:
+    before = Seen.switched
+    result = await host.result("tools/call", **ASK)
+    requests = result["inputRequests"].values()
+    assert (result["resultType"], Seen.switched) == ("input_required", before)
+    assert [each["method"] for each in requests] == ["elicitation/create"] * 2
+    assert [each["params"]["message"] for each in requests] == ['Run switchLight with {"on":true}?'] * 2
+
+
+@pytest.mark.parametrize("actions", [("accept", "accept"), ("accept", "decline"), ("cancel", "decline")])
+async def test_the_answer_goes_on_with_what_the_user_has_decided(actions: tuple[str, str], host: Host) -> None:
+    before = Seen.switched
+    state = (await host.result("tools/call", **ASK))["requestState"]
+    result = await host.result("tools/call", **ASK, requestState=state, inputResponses=decided(*actions))
+    told = ["done" if each == "accept" else "refused" for each in actions]
+    assert result["content"][0]["text"].split() == told
+    assert result["resultType"] == "complete"
+    assert Seen.switched == before + told.count("done")
+    assert len(result["structuredContent"]["tool_calls"]) == 2
+
+
+async def test_a_host_that_has_not_asked_for_every_call_is_asked_again(host: Host) -> None:
+    state = (await host.result("tools/call", **ASK))["requestState"]
+    again = await host.result("tools/call", **ASK, requestState=state, inputResponses=decided("accept"))
+    assert len(again["inputRequests"]) == 2
+    accepted = decided("accept", "accept")
+    result = await host.result("tools/call", **ASK, requestState=again["requestState"], inputResponses=accepted)
+    assert result["content"][0]["text"] == "done done"
+
+
+async def test_a_decision_counts_once_and_for_its_own_question_and_caller(host: Host) -> None:
+    before = Seen.switched
+    brought = {
+        "requestState": (await host.result("tools/call", **ASK))["requestState"],
+        "inputResponses": decided("accept", "accept"),
+    }
+    other = {**ASK, "arguments": {"question": "lights 1"}}
+    assert await host.error("tools/call", **other, **brought) == (400, -32602)
+    assert await host.error("tools/call", {"X-Tenant-ID": "acme"}, **ASK, **brought) == (400, -32602)
+    assert Seen.switched == before
+    await host.result("tools/call", **ASK, **brought)
+    assert await host.error("tools/call", **ASK, **brought) == (400, -32602)
+    assert Seen.switched == before + 2
+
+
+async def test_a_host_that_is_told_of_progress_is_asked_at_the_end_of_the_stream(host: Host) -> None:
+    asked = await host.ask("tools/call", **ASK, _meta={"progressToken": 1})
+    state = messages_of(asked.text)[-1]["result"]["requestState"]
+    brought = {"requestState": state, "inputResponses": decided("accept", "accept")}
+    *told, last = messages_of((await host.ask("tools/call", **ASK, **brought, _meta={"progressToken": 1})).text)
+    assert last["result"]["content"][0]["text"] == "done done"
+    assert [each["params"]["progress"] for each in told] == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("version", [MODERN, *LEGACY])
+async def test_a_host_that_cannot_ask_is_told_where_consent_is_given(version: str, client: httpx.AsyncClient) -> None:
+    result = await Host(client, version).result("tools/call", **ASK)
+    approval = result["structuredContent"]["approval"]
+    assert f"POST /approvals/{approval['id']}" in result["content"][0]["text"]
+    decisions = {"decisions": {"call_0": {"approved": True}}}
+    answer = await client.post(f"/approvals/{approval['id']}", json=decisions)
+    assert answer.text == "done refused"

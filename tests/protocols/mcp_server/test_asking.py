@@ -1,0 +1,56 @@
+"""The tool that answers a question with the others."""
+
+import httpx
+import pytest
+
+from app.api.schemas import ChatAnswer
+from tests.players.openai_player import OpenAIPlayer, sensible_model, whole
+from tests.protocols.mcp_server.host import Host
+from tests.serving import service
+
+
+async def test_a_question_is_answered_with_the_services_tools(modern: Host) -> None:
+    result = await modern.call("ask", question="北京现在几点？")
+    document = ChatAnswer.model_validate(result["structuredContent"])
+    assert result["content"] == [{"type": "text", "text": document.answer}]
+    assert [each.name for each in document.tool_calls] == ["getCityTimeFunction"]
+
+
+async def test_a_question_is_offered_the_tools_that_it_names(modern: Host) -> None:
+    result = await modern.call("ask", question="北京现在几点？", tools=["todoRead"])
+    assert "getCityTimeFunction" not in [each["name"] for each in result["structuredContent"]["tool_calls"]]
+
+
+async def test_a_question_goes_on_with_the_conversation_of_an_earlier_answer() -> None:
+    async with (
+        OpenAIPlayer(sensible_model({"timeZoneId": "Asia/Shanghai"})) as player,
+        service(OPENAI_BASE_URL=player.base_url) as client,
+    ):
+        host = Host(client)
+        first = await host.call("ask", question="What time is it in Shanghai?")
+        session = first["structuredContent"]["session_id"]
+        await host.call("ask", question="And now?", sessionId=session)
+    asked = [each["content"] for each in player.requests[-1].body["messages"] if each["role"] == "user"]
+    assert asked == ["What time is it in Shanghai?", "And now?"]
+
+
+@pytest.mark.parametrize("token", [{}, {"progressToken": 1}], ids=["whole", "streamed"])
+async def test_a_model_that_fails_is_an_error_of_the_service(token: dict[str, int]) -> None:
+    async with (
+        OpenAIPlayer([whole({"error": {"message": "no"}}, 401)] * 4) as player,
+        service(OPENAI_BASE_URL=player.base_url) as client,
+    ):
+        answer = await Host(client).ask("tools/call", name="ask", arguments={"question": "?"}, _meta=token)
+    error = answer.json()["error"]
+    assert (answer.status_code, error["code"], error["data"]["code"]) == (503, -32603, "provider-auth")
+    assert error["data"]["request_id"] == answer.headers["x-request-id"]
+
+
+async def test_the_answer_says_which_model_gave_it_and_a_tools_result_does_not(
+    modern: Host, client: httpx.AsyncClient
+) -> None:
+    asked = await modern.ask("tools/call", name="ask", arguments={"question": "hello"})
+    called = await modern.ask("tools/call", name="quotes", arguments={})
+    streamed = await modern.ask("tools/call", name="count", arguments={"to": 1}, _meta={"progressToken": 1})
+    assert asked.headers["x-chat-model"] == "offline"
+    assert [answer for answer in (called, streamed) if "x-chat-model" in answer.headers] == []

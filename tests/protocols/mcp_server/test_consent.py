@@ -1,0 +1,159 @@
+"""Tools that need the user's consent, which the host asks for."""
+
+import base64
+from collections.abc import AsyncGenerator, Mapping
+from typing import Any
+
+import httpx
+import pytest
+
+from app.protocols.mcp_server.consent import consent_to
+from app.protocols.mcp_server.exchange import Exchange
+from app.protocols.mcp_server.jsonrpc import Message, RpcError
+from tests.players.redis_server import RedisServer
+from tests.protocols.mcp_server.folders.workshop import Seen
+from tests.protocols.mcp_server.host import FOLDERS, LEGACY, Host
+from tests.serving import service
+from toolchat.chat.advisors.idempotency import Wish
+from toolchat.state.memory import InMemoryStateStore
+
+CALL: dict[str, Any] = {"name": "switchLight", "arguments": {"on": True}}
+ACCEPTED, DECLINED = {"consent": {"action": "accept", "content": {}}}, {"consent": {"action": "decline"}}
+
+
+@pytest.fixture
+def host(client: httpx.AsyncClient) -> Host:
+    """A host that can ask its user."""
+    return Host(client, elicitation={})
+
+
+async def asked(host: Host) -> str:
+    """The state that goes with the question to the user."""
+    state: str = (await host.result("tools/call", **CALL))["requestState"]
+    return state
+
+
+async def test_a_guarded_call_asks_the_user_by_way_of_the_host_and_runs_nothing(host: Host) -> None:
+    before = Seen.switched
+    result = await host.result("tools/call", **CALL)
+    assert result["resultType"] == "input_required"
+    (request,) = result["inputRequests"].values()
+    assert request["method"] == "elicitation/create"
+    assert request["params"]["message"] == 'Run switchLight with {"on":true}?'
+    assert request["params"]["requestedSchema"] == {"type": "object", "properties": {}}
+    assert Seen.switched == before
+
+
+async def test_a_call_runs_once_when_the_user_accepts_however_often_that_is_told(host: Host) -> None:
+    before, state = Seen.switched, await asked(host)
+    for _ in range(3):
+        result = await host.result("tools/call", **CALL, inputResponses=ACCEPTED, requestState=state)
+        assert (result["resultType"], result["content"][0]["text"]) == ("complete", "on")
+    assert Seen.switched == before + 1
+
+
+@pytest.mark.parametrize("action", ["decline", "cancel"])
+async def test_a_call_that_the_user_does_not_want_does_not_run(action: str, host: Host) -> None:
+    before, state = Seen.switched, await asked(host)
+    answers = {"consent": {"action": action}}
+    result = await host.result("tools/call", **CALL, inputResponses=answers, requestState=state)
+    assert (result["isError"], Seen.switched) == (True, before)
+    assert '"kind":"rejected"' in result["content"][0]["text"]
+
+
+@pytest.mark.parametrize("responses", [None, [], {}, {"other": {"action": "accept"}}, {"consent": "accept"}], ids=str)
+async def test_a_host_that_brings_no_answer_is_asked_again(responses: Any, host: Host) -> None:
+    state = await asked(host)
+    result = await host.result("tools/call", **CALL, inputResponses=responses, requestState=state)
+    assert result["resultType"] == "input_required"
+
+
+async def test_an_answer_without_the_state_is_no_consent(host: Host) -> None:
+    result = await host.result("tools/call", **CALL, inputResponses=ACCEPTED)
+    assert result["resultType"] == "input_required"
+
+
+def forged(state: str) -> dict[str, Any]:
+    raw = base64.urlsafe_b64decode(state)
+    other = base64.urlsafe_b64encode(raw.replace(b'"id":"', b'"id":"0')).decode()
+    signed_by_nobody = base64.urlsafe_b64encode(bytes(32) + raw[32:]).decode()
+    return {"changed": other, "unsigned": signed_by_nobody, "cut": state[:40], "empty": "", "no text": 5, "odd": "é"}
+
+
+@pytest.mark.parametrize("kind", list(forged(base64.urlsafe_b64encode(bytes(80)).decode())))
+async def test_a_state_that_was_not_handed_out_is_refused(kind: str, host: Host) -> None:
+    before, state = Seen.switched, forged(await asked(host))[kind]
+    error = await host.error("tools/call", **CALL, inputResponses=ACCEPTED, requestState=state)
+    assert (error, Seen.switched) == ((400, -32602), before)
+
+
+async def test_a_state_holds_for_its_own_call_and_tenant_alone(host: Host) -> None:
+    before, state = Seen.switched, await asked(host)
+    brought: dict[str, Any] = {"inputResponses": ACCEPTED, "requestState": state}
+    other = {**CALL, "arguments": {"on": False}}
+    assert await host.error("tools/call", **other, **brought) == (400, -32602)
+    assert await host.error("tools/call", {"X-Tenant-ID": "acme"}, **CALL, **brought) == (400, -32602)
+    assert Seen.switched == before
+
+
+@pytest.mark.parametrize("capabilities", [{}, {"elicitation": {"url": {}}}, {"elicitation": True}], ids=str)
+async def test_a_host_that_cannot_ask_its_user_is_told_what_it_lacks(
+    capabilities: Mapping[str, Any], client: httpx.AsyncClient
+) -> None:
+    answer = await Host(client, **capabilities).ask("tools/call", **CALL)
+    error = answer.json()["error"]
+    assert (answer.status_code, error["code"]) == (400, -32021)
+    assert error["data"] == {"requiredCapabilities": {"elicitation": {"form": {}}}}
+    assert "POST /tools/switchLight" in error["message"]
+
+
+@pytest.mark.parametrize("version", LEGACY)
+async def test_in_the_legacy_lane_the_hosts_model_is_told_how_to_consent(
+    version: str, client: httpx.AsyncClient
+) -> None:
+    before = Seen.switched
+    result = await Host(client, version).call("switchLight", on=True)
+    assert (result["isError"], Seen.switched) == (True, before)
+    assert "POST /tools/switchLight with an Idempotency-Key" in result["content"][0]["text"]
+
+
+async def test_arguments_that_do_not_fit_are_told_before_the_user_is_asked(host: Host) -> None:
+    result = await host.call("switchLight", on="perhaps")
+    assert result["isError"] is True
+
+
+@pytest.fixture
+async def replicas() -> AsyncGenerator[tuple[Host, Host], None]:
+    """Two replicas that share a store."""
+    async with (
+        RedisServer() as redis,
+        service(FOLDERS, CHAT_PROVIDER="offline", REDIS_URL=redis.url) as one,
+        service(FOLDERS, CHAT_PROVIDER="offline", REDIS_URL=redis.url) as other,
+    ):
+        yield Host(one, elicitation={}), Host(other, elicitation={})
+
+
+async def test_any_replica_takes_the_answer_and_only_one_runs_the_call(replicas: tuple[Host, Host]) -> None:
+    one, other = replicas
+    before, state = Seen.switched, await asked(one)
+    for host in (other, one):
+        result = await host.result("tools/call", **CALL, inputResponses=ACCEPTED, requestState=state)
+        assert result["content"][0]["text"] == "on"
+    assert Seen.switched == before + 1
+
+
+async def test_a_state_has_its_time() -> None:
+    store = InMemoryStateStore()
+
+    async def consent(params: Mapping[str, Any], lasts: int) -> Wish | bytes:
+        exchange = Exchange(Message("tools/call", params, 1), 1, True, {"elicitation": {}})
+        return await consent_to(exchange, store, "zh", "switchLight", {"on": True}, lasts=lasts)
+
+    for lasts, holds in ((60, True), (0, False)):
+        question = httpx.Response(200, content=await consent({}, lasts)).json()  # type: ignore[arg-type]
+        brought = {"requestState": question["requestState"], "inputResponses": ACCEPTED}
+        if holds:
+            assert isinstance(await consent(brought, lasts), Wish)
+        else:
+            with pytest.raises(RpcError, match="its time is over"):
+                await consent(brought, lasts)

@@ -1,0 +1,112 @@
+"""What no client of good will sends."""
+
+from typing import Any
+
+import httpx
+import pytest
+from pydantic_core import to_json
+
+from tests.protocols.mcp_server.host import ACCEPT, Host
+
+JSON = {**ACCEPT, "Content-Type": "application/json"}
+PING = b'"jsonrpc":"2.0","method":"ping"'
+PARSE, INVALID = (400, -32700), (400, -32600)
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (b"", PARSE),
+        (b"hello", PARSE),
+        (b'{"jsonrpc":"2.0","id":1,"method":"ping"', PARSE),
+        (b'{%b,"id":1,"params":{"x":NaN}}' % PING, PARSE),
+        (b'{%b,"id":1,"params":{"x":Infinity}}' % PING, PARSE),
+        (b'{%b,"id":"\\ud800"}' % PING, PARSE),
+        (b'{%b,"id":"\xff"}' % PING, PARSE),
+        (b'{%b,"id":1,"params":{"x":%b}}' % (PING, b"[" * 5000 + b"]" * 5000), PARSE),
+        (b'[{%b,"id":1}]' % PING, INVALID),
+        (b"[]", INVALID),
+        (b"null", INVALID),
+        (b'"ping"', INVALID),
+        (b'{%b,"id":null}' % PING, INVALID),
+        (b'{%b,"id":true}' % PING, INVALID),
+        (b'{%b,"id":1.5}' % PING, INVALID),
+        (b'{%b,"id":[1]}' % PING, INVALID),
+        (b'{"id":1,"method":"ping"}', INVALID),
+        (b'{"jsonrpc":"1.0","id":1,"method":"ping"}', INVALID),
+        (b'{"jsonrpc":"2.0","id":1}', INVALID),
+        (b'{"jsonrpc":"2.0","id":1,"result":{}}', INVALID),
+        (b'{"jsonrpc":"2.0","id":1,"method":5}', INVALID),
+        (b'{%b,"id":1,"params":[]}' % PING, INVALID),
+        (b'{%b,"id":1,"params":null}' % PING, INVALID),
+    ],
+    ids=lambda value: value[:60].decode("latin-1") if isinstance(value, bytes) else "",
+)
+async def test_what_is_no_request_is_refused(body: bytes, expected: tuple[int, int], client: httpx.AsyncClient) -> None:
+    answer = await client.post("/mcp", content=body, headers=JSON)
+    assert (answer.status_code, answer.json()["error"]["code"]) == expected
+    assert answer.json()["jsonrpc"] == "2.0"
+
+
+@pytest.mark.parametrize("body", [b'{"jsonrpc":"2.0","id":1}', b'{"jsonrpc":"1.0","id":"a","method":"ping"}'])
+async def test_an_error_bears_the_id_where_it_could_be_read(body: bytes, client: httpx.AsyncClient) -> None:
+    answer = await client.post("/mcp", content=body, headers=JSON)
+    assert answer.json()["id"] in (1, "a")
+
+
+@pytest.mark.parametrize("identifier", [0, -1, 10**30, "", "a\u0000b", "時", "x" * 10_000])
+async def test_every_id_comes_back_as_it_was(identifier: Any, client: httpx.AsyncClient) -> None:
+    answer = await client.post("/mcp", json={"jsonrpc": "2.0", "id": identifier, "method": "ping"}, headers=JSON)
+    assert answer.json()["id"] == identifier
+
+
+async def test_of_a_key_that_stands_twice_the_last_counts_and_the_headers_are_held_to_that(
+    modern: Host, client: httpx.AsyncClient
+) -> None:
+    body, headers = modern.request("tools/call", name="quotes", arguments={})
+    twice = to_json(body).replace(b'"name":"quotes"', b'"name":"fail","name":"quotes"')
+    answer = await client.post("/mcp", content=twice, headers={**JSON, **headers})
+    assert answer.json()["result"]["content"][0]["text"].startswith("[{")
+    other = await client.post("/mcp", content=twice, headers={**JSON, **headers, "Mcp-Name": "fail"})
+    assert (other.status_code, other.json()["error"]["code"]) == (400, -32020)
+
+
+async def test_a_message_that_is_too_long_is_refused_before_it_is_read(modern: Host) -> None:
+    answer = await modern.ask("tools/call", name="quote", arguments={"price": "1" * 70_000})
+    assert (answer.status_code, answer.json()["code"]) == (413, "too-large")
+
+
+@pytest.mark.parametrize("media_type", ["text/plain", "application/x-www-form-urlencoded", ""])
+async def test_a_form_of_a_page_cannot_send_a_message(media_type: str, client: httpx.AsyncClient) -> None:
+    body = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
+    answer = await client.post("/mcp", content=body, headers={**JSON, "Content-Type": media_type})
+    assert (answer.status_code, answer.json()["error"]["code"]) == INVALID
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("quote", {"price": "dear"}),
+        ("quote", {}),
+        ("quote", {"price": 1, "__proto__": {}}),
+        ("ask", {}),
+        ("ask", {"question": ""}),
+        ("ask", {"question": "x" * 4001}),
+        ("ask", {"question": "?", "tools": ["nothing"]}),
+        ("ask", {"question": "?", "sessionId": "a/b"}),
+    ],
+)
+async def test_arguments_that_do_not_fit_are_told_to_the_hosts_model(
+    name: str, arguments: dict[str, Any], modern: Host
+) -> None:
+    result = await modern.call(name, **arguments)
+    assert result["isError"] is True
+    assert '"kind":"invalid-arguments"' in result["content"][0]["text"]
+
+
+@pytest.mark.parametrize("meta", [None, [], "x", {"io.modelcontextprotocol/protocolVersion": None}])
+async def test_a_meta_that_is_none_is_taken_for_none(meta: Any, client: httpx.AsyncClient) -> None:
+    body = {"jsonrpc": "2.0", "id": 1, "method": "ping", "params": {"_meta": meta}}
+    answer = await client.post("/mcp", json=body, headers=JSON)
+    expected = (400, "error") if isinstance(meta, dict) else (200, "result")
+    assert (answer.status_code, *({"result", "error"} & answer.json().keys())) == expected

@@ -1,0 +1,73 @@
+"""Calls that say how far they are, and hosts that leave."""
+
+import asyncio
+
+import httpx
+import pytest
+
+from tests.protocols.mcp_server.folders.workshop import Seen
+from tests.protocols.mcp_server.host import LEGACY, MODERN, Host, messages_of
+from tests.waiting import until
+
+VERSIONS = [MODERN, *LEGACY]
+
+
+async def told(client: httpx.AsyncClient, version: str, name: str, **arguments: object) -> httpx.Response:
+    return await Host(client, version).ask("tools/call", name=name, arguments=arguments, _meta={"progressToken": "t"})
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_a_tools_progress_is_told_under_the_clients_token_and_then_the_result(
+    version: str, client: httpx.AsyncClient
+) -> None:
+    answer = await told(client, version, "count", to=50)
+    assert answer.headers["content-type"].startswith("text/event-stream")
+    *notifications, response = messages_of(answer.text)
+    assert {each["method"] for each in notifications} == {"notifications/progress"}
+    progress = [each["params"] for each in notifications]
+    assert {each["progressToken"] for each in progress} == {"t"}
+    assert progress[-1] == {"progressToken": "t", "progress": 50, "total": 50, "message": "at 50"}
+    assert [each["progress"] for each in progress] == sorted({each["progress"] for each in progress})
+    assert (response["id"], response["result"]["content"][0]["text"]) == (1, "counted to 50")
+    assert response["result"].get("resultType") == ("complete" if version == MODERN else None)
+
+
+async def test_progress_that_goes_back_is_not_told(client: httpx.AsyncClient) -> None:
+    *notifications, response = messages_of((await told(client, MODERN, "countBack")).text)
+    assert [each["params"] for each in notifications] == [{"progressToken": "t", "progress": 2}]
+    assert response["result"]["content"][0]["text"] == "counted back"
+
+
+async def test_a_tool_that_cannot_tell_is_answered_with_json(client: httpx.AsyncClient) -> None:
+    answer = await told(client, MODERN, "quotes")
+    assert answer.headers["content-type"] == "application/json"
+
+
+@pytest.mark.parametrize("asked", [{"progressToken": 7}, {}], ids=["json alone", "no token"])
+async def test_nothing_is_told_to_who_does_not_want_it(asked: dict[str, int], client: httpx.AsyncClient) -> None:
+    accept = {"Accept": "application/json"} if asked else {}
+    answer = await Host(client).ask("tools/call", accept, name="count", arguments={"to": 3}, _meta=asked)
+    assert answer.headers["content-type"] == "application/json"
+    assert answer.json()["result"]["content"][0]["text"] == "counted to 3"
+
+
+async def test_a_question_tells_which_tools_run(client: httpx.AsyncClient) -> None:
+    answer = await told(client, MODERN, "ask", question="What time is it in Rome?")
+    *notifications, response = messages_of(answer.text)
+    assert [(each["params"]["progress"], each["params"]["message"]) for each in notifications] == [
+        (1, "getCityTimeFunction runs"),
+        (2, "getCityTimeFunction has ended"),
+    ]
+    assert "Rome" in response["result"]["content"][0]["text"]
+
+
+@pytest.mark.parametrize("token", ["t", None], ids=["as events", "as json"])
+@pytest.mark.parametrize("version", VERSIONS)
+async def test_a_call_ends_when_its_client_leaves(version: str, token: str | None, client: httpx.AsyncClient) -> None:
+    before = Seen.cancelled
+    meta = {} if token is None else {"progressToken": token}
+    asking = asyncio.create_task(Host(client, version).ask("tools/call", name="wait", arguments={}, _meta=meta))
+    await until(lambda: Seen.waiting)
+    asking.cancel()
+    await until(lambda: Seen.cancelled == before + 1)
+    assert Seen.waiting == 0

@@ -1,0 +1,70 @@
+"""Answers that wait for the user's consent: told in words, with a header that names the id."""
+
+import httpx
+import pytest
+
+from tests.players.openai_player import delta, finish, message, sse, whole
+from tests.protocols.openai.asking import COMPLETIONS, ROLL, asks, call, chunks_of, completion, played, streamed, user
+
+FOLDERS = "tests.protocols.openai.folders"
+SHIP = call("ship", '{"number":1}')
+SHIPPING = {"id": "call_1", "name": "ship", "arguments": {"number": 1}}
+SHIPPED = whole(message(content="It is on its way."))
+
+
+async def consent(client: httpx.AsyncClient, identifier: str) -> str:
+    decisions = {"decisions": {"call_1": {"approved": True}}}
+    answer = await client.post(f"/approvals/{identifier}", json=decisions)
+    assert answer.status_code == 200
+    return answer.text
+
+
+@pytest.mark.parametrize("tools", [[], [ROLL]], ids=["no tools", "with tools of the client"])
+async def test_the_answer_says_what_waits_and_how_to_consent(tools: list[object]) -> None:
+    async with played([asks(SHIP), SHIPPED], FOLDERS) as (client, _):
+        body = {"model": "toolchat-ship", "messages": [user("Ship order 1")], "tools": tools}
+        answer = await client.post(COMPLETIONS, json=body)
+        document = answer.json()
+        identifier = answer.headers["x-approval-id"]
+        (choice,) = document["choices"]
+        assert choice["finish_reason"] == "stop"
+        assert "tool_calls" not in choice["message"]
+        words, page = choice["message"]["content"].split("\n")
+        assert words == f"Waiting for approval of ship: POST /approvals/{identifier}"
+        assert page == f"{client.base_url}/playground/?approval={identifier}"
+        assert (await client.get(f"/approvals/{identifier}")).json() == {"id": identifier, "calls": [SHIPPING]}
+        assert document["approval"]["calls"] == [SHIPPING]
+        assert await consent(client, identifier) == "It is on its way."
+        assert (await client.get(f"/approvals/{identifier}")).status_code == 404
+
+
+async def test_a_stream_says_so_at_its_end_and_in_its_header_if_nothing_has_gone_out() -> None:
+    script = [sse(delta(tool_calls=[{"index": 0, **SHIP}]), finish("tool_calls")), SHIPPED]
+    async with played(script, FOLDERS) as (client, _):
+        answer = await streamed(client, user("Ship order 1"), model="toolchat-ship")
+        identifier = answer.headers["x-approval-id"]
+        words, last, done = chunks_of(answer.text)
+        assert identifier in words["choices"][0]["delta"]["content"]
+        assert (last["approval"]["id"], done) == (identifier, "[DONE]")
+        assert await consent(client, identifier) == "It is on its way."
+
+
+async def test_a_stream_that_has_begun_says_so_behind_its_text() -> None:
+    first = sse(delta(content="Shipping."), delta(tool_calls=[{"index": 0, **SHIP}]), finish("tool_calls"))
+    async with played([first], FOLDERS) as (client, _):
+        answer = await streamed(client, user("Ship order 1"), model="toolchat-ship")
+    text = "".join(
+        each["choices"][0]["delta"].get("content", "") for each in chunks_of(answer.text) if each != "[DONE]"
+    )
+    assert text.startswith("Shipping.\n\nWaiting for approval of ship: POST /approvals/")
+
+
+async def test_beside_a_call_of_the_clients_tool_nothing_waits() -> None:
+    # The model is told that the call was not run, and may ask for it anew when the client's result is there.
+    async with played([asks(SHIP, call("roll", identifier="call_2")), asks(SHIP)], FOLDERS) as (client, player):
+        first = (await completion(client, model="toolchat-ship", tools=[ROLL]))["choices"][0]["message"]
+        (rolled,) = first["tool_calls"]
+        told = (user("?"), first, {"role": "tool", "tool_call_id": rolled["id"], "content": "4"})
+        second = await completion(client, *told, model="toolchat-ship", tools=[ROLL])
+    assert "not run" in player.requests[1].body["messages"][-2]["content"]
+    assert second["approval"]["calls"][0]["name"] == "ship"

@@ -1,0 +1,166 @@
+"""Tools that the client offers: called by the model, run by the client, beside those of the service."""
+
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.players.openai_player import message, whole
+from tests.protocols.openai.asking import ROLL, asks, call, chunks_of, completion, played, result, streamed, user
+
+TIME = call("getCityTimeFunction", '{"timeZoneId":"Asia/Shanghai"}', "call_time")
+ROLLED = call("roll", '{"sides":6}', "call_roll")
+SAYS = whole(message(content="Done."))
+ASKED = user("What time is it, and roll a die")
+
+
+def said(document: dict[str, Any]) -> dict[str, Any]:
+    message: dict[str, Any] = document["choices"][0]["message"]
+    return message
+
+
+async def test_a_call_of_the_clients_tool_goes_back_to_the_client() -> None:
+    async with played([asks(ROLLED, content="Rolling.")]) as (client, player):
+        document = await completion(client, ASKED, tools=[ROLL])
+    assert document["choices"][0]["finish_reason"] == "tool_calls"
+    assert said(document) == {"role": "assistant", "content": "Rolling.", "refusal": None, "tool_calls": [ROLLED]}
+    offered = {each["function"]["name"] for each in player.requests[0].body["tools"]}
+    assert {"roll", "getCityTimeFunction"} <= offered
+    assert len(player.requests) == 1
+
+
+async def test_the_clients_result_leads_to_the_answer() -> None:
+    async with played([asks(ROLLED), SAYS]) as (client, player):
+        first = said(await completion(client, ASKED, tools=[ROLL]))
+        answer = await completion(client, ASKED, first, result("call_roll", "4"), tools=[ROLL])
+    assert first["content"] is None
+    assert said(answer)["content"] == "Done."
+    assert player.requests[1].body["messages"][-2:] == [
+        {"role": "assistant", "content": "", "tool_calls": [ROLLED]},
+        {"role": "tool", "tool_call_id": "call_roll", "content": "4"},
+    ]
+
+
+async def test_a_stream_gives_whole_calls_at_its_end() -> None:
+    async with played([asks(ROLLED, call("roll", "", "call_2"))]) as (client, _):
+        answer = await streamed(client, ASKED, tools=[ROLL])
+    called, last, done = chunks_of(answer.text)
+    assert called["choices"][0]["delta"]["role"] == "assistant"
+    assert called["choices"][0]["delta"]["tool_calls"] == [
+        {"index": 0, **ROLLED},
+        {"index": 1, **call("roll", "{}", "call_2")},
+    ]
+    assert (last["choices"][0]["finish_reason"], done) == ("tool_calls", "[DONE]")
+
+
+def names_of(message: dict[str, Any]) -> list[str]:
+    return [each["function"]["name"] for each in message.get("tool_calls", ())]
+
+
+async def go_on(client: httpx.AsyncClient, first: dict[str, Any]) -> dict[str, Any]:
+    """The client's next request: its own call and its result, and nothing else."""
+    (called,) = first["tool_calls"]
+    return await completion(client, ASKED, first, result(called["id"], "4"), tools=[ROLL])
+
+
+@pytest.mark.parametrize("order", [(TIME, ROLLED), (ROLLED, TIME)], ids=["ours first", "theirs first"])
+async def test_in_a_mixed_message_ours_run_first_and_are_kept_for_the_next_request(
+    order: tuple[dict[str, Any], ...],
+) -> None:
+    async with played([asks(*order), SAYS]) as (client, player):
+        first = said(await completion(client, ASKED, tools=[ROLL]))
+        assert names_of(first) == ["roll"]
+        await go_on(client, first)
+    assistant, *results = player.requests[1].body["messages"][-3:]
+    assert [each["function"]["name"] for each in assistant["tool_calls"]] == [
+        each["function"]["name"] for each in order
+    ]
+    assert [each["tool_call_id"] for each in results] == [each["id"] for each in assistant["tool_calls"]]
+    texts = {each["tool_call_id"]: each["content"] for each in results}
+    assert texts.pop("call_time").startswith('{"')
+    assert list(texts.values()) == ["4"]
+
+
+async def test_what_ran_in_messages_before_is_kept_as_well() -> None:
+    async with played([asks(TIME), asks(ROLLED), SAYS]) as (client, player):
+        await go_on(client, said(await completion(client, ASKED, tools=[ROLL])))
+    roles = [each["role"] for each in player.requests[2].body["messages"]]
+    assert roles[-5:] == ["user", "assistant", "tool", "assistant", "tool"]
+
+
+async def test_what_is_kept_grows_with_every_request_of_the_turn() -> None:
+    async with played([asks(TIME, ROLLED), asks(TIME), asks(ROLLED), SAYS]) as (client, player):
+        first = said(await completion(client, ASKED, tools=[ROLL]))
+        second = said(await go_on(client, first))
+        told = (first, result(first["tool_calls"][0]["id"], "4"), second, result(second["tool_calls"][0]["id"], "5"))
+        await completion(client, ASKED, *told, tools=[ROLL])
+    names = [
+        call["function"]["name"] for each in player.requests[3].body["messages"] for call in each.get("tool_calls", ())
+    ]
+    assert names == ["getCityTimeFunction", "roll", "getCityTimeFunction", "roll"]
+
+
+async def test_what_only_the_provider_knows_of_a_call_goes_back_to_it() -> None:
+    signed = ROLLED | {"extra_content": {"google": {"thought_signature": "s"}}}
+    async with played([asks(signed), SAYS]) as (client, player):
+        first = said(await completion(client, ASKED, tools=[ROLL]))
+        assert "extra_content" not in first["tool_calls"][0]
+        await go_on(client, first)
+    assert player.requests[1].body["messages"][-2]["tool_calls"][0]["extra_content"] == signed["extra_content"]
+
+
+async def test_what_is_no_longer_kept_is_left_out_and_nothing_is_run_again() -> None:
+    async with played([asks(TIME, ROLLED), SAYS]) as (client, player):
+        first = said(await completion(client, ASKED, tools=[ROLL]))
+        first["tool_calls"][0]["id"] = f"call_kept_{'0' * 24}"
+        answer = await go_on(client, first)
+    assert said(answer)["content"] == "Done."
+    (called,) = player.requests[1].body["messages"][-2]["tool_calls"]
+    assert called["function"]["name"] == "roll"
+    assert len(player.requests) == 2
+
+
+async def test_a_client_that_offers_a_tool_of_our_name_means_its_own() -> None:
+    own = {"type": "function", "function": {"name": "getCityTimeFunction", "parameters": {"type": "object"}}}
+    async with played([asks(TIME)]) as (client, player):
+        document = await completion(client, ASKED, tools=[own])
+    assert said(document)["tool_calls"] == [TIME]
+    (sent,) = [
+        each["function"]
+        for each in player.requests[0].body["tools"]
+        if each["function"]["name"] == "getCityTimeFunction"
+    ]
+    assert sent["description"] == "getCityTimeFunction"
+
+
+@pytest.mark.parametrize(
+    ("choice", "offered", "sent"),
+    [
+        ("none", None, None),
+        ({"type": "function", "function": {"name": "roll"}}, ["roll"], "roll"),
+    ],
+)
+async def test_a_choice_of_tools_holds_for_the_clients_as_well(
+    choice: object, offered: list[str] | None, sent: str | None
+) -> None:
+    async with played([SAYS]) as (client, player):
+        await completion(client, ASKED, tools=[ROLL], tool_choice=choice, model="toolchat-plain")
+    body = player.requests[0].body
+    names = [each["function"]["name"] for each in body["tools"]] if "tools" in body else None
+    assert (names, body.get("tool_choice", {}).get("function", {}).get("name")) == (offered, sent)
+
+
+async def test_a_call_must_come_back_until_the_clients_tool_was_called() -> None:
+    async with played([asks(TIME), asks(ROLLED)]) as (client, player):
+        document = await completion(client, ASKED, tools=[ROLL], tool_choice="required")
+    assert document["choices"][0]["finish_reason"] == "tool_calls"
+    assert [each.body["tool_choice"] for each in player.requests] == ["required", "required"]
+
+
+async def test_the_same_definitions_are_written_for_the_provider_once() -> None:
+    # Two questions with equal tools: what the model is told is the same bytes, for the provider's own cache, too.
+    async with played([SAYS, SAYS]) as (client, player):
+        for _ in range(2):
+            await completion(client, ASKED, tools=[ROLL])
+    first, second = (each.body["tools"] for each in player.requests)
+    assert first == second

@@ -1,0 +1,102 @@
+"""Conversations: as the client sends them, or as the service remembers them under a session."""
+
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.players.openai_player import OpenAIPlayer, message, sensible_model, whole
+from tests.protocols.openai.asking import COMPLETIONS, ROLL, asks, call, completion, error_of, played, result, user
+
+SYSTEM = "Answer in the language of the question."
+
+
+def says(*texts: str) -> list[Any]:
+    return [whole(message(content=text)) for text in texts]
+
+
+def given(player: OpenAIPlayer, number: int = -1) -> list[tuple[str, str]]:
+    """What the model was given, the service's own instructions left out."""
+    messages = player.requests[number].body["messages"]
+    return [(each["role"], each["content"].split("\n\n", 1)[-1]) for each in messages if each["content"] != SYSTEM]
+
+
+async def test_messages_reach_the_model_as_they_are() -> None:
+    sent = [user("1+1?"), {"role": "assistant", "content": "2"}, user("and 1?")]
+    async with played(says("3"), SYSTEM_PROMPT=SYSTEM) as (client, player):
+        await completion(client, *sent, model="toolchat-plain")
+    assert given(player) == [("user", "1+1?"), ("assistant", "2"), ("user", "and 1?")]
+
+
+@pytest.mark.parametrize("role", ["system", "developer"])
+async def test_the_clients_instructions_stand_below_the_services_in_one_message(role: str) -> None:
+    sent = [{"role": role, "content": "Be brief."}, {"role": "system", "content": "Be kind."}, user("?")]
+    async with played(says("ok"), SYSTEM_PROMPT=SYSTEM) as (client, player):
+        await completion(client, *sent, {"role": "system", "content": "Now!"}, model="toolchat-plain")
+    assert player.requests[0].body["messages"] == [
+        {"role": "system", "content": f"{SYSTEM}\n\nBe brief.\n\nBe kind."},
+        {"role": "user", "content": "?"},
+        {"role": "system", "content": "Now!"},
+    ]
+
+
+async def test_parts_of_text_become_one_text_in_every_role() -> None:
+    parts = [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]
+    answer = {"role": "assistant", "content": [*parts, {"type": "refusal", "refusal": "no"}]}
+    async with played(says("ok"), SYSTEM_PROMPT=SYSTEM) as (client, player):
+        await completion(client, {"role": "user", "content": parts}, answer, user("?"), model="toolchat-plain")
+    assert given(player) == [("user", "a\nb"), ("assistant", "a\nb\nno"), ("user", "?")]
+
+
+async def test_results_of_one_message_reach_the_model_in_their_order() -> None:
+    called = {"role": "assistant", "content": None, "tool_calls": [call("roll", identifier=n) for n in ("a", "b")]}
+    sent = [user("?"), called, result("b", "2"), result("a", "1")]
+    async with played(says("ok")) as (client, player):
+        await completion(client, *sent, tools=[ROLL], model="toolchat-plain")
+    last = player.requests[0].body["messages"][-2:]
+    assert [(each["tool_call_id"], each["content"]) for each in last] == [("b", "2"), ("a", "1")]
+
+
+async def test_without_a_session_nothing_is_remembered() -> None:
+    async with played(says("one", "two")) as (client, player):
+        await completion(client, user("first"))
+        await completion(client, user("second"))
+    assert ("user", "first") not in given(player)
+
+
+async def test_a_session_is_remembered_whether_the_client_sends_it_all_or_the_question_alone() -> None:
+    named = {"X-Session-ID": "s-1"}
+    async with played(says("one", "two", "three")) as (client, player):
+        first = await client.post(COMPLETIONS, json={"model": "toolchat", "messages": [user("first")]}, headers=named)
+        await completion(client, user("second"), headers=named)
+        whole_of_it = [user("first"), {"role": "assistant", "content": "one"}, user("third")]
+        await completion(client, {"role": "system", "content": "Be brief."}, *whole_of_it, headers=named)
+        kept = (await client.get("/chat/s-1")).json()
+    assert first.headers["x-session-id"] == "s-1"
+    turns = [("user", "first"), ("assistant", "one"), ("user", "second"), ("assistant", "two"), ("user", "third")]
+    assert given(player) == [("system", "Be brief."), *turns]
+    assert kept["turns"] == 3
+
+
+async def test_a_turn_with_the_clients_calls_is_remembered_when_it_has_its_answer() -> None:
+    named, asked = {"X-Session-ID": "s-1"}, user("Roll")
+    async with played([asks(call("roll")), *says("You rolled 4.", "ok")]) as (client, player):
+        first = await completion(client, asked, tools=[ROLL], headers=named)
+        assert (await client.get("/chat/s-1")).status_code == 404
+        answered = (first["choices"][0]["message"], result("call_1", "4"))
+        await completion(client, asked, *answered, tools=[ROLL], headers=named)
+        await completion(client, user("And?"), headers=named)
+    assert given(player)[-3:] == [("user", "Roll"), ("assistant", "You rolled 4."), ("user", "And?")]
+
+
+async def test_a_session_id_that_is_none_is_refused(offline: httpx.AsyncClient) -> None:
+    body = {"model": "toolchat", "messages": [user("?")]}
+    answer = await offline.post(COMPLETIONS, json=body, headers={"X-Session-ID": "a b"})
+    assert error_of(answer)[:2] == (400, "validation")
+
+
+async def test_a_tool_that_keeps_something_for_a_conversation_works_without_a_session() -> None:
+    script = sensible_model({"items": [{"id": "1", "text": "a", "status": "pending"}]})
+    async with played(script) as (client, _):
+        document = await completion(client, user("Plan"), model="toolchat-todo")
+    assert "#1: a" in document["choices"][0]["message"]["content"]

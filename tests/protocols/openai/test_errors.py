@@ -1,0 +1,139 @@
+"""Errors in OpenAI's form and with its statuses, wherever they arise."""
+
+import json
+from typing import Any
+
+import httpx
+import pytest
+
+from app.api import body_limits as bodies
+from app.protocols.openai import OPENAI
+from tests.players.openai_player import body, delta, sse, whole
+from tests.protocols.openai.asking import COMPLETIONS, ROLL, call, error_of, played, result, streamed, user
+
+ROLLED = {"role": "assistant", "content": None, "tool_calls": [call("roll")]}
+FUNCTION: dict[str, Any] = ROLL["function"]  # type: ignore[assignment]
+
+
+def image() -> dict[str, Any]:
+    url = {"url": "data:image/png;base64,AA=="}
+    return {"role": "user", "content": [{"type": "text", "text": "?"}, {"type": "image_url", "image_url": url}]}
+
+
+@pytest.mark.parametrize(
+    ("fields", "param"),
+    [
+        ({"messages": []}, "messages"),
+        ({"model": None}, "model"),
+        ({"messages": None}, "messages"),
+        ({"messages": [{"role": "function", "content": "?"}]}, "messages[0].role"),
+        ({"messages": [user("a"), {"role": "user", "content": 5}]}, "messages[1].content"),
+        ({"messages": [image()]}, "messages[0].content[1]"),
+        ({"messages": [user("?"), result("call_1", "4")]}, "messages[1].tool_call_id"),
+        ({"messages": [user("?"), ROLLED]}, "messages"),
+        ({"messages": [user("?"), ROLLED, user("and?")]}, "messages"),
+        ({"messages": [user("?"), ROLLED, result("call_1", "4"), result("call_1", "4")]}, "messages[3].tool_call_id"),
+        ({"temperature": 3}, "temperature"),
+        ({"n": 2}, "n"),
+        ({"tool_choice": "sometimes"}, "tool_choice"),
+        ({"tools": [{"type": "web_search"}]}, "tools[0].type"),
+        ({"tools": [{"type": "function", "function": FUNCTION | {"name": "a b"}}]}, "tools[0].function.name"),
+        ({"tools": [ROLL, ROLL]}, "tools"),
+        ({"tools": [ROLL] * 129}, "tools"),
+        ({"tools": [{"type": "function", "function": FUNCTION | {"description": "x" * 300_000}}]}, "tools"),
+    ],
+)
+async def test_a_request_that_cannot_be_answered_gets_400_that_names_the_place(
+    fields: dict[str, Any], param: str, offline: httpx.AsyncClient
+) -> None:
+    answer = await offline.post(COMPLETIONS, json={"model": "toolchat", "messages": [user("?")], **fields})
+    assert error_of(answer) == (400, "invalid_value", param)
+    assert answer.json()["error"]["type"] == "invalid_request_error"
+    assert answer.headers["x-should-retry"] == "false"
+
+
+@pytest.mark.parametrize(
+    "sent", [b"", b"{", b"\xff", b'{"model":"\\ud800","messages":[{"role":"user","content":"?"}]}', b"[" * 100_000]
+)
+async def test_what_is_no_json_gets_400(sent: bytes, offline: httpx.AsyncClient) -> None:
+    status, code, _ = error_of(await offline.post(COMPLETIONS, content=sent))
+    assert (status, code) == (400, "invalid_request")
+
+
+async def test_a_model_that_is_not_there_gets_404(offline: httpx.AsyncClient) -> None:
+    answer = await offline.post(COMPLETIONS, json={"model": "gpt-4o", "messages": [user("?")]})
+    assert error_of(answer) == (404, "model_not_found", "model")
+
+
+@pytest.mark.parametrize(("method", "path", "status"), [("GET", COMPLETIONS, 405), ("POST", "/v1/embeddings", 404)])
+async def test_what_the_service_does_not_have_is_told_in_openais_form_too(
+    method: str, path: str, status: int, offline: httpx.AsyncClient
+) -> None:
+    assert error_of(await offline.request(method, path))[0] == status
+
+
+async def test_a_page_of_another_site_gets_403(offline: httpx.AsyncClient) -> None:
+    answer = await offline.post(COMPLETIONS, content=b"{}", headers={"Sec-Fetch-Site": "cross-site"})
+    assert error_of(answer) == (403, "cross_site", None)
+    assert answer.json()["error"]["type"] == "permission_error"
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(
+    ("upstream", "status", "code", "again"),
+    [
+        (body(b"{}", 401), 503, "provider_auth", "false"),
+        (body(b"{}", 429), 429, "rate_limit_exceeded", "true"),
+        (body(b"{}", 500), 502, "upstream_unavailable", "true"),
+        (
+            whole({"error": {"message": "too long", "code": "context_length_exceeded"}}, 400),
+            400,
+            "context_length_exceeded",
+            "false",
+        ),
+    ],
+)
+async def test_an_error_before_the_first_byte_has_its_status_whole_or_streamed(
+    upstream: Any, status: int, code: str, again: str, stream: bool
+) -> None:
+    async with played([upstream]) as (client, _):
+        answer = await streamed(client, stream=stream)
+    assert error_of(answer) == (status, code, None)
+    assert answer.headers["x-should-retry"] == again
+    assert answer.headers["content-type"] == "application/json"
+
+
+async def test_a_full_house_gets_503_and_when_to_come_again() -> None:
+    waiting = [sse(delta(content="Hel"), done=False, ending="hang")]
+    async with played(waiting, MAX_QUESTIONS="1") as (client, _):
+        first = {"model": "toolchat", "messages": [user("?")], "stream": True}
+        async with client.stream("POST", COMPLETIONS, json=first):
+            answer = await streamed(client, stream=False)
+    assert error_of(answer) == (503, "overloaded", None)
+    assert answer.headers["retry-after"] == "1"
+
+
+async def test_a_long_conversation_is_taken_and_a_longer_one_refused_in_openais_form() -> None:
+    long = "字" * 200_000
+    async with played([whole({"choices": [{"message": {"content": "ok"}, "finish_reason": "stop"}]})]) as (
+        client,
+        player,
+    ):
+        answer = await streamed(client, user(long), stream=False)
+        assert answer.status_code == 200
+        assert player.requests[0].body["messages"][-1]["content"] == long
+        answer = await client.post(COMPLETIONS, content=b" " * (OPENAI.max_body_bytes + 1))
+        assert error_of(answer) == (413, "too_large", None)
+
+
+async def test_the_longer_bound_holds_for_this_protocol_alone(offline: httpx.AsyncClient) -> None:
+    answer = await offline.post("/approvals/x", content=json.dumps({"a": "x" * bodies.MAX_BODY_BYTES}))
+    assert (answer.status_code, answer.json()["code"]) == (413, "too-large")
+
+
+async def test_all_large_bodies_together_have_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bodies, "MAX_LARGE_BODIES", 100_000)
+    async with played([]) as (client, _):
+        for _ in range(2):  # the place of a refused one is free again
+            assert error_of(await client.post(COMPLETIONS, content=b" " * 200_000))[:2] == (503, "overloaded")
+        assert error_of(await client.post(COMPLETIONS, content=b" " * 90_000))[0] == 400

@@ -1,0 +1,102 @@
+"""What chat pages and editors send, from their sources, and what each of them reads of the answers.
+
+A file in ``recorded`` says where the shapes of its requests come from; ``KEY`` stands for the user's key.
+"""
+
+from collections.abc import AsyncGenerator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from pydantic_core import from_json
+
+from app.access.keys import digest_of
+from tests.players.openai_player import Answer, OpenAIPlayer, PlayedRequest, chunk, delta, finish, message, sse, whole
+from tests.protocols.openai.asking import COMPLETIONS, chunks_of, error_of, user
+from tests.serving import service
+
+RECORDED = {file.stem: from_json(file.read_bytes()) for file in Path(__file__).parent.glob("recorded/*.json")}
+TOKENS = {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10}
+KNOWN = {"model", "messages", "stream", "stream_options", "tools", "temperature", "top_p", "max_tokens", "n"} | {
+    *("presence_penalty", "frequency_penalty", "parallel_tool_calls")
+}
+"""What a provider is sent of all that."""
+
+
+def answered(request: PlayedRequest) -> Answer:
+    if request.body.get("stream"):
+        return sse(delta(content="五"), delta(content="点"), finish("stop"), chunk(usage=TOKENS))
+    return whole(message(content='{"title":"Time"}', usage=TOKENS))
+
+
+@pytest.fixture(scope="module", params=["", "key"], ids=["no key is needed", "with a key"])
+async def played(request: pytest.FixtureRequest) -> AsyncGenerator[tuple[httpx.AsyncClient, OpenAIPlayer], None]:
+    keys = {"API_KEYS": f"page={digest_of(request.param)}"} if request.param else {}
+    async with OpenAIPlayer(answered) as player, service(OPENAI_BASE_URL=player.base_url, **keys) as client:
+        yield client, player
+
+
+async def sent(client: httpx.AsyncClient, name: str, kind: str, key: str = "key") -> httpx.Response:
+    """Send a recorded request as it is."""
+    recorded = RECORDED[name][kind]
+    headers = {header: value.replace("KEY", key) for header, value in recorded["headers"].items()}
+    if "body" in recorded:
+        return await client.post(COMPLETIONS, json=recorded["body"], headers=headers)
+    return await client.get("/v1/models", headers=headers)
+
+
+def test_every_recording_says_where_it_comes_from() -> None:
+    assert set(RECORDED) == {"open_webui", "librechat", "cherry_studio", "continue"}
+    assert all(" at " in " ".join(each["source"]) for each in RECORDED.values())
+
+
+@pytest.mark.parametrize("name", RECORDED)
+async def test_the_list_of_models_has_ids(name: str, played: tuple[httpx.AsyncClient, OpenAIPlayer]) -> None:
+    answer = await sent(played[0], name, "models")
+    assert {"toolchat", "toolchat-plain"} <= {each["id"] for each in answer.json()["data"]}
+
+
+@pytest.mark.parametrize("name", RECORDED)
+async def test_a_chat_streams_text_then_tokens_then_its_end(
+    name: str, played: tuple[httpx.AsyncClient, OpenAIPlayer]
+) -> None:
+    client, player = played
+    answer = await sent(client, name, "chat")
+    assert answer.headers["content-type"].startswith("text/event-stream"), answer.text
+    *chunks, usage, done = chunks_of(answer.text)
+    deltas = [each["choices"][0]["delta"] for each in chunks]
+    assert "".join(each.get("content") or "" for each in deltas) == "五点"
+    assert {each.get("role", "assistant") for each in deltas} == {"assistant"}
+    assert not any("tool_calls" in each for each in deltas)
+    assert (usage["choices"], usage["usage"]["total_tokens"], done) == ([], 10, "[DONE]")
+    told = player.requests[-1].body
+    assert told["messages"][-1] == user("现在几点？")
+    assert set(told) <= KNOWN
+    assert all("reasoning_content" not in each for each in told["messages"])  # it belonged to a turn that is over
+
+
+@pytest.mark.parametrize("name", RECORDED)
+async def test_a_title_is_written_without_tools(name: str, played: tuple[httpx.AsyncClient, OpenAIPlayer]) -> None:
+    client, player = played
+    answer = await sent(client, name, "title")
+    assert answer.json()["choices"][0]["message"]["content"] == '{"title":"Time"}'
+    assert "tools" not in player.requests[-1].body
+    limit = RECORDED[name]["title"]["body"].get("max_tokens")
+    assert player.requests[-1].body.get("max_tokens") == limit
+
+
+@pytest.mark.parametrize("name", RECORDED)
+async def test_a_wrong_key_is_told_in_words_that_the_client_shows(name: str) -> None:
+    async with service(API_KEYS=f"page={digest_of('key')}") as client:
+        answer: Any = await sent(client, name, "chat", key="wrong")
+    assert error_of(answer) == (401, "invalid_api_key", None)
+    assert isinstance(answer.json()["error"]["message"], str)
+
+
+async def test_a_tool_that_is_no_function_is_named_and_not_dropped() -> None:
+    # As LibreChat sends what its users add for Google.
+    async with service() as client:
+        body = {"model": "toolchat", "messages": [user("?")], "tools": [{"googleSearch": {}}]}
+        answer = await client.post(COMPLETIONS, json=body)
+    assert error_of(answer) == (400, "invalid_value", "tools[0].function")

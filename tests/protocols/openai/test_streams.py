@@ -1,0 +1,135 @@
+"""Streams of chunks: live, in OpenAI's form, with what Open WebUI shows where it is asked for."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from tests.players.openai_player import Answer, chunk, delta, finish, sse
+from tests.protocols.openai.asking import COMPLETIONS, call, chunks_of, played, streamed, user
+from tests.waiting import PATIENCE
+
+TIME = call("getCityTimeFunction", '{"timeZoneId":"Asia/Shanghai"}')
+USAGE = chunk(usage={"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10})
+HELLO = sse(delta(content="Hel"), delta(content="lo."), finish("stop"), USAGE)
+PROGRESS = {"X-Toolchat-Progress": "open-webui"}
+
+
+def asks_in_a_stream(asked: dict[str, Any] = TIME) -> Answer:
+    return sse(delta(tool_calls=[{"index": 0, **asked}]), finish("tool_calls"))
+
+
+def deltas(chunks: list[Any]) -> list[Any]:
+    return [each["choices"][0]["delta"] for each in chunks if each != "[DONE]" and each["choices"]]
+
+
+def text_of(chunks: list[Any]) -> str:
+    return "".join(each.get("content") or "" for each in deltas(chunks))
+
+
+async def test_a_stream_has_a_chunk_for_each_piece_the_reason_for_the_end_and_done() -> None:
+    async with played([HELLO]) as (client, _):
+        answer = await streamed(client, user("Hi"), model="toolchat-plain")
+    assert answer.headers["content-type"] == "text/event-stream; charset=utf-8"
+    assert int(answer.headers["openai-processing-ms"]) >= 0
+    *chunks, done = chunks_of(answer.text)
+    assert done == "[DONE]"
+    assert deltas(chunks) == [{"role": "assistant", "content": "Hel"}, {"content": "lo."}, {}]
+    assert [each["choices"][0]["finish_reason"] for each in chunks] == [None, None, "stop"]
+    heads = {(each["id"], each["object"], each["created"], each["model"]) for each in chunks}
+    ((identifier, kind, _, model),) = heads
+    assert (identifier[:9], kind, model) == ("chatcmpl-", "chat.completion.chunk", "toolchat-plain")
+    assert all("usage" not in each for each in chunks)
+
+
+async def test_tokens_are_told_in_a_chunk_of_their_own_only_when_asked_for() -> None:
+    async with played([HELLO]) as (client, _):
+        answer = await streamed(client, stream_options={"include_usage": True})
+    *chunks, last, _ = chunks_of(answer.text)
+    assert [each["usage"] for each in chunks] == [None] * len(chunks)
+    assert (last["choices"], last["usage"]["total_tokens"]) == ([], 10)
+
+
+async def test_the_services_calls_are_never_told_as_calls() -> None:
+    async with played([asks_in_a_stream(), HELLO]) as (client, _):
+        answer = await streamed(client, user("What time is it?"), model="toolchat-time")
+    chunks = chunks_of(answer.text)
+    assert text_of(chunks) == "Hello."
+    assert all("tool_calls" not in each for each in deltas(chunks))
+    assert all("event" not in each for each in chunks)
+    assert "getCityTime" not in answer.text
+
+
+@pytest.mark.parametrize(("headers", "variables"), [(PROGRESS, {}), ({}, {"OPENAI_API_PROGRESS": "open-webui"})])
+async def test_open_webui_is_told_what_tools_do_in_chunks_that_others_can_read(
+    headers: dict[str, str], variables: dict[str, str]
+) -> None:
+    async with played([asks_in_a_stream(), HELLO], **variables) as (client, _):
+        answer = await streamed(client, user("?"), model="toolchat-time", headers=headers)
+    chunks = chunks_of(answer.text)
+    told = [each for each in chunks if "event" in each]
+    assert [(each["event"]["type"], each["event"]["data"]["done"]) for each in told] == [
+        ("status", False),
+        ("status", True),
+    ]
+    assert told[0]["event"]["data"]["description"] == "Running getCityTimeFunction …"
+    assert told[1]["event"]["data"]["description"].startswith("getCityTimeFunction answered in ")
+    assert [each["choices"][0]["delta"] for each in told] == [{}, {}]
+    assert text_of(chunks) == "Hello."
+
+
+async def test_reasoning_comes_as_deltas_of_its_own() -> None:
+    script = [sse(delta(reasoning_content="2 and 2"), delta(reasoning_content=" make 4"), delta("stop", content="4"))]
+    async with played(script) as (client, _):
+        answer = await streamed(client)
+    told = deltas(chunks_of(answer.text))
+    assert "".join(each.get("reasoning_content", "") for each in told) == "2 and 2 make 4"
+    assert text_of(chunks_of(answer.text)) == "4"
+
+
+async def test_how_far_a_tool_is_is_told_while_it_runs() -> None:
+    async with played([asks_in_a_stream(call("pack")), HELLO], "tests.protocols.openai.folders") as (client, _):
+        answer = await streamed(client, user("Pack"), model="toolchat-ship", headers=PROGRESS)
+    told = [each["event"]["data"] for each in chunks_of(answer.text) if "event" in each]
+    assert [each["description"] for each in told[:-1]] == ["Running pack …", "pack: 2 of 2, box 2"]
+    assert [each["done"] for each in told] == [False, False, True]
+
+
+async def test_an_error_in_mid_stream_is_told_in_openais_form_and_nothing_follows() -> None:
+    script = [sse(delta(content="Hel"), done=False, ending="cut")]
+    async with played(script) as (client, _):
+        answer = await streamed(client)
+    *_, last = chunks_of(answer.text)
+    assert answer.status_code == 200
+    assert last["error"].pop("message")
+    assert last == {"error": {"type": "server_error", "param": None, "code": "upstream_invalid"}}
+
+
+async def test_the_text_arrives_while_the_model_still_writes() -> None:
+    script = [sse(delta(content="Hel"), done=False, ending="hang")]
+    async with played(script) as (client, player):
+        body = {"model": "toolchat", "messages": [user("?")], "stream": True}
+        async with client.stream("POST", COMPLETIONS, json=body) as answer:
+            assert b'"Hel"' in await anext(answer.aiter_bytes())
+        # The client has left: so must whoever asked the model.
+        async with asyncio.timeout(PATIENCE):
+            await player.aborted.wait()
+
+
+async def test_a_long_silence_is_bridged_by_comments_that_clients_skip() -> None:
+    script = [sse(delta(content="Hel"), done=False, ending="hang")]
+    async with played(script, STREAM_KEEP_ALIVE="0.05") as (client, _):
+        body = {"model": "toolchat", "messages": [user("?")], "stream": True}
+        async with client.stream("POST", COMPLETIONS, json=body) as answer:
+            async for piece in answer.aiter_bytes():
+                if piece.startswith(b":"):
+                    break
+            else:
+                raise AssertionError("the stream ended")
+
+
+async def test_a_whole_question_that_takes_too_long_ends_in_mid_stream_with_an_error() -> None:
+    script = [sse(delta(content="Hel"), done=False, ending="hang")]
+    async with played(script, REQUEST_TIMEOUT="0.3") as (client, _):
+        answer = await streamed(client)
+    assert chunks_of(answer.text)[-1]["error"]["code"] == "deadline"

@@ -1,0 +1,52 @@
+"""More clients than the system allows open files: those beyond are told so, and those within are answered."""
+
+import asyncio
+import json
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.command_line import environment, url_of
+from tests.server.paced_model import PacedModel, text
+from tests.server.raw_client import RawClient, connected
+from tests.serving import client_of
+from tests.waiting import PATIENCE
+
+FILES = 160
+MOST = (FILES - 96) // 2
+
+
+async def test_a_client_too_many_is_told_so_and_the_others_are_answered(tmp_path: Path) -> None:
+    command = f"ulimit -n {FILES}; exec {shlex.quote(sys.executable)} -m app"
+    async with PacedModel(text(["begun", "finished"])) as model:
+        model.gate.clear()
+        variables = environment({"SERVER_PORT": "0", "OPENAI_BASE_URL": model.base_url})
+        process = subprocess.Popen(  # noqa: ASYNC220 - it is there at once
+            ["/bin/sh", "-c", command], cwd=tmp_path, env=variables, stderr=subprocess.PIPE, text=True
+        )
+        try:
+            assert process.stderr is not None
+            url = await asyncio.to_thread(url_of, process.stderr)
+            async with asyncio.timeout(PATIENCE), connected(url, MOST) as within:
+                await asyncio.gather(*(each.ask("/time/chat") for each in within))
+                await asyncio.gather(*(each.read_until(b"begun") for each in within))
+                async with connected(url, 2 * FILES) as beyond:
+                    await asyncio.gather(*map(_refused, beyond))
+                model.gate.set()
+                await asyncio.gather(*(each.read_until(b"event: done") for each in within))
+            async with client_of(url) as client:
+                told = (await client.get("/metrics")).text
+        finally:
+            process.terminate()
+            _, log = await asyncio.to_thread(process.communicate)
+    lines = [json.loads(line)["message"] for line in log.splitlines() if line.startswith("{")]
+    assert sum(line.startswith("too many connections") for line in lines) == 1
+    assert process.returncode == 0
+    assert f"\ntoolchat_connections_refused_total {2 * FILES}\n" in told
+
+
+async def _refused(client: RawClient) -> None:
+    answer = await client.read_until(b'"overloaded"')
+    assert answer.startswith(b"HTTP/1.1 503 ")
+    assert b"retry-after: 1\r\n" in answer

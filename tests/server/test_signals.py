@@ -1,0 +1,77 @@
+"""Signals: whichever asks for the end gets an end in order, and a word."""
+
+import asyncio
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.command_line import LOG, environment, started
+from tests.server.paced_model import PacedModel, text
+from tests.server.raw_client import RawClient
+from tests.server.test_draining import not_ready_any_more
+from tests.waiting import PATIENCE
+
+
+@pytest.mark.parametrize("asked", [signal.SIGQUIT, signal.SIGTERM])
+async def test_a_signal_that_asks_for_the_end_lets_running_answers_finish(
+    asked: signal.Signals, tmp_path: Path
+) -> None:
+    async with PacedModel(text(["begun", "finished"])) as model:
+        model.gate.clear()
+        with started(cwd=tmp_path, OPENAI_BASE_URL=model.base_url) as (process, url):
+            async with RawClient(url) as client:
+                await client.ask("/time/chat")
+                await client.read_until(b"begun")
+                process.send_signal(asked)
+                await not_ready_any_more(url)
+                model.gate.set()
+                await client.read_until(b"event: done")
+            await asyncio.to_thread(process.wait, PATIENCE)
+    assert process.returncode == 0
+
+
+async def test_a_hangup_of_the_terminal_cuts_nothing(tmp_path: Path) -> None:
+    async with PacedModel(text(["begun", "finished"])) as model:
+        model.gate.clear()
+        with started(cwd=tmp_path, OPENAI_BASE_URL=model.base_url) as (process, url):
+            async with RawClient(url) as client:
+                await client.ask("/time/chat")
+                await client.read_until(b"begun")
+                process.send_signal(signal.SIGHUP)
+                model.gate.set()
+                await client.read_until(b"event: done")
+            assert process.poll() is None
+
+
+async def test_interrupts_beyond_the_first_print_no_traceback(tmp_path: Path) -> None:
+    async with PacedModel(text(["begun"], ends=False)) as model:
+        with started(cwd=tmp_path, OPENAI_BASE_URL=model.base_url, LOG_LEVEL="ERROR") as (process, url):
+            async with RawClient(url) as client:
+                await client.ask("/time/chat")
+                await client.read_until(b"begun")
+                while process.poll() is None:
+                    process.send_signal(signal.SIGINT)
+                    await asyncio.sleep(0.05)
+        assert process.returncode == 130
+    assert not [line for line in LOG if "Traceback" in line or '"exception"' in line]
+
+
+@pytest.mark.parametrize("seconds", [0.3, 0.6])
+def test_a_service_that_is_stopped_while_it_starts_says_so(seconds: float, tmp_path: Path) -> None:
+    # A signal before Python itself has come up cannot be heard; the module that says so then comes first.
+    script = "import sys; from app.__main__ import main; print('up', flush=True); sys.exit(main(['serve']))"
+    command, variables = [sys.executable, "-c", script], environment({"SERVER_PORT": "0"})
+    with subprocess.Popen(
+        command, cwd=tmp_path, env=variables, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        time.sleep(seconds)
+        process.send_signal(signal.SIGTERM)
+        _, told = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 0
+    assert "stopped" in told or "toolchat on" in told

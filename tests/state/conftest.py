@@ -1,0 +1,51 @@
+"""Both state stores, and pairs of them that share what they keep."""
+
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import AsyncExitStack
+
+import pytest
+
+from tests.players.redis_server import REDIS_SERVER, RedisServer
+from tests.waiting import PATIENCE
+from toolchat.state.base import StateStore
+from toolchat.state.memory import InMemoryStateStore
+from toolchat.state.redis import RedisStateStore
+
+needs_redis = pytest.mark.skipif(REDIS_SERVER is None, reason="redis-server is not installed")
+
+OpenStore = Callable[..., Awaitable[RedisStateStore]]
+"""Opens a store; its operations may take long unless a ``deadline`` is given."""
+
+
+@pytest.fixture
+async def server() -> AsyncGenerator[RedisServer, None]:
+    """An empty Redis."""
+    async with RedisServer() as server:
+        yield server
+
+
+@pytest.fixture
+async def open_store(server: RedisServer) -> AsyncGenerator[OpenStore, None]:
+    """Opens stores that share the server, as several processes have one each."""
+    async with AsyncExitStack() as stack:
+
+        async def opened(deadline: float = PATIENCE) -> RedisStateStore:
+            store = RedisStateStore(server.url, deadline=deadline)
+            stack.push_async_callback(store.aclose)
+            await store.start()
+            return store
+
+        yield opened
+
+
+@pytest.fixture(params=["memory", pytest.param("redis", marks=[needs_redis, pytest.mark.slow])])
+async def store(request: pytest.FixtureRequest) -> AsyncGenerator[StateStore, None]:
+    """Each of the two implementations."""
+    if request.param == "memory":
+        yield InMemoryStateStore()
+        return
+    async with RedisServer() as server:
+        store = RedisStateStore(server.url, deadline=PATIENCE)
+        await store.start()
+        yield store
+        await store.aclose()

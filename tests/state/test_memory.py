@@ -1,0 +1,133 @@
+"""The bounds of the store in this process."""
+
+import time
+import tracemalloc
+
+import pytest
+
+from tests.calling_as import calling_as
+from tests.waiting import until
+from toolchat.state.base import LockLost
+from toolchat.state.locks import Locks
+from toolchat.state.memory import InMemoryStateStore
+
+
+async def test_the_values_used_least_recently_give_way() -> None:
+    # Reading and writing are use; what is over goes before anything that is not.
+    store = InMemoryStateStore(max_entries=3)
+    for key in "abc":
+        await store.put(key, b"x", ttl=30)
+    await store.get("a")
+    await store.put("b", b"y", ttl=30)
+    await store.put("d", b"x", ttl=30)
+    assert [await store.get(key) for key in "abcd"] == [b"x", b"y", None, b"x"]
+
+
+async def test_values_of_one_kind_drive_out_none_of_another() -> None:
+    store = InMemoryStateStore(max_entries=2, max_bytes=1000)
+    await store.put("approval:a", bytes(100), ttl=30)
+    for number in range(100):
+        await store.put(f"memory:{number}", bytes(400), ttl=30)
+    assert (await store.get("approval:a"), len(store)) == (bytes(100), 3)
+    assert await store.get("memory:99") == bytes(400)
+
+
+async def test_whoever_puts_much_there_drives_out_its_own_and_nothing_of_others() -> None:
+    store = InMemoryStateStore(max_entries=100)
+    with calling_as("alice"):
+        await store.put("memory:hers", b"x", ttl=30)
+    for number in range(1000):
+        with calling_as(address="192.0.2.1"):
+            await store.put(f"memory:{number}", b"x", ttl=30)
+    with calling_as("bob"):
+        await store.put("memory:his", b"x", ttl=30)
+    assert len(store) == 100
+    assert [await store.get(key) for key in ("memory:hers", "memory:his", "memory:999", "memory:902")] == [b"x"] * 4
+    assert await store.get("memory:901") is None
+
+
+async def test_where_everybody_has_as_much_room_is_still_found() -> None:
+    store = InMemoryStateStore(max_entries=50)
+    for number in range(1000):
+        with calling_as(address=f"192.0.2.{number % 250}"):
+            await store.put(f"memory:{number}", b"x", ttl=30)
+    assert len(store) == 50
+    assert await store.get("memory:999") == b"x"
+
+
+async def test_a_value_that_is_over_makes_room_for_a_new_one() -> None:
+    store = InMemoryStateStore(max_entries=2)
+    await store.put("old", b"x", ttl=30)
+    await store.put("short", b"x", ttl=0.02)
+    deadline = time.monotonic() + 0.02
+    while time.monotonic() <= deadline:
+        pass
+    await store.put("new", b"x", ttl=30)
+    assert await store.get("old") == b"x"
+
+
+async def test_bytes_are_bounded_as_well_as_values() -> None:
+    # A value that is larger than the store is not kept, forgets its predecessor, and drives nobody out.
+    store = InMemoryStateStore(max_bytes=1000)
+    for key in "abcd":
+        await store.put(key, bytes(299), ttl=30)
+    assert (len(store), store.size) == (3, 900)
+    await store.put("b", b"", ttl=30)
+    await store.put("c", bytes(1000), ttl=30)
+    assert [await store.get(key) for key in "abcd"] == [None, b"", None, bytes(299)]
+    await store.delete("b", "d")
+    assert (len(store), store.size) == (0, 0)
+
+
+@pytest.mark.slow
+async def test_a_hundred_thousand_sessions_leave_nothing_behind() -> None:
+    # Never more values than allowed, and none once their times, which differ, are over.
+    store = InMemoryStateStore()
+    for number in range(100_000):
+        await store.put(f"memory:{number}", b"turns", ttl=0.5 + number % 7 / 100)
+        if number % 5000 == 0:
+            assert len(store) <= 10_000
+    assert 0 < len(store) <= 10_000
+
+    async def is_empty() -> bool:
+        return len(store) == 0
+
+    await until(is_empty)
+    assert store.size == 0
+
+
+async def test_writing_and_locking_again_and_again_costs_no_memory() -> None:
+    # What replaced and released entries leave behind is bounded.
+    store = InMemoryStateStore()
+    tracemalloc.start()
+    try:
+        for number in range(5_000):
+            await store.put("memory:a", b"x", ttl=30)
+            lock = await store.try_lock(f"memory:{number}", ttl=30)
+            assert lock
+            await store.renew(lock, ttl=30)
+            await store.unlock(lock)
+        assert tracemalloc.get_traced_memory()[0] < 50_000
+    finally:
+        tracemalloc.stop()
+
+
+async def test_locks_do_not_give_way_to_values() -> None:
+    store = InMemoryStateStore(max_entries=1)
+    lock = await store.try_lock("memory:a", ttl=30)
+    for number in range(100):
+        await store.put(f"memory:{number}", b"x", ttl=30)
+    assert lock
+    assert await store.try_lock("memory:a", ttl=30) is None
+    await store.put("memory:a", b"x", ttl=30, lock=lock)
+
+
+async def test_work_that_outlives_its_lock_is_refused() -> None:
+    # A process that stood still too long finds its lock taken, and what it writes is not kept.
+    store = InMemoryStateStore()
+    async with Locks(store, ttl=0.03).hold("memory:a") as lock:
+        time.sleep(0.04)  # noqa: ASYNC251 - the whole process stands still, renewals too
+        assert await store.try_lock("memory:a", ttl=30)
+        with pytest.raises(LockLost):
+            await store.put("memory:a", b"late", ttl=30, lock=lock)
+    assert await store.try_lock("memory:a", ttl=30) is None

@@ -1,0 +1,286 @@
+"""The shared store when Redis is slow, gone, full or something else."""
+
+import asyncio
+import logging
+import time
+import traceback
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from tests.players.redis_server import RedisServer
+from tests.state.conftest import OpenStore, needs_redis
+from tests.state.outages import AWAY, BACK, answering, every_operation, reasons, recovered, refused
+from tests.waiting import least_time, until
+from toolchat.errors import StoreUnavailable
+from toolchat.state.locks import Locks
+from toolchat.state.redis import RedisStateStore
+
+pytestmark = needs_redis
+
+
+async def test_a_frozen_server_costs_half_a_second_once(server: RedisServer, open_store: OpenStore) -> None:
+    # Every operation is answered, the later ones without waiting, and all work again after the thaw.
+    store = await open_store(deadline=0.5)
+    operations = every_operation(store)
+    await asyncio.gather(*(operation() for operation in operations), return_exceptions=True)
+    server.freeze()
+    await refused(operations)
+    assert not store.available
+    assert await least_time(lambda: refused(operations * 50), of=4) < 0.45
+    assert store.failures == 201 * len(operations)
+    server.thaw()
+    await recovered(store)
+
+
+async def test_a_server_that_freezes_is_noticed_without_any_operation(
+    server: RedisServer, open_store: OpenStore
+) -> None:
+    store = await open_store(deadline=0.5)
+    server.freeze()
+
+    async def is_away() -> bool:
+        return not store.available
+
+    await until(is_away)
+    assert store.failures == 0
+    server.thaw()
+
+
+async def test_a_server_that_dies_is_missed_once_and_found_again(
+    server: RedisServer, open_store: OpenStore, caplog: pytest.LogCaptureFixture
+) -> None:
+    # Gone twice within a minute: one warning, which says where it was looked for, and one line that it is back.
+    caplog.set_level(logging.INFO, "app")
+    store = await open_store()
+    for _ in range(2):
+        await server.kill()
+        await refused(every_operation(store))
+        await server.start()
+        await recovered(store)
+    assert [record.getMessage() for record in caplog.records] == [AWAY, BACK]
+    assert vars(caplog.records[0])["server"] == f"127.0.0.1:{server.port}"
+
+
+async def test_a_server_that_comes_later_is_joined(server: RedisServer, caplog: pytest.LogCaptureFixture) -> None:
+    # The start succeeds without it, and says so in ``available``.
+    await server.kill()
+    store = RedisStateStore(server.url)
+    await store.start()
+    try:
+        assert not store.available
+        assert reasons(caplog) == ["ConnectionRefusedError"]
+        await refused(every_operation(store))
+        await server.start()
+        await recovered(store)
+    finally:
+        await store.aclose()
+
+
+@pytest.mark.parametrize(
+    ("spoil", "heal", "reason"),
+    [
+        (["CONFIG", "SET", "maxmemory", "1"], ["CONFIG", "SET", "maxmemory", "0"], "OOM"),
+        (["REPLICAOF", "127.0.0.1", "1"], ["REPLICAOF", "NO", "ONE"], "READONLY"),
+        (["CONFIG", "SET", "requirepass", "x"], ["CONFIG", "SET", "requirepass", ""], "NOAUTH"),
+    ],
+    ids=["full", "read-only", "password"],
+)
+async def test_a_server_that_refuses_writes_is_away_until_it_takes_them(
+    server: RedisServer,
+    open_store: OpenStore,
+    caplog: pytest.LogCaptureFixture,
+    spoil: list[str],
+    heal: list[str],
+    reason: str,
+) -> None:
+    # The log says why, once; a probe that only reads would call it available every second.
+    store = await open_store()
+    lock = await store.try_lock("memory:a", ttl=30)
+    await server.run(*spoil)
+    if reason == "NOAUTH":
+        await server.run_as("x", "CLIENT", "KILL", "TYPE", "normal")
+    operations: list[Callable[[], Awaitable[object]]] = [
+        lambda: store.put("memory:a", b"x", ttl=30),
+        lambda: store.put("memory:a", b"x", ttl=30, lock=lock),
+        lambda: store.try_lock("memory:b", ttl=30),
+    ]
+    for operation in operations:
+        await refused([operation])
+    until_probed = time.monotonic() + 0.3
+    while time.monotonic() < until_probed:
+        assert not store.available
+        await asyncio.sleep(0.01)
+    assert reasons(caplog) == [reason]
+    await server.run_as("x" if reason == "NOAUTH" else "", *heal)
+    await recovered(store)
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        (b"-LOADING Redis is loading the dataset in memory\r\n", "LOADING"),
+        (b"-MOVED 3999 127.0.0.1:1\r\n", "MOVED"),
+        (b"-MISCONF Redis is configured to save RDB snapshots\r\n", "MISCONF"),
+        (b"-WRONGPASS invalid username-password pair or user is disabled.\r\n", "WRONGPASS"),
+        (b"HTTP/1.1 400 Bad Request\r\n\r\n", "InvalidResponse"),
+        (b"$many\r\n", "ValueError"),
+        (b"*0\r\n", "AttributeError"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+async def test_a_server_that_answers_otherwise_is_unavailable(
+    caplog: pytest.LogCaptureFixture, line: bytes, reason: str
+) -> None:
+    # Whether it refuses or speaks no Redis at all: the same error, and the log says which in one word.
+    async with answering(line) as url:
+        store = RedisStateStore(url.replace("//", "//:canary-5c1d@"))
+        await store.start()
+        try:
+            assert not store.available
+            await refused(every_operation(store))
+            assert reasons(caplog) == [reason]
+        finally:
+            await store.aclose()
+    assert "canary-5c1d" not in caplog.text
+
+
+async def test_a_foreign_value_under_one_key_concerns_no_other(
+    server: RedisServer, open_store: OpenStore, caplog: pytest.LogCaptureFixture
+) -> None:
+    store = await open_store()
+    await server.run("LPUSH", "toolchat:memory:{a}", "x")
+    for _ in range(3):
+        await refused([lambda: store.get("memory:a")])
+        assert await store.get("memory:b") is None
+    assert reasons(caplog) == ["WRONGTYPE"]
+    await store.put("memory:a", b"x", ttl=30)
+    assert await store.get("memory:a") == b"x"
+
+
+async def test_a_wrong_password_is_shown_nowhere(caplog: pytest.LogCaptureFixture) -> None:
+    # Neither the one that is right nor the one that is wrong, at any level of the log.
+    caplog.set_level(logging.DEBUG)
+    async with RedisServer("canary-right") as server:
+        for password in ("canary-wrong", "canary-right"):
+            store = RedisStateStore(server.url.replace("canary-right", password))
+            await store.start()
+            assert store.available == (password == "canary-right")
+            await server.kill()
+            with pytest.raises(StoreUnavailable) as unavailable:
+                await store.put("memory:a", b"x", ttl=30)
+            assert "canary" not in "".join(traceback.format_exception(unavailable.value)) + repr(store)
+            await store.aclose()
+            await server.start()
+    assert reasons(caplog) == ["WRONGPASS", "ConnectionError"]
+    assert "canary" not in caplog.text
+
+
+async def test_options_in_the_url_do_not_undo_the_bounds(server: RedisServer) -> None:
+    # Bytes stay bytes, and a frozen server still costs half a second, not thirty.
+    store = RedisStateStore(f"{server.url}?decode_responses=true&socket_timeout=30&retry_on_timeout=true")
+    await store.start()
+    await store.put("memory:a", b"\xff", ttl=30)
+    assert await store.get("memory:a") == b"\xff"
+    server.freeze()
+    async with asyncio.timeout(20):
+        await refused([lambda: store.get("memory:a")])
+    server.thaw()
+    await store.aclose()
+
+
+@pytest.mark.slow
+async def test_waiting_for_a_connection_says_nothing_about_the_server(caplog: pytest.LogCaptureFixture) -> None:
+    # More than a slow server can do in time: some operations are refused, the next one is not.
+    async with answering(b"+OK\r\n", after=0.8) as url:
+        store = RedisStateStore(url, deadline=4)
+        try:
+            await store.start()
+            for number in (64, 450):
+                puts = [store.put("memory:a", b"x", ttl=30) for _ in range(number)]
+                results = await asyncio.gather(*puts, return_exceptions=True)
+            assert results[0] is None
+            assert isinstance(results[-1], StoreUnavailable)
+            assert store.available
+            await store.put("memory:a", b"x", ttl=30)
+            assert reasons(caplog) == []
+        finally:  # what is left open would keep the event loop from closing, and hide what failed
+            await store.aclose()
+
+
+async def test_an_operation_is_tried_once() -> None:
+    # A command may have been carried out although its answer was lost; only the caller knows whether it may again.
+    greeted: list[object] = []
+    async with answering(b"", greeted=greeted) as url:
+        store = RedisStateStore(url)
+        await refused([lambda: store.put("memory:a", b"x", ttl=30)])
+        await store.aclose()
+    assert len(greeted) == 1
+
+
+async def test_a_release_that_cannot_reach_the_server_disturbs_nobody(
+    server: RedisServer, open_store: OpenStore
+) -> None:
+    store = await open_store()
+    locks = Locks(store)
+    async with locks.hold("memory:a"):
+        await server.kill()
+    assert len(locks) == 0
+    with pytest.raises(StoreUnavailable):
+        async with locks.hold("memory:a"):
+            raise AssertionError("nobody holds a lock without a server")
+    assert len(locks) == 0
+
+
+async def test_a_lock_that_a_stalled_server_gave_to_nobody_is_taken_back(
+    server: RedisServer, open_store: OpenStore
+) -> None:
+    # It would run out in an hour; whoever holds another one is not disturbed.
+    store, other = await open_store(deadline=0.3), await open_store()
+    assert await other.try_lock("memory:b", ttl=3600)
+    assert await store.try_lock("memory:c", ttl=3600)  # from now on the server knows the script
+    server.freeze()
+    with pytest.raises(StoreUnavailable):
+        await store.try_lock("memory:a", ttl=3600)
+    server.thaw()
+    await until(lambda: other.try_lock("memory:a", ttl=3600))
+    assert await other.try_lock("memory:b", ttl=3600) is None
+
+
+async def test_a_release_that_found_the_server_stalled_comes_later(server: RedisServer, open_store: OpenStore) -> None:
+    store, other = await open_store(deadline=0.3), await open_store()
+    lock = await store.try_lock("memory:a", ttl=3600)
+    assert lock is not None
+    server.freeze()
+    await refused([lambda: store.get("memory:a")])
+    await refused([lambda: store.unlock(lock)])
+    server.thaw()
+    await until(lambda: other.try_lock("memory:a", ttl=3600))
+
+
+@pytest.mark.parametrize("fence", ["nonsense", "inf", "nan", "-1", "9" * 400])
+async def test_a_fence_that_was_written_over_concerns_nobody(
+    fence: str, server: RedisServer, open_store: OpenStore
+) -> None:
+    store = await open_store()
+    await server.run("SET", "toolchat:memory:{a}:fence", fence)
+    lock = await store.try_lock("memory:a", ttl=30)
+    assert lock is not None
+    await store.put("memory:a", b"x", ttl=30, lock=lock)
+    await server.run("SET", "toolchat:memory:{a}:fence", fence)
+    assert await store.renew(lock, ttl=30)
+    await server.run("SET", "toolchat:memory:{a}:fence", fence)
+    assert await store.delete("memory:a", lock=lock)
+    await server.run("SET", "toolchat:memory:{a}:fence", fence)
+    await store.unlock(lock)
+    assert await store.try_lock("memory:a", ttl=30)
+    assert store.available
+
+
+async def test_a_script_that_fails_at_one_key_concerns_no_other(server: RedisServer, open_store: OpenStore) -> None:
+    store = await open_store()
+    count = store.script("count", "return redis.call('GET', KEYS[1]) + 1")
+    await server.run("SET", "toolchat:a", "nonsense")
+    with pytest.raises(StoreUnavailable):
+        await count(["a"], [])
+    assert store.available

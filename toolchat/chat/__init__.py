@@ -1,0 +1,1 @@
+"""What happens around one question: the client, its advisors, the memory."""

@@ -1,0 +1,93 @@
+"""Sends tool calls whose arguments are broken JSON back to the model, before they count as calls."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from pydantic import BaseModel, ConfigDict
+
+from toolchat.chat.advisors.base import Advisor, AdvisorChain
+from toolchat.chat.request import ChatRequest, Emit
+from toolchat.messages import AssistantMessage, ToolCall, ToolResponse, ToolResponseMessage
+from toolchat.models.base import ChatResponse
+from toolchat.tool_calling.errors import ToolArgumentsError, ToolExecutionError
+from toolchat.tool_calling.results import truncated
+from toolchat.tool_calling.schema import tool_input_of
+
+__all__ = ["ToolCallRepairAdvisor"]
+
+_RULES = (
+    "write the call again with strict JSON (RFC 8259): one object, keys and texts in double quotes, line breaks, tabs "
+    "and other control characters in texts escaped, no comma behind the last entry, no comments"
+)
+_SHOWN_CHARS = 400
+
+
+class _AnyObject(BaseModel):
+    model_config = ConfigDict(extra="allow")
+
+
+def _any_object(value: _AnyObject) -> None: ...
+
+
+_INPUT = tool_input_of(_any_object, "any")
+"""Reads arguments as every tool does, small repairs included, and takes whatever object they are."""
+
+
+class ToolCallRepairAdvisor(Advisor):
+    """Answers a turn with broken arguments itself and asks again, so that the loop sees whole calls only.
+
+    It stands inside the tool loop. None of the calls of such a turn runs; the model is told for each broken one where
+    it breaks, and for the others that they wait. What was said meanwhile does not stay in the conversation; the
+    tokens of all tries are summed, and the response's ``rounds`` counts them. A tool's own failure, and arguments
+    that are JSON but do not fit the tool, are none of its business.
+    """
+
+    order = 400
+    record_name = "app.chat.repair_advisor.ToolCallRepairAdvisor"
+
+    def __init__(self, max_repairs: int = 3) -> None:
+        self._max_repairs = max_repairs
+        """Per turn of the model; after that many the calls go on as they are, and fail one by one."""
+
+    async def advise(self, request: ChatRequest, chain: AdvisorChain, emit: Emit) -> ChatResponse:
+        """See :meth:`Advisor.advise`."""
+        response = await chain.proceed(request, emit)
+        usage, rounds = response.usage, response.rounds
+        for _ in range(self._max_repairs if request.tools else 0):
+            exchange = _exchange(response.message)
+            if exchange is None:
+                break
+            request = replace(request, messages=(*request.messages, *exchange))
+            response = await chain.proceed(request, emit)
+            usage, rounds = usage + response.usage, rounds + response.rounds
+        return replace(response, usage=usage, rounds=rounds)
+
+
+def _exchange(message: AssistantMessage) -> tuple[AssistantMessage, ToolResponseMessage] | None:
+    """A message with broken calls, and the answer to each of its calls; ``None`` when all are whole.
+
+    The broken arguments stay as they are: every provider's mapping sends ``{}`` in their place.
+    """
+    faults = [_fault(call) for call in message.tool_calls]
+    if not any(faults):
+        return None
+    return message, ToolResponseMessage(tuple(_responses(message.tool_calls, faults)))
+
+
+def _responses(calls: Sequence[ToolCall], faults: Sequence[ToolExecutionError | None]) -> list[ToolResponse]:
+    waits = ToolExecutionError(
+        "not run, because another call of the same message was broken", kind="not-run", hint="send it again"
+    )
+    return [
+        ToolResponse(call.id, call.name, (fault or waits).as_result())
+        for call, fault in zip(calls, faults, strict=True)
+    ]
+
+
+def _fault(call: ToolCall) -> ToolExecutionError | None:
+    try:
+        _INPUT.arguments(call.arguments)
+    except ToolArgumentsError as error:
+        message = f"{error.message}; what arrived: {truncated(call.arguments, _SHOWN_CHARS)}"
+        return ToolExecutionError(message, kind=error.kind, hint=_RULES)
+    return None

@@ -1,0 +1,260 @@
+"""Many tools without telling the model about all of them: it searches for those that it needs."""
+
+import math
+import re
+from collections import Counter, OrderedDict, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import pairwise
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from toolchat.chat.advisors.base import Advisor, AdvisorChain
+from toolchat.chat.request import ChatRequest, Emit
+from toolchat.messages import Message, SystemMessage, ToolResponseMessage, UserMessage
+from toolchat.models.base import ChatResponse
+from toolchat.tool_calling.callback import ToolCallback
+from toolchat.tool_calling.definition import ToolDefinition
+from toolchat.tool_calling.function_callback import FunctionToolCallback
+from toolchat.tool_calling.text_normalization import folded, folded_name
+
+__all__ = ["MOST_FOUND", "SEARCH_TOOL", "ToolIndex", "ToolSearchAdvisor"]
+
+
+# The usual values of BM25: how soon a repeated term stops to count, and how much a long text is held back.
+_SATURATION, _LENGTH_WEIGHT = 1.2, 0.75
+_NAME_WEIGHT = 3
+"""How often each term of a name counts: it says what the tool is, a description also says what it is not."""
+_LEAST_SHARE = 0.25
+"""Share of the best score below which a tool has little more in common with the query than words like "the"."""
+_MAX_QUERY_CHARS = 1000
+"""A model's query is a few words; what is longer is read up to here."""
+
+_UNSPACED = "぀-ヿ㐀-䶿一-鿿豈-﫿가-힯"
+"""Kana, Chinese characters and Hangul, as a range of a regular expression: written without blanks between words."""
+_RUNS = re.compile(rf"([{_UNSPACED}]+)|[^\W_{_UNSPACED}]+")
+_CASE_CHANGES = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_AROUND_A_NAME = ".,;:!?'\"`()[]{}<>。，、；：！？“”‘’「」（）"
+
+
+class ToolIndex:
+    """A set of tools that can be searched; made once, since a search costs a hundredth of it."""
+
+    def __init__(self, tools: Sequence[ToolDefinition]) -> None:
+        self._tools = tuple(tools)
+        self._places = {tool.name: place for place, tool in enumerate(self._tools)}
+        self._scores = _scores([_counted(tool) for tool in self._tools])
+
+    def search(self, query: str, most: int) -> list[ToolDefinition]:
+        """The tools that fit best, best first; a tool whose very name stands in the query comes before all others."""
+        query = query[:_MAX_QUERY_CHARS]
+        found: defaultdict[int, float] = defaultdict(float)
+        for term in dict.fromkeys(_terms(query)):
+            for place, score in self._scores.get(term, ()):
+                found[place] += score
+        least = _LEAST_SHARE * max(found.values(), default=0.0)
+        named = self._named(query)
+        places = named + sorted(
+            (place for place, score in found.items() if score >= least and place not in named),
+            key=lambda place: (-found[place], place),
+        )
+        return [self._tools[place] for place in places[:most]]
+
+    def _named(self, query: str) -> list[int]:
+        words = (query, *(word.strip(_AROUND_A_NAME) for word in query.split()))
+        return [self._places[name] for name in dict.fromkeys(words) if name in self._places]
+
+
+def _scores(counts: Sequence[Counter[str]]) -> Mapping[str, Sequence[tuple[int, float]]]:
+    """For each term the tools that have it, by place, each with what the term adds to its score."""
+    mean = sum(count.total() for count in counts) / max(len(counts), 1)
+    found: defaultdict[str, list[tuple[int, float]]] = defaultdict(list)
+    for place, count in enumerate(counts):
+        held_back = _SATURATION * (1 - _LENGTH_WEIGHT + _LENGTH_WEIGHT * count.total() / max(mean, 1))
+        for term, often in count.items():
+            found[term].append((place, often * (_SATURATION + 1) / (often + held_back)))
+    return {term: _weighted(places, len(counts)) for term, places in found.items()}
+
+
+def _weighted(places: list[tuple[int, float]], tools: int) -> list[tuple[int, float]]:
+    rarity = math.log(1 + (tools - len(places) + 0.5) / (len(places) + 0.5))
+    return [(place, rarity * score) for place, score in places]
+
+
+def _counted(tool: ToolDefinition) -> Counter[str]:
+    count = Counter({term: _NAME_WEIGHT * often for term, often in Counter(_terms(tool.name, single=True)).items()})
+    for text in (tool.description, *_parameters(tool.input_schema)):
+        count.update(_terms(text, single=True))
+    return count
+
+
+def _parameters(schema: Mapping[str, Any]) -> Iterator[str]:
+    """Names and descriptions of all parameters, nested ones too; without recursion, since schemas may be foreign."""
+    pending: list[Any] = [schema]
+    while pending:
+        part = pending.pop()
+        if isinstance(part, list | tuple):
+            pending.extend(part)
+        elif isinstance(part, Mapping):
+            properties, description = part.get("properties"), part.get("description")
+            yield from map(str, properties) if isinstance(properties, Mapping) else ()
+            yield from (description,) if isinstance(description, str) else ()
+            pending.extend(part.values())
+
+
+def _terms(text: str, *, single: bool = False) -> Iterator[str]:
+    """What a text is compared by; ``single`` adds each character of what is written without blanks.
+
+    Tools have the single characters and queries do not, unless one stands alone: it shall be found, but two words that
+    share a character have nothing else in common.
+    """
+    for run in _RUNS.finditer(text):
+        if run[1]:
+            yield from _pairs(folded_name(run[1]), single=single)
+        else:
+            yield from _words(run[0])
+
+
+def _pairs(run: str, *, single: bool) -> Iterable[str]:
+    pairs = [run[at : at + 2] for at in range(len(run) - 1)]
+    return [*pairs, *run] if single or not pairs else pairs
+
+
+@lru_cache(maxsize=4096)  # tools say the same words again and again, and an index is made while others wait
+def _words(run: str) -> tuple[str, ...]:
+    """A word's parts at its changes of case, and neighbours joined: GitHub is also asked for as github."""
+    parts = [folded(part) for part in _CASE_CHANGES.split(run)]
+    return tuple(map(_singular, (*parts, *(first + second for first, second in pairwise(parts)))))
+
+
+def _singular(word: str) -> str:
+    if len(word) < 4 or not word.endswith("s") or word.endswith(("ss", "us", "is")):
+        return word
+    return f"{word[:-3]}y" if word.endswith("ies") else word[:-1]
+
+
+SEARCH_TOOL = "searchTools"
+"""The name of the search tool, unless a tool on offer has it; then a number follows."""
+MOST_FOUND = 8
+"""Tools that one search finds at most."""
+
+_MAX_KEPT = 16
+_SHOWN_DESCRIPTION = 200
+_INSTRUCTIONS = (
+    "Find tools. You have {count} tools, and most of them are not shown: you can call those that you see, and those "
+    "that a search has found, from your next message on. Search before you say that you cannot do or know "
+    "something, once for each kind of thing that you need, and do not guess the names of tools."
+)
+_QUERY = "What the tool is to do, in a few words, such as: weather forecast, 发送邮件; or the name of a tool"
+_CALL_THEM = "you can call these now; search again, in other words, if none of them will do"
+_NO_TOOL = "no tool has these words; search again in other words, in English or in the language of the question"
+
+# Results are searched and not parsed: one that was cut to fit still names the tools that the model was shown.
+_FOUND = re.compile(r'\{"name":"([^"\\]+)"')
+_NAMES = re.compile(r"\w[\w.-]*", re.ASCII)
+
+Query = Annotated[str, Field(description=_QUERY)]
+
+
+class ToolSearchAdvisor(Advisor):
+    """Offers one tool that searches the others, and what it has found, when there are many.
+
+    It stands inside the tool loop and changes what a turn offers; the loop goes on knowing all tools, so that nothing
+    else changes: consent, limits, time-outs, the trace. What the instructions or the question call by name is offered
+    from the first turn on. What was found stays for the rest of the question: it is read from the results of the
+    searches in the conversation, so that nothing is kept between two turns, and a question that paused goes on as
+    it was. It steps aside where the caller runs the calls himself, for he does not have the search tool.
+    """
+
+    order = 310
+    record_name = "app.chat.tool_search.ToolSearchAdvisor"
+
+    def __init__(self, above: int = 30) -> None:
+        """Take the number of tools that are offered as they are; 0 never searches."""
+        self._above = above
+        self._kept: OrderedDict[tuple[int, ...], _SearchableTools] = OrderedDict()
+
+    def applies(self, request: ChatRequest) -> bool:
+        """See :meth:`Advisor.applies`."""
+        return 0 < self._above < len(request.tools) and request.options.internal_tool_execution_enabled
+
+    async def advise(self, request: ChatRequest, chain: AdvisorChain, emit: Emit) -> ChatResponse:
+        """See :meth:`Advisor.advise`."""
+        if self.applies(request):
+            request = replace(request, tools=self._searchable(request.tools).offered(request.messages))
+        return await chain.proceed(request, emit)
+
+    def _searchable(self, tools: tuple[ToolCallback, ...]) -> "_SearchableTools":
+        # By identity: the entry holds on to its tools, so that no others can have their ids.
+        key = tuple(map(id, tools))
+        if key not in self._kept:
+            self._kept[key] = _SearchableTools.of(tools)
+        self._kept.move_to_end(key)
+        if len(self._kept) > _MAX_KEPT:
+            self._kept.popitem(last=False)
+        return self._kept[key]
+
+
+@dataclass(frozen=True, slots=True)
+class _SearchableTools:
+    """A set of tools, and the tool that searches it."""
+
+    tools: tuple[ToolCallback, ...]
+    by_name: Mapping[str, ToolCallback]
+    search: ToolCallback
+
+    @classmethod
+    def of(cls, tools: tuple[ToolCallback, ...]) -> "_SearchableTools":
+        by_name = {tool.definition.name: tool for tool in tools}
+        index = ToolIndex([tool.definition for tool in tools])
+
+        async def search(query: Query) -> dict[str, Any]:
+            return _result(index.search(query, MOST_FOUND))
+
+        told = _INSTRUCTIONS.format(count=len(tools))
+        return cls(tools, by_name, FunctionToolCallback.of(search, name=_free_name(by_name), description=told))
+
+    def offered(self, messages: Sequence[Message]) -> tuple[ToolCallback, ...]:
+        """The search tool, then what has been found, in that order: a provider's cache holds on to the beginning."""
+        names = dict.fromkeys((*_named(messages), *self._found(messages)))
+        return (self.search, *(self.by_name[name] for name in names if name in self.by_name))
+
+    def _found(self, messages: Sequence[Message]) -> Iterator[str]:
+        for message in _running(messages):
+            for response in message.responses if isinstance(message, ToolResponseMessage) else ():
+                if response.name == self.search.definition.name:
+                    yield from _FOUND.findall(response.text)
+
+
+def _result(found: Sequence[ToolDefinition]) -> dict[str, Any]:
+    tools = [{"name": each.name, "description": _short(each.description)} for each in found]
+    return {"tools": tools, "note": _CALL_THEM if tools else _NO_TOOL}
+
+
+def _short(description: str) -> str:
+    # The model is told the whole of it with the tool itself.
+    return description if len(description) <= _SHOWN_DESCRIPTION else f"{description[: _SHOWN_DESCRIPTION - 3]}..."
+
+
+def _free_name(taken: Iterable[str]) -> str:
+    name, number = SEARCH_TOOL, 1
+    while name in taken:
+        number += 1
+        name = f"{SEARCH_TOOL}{number}"
+    return name
+
+
+def _running(messages: Sequence[Message]) -> Sequence[Message]:
+    """The messages of the running question, itself included."""
+    asked = (place for place in reversed(range(len(messages))) if isinstance(messages[place], UserMessage))
+    return messages[next(asked, 0) :]
+
+
+def _named(messages: Sequence[Message]) -> Iterator[str]:
+    """What may be the name of a tool in the instructions and in the running question."""
+    instructions = [each for each in messages if isinstance(each, SystemMessage)]
+    for message in (*instructions, *_running(messages)[:1]):
+        if isinstance(message, SystemMessage | UserMessage):
+            yield from (each.rstrip(".-") for each in _NAMES.findall(message.text))

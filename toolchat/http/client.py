@@ -1,0 +1,161 @@
+"""The way out of the process: one pool of connections, and the errors of the outside world in our words."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from toolchat.errors import UpstreamInvalid, UpstreamTimeout
+from toolchat.http.breakers import Breakers
+from toolchat.http.pool import Pool
+from toolchat.http.requests import Data, Params, Request, written
+from toolchat.http.responses import MAX_BODY_BYTES, Response
+from toolchat.messages import immutable
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    import httpx
+
+__all__ = ["MAX_BODY_BYTES", "Exchange", "OutboundHttp", "Reply"]
+
+
+@immutable
+class Reply:
+    """An upstream's whole answer."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+class Exchange:
+    """A request that is sent by ``async with``, which gives its response; leaving it ends the exchange."""
+
+    __slots__ = ("_pool", "_request", "_response", "_upstream")
+
+    def __init__(self, pool: Pool, request: Request, upstream: str) -> None:
+        self._pool = pool
+        self._request = request
+        self._upstream = upstream
+
+    async def __aenter__(self) -> Response:
+        self._response = await self._pool.exchange(self._request, self._upstream)
+        return self._response
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._response.close()
+
+
+class OutboundHttp:
+    """One pool of connections that every upstream shares.
+
+    Redirects are never followed, environment proxies and ``.netrc`` are not read, cookies are not kept.
+    """
+
+    def __init__(
+        self,
+        *,
+        connect_timeout: float = 5,
+        max_connections: int = 500,
+        max_per_host: int | None = None,
+        max_wait: float = 60,
+        keepalive: float = 30,
+        breakers: Breakers | None = None,
+    ) -> None:
+        """Set the limits; see :class:`Pool`."""
+        self.breakers = breakers or Breakers()
+        """One for each upstream; :meth:`fetch` stands behind them."""
+        self._connect_timeout = connect_timeout
+        self._pool = Pool(connect_timeout, max_connections, max_per_host, max_wait, keepalive)
+        self._httpx: httpx.AsyncClient | None = None
+
+    @property
+    def connections(self) -> int:
+        """How many are open, in use or not."""
+        return self._pool.connections
+
+    @property
+    def httpx(self) -> httpx.AsyncClient:
+        """An httpx client over the same pool and under the same rules, which most authors of tools know.
+
+        It costs more per call than :meth:`fetch`. Requests raise ``UpstreamUnavailable``, ``UpstreamTimeout`` and
+        ``UpstreamInvalid`` instead of httpx's errors, naming the upstream by the extension ``upstream`` or its host.
+        """
+        if self._httpx is None:
+            from toolchat.http.httpx_adapter import open_client
+
+            self._httpx = open_client(self._pool, self._connect_timeout)
+        return self._httpx
+
+    def request(
+        self,
+        method: str,
+        url: str,
+        *,
+        upstream: str,
+        headers: Mapping[str, str] | None = None,
+        params: Params | None = None,
+        data: Data = b"",
+    ) -> Exchange:
+        """Send one request and hand out the response as it begins to arrive.
+
+        Args:
+            method: the HTTP method, in capitals.
+            url: the absolute URL, without secrets.
+            upstream: the name that errors show.
+            headers: what is sent beside what every request needs.
+            params: added to the URL's query.
+            data: the body; a mapping is sent as a form.
+
+        Raises:
+            UpstreamUnavailable: no connection, or it was lost.
+            UpstreamTimeout: connecting took too long.
+            UpstreamInvalid: what came is not HTTP, or what is asked for cannot be sent.
+        """
+        try:
+            return Exchange(self._pool, written(method, url, headers, params, data), upstream)
+        except ValueError as error:
+            raise UpstreamInvalid(f"{upstream} cannot be asked this: {error}") from error
+
+    async def fetch(
+        self,
+        method: str,
+        url: str,
+        *,
+        upstream: str,
+        timeout: float,
+        headers: Mapping[str, str] | None = None,
+        params: Params | None = None,
+        data: Data = b"",
+    ) -> Reply:
+        """Send one request and read the whole answer.
+
+        Args:
+            method: as :meth:`request` takes it, as the others are.
+            url: likewise.
+            upstream: likewise.
+            timeout: seconds for the whole exchange.
+            headers: likewise.
+            params: likewise.
+            data: likewise.
+
+        Raises:
+            UpstreamUnavailable, UpstreamTimeout, UpstreamInvalid: as :meth:`request`; too long a body is invalid.
+        """
+        exchange = self.request(method, url, upstream=upstream, headers=headers, params=params, data=data)
+        with self.breakers.of(upstream) as breaker:
+            try:
+                async with asyncio.timeout(timeout), exchange as response:
+                    reply = Reply(response.status, response.headers, await response.read())
+            except TimeoutError:
+                raise UpstreamTimeout(f"{upstream} did not answer within {timeout:g} s") from None
+            breaker.heard(reply.status)
+        return reply
+
+    async def aclose(self) -> None:
+        """Close the pool; cancel what is in flight first."""
+        await self._pool.aclose()

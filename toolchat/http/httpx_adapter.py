@@ -1,0 +1,78 @@
+"""httpx over the pool, under the same rules as everything that goes out."""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
+from http.cookiejar import DefaultCookiePolicy
+
+import httpx
+
+from toolchat.errors import UpstreamInvalid, UpstreamTimeout
+from toolchat.http.pool import Pool
+from toolchat.http.requests import written
+from toolchat.http.responses import MAX_BODY_BYTES, Response
+
+__all__ = ["open_client"]
+
+
+def open_client(pool: Pool, connect_timeout: float) -> httpx.AsyncClient:
+    """Open a client: redirects are refused, cookies not kept, bodies bounded, neither proxies nor ``.netrc`` read."""
+    timeout = httpx.Timeout(20, connect=connect_timeout)
+    client = httpx.AsyncClient(transport=_PooledTransport(pool), timeout=timeout, trust_env=False)
+    client.cookies.jar.set_policy(DefaultCookiePolicy(allowed_domains=[]))
+    return client
+
+
+class _PooledTransport(httpx.AsyncBaseTransport):
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """Send one request; httpx's time limits for connecting and reading hold, the first both for the head.
+
+        Raises:
+            UpstreamUnavailable, UpstreamTimeout, UpstreamInvalid: naming the upstream.
+        """
+        upstream = str(request.extensions.get("upstream", request.url.host))
+        limits = request.extensions.get("timeout", {})
+        fields = {name.decode(): value.decode("utf-8", "surrogateescape") for name, value in request.headers.raw}
+        try:
+            prepared = written(request.method, str(request.url), fields, data=await request.aread())
+        except ValueError as error:
+            raise UpstreamInvalid(f"{upstream} cannot be asked this: {error}") from error
+        read = limits.get("read")
+        async with _limited(upstream, None if read is None else read + (limits.get("connect") or 0)):
+            response = await self._pool.exchange(prepared, upstream)
+        # What is given on has been unpacked, whatever its header said.
+        headers = {name: value for name, value in response.headers.items() if name != "content-encoding"}
+        return httpx.Response(response.status, headers=headers, stream=_Body(response, read))
+
+
+class _Body(httpx.AsyncByteStream):
+    def __init__(self, response: Response, limit: float | None) -> None:
+        self._response = response
+        self._limit = limit
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        size = 0
+        while True:
+            async with _limited(self._response.upstream, self._limit):
+                piece = await self._response.readany()
+            if not piece:
+                return
+            size += len(piece)
+            if size > MAX_BODY_BYTES:
+                raise UpstreamInvalid(f"{self._response.upstream} sent more than {MAX_BODY_BYTES} bytes")
+            yield piece
+
+    async def aclose(self) -> None:
+        self._response.close()
+
+
+@asynccontextmanager
+async def _limited(upstream: str, seconds: float | None) -> AsyncGenerator[None, None]:
+    try:
+        async with asyncio.timeout(seconds):
+            yield
+    except TimeoutError:
+        raise UpstreamTimeout(f"{upstream} could not be reached in time") from None

@@ -1,0 +1,242 @@
+"""The connections that wait for the next request, and the limits of how many there are."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections import deque
+from collections.abc import Coroutine
+from functools import cached_property
+from operator import attrgetter
+from typing import Any
+from weakref import WeakValueDictionary
+
+from app.observability.spans import current_span
+from app.observability.telling import connection_opened, upstream_answered
+from app.observability.traced import upstream_asked
+from toolchat.errors import UpstreamError, UpstreamTimeout, UpstreamUnavailable
+from toolchat.http.connections import BUSY, Connection, Lookup, looked_up, opened, shortage
+from toolchat.http.requests import REPEATABLE, Origin, Request
+from toolchat.http.responses import Response
+
+__all__ = ["Pool"]
+
+
+class _Host:
+    """One upstream; it lives as long as somebody is connected to it or wants to be."""
+
+    def __init__(self, origin: Origin) -> None:
+        self.origin = origin
+        self.users = 0
+        self.idle: list[Connection] = []
+        self.lookup: Lookup | None = None
+        """Its addresses: looked up once for all who connect at the same time."""
+
+    def take(self) -> Connection | None:
+        """The connection that was used last, if one is idle."""
+        while self.idle:
+            if not (connection := self.idle.pop()).is_lost:
+                return connection
+        return None
+
+    def keep(self, connection: Connection) -> None:
+        """Keep a connection for the next request."""
+        connection.idle_since = asyncio.get_running_loop().time()
+        self.idle.append(connection)
+
+
+class Pool:
+    """Sends requests over connections that it keeps.
+
+    It belongs to the event loop that uses it: in another one, as after a fork, it begins anew.
+
+    Args:
+        connect_timeout: seconds to look the upstream up, to connect, and to agree on encryption.
+        max_connections: to all upstreams together.
+        max_per_host: to one upstream; ``None`` allows it all of them.
+        max_wait: seconds that a request waits while there are as many as there may be.
+        keepalive: seconds after which a connection that nobody used is closed.
+    """
+
+    def __init__(
+        self, connect_timeout: float, max_connections: int, max_per_host: int | None, max_wait: float, keepalive: float
+    ) -> None:
+        self._connect_timeout, self._max_wait, self._keepalive = connect_timeout, max_wait, keepalive
+        self._max_connections, self._max_per_host = max_connections, max_per_host or max_connections
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._is_closed = False
+
+    def exchange(self, request: Request, upstream: str) -> Coroutine[Any, Any, Response]:
+        """Send a request and wait for the head of its answer, which is to be closed.
+
+        Raises:
+            UpstreamUnavailable, UpstreamTimeout, UpstreamInvalid: naming the upstream as given.
+            Overloaded: this process may open no more files.
+        """
+        span = current_span.get()
+        if span is None:
+            return self._told(request, upstream)
+        if not span.trace.is_sampled:
+            return self._told(request.with_lines(span.lines), upstream)
+        return upstream_asked(span, upstream, request, self._told)
+
+    async def _told(self, request: Request, upstream: str) -> Response:
+        try:
+            response = await self._exchanged(request, upstream)
+        except UpstreamError as error:
+            upstream_answered(upstream, error.code)
+            raise
+        upstream_answered(upstream, str(response.status))
+        return response
+
+    @property
+    def connections(self) -> int:
+        """How many are open, in use or not."""
+        return len(self._connections) if self._loop else 0
+
+    async def _exchanged(self, request: Request, upstream: str) -> Response:
+        if self._is_closed:
+            raise UpstreamUnavailable("the service is shutting down")
+        host = self._host(request.origin)
+        if self._has_place(host):
+            self._enter(host)
+        else:
+            await self._turn(host, upstream)
+        try:
+            response = await self._answered(host, request, upstream)
+        except BaseException:
+            self._leave(host)
+            raise
+        response.when_closed = lambda: self._leave(host)
+        return response
+
+    async def aclose(self) -> None:
+        """Close every connection, also those in use, and wait until their sockets are closed."""
+        self._is_closed = True
+        if self._loop is None:
+            return
+        if self._sweeper is not None:
+            self._sweeper.cancel()
+        for connection in self._connections:
+            connection.drop()
+        while self._connections:  # noqa: ASYNC110 - the loop closes their sockets as it comes round
+            await asyncio.sleep(0)
+
+    def _host(self, origin: Origin) -> _Host:
+        loop = asyncio.get_running_loop()
+        if loop is not self._loop:
+            self._loop = loop
+            self._hosts = WeakValueDictionary[Origin, _Host]()
+            self._users = 0
+            self._waiting: deque[tuple[_Host, asyncio.Future[None]]] = deque()
+            self._connections = set[Connection]()
+            self._opening = 0
+            self._sweeper: asyncio.TimerHandle | None = None
+        host = self._hosts.get(origin)
+        if host is None:
+            self._hosts[origin] = host = _Host(origin)
+        return host
+
+    def _has_place(self, host: _Host) -> bool:
+        return self._users < self._max_connections and host.users < self._max_per_host
+
+    def _enter(self, host: _Host) -> None:
+        self._users += 1
+        host.users += 1
+
+    def _leave(self, host: _Host) -> None:
+        """Give a place up, to who has waited longest and may have it."""
+        self._users -= 1
+        host.users -= 1
+        for entry in self._waiting:
+            waiting, turn = entry
+            if not turn.done() and self._has_place(waiting):
+                self._waiting.remove(entry)
+                self._enter(waiting)
+                turn.set_result(None)
+                return
+
+    async def _turn(self, host: _Host, upstream: str) -> None:
+        turn = asyncio.get_running_loop().create_future()
+        self._waiting.append((host, turn))
+        try:
+            async with asyncio.timeout(self._max_wait):
+                await turn
+        except BaseException as error:
+            if turn.cancelled():
+                self._waiting.remove((host, turn))
+            else:
+                self._leave(host)  # the place came just when nobody wanted it any more
+            if isinstance(error, TimeoutError):
+                raise UpstreamTimeout(f"no connection to {upstream} came free in time") from None
+            raise
+
+    async def _answered(self, host: _Host, request: Request, upstream: str, *, again: bool = False) -> Response:
+        connection = (None if again else host.take()) or await self._opened(host, upstream)
+        was_used = connection.is_used
+        response = connection.send(request, upstream)
+        try:
+            await response.head()
+        except BaseException as error:
+            response.close()
+            # The upstream may have closed a kept connection just as it was used again: then not a byte comes back.
+            is_stale = was_used and not response.has_begun and isinstance(error, UpstreamUnavailable)
+            if not is_stale or request.method not in REPEATABLE:
+                raise
+            return await self._answered(host, request, upstream, again=True)
+        return response
+
+    async def _opened(self, host: _Host, upstream: str) -> Connection:
+        connection = Connection(host.keep, self._connections.discard)
+        if len(self._connections) + self._opening >= self._max_connections:
+            self._drop_oldest()
+        self._opening += 1
+        try:
+            async with asyncio.timeout(self._connect_timeout):
+                host.lookup = host.lookup or looked_up(host.origin)
+                addresses = await asyncio.shield(host.lookup)
+                await opened(connection, host.origin, addresses, self._tls if host.origin.tls else None)
+            if connection.is_lost or self._is_closed:
+                connection.drop()
+                raise ConnectionResetError
+        except (OSError, RuntimeError) as error:  # uvloop raises both
+            host.lookup = None
+            raise shortage(error) or _in_words(error, upstream) from error
+        finally:
+            self._opening -= 1
+        self._connections.add(connection)
+        connection_opened()
+        if self._sweeper is None:
+            self._sweep()
+        return connection
+
+    @cached_property
+    def _tls(self) -> ssl.SSLContext:
+        context = ssl.create_default_context()
+        context.set_alpn_protocols(["http/1.1"])
+        return context
+
+    def _drop_oldest(self) -> None:
+        """Close what has been idle longest: there are as many connections as there may be, and not all are in use."""
+        idle = [each for each in self._connections if each.idle_since < BUSY and not each.is_lost]
+        if idle:
+            min(idle, key=attrgetter("idle_since")).drop()
+
+    def _sweep(self) -> None:
+        """Now and then, close what has not been used for long, and forget what was looked up."""
+        loop = asyncio.get_running_loop()
+        for connection in tuple(self._connections):
+            if loop.time() - connection.idle_since >= self._keepalive:
+                connection.drop()
+        for host in tuple(self._hosts.values()):
+            host.lookup = None
+        self._sweeper = loop.call_later(self._keepalive / 3, self._sweep) if self._connections else None
+
+
+def _in_words(error: Exception, upstream: str) -> UpstreamError:
+    if isinstance(error, TimeoutError):
+        return UpstreamTimeout(f"{upstream} could not be reached in time")
+    if isinstance(error, ssl.SSLCertVerificationError):
+        reason = error.verify_message.partition(",")[0]  # the rest names the host
+        return UpstreamUnavailable(f"{upstream} showed a certificate that is not trusted: {reason}", retryable=False)
+    return UpstreamUnavailable(f"{upstream} could not be reached, or the connection was lost")

@@ -1,0 +1,1 @@
+"""Chat models: one folder for each provider, and what they are to the rest."""

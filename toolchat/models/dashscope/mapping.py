@@ -1,0 +1,194 @@
+"""DashScope's native wire form: our messages and tools as it reads them, its replies as our turn."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from json import dumps
+from typing import Any
+
+from pydantic_core import PydanticSerializationError, from_json, to_json
+
+from toolchat.errors import UpstreamInvalid
+from toolchat.messages import (
+    AssistantMessage,
+    Message,
+    SystemMessage,
+    ToolCall,
+    ToolResponseMessage,
+    Usage,
+    UserMessage,
+)
+from toolchat.models.base import Prompt
+from toolchat.models.merging import TextMerger, ToolCallMerger, is_json_object, usage_from
+from toolchat.models.provider_errors import provider_error, retry_after_from
+from toolchat.tool_calling.definition import ToolDefinition
+
+__all__ = ["DashScopeAnswer", "map_messages", "map_tool_definition", "map_tool_options"]
+
+MAX_ANSWER_BYTES = 32 * 2**20
+"""Most JSON, in bytes, that one turn may bring; 64k tokens in as many events take about half of it."""
+
+
+def map_messages(messages: Iterable[Message], *, multimodal: bool) -> list[dict[str, Any]]:
+    """Write a conversation for DashScope; reasoning is sent back within the running turn only."""
+    mapped: list[dict[str, Any]] = []
+    for message in messages:
+        if isinstance(message, UserMessage):
+            for earlier in mapped:
+                earlier.pop("reasoning_content", None)
+        mapped.extend(_map_message(message, multimodal=multimodal))
+    return mapped
+
+
+def _map_message(message: Message, *, multimodal: bool) -> list[dict[str, Any]]:
+    match message:
+        case SystemMessage():
+            return [{"role": "system", "content": message.text}]
+        case UserMessage():
+            return [{"role": "user", "content": [{"text": message.text}] if multimodal else message.text}]
+        case AssistantMessage():
+            return [_map_assistant_message(message)]
+        case ToolResponseMessage():
+            return [{"role": "tool", "content": it.text, "tool_call_id": it.id} for it in message.responses]
+
+
+def _map_assistant_message(message: AssistantMessage) -> dict[str, Any]:
+    mapped: dict[str, Any] = {"role": "assistant", "content": message.text}
+    if reasoning := message.extra.get("reasoning_content"):
+        mapped["reasoning_content"] = reasoning
+    if message.tool_calls:
+        mapped["tool_calls"] = [_map_tool_call(call) for call in message.tool_calls]
+    return mapped
+
+
+def _map_tool_call(call: ToolCall) -> dict[str, Any]:
+    inner = call.extra.get("function")
+    arguments = call.arguments if is_json_object(call.arguments) else "{}"
+    function = {**(inner if isinstance(inner, Mapping) else {}), "name": call.name, "arguments": arguments}
+    return {**call.extra, "id": call.id, "type": "function", "function": function}
+
+
+def map_tool_definition(tool: ToolDefinition) -> dict[str, Any]:
+    """Write a tool's definition for DashScope."""
+    function = {"name": tool.name, "description": tool.description, "parameters": dict(tool.input_schema)}
+    return {"type": "function", "function": function}
+
+
+def map_tool_options(prompt: Prompt) -> dict[str, Any]:
+    """Write what the options say of the tools; DashScope takes no ``required``, and nothing where there is no tool."""
+    if not prompt.tools:
+        return {}
+    mapped: dict[str, Any] = {"parallel_tool_calls": prompt.options.parallel_tool_calls}
+    chosen = prompt.options.tool_choice
+    if any(tool.name == chosen for tool in prompt.tools):
+        mapped["tool_choice"] = {"type": "function", "function": {"name": chosen}}
+    return mapped
+
+
+@dataclass(slots=True)
+class DashScopeAnswer:
+    """What the SDK's replies of one turn amount to."""
+
+    stream: bool
+    """Whether the wire is a stream: then only a finish reason shows that the answer is whole."""
+    usage: Usage = field(default_factory=Usage)
+    reasoned: str = ""
+    """The reasoning that the last reply has added."""
+    _text: TextMerger = field(default_factory=TextMerger)
+    _calls: ToolCallMerger = field(default_factory=ToolCallMerger)
+    _reasoning: list[str] = field(default_factory=list)
+    _finish_reason: str = ""
+    _began: bool = False
+    _size: int = 0
+
+    def add(self, reply: Any) -> str:
+        """Take one reply of the SDK and give the text that it adds, which may be none.
+
+        Raises:
+            ToolchatError: the reply is an error, in the words of :func:`provider_error`, or nonsense.
+        """
+        self.reasoned = ""
+        if reply.status_code != 200:
+            return self._refuse(reply)
+        usage = usage_from(reply.usage)
+        self.usage = usage or self.usage  # each chunk counts from the beginning
+        choice = _choice(self._checked(reply.output))
+        if choice is not None:
+            return self._add_choice(choice)
+        if usage is None and not self._finish_reason:
+            raise UpstreamInvalid("DashScope sent an error, or an answer without a message", retryable=True)
+        return ""
+
+    def close(self) -> str:
+        """Give the text that was still held back, once the answer is whole.
+
+        Raises:
+            UpstreamInvalid: the answer was cut short.
+        """
+        if not self._began or (self.stream and not self._finish_reason):
+            raise UpstreamInvalid("DashScope's answer was cut short", retryable=True)
+        return self._text.finish()
+
+    def message(self) -> AssistantMessage:
+        """The turn as a message; reasoning is kept for replay within the same turn."""
+        reasoning = "".join(self._reasoning)
+        extra = {"reasoning_content": reasoning} if reasoning else {}
+        return AssistantMessage(self._text.text, self._calls.finish(), extra)
+
+    def reason(self) -> str:
+        """Why the model stopped; that it asks for tools is known by the calls, not by what it says."""
+        if self._calls:
+            return "tool_calls"
+        return self._finish_reason if self._finish_reason in ("length", "content_filter") else "stop"
+
+    def _checked(self, output: object) -> Any:
+        """Hold the SDK's ``json.loads`` to our limits: size, depth, numbers, no half of a surrogate pair."""
+        try:
+            text = to_json(output, inf_nan_mode="constants")
+        except PydanticSerializationError:
+            half_pairs = dumps(output, ensure_ascii=False).encode("utf-16-le", "surrogatepass")
+            text = half_pairs.decode("utf-16-le", "replace").encode()
+        self._size += len(text)
+        if self._size > MAX_ANSWER_BYTES:
+            raise UpstreamInvalid("DashScope's answer does not end")
+        return from_json(text)
+
+    def _refuse(self, reply: Any) -> str:
+        if self._finish_reason or (isinstance(reply.message, str) and reply.message.strip() == "[DONE]"):
+            return ""
+        headers = {str(name).lower(): str(value) for name, value in (reply.headers or {}).items()}
+        code = reply.code if isinstance(reply.code, str) else ""
+        if code == "Unknown" and reply.status_code == 500 and "text/event-stream" in headers.get("content-type", ""):
+            raise UpstreamInvalid("DashScope's stream holds something that is not JSON", retryable=True)
+        raise provider_error(
+            status=int(reply.status_code),
+            code=code,
+            message=reply.message if isinstance(reply.message, str) else "",
+            retry_after=retry_after_from(headers),
+            model_variable="DASHSCOPE_MODEL or DASHSCOPE_ENDPOINT",
+        )
+
+    def _add_choice(self, choice: Mapping[str, Any]) -> str:
+        self._began = True
+        reason = choice.get("finish_reason")
+        if isinstance(reason, str) and reason not in ("", "null"):
+            self._finish_reason = reason
+        message = choice.get("message")
+        if not isinstance(message, Mapping):
+            return ""
+        if isinstance(reasoning := message.get("reasoning_content"), str):
+            self._reasoning.append(reasoning)
+            self.reasoned = reasoning
+        if calls := message.get("tool_calls"):
+            self._calls.add(calls)
+        return self._text.add(message.get("content"))
+
+
+def _choice(output: object) -> Mapping[str, Any] | None:
+    if not isinstance(output, Mapping):
+        return None
+    choices = output.get("choices")
+    if isinstance(choices, list) and choices and isinstance(choices[0], Mapping):
+        return choices[0]
+    if isinstance(text := output.get("text"), str):  # what a model without result_format=message sends
+        return {"finish_reason": output.get("finish_reason"), "message": {"content": text}}
+    return None

@@ -1,0 +1,222 @@
+"""Any server that speaks OpenAI's chat completions: OpenAI, DeepSeek, MiniMax, Ollama, vLLM, DashScope and others."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, Field
+from pydantic_core import from_json, to_json
+from pydantic_settings import SettingsConfigDict
+
+from app.settings.base import BaseUrl, EnvironmentSettings, Secret, environment_name
+from toolchat.errors import ToolchatError, UpstreamError, UpstreamInvalid
+from toolchat.http.client import OutboundHttp
+from toolchat.http.responses import Response
+from toolchat.models.base import ChatModel, ChatResponse, EmitModelEvent, Progress, Prompt, SerializedTools, TextDelta
+from toolchat.models.openai.mapping import (
+    map_messages,
+    map_options,
+    map_tool_definition,
+    map_tool_options,
+)
+from toolchat.models.openai.sse import ServerSentEvent, SseDecoder
+from toolchat.models.openai.turn import Fault, OpenAITurn, fault_in
+from toolchat.models.provider_errors import provider_error, retry_after_from
+
+__all__ = ["OpenAICompatibleChatModel", "OpenAISettings"]
+
+_UPSTREAM = "the chat provider"
+_DEFAULT_BASE_URL = "https://api.openai.com/v1"
+_MAX_STREAM_BYTES = 32 * 1024 * 1024
+_SLICE_BYTES = 16 * 1024
+"""Bytes of a stream that are taken apart at a time; as much may wait in pieces while a slow client holds it up."""
+_MAX_ERROR_BYTES = 64 * 1024
+_END_OF_BODY_TIMEOUT = 0.1
+_JSON_TYPES = ("application/json", "text/plain", "application/octet-stream")
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+def _without_operation(url: str) -> str:
+    if url.lower().endswith("/completions"):
+        raise ValueError("must end before /chat/completions, which is put behind it")
+    return url
+
+
+class OpenAISettings(EnvironmentSettings):
+    """Where the OpenAI-compatible server is and which model to ask."""
+
+    model_config = SettingsConfigDict(env_prefix="OPENAI_")
+
+    api_key: Secret | None = Field(None, description="Key of the server; a local one usually needs none")
+    base_url: Annotated[BaseUrl, AfterValidator(_without_operation)] | None = Field(
+        None, description="Address up to and without /chat/completions; none means https://api.openai.com/v1"
+    )
+    model: str = Field("gpt-4o-mini", min_length=1, description="Name of the chat model")
+
+
+class OpenAICompatibleChatModel(ChatModel):
+    """A model behind ``POST {base_url}/chat/completions``."""
+
+    provider = "openai_compatible"
+
+    def __init__(self, settings: OpenAISettings, http: OutboundHttp) -> None:
+        self.name = settings.model
+        self._url = f"{settings.base_url or _DEFAULT_BASE_URL}/chat/completions"
+        self._definitions = SerializedTools(map_tool_definition)
+        self._headers = {"Content-Type": "application/json", "User-Agent": "toolchat", "Accept": "application/json"}
+        if settings.api_key and settings.api_key.get_secret_value():
+            self._headers["Authorization"] = f"Bearer {settings.api_key.get_secret_value()}"
+        self._stream_headers = self._headers | {"Accept": "text/event-stream"}
+        self._http = http
+
+    async def respond(self, prompt: Prompt, emit: EmitModelEvent) -> ChatResponse:
+        """Run one turn; see :meth:`ChatModel.respond`.
+
+        The answer's own content type decides how it is read: some servers stream unasked, some do not when asked.
+
+        Raises:
+            UpstreamError: one of its kinds; also :class:`ContextTooLong`, :class:`ContentFiltered` and
+                :class:`NotConfigured` where the provider does not serve the model.
+        """
+        turn = OpenAITurn(prompt.options.model or self.name)
+        headers, data = self._stream_headers if prompt.stream else self._headers, self._body(prompt)
+        async with self._http.request("POST", self._url, upstream=_UPSTREAM, headers=headers, data=data) as response:
+            if await _is_stream(response):
+                await self._read_stream(response, turn, prompt, emit)
+            elif (text := turn.add(await _whole_body(response))) and prompt.stream:
+                await emit(TextDelta(text))
+        if (rest := turn.close()) and prompt.stream:
+            await emit(TextDelta(rest))
+        return turn.response()
+
+    async def _read_stream(self, response: Response, turn: OpenAITurn, prompt: Prompt, emit: EmitModelEvent) -> None:
+        """Read the stream's chunks, up to ``[DONE]`` or to its end.
+
+        Raises:
+            UpstreamInvalid: it ended before the provider said why it stopped.
+        """
+        events = _EventReader(response)
+        while (arrived := await events.read()) is not None:
+            for event in arrived:
+                data, is_error = event.data.strip(), event.event == "error"
+                if data == "[DONE]":
+                    await _read_to_end(response)
+                    return
+                if data or is_error:
+                    text = turn.add(_read_chunk(response, data, is_error=is_error))
+                    if prompt.stream:
+                        if turn.reasoned or not text:
+                            await emit(Progress(turn.reasoned))
+                        if text:
+                            await emit(TextDelta(text))
+        if not turn.finished:
+            raise UpstreamInvalid(f"{_UPSTREAM}'s answer was cut short", retryable=True)
+
+    def _body(self, prompt: Prompt) -> bytes:
+        tools = {tool.name for tool in prompt.tools}
+        body: dict[str, Any] = {"model": self.name, "messages": map_messages(prompt.messages, tools)}
+        body |= map_options(prompt.options)
+        if prompt.stream:
+            body |= {"stream": True, "stream_options": {"include_usage": True}}
+        if tools:
+            body |= map_tool_options(prompt.options, tools)
+        data = to_json(body)
+        if prompt.tools:
+            data = b'%b,"tools":%b}' % (data[:-1], self._definitions.of(prompt.tools))
+        return data
+
+
+async def _is_stream(response: Response) -> bool:
+    """Whether the answer is a stream of chunks or one JSON body; raises the error that anything else stands for."""
+    if response.status >= 400:
+        raise await _refusal(response)
+    media_type = response.content_type
+    if media_type == "text/event-stream":
+        return True
+    if media_type in _JSON_TYPES or media_type.endswith("+json"):
+        return False
+    raise UpstreamInvalid(f"{_UPSTREAM} answered with a content type that is not a chat completion's", retryable=True)
+
+
+async def _whole_body(response: Response) -> dict[str, Any]:
+    return _read_chunk(response, (await response.read()).removeprefix(_BYTE_ORDER_MARK))
+
+
+class _EventReader:
+    """Reads a response's server-sent events, a slice of what has arrived at a time."""
+
+    def __init__(self, response: Response) -> None:
+        self._response = response
+        self._decoder = SseDecoder(_UPSTREAM)
+        self._left = b""
+        self._size = 0
+        self._ended = False
+
+    async def read(self) -> list[ServerSentEvent] | None:
+        """The events that come next, possibly none; ``None`` at the end.
+
+        A connection that is lost ends the stream as well: whether that was too early is for the caller to say.
+        """
+        if self._ended:
+            return None
+        if self._left:
+            await asyncio.sleep(0)  # a flood of tiny lines must not hold up everybody else
+        elif not await self._arrived():
+            self._ended = True
+            return self._decoder.finish()
+        piece, self._left = self._left[:_SLICE_BYTES], self._left[_SLICE_BYTES:]
+        return self._decoder.feed(piece)
+
+    async def _arrived(self) -> bool:
+        try:
+            self._left = await self._response.readany()
+        except UpstreamError:
+            # What was begun is not to be trusted: no last event is made of it.
+            self._decoder = SseDecoder(_UPSTREAM)
+            return False
+        self._size += len(self._left)
+        if self._size > _MAX_STREAM_BYTES:
+            raise UpstreamInvalid(f"{_UPSTREAM} sent more than {_MAX_STREAM_BYTES} bytes")
+        return bool(self._left)
+
+
+async def _read_to_end(response: Response) -> None:
+    """Read the end of the body, so that the connection can serve the next question; not all servers end it."""
+    with suppress(TimeoutError, UpstreamError):
+        async with asyncio.timeout(_END_OF_BODY_TIMEOUT):
+            while await response.readany():
+                pass
+
+
+def _read_chunk(response: Response, data: str | bytes, *, is_error: bool = False) -> dict[str, Any]:
+    try:
+        chunk = from_json(data, allow_inf_nan=False)
+    except ValueError:
+        chunk = None
+    fault = fault_in(chunk) or (Fault() if is_error else None)
+    if fault:
+        raise _as_error(response, fault)
+    if not isinstance(chunk, dict):
+        raise UpstreamInvalid(f"{_UPSTREAM} sent something that is not a JSON object", retryable=True)
+    return chunk
+
+
+async def _refusal(response: Response) -> ToolchatError:
+    """The error of a 4xx or 5xx; its status stands even where its body cannot be read."""
+    try:
+        body = from_json(await response.read(_MAX_ERROR_BYTES))
+    except (ValueError, UpstreamError):
+        body = None
+    return _as_error(response, fault_in(body) or Fault())
+
+
+def _as_error(response: Response, fault: Fault) -> ToolchatError:
+    return provider_error(
+        status=response.status if response.status >= 400 else fault.status or response.status,
+        code=fault.code,
+        message=fault.message,
+        retry_after=retry_after_from(response.headers),
+        model_variable=environment_name(OpenAISettings, "model"),
+    )

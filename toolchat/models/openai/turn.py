@@ -1,0 +1,232 @@
+"""Read what an OpenAI-compatible server answers: chunks of a stream or one whole body, and its errors."""
+
+from collections.abc import Mapping
+from typing import Any, TypeGuard
+
+from toolchat.errors import ContentFiltered, UpstreamInvalid, UpstreamUnavailable
+from toolchat.messages import AssistantMessage, Usage, immutable
+from toolchat.models.base import ChatResponse
+from toolchat.models.merging import SnapshotMerger, TextMerger, ToolCallMerger, usage_from
+
+__all__ = ["Fault", "OpenAITurn", "fault_in"]
+
+_FINISH_REASONS = {
+    "length": "length",
+    "max_tokens": "length",
+    "content_filter": "content_filter",
+    "sensitive": "content_filter",
+}
+_FAILED = ("error", "network_error")
+_REASONING_KEYS = frozenset(("reasoning_content", "reasoning", "reasoning_details", "extra_content"))
+_CONTENT_KEYS = ("content", "refusal", "tool_calls", *_REASONING_KEYS)
+_MAX_MODEL_NAME = 200
+_NO_USAGE = Usage()
+
+
+class OpenAITurn:
+    """Collects one turn; each chunk gives the text that it adds.
+
+    A whole message within a stream is read only if no delta came before it: MiniMax ends a stream by repeating all of
+    it that way (with the only true ``usage``).
+    """
+
+    def __init__(self, model: str) -> None:
+        self.finished = False
+        """Whether the provider said why it stopped; a stream that ends before that is cut short."""
+        self.reasoned = ""
+        """The reasoning that the last chunk has added."""
+        self._model = model
+        self._text = TextMerger()
+        self._calls = ToolCallMerger()
+        self._reasoning = _ReasoningMerger()
+        self._usage = _NO_USAGE
+        self._finish_reason = ""
+        self._answered = False
+        self._by_deltas = False
+
+    def add(self, chunk: Mapping[str, Any]) -> str:
+        """Take one chunk or a whole body and give its text.
+
+        Raises:
+            UpstreamUnavailable: the provider says that it failed.
+        """
+        self.reasoned = ""
+        if (model := chunk.get("model")) != self._model and _is_name(model):
+            self._model = model
+        choice = _first_choice(chunk.get("choices"))
+        if usage := chunk.get("usage"):
+            self._count(usage)
+        if not choice:
+            return ""
+        if usage := choice.get("usage"):
+            self._count(usage)
+        self._answered = True
+        self._stop(choice.get("finish_reason"))
+        return self._add_message(self._message_of(choice))
+
+    def close(self) -> str:
+        """Give the text that was still held back."""
+        return self._text.finish()
+
+    def response(self) -> ChatResponse:
+        """Give the finished turn; call :meth:`close` first.
+
+        Raises:
+            UpstreamInvalid: there was no answer at all.
+            ContentFiltered: the provider's moderation left nothing of it.
+        """
+        if not self._answered:
+            raise UpstreamInvalid("the chat provider sent no answer", retryable=True)
+        reason = "tool_calls" if self._calls else _FINISH_REASONS.get(self._finish_reason, "stop")
+        message = AssistantMessage(self._text.text, self._calls.finish(), self._reasoning.finish())
+        if reason == "content_filter" and not message.text:
+            raise ContentFiltered("the provider's moderation refused the answer")
+        return ChatResponse(message, reason, self._usage, self._model)
+
+    def _count(self, given: object) -> None:
+        usage = usage_from(given)
+        if usage and usage.total_tokens:
+            self._usage = usage
+
+    def _stop(self, reason: object) -> None:
+        if not isinstance(reason, str) or reason in ("", "null"):
+            return
+        if reason in _FAILED:
+            raise UpstreamUnavailable("the chat provider reported a failure of its own")
+        self.finished, self._finish_reason = True, reason
+
+    def _message_of(self, choice: Mapping[str, Any]) -> Mapping[str, Any]:
+        delta = choice.get("delta")
+        if isinstance(delta, dict) and any(map(delta.get, _CONTENT_KEYS)):
+            self._by_deltas = True
+            return delta
+        message = choice.get("message")
+        return message if isinstance(message, dict) and not self._by_deltas else {}
+
+    def _add_message(self, message: Mapping[str, Any]) -> str:
+        self.reasoned = self._reasoning.add(message)
+        if calls := message.get("tool_calls"):
+            self._calls.add(calls)
+        return self._text.add(message.get("content") or message.get("refusal"))
+
+
+class _ReasoningMerger:
+    """Joins the reasoning of all deltas, under the keys in which the provider wants it back.
+
+    DeepSeek refuses a conversation with tool calls whose reasoning is missing
+    (https://api-docs.deepseek.com/guides/thinking_mode), Gemini one without its signature in ``extra_content``.
+    """
+
+    def __init__(self) -> None:
+        self._texts: dict[str, _JoinedText] = {}
+        self._details: dict[tuple[str, ...], dict[str, Any]] = {}
+        self._extra_content: Any = None
+
+    def add(self, message: Mapping[str, Any]) -> str:
+        """Take what a message says of it, and give the text that is new."""
+        if _REASONING_KEYS.isdisjoint(message):
+            return ""
+        told = ""
+        for key in ("reasoning_content", "reasoning"):
+            if isinstance(text := message.get(key), str) and text:
+                added = self._texts.setdefault(key, _JoinedText()).add(text)
+                told = told or added  # some servers say the same under both
+        if isinstance(details := message.get("reasoning_details"), list):
+            for detail in details:
+                if isinstance(detail, dict):
+                    self._add_detail(detail)
+        self._extra_content = message.get("extra_content") or self._extra_content
+        return told
+
+    def finish(self) -> dict[str, Any]:
+        extra: dict[str, Any] = {key: text.finish() for key, text in self._texts.items()}
+        if self._details:
+            extra["reasoning_details"] = [_finished(detail) for detail in self._details.values()]
+        if self._extra_content:
+            extra["extra_content"] = self._extra_content
+        return extra
+
+    def _add_detail(self, detail: Mapping[str, Any]) -> None:
+        known = self._details.setdefault(tuple(str(detail.get(key)) for key in ("type", "index", "id")), {})
+        for key, value in detail.items():
+            if key in ("text", "summary") and isinstance(value, str):
+                joined = known.setdefault(key, _JoinedText())
+                if isinstance(joined, _JoinedText):
+                    joined.add(value)
+            elif value is not None or key not in known:
+                known[key] = value
+
+
+class _JoinedText:
+    def __init__(self) -> None:
+        self._merger = SnapshotMerger()
+        self._parts: list[str] = []
+
+    def add(self, piece: str) -> str:
+        self._parts.append(self._merger.add(piece))
+        return self._parts[-1]
+
+    def finish(self) -> str:
+        return "".join(self._parts) + self._merger.finish()
+
+
+def _finished(detail: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value.finish() if isinstance(value, _JoinedText) else value for key, value in detail.items()}
+
+
+def _is_name(model: object) -> TypeGuard[str]:
+    return isinstance(model, str) and 0 < len(model) <= _MAX_MODEL_NAME and model.isprintable()
+
+
+def _first_choice(choices: object) -> Mapping[str, Any]:
+    if not isinstance(choices, list):
+        return {}
+    if choices and isinstance(choices[0], dict):
+        return choices[0]
+    return next((choice for choice in choices if isinstance(choice, dict)), {})
+
+
+@immutable
+class Fault:
+    """An error as the provider words it; none of it is shown."""
+
+    code: str = ""
+    message: str = ""
+    status: int | None = None
+    """The HTTP status that the error object itself names."""
+
+
+def fault_in(body: object) -> Fault | None:
+    """Find the error in a body or a chunk, in any of the shapes that servers use; ``None`` when it is an answer.
+
+    Shapes: ``{"error": {..}}`` or ``{"error": ".."}`` (OpenAI, Ollama), a list around it (Gemini),
+    ``{"code": .., "message": ..}`` (DashScope, vLLM) and ``{"base_resp": {"status_code": ..}}`` (MiniMax).
+    """
+    if isinstance(body, list) and body:
+        body = body[0]
+    if not isinstance(body, dict):
+        return None
+    error = body.get("error")
+    if not error and "base_resp" not in body and body.get("choices"):
+        return None
+    if isinstance(error, dict) and error:
+        return _fault(error, "code", "type", "status")
+    if isinstance(error, str) and error:
+        return Fault(message=error)
+    base = body.get("base_resp")
+    if isinstance(base, dict) and base.get("status_code") not in (None, 0, "0"):
+        return _fault(base, "status_code")
+    if body.get("choices") or body.get("code") in (None, "", 0, 200) or "message" not in body:
+        return None
+    return _fault(body, "code")
+
+
+def _fault(error: Mapping[str, Any], *keys: str) -> Fault:
+    message = error.get("message", error.get("status_msg"))
+    codes = [str(value) for key in keys if isinstance(value := error.get(key), str | int) and value]
+    status = next((int(code) for code in codes if code in _STATUSES), None)
+    code = next((code for code in codes if code not in _STATUSES), "")
+    return Fault(code, message if isinstance(message, str) else "", status)
+
+
+_STATUSES = frozenset(str(status) for status in range(400, 600))

@@ -1,0 +1,185 @@
+"""What a chat provider's error means, told by its code, then by its HTTP status, for every provider alike."""
+
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from math import isfinite
+
+from toolchat.errors import (
+    ContentFiltered,
+    ContextTooLong,
+    NotConfigured,
+    ProviderAuth,
+    ProviderRateLimited,
+    ToolchatError,
+    UpstreamInvalid,
+    UpstreamUnavailable,
+)
+
+__all__ = ["MAX_RETRY_AFTER", "provider_error", "retry_after_from"]
+
+MAX_RETRY_AFTER = 60.0
+"""Longest wait, in seconds, that is passed on."""
+
+_CONTEXT = ("contextlengthexceeded", "contextwindowexceeded", "stringabovemaxlength", "badrequest.toolarge")
+_CONTEXT_WORDS = (
+    "maximum context length",
+    "context length",
+    "context window",
+    "range of input length",
+    "input is too long",
+    "prompt is too long",
+)
+_FILTERED = ("datainspectionfailed", "contentfilter", "contentpolicyviolation", "responsibleaipolicyviolation")
+_AUTH = (
+    "invalidapikey",
+    "incorrectapikey",
+    "authenticationerror",
+    "permissionerror",
+    "permissiondenied",
+    "accessdenied",
+    "arrearage",
+    "allocationquota.freetieronly",
+    "commoditynotpurchased",
+    "prepaidbilloverdue",
+    "postpaidbilloverdue",
+    "billing",
+    "accountdeactivated",
+    "insufficientbalance",
+    "insufficientfunds",
+)
+_LIMITED = ("throttling", "limitrequests", "limitburstrate", "ratelimit", "toomanyrequests")
+_NO_MODEL = ("modelnotfound", "model.notexist", "modelnotsupported", "modelnotexist")
+_REFUSED = ("invalidparameter", "invalidrequest", "badrequest", "invalidurl", "unsupportedoperation")
+_BROKEN = ("internalerror", "systemerror", "servererror", "modelservicefailed", "modelservingerror", "timeout")
+_BUSY = ("modelunavailable", "serviceunavailable", "overloaded", "engineoverloaded")
+
+# MiniMax gives numbers in `base_resp`: https://platform.minimax.io/docs/api-reference/errorcode.md
+_NUMBERS = {
+    "1000": "internalerror",
+    "1001": "timeout",
+    "1002": "ratelimit",
+    "1004": "invalidapikey",
+    "1008": "insufficientbalance",
+    "1024": "internalerror",
+}
+
+_SHOWN = frozenset((*_CONTEXT, *_FILTERED, *_AUTH, *_LIMITED, *_NO_MODEL, *_REFUSED, *_BROKEN, *_BUSY))
+_SHOWN |= {"invalidrequesterror", "badrequesterror", "unsupportedparameter", "unsupportedvalue", "invalidtype"}
+_TOKEN = re.compile(r"[A-Za-z0-9._-]{1,64}")
+
+
+def provider_error(
+    *, status: int, code: str, message: str, retry_after: float | None, model_variable: str
+) -> ToolchatError:
+    """Say what a provider's error means to the service and to its client.
+
+    The codes are those of DashScope (https://help.aliyun.com/en/model-studio/error-code, both spellings), of
+    OpenAI and of MiniMax. The code decides; the status only where the code is unknown, because an error inside a
+    stream has none.
+
+    Args:
+        status: the HTTP status; 200 for an error object inside a successful answer.
+        code: the provider's code, or its error type; empty when it gives none.
+        message: the provider's text; it helps to tell errors of one code apart and is never shown.
+        retry_after: seconds to wait, as :func:`retry_after_from` gives them.
+        model_variable: the environment variable that names the model.
+    """
+    word = code.strip().lower().replace("_", "").replace("-", "").replace(" ", "")
+    word = _NUMBERS.get(word, word)
+    kind = _kind_of_code(word, message.lower()) or _kind_of_status(status, word)
+    if kind is NotConfigured:
+        return NotConfigured(f"the provider does not serve the configured model; set {model_variable}")
+    if kind is UpstreamInvalid:
+        # Only known words are shown: what else stands there may be a text of somebody's, or a part of a key.
+        shown = f" (code {code})" if _TOKEN.fullmatch(code) and word in _SHOWN else f" (status {status})"
+        return UpstreamInvalid(f"the provider refused the request{shown}")
+    wait = None if retry_after is None else min(retry_after, MAX_RETRY_AFTER)
+    return kind(_DETAILS[kind], retry_after=wait if kind.retryable else None)
+
+
+_DETAILS: dict[type[ToolchatError], str] = {
+    ContextTooLong: "the conversation is longer than the model takes",
+    ContentFiltered: "the provider's moderation refused the question or the answer",
+    ProviderAuth: "the chat provider refused the key or the account",
+    ProviderRateLimited: "the chat provider's rate limit is reached",
+    UpstreamUnavailable: "the chat provider reported a failure of its own",
+}
+
+
+def retry_after_from(headers: Mapping[str, str]) -> float | None:
+    """Read how long a provider asks to wait, in seconds from 0 to 60.
+
+    Understands ``retry-after-ms`` (OpenAI, Azure) and ``Retry-After`` in seconds or as an HTTP date (RFC 9110,
+    section 10.2.3); what cannot be read counts as not sent. ``headers`` must ignore case, or have its
+    names in lower case.
+    """
+    milliseconds = _number(headers.get("retry-after-ms", ""))
+    if milliseconds is not None:
+        return _bounded(milliseconds / 1000)
+    value = headers.get("retry-after", "")
+    seconds = _number(value)
+    if seconds is None:
+        seconds = _seconds_until(value)
+    return None if seconds is None else _bounded(seconds)
+
+
+def _kind_of_code(word: str, message: str) -> type[ToolchatError] | None:
+    if word in _CONTEXT or any(words in message for words in _CONTEXT_WORDS):
+        return ContextTooLong
+    if "url error" in message or word in _NO_MODEL:
+        return NotConfigured  # DashScope: "url error" means that the endpoint does not serve the model
+    if word == "insufficientquota" or word.endswith("allocationquota"):
+        return _kind_of_quota(word, message)
+    table: tuple[tuple[tuple[str, ...], type[ToolchatError] | None], ...] = (
+        (_FILTERED, ContentFiltered),
+        (_AUTH, ProviderAuth),
+        (_LIMITED, ProviderRateLimited),
+        (_REFUSED, None),  # also OpenAI's type of a missing key or a wrong address: the status knows better
+        (_BROKEN + _BUSY, UpstreamUnavailable),
+    )
+    return next((kind for words, kind in table if any(part in word for part in words)), None)
+
+
+def _kind_of_quota(word: str, message: str) -> type[ToolchatError]:
+    """One code, two meanings: tokens per minute, which come back, or a plan that is used up, which does not."""
+    if "free" in message or "billing" in message:
+        return ProviderAuth
+    per_minute = word.startswith("throttling") or "allocated quota" in message
+    return ProviderRateLimited if per_minute else ProviderAuth
+
+
+def _kind_of_status(status: int, word: str) -> type[ToolchatError]:
+    if status in (401, 402, 403):
+        return ProviderAuth
+    if status == 404:
+        return NotConfigured
+    if status == 413:
+        return ContextTooLong
+    if status == 429:
+        return ProviderRateLimited
+    refused = 400 <= status < 500 and status != 408
+    return UpstreamInvalid if refused or any(part in word for part in _REFUSED) else UpstreamUnavailable
+
+
+def _number(text: str) -> float | None:
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if isfinite(number) else None
+
+
+def _seconds_until(date: str) -> float | None:
+    try:
+        moment = parsedate_to_datetime(date)
+    except (ValueError, TypeError, OverflowError):
+        return None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return (moment - datetime.now(UTC)).total_seconds()
+
+
+def _bounded(seconds: float) -> float:
+    return min(max(seconds, 0.0), MAX_RETRY_AFTER)

@@ -1,0 +1,210 @@
+"""Put the fragments of streamed tool calls together; the rest of the service imports it from ``merging``."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+from uuid import uuid4
+
+from pydantic_core import from_json, to_json
+
+from toolchat.messages import ToolCall
+
+__all__ = ["ToolCallMerger", "is_json_object"]
+
+_KNOWN_CALL_KEYS = frozenset({"id", "type", "index", "function"})
+_KNOWN_FUNCTION_KEYS = frozenset({"name", "arguments"})
+_MAX_CHECKS = 16
+
+
+def is_json_object(text: str) -> bool:
+    """Whether a text is one complete JSON object."""
+    try:
+        return isinstance(from_json(text, allow_inf_nan=False), dict)
+    except ValueError:
+        return False
+
+
+class ToolCallMerger:
+    """Joins the fragments of tool calls; a whole message is a stream of one piece.
+
+    A fragment belongs to the newest call of its ``index``; without an index to the call of its ``id``; without
+    either to the call that was touched last. It opens a new call all the same when it brings another id, when a
+    second JSON object begins after a complete one, or when it brings another name after empty or complete
+    arguments. The first name wins; argument texts are appended and never parsed in part.
+
+    The rules come from captures of Ollama, vLLM, DashScope, GLM, MiniMax and of Gemini's and LiteLLM's gateways.
+    """
+
+    def __init__(self) -> None:
+        self._slots: list[_Slot] = []
+        self._by_index: dict[int, _Slot] = {}
+        self._by_id: dict[tuple[int | None, str], _Slot] = {}
+        self._last: _Slot | None = None
+
+    def __len__(self) -> int:
+        return len(self._slots)
+
+    def __bool__(self) -> bool:
+        return bool(self._slots)
+
+    def add(self, fragments: object) -> None:
+        """Take the provider's ``tool_calls`` of one delta or of a whole message; what is not a call is ignored."""
+        touched: set[int] = set()
+        for value in fragments if isinstance(fragments, list | tuple) else (fragments,):
+            if isinstance(value, dict):
+                self._add_one(_read_fragment(value), touched)
+
+    def finish(self) -> tuple[ToolCall, ...]:
+        """Give the calls in the order in which they began, every id present and unlike the others."""
+        used: set[str] = set()
+        calls = []
+        for slot in self._slots:
+            call_id = slot.id if slot.id and slot.id not in used else f"call_{uuid4().hex}"
+            used.add(call_id)
+            calls.append(ToolCall(id=call_id, name=slot.name, arguments=slot.arguments, extra=slot.extra))
+        return tuple(calls)
+
+    def _add_one(self, fragment: "_Fragment", touched: set[int]) -> None:
+        slot = self._find(fragment)
+        if slot is None or _opens_new_call(slot, fragment, again=id(slot) in touched):
+            if not (fragment.id or fragment.name or fragment.arguments):
+                return
+            slot = self._open(fragment.index)
+        slot.fill(fragment)
+        if slot.id:
+            self._by_id[slot.index, slot.id] = slot
+        self._last = slot
+        touched.add(id(slot))
+
+    def _find(self, fragment: "_Fragment") -> "_Slot | None":
+        known = self._by_id.get((fragment.index, fragment.id)) if fragment.id else None
+        if known:
+            return known
+        if fragment.index is not None:
+            return self._by_index.get(fragment.index) or self._unnumbered(fragment)
+        if not fragment.id:
+            return self._last
+        waits_for_id = self._last is not None and not self._last.id and not fragment.name
+        return self._last if waits_for_id else None
+
+    def _unnumbered(self, fragment: "_Fragment") -> "_Slot | None":
+        """The call that a numbered continuation goes on with when its beginning had no number."""
+        begins = bool(fragment.id or fragment.name)
+        return self._last if self._last and self._last.index is None and not begins else None
+
+    def _open(self, index: int | None) -> "_Slot":
+        slot = _Slot(index)
+        self._slots.append(slot)
+        if index is not None:
+            self._by_index[index] = slot
+        return slot
+
+
+@dataclass(slots=True)
+class _Fragment:
+    index: int | None
+    id: str
+    name: str
+    arguments: str
+    extra: dict[str, Any]
+
+    @property
+    def begins_object(self) -> bool:
+        return self.arguments.lstrip().startswith("{")
+
+
+@dataclass(slots=True, eq=False)
+class _Slot:
+    """A call under construction."""
+
+    index: int | None
+    id: str = ""
+    name: str = ""
+    pieces: list[str] = field(default_factory=list)
+    extra: dict[str, Any] = field(default_factory=dict)
+    checks: int = 0
+
+    def fill(self, fragment: _Fragment) -> None:
+        self.id = self.id or fragment.id
+        self.name = self.name or fragment.name
+        self.extra.update(fragment.extra)
+        if self.is_placeholder and fragment.begins_object:
+            self.pieces.clear()
+        if fragment.arguments and not self.repeats(fragment):
+            self.pieces.append(fragment.arguments)
+
+    def repeats(self, fragment: _Fragment) -> bool:
+        """Whether this is the whole call once more, as a last chunk with the ``finish_reason`` brings it."""
+        return bool(fragment.id) and self.pieces == [fragment.arguments] and self.is_complete
+
+    @property
+    def is_placeholder(self) -> bool:
+        """Whether the arguments are the ``{}`` that some gateways send before the real ones."""
+        return len(self.pieces) == 1 and self.pieces[0].strip() == "{}"
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the arguments are a whole object; asked a bounded number of times, so never in quadratic time."""
+        if not self.pieces or not self.pieces[-1].rstrip().endswith("}") or self.checks >= _MAX_CHECKS:
+            return False
+        self.checks += 1
+        return is_json_object("".join(self.pieces))
+
+    @property
+    def arguments(self) -> str:
+        """The pieces joined; if only the last one is JSON and each repeats the one before it, that last snapshot."""
+        joined = "".join(self.pieces)
+        if len(self.pieces) < 2 or is_json_object(joined):
+            return joined
+        grows = all(later.startswith(earlier) for earlier, later in pairwise(self.pieces))
+        return self.pieces[-1] if grows and is_json_object(self.pieces[-1]) else joined
+
+
+def _opens_new_call(slot: _Slot, fragment: _Fragment, *, again: bool) -> bool:
+    """Whether a fragment that would go to ``slot`` starts another call; ``again``: it is the list's second one."""
+    if fragment.id and slot.id and fragment.id != slot.id:
+        return True
+    if again and fragment.index is None and fragment.name:
+        return True  # the entries of one list without numbers are different calls
+    if fragment.name and slot.name and fragment.name != slot.name and not fragment.id:
+        return not slot.pieces or slot.is_complete
+    if not fragment.begins_object or not slot.is_complete:
+        return False
+    return not (slot.is_placeholder and not fragment.name) and not slot.repeats(fragment)
+
+
+def _read_fragment(value: Mapping[str, Any]) -> _Fragment:
+    index, function = value.get("index"), value.get("function")
+    if not isinstance(function, dict):
+        function = {}
+    extra = _beside(_KNOWN_CALL_KEYS, value)
+    if inner := _beside(_KNOWN_FUNCTION_KEYS, function):
+        extra["function"] = inner
+    return _Fragment(
+        index=index if isinstance(index, int) and not isinstance(index, bool) else None,
+        id=_text(value.get("id")),
+        name=_text(function.get("name")),
+        arguments=_arguments_text(function.get("arguments")),
+        extra=extra,
+    )
+
+
+def _beside(known: frozenset[str], given: Mapping[str, Any]) -> dict[str, Any]:
+    """What a server sends beside what everybody sends."""
+    if known.issuperset(given):
+        return {}
+    return {key: item for key, item in given.items() if key not in known and item is not None}
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _arguments_text(value: object) -> str:
+    if value is None or isinstance(value, str):
+        return value or ""
+    try:
+        return to_json(value).decode()
+    except ValueError:
+        return "(not JSON)"

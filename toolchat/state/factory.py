@@ -1,0 +1,35 @@
+"""Which state store the settings ask for."""
+
+from toolchat.errors import ConfigurationError
+from toolchat.state.base import StateStore
+from toolchat.state.memory import InMemoryStateStore
+
+__all__ = ["open_state_store"]
+
+_FORMS = (
+    "redis://[user:password@]host[:port][/number], rediss:// for TLS, or unix://[user:password@]/path[?db=number]; "
+    "the user and the password percent-encoded"
+)
+
+
+def open_state_store(redis_url: str | None, *, deadline: float, max_entries: int) -> StateStore:
+    """Make the store; nothing is connected before it is started.
+
+    Args:
+        redis_url: where Redis or Valkey is; ``None`` keeps everything in this process.
+        deadline: seconds that Redis has for one operation.
+        max_entries: bound of the store in this process.
+
+    Raises:
+        ConfigurationError: the URL cannot be used, or the package ``redis`` is not installed.
+    """
+    if redis_url is None:
+        return InMemoryStateStore(max_entries=max_entries)
+    try:
+        from toolchat.state.redis import RedisStateStore
+
+        return RedisStateStore(redis_url, deadline=deadline)
+    except ModuleNotFoundError:
+        raise ConfigurationError("REDIS_URL: needs the package redis: pip install redis") from None
+    except ValueError:
+        raise ConfigurationError(f"REDIS_URL: must be {_FORMS}") from None

@@ -1,0 +1,241 @@
+"""State in this process: bounded, with a time for everything, gone when the process ends."""
+
+import heapq
+import time
+from collections import OrderedDict, defaultdict
+from typing import Generic, TypeVar
+
+from toolchat.callers import current_caller
+from toolchat.messages import immutable
+from toolchat.state.base import Lock, LockLost, StateStore
+
+__all__ = ["InMemoryStateStore"]
+
+_FENCED = 86_400.0
+"""Seconds that a lock which ran out is remembered, so that its holder can still write when nobody took it."""
+
+V = TypeVar("V")
+
+
+@immutable
+class _Held:
+    token: int
+    until: float
+
+
+class InMemoryStateStore(StateStore):
+    """Keeps the values that were used last, up to a number of values of each kind, and of bytes in all.
+
+    The kind of a value is what stands before the first colon of its key: many conversations drive out conversations,
+    and nothing that waits for approval. Where there are too many bytes, the kind that has most of them gives way.
+    Within a kind it is whoever has put most there, by principal or address, that loses what it has not used for
+    longest: nobody drives out what is another's by putting much. A value that is larger than the whole store is not
+    kept.
+
+    Args:
+        max_entries: values of one kind at once.
+        max_bytes: bytes of all keys and values together.
+    """
+
+    kind = "memory"
+    available = True
+    failures = 0
+
+    def __init__(self, max_entries: int = 10_000, max_bytes: int = 64 * 2**20) -> None:
+        self._kinds: defaultdict[str, _Values] = defaultdict(_Values)
+        self._locks: _Expiring[_Held] = _Expiring()
+        self._max_entries = max_entries
+        self._max_bytes = max_bytes
+        self._token = 0
+
+    def __len__(self) -> int:
+        """How many values there are."""
+        self._sweep()
+        return sum(map(len, self._kinds.values()))
+
+    @property
+    def size(self) -> int:
+        """Bytes of all keys and values."""
+        self._sweep()
+        return self._bytes
+
+    async def get(self, key: str) -> bytes | None:
+        """Look a value up; that makes it the one used last."""
+        self._sweep()
+        return self._kind(key).use(key)
+
+    async def put(self, key: str, value: bytes, *, ttl: float, lock: Lock | None = None, unlock: bool = False) -> None:
+        """Keep a value; those of its kind that were not used for longest give way."""
+        self._sweep()
+        self._check(lock)
+        values = self._kind(key)
+        values.pop(key)
+        if ttl > 0 and _size(key, value) <= self._max_bytes:
+            values.put(key, value, time.monotonic() + ttl)
+            values.count(key, current_caller.get().share)
+        if len(values) > self._max_entries:
+            values.pop_least_used()
+        while self._bytes > self._max_bytes:
+            max(self._kinds.values(), key=lambda each: each.bytes).pop_least_used()
+        if lock is not None and unlock:
+            self._locks.pop(lock.key)
+
+    async def delete(self, *keys: str, lock: Lock | None = None) -> bool:
+        """Forget values."""
+        self._sweep()
+        self._check(lock)
+        return sum(self._kind(key).pop(key) is not None for key in keys) > 0
+
+    async def try_lock(self, key: str, *, ttl: float) -> Lock | None:
+        """Take a lock that is free or ran out."""
+        self._sweep()
+        held = self._locks.get(key)
+        if held is not None and held.until > time.monotonic():
+            return None
+        self._token += 1
+        lock = Lock(key, self._token, self._kind(key).use(key))
+        self._hold(lock, ttl)
+        return lock
+
+    async def renew(self, lock: Lock, *, ttl: float) -> bool:
+        """Hold a lock for longer, even one that ran out."""
+        self._sweep()
+        if not self._owns(lock):
+            return False
+        self._hold(lock, ttl)
+        return True
+
+    async def unlock(self, lock: Lock) -> None:
+        """Release a lock; nothing can be written under it any more."""
+        if self._owns(lock):
+            self._locks.pop(lock.key)
+
+    def _owns(self, lock: Lock) -> bool:
+        held = self._locks.get(lock.key)
+        return held is not None and held.token == lock.token
+
+    def _hold(self, lock: Lock, ttl: float) -> None:
+        until = time.monotonic() + ttl
+        self._locks.put(lock.key, _Held(lock.token, until), until + _FENCED)
+
+    def _check(self, lock: Lock | None) -> None:
+        if lock is not None and not self._owns(lock):
+            raise LockLost(lock.token)
+
+    @property
+    def _bytes(self) -> int:
+        return sum(each.bytes for each in self._kinds.values())
+
+    def _kind(self, key: str) -> "_Values":
+        kind, colon, _ = key.partition(":")
+        return self._kinds[kind if colon else ""]
+
+    def _sweep(self) -> None:
+        now = time.monotonic()
+        self._locks.drop_expired(now)
+        for each in self._kinds.values():
+            each.drop_expired(now)
+
+
+def _size(key: str, value: bytes) -> int:
+    return len(key.encode(errors="surrogatepass")) + len(value)
+
+
+class _Expiring(Generic[V]):
+    """A mapping in order of use whose entries have a deadline each, the next one always at hand."""
+
+    def __init__(self) -> None:
+        self._entries: OrderedDict[str, tuple[float, V]] = OrderedDict()
+        self._deadlines: list[tuple[float, str]] = []
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def get(self, key: str) -> V | None:
+        entry = self._entries.get(key)
+        return entry[1] if entry else None
+
+    def use(self, key: str) -> V | None:
+        if key in self._entries:
+            self._entries.move_to_end(key)
+        return self.get(key)
+
+    def put(self, key: str, value: V, deadline: float) -> None:
+        self._entries[key] = (deadline, value)
+        self._entries.move_to_end(key)
+        heapq.heappush(self._deadlines, (deadline, key))
+        # Entries that were replaced or removed leave their deadlines behind.
+        if len(self._deadlines) > 2 * len(self._entries) + 64:
+            self._deadlines = [(deadline, key) for key, (deadline, _) in self._entries.items()]
+            heapq.heapify(self._deadlines)
+
+    def pop(self, key: str) -> V | None:
+        entry = self._entries.pop(key, None)
+        return entry[1] if entry else None
+
+    def drop_expired(self, now: float) -> None:
+        while self._deadlines and self._deadlines[0][0] <= now:
+            deadline, key = heapq.heappop(self._deadlines)
+            entry = self._entries.get(key)
+            if entry and entry[0] == deadline:
+                self.pop(key)
+
+
+class _Values(_Expiring[bytes]):
+    """The values of one kind, how many bytes they take with their keys, and who has put them there."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.bytes = 0
+        self._shares: dict[str, OrderedDict[str, None]] = {}
+        self._share_of: dict[str, str] = {}
+        self._largest: list[tuple[int, int, str]] = []
+        """A heap of how much each has, negated, and since when; what is out of date is skipped when it comes up."""
+        self._changes = 0
+
+    def count(self, key: str, share: str) -> None:
+        """Note who has put a value there."""
+        self._share_of[key] = share
+        keys = self._shares.setdefault(share, OrderedDict())
+        keys[key] = None
+        self._note(share)
+        if len(self._largest) > 2 * len(self._share_of) + 64:
+            self._largest.clear()
+            for each in self._shares:
+                self._note(each)
+
+    def use(self, key: str) -> bytes | None:
+        if (share := self._share_of.get(key)) is not None:
+            self._shares[share].move_to_end(key)
+        return super().use(key)
+
+    def put(self, key: str, value: bytes, deadline: float) -> None:
+        super().put(key, value, deadline)
+        self.bytes += _size(key, value)
+
+    def pop(self, key: str) -> bytes | None:
+        value = super().pop(key)
+        self.bytes -= 0 if value is None else _size(key, value)
+        share = self._share_of.pop(key, None)
+        if share is not None:
+            keys = self._shares[share]
+            del keys[key]
+            if keys:
+                self._note(share)
+            else:
+                del self._shares[share]
+        return value
+
+    def pop_least_used(self) -> None:
+        """Take from whoever has most what it has not used for longest."""
+        while True:
+            size, _, share = self._largest[0]
+            if -size == len(self._shares.get(share, ())):
+                break
+            heapq.heappop(self._largest)
+        self.pop(next(iter(self._shares[share])))
+
+    def _note(self, share: str) -> None:
+        """Put a share's size into the heap; of shares of one size the one that has had it for longest comes first."""
+        self._changes += 1
+        heapq.heappush(self._largest, (-len(self._shares[share]), self._changes, share))

@@ -1,0 +1,207 @@
+"""State that several processes share, in Redis or Valkey.
+
+The part of a key behind its first colon is its hash tag, so that in a cluster the values and the lock of one
+conversation are on one node, as a script needs them.
+"""
+
+import asyncio
+import os
+import time
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import suppress
+from typing import Final
+
+from toolchat.errors import StoreUnavailable
+from toolchat.state.base import Lock, LockLost
+from toolchat.state.redis_connection import RedisConnection
+
+__all__ = ["RedisStateStore"]
+
+_FENCE_TTL: Final = 86_400_000
+"""Milliseconds for which the last token of a lock is remembered."""
+
+_INSIST_SECONDS: Final = 15.0
+_INSIST_PAUSE: Final = 0.2
+
+# A fence that somebody wrote over counts as none: it must not keep its own key from being used, nor any other.
+_FENCE: Final = """
+local function token_of(key)
+  local token = tonumber(redis.call('GET', key) or 0) or 0
+  return token < 9e15 and token or 0
+end
+"""
+_PUT: Final = f"""{_FENCE}
+if token_of(KEYS[1]) > tonumber(ARGV[1]) then return 0 end
+redis.call('SET', KEYS[3], ARGV[2], 'PX', ARGV[3])
+return 1
+"""
+# Since the fence has let it pass, the lock is ours or nobody's.
+_PUT_AND_UNLOCK: Final = f"""{_FENCE}
+if token_of(KEYS[1]) > tonumber(ARGV[1]) then return 0 end
+redis.call('SET', KEYS[3], ARGV[2], 'PX', ARGV[3])
+redis.call('DEL', KEYS[2])
+redis.call('SET', KEYS[1], string.format('%.0f', ARGV[1] + 1), 'PX', ARGV[4])
+return 1
+"""
+_DELETE: Final = f"""{_FENCE}
+if token_of(KEYS[1]) > tonumber(ARGV[1]) then return -1 end
+return redis.call('UNLINK', unpack(KEYS, 2))
+"""
+# The server's time makes tokens grow even when the last one was forgotten. A value of a foreign type cannot be read,
+# which does not keep the lock from whoever wants to forget it.
+_LOCK: Final = f"""{_FENCE}
+local clock = redis.call('TIME')
+local token = math.max(clock[1] * 1000000 + clock[2], token_of(KEYS[1]) + 1)
+local text = string.format('%.0f', token)
+if not redis.call('SET', KEYS[2], text .. ' ' .. ARGV[3], 'NX', 'PX', ARGV[1]) then return false end
+redis.call('SET', KEYS[1], text, 'PX', ARGV[2])
+local value = redis.pcall('GET', KEYS[3])
+return {{token, type(value) == 'table' and value.err or value}}
+"""
+_TAKE_BACK: Final = """
+local held = redis.call('GET', KEYS[1])
+if held and string.match(held, ' (.*)') == ARGV[1] then redis.call('DEL', KEYS[1]) end
+"""
+_RENEW: Final = f"""{_FENCE}
+if token_of(KEYS[1]) > tonumber(ARGV[1]) then return 0 end
+redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[3])
+redis.call('SET', KEYS[2], ARGV[1], 'PX', ARGV[2])
+return 1
+"""
+# The fence goes up, so that a renewal that arrives late does not take the lock again.
+_UNLOCK: Final = f"""{_FENCE}
+if string.match(redis.call('GET', KEYS[2]) or '', '^%d+') == ARGV[1] then redis.call('DEL', KEYS[2]) end
+if token_of(KEYS[1]) > tonumber(ARGV[1]) then return 0 end
+redis.call('SET', KEYS[1], string.format('%.0f', ARGV[1] + 1), 'PX', ARGV[2])
+return 1
+"""
+
+
+class RedisStateStore(RedisConnection):
+    """Keeps bytes in Redis 6 or Valkey; nothing is connected before it is started or used.
+
+    Args:
+        url: ``redis://user:password@host:6379/0``, ``rediss://`` for TLS, ``unix://`` for a socket.
+        prefix: what the names of all keys begin with.
+        deadline: seconds that one operation may take.
+
+    Raises:
+        ValueError: the URL cannot be used.
+    """
+
+    def __init__(self, url: str, *, prefix: str = "toolchat:", deadline: float = 0.5) -> None:
+        super().__init__(url, prefix=prefix, deadline=deadline)
+        scripts = (_PUT, _PUT_AND_UNLOCK, _DELETE, _LOCK, _TAKE_BACK, _RENEW, _UNLOCK)
+        self._put, self._put_and_unlock, self._delete, self._lock, self._take_back, self._renew, self._unlock = map(
+            self._script, scripts
+        )
+        self._errands: set[asyncio.Task[None]] = set()
+
+    async def get(self, key: str) -> bytes | None:
+        """Look a value up."""
+        value = await self._run("GET", lambda: self._ask("GET", self._name(key)))
+        return value if isinstance(value, bytes) else None
+
+    async def put(self, key: str, value: bytes, *, ttl: float, lock: Lock | None = None, unlock: bool = False) -> None:
+        """Keep a value."""
+        name, time_to_live = self._name(key), _milliseconds(ttl)
+        if lock is None:
+            await self._run("SET", lambda: self._ask("SET", name, value, "PX", time_to_live))
+            return
+        script, keys = self._put_and_unlock if unlock else self._put, [*self._lock_names(lock.key), name]
+        if not await self._run(
+            "put and unlock" if unlock else "put", lambda: script(keys, (lock.token, value, time_to_live, _FENCE_TTL))
+        ):
+            raise LockLost(lock.token)
+
+    async def delete(self, *keys: str, lock: Lock | None = None) -> bool:
+        """Forget values."""
+        names = [self._name(key) for key in keys]
+        if not names:
+            return False
+        if lock is None:
+            return bool(await self._run("UNLINK", lambda: self._ask("UNLINK", *names)))
+        forgotten = await self._run("delete", lambda: self._delete([self._fence(lock.key), *names], [lock.token]))
+        if forgotten < 0:
+            raise LockLost(lock.token)
+        return bool(forgotten)
+
+    async def try_lock(self, key: str, *, ttl: float) -> Lock | None:
+        """Take a lock that is free or ran out.
+
+        A server that stalls may give it later, when nobody waits any more; it is then taken back.
+        """
+        attempt = asyncio.ensure_future(self._try_lock(key, ttl))
+        try:
+            return await asyncio.shield(attempt)
+        except asyncio.CancelledError:
+            self._run_errand(self._give_back(attempt))
+            raise
+
+    async def _give_back(self, attempt: asyncio.Future[Lock | None]) -> None:
+        """Give back what nobody waits for any more."""
+        with suppress(StoreUnavailable):
+            if lock := await attempt:
+                await self.unlock(lock)
+
+    async def _try_lock(self, key: str, ttl: float) -> Lock | None:
+        fence, name, mark, may_arrive = *self._lock_names(key), os.urandom(8).hex(), self.available
+        keys = [fence, name, self._name(key)]
+        try:
+            taken = await self._run("lock", lambda: self._lock(keys, (_milliseconds(ttl), _FENCE_TTL, mark)))
+        except StoreUnavailable:
+            if may_arrive:
+                self._insist("take back", lambda: self._take_back([name], [mark]))
+            raise
+        return Lock(key, *taken) if taken else None
+
+    async def renew(self, lock: Lock, *, ttl: float) -> bool:
+        """Hold a lock for longer, even one that ran out or was flushed."""
+        arguments = [lock.token, _milliseconds(ttl), _FENCE_TTL]
+        return bool(await self._run("renew", lambda: self._renew(self._lock_names(lock.key), arguments)))
+
+    async def unlock(self, lock: Lock) -> None:
+        """Release a lock; nothing can be written under it any more. If the server is away, it is tried again."""
+        try:
+            await self._run("unlock", lambda: self._unlock(self._lock_names(lock.key), [lock.token, _FENCE_TTL]))
+        except StoreUnavailable:
+            self._insist("unlock", lambda: self._unlock(self._lock_names(lock.key), [lock.token, _FENCE_TTL]))
+            raise
+
+    async def aclose(self) -> None:
+        """Give up what was to be tried again, and disconnect."""
+        for errand in self._errands:
+            errand.cancel()
+        await super().aclose()
+
+    def _insist(self, name: str, operation: Callable[[], Awaitable[object]]) -> None:
+        """Try an operation again while it matters: after that the lock has run out by itself."""
+        self._run_errand(self._try_again(name, operation))
+
+    def _run_errand(self, work: Coroutine[None, None, None]) -> None:
+        errand = asyncio.create_task(work)
+        self._errands.add(errand)
+        errand.add_done_callback(self._errands.discard)
+
+    async def _try_again(self, name: str, operation: Callable[[], Awaitable[object]]) -> None:
+        until = time.monotonic() + _INSIST_SECONDS
+        while time.monotonic() < until:
+            await asyncio.sleep(_INSIST_PAUSE)
+            if self.available:
+                with suppress(StoreUnavailable):
+                    await self._run(name, operation)
+                    return
+
+    def _name(self, key: str, suffix: str = "") -> str:
+        group, colon, name = key.partition(":") if ":" in key else ("", "", key)
+        return f"{self._prefix}{group}{colon}{{{name}}}{suffix}"
+
+    def _fence(self, key: str) -> str:
+        return self._name(key, ":fence")
+
+    def _lock_names(self, key: str) -> list[str]:
+        return [self._fence(key), self._name(key, ":lock")]
+
+
+def _milliseconds(seconds: float) -> int:
+    return max(1, round(seconds * 1000))

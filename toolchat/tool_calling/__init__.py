@@ -1,0 +1,1 @@
+"""Tools: what a model is told of them, and how their calls are run."""

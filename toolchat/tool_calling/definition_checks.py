@@ -1,0 +1,133 @@
+"""What is wrong, or worth a word, about the way a tool is defined; found before anything is opened."""
+
+import inspect
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from toolchat.tool_calling.definition import ToolMarker, check_metadata, name_of
+from toolchat.tool_calling.errors import ToolDefinitionError
+from toolchat.tool_calling.schema import tool_input_of
+from toolchat.tool_calling.signature import description_of
+
+__all__ = ["DeclaredTool", "DefinitionFaults", "definition_faults", "marked_methods", "repeated_names", "shown_path"]
+
+_SAFE_NAME = re.compile(r"[A-Za-z0-9_.-]+")
+_LONGEST_NAME = 64
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredTool:
+    """A function, a class of callable objects or a marked method that a folder declares."""
+
+    function: Callable[..., Any]
+    kind: Literal["function", "method"]
+    folder: Path
+
+    @property
+    def name(self) -> str:
+        """The name that the model sees."""
+        return name_of(self.function)
+
+    @property
+    def file(self) -> str:
+        """The file that it is written in; the folder's ``__init__.py`` for one that comes from elsewhere."""
+        try:
+            file = Path(inspect.getfile(inspect.unwrap(self.function)))
+        except TypeError:
+            file = self.folder
+        return shown_path(file if file.is_relative_to(self.folder) and file.suffix else self.folder / "__init__.py")
+
+
+@dataclass(frozen=True, slots=True)
+class DefinitionFaults:
+    """One line for each, with the file, the tool and the parameter."""
+
+    errors: tuple[str, ...] = ()
+    """These stop the start."""
+    warnings: tuple[str, ...] = ()
+    """With these the tool works, but a model or a provider may have trouble with it."""
+
+
+def shown_path(file: Path) -> str:
+    """A file as a user looks for it: relative to the working directory where it lies below."""
+    here = Path.cwd()
+    return str(file.relative_to(here) if file.is_relative_to(here) else file)
+
+
+def marked_methods(cls: type) -> list[Callable[..., Any]]:
+    """The functions behind every method of a class that ``@tool`` marks."""
+    members = (getattr(each, "__func__", each) for _, each in inspect.getmembers_static(cls))
+    return [each for each in members if ToolMarker.on(each) is not None]
+
+
+def definition_faults(declared: DeclaredTool) -> DefinitionFaults:
+    """Check one tool's definition.
+
+    Sources of the rules for names: the OpenAI function calling reference allows ``[A-Za-z0-9_-]`` and 64
+    characters; other providers add the dot.
+    """
+    place = f"{declared.file}: tool {declared.name}"
+    marker = ToolMarker.on(declared.function) or ToolMarker()
+    if not declared.name.strip():
+        return DefinitionFaults((f"{place}: the name is blank",))
+    if marker.description is not None and not marker.description.strip():
+        return DefinitionFaults((f"{place}: the description is blank",))
+    try:
+        tool_input = tool_input_of(_called(declared), declared.name)
+        check_metadata(declared.name, marker.metadata, tool_input.context_parameter)
+    except ToolDefinitionError as error:
+        return DefinitionFaults((f"{declared.file}: {' '.join(str(error).split())}",))
+    described = bool(marker.description or description_of(declared.function))
+    warnings = [*_name_warnings(declared.name), *([] if described else ["has no description but its name"])]
+    warnings += [f"parameter {name} has no description" for name in _undescribed(tool_input.schema)]
+    return DefinitionFaults(warnings=tuple(f"{place}: {warning}" for warning in warnings))
+
+
+def repeated_names(tools: Iterable[DeclaredTool]) -> list[str]:
+    """One line for each tool whose name another has: function tools everywhere, methods also within their folder.
+
+    A function and a method of one folder may share a name: they are two forms of one tool, never offered together.
+    """
+    tools = list(tools)
+    functions = [each for each in tools if each.kind == "function"]
+    seen: dict[object, DeclaredTool] = {}
+    lines: list[str] = []
+    for each in functions + [each for each in tools if each.kind == "method"]:
+        first = seen.setdefault(each.name if each.kind == "function" else (each.folder, each.name), each)
+        other = seen.get(each.name, each) if each.kind == "method" else first
+        taken = first if first is not each else other
+        if taken is not each and (taken.kind == each.kind or taken.folder != each.folder):
+            lines.append(f"{each.file}: tool {each.name}: {taken.file} has a tool of this name already")
+    return lines
+
+
+def _called(declared: DeclaredTool) -> Callable[..., Any]:
+    function: Any = declared.function
+    if not isinstance(function, type):
+        return declared.function
+    call = inspect.getattr_static(function, "__call__", None)
+    if not inspect.isfunction(call):
+        raise ToolDefinitionError(f"tool {declared.name}: the class has no method __call__")
+    return call
+
+
+def _name_warnings(name: str) -> list[str]:
+    warnings = []
+    if not _SAFE_NAME.fullmatch(name):
+        warnings.append("some providers refuse a name with other characters than A-Z, a-z, 0-9, '_', '.' and '-'")
+    if len(name) > _LONGEST_NAME:
+        warnings.append(f"some providers refuse a name of more than {_LONGEST_NAME} characters")
+    return warnings
+
+
+def _undescribed(schema: Mapping[str, Any]) -> list[str]:
+    definitions = schema.get("$defs", {})
+
+    def is_described(part: Mapping[str, Any]) -> bool:
+        target = definitions.get(str(part.get("$ref", "")).removeprefix("#/$defs/"), {})
+        return bool(part.get("description") or target.get("description"))
+
+    return [name for name, part in schema.get("properties", {}).items() if not is_described(part)]

@@ -1,0 +1,114 @@
+"""What a Python signature says about a tool."""
+
+import inspect
+import re
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from dataclasses import dataclass
+from types import NoneType, SimpleNamespace, UnionType
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+
+from toolchat.tool_calling.context import ToolContext
+from toolchat.tool_calling.errors import ToolDefinitionError
+from toolchat.tool_calling.type_variables import resolved_hints
+
+__all__ = ["Signature", "described_arguments", "description_of", "signature_of"]
+
+
+def description_of(function: Callable[..., Any]) -> str:
+    """The first paragraph of a docstring on one line; empty without one."""
+    return " ".join((inspect.getdoc(function) or "").split("\n\n", 1)[0].split())
+
+
+def described_arguments(function: Callable[..., Any]) -> dict[str, str]:
+    """By parameter, what the section ``Args`` of a Google style docstring says."""
+    section = re.search(r"^Args:\n((?:[ \t]+.*\n?|\n)+)", inspect.getdoc(function) or "", re.MULTILINE)
+    if section is None:
+        return {}
+    entries = re.findall(r"^ {4}\*{0,2}(\w+)[^:\n]*:[ ]*((?:.*)(?:\n {8,}.*)*)", section[1], re.MULTILINE)
+    return {name: " ".join(text.split()) for name, text in entries}
+
+
+_ORDINARY = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+_UNREADABLE = (NameError, AttributeError, SyntaxError, TypeError)
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """The parameters that a model fills, and what else the service must know to call a function."""
+
+    parameters: tuple[inspect.Parameter, ...]
+    """All but the one that receives the :class:`ToolContext`."""
+    hints: Mapping[str, Any]
+    """Types by parameter; one without a type is missing."""
+    descriptions: Mapping[str, str]
+    """What the docstring says, by parameter."""
+    context_parameter: str | None
+    promises_nothing: bool
+    """It is annotated ``-> None``."""
+
+
+def signature_of(function: Callable[..., Any], tool: str) -> Signature:
+    """Read a function, a bound method or a callable object.
+
+    Raises:
+        ToolDefinitionError: a type cannot be read, two parameters want the :class:`ToolContext`, or it is a generator.
+    """
+    called = function if inspect.isroutine(function) else type(function).__call__
+    if inspect.isgeneratorfunction(called) or inspect.isasyncgenfunction(called):
+        raise ToolDefinitionError(f"tool {tool}: a generator cannot be a tool, since it may never end: return a list")
+    hints = resolved_hints(_type_hints(called, tool), function)
+    parameters = [p for p in inspect.signature(function).parameters.values() if p.name not in ("self", "cls")]
+    context = _context_parameter(parameters, hints, tool)
+    return Signature(
+        tuple(p for p in parameters if p is not context),
+        hints,
+        described_arguments(function),
+        context.name if context else None,
+        "return" in hints and _promises_nothing(hints["return"]),
+    )
+
+
+def _context_parameter(
+    parameters: list[inspect.Parameter], hints: Mapping[str, Any], tool: str
+) -> inspect.Parameter | None:
+    contexts = [p for p in parameters if _is_context(hints.get(p.name))]
+    if len(contexts) > 1:
+        raise ToolDefinitionError(f"tool {tool}: parameter {contexts[1].name} is a second ToolContext: one is enough")
+    if contexts and contexts[0].kind not in _ORDINARY:
+        raise ToolDefinitionError(f"tool {tool}: parameter {contexts[0].name} must be an ordinary or keyword parameter")
+    return contexts[0] if contexts else None
+
+
+def _is_context(hint: Any) -> bool:
+    """Whether the caller fills a parameter: its type is the context, be it with ``None`` or within ``Annotated``."""
+    origin = get_origin(hint)
+    if origin is Annotated:
+        return _is_context(get_args(hint)[0])
+    if origin in (Union, UnionType):
+        others = [each for each in get_args(hint) if each is not NoneType]
+        return len(others) == 1 and _is_context(others[0])
+    return (origin or hint) is ToolContext
+
+
+def _promises_nothing(hint: Any) -> bool:
+    if get_origin(hint) in (Annotated, Awaitable, Coroutine):
+        return _promises_nothing(get_args(hint)[0 if get_origin(hint) is Annotated else -1])
+    return hint in (None, NoneType)
+
+
+def _type_hints(function: Any, tool: str) -> dict[str, Any]:
+    try:
+        return get_type_hints(function, include_extras=True)
+    except _UNREADABLE as error:
+        at_fault = _unreadable_parameter(function)
+        raise ToolDefinitionError(f"tool {tool}: {at_fault} has a type that cannot be read: {error}") from error
+
+
+def _unreadable_parameter(function: Any) -> str:
+    names = getattr(inspect.unwrap(function), "__globals__", {})
+    for name, hint in getattr(function, "__annotations__", {}).items():
+        try:
+            get_type_hints(SimpleNamespace(__annotations__={name: hint}), names, include_extras=True)
+        except _UNREADABLE:
+            return "the result" if name == "return" else f"parameter {name}"
+    return "a parameter"

@@ -66,8 +66,8 @@ class RemoteServer:
         """See :meth:`DynamicTools.prefixed`: the server's name, which no other one has."""
         return prefixed(tool, self._name)
 
-    async def settled(self) -> None:
-        """See :meth:`DynamicTools.settled`."""
+    async def wait_ready(self) -> None:
+        """See :meth:`DynamicTools.wait_ready`."""
         try:
             async with asyncio.timeout(self._settings.start_timeout):
                 await self._tried.wait()
@@ -91,11 +91,11 @@ class RemoteServer:
         try:
             yield self
         finally:
-            self.leave()
+            self.stop()
             await asyncio.wait({self._task})
 
-    def leave(self) -> None:
-        """See :meth:`DynamicTools.leave`."""
+    def stop(self) -> None:
+        """See :meth:`DynamicTools.stop`."""
         if not self._is_left and self._task is not None:
             self._is_left = True
             self._task.cancel()

@@ -28,11 +28,11 @@ class DynamicTools(Protocol):
         """The same tool under the name that it has where its own is taken."""
         ...
 
-    async def settled(self) -> None:
+    async def wait_ready(self) -> None:
         """Wait for the first tools, or for the time after which the service starts without them."""
         ...
 
-    def leave(self) -> None:
+    def stop(self) -> None:
         """Begin to end; whoever opened them waits for that, after all others have been told as well."""
         ...
 

@@ -206,7 +206,7 @@ class ToolRegistry:
         """
         async with AsyncExitStack() as stack:
             entries = [await _entry(container, each, stack) for each in modules]
-            await asyncio.gather(*(each.settled() for entry in entries for each in entry.changing))
+            await asyncio.gather(*(each.wait_ready() for entry in entries for each in entry.changing))
             try:
                 registry = cls(entries)
             except ToolDefinitionError as error:
@@ -215,7 +215,7 @@ class ToolRegistry:
                 yield registry
             finally:
                 for each in registry._changing:
-                    each.leave()
+                    each.stop()
 
     def offered(self, module: str, kind: Literal["function", "method"]) -> Sequence[object]:
         """What a folder's routes offer the model.

@@ -133,7 +133,7 @@ async def milliseconds(question: PromptSpec, questions: int) -> float:
 
 async def row(model: ChatModel, count: int) -> str:
     """Measure one number of tools."""
-    tools = [FunctionToolCallback.of(answered, definition=each) for each in definitions(count)]
+    tools = [FunctionToolCallback.from_function(answered, definition=each) for each in definitions(count)]
     ways = [asking(model, tools, above=above) for above in (0, 30)]
     await ways[0].call().response()
     first = await milliseconds(ways[1], 1)

@@ -101,9 +101,9 @@ def test_a_refusal_says_when_it_is_worth_trying_again() -> None:
 
 def test_an_answer_of_500_is_a_failure_and_one_of_404_is_none() -> None:
     for status, opens in ((500, True), (404, False)):
-        breaker = Breakers(failures=1).of("x")
+        breaker = Breakers(failures=1).get("x")
         with breaker:
-            breaker.heard(status)
+            breaker.record_status(status)
         assert breaker.is_open is opens
 
 
@@ -114,5 +114,5 @@ def test_without_a_number_of_failures_it_never_opens() -> None:
 
 def test_upstreams_have_breakers_of_their_own() -> None:
     breakers = Breakers(failures=1)
-    asked(breakers.of("one"), AWAY)
-    assert (asked(breakers.of("one")), asked(breakers.of("other"))) == ("refused", "ok")
+    asked(breakers.get("one"), AWAY)
+    assert (asked(breakers.get("one")), asked(breakers.get("other"))) == ("refused", "ok")

@@ -49,7 +49,7 @@ class Table:
     "A provider of callbacks."
 
     def tool_callbacks(self):
-        return (FunctionToolCallback.of(roll),)
+        return (FunctionToolCallback.from_function(roll),)
 
 
 @asynccontextmanager
@@ -78,7 +78,7 @@ def write(package: str, source: str) -> None:
     "parts",
     [
         "functions=(roll,)",
-        "functions=(FunctionToolCallback.of(roll),)",
+        "functions=(FunctionToolCallback.from_function(roll),)",
         "functions=(Dice,)",
         "functions=(Dice(),)",
         "functions=(Table,)",
@@ -126,7 +126,10 @@ def test_anything_else_stops_the_start_with_one_line(parts: str, line: str, pack
             "module = ToolModule(offered=away)",
             "dice/__init__.py: offered: OSError; the log has more",
         ),
-        ("module = ToolModule(functions=(roll, FunctionToolCallback.of(roll)))", "two tools have the name roll"),
+        (
+            "module = ToolModule(functions=(roll, FunctionToolCallback.from_function(roll)))",
+            "two tools have the name roll",
+        ),
     ],
     ids=["cannot be opened", "one name twice"],
 )

@@ -69,7 +69,7 @@ class Hours:
 
 class Several:
     def tool_callbacks(self) -> tuple[ToolCallback, ...]:
-        return (FunctionToolCallback.of(add),)
+        return (FunctionToolCallback.from_function(add),)
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ class Several:
         ([Shop().add], ["add"]),
         ([Shop()], ["close"]),
         ([Hours()], ["hours"]),
-        ([FunctionToolCallback.of(add)], ["add"]),
+        ([FunctionToolCallback.from_function(add)], ["add"]),
         ([Several()], ["add"]),
         ([[add, [Shop()]], (Hours(),)], ["add", "close", "hours"]),
         ([add, add], ["add"]),

@@ -115,7 +115,7 @@ class Usage:
         """Input and output together."""
         return self.input_tokens + self.output_tokens
 
-    def as_record(self) -> dict[str, int]:
+    def to_dict(self) -> dict[str, int]:
         """The tokens as a plain object; what the provider does not tell is absent."""
         record = {
             "input_tokens": self.input_tokens,

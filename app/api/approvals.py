@@ -23,7 +23,7 @@ from toolchat.models.base import ChatOptions, ChatResponse
 from toolchat.state.base import StateStore
 from toolchat.tool_calling.callback import ToolCallback, ToolCallbackResolver
 from toolchat.tool_calling.context import CONVERSATION_ID, ToolContext
-from toolchat.tool_calling.events import ToolCallFinished, parsed_arguments
+from toolchat.tool_calling.events import ToolCallFinished, parse_arguments
 
 __all__ = ["ApprovalStore", "ConsentAdvisor", "PausedTurn", "PausedTurnCodec", "PendingTurn"]
 
@@ -306,7 +306,7 @@ class ConsentAdvisor(Advisor):
 
 def _shown(paused: ChatResponse) -> list[dict[str, Any]]:
     calls = paused.message.tool_calls
-    return [{"id": call.id, "name": call.name, "arguments": parsed_arguments(call)} for call in calls]
+    return [{"id": call.id, "name": call.name, "arguments": parse_arguments(call)} for call in calls]
 
 
 def _nothing_waits() -> NotFound:

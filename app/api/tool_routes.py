@@ -53,7 +53,7 @@ _EXAMPLE = (
 
 
 def _record(asked: ActiveRequest, response: ChatResponse) -> dict[str, Any]:
-    return response.executions[0].as_record() | {"request_id": asked.request_id}
+    return response.executions[0].to_dict() | {"request_id": asked.request_id}
 
 
 class _RunDocument(BufferedFormat):

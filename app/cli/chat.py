@@ -107,8 +107,8 @@ class _Conversation:
         return {
             "role": "assistant",
             "text": response.message.text,
-            "tool_calls": [each.as_record() for each in response.executions],
-            "usage": response.usage.as_record(),
+            "tool_calls": [each.to_dict() for each in response.executions],
+            "usage": response.usage.to_dict(),
             "duration_ms": round(seconds * 1000, 3),
             "model": {"provider": self._service.state.chat.model.provider, "name": response.model},
         }

@@ -71,7 +71,7 @@ async def _show(event: ToolCallEvent) -> None:
 
 
 def _record(call: ToolCallFinished) -> dict[str, Any]:
-    record = call.as_record()
+    record = call.to_dict()
     del record["round"]  # there is none
     return record
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from app.gazetteer.data import LESSER_PLACES, NOT_NAMES, NOT_PLACES, PLACES
-from toolchat.tool_calling.text_normalization import folded_name
+from toolchat.tool_calling.text_normalization import normalize_name
 
 __all__ = [
     "Mention",
@@ -63,7 +63,7 @@ class Mention:
 
 def find_place(name: str) -> Place | None:
     """Look up a place by its name: case, accents, width, script and a final 市 do not matter."""
-    key = " ".join(folded_name(unicodedata.normalize("NFKC", name)).replace("_", " ").split()).replace(" ,", ",")
+    key = " ".join(normalize_name(unicodedata.normalize("NFKC", name)).replace("_", " ").split()).replace(" ,", ",")
     key = re.sub(r",(?=\S)", ", ", key)
     return _by_name().get(key) or _by_name().get(key.removesuffix("市"))
 
@@ -78,7 +78,7 @@ def place_in(text: str) -> Place | None:
 
 def mentions(text: str) -> Iterator[Mention]:
     """Find every place that a text names, in order and without overlaps; see :func:`place_in`."""
-    flat, start = folded_name(text), 0
+    flat, start = normalize_name(text), 0
     while start < len(flat):
         end = _end_of_name(flat, text, start)
         place = _by_name().get(flat[start:end])
@@ -172,11 +172,11 @@ def _lengths() -> dict[str, tuple[int, ...]]:
 @cache
 def _by_name() -> dict[str, Place]:
     places = tuple(known_places())
-    index = {folded_name(name): place for place in places for name in place.names}
+    index = {normalize_name(name): place for place in places for name in place.names}
     for place in places:
-        index.setdefault(folded_name(place.english), place)
+        index.setdefault(normalize_name(place.english), place)
     for name, zone in _names_in_ids():
-        index.setdefault(folded_name(name), Place((name,), zone))
+        index.setdefault(normalize_name(name), Place((name,), zone))
     return index
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
-from toolchat.tool_calling.text_normalization import folded_name
+from toolchat.tool_calling.text_normalization import normalize_name
 
 __all__ = ["LONGEST_NAME", "Language", "language_of", "languages", "normalised"]
 
@@ -49,7 +49,7 @@ def normalised(name: str) -> str:
     name = name.strip()
     if len(name) > LONGEST_NAME:
         return name
-    text = folded_name(unicodedata.normalize("NFKC", name)).replace("_", "-")
+    text = normalize_name(unicodedata.normalize("NFKC", name)).replace("_", "-")
     return " ".join(re.sub(r"[()\[\]]", " ", text).split())
 
 

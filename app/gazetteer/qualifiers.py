@@ -4,7 +4,7 @@ import re
 
 from app.gazetteer.gazetteer import Place, find_place
 from app.gazetteer.regions import belongs, is_country, is_region
-from toolchat.tool_calling.text_normalization import folded_name
+from toolchat.tool_calling.text_normalization import normalize_name
 
 __all__ = ["Qualified", "qualified"]
 
@@ -32,7 +32,7 @@ def qualified(text: str, start: int, end: int, place: Place) -> Qualified | None
 
     A place that the gazetteer knows may be the next of a list instead, as in ``Paris, London and Tokyo``.
     """
-    return _behind(text, start, end, place) or _in_front(folded_name(text), start, end, place)
+    return _behind(text, start, end, place) or _in_front(normalize_name(text), start, end, place)
 
 
 def _behind(text: str, start: int, end: int, place: Place) -> Qualified | None:
@@ -43,13 +43,13 @@ def _behind(text: str, start: int, end: int, place: Place) -> Qualified | None:
     words = match[1].split(" ")
     names = [" ".join(words[:count]) for count in range(len(words), 0, -1)]
     for name in names:
-        plain, stop = folded_name(name).replace("'s", "").strip("."), match.start(1) + len(name)
+        plain, stop = normalize_name(name).replace("'s", "").strip("."), match.start(1) + len(name)
         if belongs(plain, place):
             return start, stop, True
         if _is_other_qualifier(plain, words[0], text[stop:], place):
             return start, stop, False
     capital = [name for name in names if all(word[:1].isupper() for word in name.split(" "))]
-    if not capital or any(map(find_place, capital)) or _NO_QUALIFIER.match(folded_name(capital[0])):
+    if not capital or any(map(find_place, capital)) or _NO_QUALIFIER.match(normalize_name(capital[0])):
         return None
     return start, match.start(1) + len(capital[0]), False
 

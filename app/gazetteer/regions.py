@@ -3,14 +3,14 @@
 from functools import cache
 
 from app.gazetteer.gazetteer import Place, entries, find_place, known_places, lesser_places
-from toolchat.tool_calling.text_normalization import folded, folded_name
+from toolchat.tool_calling.text_normalization import fold, normalize_name
 
 __all__ = ["belongs", "chinese_countries", "is_country", "is_region", "place_called", "provinces"]
 
 
 def place_called(name: str) -> Place | None:
     """Find the place that a name stands for, with or without its region and country: ``Suzhou, Anhui, China``."""
-    first, *around = (part.strip() for part in folded_name(name).replace("'", "").split(","))
+    first, *around = (part.strip() for part in normalize_name(name).replace("'", "").split(","))
     known = _by_full_name().get(", ".join((first, *around))) or find_place(name)
     if known is not None:
         return known
@@ -27,7 +27,7 @@ def belongs(name: str, place: Place) -> bool:
     """
     if not place.country:
         return False
-    if name in (folded(place.country), folded(place.region)) or place.region in _regions().get(name, ()):
+    if name in (fold(place.country), fold(place.region)) or place.region in _regions().get(name, ()):
         return True
     country = find_place(name)
     if name in _countries().get(place.country, ()) or (country is not None and place.country in country.names):
@@ -53,7 +53,7 @@ def is_region(name: str) -> bool:
 
 @cache
 def _country_names() -> frozenset[str]:
-    return frozenset(name for country, names in _countries().items() for name in (folded(country), *names))
+    return frozenset(name for country, names in _countries().items() for name in (fold(country), *names))
 
 
 @cache
@@ -62,7 +62,7 @@ def _by_full_name() -> dict[str, Place]:
     index = {name: place for place in lesser_places() for name in place.names[1:]}
     for place in (*lesser_places(), *known_places()):
         in_full = ", ".join(filter(None, (place.name, place.region, place.country)))
-        index[folded_name(in_full.replace("'", ""))] = place
+        index[normalize_name(in_full.replace("'", ""))] = place
     return index
 
 
@@ -81,7 +81,7 @@ def provinces() -> dict[str, str]:
 
 @cache
 def _province_names() -> frozenset[str]:
-    return frozenset((*provinces(), *map(folded, provinces().values())))
+    return frozenset((*provinces(), *map(fold, provinces().values())))
 
 
 @cache
@@ -96,7 +96,7 @@ def _regions() -> dict[str, tuple[str, ...]]:
     for region, names in entries(_REGIONS):
         # California and Hawaii are places themselves: their Chinese names are in that table.
         place = find_place(region) if all(name.isascii() for name in names) else None
-        for name in dict.fromkeys((folded(region), *names, *map(folded, place.names if place else ()))):
+        for name in dict.fromkeys((fold(region), *names, *map(fold, place.names if place else ()))):
             found[name] = (*found.get(name, ()), region)
     return found
 

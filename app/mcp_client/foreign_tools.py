@@ -246,7 +246,7 @@ def _callback(name: str, server: str, entry: ServerEntry, tool: "Tool", call: Re
 
     definition = ToolDefinition(name, described, usable_schema(tool.input_schema))
     checked = replace(definition, input_schema=checked_schema(definition.input_schema))
-    callback = FunctionToolCallback.of(run, definition=checked, metadata=_metadata(entry, tool))
+    callback = FunctionToolCallback.from_function(run, definition=checked, metadata=_metadata(entry, tool))
     return replace(callback, definition=definition)  # what a model is shown
 
 

@@ -15,7 +15,7 @@ from app.offline.result_rendering import Reader, is_failure
 from app.offline.templates import say
 from app.offline.tool_profiles import ToolProfile
 from toolchat.messages import ToolCall, ToolResponse
-from toolchat.tool_calling.events import parsed_arguments
+from toolchat.tool_calling.events import parse_arguments
 
 __all__ = ["TodoList", "list_parameter", "read_in_context", "steps_of"]
 
@@ -178,7 +178,7 @@ class TodoList:
         results = (each for each in responses if each.name != self._writer.name)
         planned = zip(self._texts, self._plans, strict=False)
         steps = [_Step(text, each, tuple(islice(results, len(each.calls)))) for text, each in planned]
-        written = [parsed_arguments(each) for each in calls if each.name == self._writer.name]
+        written = [parse_arguments(each) for each in calls if each.name == self._writer.name]
         if following := self._next_calls(steps, written, can_write=not failures):
             return following
         lines = [f"{number}. {self._told(each, tools)}" for number, each in enumerate(steps, start=1)]

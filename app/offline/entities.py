@@ -15,7 +15,7 @@ from app.offline.days import days_in
 from app.offline.languages import languages_in, text_to_handle
 from app.offline.numbers import dates, numbers, spans_from_now, times_of_day
 from app.offline.question import Found, Question, blanked, concepts_in
-from toolchat.tool_calling.text_normalization import folded
+from toolchat.tool_calling.text_normalization import fold
 
 __all__ = ["NamedPlace", "found_in"]
 
@@ -91,7 +91,7 @@ def _places(question: Question) -> Iterator[Found]:
     readable = blanked(question.readable, [each.span for each in dates(question.command)])
     known = list(_known(readable, question.command))
     marked = blanked(readable, [each.span for each in known[:_MOST]], lexicon.MARK)
-    beside = (each for each in _unknown(_BESIDE, marked) if not any(concepts_in(folded(each.value.name))))
+    beside = (each for each in _unknown(_BESIDE, marked) if not any(concepts_in(fold(each.value.name))))
     end = -1
     for each in sorted([*known, *beside], key=lambda each: (each.start, -each.end)) if known else ():
         if each.start >= end:
@@ -141,7 +141,7 @@ def _qualified(text: str, start: int, end: int, place: Place) -> Found:
     if wider is None and text[end : end + 1] == " ":
         # A qualifier that follows at once, as in "paris texas": only names of countries and regions count.
         wider, comma = qualified(f"{text[:end]},{text[end + 1 :]}", start, end, place), ","
-        name = folded(text[end + 1 : wider[1]]).strip() if wider else ""
+        name = fold(text[end + 1 : wider[1]]).strip() if wider else ""
         wider = wider if is_country(name) or is_region(name) else None
     if wider is None:
         return Found("place", NamedPlace(text[start:end], place.zone, place.english), start, end)

@@ -9,7 +9,7 @@ from typing import Any
 
 from app.gazetteer.gazetteer import mentions
 from app.offline import lexicon
-from toolchat.tool_calling.text_normalization import folded_name
+from toolchat.tool_calling.text_normalization import normalize_name
 
 __all__ = ["Found", "Question", "Span", "blanked", "concepts_in", "folded_words", "is_chinese", "rows", "terms"]
 
@@ -64,7 +64,7 @@ class Question:
     def of(cls, text: str) -> "Question":
         """Read a question; characters that cannot be encoded are replaced."""
         raw = text[:_LONGEST].encode("utf-8", "replace").decode()
-        flat = folded_name(raw)
+        flat = normalize_name(raw)
         payloads = tuple(_payloads(raw, flat))[:_MOST_PAYLOADS]
         return cls(raw, _bounded(flat, payloads), payloads, is_chinese(flat, payloads))
 
@@ -187,7 +187,7 @@ def rows(table: str) -> Iterator[tuple[list[str], list[str]]]:
 
 def folded_words(text: str) -> str:
     """A text, identifiers in it in words (``getCityTime`` as ``get city time``), folded; bounded."""
-    return folded_name(" ".join(part for part in _SEAM.split(text[:_LONGEST_TEXT]) if part))
+    return normalize_name(" ".join(part for part in _SEAM.split(text[:_LONGEST_TEXT]) if part))
 
 
 def _stem(word: str) -> str:

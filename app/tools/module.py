@@ -23,8 +23,8 @@ from app.settings.base import BaseUrl, EnvironmentSettings, environment_name
 from toolchat.chat.advisors.base import Advisor
 from toolchat.errors import ConfigurationError, NotConfigured
 from toolchat.tool_calling.callback import ToolCallback, ToolCallbackProvider
-from toolchat.tool_calling.definition_checks import DeclaredTool, marked_methods, repeated_names, shown_path
-from toolchat.tool_calling.function_callback import FunctionToolCallback, marked_names, name_of
+from toolchat.tool_calling.definition_checks import DeclaredTool, duplicate_names, marked_methods, shown_path
+from toolchat.tool_calling.function_callback import FunctionToolCallback, marked_tool_names, tool_name
 
 __all__ = ["ToolModule", "ToolSettings", "discover"]
 
@@ -70,7 +70,7 @@ class ToolSettings(EnvironmentSettings):
             return tool
         tool = tool.in_sandbox() if self.in_sandbox else tool
         seconds: float | None = getattr(self, "cache_seconds", None)
-        return tool if seconds is None or tool.metadata.cache_seconds is None else tool.cached_for(seconds)
+        return tool if seconds is None or tool.metadata.cache_seconds is None else tool.with_cache_ttl(seconds)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,7 +120,7 @@ class ToolModule:
 
     def function_names(self) -> tuple[str, ...]:
         """The names under which the container knows the function tools."""
-        return tuple(name_of(function) for function in self.written)
+        return tuple(tool_name(function) for function in self.written)
 
     @property
     def written(self) -> tuple[Callable[..., Any], ...]:
@@ -150,7 +150,7 @@ class ToolModule:
                 default_query=self.default_query,
                 examples=self.examples,
                 function_names=(*self.function_names(), *made_at_start),
-                method_names=tuple(name for each in self.methods for name in marked_names(each)),
+                method_names=tuple(name for each in self.methods for name in marked_tool_names(each)),
             )
         if self.router is not None:
             open_folder = Depends(self._open_folder)
@@ -181,10 +181,10 @@ class ToolModule:
 
     def _named(self, function: Callable[..., Any], settings: ToolSettings) -> Provider:
         def make(service: Callable[..., Any] | None) -> ToolCallback:
-            return settings.applied_to(FunctionToolCallback.of(service or function))
+            return settings.applied_to(FunctionToolCallback.from_function(service or function))
 
         needs = function if isinstance(function, type) else None
-        return named(name_of(function), ToolCallback, make, needs)  # type: ignore[type-abstract]
+        return named(tool_name(function), ToolCallback, make, needs)  # type: ignore[type-abstract]
 
 
 def _offers_callbacks(part: object) -> TypeGuard[ToolCallback | ToolCallbackProvider | type]:
@@ -209,7 +209,7 @@ def discover(package: str = "app.tools") -> tuple[ToolModule, ...]:
             except ConfigurationError as error:
                 faults.append(str(error))
     found.sort(key=lambda module: module.path)
-    faults += repeated_names(tool for module in found for tool in module.declared())
+    faults += duplicate_names(tool for module in found for tool in module.declared())
     if faults:
         raise ConfigurationError("\n".join(faults))
     return tuple(found)

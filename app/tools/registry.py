@@ -23,8 +23,8 @@ from toolchat.tool_calling.errors import ToolArgumentsError, ToolDefinitionError
 from toolchat.tool_calling.function_callback import (
     FunctionToolCallback,
     MethodToolCallbackProvider,
-    callbacks_of,
-    marked_names,
+    marked_tool_names,
+    to_callbacks,
 )
 from toolchat.tool_calling.results import ToolCallResultConverter
 from toolchat.tool_calling.schema_example import example_arguments
@@ -47,7 +47,7 @@ def described_tool(tool: ToolCallback, kind: str) -> dict[str, Any]:
         "input_schema": definition.input_schema,
         "sandbox": tool.metadata.sandbox,
         "requires_approval": tool.metadata.requires_approval,
-        "read_only": tool.metadata.only_reads,
+        "read_only": tool.metadata.is_read_only,
     }
     example = example_arguments(definition.input_schema)
     try:
@@ -293,7 +293,7 @@ class ToolRegistry:
 def _no_tools(module: ToolModule) -> list[str]:
     file = shown_path(module.folder / "__init__.py")
     given: Sequence[object] = module.methods
-    methods = [each for each in given if not (isinstance(each, type) and marked_names(each))]
+    methods = [each for each in given if not (isinstance(each, type) and marked_tool_names(each))]
     functions = [each for each in module.written if not callable(each)]
     return [
         *(f"{file}: {_told(each)} has no method that @tool marks" for each in methods),
@@ -331,7 +331,7 @@ async def _entry(container: AsyncContainer, configured: ConfiguredModule, stack:
         opened = await _opened(container, module, stack)
         changing = tuple(each for each in opened if isinstance(each, DynamicTools))
         more += [each for each in opened if each not in changing]
-        functions += [configured.settings.applied_to(callback) for callback in callbacks_of(more)]
+        functions += [configured.settings.applied_to(callback) for callback in to_callbacks(more)]
         objects: list[object] = [await container.get(needed) for needed in module.methods]
         methods = MethodToolCallbackProvider(*objects).tool_callbacks() if objects else ()
     except ToolDefinitionError as error:
@@ -343,7 +343,7 @@ async def _entry(container: AsyncContainer, configured: ConfiguredModule, stack:
 
 
 def _told_by(converter: ToolCallResultConverter, tools: Iterable[ToolCallback]) -> list[ToolCallback]:
-    return [each.told_by(converter) if isinstance(each, FunctionToolCallback) else each for each in tools]
+    return [each.with_converter(converter) if isinstance(each, FunctionToolCallback) else each for each in tools]
 
 
 async def _opened(container: AsyncContainer, module: ToolModule, stack: AsyncExitStack) -> Sequence[object]:

@@ -89,7 +89,7 @@ async def test_a_tool_that_a_key_may_not_use_is_not_there_whichever_way_it_is_ca
 
 
 async def test_a_call_of_a_tool_that_was_never_offered_is_refused_where_calls_are_run() -> None:
-    manager, tool = ToolCallingManager(), FunctionToolCallback.of(secret)
+    manager, tool = ToolCallingManager(), FunctionToolCallback.from_function(secret)
     message = AssistantMessage("", (ToolCall("a", "secret", "{}"),))
     with calling_as("narrow", tools=("other*",)):
         refused = await manager.execute_tool_calls((), message, (tool,))

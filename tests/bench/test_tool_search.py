@@ -27,7 +27,7 @@ async def test_both_ways_call_the_tool_and_the_search_is_told_of_fewer_tools(
         http = OutboundHttp(connect_timeout=5, max_connections=2)
         try:
             model = choose_chat_model(Settings()).create(http)
-            tools = [FunctionToolCallback.of(answered, definition=each) for each in definitions(count)]
+            tools = [FunctionToolCallback.from_function(answered, definition=each) for each in definitions(count)]
             told, searched = [await asking(model, tools, above=above).call().response() for above in (0, 30)]
         finally:
             await http.aclose()

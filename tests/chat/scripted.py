@@ -149,7 +149,9 @@ def client_of(
     eligibility: ToolExecutionEligibility = is_eligible,
 ) -> tuple[ChatClient, ScriptedChatModel]:
     model = ScriptedChatModel(turns)
-    resolver = StaticToolCallbackResolver([FunctionToolCallback.of(add), FunctionToolCallback.of(receipt)])
+    resolver = StaticToolCallbackResolver(
+        [FunctionToolCallback.from_function(add), FunctionToolCallback.from_function(receipt)]
+    )
     manager = ToolCallingManager(max_result_chars=max_result_chars)
     loop = ToolCallingAdvisor(manager, max_rounds=max_rounds, limits=limits, eligibility=eligibility)
     return ChatClient(model, resolver, (*advisors, loop), "Be brief."), model

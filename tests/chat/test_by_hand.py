@@ -15,7 +15,7 @@ from toolchat.tool_calling.events import ToolCallFinished, ToolCallStarted
 from toolchat.tool_calling.function_callback import FunctionToolCallback, tool
 from toolchat.tool_calling.manager import ToolCallingManager, ToolExecutionExceptionProcessor
 
-ADDING = FunctionToolCallback.of(add)
+ADDING = FunctionToolCallback.from_function(add)
 
 
 async def test_a_call_runs_and_no_model_is_asked() -> None:
@@ -32,7 +32,7 @@ async def test_listeners_are_told_of_the_call_alone() -> None:
     async def emit(event: object) -> None:
         told.append(event)
 
-    ended = await run_by_hand(client, FunctionToolCallback.of(receipt), {"number": 1}, emit=emit)
+    ended = await run_by_hand(client, FunctionToolCallback.from_function(receipt), {"number": 1}, emit=emit)
     assert told == [ToolCallStarted(ended.call, 1), ended]
     assert isinstance(ended, ToolCallFinished)
 
@@ -65,7 +65,7 @@ async def test_arguments_that_no_json_can_carry_are_refused(value: object) -> No
 
 async def test_who_runs_a_tool_by_hand_consents() -> None:
     client, _ = client_of(says("never"))
-    ended = await run_by_hand(client, FunctionToolCallback.of(add, requires_approval=True), {"a": 1, "b": 2})
+    ended = await run_by_hand(client, FunctionToolCallback.from_function(add, requires_approval=True), {"a": 1, "b": 2})
     assert ended.result == "3"
 
 
@@ -76,7 +76,7 @@ async def test_the_tool_is_told_who_asks_and_its_own_call() -> None:
         return f"{context.get('tenantId')} {context.history[-1]}"
 
     client, _ = client_of(says("never"))
-    ended = await run_by_hand(client, FunctionToolCallback.of(whose), {}, {"tenantId": "t-1"})
+    ended = await run_by_hand(client, FunctionToolCallback.from_function(whose), {}, {"tenantId": "t-1"})
     assert ended.result.startswith("t-1 AssistantMessage")
     assert ended.call.id in ended.result
 
@@ -88,9 +88,9 @@ async def test_a_failure_is_an_outcome_unless_the_service_ends_questions_with_it
         raise ToolExecutionError("not today", kind="closed")
 
     client, _ = client_of(says("never"))
-    ended = await run_by_hand(client, FunctionToolCallback.of(fails), {})
+    ended = await run_by_hand(client, FunctionToolCallback.from_function(fails), {})
     assert (ended.outcome, ended.error_kind) == ("error", "closed")
     strict = ToolCallingManager(exception_processor=ToolExecutionExceptionProcessor(always_throw=True))
     client = replace(client, advisors=(ToolCallingAdvisor(strict),))
     with pytest.raises(ToolFailed):
-        await run_by_hand(client, FunctionToolCallback.of(fails), {})
+        await run_by_hand(client, FunctionToolCallback.from_function(fails), {})

@@ -51,7 +51,7 @@ async def double(n: int) -> int:
 
 
 def adding(*added: Callable[..., object]) -> Offering:
-    callbacks = tuple(map(FunctionToolCallback.of, added))
+    callbacks = tuple(map(FunctionToolCallback.from_function, added))
     return Offering(lambda tools: (*tools, *callbacks) if tools else ())
 
 
@@ -74,7 +74,7 @@ async def test_a_tool_that_an_advisor_inside_the_loop_takes_away_cannot_run() ->
 
 
 async def test_what_is_offered_may_be_another_thing_in_every_turn() -> None:
-    both = (FunctionToolCallback.of(add), FunctionToolCallback.of(double))
+    both = (FunctionToolCallback.from_function(add), FunctionToolCallback.from_function(double))
     turns = iter(both)
     client, model = client_of(
         calls(ADD, DOUBLE), calls(ADD, DOUBLE), says("done"), advisors=[Offering(lambda _: (next(turns, both[0]),))]

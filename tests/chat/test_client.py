@@ -83,7 +83,7 @@ async def test_results_are_given_back_in_the_order_of_the_calls() -> None:
         return "2nd"
 
     client, model = client_of(calls(("first", ""), ("second", "")), says("done"))
-    tools = [FunctionToolCallback.of(first), FunctionToolCallback.of(second)]
+    tools = [FunctionToolCallback.from_function(first), FunctionToolCallback.from_function(second)]
     response = await client.prompt("?").tools(*tools).call().response()
     assert [each.result for each in response.executions] == ["1st", "2nd"]
     answered = model.prompts[1].messages[-1]
@@ -98,14 +98,14 @@ async def test_tools_may_be_names_callbacks_providers_and_objects() -> None:
             return 2 * a
 
     client, model = client_of(says("ok"))
-    prompt = client.prompt("?").tools("add", FunctionToolCallback.of(receipt), Calculator())
+    prompt = client.prompt("?").tools("add", FunctionToolCallback.from_function(receipt), Calculator())
     await prompt.options(ChatOptions(temperature=0)).call().content()
     assert [each.name for each in model.prompts[0].tools] == ["add", "receipt", "twice"]
     assert model.prompts[0].options.temperature == 0
     with pytest.raises(ToolDefinitionError, match="no tool has the name nothing; known: add, receipt"):
         prompt.tools("nothing")
     with pytest.raises(ToolDefinitionError, match="two tools have the name add"):
-        prompt.tools(FunctionToolCallback.of(add))
+        prompt.tools(FunctionToolCallback.from_function(add))
 
 
 async def test_tools_get_the_context_and_the_history_and_the_model_neither() -> None:
@@ -116,7 +116,7 @@ async def test_tools_get_the_context_and_the_history_and_the_model_neither() -> 
         return "seen"
 
     client, model = client_of(calls(("look", "")), says("ok"))
-    prompt = client.prompt("?").tools(FunctionToolCallback.of(look)).tool_context({"tenant": "acme"})
+    prompt = client.prompt("?").tools(FunctionToolCallback.from_function(look)).tool_context({"tenant": "acme"})
     await prompt.call().content()
     assert seen[0].get("tenant") == "acme"
     assert seen[0].history == (SystemMessage("Be brief."), UserMessage("?"), calls(("look", "")))
@@ -125,7 +125,7 @@ async def test_tools_get_the_context_and_the_history_and_the_model_neither() -> 
 
 async def test_system_messages_and_default_tools_make_the_prompt() -> None:
     client, model = client_of(says("ok"))
-    client = replace(client, default_tools=(FunctionToolCallback.of(add),))
+    client = replace(client, default_tools=(FunctionToolCallback.from_function(add),))
     await client.prompt("?").call().content()
     await client.prompt("?").system("Be long.").tools("receipt").call().content()
     await client.prompt("?").system("").call().content()

@@ -100,9 +100,9 @@ async def test_a_paused_question_goes_on_with_its_context_and_its_options() -> N
 
     client, model = client_of(calls(ADD), calls(SHIP_1), says("done"))
     options = ChatOptions(temperature=0.5, max_tokens=7)
-    asking = client.prompt("Ship").tools(FunctionToolCallback.of(ship), "add").options(options)
+    asking = client.prompt("Ship").tools(FunctionToolCallback.from_function(ship), "add").options(options)
     paused = await asking.tool_context({"tenant": "acme"}).call().response()
-    going_on = client.resume(paused, {"call_0": Approval(True)}).tools(FunctionToolCallback.of(ship))
+    going_on = client.resume(paused, {"call_0": Approval(True)}).tools(FunctionToolCallback.from_function(ship))
     response = await going_on.tool_context({"more": 1}).call().response()
     assert response.executions[0].result == "shipped 1 for acme"
     assert [each.options for each in model.prompts] == [options] * 3

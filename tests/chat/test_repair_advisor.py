@@ -187,7 +187,7 @@ async def repaired(arguments: str) -> bool:
 async def is_about_form(arguments: str) -> bool:
     """Whether the tool itself finds that arguments are no JSON object, rather than that a field does not fit."""
     try:
-        await FunctionToolCallback.of(add).call(arguments, ToolContext())
+        await FunctionToolCallback.from_function(add).call(arguments, ToolContext())
     except ToolArgumentsError as fault:
         return not fault.fields
     return False

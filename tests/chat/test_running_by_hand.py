@@ -12,7 +12,7 @@ BY_HAND = ChatOptions(internal_tool_execution_enabled=False)
 
 async def test_a_caller_may_run_the_calls_himself_round_by_round() -> None:
     client, model = client_of(calls(ADD), calls(("add", '{"a":3,"b":3}')), says("6"))
-    tools, messages = [FunctionToolCallback.of(add)], (UserMessage("1+2+3?"),)
+    tools, messages = [FunctionToolCallback.from_function(add)], (UserMessage("1+2+3?"),)
     conversation: tuple[Message, ...] = messages
     response = await client.prompt().messages(conversation).tools(*tools).options(BY_HAND).call().response()
     rounds = 1
@@ -37,7 +37,10 @@ async def test_a_stream_gives_the_calls_to_the_caller_too() -> None:
 
 
 async def test_running_calls_by_hand_tells_when_the_result_is_the_answer() -> None:
-    manager, tools = ToolCallingManager(), [FunctionToolCallback.of(receipt), FunctionToolCallback.of(add)]
+    manager, tools = (
+        ToolCallingManager(),
+        [FunctionToolCallback.from_function(receipt), FunctionToolCallback.from_function(add)],
+    )
     direct = await manager.execute_tool_calls([], calls(("receipt", '{"number":1}')), tools)
     mixed = await manager.execute_tool_calls([], calls(("receipt", '{"number":1}'), ADD), tools)
     assert (direct.return_direct, mixed.return_direct) == (True, False)

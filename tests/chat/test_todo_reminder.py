@@ -125,7 +125,7 @@ async def test_without_the_store_there_is_no_reminder_no_event_and_no_error() ->
         turn, turn, turn, answers("done"), advisors=[TodoEvents(lists), TodoReminder(lists)], max_rounds=5
     )
     try:
-        asking = client.prompt("?").tools("add", FunctionToolCallback.of(TodoUpdate(lists)))
+        asking = client.prompt("?").tools("add", FunctionToolCallback.from_function(TodoUpdate(lists)))
         events = [event async for event in asking.tool_context({CONVERSATION_ID: "s"}).stream().events()]
     finally:
         await store.aclose()
@@ -146,7 +146,7 @@ async def test_an_update_stands_even_when_its_event_cannot_be_told() -> None:
         advisors=[TodoEvents(TodoLists(gone, Settings()))],
     )
     try:
-        asking = client.prompt("?").tools(FunctionToolCallback.of(TodoUpdate(TodoLists(kept, Settings()))))
+        asking = client.prompt("?").tools(FunctionToolCallback.from_function(TodoUpdate(TodoLists(kept, Settings()))))
         events = [event async for event in asking.tool_context({CONVERSATION_ID: "s"}).stream().events()]
     finally:
         await gone.aclose()

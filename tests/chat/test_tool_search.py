@@ -28,7 +28,7 @@ async def answered(place: str = "here") -> str:
 def named(name: str, description: str, **metadata: Any) -> ToolCallback:
     schema = {"type": "object", "properties": {"place": {"type": "string"}}}
     definition = ToolDefinition(name, description, schema)
-    return FunctionToolCallback.of(answered, definition=definition, metadata=ToolMetadata(**metadata))
+    return FunctionToolCallback.from_function(answered, definition=definition, metadata=ToolMetadata(**metadata))
 
 
 TOOLS = (

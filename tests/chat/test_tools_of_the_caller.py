@@ -59,7 +59,9 @@ async def test_a_stream_tells_of_the_services_calls_only_and_no_text_twice() -> 
 
 
 async def test_a_direct_result_beside_the_callers_call_is_no_answer() -> None:
-    response, _, _ = await asked(calls(ROLLED, ("receipt", '{"number":1}')), tools=(FunctionToolCallback.of(receipt),))
+    response, _, _ = await asked(
+        calls(ROLLED, ("receipt", '{"number":1}')), tools=(FunctionToolCallback.from_function(receipt),)
+    )
     assert response.finish_reason == "tool_calls"
     assert response.message.text == ""
 
@@ -70,17 +72,19 @@ async def ship(number: int) -> str:
 
 
 async def test_a_call_that_needs_consent_is_not_run_beside_the_callers() -> None:
-    response, _, _ = await asked(calls(ROLLED, ("ship", '{"number":1}')), tools=(FunctionToolCallback.of(ship),))
+    response, _, _ = await asked(
+        calls(ROLLED, ("ship", '{"number":1}')), tools=(FunctionToolCallback.from_function(ship),)
+    )
     assert response.finish_reason == "tool_calls"
     assert [each.error_kind for each in response.executions] == ["not-run"]
 
 
 async def test_a_call_that_needs_consent_pauses_as_ever_where_it_stands_alone() -> None:
     response, _, client = await asked(
-        calls(("ship", '{"number":1}')), says("It was not shipped."), tools=(FunctionToolCallback.of(ship),)
+        calls(("ship", '{"number":1}')), says("It was not shipped."), tools=(FunctionToolCallback.from_function(ship),)
     )
     assert response.finish_reason == APPROVAL_REQUIRED
-    resumed = client.resume(response, {"call_0": Approval(False)}).tools(FunctionToolCallback.of(ship))
+    resumed = client.resume(response, {"call_0": Approval(False)}).tools(FunctionToolCallback.from_function(ship))
     assert await resumed.call().content() == "It was not shipped."
 
 
@@ -102,7 +106,7 @@ async def test_a_forced_tool_is_forced_once_unless_the_caller_waits_for_a_call(
     client, model = client_of(calls(ADD), says("3"))
     await (
         client.prompt("?")
-        .tools(FunctionToolCallback.of(add), *tools)
+        .tools(FunctionToolCallback.from_function(add), *tools)
         .options(ChatOptions(tool_choice=choice))
         .call()
         .response()

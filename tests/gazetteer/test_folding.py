@@ -2,7 +2,7 @@
 
 import pytest
 
-from toolchat.tool_calling.text_normalization import folded, folded_name, simplified
+from toolchat.tool_calling.text_normalization import fold, normalize_name, simplify
 
 
 @pytest.mark.parametrize(
@@ -16,16 +16,16 @@ from toolchat.tool_calling.text_normalization import folded, folded_name, simpli
     ],
 )
 def test_width_case_and_latin_accents_are_folded_and_nothing_else(text: str, plain: str) -> None:
-    assert folded(text) == plain
+    assert fold(text) == plain
 
 
 @pytest.mark.parametrize(
     ("name", "plain"), [("廣州", "广州"), ("広島", "广岛"), ("Île-de-France", "ile-de-france"), ("韓國語", "韩国语")]
 )
 def test_all_ways_of_writing_a_name_become_one(name: str, plain: str) -> None:
-    assert folded_name(name) == plain
+    assert normalize_name(name) == plain
 
 
 @pytest.mark.parametrize("text", ["ß", "İstanbul", "ﷺ", "㎏ 从纽约", "Ⅷ ﬁ", "臺灣", "e\u0301", "\ud800", "👩‍👩‍👧"])
 def test_every_position_stays_what_it_was(text: str) -> None:
-    assert len(folded(text)) == len(simplified(text)) == len(folded_name(text)) == len(text)
+    assert len(fold(text)) == len(simplify(text)) == len(normalize_name(text)) == len(text)

@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from app.gazetteer.gazetteer import Place, find_place, known_places, lesser_places, mentions, place_in, zone_ids
-from toolchat.tool_calling.text_normalization import folded_name, simplified
+from toolchat.tool_calling.text_normalization import normalize_name, simplify
 
 SHANGHAI = "Asia/Shanghai"
 NEW_YORK = "America/New_York"
@@ -22,7 +22,7 @@ def test_every_place_has_a_time_zone_of_the_tz_database() -> None:
 
 def test_no_name_stands_for_two_places() -> None:
     lesser = (name for place in lesser_places() for name in place.names[1:])
-    names = Counter(map(folded_name, (*lesser, *(name for place in known_places() for name in place.names))))
+    names = Counter(map(normalize_name, (*lesser, *(name for place in known_places() for name in place.names))))
     assert [name for name, times in names.items() if times > 1] == []
 
 
@@ -40,7 +40,7 @@ def test_every_place_is_found_by_each_of_its_names_and_by_its_english_form() -> 
 
 def test_names_are_listed_in_simplified_characters_alone() -> None:
     listed = [name for place in (*known_places(), *lesser_places()) for name in place.names]
-    assert [name for name in listed if simplified(name) != name] == []
+    assert [name for name in listed if simplify(name) != name] == []
 
 
 # In traditional and Japanese characters; the table has none of them.
@@ -63,7 +63,7 @@ TRADITIONAL = """
 
 def test_a_place_is_found_by_its_name_in_traditional_characters() -> None:
     found = {name: find_place(name) for name in TRADITIONAL.split()}
-    assert [name for name, place in found.items() if place is None or place != find_place(simplified(name))] == []
+    assert [name for name, place in found.items() if place is None or place != find_place(simplify(name))] == []
 
 
 def test_a_lesser_place_is_not_looked_for_in_sentences() -> None:

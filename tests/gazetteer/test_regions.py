@@ -4,7 +4,7 @@ import pytest
 
 from app.gazetteer.gazetteer import find_place, known_places, lesser_places
 from app.gazetteer.regions import belongs, chinese_countries, is_country, is_region, place_called, provinces
-from toolchat.tool_calling.text_normalization import folded
+from toolchat.tool_calling.text_normalization import fold
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_every_place_is_found_by_the_words_that_weatherapi_is_asked_in() -> None
 
 def test_every_region_of_a_city_abroad_has_its_names() -> None:
     regions = {place.region for place in known_places() if place.country != "China"} - {"", "Provence"}
-    assert [region for region in regions if not is_region(folded(region))] == []
+    assert [region for region in regions if not is_region(fold(region))] == []
 
 
 def test_every_region_of_a_chinese_city_is_a_province() -> None:

@@ -15,8 +15,8 @@ from tests.ports import silent_port
 from tests.waiting import PATIENCE, until
 from toolchat.errors import UpstreamTimeout, UpstreamUnavailable
 from toolchat.http.client import OutboundHttp
-from toolchat.http.connections import BUSY, Connection, opened
-from toolchat.http.requests import Origin, written
+from toolchat.http.connections import BUSY, Connection, connect
+from toolchat.http.requests import Origin, build_request
 
 
 async def stale(peer: Peer) -> None:
@@ -279,8 +279,8 @@ async def test_of_several_addresses_the_next_is_tried_when_one_does_not_answer(f
             free = asyncio.Event()
             connection = Connection(lambda _: free.set(), lambda _: None)
             async with asyncio.timeout(PATIENCE):
-                await opened(connection, Origin(False, "two.example", 80), addresses, None)
-                connection.send(written("GET", upstream.url), "Shop")
+                await connect(connection, Origin(False, "two.example", 80), addresses, None)
+                connection.send(build_request("GET", upstream.url), "Shop")
                 await free.wait()
             assert connection.idle_since == BUSY
             connection.drop()

@@ -11,7 +11,7 @@ from tests.models.responding import events_of
 from toolchat.messages import AssistantMessage, Message, ToolCall, ToolResponse, ToolResponseMessage, UserMessage
 from toolchat.models.base import ChatResponse, Prompt
 from toolchat.tool_calling.definition import ToolDefinition
-from toolchat.tool_calling.schema import output_schema_of
+from toolchat.tool_calling.schema import read_output_schema
 
 
 def parameters(*required: str, **properties: Any) -> dict[str, Any]:
@@ -26,7 +26,7 @@ CLOCK = ToolDefinition(
     "getCityTimeFunction",
     "Get the time of a specified city.",
     parameters("timeZoneId", timeZoneId=text("Time zone id, such as Asia/Shanghai")),
-    output_schema_of(TimeTools.get_city_time),
+    read_output_schema(TimeTools.get_city_time),
 )
 WEATHER = ToolDefinition(
     "getWeatherFunction",
@@ -42,7 +42,7 @@ WEATHER = ToolDefinition(
             "description": "Number of days of weather forecast. Value ranges from 1 to 14",
         },
     ),
-    output_schema_of(WeatherTools.get_weather),
+    read_output_schema(WeatherTools.get_weather),
 )
 TRANSLATE = ToolDefinition(
     "baiduTranslateFunction",
@@ -57,7 +57,7 @@ TRANSLATE = ToolDefinition(
             "to": text("Target language to translate into"),
         },
     ),
-    output_schema_of(BaiduTranslateTools.baidu_translate),
+    read_output_schema(BaiduTranslateTools.baidu_translate),
 )
 ALL = (CLOCK, WEATHER, TRANSLATE)
 DICE = ToolDefinition("rollDice", "Roll a dice", parameters("sides", sides={"type": "integer", "minimum": 2}))

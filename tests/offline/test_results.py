@@ -133,7 +133,7 @@ def order(order_id: str) -> Order:
     ],
 )
 async def test_fields_are_called_by_the_titles_of_the_result_type(question: str, answer: str) -> None:
-    definition = FunctionToolCallback.of(order).definition
+    definition = FunctionToolCallback.from_function(order).definition
     assert await answered(question, order("A1"), definition) == answer
 
 

@@ -116,7 +116,7 @@ async def alarm(request: Alarm) -> str:
 async def test_the_loop_runs_its_calls_once_and_gets_an_answer(question: str, answer: str, outcomes: list[str]) -> None:
     advisors = (ToolCallingAdvisor(ToolCallingManager()),)
     client = ChatClient(OfflineChatModel(), StaticToolCallbackResolver(()), advisors)
-    offered = (FunctionToolCallback.of(weather_of), FunctionToolCallback.of(alarm))
+    offered = (FunctionToolCallback.from_function(weather_of), FunctionToolCallback.from_function(alarm))
     given_answer = await client.prompt(question).tools(*offered).call().response()
     assert given_answer.message.text == answer
     assert [each.outcome for each in given_answer.executions] == outcomes

@@ -150,7 +150,7 @@ async def test_a_trace_is_bounded_and_leaves_its_conversation_readable_whatever_
     calls = tuple(ToolCall(f"c{n}" * 300, "tell", f'{{"about": [{n}, {DEEP}, "{"x" * 5000}"]}}') for n in range(40))
     asking = AssistantMessage("", calls)
     memory = ChatMemory(store := InMemoryStateStore(), Locks(store))
-    tool = FunctionToolCallback.of(tell, name="tell", description="Tells.")
+    tool = FunctionToolCallback.from_function(tell, name="tell", description="Tells.")
     client, _ = client_of(asking, says("told"), advisors=(MemoryAdvisor(memory),))
     await client.prompt("?").tools(tool).tool_context({CONVERSATION_ID: "s"}).call().content()
     (turn,) = await memory.turns("s")

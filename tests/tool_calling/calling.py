@@ -43,7 +43,7 @@ AnyTool = ToolCallback | Callable[..., Any]
 
 
 def _callbacks(tools: Sequence[AnyTool]) -> list[ToolCallback]:
-    return [each if isinstance(each, ToolCallback) else FunctionToolCallback.of(each) for each in tools]
+    return [each if isinstance(each, ToolCallback) else FunctionToolCallback.from_function(each) for each in tools]
 
 
 def call(name: str, arguments: str = "{}", identifier: str = "call_1") -> ToolCall:
@@ -126,7 +126,9 @@ class Atlas:
         return self
 
     def callback(self, **metadata: Any) -> FunctionToolCallback:
-        return replace(FunctionToolCallback.of(self.locate), metadata=ToolMetadata(**{"cache_seconds": 60} | metadata))
+        return replace(
+            FunctionToolCallback.from_function(self.locate), metadata=ToolMetadata(**{"cache_seconds": 60} | metadata)
+        )
 
 
 @asynccontextmanager
@@ -161,7 +163,7 @@ def callback_of(annotation: Any) -> FunctionToolCallback:
         return repr(value)
 
     told.__annotations__["value"] = annotation
-    return FunctionToolCallback.of(told)
+    return FunctionToolCallback.from_function(told)
 
 
 def schema_of(annotation: Any) -> dict[str, Any]:

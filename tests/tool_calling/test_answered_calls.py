@@ -31,7 +31,9 @@ async def noted(
         seen.append(context.history)
         return f"now {text}"
 
-    result = await ToolCallingManager().execute_tool_calls(messages, message, [FunctionToolCallback.of(note)])
+    result = await ToolCallingManager().execute_tool_calls(
+        messages, message, [FunctionToolCallback.from_function(note)]
+    )
     assert all(each == (QUESTION, message) for each in seen)
     return ran, result
 
@@ -67,7 +69,7 @@ async def test_a_model_that_says_the_very_same_again_is_given_new_results() -> N
         ran.append(text)
         return f"now {text}"
 
-    result = await ToolCallingManager().execute_tool_calls(earlier, ASKING, [FunctionToolCallback.of(note)])
+    result = await ToolCallingManager().execute_tool_calls(earlier, ASKING, [FunctionToolCallback.from_function(note)])
     assert sorted(ran) == ["a", "b", "c"]
     assert result.conversation_history[:-1] == (*earlier, ASKING)
 
@@ -80,7 +82,7 @@ async def test_responses_to_another_message_do_not_count() -> None:
         ran.append(text)
 
     await ToolCallingManager().execute_tool_calls(
-        [QUESTION, other, answered("a")], ASKING, [FunctionToolCallback.of(note)]
+        [QUESTION, other, answered("a")], ASKING, [FunctionToolCallback.from_function(note)]
     )
     assert sorted(ran) == ["a", "b", "c"]
 

@@ -25,7 +25,7 @@ async def test_a_hundred_equal_calls_at_once_run_once_and_all_but_one_say_that_t
     atlas = Atlas()
     async with asking(atlas, atlas.callback(), 100) as tasks:
         atlas.open()
-        records = [each.as_record() for each in await asyncio.gather(*tasks)]
+        records = [each.to_dict() for each in await asyncio.gather(*tasks)]
     assert atlas.runs == ["Paris"]
     assert {record["result"] for record in records} == {"Paris 1"}
     assert sorted(record.get("cached", "absent") is True for record in records) == [False] + [True] * 99
@@ -45,7 +45,7 @@ async def test_without_a_time_every_call_runs_and_its_record_does_not_speak_of_a
     atlas = Atlas().open()
     last = await called(atlas.callback(cache_seconds=seconds), times=3)
     assert len(atlas.runs) == 3
-    assert "cached" not in last.as_record()
+    assert "cached" not in last.to_dict()
 
 
 async def test_after_its_time_a_result_is_looked_up_again() -> None:
@@ -67,7 +67,7 @@ async def test_methods_and_blocking_functions_are_run_once_too() -> None:
         return city
 
     (method,) = MethodToolCallbackProvider(atlas := Atlas().open()).tool_callbacks()
-    for callback in (method, FunctionToolCallback.of(measure)):
+    for callback in (method, FunctionToolCallback.from_function(measure)):
         assert (await called(callback, times=3)).cached
     assert (atlas.runs, runs) == (["Paris"], ["Paris"])
 
@@ -83,7 +83,9 @@ async def test_the_copies_for_the_sandbox_and_for_another_time_share_nothing_wit
     # A result of invented data never answers where real data is expected, nor the other way round.
     original = Atlas().open().callback()
     invented = original.in_sandbox()
-    for number, callback in enumerate((original, invented, original.cached_for(300), invented.cached_for(300)), 1):
+    for number, callback in enumerate(
+        (original, invented, original.with_cache_ttl(300), invented.with_cache_ttl(300)), 1
+    ):
         first, second = await called(callback), await called(callback)
         assert (first.result, first.cached, second.cached) == (f"Paris {number}", False, True)
         assert first.sandbox is second.sandbox is (number % 2 == 0)
@@ -124,7 +126,7 @@ async def locate(city: Annotated[str, "The city"]) -> str:
 def test_a_folders_settings_reach_only_tools_that_declare_a_cache_themselves() -> None:
     # A tool that changes something is never cached because its neighbour may be.
     settings = KeepingSettings()
-    declared, undeclared, own = Atlas().callback(), FunctionToolCallback.of(locate), Counting()
+    declared, undeclared, own = Atlas().callback(), FunctionToolCallback.from_function(locate), Counting()
     assert settings.applied_to(declared).metadata.cache_seconds == 5
     assert settings.applied_to(undeclared) is undeclared
     assert settings.applied_to(own) is own
@@ -150,7 +152,7 @@ def test_a_tool_that_cannot_be_cached_stops_the_start_with_its_file(
 ) -> None:
     settings = {"cache_seconds": 60.0} | metadata
     with pytest.raises(ToolDefinitionError) as caught:
-        FunctionToolCallback.of(function, metadata=ToolMetadata(**settings))
+        FunctionToolCallback.from_function(function, metadata=ToolMetadata(**settings))
     assert str(caught.value).startswith(told)
     copy = type("marked", (), {"__call__": function, "__doc__": function.__doc__})
     tool(name=function.__name__, **settings)(copy)

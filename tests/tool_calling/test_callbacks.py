@@ -59,17 +59,17 @@ class Branch(Shop):
 
 
 async def test_a_plain_function_is_a_tool_by_its_name_and_docstring() -> None:
-    callback = FunctionToolCallback.of(roll_dice)
+    callback = FunctionToolCallback.from_function(roll_dice)
     assert (callback.definition.name, callback.definition.description) == ("roll_dice", "Roll one die.")
     assert await callback.call('{"sides": 8}', EMPTY) == "8"
 
 
 async def test_without_docstring_the_name_in_words_describes_the_tool() -> None:
-    assert FunctionToolCallback.of(echo, name="getCityTime").definition.description == "get city time"
+    assert FunctionToolCallback.from_function(echo, name="getCityTime").definition.description == "get city time"
 
 
 async def test_text_stays_text_without_quotes() -> None:
-    assert await FunctionToolCallback.of(echo).call('{"text": "北京"}', EMPTY) == "北京"
+    assert await FunctionToolCallback.from_function(echo).call('{"text": "北京"}', EMPTY) == "北京"
 
 
 async def test_a_blocking_function_runs_in_a_thread_with_the_callers_context_variables() -> None:
@@ -79,7 +79,7 @@ async def test_a_blocking_function_runs_in_a_thread_with_the_callers_context_var
     def where() -> list[str]:
         return [tenant.get(), threading.current_thread().name]
 
-    result = await FunctionToolCallback.of(where).call("", EMPTY)
+    result = await FunctionToolCallback.from_function(where).call("", EMPTY)
     assert "acme" in result
     assert threading.current_thread().name not in result
 
@@ -88,7 +88,7 @@ async def test_a_tool_receives_the_context_by_declaring_it() -> None:
     async def whose(context: ToolContext) -> str:
         return str(context.get("tenant", "nobody"))
 
-    callback = FunctionToolCallback.of(whose)
+    callback = FunctionToolCallback.from_function(whose)
     assert await callback.call("{}", ToolContext({"tenant": "acme"})) == "acme"
     assert await callback.call("{}", EMPTY) == "nobody"
 
@@ -127,7 +127,10 @@ def test_an_object_without_marked_methods_and_a_repeated_name_are_refused() -> N
 
 
 def test_resolvers_find_by_name_and_the_first_hit_wins() -> None:
-    first, second = FunctionToolCallback.of(roll_dice), FunctionToolCallback.of(echo, name="roll_dice")
+    first, second = (
+        FunctionToolCallback.from_function(roll_dice),
+        FunctionToolCallback.from_function(echo, name="roll_dice"),
+    )
     resolver = DelegatingToolCallbackResolver(StaticToolCallbackResolver([first]), StaticToolCallbackResolver([second]))
     assert resolver.resolve("roll_dice") is first
     assert resolver.resolve("nothing") is None
@@ -136,7 +139,7 @@ def test_resolvers_find_by_name_and_the_first_hit_wins() -> None:
 
 
 def test_a_static_provider_offers_what_it_was_given() -> None:
-    provider = StaticToolCallbackProvider(FunctionToolCallback.of(echo))
+    provider = StaticToolCallbackProvider(FunctionToolCallback.from_function(echo))
     assert isinstance(provider, ToolCallbackProvider)
     assert [each.definition.name for each in provider.tool_callbacks()] == ["echo"]
 
@@ -147,5 +150,5 @@ def test_a_static_provider_offers_what_it_was_given() -> None:
     ids=["method", "blocking", "asynchronous"],
 )
 async def test_a_tool_can_be_called_many_times_at_once(function: Callable[..., Any], arguments: str) -> None:
-    callback = FunctionToolCallback.of(function)
+    callback = FunctionToolCallback.from_function(function)
     assert len(set(await asyncio.gather(*(callback.call(arguments, EMPTY) for _ in range(50))))) == 1

@@ -72,7 +72,7 @@ def function_with(annotation: Any, default: Any = None) -> Callable[..., Any]:
     ids=str,
 )
 async def test_the_context_comes_from_the_caller_and_not_from_the_model(annotation: Any) -> None:
-    callback = FunctionToolCallback.of(function_with(annotation))
+    callback = FunctionToolCallback.from_function(function_with(annotation))
     assert list(callback.definition.input_schema["properties"]) == ["id"]
     assert await callback.call('{"id": 1}', CALLER) == "acme"
     for forged in ({"id": 1, "ctx": FORGED}, {"ctx": FORGED}, {"id": 1, "ctx": None}):
@@ -98,14 +98,14 @@ async def test_the_context_comes_from_the_caller_and_not_from_the_model(annotati
 )
 def test_a_context_within_something_else_stops_the_definition(annotation: Any) -> None:
     with pytest.raises(ToolDefinitionError, match=r"^tool order: parameter ctx .*: a ToolContext comes from"):
-        FunctionToolCallback.of(function_with(annotation))
+        FunctionToolCallback.from_function(function_with(annotation))
 
 
 def test_two_contexts_stop_the_definition() -> None:
     async def order(one: ToolContext, id: int, two: ToolContext | None = None) -> None: ...  # noqa: A002
 
     with pytest.raises(ToolDefinitionError, match=r"^tool order: parameter two is a second ToolContext"):
-        FunctionToolCallback.of(order)
+        FunctionToolCallback.from_function(order)
 
 
 def test_a_context_that_cannot_be_given_by_its_name_stops_the_definition() -> None:
@@ -115,7 +115,7 @@ def test_a_context_that_cannot_be_given_by_its_name_stops_the_definition() -> No
 
     for function in (positional, variadic):
         with pytest.raises(ToolDefinitionError, match=r"contexts? must be an ordinary or keyword parameter"):
-            FunctionToolCallback.of(function)
+            FunctionToolCallback.from_function(function)
 
 
 async def test_a_typed_value_reaches_the_tool_as_the_caller_made_it() -> None:
@@ -126,7 +126,7 @@ async def test_a_typed_value_reaches_the_tool_as_the_caller_made_it() -> None:
         return f"{name} {len(context.history)}"
 
     asking = AssistantMessage(tool_calls=(call("whose"),))
-    tools = [FunctionToolCallback.of(whose)]
+    tools = [FunctionToolCallback.from_function(whose)]
     done = await ToolCallingManager().execute_tool_calls([], asking, tools, ToolContext(value=Tenant("acme")))
     assert done.executions[0].result == "acme 1"
 
@@ -230,7 +230,9 @@ async def test_whatever_else_a_tool_takes_its_context_is_the_callers(
     parameters: dict[str, Kind], ours: Kind, takes_it: bool, forgeries: list[Any]
 ) -> None:
     received: list[dict[str, Any]] = []
-    callback = FunctionToolCallback.of(function_of(parameters | ({"ctx": ours} if takes_it else {}), received))
+    callback = FunctionToolCallback.from_function(
+        function_of(parameters | ({"ctx": ours} if takes_it else {}), received)
+    )
     schema = callback.definition.input_schema
     assert not {"ctx", "history"} & schema["properties"].keys()
     fitting = {name.removesuffix("_"): value for name, (_, _, value) in parameters.items()}
@@ -253,4 +255,4 @@ def test_a_context_that_stands_anywhere_else_stops_the_definition(
     others = {"other": data.draw(OURS)} if kind[1] == ITSELF else {}
     function = function_of({**parameters, "ctx": kind, **others}, [])
     with pytest.raises(ToolDefinitionError, match=r"^tool order: parameter (ctx|other) "):
-        FunctionToolCallback.of(function)
+        FunctionToolCallback.from_function(function)

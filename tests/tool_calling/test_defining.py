@@ -22,7 +22,7 @@ async def test_a_marked_function_is_a_tool_with_what_the_mark_says() -> None:
     def now() -> str:
         return "12:00"
 
-    callback = FunctionToolCallback.of(now)
+    callback = FunctionToolCallback.from_function(now)
     assert (callback.definition.name, callback.definition.description) == ("getTime", "Tell the time")
     assert callback.metadata == ToolMetadata(return_direct=True, timeout=2)
     assert now() == "12:00", "a marked function stays a function"
@@ -50,7 +50,7 @@ async def test_a_mark_without_parentheses_marks_functions_methods_and_classes() 
             return "read"
 
     (later,) = MethodToolCallbackProvider(Clock()).tool_callbacks()
-    made = [FunctionToolCallback.of(now), later, FunctionToolCallback.of(Reader())]
+    made = [FunctionToolCallback.from_function(now), later, FunctionToolCallback.from_function(Reader())]
     assert [(each.definition.name, each.definition.description) for each in made] == [
         ("now", "Tell the time."),
         ("later", "Tell the time of later."),
@@ -64,7 +64,9 @@ async def test_what_is_given_in_code_wins_over_the_mark() -> None:
     @tool(name="marked", description="marked")
     def function() -> None: ...
 
-    callback = FunctionToolCallback.of(function, name="given", description="given", metadata=ToolMetadata(timeout=3))
+    callback = FunctionToolCallback.from_function(
+        function, name="given", description="given", metadata=ToolMetadata(timeout=3)
+    )
     assert (callback.definition.name, callback.definition.description) == ("given", "given")
     assert callback.metadata.timeout == 3
 
@@ -94,7 +96,7 @@ async def test_a_mark_below_another_decorator_is_still_seen_and_so_are_the_param
     def twice(number: int) -> int:
         return 2 * number
 
-    callback = FunctionToolCallback.of(twice)
+    callback = FunctionToolCallback.from_function(twice)
     assert callback.definition.name == "double"
     assert await callback.call('{"number": 2}', EMPTY) == "logged 4"
 
@@ -138,7 +140,9 @@ async def test_every_kind_of_function_can_be_a_tool(
         "consumer": consumer,
     }
     chosen = kinds[kind]
-    callback = FunctionToolCallback.of(_as_async(chosen) if asynchronous else chosen, name="it", description="It")
+    callback = FunctionToolCallback.from_function(
+        _as_async(chosen) if asynchronous else chosen, name="it", description="It"
+    )
     assert await callback.call(tool_input, ToolContext({"tenant": "acme"})) == result
     assert seen == ([Place(name="杭州")] if kind == "consumer" else [])
 
@@ -157,7 +161,7 @@ async def test_a_callable_object_is_a_tool_by_its_class() -> None:
         async def __call__(self, name: str) -> str:
             return f"Hello {name}"
 
-    callback = FunctionToolCallback.of(Greeter())
+    callback = FunctionToolCallback.from_function(Greeter())
     assert (callback.definition.name, callback.definition.description) == ("Greeter", "Greet")
     assert await callback.call('{"name": "Ann"}', EMPTY) == "Hello Ann"
 
@@ -168,7 +172,7 @@ async def test_names_and_descriptions_may_be_chinese() -> None:
         """查询某个城市的天气。"""
         return f"{城市}{天数}天"
 
-    callback = FunctionToolCallback.of(forecast)
+    callback = FunctionToolCallback.from_function(forecast)
     assert (callback.definition.name, callback.definition.description) == ("查询天气", "查询某个城市的天气。")
     assert callback.definition.input_schema["properties"]["城市"] == {"type": "string", "description": "城市名"}
     assert await callback.call('{"城市": "北京"}', EMPTY) == "北京1天"

@@ -57,7 +57,7 @@ async def test_a_result_without_an_end_is_the_authors_fault(make: Callable[[], A
     async def later() -> Any:
         return make()
 
-    tool = FunctionToolCallback.of(later if is_async else make, name="endless")
+    tool = FunctionToolCallback.from_function(later if is_async else make, name="endless")
     finished = await only(("endless", ""), tools=[tool])
     assert (finished.outcome, finished.error_kind) == ("error", "tool-result")
 
@@ -72,7 +72,7 @@ async def test_a_slow_iterator_costs_its_tool_the_time_limit_and_holds_up_nobody
     async def later() -> dict[str, Any]:
         return {"numbers": numbers()}
 
-    tool = FunctionToolCallback.of(later if is_async else numbers, name="slow", timeout=0.3)
+    tool = FunctionToolCallback.from_function(later if is_async else numbers, name="slow", timeout=0.3)
     finished = await only(("slow", ""), tools=[tool])
     assert finished.error_kind == "timeout"
     assert pulled
@@ -93,7 +93,7 @@ async def test_a_slow_iterator_costs_its_tool_the_time_limit_and_holds_up_nobody
     ],
 )
 async def test_an_iterator_that_ends_is_an_array(make: Callable[[], Any], text: str) -> None:
-    assert (await only(("made", ""), tools=[FunctionToolCallback.of(make, name="made")])).result == text
+    assert (await only(("made", ""), tools=[FunctionToolCallback.from_function(make, name="made")])).result == text
 
 
 def _noted(pulled: list[threading.Thread]) -> Callable[[int], int]:

@@ -20,7 +20,7 @@ class Forecast(BaseModel):
 def forecast(request: Forecast) -> None: ...
 
 
-SCHEMA = FunctionToolCallback.of(forecast).definition.input_schema
+SCHEMA = FunctionToolCallback.from_function(forecast).definition.input_schema
 
 
 @pytest.mark.parametrize(

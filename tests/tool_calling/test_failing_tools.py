@@ -208,7 +208,7 @@ def given_back(value: Any) -> FunctionToolCallback:
     async def own() -> str:
         return "text"
 
-    return FunctionToolCallback.of(own, result_converter=lambda result: value)
+    return FunctionToolCallback.from_function(own, result_converter=lambda result: value)
 
 
 @pytest.mark.parametrize(

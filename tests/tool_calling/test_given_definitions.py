@@ -27,7 +27,7 @@ MONTH: dict[str, Any] = {
 
 
 def defined(function: Callable[..., Any], schema: dict[str, Any], name: str = "defined") -> FunctionToolCallback:
-    return FunctionToolCallback.of(function, definition=ToolDefinition(name, "Do it", schema))
+    return FunctionToolCallback.from_function(function, definition=ToolDefinition(name, "Do it", schema))
 
 
 class Calendar:
@@ -41,7 +41,7 @@ async def everything(**values):  # type: ignore[no-untyped-def]
 
 async def test_an_untyped_method_is_a_tool_and_is_given_what_it_takes() -> None:
     definition = ToolDefinition("daysInMonth", "Count the days of a month", MONTH)
-    callback = MethodToolCallback.of(Calendar().days_in, definition=definition)
+    callback = MethodToolCallback.from_function(Calendar().days_in, definition=definition)
     assert callback.definition is definition
     assert await callback.call('{"month": 2}', EMPTY) == "2 of 2026"
     assert await callback.call('{"month": 2, "year": 2024, "calendar": "julian"}', EMPTY) == "2 of 2024"

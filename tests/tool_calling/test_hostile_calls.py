@@ -70,7 +70,7 @@ class Shelf:
 
 FUNCTIONS: tuple[Callable[..., Any], ...] = (plain, rich, tree, anything, nothing, breaks)
 TOOLS: list[ToolCallback] = [
-    *(FunctionToolCallback.of(each) for each in FUNCTIONS),
+    *(FunctionToolCallback.from_function(each) for each in FUNCTIONS),
     *MethodToolCallbackProvider(Shelf()).tool_callbacks(),
 ]
 KNOWN = [each.definition.name for each in TOOLS]
@@ -169,7 +169,7 @@ def _check(finished: ToolCallFinished) -> None:
     )
     assert finished.call.name != "breaks" or finished.error_kind is not None
     finished.result.encode()
-    to_json(finished.as_record(), inf_nan_mode="constants")
+    to_json(finished.to_dict(), inf_nan_mode="constants")
 
 
 @given(st.lists(st.tuples(st.text() | st.just("plain"), ODD_ARGUMENTS), min_size=1, max_size=4))

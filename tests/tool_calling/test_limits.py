@@ -95,7 +95,7 @@ async def test_limits_hold_over_all_rounds_of_a_question(limits: ToolCallLimits,
         return calls(("add", '{"b":1,"a":1}')) if prompt.tools else says("done")
 
     client, _ = client_of(*turns, last, max_rounds=9, limits=limits)
-    response = await client.prompt("?").tools("add", FunctionToolCallback.of(twice)).call().response()
+    response = await client.prompt("?").tools("add", FunctionToolCallback.from_function(twice)).call().response()
     assert [each.error_kind for each in response.executions] == kinds
 
 

@@ -14,7 +14,7 @@ from tests.tool_calling.calling import only
 from tests.tool_calling.test_results import PNG
 from toolchat.tool_calling.errors import ToolExecutionError
 from toolchat.tool_calling.function_callback import FunctionToolCallback
-from toolchat.tool_calling.results import shortened
+from toolchat.tool_calling.results import shorten
 
 LIMIT = 1000
 DATA = base64.b64encode(bytes(range(256)) * 400).decode()
@@ -28,7 +28,7 @@ async def told(result: Any) -> Any:
     async def give() -> Any:
         return result
 
-    text = (await only(("give", ""), tools=[FunctionToolCallback.of(give)], max_result_chars=LIMIT)).result
+    text = (await only(("give", ""), tools=[FunctionToolCallback.from_function(give)], max_result_chars=LIMIT)).result
     assert len(text) <= LIMIT
     return from_json(text, allow_inf_nan=False)
 
@@ -80,7 +80,7 @@ async def test_the_json_text_of_a_tool_is_json_for_it_too() -> None:
 @pytest.mark.parametrize("words", ["[links](x) ", "{not json} ", '"quoted" words ', "1, 2, "])
 def test_text_that_only_begins_like_json_is_cut_as_text(words: str) -> None:
     text = words * 1000
-    cut = shortened(text, LIMIT)
+    cut = shorten(text, LIMIT)
     assert cut.startswith(text[: LIMIT * 3 // 4])
     assert cut.endswith(text[-LIMIT // 8 :])
 
@@ -114,7 +114,7 @@ def _any_json(seed: int) -> Any:
 @given(st.integers(0), st.sampled_from([256, 1000, 4000]))
 def test_whatever_the_json_it_stays_json_and_within_the_limit(seed: int, limit: int) -> None:
     text = to_json([_any_json(seed)]).decode()
-    short = shortened(text, limit)
+    short = shorten(text, limit)
     from_json(short)
     assert len(short) <= limit
     assert short == text if len(text) <= limit else "left out" in short

@@ -34,7 +34,7 @@ class Letter(BaseModel):
 def test_a_nested_model_that_is_used_once_stands_where_it_is_used() -> None:
     def post(letter: Letter) -> None: ...
 
-    schema = FunctionToolCallback.of(post).definition.input_schema
+    schema = FunctionToolCallback.from_function(post).definition.input_schema
     assert "$defs" not in schema
     assert schema["properties"]["to"]["properties"]["name"] == {"type": "string"}
 
@@ -42,7 +42,7 @@ def test_a_nested_model_that_is_used_once_stands_where_it_is_used() -> None:
 def test_a_nested_model_that_is_used_twice_is_told_once() -> None:
     def send(parcel: Parcel) -> None: ...
 
-    schema = FunctionToolCallback.of(send).definition.input_schema
+    schema = FunctionToolCallback.from_function(send).definition.input_schema
     assert list(schema["$defs"]) == ["Place"]
     assert schema["properties"]["sender"] == schema["properties"]["receiver"] == {"$ref": "#/$defs/Place"}
 
@@ -69,7 +69,7 @@ async def test_a_recursive_model_refers_to_itself_as_the_whole_input_and_as_a_pa
         return repr(value)
 
     whole.__annotations__["value"] = model
-    callback = FunctionToolCallback.of(whole)
+    callback = FunctionToolCallback.from_function(whole)
     schema = callback.definition.input_schema
     assert schema["type"] == "object"
     assert list(schema["$defs"]) == [model.__name__]
@@ -108,7 +108,7 @@ async def test_a_whole_input_that_takes_more_fields_says_so_at_its_root_and_ther
     async def keep(value: Open) -> str:
         return repr(value.model_extra)
 
-    callback = FunctionToolCallback.of(keep)
+    callback = FunctionToolCallback.from_function(keep)
     schema = callback.definition.input_schema
     assert schema["additionalProperties"] is True
     assert schema["properties"]["place"]["anyOf"][0]["additionalProperties"] is False
@@ -119,7 +119,7 @@ async def test_a_whole_input_of_any_names_tells_what_stands_under_them() -> None
     async def keep(value: Counts) -> str:
         return repr(value.root)
 
-    callback = FunctionToolCallback.of(keep)
+    callback = FunctionToolCallback.from_function(keep)
     assert callback.definition.input_schema["additionalProperties"] == {"type": "integer"}
     assert await callback.call('{"apples": 2}', EMPTY) == "{'apples': 2}"
 
@@ -127,7 +127,7 @@ async def test_a_whole_input_of_any_names_tells_what_stands_under_them() -> None
 def test_a_property_named_title_and_a_default_with_a_title_are_left_alone() -> None:
     def save(title: str, more: dict[str, str] = {"title": "x"}) -> None: ...  # noqa: B006
 
-    properties = FunctionToolCallback.of(save).definition.input_schema["properties"]
+    properties = FunctionToolCallback.from_function(save).definition.input_schema["properties"]
     assert properties["title"] == {"type": "string"}
     assert properties["more"]["default"] == {"title": "x"}
 

@@ -36,8 +36,8 @@ async def marked() -> str:
 
 async def test_whatever_a_mark_may_say_can_be_said_in_code() -> None:
     assert set(ALL) == set(get_type_hints(ToolOptions))
-    in_code = FunctionToolCallback.of(plain, **ALL)
-    by_mark = FunctionToolCallback.of(tool(**ALL)(plain_copy()))
+    in_code = FunctionToolCallback.from_function(plain, **ALL)
+    by_mark = FunctionToolCallback.from_function(tool(**ALL)(plain_copy()))
     for callback in (in_code, by_mark):
         assert (callback.definition.name, callback.definition.description) == ("other", "Something else.")
         assert callback.metadata == ToolMetadata(
@@ -61,7 +61,7 @@ def plain_copy() -> Any:
 
 
 def test_metadata_leaves_what_it_does_not_say_as_the_mark_said_it() -> None:
-    changed = FunctionToolCallback.of(
+    changed = FunctionToolCallback.from_function(
         marked, metadata=ToolMetadata(timeout=9, requires_approval=False, cache_seconds=5)
     )
     assert changed.metadata == ToolMetadata(
@@ -70,7 +70,7 @@ def test_metadata_leaves_what_it_does_not_say_as_the_mark_said_it() -> None:
 
 
 def test_a_word_in_code_takes_back_what_mark_and_metadata_say() -> None:
-    callback = FunctionToolCallback.of(
+    callback = FunctionToolCallback.from_function(
         marked,
         metadata=ToolMetadata(timeout=9),
         return_direct=False,
@@ -83,7 +83,9 @@ def test_a_word_in_code_takes_back_what_mark_and_metadata_say() -> None:
 
 
 def test_a_name_or_a_description_of_none_says_nothing() -> None:
-    definition = FunctionToolCallback.of(marked, name=None, description=None, result_converter=None).definition
+    definition = FunctionToolCallback.from_function(
+        marked, name=None, description=None, result_converter=None
+    ).definition
     assert (definition.name, definition.description) == ("marked", "Marked")
 
 
@@ -94,4 +96,4 @@ def test_a_word_that_is_none_is_refused(word: str) -> None:
         tool(**unknown)
     if word != "metadata":
         with pytest.raises(TypeError, match=f"a tool has no option {word}"):
-            FunctionToolCallback.of(plain, **unknown)
+            FunctionToolCallback.from_function(plain, **unknown)

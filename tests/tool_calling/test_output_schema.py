@@ -44,7 +44,7 @@ def shown() -> Shown | None:
 
 
 def properties_of(function: Any) -> dict[str, Any]:
-    schema = FunctionToolCallback.of(function).definition.output_schema
+    schema = FunctionToolCallback.from_function(function).definition.output_schema
     parts = (schema, *schema.get("$defs", {}).values())
     return {name: field for part in parts for name, field in part.get("properties", {}).items()}
 
@@ -57,15 +57,15 @@ def test_the_titles_that_a_result_type_gives_are_in_the_definition_and_no_others
 
 
 def test_the_schema_is_that_of_the_whole_result() -> None:
-    described = [FunctionToolCallback.of(each).definition.output_schema for each in (quote, Quotes(), shown)]
+    described = [FunctionToolCallback.from_function(each).definition.output_schema for each in (quote, Quotes(), shown)]
     assert [each.get("type") for each in described] == ["object", "array", None]
     assert [part["type"] for part in described[2]["anyOf"] if "type" in part] == ["null"]
 
 
 def test_results_that_a_converter_of_its_own_tells_have_no_schema() -> None:
-    assert FunctionToolCallback.of(quote, result_converter=repr).definition.output_schema == {}
-    assert FunctionToolCallback.of(quote).told_by(repr).definition.output_schema == {}
-    assert FunctionToolCallback.of(quote).told_by(quoted_result).definition.output_schema
+    assert FunctionToolCallback.from_function(quote, result_converter=repr).definition.output_schema == {}
+    assert FunctionToolCallback.from_function(quote).with_converter(repr).definition.output_schema == {}
+    assert FunctionToolCallback.from_function(quote).with_converter(quoted_result).definition.output_schema
 
 
 def plain() -> str:
@@ -84,14 +84,14 @@ def old() -> OldDictionary:
 
 @pytest.mark.parametrize("function", [plain, anything])
 def test_a_result_without_named_fields_has_no_schema(function: Any) -> None:
-    assert FunctionToolCallback.of(function).definition.output_schema == {}
+    assert FunctionToolCallback.from_function(function).definition.output_schema == {}
 
 
 def test_a_result_type_that_cannot_be_read_does_not_hinder_the_tool() -> None:
-    assert isinstance(FunctionToolCallback.of(old).definition.output_schema, dict)
+    assert isinstance(FunctionToolCallback.from_function(old).definition.output_schema, dict)
 
 
 def test_a_provider_is_not_sent_the_schema_of_results() -> None:
-    definition = FunctionToolCallback.of(quote).definition
+    definition = FunctionToolCallback.from_function(quote).definition
     assert definition.output_schema
     assert "价格" not in str(map_tool_definition(definition))

@@ -120,7 +120,7 @@ async def test_a_default_is_told_to_the_model_and_taken_when_the_argument_is_mis
     async def book(day: datetime.date, seats: int = 2, unit: Unit = Unit.CELSIUS, wait: str | None = None) -> str:
         return f"{seats} {unit.name} {wait}"
 
-    callback = FunctionToolCallback.of(book)
+    callback = FunctionToolCallback.from_function(book)
     schema = callback.definition.input_schema
     assert schema["required"] == ["day"]
     defaults = {name: part.get("default", "none") for name, part in schema["properties"].items()}

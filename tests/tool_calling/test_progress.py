@@ -20,7 +20,7 @@ FOR_EVER = 3600.0
 
 
 def progress_of(events: list[ToolCallEvent]) -> list[dict[str, Any]]:
-    return [event.as_record() for event in events if isinstance(event, ToolCallProgress)]
+    return [event.to_dict() for event in events if isinstance(event, ToolCallProgress)]
 
 
 async def reported(say: Callable[[ToolContext], object], **settings: Any) -> list[dict[str, Any]]:
@@ -169,7 +169,7 @@ async def test_a_thread_that_outstays_its_time_reports_to_nobody() -> None:
         reported_late.set()
         return "worked"
 
-    callback = FunctionToolCallback.of(working, timeout=0.2)
+    callback = FunctionToolCallback.from_function(working, timeout=0.2)
     events = await executing(call("working"), tools=[callback])
     late.set()
     assert await asyncio.to_thread(reported_late.wait, PATIENCE)

@@ -44,7 +44,7 @@ async def test_ten_thousand_different_calls_leave_a_thousand_results() -> None:
         """Say it again."""
         return number
 
-    callback = FunctionToolCallback.of(echo)
+    callback = FunctionToolCallback.from_function(echo)
     for number in range(10_000):
         await callback.result(f'{{"number": {number}}}', ToolContext())
     assert flights(callback) == {}

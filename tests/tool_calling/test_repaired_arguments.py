@@ -83,7 +83,7 @@ class Stop:
 async def test_a_value_is_read_as_it_was_meant_and_the_call_says_so(annotation: Any, sent: Any, meant: str) -> None:
     finished = await called(callback_of(annotation), to_json({"value": sent}).decode())
     assert (finished.result, finished.repaired) == (meant, True)
-    assert finished.as_record()["repaired"] is True
+    assert finished.to_dict()["repaired"] is True
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ async def test_a_value_is_read_as_it_was_meant_and_the_call_says_so(annotation: 
 async def test_a_value_that_fits_is_left_alone_and_not_called_repaired(annotation: Any, sent: Any, given: str) -> None:
     finished = await called(callback_of(annotation), to_json({"value": sent}).decode())
     assert (finished.result, finished.repaired) == (given, False)
-    assert "repaired" not in finished.as_record()
+    assert "repaired" not in finished.to_dict()
 
 
 @pytest.mark.parametrize(
@@ -149,9 +149,9 @@ async def test_null_for_what_has_a_default_and_cannot_be_null_means_the_default(
         return f"{day} {seats} {area} {note} {tags}"
 
     given = {"day": "Monday", "seats": None, "area": None, "note": None, "tags": None}
-    finished = await called(FunctionToolCallback.of(book), to_json(given).decode())
+    finished = await called(FunctionToolCallback.from_function(book), to_json(given).decode())
     assert (finished.result, finished.repaired) == ("Monday 2 in None ['a']", True)
-    refused = await called(FunctionToolCallback.of(book), '{"day": null}')
+    refused = await called(FunctionToolCallback.from_function(book), '{"day": null}')
     assert refused.error_kind == "invalid-arguments"
 
 
@@ -162,7 +162,7 @@ async def test_a_tool_without_parameters_is_called_whatever_stands_for_nothing(a
     async def ping() -> str:
         return "pong"
 
-    finished = await called(FunctionToolCallback.of(ping), arguments)
+    finished = await called(FunctionToolCallback.from_function(ping), arguments)
     assert (finished.result, finished.repaired) == ("pong", True)
 
 
@@ -171,7 +171,7 @@ async def test_a_tool_without_parameters_is_not_called_with_something(arguments:
     async def ping() -> str:
         return "pong"
 
-    assert (await called(FunctionToolCallback.of(ping), arguments)).error_kind == "invalid-arguments"
+    assert (await called(FunctionToolCallback.from_function(ping), arguments)).error_kind == "invalid-arguments"
 
 
 @pytest.mark.parametrize(
@@ -196,10 +196,10 @@ def test_an_enum_of_numbers_tells_its_names_behind_what_else_is_said() -> None:
 
 
 async def test_a_repaired_call_may_be_answered_from_the_cache_and_says_both() -> None:
-    callback = FunctionToolCallback.of(callback_of(int)._function, cache_seconds=60)
+    callback = FunctionToolCallback.from_function(callback_of(int)._function, cache_seconds=60)
     asked_twice = [call("told", '{"value": "3"}', str(number)) for number in range(2)]
     *_, one, two = await executing(*asked_twice, tools=[callback])
-    records = sorted((each.as_record() for each in (one, two)), key=lambda each: "cached" in each)  # type: ignore[union-attr]
+    records = sorted((each.to_dict() for each in (one, two)), key=lambda each: "cached" in each)  # type: ignore[union-attr]
     assert [(each["repaired"], each.get("cached")) for each in records] == [(True, None), (True, True)]
 
 

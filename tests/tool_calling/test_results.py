@@ -16,7 +16,7 @@ from pydantic_core import from_json
 from tests.chat.scripted import calls, client_of, says
 from tests.tool_calling.calling import EMPTY, Place, only
 from toolchat.tool_calling.function_callback import FunctionToolCallback, tool
-from toolchat.tool_calling.results import convert_result, quoted_result, truncated
+from toolchat.tool_calling.results import convert_result, quoted_result, truncate
 
 PNG = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
@@ -127,9 +127,9 @@ class _Forgetting:
 async def test_nothing_is_told_as_done_only_where_nothing_was_promised(
     function: Callable[..., Any], told: str, quoted: str
 ) -> None:
-    assert await FunctionToolCallback.of(function).call("", EMPTY) == told
-    assert await FunctionToolCallback.of(function, result_converter=quoted_result).call("", EMPTY) == quoted
-    own = FunctionToolCallback.of(_find, result_converter=lambda result: f"found {result}")
+    assert await FunctionToolCallback.from_function(function).call("", EMPTY) == told
+    assert await FunctionToolCallback.from_function(function, result_converter=quoted_result).call("", EMPTY) == quoted
+    own = FunctionToolCallback.from_function(_find, result_converter=lambda result: f"found {result}")
     assert await own.call("", EMPTY) == "found None"
 
 
@@ -184,11 +184,11 @@ async def test_the_bytes_of_an_image_become_its_type_and_data() -> None:
 
 
 def test_a_long_result_is_cut_in_the_middle_and_says_so() -> None:
-    cut = truncated("长" * 1000, 256)
+    cut = truncate("长" * 1000, 256)
     assert cut.startswith("长" * 192)
     assert cut.endswith("长" * 32)
     assert "776 characters left out" in cut
-    assert truncated("short", 256) == "short"
+    assert truncate("short", 256) == "short"
 
 
 async def test_no_model_is_told_more_of_a_result_than_the_manager_allows() -> None:
@@ -202,7 +202,7 @@ async def test_a_huge_result_is_cut_and_twenty_more_turns_stay_small() -> None:
     async def huge(page: int) -> str:
         return "长" * 5_000_000
 
-    tools = [FunctionToolCallback.of(huge)]
+    tools = [FunctionToolCallback.from_function(huge)]
     turns = [calls(("huge", f'{{"page": {page}}}')) for page in range(20)]
     client, model = client_of(*turns, says("read"), max_rounds=30, max_result_chars=1000)
     assert await client.prompt("?").tools(*tools).call().content() == "read"

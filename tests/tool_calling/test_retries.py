@@ -53,7 +53,7 @@ RETRYABLE = [UpstreamUnavailable("no connection"), ToolExecutionError("later", r
 @pytest.mark.parametrize("method", ["ask", "ask_blocking"])
 async def test_a_call_is_tried_again_after_an_error_that_is_marked_retryable(fault: Exception, method: str) -> None:
     flaky = Flaky([fault])
-    finished = await only((method, ""), tools=[FunctionToolCallback.of(getattr(flaky, method), retries=1)])
+    finished = await only((method, ""), tools=[FunctionToolCallback.from_function(getattr(flaky, method), retries=1)])
     assert (finished.outcome, finished.result, flaky.runs) == ("ok", "answer 2", 2)
 
 
@@ -70,7 +70,7 @@ async def test_a_call_is_tried_again_after_an_error_that_is_marked_retryable(fau
 )
 async def test_any_other_error_is_told_at_once(fault: BaseException) -> None:
     flaky = Flaky([fault])
-    finished = await only(("ask", ""), tools=[FunctionToolCallback.of(flaky.ask, retries=3)])
+    finished = await only(("ask", ""), tools=[FunctionToolCallback.from_function(flaky.ask, retries=3)])
     assert (finished.outcome, flaky.runs) == ("error", 1)
 
 
@@ -82,22 +82,26 @@ async def test_without_retries_a_call_is_made_once() -> None:
 
 async def test_the_last_error_is_told_after_as_many_tries_as_there_may_be() -> None:
     flaky = Flaky([*RETRYABLE, ToolExecutionError("never", kind="never")])
-    finished = await only(("ask", ""), tools=[FunctionToolCallback.of(flaky.ask, retries=2)])
+    finished = await only(("ask", ""), tools=[FunctionToolCallback.from_function(flaky.ask, retries=2)])
     assert (finished.error_kind, flaky.runs) == ("failed", 3)
     manager = ToolCallingManager(exception_processor=ToolExecutionExceptionProcessor(rethrow=(Busy,)))
     with pytest.raises(Busy):
-        await run(("ask", ""), tools=[FunctionToolCallback.of(Flaky([Busy(), Busy()]).ask, retries=1)], manager=manager)
+        await run(
+            ("ask", ""),
+            tools=[FunctionToolCallback.from_function(Flaky([Busy(), Busy()]).ask, retries=1)],
+            manager=manager,
+        )
 
 
 async def test_arguments_that_do_not_fit_are_not_tried_again() -> None:
     flaky = Flaky()
-    finished = await only(("ask", '{"a": 1}'), tools=[FunctionToolCallback.of(flaky.ask, retries=2)])
+    finished = await only(("ask", '{"a": 1}'), tools=[FunctionToolCallback.from_function(flaky.ask, retries=2)])
     assert (finished.error_kind, flaky.runs) == ("invalid-arguments", 0)
 
 
 async def test_a_pause_that_would_outlast_the_tools_time_is_not_begun() -> None:
     flaky = Flaky([UpstreamUnavailable("come back in an hour", retry_after=3600)] * 3)
-    callback = FunctionToolCallback.of(flaky.ask, retries=3, timeout=30)
+    callback = FunctionToolCallback.from_function(flaky.ask, retries=3, timeout=30)
     finished = await only(("ask", ""), tools=[callback])
     assert (finished.error_kind, flaky.runs) == ("upstream-unavailable", 1), "an hour is more than the tool has"
 
@@ -146,7 +150,7 @@ async def test_a_callback_of_ones_own_is_tried_again_too() -> None:
 
 async def test_cancelling_the_caller_ends_the_pause() -> None:
     flaky = Flaky([UpstreamUnavailable("wait", retry_after=15)])
-    task = asyncio.create_task(only(("ask", ""), tools=[FunctionToolCallback.of(flaky.ask, retries=1)]))
+    task = asyncio.create_task(only(("ask", ""), tools=[FunctionToolCallback.from_function(flaky.ask, retries=1)]))
     await until(lambda: flaky.runs == 1)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -168,4 +172,4 @@ def test_a_number_that_makes_no_sense_or_may_do_harm_stops_the_definition(option
 
     for function, said in ((ask, options), (tool(**options)(ask), {})):
         with pytest.raises(ToolDefinitionError, match=rf"^tool ask: {told}$"):
-            FunctionToolCallback.of(function, **said)
+            FunctionToolCallback.from_function(function, **said)

@@ -11,8 +11,8 @@ from pydantic import BaseModel, Field
 
 from toolchat.tool_calling.context import ToolContext
 from toolchat.tool_calling.errors import ToolArgumentsError, ToolDefinitionError
-from toolchat.tool_calling.schema import tool_input_of
-from toolchat.tool_calling.signature import description_of
+from toolchat.tool_calling.schema import input_of_function
+from toolchat.tool_calling.signature import docstring_summary
 
 
 class Color(enum.Enum):
@@ -72,7 +72,7 @@ def typed(
 
 
 def test_a_signature_becomes_an_object_schema_without_titles() -> None:
-    assert tool_input_of(forecast, "forecast").schema == {
+    assert input_of_function(forecast, "forecast").schema == {
         "type": "object",
         "properties": {
             "city": {"type": "string", "description": "City name"},
@@ -84,26 +84,26 @@ def test_a_signature_becomes_an_object_schema_without_titles() -> None:
 
 
 def test_descriptions_come_from_the_docstring_too() -> None:
-    properties = tool_input_of(documented, "documented").schema["properties"]
+    properties = input_of_function(documented, "documented").schema["properties"]
     assert properties["first"]["description"] == "how many of them."
     assert properties["second"]["description"] == "which."
-    assert description_of(documented) == "Do two things."
+    assert docstring_summary(documented) == "Do two things."
 
 
 def test_the_names_that_the_model_sees_may_be_other_than_pythons() -> None:
-    tool_input = tool_input_of(aliased, "aliased")
+    tool_input = input_of_function(aliased, "aliased")
     assert list(tool_input.schema["properties"]) == ["timeZoneId", "from"]
     assert tool_input.arguments('{"timeZoneId": "UTC", "from": "en"}') == {"time_zone": "UTC", "from_": "en"}
 
 
 def test_the_context_is_no_part_of_the_schema() -> None:
-    tool_input = tool_input_of(with_context, "with_context")
+    tool_input = input_of_function(with_context, "with_context")
     assert list(tool_input.schema["properties"]) == ["q"]
     assert tool_input.context_parameter == "context"
 
 
 def test_a_tool_without_input_has_an_empty_object() -> None:
-    assert tool_input_of(nothing, "nothing").schema == {
+    assert input_of_function(nothing, "nothing").schema == {
         "type": "object",
         "properties": {},
         "additionalProperties": False,
@@ -115,7 +115,7 @@ def test_a_single_model_is_the_whole_input(model: Any) -> None:
     def function(request: Any) -> None: ...
 
     function.__annotations__["request"] = model
-    tool_input = tool_input_of(function, "whole")
+    tool_input = input_of_function(function, "whole")
     assert tool_input.schema["additionalProperties"] is False
     text = '{"id": 1}' if model is Order else '{"x": 1}'
     assert isinstance(tool_input.arguments(text)["request"], model)
@@ -123,7 +123,7 @@ def test_a_single_model_is_the_whole_input(model: Any) -> None:
 
 def test_dates_enums_literals_nested_and_optional_values_are_converted() -> None:
     text = '{"day":"2026-11-20","color":"red","unit":"C","points":[{"x":1}],"labels":{"a":1}}'
-    assert tool_input_of(typed, "typed").arguments(text) == {
+    assert input_of_function(typed, "typed").arguments(text) == {
         "day": datetime.date(2026, 11, 20),
         "color": Color.RED,
         "unit": "C",
@@ -145,16 +145,16 @@ def test_dates_enums_literals_nested_and_optional_values_are_converted() -> None
     ],
 )
 def test_arguments_are_repaired_where_only_one_reading_is_possible(text: str) -> None:
-    assert tool_input_of(forecast, "forecast").arguments(text) == {"city": "Paris", "days": 3}
+    assert input_of_function(forecast, "forecast").arguments(text) == {"city": "Paris", "days": 3}
 
 
 def test_a_comma_inside_a_string_is_no_trailing_comma() -> None:
-    assert tool_input_of(forecast, "forecast").arguments('{"city": "a,}\\",]", }') == {"city": 'a,}",]', "days": 1}
+    assert input_of_function(forecast, "forecast").arguments('{"city": "a,}\\",]", }') == {"city": 'a,}",]', "days": 1}
 
 
 @pytest.mark.parametrize("text", ["", " ", "{}", "null"])
 def test_no_arguments_are_an_empty_object(text: str) -> None:
-    assert tool_input_of(nothing, "nothing").arguments(text) == {}
+    assert input_of_function(nothing, "nothing").arguments(text) == {}
 
 
 @pytest.mark.parametrize(
@@ -166,14 +166,14 @@ def test_no_arguments_are_an_empty_object(text: str) -> None:
 )  # fmt: skip
 def test_arguments_that_do_not_fit_become_an_error_for_the_model(text: str) -> None:
     with pytest.raises(ToolArgumentsError) as caught:
-        tool_input_of(forecast, "forecast").arguments(text)
+        input_of_function(forecast, "forecast").arguments(text)
     assert caught.value.kind == "invalid-arguments"
     assert len(caught.value.as_result()) < 1000
 
 
 def test_the_error_names_every_field_at_fault() -> None:
     with pytest.raises(ToolArgumentsError) as caught:
-        tool_input_of(forecast, "forecast").arguments('{"days": 99}')
+        input_of_function(forecast, "forecast").arguments('{"days": 99}')
     assert [field["field"] for field in caught.value.fields] == ["city", "days"]
 
 
@@ -192,4 +192,4 @@ def _unknown(x: "Nowhere") -> None: ...  # type: ignore[name-defined]  # noqa: F
 @pytest.mark.parametrize("function", [_untyped, _variadic, _callable, _unknown])
 def test_a_parameter_that_json_cannot_carry_stops_the_definition(function: Callable[..., Any]) -> None:
     with pytest.raises(ToolDefinitionError, match="tool broken: "):
-        tool_input_of(function, "broken")
+        input_of_function(function, "broken")

@@ -118,5 +118,5 @@ async def test_a_run_sees_no_callers_context_variables_and_no_request_id() -> No
 
     tenant.set("acme")
     request_id.set("request-1")
-    assert (await called(FunctionToolCallback.of(whose), "{}")).result == "nobody/"
+    assert (await called(FunctionToolCallback.from_function(whose), "{}")).result == "nobody/"
     assert request_id.get() == "request-1"

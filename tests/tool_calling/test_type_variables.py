@@ -72,7 +72,7 @@ def test_a_callable_object_of_a_generic_class_is_resolved_too() -> None:
 
     class NumberReader(Reader[int]): ...
 
-    schema = FunctionToolCallback.of(NumberReader()).definition.input_schema
+    schema = FunctionToolCallback.from_function(NumberReader()).definition.input_schema
     assert schema["properties"] == {"item": {"type": "integer"}}
 
 

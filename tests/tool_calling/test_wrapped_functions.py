@@ -70,14 +70,16 @@ class _Numbers:
 @pytest.mark.parametrize("function", [_numbers, _async_numbers, _Numbers()])
 def test_a_generator_stops_the_definition(function: Callable[..., Any]) -> None:
     with pytest.raises(ToolDefinitionError, match=r"^tool numbers: a generator cannot be a tool"):
-        FunctionToolCallback.of(function, name="numbers")
+        FunctionToolCallback.from_function(function, name="numbers")
 
 
 @pytest.mark.parametrize(("function", "type_name"), [(_numbers, "generator"), (_async_numbers, "async_generator")])
 async def test_a_generator_that_comes_back_all_the_same_is_the_authors_fault(
     function: Callable[..., Any], type_name: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    finished = await only(("wrapper", ""), tools=[FunctionToolCallback.of(plainly(function), name="wrapper")])
+    finished = await only(
+        ("wrapper", ""), tools=[FunctionToolCallback.from_function(plainly(function), name="wrapper")]
+    )
     assert (finished.outcome, finished.error_kind) == ("error", "tool-result")
     assert [vars(record)["result_type"] for record in caplog.records] == [type_name]
 

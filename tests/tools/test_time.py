@@ -19,7 +19,7 @@ from toolchat.tool_calling.function_callback import FunctionToolCallback, Method
 
 
 def function_tool() -> ToolCallback:
-    return FunctionToolCallback.of(GetCurrentTimeByTimeZoneIdService())
+    return FunctionToolCallback.from_function(GetCurrentTimeByTimeZoneIdService())
 
 
 def method_tool() -> ToolCallback:

@@ -21,12 +21,12 @@ from toolchat.tool_calling.callback import (
     ToolCallback,
     ToolCallbackProvider,
     ToolCallbackResolver,
-    same_name,
+    duplicate_name_error,
 )
 from toolchat.tool_calling.context import ToolContext
 from toolchat.tool_calling.errors import ToolDefinitionError
 from toolchat.tool_calling.events import silent
-from toolchat.tool_calling.function_callback import callbacks_of
+from toolchat.tool_calling.function_callback import to_callbacks
 
 __all__ = ["CallSpec", "ChatClient", "PromptSpec", "StreamSpec", "entity_from", "with_format"]
 
@@ -190,7 +190,7 @@ class ChatClient:
         Raises:
             ToolDefinitionError: a tool cannot be defined as it is written, or two have one name.
         """
-        callbacks = callbacks_of(list(tools))
+        callbacks = to_callbacks(list(tools))
         client = cls(
             model,
             StaticToolCallbackResolver(callbacks),
@@ -257,7 +257,7 @@ class PromptSpec:
         return PromptSpec(self.client, self.request, (*self.own_advisors, *advisors))
 
     def tools(self, *tools: str | ToolCallback | ToolCallbackProvider | Callable[..., Any] | object) -> "PromptSpec":
-        """Offer tools: names that the resolver finds, or whatever :func:`callbacks_of` takes.
+        """Offer tools: names that the resolver finds, or whatever :func:`to_callbacks` takes.
 
         Raises:
             ToolDefinitionError: a name is not known, a tool cannot be defined, or two different tools have one name.
@@ -267,7 +267,7 @@ class PromptSpec:
             for callback in (tool,) if isinstance(tool, ToolCallback) else self._callbacks(tool):
                 other = offered.setdefault(callback.definition.name, callback)
                 if other is not callback:
-                    raise same_name(callback, other)
+                    raise duplicate_name_error(callback, other)
         before = self.request  # field by field: dataclasses.replace costs more than all else here
         request = ChatRequest(
             before.messages,
@@ -324,7 +324,7 @@ class PromptSpec:
         if isinstance(tool, list | tuple):
             return tuple(callback for each in tool for callback in self._callbacks(each))
         if not isinstance(tool, str):
-            return callbacks_of(tool)
+            return to_callbacks(tool)
         found = self.client.resolver.resolve(tool)
         if found is None:
             known = ", ".join(self.client.resolver.names()) or "none"

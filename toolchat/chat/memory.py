@@ -14,10 +14,10 @@ from toolchat.chat.request import ChatRequest, Emit
 from toolchat.errors import SessionBusy
 from toolchat.messages import AssistantMessage, Message, SystemMessage, ToolResponseMessage, UserMessage, immutable
 from toolchat.models.base import ChatResponse
-from toolchat.state.base import Lock, LockLost, StateStore, reading
+from toolchat.state.base import Lock, LockLost, StateStore, decoding
 from toolchat.state.locks import Hold, Locks
 from toolchat.tool_calling.context import CONVERSATION_ID
-from toolchat.tool_calling.results import truncated
+from toolchat.tool_calling.results import truncate
 
 __all__ = ["ChatMemory", "MemoryAdvisor", "MemoryWindow", "OpenTurn", "Turn", "estimated_size", "estimated_tokens"]
 
@@ -65,7 +65,7 @@ class MemoryWindow:
     def _shortened(self, message: Message) -> Message:
         # A text takes as many characters as tokens at most; a quarter for each leaves half of the window to others.
         if isinstance(message, UserMessage | AssistantMessage):
-            return replace(message, text=truncated(message.text, max(self.max_tokens // 4, 16)))
+            return replace(message, text=truncate(message.text, max(self.max_tokens // 4, 16)))
         return message
 
     def holds(self, messages: Sequence[Message]) -> bool:
@@ -128,7 +128,7 @@ class ChatMemory:
         """
         value = to_json([each.records or _records(each) for each in turns])
         try:
-            await self._locks.keep_and_release(lock, value, ttl=self._ttl)
+            await self._locks.save_and_release(lock, value, ttl=self._ttl)
         except LockLost:
             raise SessionBusy("another request took the session over; this answer was not kept") from None
 
@@ -233,7 +233,7 @@ def _records(turn: Turn) -> list[dict[str, Any]]:
 
 
 def _turns(value: bytes | None) -> tuple[Turn, ...]:
-    with reading("the conversation cannot be read; DELETE it to begin anew"):
+    with decoding("the conversation cannot be read; DELETE it to begin anew"):
         return tuple(map(_turn, from_json(value))) if value else ()
 
 

@@ -15,8 +15,8 @@ from toolchat.messages import (
     UserMessage,
 )
 from toolchat.models.base import ChatResponse
-from toolchat.tool_calling.events import ToolCallFinished, parsed_arguments
-from toolchat.tool_calling.results import shortened
+from toolchat.tool_calling.events import ToolCallFinished, parse_arguments
+from toolchat.tool_calling.results import shorten
 
 __all__ = ["from_records", "sendable", "shown_trace", "to_records", "trace_of"]
 
@@ -117,7 +117,7 @@ def trace_of(response: ChatResponse, provider: str, duration_ms: float) -> str:
     calls = [_kept(each, room) for each in turn.executions]
     trace: dict[str, Any] = {"tool_calls": calls} if calls else {}
     trace |= {
-        "usage": turn.usage.as_record(),
+        "usage": turn.usage.to_dict(),
         "duration_ms": round(duration_ms, 3),
         "model": {"provider": turn.provider or provider, "name": sendable(turn.model[:_NAME])},
     }
@@ -137,14 +137,14 @@ def shown_trace(text: str) -> dict[str, Any]:
 
 
 def _parsed(record: Mapping[str, Any]) -> Any:
-    return parsed_arguments(ToolCall(record["id"], record["name"], record["arguments"]))
+    return parse_arguments(ToolCall(record["id"], record["name"], record["arguments"]))
 
 
 def _kept(execution: ToolCallFinished, room: int) -> dict[str, Any]:
     call = execution.call
-    return execution.as_record() | {
+    return execution.to_dict() | {
         "id": call.id[:_NAME],
         "name": call.name[:_NAME],
-        "arguments": shortened(call.arguments, room),
-        "result": sendable(shortened(execution.result, room)),
+        "arguments": shorten(call.arguments, room),
+        "result": sendable(shorten(execution.result, room)),
     }

@@ -80,9 +80,11 @@ class CircuitBreaker:
         elif self.is_open:
             self._closed_from = 0.0  # who tried was cancelled, or could not open a connection; another one may
 
-    def heard(self, status: int) -> None:
+    def record_status(self, status: int) -> None:
         """Note the HTTP status of an answer that nothing is raised for: 500 and above is a failure."""
         self._failing = status >= 500
+
+    heard = record_status  # deprecated alias, removed in 0.3
 
     def _fail(self) -> None:
         was_open = self.is_open
@@ -110,8 +112,10 @@ class Breakers:
         self._pause = pause
         self._known: dict[str, CircuitBreaker] = {}
 
-    def of(self, upstream: str) -> CircuitBreaker:
+    def get(self, upstream: str) -> CircuitBreaker:
         """The breaker of an upstream."""
         if upstream not in self._known:
             self._known[upstream] = CircuitBreaker(upstream, failures=self._failures, pause=self._pause)
         return self._known[upstream]
+
+    of = get  # deprecated alias, removed in 0.3

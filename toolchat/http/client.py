@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from toolchat.errors import UpstreamInvalid, UpstreamTimeout
 from toolchat.http.breakers import Breakers
 from toolchat.http.pool import Pool
-from toolchat.http.requests import Data, Params, Request, written
+from toolchat.http.requests import Data, Params, Request, build_request
 from toolchat.http.responses import MAX_BODY_BYTES, Response
 from toolchat.messages import immutable
 
@@ -117,7 +117,7 @@ class OutboundHttp:
             UpstreamInvalid: what came is not HTTP, or what is asked for cannot be sent.
         """
         try:
-            return Exchange(self._pool, written(method, url, headers, params, data), upstream)
+            return Exchange(self._pool, build_request(method, url, headers, params, data), upstream)
         except ValueError as error:
             raise UpstreamInvalid(f"{upstream} cannot be asked this: {error}") from error
 
@@ -147,13 +147,13 @@ class OutboundHttp:
             UpstreamUnavailable, UpstreamTimeout, UpstreamInvalid: as :meth:`request`; too long a body is invalid.
         """
         exchange = self.request(method, url, upstream=upstream, headers=headers, params=params, data=data)
-        with self.breakers.of(upstream) as breaker:
+        with self.breakers.get(upstream) as breaker:
             try:
                 async with asyncio.timeout(timeout), exchange as response:
                     reply = Reply(response.status, response.headers, await response.read())
             except TimeoutError:
                 raise UpstreamTimeout(f"{upstream} did not answer within {timeout:g} s") from None
-            breaker.heard(reply.status)
+            breaker.record_status(reply.status)
         return reply
 
     async def aclose(self) -> None:

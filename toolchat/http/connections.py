@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from toolchat.http.requests import Origin, Request
 
-__all__ = ["BUSY", "Connection", "Lookup", "looked_up", "opened", "shortage"]
+__all__ = ["BUSY", "Connection", "Lookup", "connect", "exhaustion_error", "resolve"]
 
 
 BUSY = math.inf
@@ -105,7 +105,7 @@ class Connection(asyncio.BufferedProtocol):
         self._when_lost(self)
 
 
-def looked_up(origin: Origin) -> Lookup:
+def resolve(origin: Origin) -> Lookup:
     """Begin to look an upstream's addresses up."""
     loop = asyncio.get_running_loop()
     lookup: Lookup = loop.create_task(loop.getaddrinfo(origin.host, origin.port, type=socket.SOCK_STREAM))
@@ -113,7 +113,7 @@ def looked_up(origin: Origin) -> Lookup:
     return lookup
 
 
-async def opened(
+async def connect(
     connection: Connection, origin: Origin, addresses: Sequence[AddrInfoType], tls: ssl.SSLContext | None
 ) -> None:
     """Connect to the first of the addresses that answers; the next is tried meanwhile when one is slow (RFC 8305).
@@ -139,7 +139,7 @@ _LOGGED_EVERY = 60.0
 _logged_at = -_LOGGED_EVERY
 
 
-def shortage(error: BaseException) -> Overloaded | None:
+def exhaustion_error(error: BaseException) -> Overloaded | None:
     """What to tell where a connection could not be opened for want of files; the log is told once a minute."""
     if not (getattr(error, "errno", None) in _SPENT or (isinstance(error, socket.gaierror) and not _can_open())):
         return None

@@ -9,7 +9,7 @@ import httpx
 
 from toolchat.errors import UpstreamInvalid, UpstreamTimeout
 from toolchat.http.pool import Pool
-from toolchat.http.requests import written
+from toolchat.http.requests import build_request
 from toolchat.http.responses import MAX_BODY_BYTES, Response
 
 __all__ = ["open_client"]
@@ -37,7 +37,7 @@ class _PooledTransport(httpx.AsyncBaseTransport):
         limits = request.extensions.get("timeout", {})
         fields = {name.decode(): value.decode("utf-8", "surrogateescape") for name, value in request.headers.raw}
         try:
-            prepared = written(request.method, str(request.url), fields, data=await request.aread())
+            prepared = build_request(request.method, str(request.url), fields, data=await request.aread())
         except ValueError as error:
             raise UpstreamInvalid(f"{upstream} cannot be asked this: {error}") from error
         read = limits.get("read")

@@ -15,7 +15,7 @@ from app.observability.spans import current_span
 from app.observability.telling import connection_opened, upstream_answered
 from app.observability.traced import upstream_asked
 from toolchat.errors import UpstreamError, UpstreamTimeout, UpstreamUnavailable
-from toolchat.http.connections import BUSY, Connection, Lookup, looked_up, opened, shortage
+from toolchat.http.connections import BUSY, Connection, Lookup, connect, exhaustion_error, resolve
 from toolchat.http.requests import REPEATABLE, Origin, Request
 from toolchat.http.responses import Response
 
@@ -193,15 +193,15 @@ class Pool:
         self._opening += 1
         try:
             async with asyncio.timeout(self._connect_timeout):
-                host.lookup = host.lookup or looked_up(host.origin)
+                host.lookup = host.lookup or resolve(host.origin)
                 addresses = await asyncio.shield(host.lookup)
-                await opened(connection, host.origin, addresses, self._tls if host.origin.tls else None)
+                await connect(connection, host.origin, addresses, self._tls if host.origin.tls else None)
             if connection.is_lost or self._is_closed:
                 connection.drop()
                 raise ConnectionResetError
         except (OSError, RuntimeError) as error:  # uvloop raises both
             host.lookup = None
-            raise shortage(error) or _in_words(error, upstream) from error
+            raise exhaustion_error(error) or _in_words(error, upstream) from error
         finally:
             self._opening -= 1
         self._connections.add(connection)

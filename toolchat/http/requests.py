@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import quote, unquote, urlencode, urlsplit
 
-__all__ = ["REPEATABLE", "Data", "Origin", "Params", "Request", "written"]
+__all__ = ["REPEATABLE", "Data", "Origin", "Params", "Request", "build_request"]
 
 Params = Mapping[str, str | int | float]
 Data = bytes | Mapping[str, str]
@@ -50,7 +50,7 @@ class Request(NamedTuple):
         return Request(self.method, self.origin, self.wire.replace(b"\r\n", b"\r\n" + lines, 1))
 
 
-def written(
+def build_request(
     method: str, url: str, headers: Mapping[str, str] | None = None, params: Params | None = None, data: Data = b""
 ) -> Request:
     """Write a request.

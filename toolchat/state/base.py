@@ -9,7 +9,7 @@ from typing import Any
 from toolchat.errors import StoreUnavailable
 from toolchat.messages import immutable
 
-__all__ = ["Lock", "LockLost", "StateStore", "reading"]
+__all__ = ["Lock", "LockLost", "StateStore", "decoding"]
 
 
 @immutable
@@ -28,7 +28,7 @@ class LockLost(Exception):
 
 
 @contextmanager
-def reading(fault: str) -> Generator[None, None, None]:
+def decoding(fault: str) -> Generator[None, None, None]:
     """Read what was kept, which somebody may have written over.
 
     Args:

@@ -105,10 +105,12 @@ class Locks:
         """
         return Hold(self, key)
 
-    async def keep_and_release(self, lock: Lock, value: bytes, *, ttl: float) -> None:
+    async def save_and_release(self, lock: Lock, value: bytes, *, ttl: float) -> None:
         """Keep a value under the key of a lock that is held, and release it with that; raises as ``StateStore.put``."""
         await self._store.put(lock.key, value, ttl=ttl, lock=lock, unlock=True)
         self._lines[lock.key].lock = None
+
+    keep_and_release = save_and_release  # deprecated alias, removed in 0.3
 
     async def enter(self, key: str) -> tuple[_Line, Lock, asyncio.TimerHandle]:
         """Begin what :meth:`hold` says, and what :meth:`leave` ends."""
@@ -130,7 +132,7 @@ class Locks:
         try:
             if line.lock is not None:
                 line.lock = None
-                await asyncio.shield(self._errand(self._release(lock)))
+                await asyncio.shield(self._run_shielded(self._release(lock)))
         finally:
             self._depart(lock.key, line)
 
@@ -172,7 +174,7 @@ class Locks:
 
     def _begin_renewals(self, line: _Line, lock: Lock) -> None:
         """Begin them late: nearly every lock is released before, without a task of its own."""
-        self._errand(self._renew(line, lock))
+        self._run_shielded(self._renew(line, lock))
 
     async def _renew(self, line: _Line, lock: Lock) -> None:
         loop = asyncio.get_running_loop()
@@ -187,7 +189,7 @@ class Locks:
         with suppress(StoreUnavailable):
             await self._store.unlock(lock)
 
-    def _errand(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
+    def _run_shielded(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
         """Start what has to be done even when whoever asked for it is cancelled."""
         task = asyncio.create_task(work)
         self._errands.add(task)

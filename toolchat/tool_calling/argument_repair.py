@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic_core import from_json
 
-__all__ = ["MEMBER_NAMES", "mended", "readable"]
+__all__ = ["MEMBER_NAMES", "repair_arguments", "strip_wrapping"]
 
 MEMBER_NAMES = "x-member-names"
 """The schema key that holds an enum's members, pairs of name and value; the model is not sent this key."""
@@ -21,7 +21,7 @@ _DEEPEST = 20
 """References and unions that are followed to a value's schema: one that refers to itself has no end."""
 
 
-def readable(text: str) -> str:
+def strip_wrapping(text: str) -> str:
     """Take JSON out of its wrapping: a byte order mark, a code fence, commas before a closing bracket."""
     bare = text.removeprefix("\ufeff").strip()
     if bare.startswith("```") and bare.endswith("```") and len(bare) >= 6:
@@ -30,7 +30,7 @@ def readable(text: str) -> str:
     return _TEXT_OR_COMMA.sub(lambda match: match[1] or "", bare)
 
 
-def mended(arguments: Any, schema: _Schema) -> Any:
+def repair_arguments(arguments: Any, schema: _Schema) -> Any:
     """Change arguments that do not fit a schema into those that were meant; what is not understood stays.
 
     ``null`` stands for no arguments, and so does anything without content where none are wanted. ``null`` for a
@@ -38,7 +38,7 @@ def mended(arguments: Any, schema: _Schema) -> Any:
     boolean that it holds as JSON, where the schema wants one and no text; an enum member's name becomes its value.
     """
     if isinstance(arguments, str):
-        arguments = _parsed(readable(arguments) or "{}")
+        arguments = _parsed(strip_wrapping(arguments) or "{}")
     if arguments is None or (_is_empty(arguments) and _wants_nothing(arguments, schema)):
         return {}
     return _mended(arguments, list(_forms(schema, schema)), schema)

@@ -17,7 +17,7 @@ __all__ = [
     "ToolCallbackProvider",
     "ToolCallbackResolver",
     "ToolResult",
-    "same_name",
+    "duplicate_name_error",
 ]
 
 
@@ -126,7 +126,7 @@ class ToolCallbackResolver(Protocol):
         ...
 
 
-def same_name(one: ToolCallback, other: ToolCallback) -> ToolDefinitionError:
+def duplicate_name_error(one: ToolCallback, other: ToolCallback) -> ToolDefinitionError:
     """The error of two tools that have one name, naming both owners."""
     return ToolDefinitionError(f"two tools have the name {one.definition.name}: {other.owner} and {one.owner}")
 
@@ -139,7 +139,7 @@ class StaticToolCallbackResolver:
         for callback in callbacks:
             other = self._callbacks.setdefault(callback.definition.name, callback)
             if other is not callback:
-                raise same_name(callback, other)
+                raise duplicate_name_error(callback, other)
 
     def resolve(self, name: str) -> ToolCallback | None:
         """Look up one tool."""

@@ -231,10 +231,10 @@ class ProgressReporter:
             if not self._latest:
                 break
             await self._emit(self._progress(*self._latest.pop()))
-            await self._have_a_rest()
+            await self._throttle()
         self._task = None
 
-    async def _have_a_rest(self) -> None:
+    async def _throttle(self) -> None:
         if self._ended:
             return
         self._rest = self._loop.create_future()

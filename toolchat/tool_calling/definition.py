@@ -7,7 +7,7 @@ from typing import Any, Self, TypedDict, TypeVar, Unpack, overload
 from toolchat.tool_calling.errors import ToolDefinitionError
 from toolchat.tool_calling.results import ToolCallResultConverter, convert_result
 
-__all__ = ["ToolDefinition", "ToolMarker", "ToolMetadata", "ToolOptions", "check_metadata", "name_of", "tool"]
+__all__ = ["ToolDefinition", "ToolMarker", "ToolMetadata", "ToolOptions", "tool", "tool_name", "validate_metadata"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +55,11 @@ class ToolMetadata:
     """Whoever asks runs it: a message that calls it ends the question, and the caller is given the call."""
 
     @property
-    def only_reads(self) -> bool:
+    def is_read_only(self) -> bool:
         """Whether it is known that a call changes nothing: it says so, or its results may be told again."""
         return self.read_only or self.cache_seconds is not None
+
+    only_reads = is_read_only  # deprecated alias, removed in 0.3
 
     def updated(self, other: "ToolMetadata") -> Self:
         """Copy with what another one says; where that says nothing but the default, this one's word stays."""
@@ -65,7 +67,7 @@ class ToolMetadata:
         return replace(self, **said)
 
 
-def check_metadata(tool: str, metadata: ToolMetadata, context_parameter: str | None) -> None:
+def validate_metadata(tool: str, metadata: ToolMetadata, context_parameter: str | None) -> None:
     """Make sure that a tool can be treated as it asks to be.
 
     Raises:
@@ -144,7 +146,7 @@ class ToolMarker:
     result_converter: ToolCallResultConverter = convert_result
 
     @classmethod
-    def on(cls, marked: object) -> "ToolMarker | None":
+    def find(cls, marked: object) -> "ToolMarker | None":
         """Find the marker of a function, a method, or an object of a marked class."""
         found = getattr(marked, _MARKER, None)
         return found if isinstance(found, cls) else None
@@ -189,7 +191,7 @@ def tool(function: _F | None = None, /, **options: Unpack[ToolOptions]) -> _F | 
     return mark if function is None else mark(function)
 
 
-def name_of(function: Callable[..., Any]) -> str:
+def tool_name(function: Callable[..., Any]) -> str:
     """The tool name of a function, a callable object or its class: what ``@tool`` says, else its own name."""
-    marker = ToolMarker.on(function)
+    marker = ToolMarker.find(function)
     return (marker and marker.name) or getattr(function, "__name__", None) or type(function).__name__

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from toolchat.tool_calling.definition import ToolMarker, check_metadata, name_of
+from toolchat.tool_calling.definition import ToolMarker, tool_name, validate_metadata
 from toolchat.tool_calling.errors import ToolDefinitionError
-from toolchat.tool_calling.schema import tool_input_of
-from toolchat.tool_calling.signature import description_of
+from toolchat.tool_calling.schema import input_of_function
+from toolchat.tool_calling.signature import docstring_summary
 
-__all__ = ["DeclaredTool", "DefinitionFaults", "definition_faults", "marked_methods", "repeated_names", "shown_path"]
+__all__ = ["DeclaredTool", "DefinitionFaults", "definition_faults", "duplicate_names", "marked_methods", "shown_path"]
 
 _SAFE_NAME = re.compile(r"[A-Za-z0-9_.-]+")
 _LONGEST_NAME = 64
@@ -29,7 +29,7 @@ class DeclaredTool:
     @property
     def name(self) -> str:
         """The name that the model sees."""
-        return name_of(self.function)
+        return tool_name(self.function)
 
     @property
     def file(self) -> str:
@@ -60,7 +60,7 @@ def shown_path(file: Path) -> str:
 def marked_methods(cls: type) -> list[Callable[..., Any]]:
     """The functions behind every method of a class that ``@tool`` marks."""
     members = (getattr(each, "__func__", each) for _, each in inspect.getmembers_static(cls))
-    return [each for each in members if ToolMarker.on(each) is not None]
+    return [each for each in members if ToolMarker.find(each) is not None]
 
 
 def definition_faults(declared: DeclaredTool) -> DefinitionFaults:
@@ -70,23 +70,23 @@ def definition_faults(declared: DeclaredTool) -> DefinitionFaults:
     characters; other providers add the dot.
     """
     place = f"{declared.file}: tool {declared.name}"
-    marker = ToolMarker.on(declared.function) or ToolMarker()
+    marker = ToolMarker.find(declared.function) or ToolMarker()
     if not declared.name.strip():
         return DefinitionFaults((f"{place}: the name is blank",))
     if marker.description is not None and not marker.description.strip():
         return DefinitionFaults((f"{place}: the description is blank",))
     try:
-        tool_input = tool_input_of(_called(declared), declared.name)
-        check_metadata(declared.name, marker.metadata, tool_input.context_parameter)
+        tool_input = input_of_function(_called(declared), declared.name)
+        validate_metadata(declared.name, marker.metadata, tool_input.context_parameter)
     except ToolDefinitionError as error:
         return DefinitionFaults((f"{declared.file}: {' '.join(str(error).split())}",))
-    described = bool(marker.description or description_of(declared.function))
+    described = bool(marker.description or docstring_summary(declared.function))
     warnings = [*_name_warnings(declared.name), *([] if described else ["has no description but its name"])]
     warnings += [f"parameter {name} has no description" for name in _undescribed(tool_input.schema)]
     return DefinitionFaults(warnings=tuple(f"{place}: {warning}" for warning in warnings))
 
 
-def repeated_names(tools: Iterable[DeclaredTool]) -> list[str]:
+def duplicate_names(tools: Iterable[DeclaredTool]) -> list[str]:
     """One line for each tool whose name another has: function tools everywhere, methods also within their folder.
 
     A function and a method of one folder may share a name: they are two forms of one tool, never offered together.

@@ -13,7 +13,7 @@ __all__ = [
     "ToolCallFinished",
     "ToolCallProgress",
     "ToolCallStarted",
-    "parsed_arguments",
+    "parse_arguments",
     "silent",
 ]
 
@@ -40,10 +40,12 @@ class ToolCallProgress:
     text: str | None = None
     """What the tool does just now: one short line without control characters; ``None`` where it does not say."""
 
-    def as_record(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """The report as a plain object; what the tool does not say is absent."""
         record = {"id": self.call.id, "name": self.call.name, "done": self.done, "of": self.of, "text": self.text}
         return {key: value for key, value in record.items() if value is not None} | {"round": self.round}
+
+    as_record = to_dict  # deprecated alias, removed in 0.3
 
     def __str__(self) -> str:
         reached = f"{self.done:g}" if self.of is None else f"{self.done:g} of {self.of:g}"
@@ -75,12 +77,12 @@ class ToolCallFinished:
         """The call's answer as a message part."""
         return ToolResponse(self.call.id, self.call.name, self.result, self.sandbox)
 
-    def as_record(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """The call as a plain object for traces and answers; arguments parsed where they are JSON."""
         record: dict[str, Any] = {
             "id": self.call.id,
             "name": self.call.name,
-            "arguments": parsed_arguments(self.call),
+            "arguments": parse_arguments(self.call),
             "result": self.result,
             "outcome": self.outcome,
             "duration_ms": self.duration_ms,
@@ -94,6 +96,8 @@ class ToolCallFinished:
             record["repaired"] = True
         return record | ({"error_kind": self.error_kind} if self.error_kind else {})
 
+    as_record = to_dict  # deprecated alias, removed in 0.3
+
 
 ToolCallEvent = ToolCallStarted | ToolCallProgress | ToolCallFinished
 
@@ -105,7 +109,7 @@ async def silent(event: object) -> None:
     """Tell nobody: the ``emit`` of a whole answer."""
 
 
-def parsed_arguments(call: ToolCall) -> Any:
+def parse_arguments(call: ToolCall) -> Any:
     """A call's arguments as an object, or as the text that the model wrote when it is not JSON."""
     try:
         return from_json(call.arguments, allow_inf_nan=False) if call.arguments.strip() else {}

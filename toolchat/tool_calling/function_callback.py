@@ -9,7 +9,7 @@ from inspect import isawaitable, iscoroutinefunction
 from typing import Any, Self, Unpack
 
 from toolchat.tool_calling.caching import RecentResults, ResultCache, call_key
-from toolchat.tool_calling.callback import ToolCallback, ToolCallbackProvider, ToolResult, same_name
+from toolchat.tool_calling.callback import ToolCallback, ToolCallbackProvider, ToolResult, duplicate_name_error
 from toolchat.tool_calling.collecting import holds_iterator
 from toolchat.tool_calling.context import ToolContext
 from toolchat.tool_calling.definition import (
@@ -17,25 +17,25 @@ from toolchat.tool_calling.definition import (
     ToolMarker,
     ToolMetadata,
     ToolOptions,
-    check_metadata,
-    name_of,
     tool,
+    tool_name,
+    validate_metadata,
 )
 from toolchat.tool_calling.errors import ToolDefinitionError
 from toolchat.tool_calling.input_validation import ToolInput
 from toolchat.tool_calling.results import DONE, ToolCallResultConverter, convert_result, quoted_result
-from toolchat.tool_calling.schema import given_input, output_schema_of, typed_input
-from toolchat.tool_calling.signature import description_of, signature_of
+from toolchat.tool_calling.schema import input_from_schema, input_from_signature, read_output_schema
+from toolchat.tool_calling.signature import docstring_summary, read_signature
 from toolchat.tool_calling.threads import run_blocking
 
 __all__ = [
     "FunctionToolCallback",
     "MethodToolCallback",
     "MethodToolCallbackProvider",
-    "callbacks_of",
-    "marked_names",
-    "name_of",
+    "marked_tool_names",
+    "to_callbacks",
     "tool",
+    "tool_name",
 ]
 
 
@@ -62,13 +62,13 @@ class FunctionToolCallback(ToolCallback):
     """Belongs to this object alone; a copy begins with an empty one."""
 
     def __post_init__(self) -> None:
-        check_metadata(self.definition.name, self.metadata, self._input.context_parameter)
+        validate_metadata(self.definition.name, self.metadata, self._input.context_parameter)
         object.__setattr__(self, "_is_async", _is_async(self._function))
         if self.metadata.cache_seconds:
             object.__setattr__(self, "_cache", ResultCache(RecentResults(self.metadata.cache_seconds)))
 
     @classmethod
-    def of(
+    def from_function(
         cls,
         function: Callable[..., Any],
         *,
@@ -90,22 +90,24 @@ class FunctionToolCallback(ToolCallback):
         Raises:
             ToolDefinitionError: the signature cannot be a tool's input, or the tool cannot be treated as it asks.
         """
-        marker = ToolMarker.on(function) or ToolMarker()
+        marker = ToolMarker.find(function) or ToolMarker()
         if metadata is not None:
             marker = replace(marker, metadata=marker.metadata.updated(metadata))
         marker = marker.updated(options)
-        name = options.get("name") or (definition.name if definition else name_of(function))
-        signature = signature_of(function, name)
+        name = options.get("name") or (definition.name if definition else tool_name(function))
+        signature = read_signature(function, name)
         converter = marker.result_converter
-        converter = _done_or(converter) if signature.promises_nothing else converter
+        converter = _none_as_done(converter) if signature.returns_none else converter
         if definition is not None:
-            tool_input = given_input(signature, definition.input_schema, name)
+            tool_input = input_from_schema(signature, definition.input_schema, name)
         else:
-            tool_input = typed_input(signature, name)
-            description = marker.description or description_of(function) or _in_words(name)
-            output_schema = output_schema_of(function) if marker.result_converter in _AS_TYPED else {}
+            tool_input = input_from_signature(signature, name)
+            description = marker.description or docstring_summary(function) or _in_words(name)
+            output_schema = read_output_schema(function) if marker.result_converter in _AS_TYPED else {}
             definition = ToolDefinition(name, description, tool_input.schema, output_schema)
         return cls(definition, marker.metadata, function, tool_input, converter)
+
+    of = from_function  # deprecated alias, removed in 0.3
 
     @property
     def owner(self) -> str:
@@ -124,7 +126,7 @@ class FunctionToolCallback(ToolCallback):
 
     async def call(self, tool_input: str, context: ToolContext) -> str:
         """Run the function, whatever is kept of equal calls; see :meth:`ToolCallback.call`."""
-        uncached = self if self._cache is None else self.cached_for(0)
+        uncached = self if self._cache is None else self.with_cache_ttl(0)
         return (await uncached.result(tool_input, context)).text
 
     async def result(self, tool_input: str, context: ToolContext) -> ToolResult:
@@ -156,25 +158,28 @@ class FunctionToolCallback(ToolCallback):
         """Copy that is marked as answering from invented data."""
         return replace(self, metadata=replace(self.metadata, sandbox=True))
 
-    def told_by(self, converter: ToolCallResultConverter) -> Self:
+    def with_converter(self, converter: ToolCallResultConverter) -> Self:
         """Copy whose results another converter makes text of, unless the function's mark names one."""
-        marked = (ToolMarker.on(self._function) or ToolMarker()).result_converter
+        marked = (ToolMarker.find(self._function) or ToolMarker()).result_converter
         if marked is not convert_result:
             return self
-        promises_nothing = self._converter is not marked
+        returns_none = self._converter is not marked
         definition = self.definition if converter in _AS_TYPED else replace(self.definition, output_schema={})
-        return replace(self, definition=definition, _converter=_done_or(converter) if promises_nothing else converter)
+        return replace(self, definition=definition, _converter=_none_as_done(converter) if returns_none else converter)
 
-    def cached_for(self, seconds: float) -> Self:
+    def with_cache_ttl(self, seconds: float) -> Self:
         """Copy whose results are kept for another time; 0 switches the cache off."""
         return replace(self, metadata=replace(self.metadata, cache_seconds=seconds))
+
+    told_by = with_converter  # deprecated alias, removed in 0.3
+    cached_for = with_cache_ttl  # deprecated alias, removed in 0.3
 
 
 def _is_async(function: Callable[..., Any]) -> bool:
     return iscoroutinefunction(function) or iscoroutinefunction(type(function).__call__)
 
 
-def _done_or(converter: ToolCallResultConverter) -> ToolCallResultConverter:
+def _none_as_done(converter: ToolCallResultConverter) -> ToolCallResultConverter:
     return lambda result: converter(DONE if result is None else result)
 
 
@@ -205,7 +210,7 @@ class MethodToolCallbackProvider:
             for callback in self._of_object(tool_object):
                 name = callback.definition.name
                 if name in callbacks:
-                    raise same_name(callback, callbacks[name])
+                    raise duplicate_name_error(callback, callbacks[name])
                 callbacks[name] = callback
         return tuple(callbacks.values())
 
@@ -213,26 +218,26 @@ class MethodToolCallbackProvider:
         marked = _marked_attributes(type(tool_object))
         if not marked:
             raise ToolDefinitionError(f"{type(tool_object).__name__} has no method that @tool marks")
-        return [MethodToolCallback.of(getattr(tool_object, attribute)) for attribute in marked]
+        return [MethodToolCallback.from_function(getattr(tool_object, attribute)) for attribute in marked]
 
 
-def marked_names(cls: type) -> list[str]:
+def marked_tool_names(cls: type) -> list[str]:
     """The names of the tools that objects of a class offer."""
-    return [name_of(method) for method in _marked_attributes(cls).values()]
+    return [tool_name(method) for method in _marked_attributes(cls).values()]
 
 
 def _marked_attributes(cls: type) -> dict[str, Any]:
     names = dict.fromkeys(name for each in reversed(cls.__mro__) for name in vars(each))
     attributes = {name: inspect.getattr_static(cls, name, None) for name in names}
     functions = {name: getattr(attribute, "__func__", attribute) for name, attribute in attributes.items()}
-    return {name: function for name, function in functions.items() if ToolMarker.on(function) is not None}
+    return {name: function for name, function in functions.items() if ToolMarker.find(function) is not None}
 
 
-_of_function = lru_cache(maxsize=256)(FunctionToolCallback.of)
+_of_function = lru_cache(maxsize=256)(FunctionToolCallback.from_function)
 """Reading a signature costs a hundred times as much as a call, and a tool's cache belongs to its callback."""
 
 
-def callbacks_of(offered: object) -> tuple[ToolCallback, ...]:
+def to_callbacks(offered: object) -> tuple[ToolCallback, ...]:
     """Make callbacks of what is offered.
 
     Args:
@@ -245,15 +250,15 @@ def callbacks_of(offered: object) -> tuple[ToolCallback, ...]:
     if isinstance(offered, ToolCallback):
         return (offered,)
     if isinstance(offered, list | tuple):
-        return tuple(callback for each in offered for callback in callbacks_of(each))
+        return tuple(callback for each in offered for callback in to_callbacks(each))
     if inspect.isfunction(offered):
         return (_of_function(offered),)
     if inspect.ismethod(offered):
-        return (FunctionToolCallback.of(offered),)
+        return (FunctionToolCallback.from_function(offered),)
     if isinstance(offered, type):
         raise ToolDefinitionError(f"{offered.__name__} is a class: offer an object of it")
     if isinstance(offered, ToolCallbackProvider):
         return offered.tool_callbacks()
-    if callable(offered) and (ToolMarker.on(offered) or not marked_names(type(offered))):
-        return (FunctionToolCallback.of(offered),)
+    if callable(offered) and (ToolMarker.find(offered) or not marked_tool_names(type(offered))):
+        return (FunctionToolCallback.from_function(offered),)
     return MethodToolCallbackProvider(offered).tool_callbacks()

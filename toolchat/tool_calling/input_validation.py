@@ -7,10 +7,10 @@ from typing import Any, Protocol
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails, from_json, to_json
 
-from toolchat.tool_calling.argument_repair import mended, readable
+from toolchat.tool_calling.argument_repair import repair_arguments, strip_wrapping
 from toolchat.tool_calling.errors import ToolArgumentsError
 
-__all__ = ["ToolInput", "arguments_error"]
+__all__ = ["ToolInput", "invalid_arguments"]
 
 
 _MAX_INPUT_CHARS = 1_000_000
@@ -46,7 +46,7 @@ class ToolInput:
         """Check a model's JSON text and turn it into keyword arguments; also say whether it had to be repaired.
 
         An empty text means no arguments. What does not fit is repaired where only one reading is possible: a code
-        fence around it, an object encoded twice, a trailing comma, and what :func:`mended` knows.
+        fence around it, an object encoded twice, a trailing comma, and what :func:`repair_arguments` knows.
 
         Raises:
             ToolArgumentsError: it does not fit; the message names each field at fault.
@@ -68,22 +68,22 @@ class ToolInput:
         try:
             return self._validator.validate_json(text), any(map(_is_read_from_text, _faults(strict)))
         except ValidationError:
-            text = self._mended(readable(text))
+            text = self._mended(strip_wrapping(text))
         try:
             return self._validator.validate_json(text), True
         except ValidationError as error:
-            raise arguments_error(error) from None
+            raise invalid_arguments(error) from None
 
     def _mended(self, text: str) -> str:
         if len(text) > _MAX_MENDED_CHARS:
             return text
         try:
-            return to_json(mended(from_json(text, allow_inf_nan=False), self._wanted)).decode()
+            return to_json(repair_arguments(from_json(text, allow_inf_nan=False), self._wanted)).decode()
         except ValueError:
             return text
 
 
-def arguments_error(error: ValidationError, *path: str) -> ToolArgumentsError:
+def invalid_arguments(error: ValidationError, *path: str) -> ToolArgumentsError:
     """Tell a model what is wrong with its arguments; ``path`` says where the checked value stands in them."""
     faults = _faults(error)[:_SHOWN_FAULTS]
     fields = [{"field": ".".join(map(str, (*path, *f["loc"]))), "problem": f["msg"]} for f in faults]

@@ -7,7 +7,7 @@ from pydantic_core import to_json
 from toolchat.messages import ToolCall
 from toolchat.tool_calling.definition import ToolMetadata
 from toolchat.tool_calling.errors import ToolExecutionError
-from toolchat.tool_calling.events import parsed_arguments
+from toolchat.tool_calling.events import parse_arguments
 
 __all__ = ["CallCounter", "ToolCallLimits"]
 
@@ -55,7 +55,7 @@ def _times(call: ToolCall, earlier: list[ToolCall]) -> int:
 
 
 def _canonical(call: ToolCall) -> str:
-    arguments = parsed_arguments(call)
+    arguments = parse_arguments(call)
     if isinstance(arguments, dict):
         arguments = dict(sorted(arguments.items()))
     return to_json(arguments, inf_nan_mode="constants").decode()

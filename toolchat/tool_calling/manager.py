@@ -22,7 +22,7 @@ from toolchat.tool_calling.definition import ToolMetadata
 from toolchat.tool_calling.errors import ToolArgumentsError, ToolExecutionError
 from toolchat.tool_calling.events import EmitToolCall, ToolCallFinished, ToolCallStarted, silent
 from toolchat.tool_calling.limits import CallCounter, ToolCallLimits
-from toolchat.tool_calling.results import ToolResultError, shortened
+from toolchat.tool_calling.results import ToolResultError, shorten
 
 __all__ = [
     "Ended",
@@ -30,8 +30,8 @@ __all__ = [
     "ToolExecutionExceptionProcessor",
     "ToolExecutionResult",
     "is_direct",
-    "run_reporting",
-    "run_within",
+    "run_with_progress",
+    "run_with_timeout",
 ]
 
 
@@ -44,12 +44,12 @@ Ended = ToolResult | BaseException
 """An error is a value here; raised, some would take the event loop with them."""
 
 
-async def run_reporting(
+async def run_with_progress(
     seconds: float, callback: ToolCallback, arguments: str, context: ToolContext, reporter: ProgressReporter
 ) -> Ended:
     """The same for a tool that may report: every report is told before the end, and nothing after it."""
     try:
-        ended = await run_within(seconds, callback, arguments, context.reporting_to(reporter.report))
+        ended = await run_with_timeout(seconds, callback, arguments, context.reporting_to(reporter.report))
         await reporter.finish()
     except BaseException:
         await reporter.cancel()
@@ -57,7 +57,7 @@ async def run_reporting(
     return ended
 
 
-async def run_within(seconds: float, callback: ToolCallback, arguments: str, context: ToolContext) -> Ended:
+async def run_with_timeout(seconds: float, callback: ToolCallback, arguments: str, context: ToolContext) -> Ended:
     """Run a tool so that it can neither cancel its caller nor outstay its time; gives whatever it raised."""
     loop = asyncio.get_running_loop()
     task = loop.create_task(_contained(callback, arguments, context, seconds))
@@ -320,9 +320,9 @@ class ToolCallingManager:
     ) -> Coroutine[Any, Any, Ended]:
         seconds = callback.metadata.timeout or self.timeout
         if emit is silent or not callback.takes_context:
-            return run_within(seconds, callback, call.arguments, context)
+            return run_with_timeout(seconds, callback, call.arguments, context)
         reporter = ProgressReporter(call, turn, emit, self.progress_pause)
-        return run_reporting(seconds, callback, call.arguments, context, reporter)
+        return run_with_progress(seconds, callback, call.arguments, context, reporter)
 
     def _finished(
         self,
@@ -337,7 +337,7 @@ class ToolCallingManager:
         return ToolCallFinished(
             call=call,
             round=turn,
-            result=shortened(result.text, self.max_result_chars),
+            result=shorten(result.text, self.max_result_chars),
             outcome="error" if error else "ok",
             duration_ms=round((perf_counter() - started) * 1000, 3),
             error_kind=error.kind if error else None,

@@ -18,8 +18,8 @@ __all__ = [
     "convert_result",
     "json_text",
     "quoted_result",
-    "shortened",
-    "truncated",
+    "shorten",
+    "truncate",
 ]
 
 
@@ -105,7 +105,7 @@ def quoted_result(result: Any) -> str:
     return json_text(text) if isinstance(result, str) and not _is_json(text) else text
 
 
-def truncated(text: str, limit: int) -> str:
+def truncate(text: str, limit: int) -> str:
     """Cut a text to ``limit`` characters, from the middle, saying how many are missing."""
     if len(text) <= limit:
         return text
@@ -131,7 +131,7 @@ _LEAST = 100
 """Characters below which nothing is cut or begun any more; every note takes less."""
 
 
-def shortened(text: str, limit: int) -> str:
+def shorten(text: str, limit: int) -> str:
     """Bring a result down to about ``limit`` characters: JSON stays JSON, any other text is cut in its middle.
 
     In JSON the longest parts give way: texts are cut, lists and objects lose entries from their end, and the base64 of
@@ -144,7 +144,7 @@ def shortened(text: str, limit: int) -> str:
     except ValueError:
         value = None
     if value is None:
-        return truncated(text, limit)
+        return truncate(text, limit)
     fitted = _json(_fitted(value, limit))
     return fitted if len(fitted) <= limit else _json(_left_out("characters", len(text)))
 
@@ -160,7 +160,7 @@ def _fitted(value: Any, room: int) -> Any:
     if room < 2 * _LEAST or not isinstance(value, str) or _DATA.fullmatch(value):
         return _left_out("characters", len(value) if isinstance(value, str) else size)
     # Quotes and escapes take room of their own.
-    return truncated(value, (room - _LEAST) * len(value) // size)
+    return truncate(value, (room - _LEAST) * len(value) // size)
 
 
 def _fitted_list(items: list[Any], room: int) -> list[Any]:

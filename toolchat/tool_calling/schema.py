@@ -25,20 +25,20 @@ from pydantic_core import PydanticUndefined, core_schema, to_jsonable_python
 
 from toolchat.tool_calling.argument_repair import MEMBER_NAMES
 from toolchat.tool_calling.errors import ToolArgumentsError, ToolDefinitionError
-from toolchat.tool_calling.input_validation import ToolInput, arguments_error
+from toolchat.tool_calling.input_validation import ToolInput, invalid_arguments
 from toolchat.tool_calling.schema_validator import schema_validator
-from toolchat.tool_calling.signature import Signature, signature_of
+from toolchat.tool_calling.signature import Signature, read_signature
 
 __all__ = [
-    "NamedMembers",
-    "adapter_of",
-    "given_input",
+    "EnumNamesGenerator",
+    "exposed_name",
+    "input_from_schema",
+    "input_from_signature",
+    "input_of_function",
     "is_model",
-    "name_for_model",
-    "output_schema_of",
-    "tidy_schema",
-    "tool_input_of",
-    "typed_input",
+    "read_output_schema",
+    "simplify_schema",
+    "type_adapter",
 ]
 
 
@@ -50,7 +50,7 @@ class _GivenTitles(GenerateJsonSchema):
         return False
 
 
-def output_schema_of(function: Callable[..., Any]) -> Mapping[str, Any]:
+def read_output_schema(function: Callable[..., Any]) -> Mapping[str, Any]:
     """Read what a function, a method or a callable object returns; empty where its type names no fields.
 
     It is read once for each type, when a tool is defined; no call pays for it.
@@ -83,7 +83,7 @@ _UNTOLD = {"title": str, MEMBER_NAMES: list}
 _VALUES = ("default", "const", "enum", "examples", MEMBER_NAMES)
 
 
-class NamedMembers(GenerateJsonSchema):
+class EnumNamesGenerator(GenerateJsonSchema):
     """Makes a JSON Schema that knows the names of an enum's members, since a model may write these too."""
 
     def enum_schema(self, schema: core_schema.EnumSchema) -> JsonSchemaValue:
@@ -93,7 +93,7 @@ class NamedMembers(GenerateJsonSchema):
         return {**super().enum_schema(schema), MEMBER_NAMES: pairs}
 
 
-def tidy_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
+def simplify_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
     """Shorten the schema that pydantic derives, without a change in what it means, and close its objects.
 
     Titles go: they cost tokens and repeat the names. A definition that is used once stands where it is used, so that
@@ -160,12 +160,12 @@ _CONFIG = ConfigDict(extra="forbid", allow_inf_nan=False, validate_default=False
 _UNSUPPORTED = (PydanticUserError, PydanticUndefinedAnnotation)
 
 
-def tool_input_of(function: Callable[..., Any], tool: str) -> ToolInput:
-    """Read what a function takes from its signature; see :func:`typed_input`."""
-    return typed_input(signature_of(function, tool), tool)
+def input_of_function(function: Callable[..., Any], tool: str) -> ToolInput:
+    """Read what a function takes from its signature; see :func:`input_from_signature`."""
+    return input_from_signature(read_signature(function, tool), tool)
 
 
-def typed_input(signature: Signature, tool: str) -> ToolInput:
+def input_from_signature(signature: Signature, tool: str) -> ToolInput:
     """Make the input of a function whose signature says all.
 
     A parameter of type :class:`ToolContext` is left out of the schema. A single parameter whose type is a pydantic
@@ -185,7 +185,7 @@ def typed_input(signature: Signature, tool: str) -> ToolInput:
     try:
         model: type[BaseModel] = create_model(f"{tool}Input", __config__=_CONFIG, **fields)  # type: ignore[call-overload]
         adapter: TypeAdapter[Any] = TypeAdapter(model)
-        schema = adapter.json_schema(schema_generator=NamedMembers)
+        schema = adapter.json_schema(schema_generator=EnumNamesGenerator)
     except _UNSUPPORTED as error:
         at_fault = next((p.name for p in parameters if not _is_supported(hints[p.name])), "")
         raise _unsupported(error, at_fault, tool) from error
@@ -194,19 +194,19 @@ def typed_input(signature: Signature, tool: str) -> ToolInput:
     def keywords(checked: Any) -> dict[str, Any]:
         return {parameter: getattr(checked, field) for field, parameter in names.items()}
 
-    return ToolInput(tidy_schema(schema), signature.context_parameter, adapter.validator, keywords, schema)
+    return ToolInput(simplify_schema(schema), signature.context_parameter, adapter.validator, keywords, schema)
 
 
 def _whole_input(model: Any, parameter: str, context: str | None, tool: str) -> ToolInput:
-    adapter = adapter_of(model, parameter, tool)
-    schema = adapter.json_schema(schema_generator=NamedMembers)
-    told = tidy_schema(schema)
+    adapter = type_adapter(model, parameter, tool)
+    schema = adapter.json_schema(schema_generator=EnumNamesGenerator)
+    told = simplify_schema(schema)
     if told.get("type") != "object":
         raise ToolDefinitionError(f"tool {tool}: the input {parameter} must be an object")
     return ToolInput(told, context, adapter.validator, lambda checked: {parameter: checked}, schema)
 
 
-def adapter_of(hint: Any, parameter: str, tool: str) -> TypeAdapter[Any]:
+def type_adapter(hint: Any, parameter: str, tool: str) -> TypeAdapter[Any]:
     """Pydantic's reader of a parameter's type.
 
     Raises:
@@ -224,7 +224,7 @@ def _is_supported(hint: Any) -> bool:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            adapter_of(hint, "", "")
+            type_adapter(hint, "", "")
         except ToolDefinitionError:
             return False
     return True
@@ -253,10 +253,10 @@ def _field(parameter: inspect.Parameter, hint: Any, descriptions: Mapping[str, s
     given = next((m.description for m in metadata if isinstance(m, FieldInfo) and m.description), None)
     text = next((m for m in metadata if isinstance(m, str)), None)
     description = text or given or descriptions.get(parameter.name)
-    return hint, Field(default, alias=name_for_model(parameter, hint), description=description)
+    return hint, Field(default, alias=exposed_name(parameter, hint), description=description)
 
 
-def name_for_model(parameter: inspect.Parameter, hint: Any) -> str:
+def exposed_name(parameter: inspect.Parameter, hint: Any) -> str:
     """The name under which a model gives an argument: the alias of a ``Field``, else the parameter's without ``_``."""
     metadata = get_args(hint)[1:] if get_origin(hint) is Annotated else ()
     alias = next((m.alias for m in metadata if isinstance(m, FieldInfo) and m.alias), None)
@@ -266,7 +266,7 @@ def name_for_model(parameter: inspect.Parameter, hint: Any) -> str:
 _Schema = Mapping[str, Any]
 
 
-def given_input(signature: Signature, schema: _Schema, tool: str) -> ToolInput:
+def input_from_schema(signature: Signature, schema: _Schema, tool: str) -> ToolInput:
     """Make the input of a function for a schema that its signature does not say.
 
     Arguments are checked by the schema. A parameter is given what stands under its name, converted to its type where
@@ -306,7 +306,7 @@ class _Taken:
         try:
             return self.adapter.validate_python(value)
         except ValidationError as error:
-            raise arguments_error(error, *([] if self.name is None else [self.name])) from None
+            raise invalid_arguments(error, *([] if self.name is None else [self.name])) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -333,13 +333,13 @@ def _taken(parameter: inspect.Parameter, signature: Signature, schema: _Schema, 
     if parameter.kind is parameter.POSITIONAL_ONLY:
         raise ToolDefinitionError(f"tool {tool}: parameter {parameter.name} must be an ordinary or keyword parameter")
     hint, properties = signature.hints.get(parameter.name, Any), schema.get("properties", {})
-    name, required = name_for_model(parameter, hint), parameter.default is parameter.empty
+    name, required = exposed_name(parameter, hint), parameter.default is parameter.empty
     name = name if name in properties else parameter.name
     if get_origin(hint) is Annotated:  # What it says beside the type is the schema's business.
         hint = get_args(hint)[0]
     if name not in properties and is_model(hint) and len(signature.parameters) == 1:
-        yield _Taken(parameter.name, None, required, adapter_of(hint, parameter.name, tool))
+        yield _Taken(parameter.name, None, required, type_adapter(hint, parameter.name, tool))
     elif name in properties or (required and schema.get("additionalProperties", True) is not False):
-        yield _Taken(parameter.name, name, required, None if hint is Any else adapter_of(hint, parameter.name, tool))
+        yield _Taken(parameter.name, name, required, None if hint is Any else type_adapter(hint, parameter.name, tool))
     elif required:
         raise ToolDefinitionError(f"tool {tool}: parameter {parameter.name} is none that the given schema allows")

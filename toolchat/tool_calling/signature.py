@@ -11,15 +11,15 @@ from toolchat.tool_calling.context import ToolContext
 from toolchat.tool_calling.errors import ToolDefinitionError
 from toolchat.tool_calling.type_variables import resolved_hints
 
-__all__ = ["Signature", "described_arguments", "description_of", "signature_of"]
+__all__ = ["Signature", "argument_descriptions", "docstring_summary", "read_signature"]
 
 
-def description_of(function: Callable[..., Any]) -> str:
+def docstring_summary(function: Callable[..., Any]) -> str:
     """The first paragraph of a docstring on one line; empty without one."""
     return " ".join((inspect.getdoc(function) or "").split("\n\n", 1)[0].split())
 
 
-def described_arguments(function: Callable[..., Any]) -> dict[str, str]:
+def argument_descriptions(function: Callable[..., Any]) -> dict[str, str]:
     """By parameter, what the section ``Args`` of a Google style docstring says."""
     section = re.search(r"^Args:\n((?:[ \t]+.*\n?|\n)+)", inspect.getdoc(function) or "", re.MULTILINE)
     if section is None:
@@ -43,11 +43,11 @@ class Signature:
     descriptions: Mapping[str, str]
     """What the docstring says, by parameter."""
     context_parameter: str | None
-    promises_nothing: bool
+    returns_none: bool
     """It is annotated ``-> None``."""
 
 
-def signature_of(function: Callable[..., Any], tool: str) -> Signature:
+def read_signature(function: Callable[..., Any], tool: str) -> Signature:
     """Read a function, a bound method or a callable object.
 
     Raises:
@@ -62,9 +62,9 @@ def signature_of(function: Callable[..., Any], tool: str) -> Signature:
     return Signature(
         tuple(p for p in parameters if p is not context),
         hints,
-        described_arguments(function),
+        argument_descriptions(function),
         context.name if context else None,
-        "return" in hints and _promises_nothing(hints["return"]),
+        "return" in hints and _returns_none(hints["return"]),
     )
 
 
@@ -90,9 +90,9 @@ def _is_context(hint: Any) -> bool:
     return (origin or hint) is ToolContext
 
 
-def _promises_nothing(hint: Any) -> bool:
+def _returns_none(hint: Any) -> bool:
     if get_origin(hint) in (Annotated, Awaitable, Coroutine):
-        return _promises_nothing(get_args(hint)[0 if get_origin(hint) is Annotated else -1])
+        return _returns_none(get_args(hint)[0 if get_origin(hint) is Annotated else -1])
     return hint in (None, NoneType)
 
 

@@ -7,22 +7,22 @@ same position in what it was given.
 import unicodedata
 from functools import cache, lru_cache
 
-__all__ = ["folded", "folded_name", "simplified"]
+__all__ = ["fold", "normalize_name", "simplify"]
 
 
-def folded(text: str) -> str:
+def fold(text: str) -> str:
     """Bring a text to plain width, lower case and unaccented Latin letters."""
     return text.lower() if text.isascii() else "".join(map(_folded_character, text))
 
 
-def simplified(text: str) -> str:
+def simplify(text: str) -> str:
     """Replace the traditional and Japanese characters that are common in names of places and languages."""
     return text if text.isascii() else text.translate(_simplifying())
 
 
-def folded_name(name: str) -> str:
+def normalize_name(name: str) -> str:
     """Fold a name so that all ways of writing it become one: what tables of names are looked up by."""
-    return simplified(folded(name))
+    return simplify(fold(name))
 
 
 @lru_cache(maxsize=4096)

@@ -36,8 +36,8 @@ def answer_document(response: ChatResponse, provider: str) -> dict[str, Any]:
         "model": {"provider": response.provider or provider, "name": response.model},
         "finish_reason": response.finish_reason,
         "rounds": response.rounds,
-        "tool_calls": [each.as_record() for each in response.executions],
-        "usage": response.usage.as_record(),
+        "tool_calls": [each.to_dict() for each in response.executions],
+        "usage": response.usage.to_dict(),
     }
 
 

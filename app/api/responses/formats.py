@@ -12,7 +12,7 @@ from app.api.responses.active_request import ActiveRequest
 from toolchat.chat.request import ChatEvent, Notice
 from toolchat.errors import ToolchatError
 from toolchat.models.base import ChatResponse, TextDelta
-from toolchat.tool_calling.events import ToolCallFinished, ToolCallProgress, ToolCallStarted, parsed_arguments
+from toolchat.tool_calling.events import ToolCallFinished, ToolCallProgress, ToolCallStarted, parse_arguments
 
 __all__ = [
     "EVENT_SCHEMA",
@@ -155,14 +155,14 @@ class EventWriter(StreamWriter):
         if isinstance(event, ToolCallStarted):
             return self._written("tool_call_started", _started_record(event))
         if isinstance(event, ToolCallProgress):
-            return self._written("tool_call_progress", event.as_record())
+            return self._written("tool_call_progress", event.to_dict())
         if isinstance(event, ToolCallFinished):
-            return self._written("tool_call_finished", event.as_record())
+            return self._written("tool_call_finished", event.to_dict())
         return self._written(event.name, event.data) if isinstance(event, Notice) else b""
 
     def done(self, response: ChatResponse) -> bytes:
         """See :meth:`StreamWriter.done`."""
-        usage = self._written("usage", response.usage.as_record())
+        usage = self._written("usage", response.usage.to_dict())
         return usage + self._written("done", self.asked.document(response))
 
     def failed(self, error: ToolchatError) -> bytes:
@@ -194,4 +194,4 @@ class ServerSentEvents(StreamFormat):
 
 def _started_record(event: ToolCallStarted) -> dict[str, Any]:
     call = event.call
-    return {"id": call.id, "name": call.name, "arguments": parsed_arguments(call), "round": event.round}
+    return {"id": call.id, "name": call.name, "arguments": parse_arguments(call), "round": event.round}

@@ -19,7 +19,7 @@ from toolchat.messages import AssistantMessage, UserMessage
 from toolchat.models.base import ChatResponse
 from toolchat.tool_calling.callback import ToolCallback
 from toolchat.tool_calling.context import CONVERSATION_ID, ToolContext
-from toolchat.tool_calling.events import parsed_arguments
+from toolchat.tool_calling.events import parse_arguments
 
 __all__ = ["Asking"]
 
@@ -84,7 +84,7 @@ class Asking:
 def _calls(response: ChatResponse) -> list[Call]:
     """What the model asked for, including what waits for approval, which nobody gives here."""
     called = [each.call for each in response.executions] + list(response.message.tool_calls)
-    return [(call.name, parsed_arguments(call)) for call in called]
+    return [(call.name, parse_arguments(call)) for call in called]
 
 
 class StubTool(ToolCallback):

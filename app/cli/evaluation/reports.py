@@ -18,7 +18,7 @@ _NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]
 
 def as_table(result: Result) -> str:
     """The figures of each tool, of all, and the questions that went wrong."""
-    records = [(name, list(score.as_record().values())) for name, score in result.tools.items()]
+    records = [(name, list(score.to_dict().values())) for name, score in result.tools.items()]
     rows = [(name, *counts, f"{seconds:.2f}") for name, (*counts, seconds) in records]
     lines = [_columns([_HEADS, *rows])] if rows else []
     lines += [_summary(result), *(line for asked in result.questions for line in _wrong(asked))]
@@ -61,7 +61,7 @@ def as_document(result: Result) -> str:
             "right": result.right,
             "share": round(result.share, 4),
             "skipped": result.skipped,
-            "tools": {name: score.as_record() for name, score in result.tools.items()},
+            "tools": {name: score.to_dict() for name, score in result.tools.items()},
             "questions": [_record(asked) for asked in result.questions],
         },
         indent=2,

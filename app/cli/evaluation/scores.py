@@ -60,7 +60,7 @@ class ToolScore:
         for name in ("expected", "chosen", "arguments", "not_called", "without_need", "tokens", "seconds"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
 
-    def as_record(self) -> dict[str, float]:
+    def to_dict(self) -> dict[str, float]:
         """The figures for documents and tables."""
         return {
             "expected": self.expected,

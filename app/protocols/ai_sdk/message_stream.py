@@ -14,7 +14,7 @@ from app.protocols.ai_sdk.requests import approval_requests
 from toolchat.chat.request import ChatEvent, Notice
 from toolchat.errors import ToolchatError
 from toolchat.models.base import ChatResponse, Progress, TextDelta
-from toolchat.tool_calling.events import ToolCallFinished, ToolCallStarted, parsed_arguments
+from toolchat.tool_calling.events import ToolCallFinished, ToolCallStarted, parse_arguments
 
 __all__ = ["MessageStream"]
 
@@ -72,7 +72,7 @@ class PartWriter(StreamWriter):
         if event.call.id in self._known:
             return b""
         begin = self._step(event.round) + self._close()
-        return begin + _input(event.call.id, event.call.name, parsed_arguments(event.call))
+        return begin + _input(event.call.id, event.call.name, parse_arguments(event.call))
 
     def _ended(self, event: ToolCallFinished) -> bytes:
         if event.call.id in self._known:

@@ -23,8 +23,8 @@ from toolchat.chat.request import Approval
 from toolchat.errors import NotFound
 from toolchat.models.base import ChatResponse
 from toolchat.tool_calling.context import CONVERSATION_ID
-from toolchat.tool_calling.events import parsed_arguments
-from toolchat.tool_calling.schema import tool_input_of
+from toolchat.tool_calling.events import parse_arguments
+from toolchat.tool_calling.schema import input_of_function
 
 __all__ = ["ASK", "ask_prompt", "ask_tool", "asking_call"]
 
@@ -51,7 +51,7 @@ async def ask(asking: Asking) -> None:
     """Ask this service in plain words; it answers with its own chat model and its own tools."""
 
 
-_INPUT = tool_input_of(ask, ASK)
+_INPUT = input_of_function(ask, ASK)
 
 
 @cache
@@ -103,7 +103,7 @@ async def asking_call(
     calls = waiting.turn.response.message.tool_calls
     agreed = answers(exchange, len(calls))
     if agreed is None:
-        shown = [(call.name, parsed_arguments(call)) for call in calls]
+        shown = [(call.name, parse_arguments(call)) for call in calls]
         return question(shown, seal.state(waiting.identifier))
     approvals = {call.id: Approval(each) for call, each in zip(calls, agreed, strict=True)}
     return Call(waiting.prompt(service.chat, approvals), _AnswerOrQuestion(seal), tells=True, taken=waiting)

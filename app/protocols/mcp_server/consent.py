@@ -12,7 +12,7 @@ from app.protocols.mcp_server.state_signing import not_handed_out, seal_of
 from toolchat.chat.advisors.idempotency import Wish
 from toolchat.state.base import StateStore
 from toolchat.tool_calling.errors import ToolExecutionError
-from toolchat.tool_calling.results import truncated
+from toolchat.tool_calling.results import truncate
 
 __all__ = ["answers", "can_ask", "consent_to", "question"]
 
@@ -105,6 +105,6 @@ def _key(place: int) -> str:
 
 
 def _form(name: str, arguments: Any) -> dict[str, Any]:
-    shown = truncated(to_json(arguments).decode(), _SHOWN_ARGUMENTS)
+    shown = truncate(to_json(arguments).decode(), _SHOWN_ARGUMENTS)
     schema = {"type": "object", "properties": {}}
     return {"mode": "form", "message": f"Run {name} with {shown}?", "requestedSchema": schema}

@@ -78,7 +78,7 @@ class RpcError(Exception):
         """An error of the service; its problem document is the data."""
         return cls(INTERNAL_ERROR, error.detail, problem, status=error.status)
 
-    def as_record(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """The member ``error`` of a response."""
         record: dict[str, Any] = {"code": self.code, "message": self.message}
         return record if self.data is None else record | {"data": self.data}
@@ -86,7 +86,7 @@ class RpcError(Exception):
     def response(self, identifier: Id | None) -> bytes:
         """The whole response; without an id where the request's could not be read."""
         paired = {} if identifier is None else {"id": identifier}
-        return to_json({"jsonrpc": "2.0", **paired, "error": self.as_record()}, inf_nan_mode="strings")
+        return to_json({"jsonrpc": "2.0", **paired, "error": self.to_dict()}, inf_nan_mode="strings")
 
 
 def read_message(text: bytes) -> Message:

@@ -30,8 +30,8 @@ def listed_tools(service: ServiceState, ask: Mapping[str, Any]) -> list[Mapping[
     shown: list[Mapping[str, Any]] = [_shown(each) for each in tools]
     if any(each["name"] == ask["name"] for each in shown):
         return shown
-    only_reads = all(each["annotations"]["readOnlyHint"] for each in shown)
-    return [*shown, {**ask, "annotations": {"readOnlyHint": only_reads, "destructiveHint": False}}]
+    is_read_only = all(each["annotations"]["readOnlyHint"] for each in shown)
+    return [*shown, {**ask, "annotations": {"readOnlyHint": is_read_only, "destructiveHint": False}}]
 
 
 def result_check(tool: ToolCallback) -> SchemaValidator | None:
@@ -62,7 +62,7 @@ def _shown(tool: ToolCallback) -> Mapping[str, Any]:
 
 def _annotations(metadata: ToolMetadata) -> dict[str, bool]:
     """What hosts decide by, as far as it is known: whether they ask their user, and whether they may try again."""
-    if metadata.only_reads:
+    if metadata.is_read_only:
         return {"readOnlyHint": True}
     hints = {"readOnlyHint": False, "destructiveHint": metadata.requires_approval}
     return hints | ({"idempotentHint": True} if metadata.retries else {})

@@ -20,7 +20,7 @@ from toolchat.chat.advisors.idempotency import IdempotencyStore, Wish
 from toolchat.errors import NotFound, Overloaded, SessionBusy, ToolchatError, ValidationFailed
 from toolchat.messages import AssistantMessage, Usage
 from toolchat.models.base import ChatResponse
-from toolchat.state.base import LockLost, StateStore, reading
+from toolchat.state.base import LockLost, StateStore, decoding
 from toolchat.state.locks import Locks
 from toolchat.tool_calling.errors import ToolExecutionError
 
@@ -156,7 +156,7 @@ class AlarmStore:
 
     async def _read(self) -> list[Alarm]:
         value = await self._store.get(_KEY) or b"[]"
-        with reading("the alarms cannot be read"):
+        with decoding("the alarms cannot be read"):
             return _ALARMS.validate_json(value)
 
     def _make_room(self, alarms: list[Alarm], share: str) -> None:

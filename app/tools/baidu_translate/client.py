@@ -192,7 +192,7 @@ class BaiduTranslateClient:
         salt = secrets.token_hex(8)
         signature = sign(self._app_id, question["q"], salt, self._secret_key)
         form = question | {"appid": self._app_id, "salt": salt, "sign": signature}
-        with self._http.breakers.of(_UPSTREAM):
+        with self._http.breakers.get(_UPSTREAM):
             return await self._sent(form)
 
     async def _sent(self, form: dict[str, str]) -> dict[str, Any]:

@@ -32,7 +32,7 @@ class ExamplesModule(ToolModule):
         """See :meth:`ToolModule.providers`."""
 
         def in_sandbox(service: CurrentWeather) -> ToolCallback:
-            return FunctionToolCallback.of(service).in_sandbox()
+            return FunctionToolCallback.from_function(service).in_sandbox()
 
         weather = named("currentWeather", ToolCallback, in_sandbox, CurrentWeather)  # type: ignore[type-abstract]
         return [*super().providers(settings), weather]

@@ -55,7 +55,7 @@ async def programmatic(request: Request, tools: FromDishka[DateTimeTools]) -> Re
         "获取用户时区的当前日期和时间",
         {"type": "object", "properties": {}, "additionalProperties": False},
     )
-    callback = MethodToolCallback.of(tools.get_current_date_time_without_annotation, definition=definition)
+    callback = MethodToolCallback.from_function(tools.get_current_date_time_without_annotation, definition=definition)
     return await answer(request, await _TOMORROW.read(request), [callback])
 
 
@@ -70,7 +70,9 @@ async def function_annotation(request: Request, callback: _CurrentWeather) -> Re
 @question_routes(router, "/tool/function/programmatic", _WEATHER, summary="Function tool made in code: currentWeather")
 async def function_programmatic(request: Request, service: FromDishka[CurrentWeather]) -> Response:
     """Make the same tool of a callable object, with name and description given here."""
-    callback = FunctionToolCallback.of(service, name="currentWeather", description="依据位置获取天气信息").in_sandbox()
+    callback = FunctionToolCallback.from_function(
+        service, name="currentWeather", description="依据位置获取天气信息"
+    ).in_sandbox()
     return await answer(request, await _WEATHER.read(request), [callback])
 
 

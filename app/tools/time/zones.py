@@ -17,7 +17,7 @@ from pydantic import Field
 from app.gazetteer.gazetteer import find_place, place_in, place_names, zone_ids
 from toolchat.messages import immutable
 from toolchat.tool_calling.errors import ToolExecutionError
-from toolchat.tool_calling.text_normalization import folded
+from toolchat.tool_calling.text_normalization import fold
 
 __all__ = ["CityTime", "TimeZone", "current_time", "described", "nearest_ids", "time_zone_of"]
 
@@ -90,7 +90,7 @@ def nearest_ids(text: str) -> tuple[str, ...]:
         return (place.zone,)
     import difflib  # which hardly any start needs
 
-    key = folded(text).replace(" ", "_")
+    key = fold(text).replace(" ", "_")
     misspelt = not any(map(str.isdigit, key))
     close = difflib.get_close_matches(key, _candidates(), n=6, cutoff=0.8) if misspelt else []
     return tuple(dict.fromkeys(_candidates()[each] for each in close))[:3]

@@ -85,7 +85,7 @@ class TodoEvents(Advisor):
             items = await self._lists.get(str(request.context.get(CONVERSATION_ID)))
         except StoreUnavailable:
             return None
-        records = [each.as_record() for each in items]
+        records = [each.to_dict() for each in items]
         return Notice("todo", {"items": records, "completed": completed(items), "total": len(items)})
 
 

@@ -71,7 +71,7 @@ class TodoItem:
     text: str
     status: Status
 
-    def as_record(self) -> dict[str, str]:
+    def to_dict(self) -> dict[str, str]:
         """The item as a plain object."""
         return asdict(self)
 

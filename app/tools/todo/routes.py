@@ -91,7 +91,7 @@ async def show(response: Response, session: SessionPath, lists: FromDishka[TodoL
     items = await lists.get(conversation_of(session))
     return {
         "session_id": session,
-        "items": [each.as_record() for each in items],
+        "items": [each.to_dict() for each in items],
         "completed": completed(items),
         "total": len(items),
         "text": rendered(items),

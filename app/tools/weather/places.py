@@ -12,7 +12,7 @@ from app.gazetteer.gazetteer import Place, find_place, mentions
 from app.gazetteer.pinyin import romanised, spelling_of
 from app.gazetteer.regions import chinese_countries, provinces
 from toolchat.tool_calling.errors import ToolExecutionError
-from toolchat.tool_calling.text_normalization import simplified
+from toolchat.tool_calling.text_normalization import simplify
 
 __all__ = ["MAX_NAME", "PlaceQuery", "checked_name", "is_chinese", "place_query", "refusal"]
 
@@ -136,7 +136,7 @@ def place_query(city: str) -> PlaceQuery:
     if not is_chinese(name):
         return PlaceQuery(_without_accents(name), chinese=False)
     abroad = _abroad(name)
-    return PlaceQuery(abroad.english if abroad else _of_parts(_parts_of(simplified(name))), chinese=True)
+    return PlaceQuery(abroad.english if abroad else _of_parts(_parts_of(simplify(name))), chinese=True)
 
 
 def _without_accents(name: str) -> str:

@@ -120,5 +120,5 @@ async def error_of(*answers: bytes, text: str = "你好", **values: Any) -> tupl
 
 
 def tools(client: BaiduTranslateClient) -> list[ToolCallback]:
-    service = FunctionToolCallback.of(BaiduTranslateService(client))
+    service = FunctionToolCallback.from_function(BaiduTranslateService(client))
     return [service, *MethodToolCallbackProvider(BaiduTranslateTools(client)).tool_callbacks()]

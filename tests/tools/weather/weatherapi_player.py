@@ -209,7 +209,7 @@ async def played(*script: bytes, **values: Any) -> AsyncGenerator[tuple[WeatherC
 
 def both(client: WeatherClient) -> tuple[ToolCallback, ToolCallback]:
     (method,) = MethodToolCallbackProvider(WeatherTools(client)).tool_callbacks()
-    return FunctionToolCallback.of(WeatherService(client)), method
+    return FunctionToolCallback.from_function(WeatherService(client)), method
 
 
 async def called(callback: ToolCallback, **arguments: Any) -> Any:

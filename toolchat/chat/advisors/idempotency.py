@@ -12,7 +12,7 @@ from toolchat.chat.request import ChatEvent, ChatRequest, Emit
 from toolchat.errors import IdempotencyConflict, SessionBusy, StoreUnavailable, ToolchatError
 from toolchat.messages import AssistantMessage, Usage
 from toolchat.models.base import ChatResponse, TextDelta
-from toolchat.state.base import StateStore, reading
+from toolchat.state.base import StateStore, decoding
 from toolchat.state.locks import Locks
 from toolchat.tool_calling.events import ToolCallFinished, ToolCallStarted
 
@@ -116,7 +116,7 @@ class IdempotencyStore:
 
     async def _entry(self, wish: Wish) -> _Entry | None:
         value = await self._store.get(_key(wish))
-        with reading("what is kept under this key cannot be read"):
+        with decoding("what is kept under this key cannot be read"):
             return None if value is None else _ENTRY.validate_json(value)
 
 

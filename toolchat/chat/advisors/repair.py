@@ -10,8 +10,8 @@ from toolchat.chat.request import ChatRequest, Emit
 from toolchat.messages import AssistantMessage, ToolCall, ToolResponse, ToolResponseMessage
 from toolchat.models.base import ChatResponse
 from toolchat.tool_calling.errors import ToolArgumentsError, ToolExecutionError
-from toolchat.tool_calling.results import truncated
-from toolchat.tool_calling.schema import tool_input_of
+from toolchat.tool_calling.results import truncate
+from toolchat.tool_calling.schema import input_of_function
 
 __all__ = ["ToolCallRepairAdvisor"]
 
@@ -29,7 +29,7 @@ class _AnyObject(BaseModel):
 def _any_object(value: _AnyObject) -> None: ...
 
 
-_INPUT = tool_input_of(_any_object, "any")
+_INPUT = input_of_function(_any_object, "any")
 """Reads arguments as every tool does, small repairs included, and takes whatever object they are."""
 
 
@@ -88,6 +88,6 @@ def _fault(call: ToolCall) -> ToolExecutionError | None:
     try:
         _INPUT.arguments(call.arguments)
     except ToolArgumentsError as error:
-        message = f"{error.message}; what arrived: {truncated(call.arguments, _SHOWN_CHARS)}"
+        message = f"{error.message}; what arrived: {truncate(call.arguments, _SHOWN_CHARS)}"
         return ToolExecutionError(message, kind=error.kind, hint=_RULES)
     return None

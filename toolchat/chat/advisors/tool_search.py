@@ -18,7 +18,7 @@ from toolchat.models.base import ChatResponse
 from toolchat.tool_calling.callback import ToolCallback
 from toolchat.tool_calling.definition import ToolDefinition
 from toolchat.tool_calling.function_callback import FunctionToolCallback
-from toolchat.tool_calling.text_normalization import folded, folded_name
+from toolchat.tool_calling.text_normalization import fold, normalize_name
 
 __all__ = ["MOST_FOUND", "SEARCH_TOOL", "ToolIndex", "ToolSearchAdvisor"]
 
@@ -112,7 +112,7 @@ def _terms(text: str, *, single: bool = False) -> Iterator[str]:
     """
     for run in _RUNS.finditer(text):
         if run[1]:
-            yield from _pairs(folded_name(run[1]), single=single)
+            yield from _pairs(normalize_name(run[1]), single=single)
         else:
             yield from _words(run[0])
 
@@ -125,7 +125,7 @@ def _pairs(run: str, *, single: bool) -> Iterable[str]:
 @lru_cache(maxsize=4096)  # tools say the same words again and again, and an index is made while others wait
 def _words(run: str) -> tuple[str, ...]:
     """A word's parts at its changes of case, and neighbours joined: GitHub is also asked for as github."""
-    parts = [folded(part) for part in _CASE_CHANGES.split(run)]
+    parts = [fold(part) for part in _CASE_CHANGES.split(run)]
     return tuple(map(_singular, (*parts, *(first + second for first, second in pairwise(parts)))))
 
 
@@ -214,7 +214,9 @@ class _SearchableTools:
             return _result(index.search(query, MOST_FOUND))
 
         told = _INSTRUCTIONS.format(count=len(tools))
-        return cls(tools, by_name, FunctionToolCallback.of(search, name=_free_name(by_name), description=told))
+        return cls(
+            tools, by_name, FunctionToolCallback.from_function(search, name=_free_name(by_name), description=told)
+        )
 
     def offered(self, messages: Sequence[Message]) -> tuple[ToolCallback, ...]:
         """The search tool, then what has been found, in that order: a provider's cache holds on to the beginning."""

@@ -74,7 +74,7 @@ async def plain(request: Request, service: Service) -> Response:
 
 @router.get("/light/renamed")
 async def renamed(request: Request, service: Service) -> Response:
-    own = FunctionToolCallback.of(switchLight, name="switchOwnLight")
+    own = FunctionToolCallback.from_function(switchLight, name="switchOwnLight")
     return await answer_prompt(request, service.chat.prompt("Own light, please").tools(own))
 
 

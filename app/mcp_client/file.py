@@ -125,7 +125,7 @@ class ServerEntry(BaseModel):
             return self.requires_approval
         return _any_of(tool, self.requires_approval)
 
-    def headers_of(self, received: Sequence[tuple[bytes, bytes]]) -> dict[str, str]:
+    def forwarded_headers(self, received: Sequence[tuple[bytes, bytes]]) -> dict[str, str]:
         """What the server is sent of the headers that a request to this service has."""
         if not self.forward_headers:
             return {}

@@ -24,12 +24,12 @@ __all__ = [
     "RemoteCall",
     "UnusableSchemaError",
     "checked_schema",
-    "prefixed",
     "remote_tools",
     "result_text",
-    "shown_text",
+    "sanitize_text",
     "tool_name",
     "usable_schema",
+    "with_prefix",
 ]
 
 
@@ -53,7 +53,7 @@ class UnusableSchemaError(Exception):
     """A tool's schema is too large, too deep or none of an object."""
 
 
-def shown_text(text: str, limit: int) -> str:
+def sanitize_text(text: str, limit: int) -> str:
     """A foreign text without what cannot be seen, cut to a number of characters."""
     seen = _UNSEEN.sub("", text[: 2 * limit]).strip()
     return seen if len(seen) <= limit else f"{seen[: limit - 3]}..."
@@ -97,7 +97,7 @@ def _usable(part: Any, depth: int) -> Any:
 
 def _usable_part(key: str, value: Any, depth: int) -> Any:
     if key in _NOTES and isinstance(value, str):
-        return shown_text(value, _LONGEST_NOTE)
+        return sanitize_text(value, _LONGEST_NOTE)
     if key == "properties" and isinstance(value, dict):  # true and false are schemas that few people expect
         value = {name: _IN_WORDS[each] if isinstance(each, bool) else each for name, each in value.items()}
     return _usable(value, depth)
@@ -225,20 +225,20 @@ def _usable_tools(
             seen.add(name)
             yield _callback(name, server, entry, tool, call)
         except (UnusableSchemaError, ToolDefinitionError, RecursionError, ValueError) as error:
-            reason = shown_text(str(error), 300)
+            reason = sanitize_text(str(error), 300)
             _log.warning("the tool %s of the MCP server %s cannot be used: %s", name, server, reason)
 
 
 def _warn_of_idle_patterns(server: str, entry: ServerEntry, names: Sequence[str]) -> None:
     for pattern in entry.include:
         if names and not any(fnmatchcase(name, pattern) for name in names):
-            has = ", ".join(shown_text(name, 64) for name in names[:_MOST_NAMED])
+            has = ", ".join(sanitize_text(name, 64) for name in names[:_MOST_NAMED])
             _log.warning("include: %s matches no tool of the MCP server %s, which has: %s", pattern, server, has)
 
 
 def _callback(name: str, server: str, entry: ServerEntry, tool: "Tool", call: RemoteCall) -> ToolCallback:
     own_name = tool.name
-    told = shown_text(tool.description or tool.title or "", _LONGEST_DESCRIPTION)
+    told = sanitize_text(tool.description or tool.title or "", _LONGEST_DESCRIPTION)
     described = told or f"The tool {name} of the server {server}"
 
     async def run(context_of_the_call: ToolContext, **arguments: Any) -> str:
@@ -260,7 +260,7 @@ def _metadata(entry: ServerEntry, tool: "Tool") -> ToolMetadata:
     return ToolMetadata(read_only=reads, retries=int(repeatable), timeout=entry.timeout)
 
 
-def prefixed(tool: ToolCallback, prefix: str) -> ToolCallback:
+def with_prefix(tool: ToolCallback, prefix: str) -> ToolCallback:
     """The same tool under the name that it has where its own is taken."""
     if not isinstance(tool, FunctionToolCallback):
         return tool
@@ -281,7 +281,7 @@ def result_text(result: "CallToolResult") -> str:
     """
     texts = [told for block in result.content for told in _told(block)]
     if result.is_error:
-        told = shown_text("\n".join(texts), _LONGEST_ERROR)
+        told = sanitize_text("\n".join(texts), _LONGEST_ERROR)
         raise ToolExecutionError(told or "the tool failed and did not say why", kind="failed")
     structured = result.structured_content
     if structured is not None and not any(_says(text, structured) for text in texts):
@@ -308,7 +308,7 @@ def _bytes_note(kind: str, media_type: str | None, data: str) -> str:
 
 
 def _label(text: str) -> str:
-    return shown_text(text, _LONGEST_LABEL)
+    return sanitize_text(text, _LONGEST_LABEL)
 
 
 def _says(text: str, structured: Any) -> bool:

@@ -1,4 +1,4 @@
-"""One other server as long as the service runs: connected, asked for its tools, lost, and found again."""
+"""The supervisor of one MCP server: connects, lists its tools, reconnects with backoff, and forwards calls."""
 
 import asyncio
 import logging
@@ -7,9 +7,9 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-from app.mcp_client.client import Connection, ConnectionLost, ServerUnavailable, connected
+from app.mcp_client.client import Connection, ConnectionLost, ServerUnavailable, connect
 from app.mcp_client.file import McpServersSettings, ServerEntry
-from app.mcp_client.foreign_tools import prefixed, remote_tools
+from app.mcp_client.foreign_tools import remote_tools, with_prefix
 from app.observability.telling import mcp_server_is_up
 from toolchat.callers import current_caller
 from toolchat.errors import UpstreamUnavailable
@@ -24,23 +24,23 @@ __all__ = ["RemoteServer"]
 
 _log = logging.getLogger(__name__)
 
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 60.0
-"""Seconds before a lost server is looked for again: doubled each time, and cut by chance."""
-_STEADY = 30.0
-"""Seconds after which a connection has proven itself, and the next loss counts as the first."""
-_BETWEEN_LISTS = 0.5
-"""Least seconds between two lists, however often a server says that its tools have changed."""
-_FOUND_AGAIN = 5.0
-"""Seconds that a call waits for a server whose session has just been lost."""
+FIRST_BACKOFF, MAX_BACKOFF = 0.5, 60.0
+"""Seconds before a reconnect: doubled after each failure, with jitter."""
+STABLE_AFTER = 30.0
+"""Seconds after which a connection counts as stable, so that its loss starts again with the first backoff."""
+MIN_LIST_INTERVAL = 0.5
+"""Least seconds between two listings, however often a server reports changes."""
+RECONNECT_TIMEOUT = 5.0
+"""Seconds that a call waits for a new session after the server has forgotten the old one."""
 
 
 class RemoteServer:
-    """Offers the tools of one server; see :class:`app.tools.dynamic_tools.DynamicTools`.
+    """Offers the tools of one MCP server; implements :class:`app.tools.dynamic_tools.DynamicTools`.
 
     Args:
         name: the server's name in the file.
-        entry: what the file says of it.
-        settings: how it is looked after.
+        entry: its entry in the file.
+        settings: the start timeout and the refresh interval.
     """
 
     def __init__(self, name: str, entry: ServerEntry, settings: McpServersSettings) -> None:
@@ -53,40 +53,42 @@ class RemoteServer:
         self._listed: list[Tool] = []
         self._connection: Connection | None = None
         self._task: asyncio.Task[None] | None = None
-        self._tried = asyncio.Event()
-        self._found = asyncio.Event()
+        self._attempted = asyncio.Event()
+        """The first attempt to connect has succeeded or failed."""
+        self._connected = asyncio.Event()
         self._changed = asyncio.Event()
-        self._is_over = self._is_left = False
+        """The tools may have changed, or the connection has ended: in both cases the supervisor must wake up."""
+        self._has_ended = self._is_stopping = False
 
     def tool_callbacks(self) -> tuple[ToolCallback, ...]:
-        """The tools that it had when it was last asked."""
+        """The tools of the last listing; they stay on offer while the server is unavailable."""
         return self._tools
 
     def prefixed(self, tool: ToolCallback) -> ToolCallback:
-        """See :meth:`DynamicTools.prefixed`: the server's name, which no other one has."""
-        return prefixed(tool, self._name)
+        """See :meth:`DynamicTools.prefixed`: the prefix is the server's name, which is unique."""
+        return with_prefix(tool, self._name)
 
     async def wait_ready(self) -> None:
         """See :meth:`DynamicTools.wait_ready`."""
         try:
             async with asyncio.timeout(self._settings.start_timeout):
-                await self._tried.wait()
+                await self._attempted.wait()
         except TimeoutError:
             _log.warning("the service starts without the MCP server %s", self._name)
 
     async def check(self) -> str:
-        """Say in a few words what it offers.
+        """Describe in a few words what the server offers.
 
         Raises:
-            UpstreamUnavailable: it is away, or has not answered in time.
+            UpstreamUnavailable: it is unavailable, or has not answered yet.
         """
-        if not self._tried.is_set() or self.fault is not None:
+        if not self._attempted.is_set() or self.fault is not None:
             raise UpstreamUnavailable(self.fault or "it has not answered yet")
         return f"offers {len(self._tools)} tools"
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator["RemoteServer", None]:
-        """Look after the server, in a task of its own, until the exit."""
+        """Supervise the server in a background task until the exit."""
         self._task = asyncio.create_task(self._run(), name=f"MCP server {self._name}")
         try:
             yield self
@@ -96,139 +98,143 @@ class RemoteServer:
 
     def stop(self) -> None:
         """See :meth:`DynamicTools.stop`."""
-        if not self._is_left and self._task is not None:
-            self._is_left = True
+        # Cancelled once only: a second cancellation would break through the SDK's shield around the end of a process.
+        if not self._is_stopping and self._task is not None:
+            self._is_stopping = True
             self._task.cancel()
 
     async def _run(self) -> None:
         loop = asyncio.get_running_loop()
-        pause = _FIRST_PAUSE
-        while not self._is_left:
-            began = loop.time()
+        backoff = FIRST_BACKOFF
+        while not self._is_stopping:
+            started = loop.time()
             try:
-                await self._follow()
-                self._lose("the connection was lost")
+                await self._follow_connection()
+                self._set_unavailable("the connection was lost")
             except ServerUnavailable as error:
-                if self._is_left:  # an error on the way out takes the place of being cancelled
+                if self._is_stopping:  # `connect` has replaced the cancellation by an error of the transport
                     return
-                self._lose(str(error))
-            if loop.time() - began > _STEADY:
-                pause = _FIRST_PAUSE
-            await asyncio.sleep(pause * random.uniform(0.5, 1))  # noqa: S311 - no secret
-            pause = min(2 * pause, _LONGEST_PAUSE)
+                self._set_unavailable(str(error))
+            if loop.time() - started > STABLE_AFTER:
+                backoff = FIRST_BACKOFF
+            # The jitter keeps replicas from reconnecting to a restarted server in the same instant.
+            await asyncio.sleep(backoff * random.uniform(0.5, 1))  # noqa: S311 - not for cryptography
+            backoff = min(2 * backoff, MAX_BACKOFF)
 
-    async def _follow(self) -> None:
-        """Hold one connection, and take over what the server offers, until the connection is over.
+    async def _follow_connection(self) -> None:
+        """Open one connection and keep the list of tools up to date until it ends.
 
         Raises:
-            ServerUnavailable: there was none, or it was lost.
+            ServerUnavailable: it could not be opened, or was lost.
         """
-        self._is_over = False
-        async with connected(self._name, self._entry, changed=self._changed.set, ended=self._end) as connection:
-            hearing = asyncio.create_task(self._hear(connection))
+        self._has_ended = False
+        on_change = self._changed.set
+        async with connect(self._name, self._entry, on_change=on_change, on_end=self._end_connection) as connection:
+            watcher = asyncio.create_task(self._watch_changes(connection))
             try:
-                while not self._is_over:
+                while not self._has_ended:
+                    # Cleared before the listing: a change during it leads to another one.
                     self._changed.clear()
-                    await self._take(await connection.tools())
-                    self._find(connection)
-                    await self._rest()
+                    await self._accept_tools(await connection.tools())
+                    self._set_available(connection)
+                    await self._wait_for_change()
             finally:
                 self._connection = None
-                self._found.clear()
-                hearing.cancel()
+                self._connected.clear()
+                watcher.cancel()
 
-    async def _hear(self, connection: Connection) -> None:
+    async def _watch_changes(self, connection: Connection) -> None:
         while True:
-            with suppress(Exception):  # the server is asked again in any case
-                await connection.hear()
+            with suppress(Exception):  # without a subscription the tools are still listed at every refresh
+                await connection.watch_changes()
             await asyncio.sleep(self._settings.refresh_seconds)
 
-    async def _rest(self) -> None:
-        """Wait until the list may be another one."""
+    async def _wait_for_change(self) -> None:
         try:
             async with asyncio.timeout(self._settings.refresh_seconds):
                 await self._changed.wait()
         except TimeoutError:
             return
-        if not self._is_over:
-            await asyncio.sleep(_BETWEEN_LISTS)
+        if not self._has_ended:
+            await asyncio.sleep(MIN_LIST_INTERVAL)
 
-    def _end(self) -> None:
-        """Give the connection up; another one is made."""
-        self._is_over = True
+    def _end_connection(self) -> None:
+        """Make the supervisor close the connection and open another one."""
+        self._has_ended = True
         self._changed.set()
 
-    async def _take(self, listed: "list[Tool]") -> None:
+    async def _accept_tools(self, listed: "list[Tool]") -> None:
         if listed == self._listed:
             return
-        # In a thread: the checks of large schemas take longer than the event loop can do without.
+        # In a thread: compiling the validators of large schemas would block the event loop.
         tools = await asyncio.to_thread(remote_tools, self._name, self._entry, listed, self._call)
         self._listed, self._tools = listed, tuple(tools)
         self.version += 1
 
-    def _find(self, connection: Connection) -> None:
+    def _set_available(self, connection: Connection) -> None:
         self._connection = connection
-        self._found.set()
-        self._tried.set()
+        self._connected.set()
+        self._attempted.set()
         mcp_server_is_up(self._name, True)
         if self.fault is not None:
             self.fault = None
             self.version += 1
             fields = {"server": self._name, "revision": connection.revision, "tools": len(self._tools)}
-            _log.info("an MCP server is there", extra=fields)
+            _log.info("MCP server connected", extra=fields)
 
-    def _lose(self, reason: str) -> None:
-        self._tried.set()
+    def _set_unavailable(self, reason: str) -> None:
+        self._attempted.set()
         mcp_server_is_up(self._name, False)
         if self.fault != reason:
             self.fault = reason
             self.version += 1
-            _log.warning("the MCP server %s is away: %s", self._name, reason)
+            _log.warning("the MCP server %s is unavailable: %s", self._name, reason)
 
     async def _call(self, tool: str, arguments: Mapping[str, Any], context: ToolContext) -> str:
         try:
-            return await self._answer(tool, arguments, context)
+            return await self._send_call(tool, arguments, context)
         except ConnectionLost as lost:
             self._connection = None
-            self._found.clear()
-            self._end()
+            self._connected.clear()
+            self._end_connection()
             if lost.may_have_run:
-                raise self._away() from lost
-        try:  # The server has forgotten the session, as one does that was started anew: the call has not begun.
-            async with asyncio.timeout(_FOUND_AGAIN):
-                await self._found.wait()
-            return await self._answer(tool, arguments, context)
+                raise self._unavailable() from lost
+        # The session was gone before the call began, as after a restart of the server: sending it again is safe.
+        try:
+            async with asyncio.timeout(RECONNECT_TIMEOUT):
+                await self._connected.wait()
+            return await self._send_call(tool, arguments, context)
         except (ConnectionLost, TimeoutError) as error:
-            raise self._away() from error
+            raise self._unavailable() from error
 
-    async def _answer(self, tool: str, arguments: Mapping[str, Any], context: ToolContext) -> str:
+    async def _send_call(self, tool: str, arguments: Mapping[str, Any], context: ToolContext) -> str:
         if self._connection is None:
-            raise self._away()
-        if forwarded := self._entry.headers_of(current_caller.get().headers):
-            return await self._answer_to(forwarded, self._connection.mode, tool, arguments, context)
+            raise self._unavailable()
+        if forwarded := self._entry.forwarded_headers(current_caller.get().headers):
+            return await self._call_separately(forwarded, self._connection.mode, tool, arguments, context)
         return await self._connection.call(tool, arguments, context)
 
-    async def _answer_to(
+    async def _call_separately(
         self, headers: Mapping[str, str], mode: str, tool: str, arguments: Mapping[str, Any], context: ToolContext
     ) -> str:
-        """Call by a connection of its own: a session may hold on to who began it, and never is somebody else's."""
+        """Call over a new connection: a server may bind a session to the user who opened it."""
         try:
-            async with connected(
-                self._name, self._entry, changed=self._changed.set, forwarded=headers, mode=mode
+            async with connect(
+                self._name, self._entry, on_change=self._changed.set, forwarded=headers, mode=mode
             ) as connection:
-                # What is raised within would come out as a connection that was lost.
-                (told,) = await asyncio.gather(connection.call(tool, arguments, context), return_exceptions=True)
+                # Gathered, because `connect` replaces an exception raised in its body by ServerUnavailable.
+                (result,) = await asyncio.gather(connection.call(tool, arguments, context), return_exceptions=True)
         except ServerUnavailable as error:
             raise ToolExecutionError(f"the server {self._name} refuses: {error}", kind="failed") from error
-        if isinstance(told, ConnectionLost):
-            raise self._away() from told
-        if isinstance(told, BaseException):
-            raise told
-        return told
+        if isinstance(result, ConnectionLost):
+            raise self._unavailable() from result
+        if isinstance(result, BaseException):
+            raise result
+        return result
 
-    def _away(self) -> ToolExecutionError:
+    def _unavailable(self) -> ToolExecutionError:
         return ToolExecutionError(
-            f"the server {self._name} cannot be reached just now",
+            f"the server {self._name} is unavailable",
             kind="tool-server-away",
             hint="answer without it, and say that it could not be reached",
             retryable=True,

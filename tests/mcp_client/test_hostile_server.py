@@ -168,7 +168,7 @@ async def test_what_a_server_writes_to_its_log_goes_to_ours_in_small(
     client: httpx.AsyncClient, caplog: pytest.LogCaptureFixture
 ) -> None:
     def words() -> list[str]:
-        return [vars(each)["text"] for each in caplog.records if each.message == "an MCP server says"]
+        return [vars(each)["text"] for each in caplog.records if each.message == "MCP server wrote to stderr"]
 
     with caplog.at_level(logging.INFO, "app"):
         assert await ran(client, "talk") == ("ok", "talked")
@@ -184,7 +184,7 @@ async def test_a_server_that_dies_is_away_and_found_again_by_itself(tool: str, c
     ended, result = await ran(client, tool)
     assert (ended, json.loads(result)["error"]["message"]) == (
         "tool-server-away",
-        "the server first cannot be reached just now",
+        "the server first is unavailable",
     )
 
     async def is_away() -> bool:

@@ -23,9 +23,9 @@ async def test_a_server_that_cannot_be_started_or_understood_is_told_with_the_re
         chatty={"command": "echo", "args": ["Listening\x1b[2J on port 5"]},
     )
     async with service(MCP_SERVERS_FILE=file, MCP_SERVERS_START_TIMEOUT="0") as client:
-        await until(partial(is_tried, client, "homeless", "its cwd is no folder that can be used"))
+        await until(partial(is_tried, client, "homeless", "its cwd is not a usable folder"))
         await until(partial(is_tried, client, "nameless", "its command cannot be started"))
-        told = "its standard output has lines that are no messages and nothing else: Listening[2J on port 5"
+        told = "its standard output is not MCP; the first line is: Listening[2J on port 5"
         await until(partial(is_tried, client, "chatty", told))
 
 

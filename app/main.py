@@ -1,14 +1,20 @@
-"""The application put together: the only place that knows everything."""
+"""The composition root: builds the FastAPI application from every part of the service.
+
+``app.main:app`` is the application for servers that import an object; ``create_app`` is the factory.
+"""
 
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import cache
 
+from app.server import deferred_imports  # noqa: F401 - before FastAPI
+
+# isort: split
 from fastapi import FastAPI
 from fastapi.params import Depends
 from starlette.middleware.errors import ServerErrorMiddleware
 from starlette.types import ASGIApp
 
-import app.server.deferred_imports  # noqa: F401 - before FastAPI
 from app.access.runtime import Access
 from app.api.approval_routes import router as approval_routes
 from app.api.cors import allow_origins
@@ -36,19 +42,20 @@ __all__ = ["Application", "create_app"]
 
 
 class Application(FastAPI):
-    """FastAPI, but for what answers exceptions outermost and looks at every piece of an answer for that.
+    """FastAPI without ``ServerErrorMiddleware``, which inspects every message of every response.
 
-    ``RequestMiddleware`` lets none of them out; those of a middleware around it the server answers in the same way.
+    ``RequestMiddleware`` already turns exceptions into problem documents. An exception of a middleware outside of it
+    reaches the server, which answers 500 as well.
     """
 
     def build_middleware_stack(self) -> ASGIApp:
-        """See Starlette."""
+        """Build Starlette's middleware stack without its outermost layer."""
         outermost = super().build_middleware_stack()
         return outermost.app if isinstance(outermost, ServerErrorMiddleware) else outermost
 
 
 PROTOCOLS: tuple[ProtocolAdapter, ...] = (OPENAI, MCP, AI_SDK)
-"""The protocols of others that the service speaks, one folder in ``app/api`` each."""
+"""Foreign wire protocols that the service speaks, one package in ``app/protocols`` each."""
 
 
 def create_app(
@@ -57,21 +64,21 @@ def create_app(
     dependencies: Sequence[Depends] = (),
     answer_formats: Sequence[AnswerFormat] = ANSWER_FORMATS,
 ) -> FastAPI:
-    """Put the application together; nothing is opened before it starts.
+    """Build the application; connections and files are opened by its lifespan.
 
     Args:
-        configuration: what was read from the environment; read now unless given.
-        dependencies: guards that every route of the service has, as ``FastAPI(dependencies=...)`` takes them.
-        answer_formats: the forms of answers that ``Accept`` chooses from, the default first.
+        configuration: the validated configuration; by default it is read from the environment.
+        dependencies: dependencies of every route of the service, as for ``FastAPI(dependencies=...)``.
+        answer_formats: the response formats that ``Accept`` selects from, the default first.
 
     Raises:
-        ConfigurationError: the service cannot start as it is set up.
+        ConfigurationError: the configuration is invalid.
     """
     read = configuration or read_configuration()
     access = Access(read.access)
     app = _application(_lifespan(read, access), dependencies)
     app.state.answer_formats, app.state.access = tuple(answer_formats), access
-    _add_door(app, read, access)
+    _add_guards(app, read, access)
     add_problem_handlers(app)
     _add_routes(app, read.modules)
     document_api(app)
@@ -83,7 +90,7 @@ def _lifespan(read: Configuration, access: Access) -> Callable[[FastAPI], Abstra
     async def lifespan(app: FastAPI) -> AsyncGenerator[None, None]:
         async with traced(read.tracing, read.settings.shutdown_timeout), open_service(read) as (state, _):
             app.state.service = state
-            app.openapi_schema = None  # it shows the tools, which are known from now on
+            app.openapi_schema = None  # a schema built earlier lacks the tools that were just opened
             async with access.running(await state.container.get(OutboundHttp)):
                 yield
 
@@ -107,8 +114,8 @@ def _application(
     )
 
 
-def _add_door(app: FastAPI, read: Configuration, access: Access) -> None:
-    """What every request passes, whatever answers it: the last that is added comes first."""
+def _add_guards(app: FastAPI, read: Configuration, access: Access) -> None:
+    """Add the middleware that every request passes. Starlette runs the last one added first."""
     app.add_middleware(FastRouter, service=app)
     app.add_middleware(GuardMiddleware, access=access)
     allow_origins(app, read.access.settings.cors_origins)
@@ -125,3 +132,20 @@ def _add_routes(app: FastAPI, modules: Sequence[ConfiguredModule]) -> None:
     app.include_router(tool_routes)
     app.include_router(status_routes)
     add_documentation(app)
+
+
+@cache
+def _shared_app() -> FastAPI:
+    return create_app()
+
+
+def __getattr__(name: str) -> FastAPI:
+    """Create ``app`` on first access: importing this module for ``create_app`` must not read the environment."""
+    if name == "app":
+        return _shared_app()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """List ``app`` as well, because ``fastapi dev app/main.py`` looks for it among the module's names."""
+    return [*globals(), "app"]

@@ -36,7 +36,6 @@ Streams = tuple[int, int, int]
 """The descriptors that become standard input, output and errors."""
 
 _REQUEST = 1 << 20
-_MAKES_AN_APPLICATION = "app.asgi"
 
 
 class Forked:
@@ -162,8 +161,7 @@ def import_the_application() -> None:
     import app
 
     for module in pkgutil.walk_packages(app.__path__, "app."):
-        if module.name != _MAKES_AN_APPLICATION:
-            importlib.import_module(module.name)
+        importlib.import_module(module.name)
 
 
 def main() -> int:

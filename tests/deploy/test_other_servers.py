@@ -15,7 +15,7 @@ from tests.command_line import ROOT, environment
 from tests.waiting import PATIENCE
 
 
-@pytest.mark.parametrize("application", [["--factory", "app.main:create_app"], ["app.asgi:app"]], ids=" ".join)
+@pytest.mark.parametrize("application", [["--factory", "app.main:create_app"], ["app.main:app"]], ids=" ".join)
 def test_a_plain_uvicorn_serves_the_whole_service(application: list[str], tmp_path: Path) -> None:
     command = [sys.executable, "-m", "uvicorn", *application, "--port", "0"]
     with subprocess.Popen(command, cwd=tmp_path, env=environment({}), stderr=subprocess.PIPE, text=True) as server:
@@ -36,3 +36,26 @@ def test_the_entry_point_for_the_frameworks_own_command_is_the_application() -> 
     configured = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["fastapi"]["entrypoint"]
     module, _, name = configured.partition(":")
     assert isinstance(getattr(importlib.import_module(module), name), FastAPI)
+
+
+def test_importing_the_factory_creates_no_application(tmp_path: Path) -> None:
+    # A configuration that is not valid would raise as soon as an application is created.
+    script = (
+        "import app.main\n"
+        "from toolchat.errors import ConfigurationError\n"
+        "assert 'app' in dir(app.main)\n"
+        "try:\n    app.main.app\n"
+        "except ConfigurationError as error:\n    print(error)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=tmp_path, env=environment({"SERVER_PORT": "none"}), capture_output=True,
+        text=True, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout[:13], done.stderr) == (0, "SERVER_PORT: ", "")
+
+
+def test_the_application_object_is_created_once() -> None:
+    module = importlib.import_module("app.main")
+    assert module.app is module.app
+    with pytest.raises(AttributeError, match="no attribute 'asgi'"):
+        _ = module.asgi

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from app.composition.models import choose_chat_model
-from app.settings.base import Settings
+from app.settings.service_settings import Settings
 from bench.processes import cores, running
 from toolchat.chat.advisors.tool_calling import ToolCallingAdvisor
 from toolchat.chat.advisors.tool_search import SEARCH_TOOL, ToolSearchAdvisor

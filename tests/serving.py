@@ -15,7 +15,7 @@ from pydantic_core import from_json
 from app.composition.configuration import read_configuration
 from app.main import create_app
 from app.server.runner import server_config
-from app.settings.base import Settings
+from app.settings.service_settings import Settings
 from app.tools.module import discover
 from app.tools.registry import ConfiguredModule
 from tests.waiting import PATIENCE

@@ -37,7 +37,7 @@ async def test_a_conversation_goes_on_until_it_is_left(tmp_path: Path) -> None:
         await terminal.enter("/tools")
         await terminal.sees("todoRead: Show the current todo list")
         await terminal.enter("/sav talk.json")
-        await terminal.sees("there is no /sav; is /save meant?")
+        await terminal.sees("there is no /sav; did you mean /save?")
         await terminal.enter("/save talk.json")
         await terminal.sees("3 questions with their answers are in talk.json")
         await terminal.enter("/save talk.json")

@@ -24,8 +24,8 @@ def test_every_command_has_help_with_examples_that_it_understands(tmp_path: Path
 @pytest.mark.parametrize(
     ("typed", "told"),
     [
-        (["sevre"], "there is no command sevre; is serve meant?"),
-        (["tools", "rnu"], "there is no command rnu; is run meant?"),
+        (["sevre"], "there is no command sevre; did you mean serve?"),
+        (["tools", "rnu"], "there is no command rnu; did you mean run?"),
         (["xyz"], "there is no command xyz; known: serve, demo, ask, chat, tools, check, eval, mcp, keys"),
         (["eval", "q.yaml", "--at-least", "95"], "argument --at-least: must be 0 to 1"),
         (["eval", "q.yaml", "--times", "0"], "argument --times: must be 1 to 1000"),

@@ -29,11 +29,11 @@ def test_each_is_named_once_with_the_nearest_that_there_is(tmp_path: Path) -> No
     done = run("tools", cwd=tmp_path, CHAT_PROVIDER="offline", **environment)
     assert done.returncode == 0
     assert warnings(done) == [
-        "OPENAI_MODLE: no setting has this name; is OPENAI_MODEL meant?",
-        "weather_keys: no setting has this name; is WEATHER_API_KEY meant?",
+        "OPENAI_MODLE: no setting has this name; did you mean OPENAI_MODEL?",
+        "weather_keys: no setting has this name; did you mean WEATHER_API_KEY?",
         "something: no setting has this name",
         *(
-            f"{name}: no setting has this name; is {meant} meant?"
+            f"{name}: no setting has this name; did you mean {meant}?"
             for name, meant in (
                 ("OPENAI_APIKEY", "OPENAI_API_KEY"),
                 ("SERVER_PROT", "SERVER_PORT"),
@@ -48,7 +48,7 @@ def test_a_start_that_fails_for_a_missing_key_names_the_mistyped_one(tmp_path: P
     fault, hint = done.stderr.splitlines()
     assert done.returncode == 2
     assert fault.startswith("toolchat: OPENAI_API_KEY: must be set")
-    assert hint == "toolchat: OPENAI_APIKEY: no setting has this name; is OPENAI_API_KEY meant?"
+    assert hint == "toolchat: OPENAI_APIKEY: no setting has this name; did you mean OPENAI_API_KEY?"
 
 
 def test_the_service_logs_it_at_its_start_and_takes_a_level_in_small_letters(tmp_path: Path) -> None:
@@ -56,7 +56,7 @@ def test_the_service_logs_it_at_its_start_and_takes_a_level_in_small_letters(tmp
         pass
     logged = [json.loads(line) for line in LOG if line.startswith("{")]
     assert [(each["level"], each["message"]) for each in logged] == [
-        ("WARNING", "SERVER_HOTS: no setting has this name; is SERVER_HOST meant?")
+        ("WARNING", "SERVER_HOTS: no setting has this name; did you mean SERVER_HOST?")
     ]
 
 

@@ -36,7 +36,7 @@ def warnings(monkeypatch: pytest.MonkeyPatch, text: str) -> tuple[str, ...]:
         ),
         (
             "REDIS_TIMEOUT=4",
-            "REDIS_TIMEOUT (4 s) should not be longer than two thirds of the time of a conversation's lock (3 s)",
+            "REDIS_TIMEOUT (4 s) should not be longer than two thirds of the lifetime of a conversation's lock (3 s)",
         ),
         (
             "REQUEST_TIMEOUT=15",

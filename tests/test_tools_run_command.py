@@ -96,7 +96,7 @@ def test_what_cannot_be_run_is_told_in_one_line(
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith(f"toolchat: {told}")
     assert len(done.stderr.splitlines()) == 1
-    assert ("is pack meant?" in done.stderr) == (arguments == ["pak"])
+    assert ("did you mean pack?" in done.stderr) == (arguments == ["pak"])
 
 
 def test_a_tool_that_never_comes_back_does_not_keep_the_command_from_ending(own: Variables, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Settings: who may ask, and how much."""
+"""Settings: authentication and global limits."""
 
 import ipaddress
 import re
@@ -35,33 +35,42 @@ def _hosts(values: tuple[str, ...]) -> tuple[str, ...]:
 
 
 class AccessSettings(EnvironmentSettings):
-    """Who may ask."""
+    """Access and limits."""
 
     api_keys: Secret | None = Field(
         None,
-        description="Keys by their digests, NAME=SHA256 separated by commas; `python -m app keys new NAME` makes one",
+        description=(
+            "API keys by their digests, NAME=SHA256 separated by commas; `python -m app keys new NAME` creates one"
+        ),
     )
-    api_keys_file: str = Field("", description="TOML file with a [[keys]] for each key, its tools, roles and limits")
+    api_keys_file: str = Field(
+        "", description="TOML file with a [[keys]] table for each API key: its tools, roles and limits"
+    )
     allow_anonymous: bool | None = Field(
-        None, description="Answer without a key; none: only where no key is set and only this machine can connect"
+        None,
+        description=(
+            "Answer requests without an API key; by default only if no key is set and only this machine can connect"
+        ),
     )
     open_paths: Texts = Field(
         ("/docs*", "/openapi.json"),
-        description="Paths that need no key, with * for anything; /health/ and the playground never do",
+        description="Paths that need no API key, with * as a wildcard; /health/ and the playground never need one",
     )
     allowed_hosts: Annotated[Texts, AfterValidator(_hosts)] = Field(
-        (), description="Names by which the service may be called without a key, beside addresses and localhost"
+        (), description="Host names accepted without an API key, in addition to IP addresses and localhost"
     )
     cors_origins: Annotated[Texts, AfterValidator(_origins)] = Field(
-        (), description="Origins whose pages may ask and read the answer, such as https://chat.example.org"
+        (), description="Origins allowed by CORS, such as https://chat.example.org"
     )
     trusted_proxies: Annotated[Texts, AfterValidator(_networks)] = Field(
-        (), description="Addresses or networks of proxies that may say who the client is (Forwarded, X-Forwarded-For)"
+        (), description="IP addresses or networks of proxies whose Forwarded and X-Forwarded-For headers are trusted"
     )
     requests_per_minute: int = Field(
-        0, ge=0, description="Questions and tool runs per minute of all together; 0: no limit"
+        0, ge=0, description="Chat requests and tool runs per minute of all clients together; 0: no limit"
     )
-    tokens_per_day: int = Field(0, ge=0, description="Tokens per day (UTC) of all together; 0: no limit")
+    tokens_per_day: int = Field(0, ge=0, description="Tokens per day (UTC) of all clients together; 0: no limit")
     questions_per_client: int = Field(
-        0, ge=0, description="Questions at once of one key or, without one, one address; 0: half of MAX_QUESTIONS"
+        0,
+        ge=0,
+        description="Concurrent chat requests per API key or, without one, per IP address; 0: half of MAX_QUESTIONS",
     )

@@ -43,14 +43,16 @@ class TokenSettings(EnvironmentSettings):
     """Tokens of an identity provider."""
 
     jwt_jwks_url: Url | None = Field(
-        None, description="Where the identity provider publishes its keys (JWKS); none: no tokens are taken"
+        None, description="URL of the identity provider's public keys (JWKS); without it no tokens are accepted"
     )
-    jwt_issuer: str = Field("", description="What a token's iss must be; needed with JWT_JWKS_URL")
-    jwt_audience: str = Field("", description="What a token's aud must hold; needed with JWT_JWKS_URL")
-    jwt_algorithms: Texts = Field(("RS256", "ES256", "EdDSA"), description="Signatures that are taken")
-    jwt_name_claim: str = Field("sub", description="The claim that names the principal")
-    jwt_roles_claim: str = Field("roles", description="The claim with its roles; without it: ask")
-    jwt_tools_claim: str = Field("tools", description="The claim with the tools that it may use; without it: all")
+    jwt_issuer: str = Field("", description="Required iss claim of a token; must be set with JWT_JWKS_URL")
+    jwt_audience: str = Field("", description="Required aud claim of a token; must be set with JWT_JWKS_URL")
+    jwt_algorithms: Texts = Field(("RS256", "ES256", "EdDSA"), description="Accepted signature algorithms")
+    jwt_name_claim: str = Field("sub", description="Claim with the principal's name")
+    jwt_roles_claim: str = Field("roles", description="Claim with the principal's roles; if it is missing: ask")
+    jwt_tools_claim: str = Field(
+        "tools", description="Claim with the tools that the principal may use; if it is missing: all"
+    )
 
     @property
     def is_set(self) -> bool:

@@ -171,7 +171,7 @@ def refuse_unknown(given: Iterable[str], known: Iterable[str]) -> None:
             import difflib  # which hardly any start needs
 
             near = difflib.get_close_matches(name[:64].lower().replace("_", ""), known, n=1, cutoff=0.4)
-            meant = f"; is {near[0]} meant?" if near else f"; known: {', '.join(known) or 'none'}"
+            meant = f"; did you mean {near[0]}?" if near else f"; known: {', '.join(known) or 'none'}"
             raise ValidationFailed(f"{_shown(name)}: there is no such parameter{meant}")
 
 

@@ -12,7 +12,7 @@ from starlette.requests import HTTPConnection
 
 from app.access.quotas import QuotaReservation, Quotas
 from app.api.approvals import ApprovalStore
-from app.settings.base import Settings
+from app.settings.service_settings import Settings
 from toolchat.callers import Principal, current_caller
 from toolchat.chat.advisors.base import Advisor
 from toolchat.chat.advisors.idempotency import IdempotencyStore

@@ -12,7 +12,7 @@ from app.cli.ask import is_question
 from app.cli.dialogue import ANSWERED, FAILED, AnswerPrinter, Dialogue, exit_code
 from app.cli.serve import OpenedService, opened_service
 from app.cli.terminal import complain, is_interactive, read_line, say, tell
-from app.settings.env_file import nearest
+from app.settings.typos import suggest
 from toolchat.errors import ToolchatError
 from toolchat.models.base import ChatResponse
 
@@ -85,8 +85,8 @@ class _Conversation:
         if command in self._commands:
             self._commands[command](rest.strip())
         elif line.startswith("/"):
-            near = nearest(command, [*self._commands, "/quit"])
-            complain(f"there is no {command}" + (f"; is {near} meant?" if near else f". {_HELP}"))
+            near = suggest(command, [*self._commands, "/quit"])
+            complain(f"there is no {command}" + (f"; did you mean {near}?" if near else f". {_HELP}"))
         elif line:
             self._code = max(self._code, self._ask(line) if is_question(line) else FAILED)
 

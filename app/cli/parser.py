@@ -99,9 +99,9 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 def _refuse_unknown(parser: argparse.ArgumentParser, word: Sequence[str], known: Collection[str]) -> None:
     for each in word:
         if each not in known:
-            from app.settings.env_file import nearest
+            from app.settings.typos import suggest
 
-            near = nearest(each, known)
+            near = suggest(each, known)
             parser.error(
                 f"there is no command {each}; " + (f"is {near} meant?" if near else f"known: {', '.join(known)}")
             )

@@ -9,7 +9,7 @@ from pydantic_core import from_json, to_json
 from app.cli.dialogue import ANSWERED, FAILED
 from app.cli.serve import OpenedService, opened_service
 from app.cli.terminal import complain, say, status, tell
-from app.settings.env_file import nearest
+from app.settings.typos import suggest
 from toolchat.chat.manual_execution import run_by_hand
 from toolchat.errors import ConfigurationError, NotConfigured, NotFound, ToolchatError, ValidationFailed
 from toolchat.tool_calling.callback import ToolCallback
@@ -80,8 +80,8 @@ def _tool(service: OpenedService, name: str) -> ToolCallback:
     try:
         return service.registry.tool(name)
     except (NotConfigured, NotFound) as error:
-        near = nearest(name, service.registry.resolver.names()) if isinstance(error, NotFound) else None
-        raise ConfigurationError(error.detail + (f"; is {near} meant?" if near else "")) from None
+        near = suggest(name, service.registry.resolver.names()) if isinstance(error, NotFound) else None
+        raise ConfigurationError(error.detail + (f"; did you mean {near}?" if near else "")) from None
 
 
 def _arguments(given: Sequence[str], schema: Mapping[str, Any]) -> dict[str, Any]:

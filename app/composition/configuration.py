@@ -11,8 +11,9 @@ from app.composition.models import ChosenModel, choose_chat_model, import_provid
 from app.composition.wiring import state_store, wired
 from app.mcp_client import McpServers, read_mcp_servers
 from app.observability.otlp.settings import TracingConfiguration, other_variables
-from app.settings.base import Settings, read_settings
+from app.settings.base import read_settings
 from app.settings.env_file import check_env_file, known_variables, unread_variables
+from app.settings.service_settings import Settings
 from app.settings.time_limits import inverted_time_limits
 from app.tools.module import discover
 from app.tools.registry import ConfiguredModule

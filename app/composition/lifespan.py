@@ -13,7 +13,7 @@ from app.composition.configuration import Configuration
 from app.composition.models import outbound_http
 from app.composition.wiring import state_store, wired
 from app.observability.runtime import watched
-from app.settings.base import Settings
+from app.settings.service_settings import Settings
 from app.tools.registry import ToolRegistry
 from toolchat.chat.advisors.base import SandboxNoticeAdvisor
 from toolchat.chat.advisors.call_limit import ConversationCallLimit

@@ -9,7 +9,8 @@ from pydantic import Field, SecretStr, ValidationError
 from pydantic_core import from_json
 from pydantic_settings import SettingsConfigDict
 
-from app.settings.base import EnvironmentSettings, Settings, read_settings
+from app.settings.base import EnvironmentSettings, read_settings
+from app.settings.service_settings import Settings
 from toolchat.chat.advisors.tool_calling import ToolCallingAdvisor
 from toolchat.errors import ConfigurationError
 from toolchat.http.breakers import Breakers, CircuitBreaker
@@ -46,15 +47,15 @@ _NO_VARIABLE = "CHAT_FALLBACKS="
 
 
 class FallbackSettings(EnvironmentSettings):
-    """Which models stand by for the first one."""
+    """Fallback models."""
 
     model_config = SettingsConfigDict(env_prefix="CHAT_")
 
     fallbacks: SecretStr | None = Field(
         None,
-        description="Models asked in this order when those before cannot answer, as JSON: "
+        description="Models that are tried in this order when the previous one fails, as JSON: "
         '[{"provider": "openai_compatible", "base_url": "https://...", "api_key": "...", "model": "..."}]; '
-        "but for the last, each is tried once",
+        "each but the last is tried once",
     )
 
 

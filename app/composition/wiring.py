@@ -6,7 +6,7 @@ from dishka import AsyncContainer, Provider, Scope
 
 from app.composition.container import instance, instances, make_container
 from app.composition.models import exception_processor, manager, tool_loop
-from app.settings.base import Settings
+from app.settings.service_settings import Settings
 from app.tools.registry import ConfiguredModule
 from toolchat.errors import ConfigurationError
 from toolchat.http.client import OutboundHttp

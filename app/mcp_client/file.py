@@ -19,7 +19,7 @@ from pydantic_core import from_json
 from pydantic_settings import SettingsConfigDict
 
 from app.settings.base import EnvironmentSettings
-from app.settings.env_file import nearest
+from app.settings.typos import suggest
 from toolchat.errors import ConfigurationError
 
 __all__ = ["McpServersSettings", "ServerEntry", "ServerFile", "read_file"]
@@ -230,7 +230,7 @@ def _values(path: Path) -> Mapping[str, Any]:
         raise refused(f'must be an object with "{_KEY}", an object of servers by name')
     for key in document:
         if key != _KEY:
-            raise refused(f"{key[:64]}: there is no such key; is {_KEY} meant?")
+            raise refused(f"{key[:64]}: there is no such key; did you mean {_KEY}?")
     return servers
 
 
@@ -261,22 +261,25 @@ def _lines(error: ValidationError) -> Iterator[str]:
         key = "".join(f".{each}" for each in fault["loc"] if each not in ("bool", "tuple[str, ...]"))[:200]
         message = fault["msg"].removeprefix("Value error, ")
         if fault["type"] == "extra_forbidden":
-            near = nearest(str(fault["loc"][0]), ServerEntry.model_fields)
-            message = "there is no such key" + (f"; is {near} meant?" if near else "")
+            near = suggest(str(fault["loc"][0]), ServerEntry.model_fields)
+            message = "there is no such key" + (f"; did you mean {near}?" if near else "")
         yield f"{key}: {message}"
 
 
 class McpServersSettings(EnvironmentSettings):
-    """Other servers whose tools are offered (MCP)."""
+    """Tools of MCP servers."""
 
     model_config = SettingsConfigDict(env_prefix="MCP_SERVERS_")
 
     file: Path | None = Field(
-        None, description="JSON file with mcpServers, as MCP hosts have it; none: no other server"
+        None, description="JSON file with mcpServers, in the format of MCP hosts; without it no server is connected"
     )
     start_timeout: float = Field(
-        5, ge=0, le=600, description="Seconds that the start waits for the servers; who is later joins later"
+        5,
+        ge=0,
+        le=600,
+        description="Seconds to wait for the servers at start; slower servers are added once they connect",
     )
     refresh_seconds: float = Field(
-        60, ge=0.1, le=86_400, description="Seconds after which a server is asked again for its tools"
+        60, ge=0.1, le=86_400, description="Seconds between two requests for a server's list of tools"
     )

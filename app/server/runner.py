@@ -28,7 +28,7 @@ from app.observability.logs import configure_logging, write_text
 from app.server.connection_limit import ConnectionLimit, allow_open_files
 from app.server.process_memory import collect_seldom, give_back_memory
 from app.server.protocol import ProblemProtocol
-from app.settings.base import Settings
+from app.settings.service_settings import Settings
 from toolchat.errors import ConfigurationError
 from toolchat.tool_calling.threads import stop_threads
 

@@ -1,1 +1,1 @@
-"""TODO."""
+"""Configuration: settings classes read from environment variables and ``.env``."""

@@ -43,11 +43,11 @@ class ToolSettings(EnvironmentSettings):
     has_sandbox: ClassVar[bool] = False
     """Whether the stand-in plays this tool's upstream; then it needs no key there, and its results are marked."""
 
-    enabled: bool = Field(True, description="Whether the tool registers at all")
+    enabled: bool = Field(True, description="false turns the tool off")
     sandbox_url: BaseUrl | None = Field(
         None,
         validation_alias="SANDBOX_URL",
-        description="Stand-in for the tools' upstreams; its answers are invented and marked, and no key is needed",
+        description="Sandbox that replaces the tools' upstreams: no key needed, invented and marked answers",
     )
 
     @property

@@ -8,7 +8,8 @@ import httpx
 from fastapi import FastAPI
 
 from app.api.fast_router import FastRouter
-from app.settings.base import Settings, read_settings
+from app.settings.base import read_settings
+from app.settings.service_settings import Settings
 from tests.serving import client_of, serving
 
 

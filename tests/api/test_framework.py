@@ -100,10 +100,10 @@ def test_an_application_leaves_the_collector_of_the_process_alone() -> None:
 @pytest.mark.parametrize(
     ("path", "detail"),
     [
-        ("/chat?userInput=hi&session_id=s-1", "session_id: there is no such parameter; is sessionId meant?"),
-        ("/chat?userinput=hi", "userinput: there is no such parameter; is userInput meant?"),
-        ("/chat/stream?userInput=hi&tool=x", "tool: there is no such parameter; is tools meant?"),
-        ("/todo/chat?query=hi&session=s-1", "session: there is no such parameter; is sessionId meant?"),
+        ("/chat?userInput=hi&session_id=s-1", "session_id: there is no such parameter; did you mean sessionId?"),
+        ("/chat?userinput=hi", "userinput: there is no such parameter; did you mean userInput?"),
+        ("/chat/stream?userInput=hi&tool=x", "tool: there is no such parameter; did you mean tools?"),
+        ("/todo/chat?query=hi&session=s-1", "session: there is no such parameter; did you mean sessionId?"),
         (
             "/chat?userInput=hi&x=1",
             "x: there is no such parameter; known: userInput, query, sessionId, tools",

@@ -113,7 +113,7 @@ MALFORMED: list[tuple[bytes, int, str]] = [
     (b'{"query": "a\\u0000"}', 422, "query: holds a NUL character"),
     (b'{"query": "\\ud800"}', 422, "query: holds half a character"),
     (b'{"query": "' + b"a" * 4001 + b'"}', 422, "query: String should have at most 4000 characters"),
-    (b'{"qeury": "a"}', 422, "qeury: there is no such parameter; is query meant?"),
+    (b'{"qeury": "a"}', 422, "qeury: there is no such parameter; did you mean query?"),
     (b'{"\\ud800": "a"}', 422, "?: there is no such parameter; known: "),
     (b'{"query": "' + b"a" * 70_000 + b'"}', 413, "the body is longer than 65536 bytes"),
 ]
@@ -156,7 +156,7 @@ async def test_json_may_be_said_with_parameters(said: str, client: httpx.AsyncCl
 
 
 IN_SESSION_REFUSED = [
-    ({"query": "hi", "session_id": "s-1"}, "session_id: there is no such parameter; is sessionId meant?"),
+    ({"query": "hi", "session_id": "s-1"}, "session_id: there is no such parameter; did you mean sessionId?"),
     ({"userInput": "a", "query": "b"}, "userInput: is another question than query; give one of them"),
     ({"query": "hi", "sessionId": "chat"}, "sessionId: chat is reserved"),
     ({"query": "hi", "sessionId": 7}, "sessionId: must be a string"),
@@ -215,7 +215,7 @@ async def test_a_client_that_reconnects_to_a_posted_stream_is_told_to_stop(
 
 
 UNKNOWN = [
-    ("/time/chat?qurey=hi", "qurey: there is no such parameter; is query meant?"),
+    ("/time/chat?qurey=hi", "qurey: there is no such parameter; did you mean query?"),
     ("/weather/chat-tool-function?query=hi&city=Paris", "city: there is no such parameter; known: query"),
     ("/tool/control?q=hi", "q: there is no such parameter; known: query"),
 ]
@@ -232,7 +232,10 @@ async def test_a_mistyped_parameter_of_any_question_is_refused_and_the_nearest_o
 
 async def test_a_mistyped_parameter_of_an_alarm_is_refused_by_post_too(client: httpx.AsyncClient) -> None:
     answer = await client.post("/tool/alarm?qurey=七点", headers={"Idempotency-Key": "k-7"})
-    assert (answer.status_code, answer.json()["detail"]) == (422, "qurey: there is no such parameter; is query meant?")
+    assert (answer.status_code, answer.json()["detail"]) == (
+        422,
+        "qurey: there is no such parameter; did you mean query?",
+    )
 
 
 @pytest.mark.parametrize("path", ["/time/chat", "/chat", "/chat/stream"])

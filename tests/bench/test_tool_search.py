@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from app.composition.models import choose_chat_model
-from app.settings.base import Settings
+from app.settings.service_settings import Settings
 from bench.tool_search import answered, asking, definitions, serve
 from toolchat.chat.advisors.tool_search import SEARCH_TOOL
 from toolchat.http.client import OutboundHttp

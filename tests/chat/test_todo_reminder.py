@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from itertools import count
 
-from app.settings.base import Settings
+from app.settings.service_settings import Settings
 from app.tools.todo.advisors import REMINDER, TodoEvents, TodoReminder
 from app.tools.todo.lists import TodoLists
 from app.tools.todo.tools import TodoUpdate

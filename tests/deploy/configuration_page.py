@@ -11,17 +11,18 @@ PAGE = ROOT / "docs" / "configuration.md"
 HEAD = """\
 # Configuration
 
-Everything is set by variables of the environment, or of a file `.env` in the folder in which the service is started;
-the environment wins. They are read once and checked at start: a value that cannot be used stops the start with one line
-that names the variable. A time limit that is longer than what holds it, such as a `TOOL_TIMEOUT` above
-`REQUEST_TIMEOUT`, is warned of at start and by `toolchat check`. An empty variable counts as not set.
-[`.env.example`](../.env.example) has all of them, ready to be copied.
+The service is configured by environment variables, or by a file `.env` in the working directory; the environment takes
+precedence. Variables are read once and validated at start: an invalid value stops the start with one line that names
+the variable. An inner time limit that is longer than its outer one, such as a `TOOL_TIMEOUT` above `REQUEST_TIMEOUT`,
+is reported as a warning at start and by `toolchat check`. An empty variable counts as not set.
+[`.env.example`](../.env.example) lists all variables, ready to be copied.
 
-Which model answers: with `DASHSCOPE_API_KEY` DashScope; else with `OPENAI_API_KEY`, or with `OPENAI_BASE_URL` alone for
-a server that takes no key (Ollama, vLLM), the OpenAI-compatible one; else the [offline model](offline-model.md).
+The chat model is chosen in this order: DashScope if `DASHSCOPE_API_KEY` is set; the OpenAI-compatible provider if
+`OPENAI_API_KEY` is set, or only `OPENAI_BASE_URL` for a server without keys (Ollama, vLLM); else the
+[offline model](offline-model.md).
 
-A tool folder has variables of its own, which begin with its name: [tools.md](tools.md#a-folder-is-a-tool). *The
-documents* are the articles about Spring AI whose examples the service brings along:
+A tool module has variables of its own, which start with its name: [tools.md](tools.md#a-folder-is-a-tool). *The
+documents* are the articles about Spring AI whose examples are part of the service:
 [endpoints.md](endpoints.md#the-documents-examples).
 
 <!-- Written by `make env-example` from the settings classes. -->

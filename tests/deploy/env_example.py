@@ -10,7 +10,9 @@ from pydantic import SecretStr
 from pydantic_core import PydanticUndefined, to_json
 
 import app
-from app.settings.base import EnvironmentSettings, Settings, environment_name
+from app.composition.models import import_providers
+from app.settings.base import EnvironmentSettings, environment_name
+from app.settings.service_settings import Settings
 from app.tools.module import ToolSettings, discover
 
 FILE = Path(__file__).parents[2] / ".env.example"
@@ -26,7 +28,9 @@ HEADER = """\
 def settings_classes() -> dict[type[EnvironmentSettings], str]:
     """Every settings class of the service and its title: the general one, those of the core, those of the tools."""
     _import_everything()
-    core = {cls for cls in _subclasses(EnvironmentSettings) if cls.__module__.startswith("app.")} - {Settings}
+    core = {cls for cls in _subclasses(EnvironmentSettings) if cls.__module__.startswith(("app.", "toolchat."))} - {
+        Settings
+    }
     ordered: list[type[EnvironmentSettings]] = [
         Settings,
         *sorted(core - _tool_settings(), key=lambda cls: (cls.__module__, cls.__name__)),
@@ -80,6 +84,7 @@ def _import_everything() -> None:
     for module in pkgutil.walk_packages(app.__path__, "app."):
         if not module.name.endswith("__main__"):
             importlib.import_module(module.name)
+    import_providers()
 
 
 def _subclasses(cls: type[EnvironmentSettings]) -> Iterator[type[EnvironmentSettings]]:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from app.settings.base import Settings
+from app.settings.service_settings import Settings
 from tests.deploy.manifests import DEPLOY, ROOT, read
 
 COMPOSE = DEPLOY / "compose"

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from app.settings.base import Settings
+from app.settings.service_settings import Settings
 from tests.ports import silent_port
 from tests.waiting import PATIENCE
 

@@ -8,7 +8,7 @@ import pytest
 
 from app.main import create_app
 from app.observability.catalogue import FAMILIES
-from app.settings.base import Settings
+from app.settings.service_settings import Settings
 from tests.deploy.env_example import variables
 from tests.deploy.manifests import DEPLOY, ROOT, documents, read, the
 

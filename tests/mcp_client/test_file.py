@@ -56,7 +56,7 @@ def test_each_server_is_a_folder_in_the_order_of_the_file(monkeypatch: pytest.Mo
         ({**WEB, "headers": {"Host": "SECRET"}}, ".headers: Host is written by the service itself"),
         ({**WEB, "headers": {"Mcp-Session-Id": "1"}}, ".headers: Mcp-Session-Id is written by the service itself"),
         ({**WEB, "headers": {"A": 5}}, ".headers.A: Input should be a valid string"),
-        ({**WEB, "exlude": ["*"]}, ".exlude: there is no such key; is exclude meant?"),
+        ({**WEB, "exlude": ["*"]}, ".exlude: there is no such key; did you mean exclude?"),
         ({**WEB, "alwaysAllow": []}, ".alwaysAllow: there is no such key"),
         ({**WEB, "timeout": 0}, ".timeout: Input should be greater than 0"),
         ({**WEB, "prefix": "a b"}, ".prefix: String should match pattern '^[A-Za-z0-9_-]{0,32}$'"),
@@ -83,7 +83,7 @@ def test_keys_of_this_service_cannot_be_forwarded(header: str, monkeypatch: pyte
         ("{", "is no JSON: EOF while parsing an object at line 1 column 1"),
         ("[]", 'must be an object with "mcpServers", an object of servers by name'),
         ('{"servers": {}}', 'must be an object with "mcpServers", an object of servers by name'),
-        ('{"mcpServers": {}, "inputs": []}', "inputs: there is no such key; is mcpServers meant?"),
+        ('{"mcpServers": {}, "inputs": []}', "inputs: there is no such key; did you mean mcpServers?"),
         (
             '{"mcpServers": {"a b": {}}}',
             "mcpServers.a b: a name has 1 to 32 letters, digits, _ or -, the first a letter or a digit",

@@ -80,7 +80,7 @@ def test_a_variable_that_only_opentelemetry_reads_is_no_mistake_and_a_slip_is_on
     lines = ["OTEL_EXPORTER_OTLP_COMPRESSION=gzip", "OTEL_SERVICE_NAMES=x"]
     (tmp_path / ".env").write_text("\n".join(lines), encoding="utf-8")
     done = run("tools", cwd=tmp_path, CHAT_PROVIDER="offline")
-    warning = "toolchat: WARNING: OTEL_SERVICE_NAMES: no setting has this name; is OTEL_SERVICE_NAME meant?\n"
+    warning = "toolchat: WARNING: OTEL_SERVICE_NAMES: no setting has this name; did you mean OTEL_SERVICE_NAME?\n"
     assert (done.returncode, done.stderr) == (0, warning)
 
 

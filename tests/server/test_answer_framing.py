@@ -7,7 +7,8 @@ from fastapi import FastAPI, Request
 from starlette.responses import Response, StreamingResponse
 
 from app.main import create_app
-from app.settings.base import Settings, read_settings
+from app.settings.base import read_settings
+from app.settings.service_settings import Settings
 from tests.server.raw_client import RawClient
 from tests.serving import service, serving
 

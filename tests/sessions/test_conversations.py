@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from app.settings.base import Settings
+from app.settings.service_settings import Settings
 from tests.players.openai_player import OpenAIPlayer
 from tests.serving import service
 from tests.sessions.conversing import EVENTS, JSON, ask, conversation, faults, history, questions, reply, sociable

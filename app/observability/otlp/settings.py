@@ -1,4 +1,4 @@
-"""Settings: whether there are traces, and where they go."""
+"""Settings of traces: whether they are recorded, and where they are sent."""
 
 import importlib.util
 import os
@@ -35,25 +35,29 @@ Endpoint = Annotated[str, AfterValidator(_endpoint)]
 
 
 class TracingSettings(EnvironmentSettings):
-    """Traces by OpenTelemetry's variables; the extra observability is needed."""
+    """Traces, set by OpenTelemetry's variables; they need the extra ``observability``."""
 
     model_config = SettingsConfigDict(env_prefix=_PREFIX)
 
     exporter_otlp_endpoint: Endpoint = Field(
         "",
-        description="Where traces go, by OTLP over HTTP, without /v1/traces, such as http://collector:4318; none: off",
+        description=(
+            "OTLP/HTTP endpoint that receives traces, without /v1/traces, such as http://collector:4318; empty: off"
+        ),
     )
-    exporter_otlp_traces_endpoint: Endpoint = Field("", description="The same as a whole URL, which wins")
+    exporter_otlp_traces_endpoint: Endpoint = Field(
+        "", description="Complete URL for traces; takes precedence over OTEL_EXPORTER_OTLP_ENDPOINT"
+    )
     exporter_otlp_headers: Secret | None = Field(
-        None, description="Headers for it, NAME=VALUE separated by commas, values percent-encoded"
+        None, description="Headers of OTLP requests, NAME=VALUE separated by commas, values percent-encoded"
     )
     exporter_otlp_protocol: Annotated[Literal["http/protobuf"], BeforeValidator(_small)] = Field(
-        "http/protobuf", description="How they are sent; gRPC is not spoken"
+        "http/protobuf", description="Protocol of OTLP requests; gRPC is not supported"
     )
     traces_exporter: Annotated[Literal["otlp", "none"], BeforeValidator(_small)] = Field(
-        "otlp", description="none switches traces off"
+        "otlp", description="none turns traces off"
     )
-    sdk_disabled: bool = Field(False, description="true switches traces off")
+    sdk_disabled: bool = Field(False, description="true turns traces off")
     traces_sampler: Annotated[
         Literal[
             "always_on",
@@ -64,19 +68,23 @@ class TracingSettings(EnvironmentSettings):
             "parentbased_traceidratio",
         ],
         BeforeValidator(_small),
-    ] = Field("parentbased_always_on", description="Which traces are recorded; parentbased: as the caller decided")
-    traces_sampler_arg: float = Field(1, ge=0, le=1, description="Which share of them, for traceidratio")
+    ] = Field(
+        "parentbased_always_on", description="Sampler of traces; parentbased_...: follows the decision of the caller"
+    )
+    traces_sampler_arg: float = Field(1, ge=0, le=1, description="Sampling ratio for traceidratio")
     propagators: Texts = Field(
         ("tracecontext", "baggage"),
-        description="Without tracecontext a caller's traceparent is not read, and none is sent to upstreams",
+        description="Propagators; without tracecontext no traceparent is read from clients or sent to upstreams",
     )
-    bsp_schedule_delay: float = Field(5000, gt=0, description="Milliseconds after which spans are sent")
-    bsp_max_export_batch_size: int = Field(2048, ge=1, description="Spans that are sent before that, together")
-    bsp_max_queue_size: int = Field(16384, ge=1, description="Spans that may wait; what is beyond is lost")
-    service_name: str = Field("toolchat", description="What the service is called in traces")
-    resource_attributes: str = Field("", description="What else is said of it, NAME=VALUE separated by commas")
+    bsp_schedule_delay: float = Field(5000, gt=0, description="Milliseconds between two exports of spans")
+    bsp_max_export_batch_size: int = Field(2048, ge=1, description="Largest number of spans per export")
+    bsp_max_queue_size: int = Field(
+        16384, ge=1, description="Largest number of spans waiting for export; further ones are dropped"
+    )
+    service_name: str = Field("toolchat", description="Service name in traces")
+    resource_attributes: str = Field("", description="Further resource attributes, NAME=VALUE separated by commas")
     instrumentation_genai_capture_message_content: bool = Field(
-        False, description="true puts questions, answers, arguments and results into traces"
+        False, description="true records questions, answers, arguments and results in spans"
     )
 
     def sampler(self) -> Callable[[bytes, Remote | None], bool]:

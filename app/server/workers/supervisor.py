@@ -13,7 +13,7 @@ from app.observability.logs import write_text
 from app.server.workers.sockets import beside, shared
 from app.server.workers.worker import ALIVE, Worker
 from app.server.workers.worker_slots import Place
-from app.settings.base import Settings
+from app.settings.service_settings import Settings
 
 __all__ = ["Supervisor"]
 

@@ -96,7 +96,7 @@ class BaiduTranslateSettings(ToolSettings):
     timeout: float = Field(10, gt=0, le=600, description="Seconds one request may take")
     max_wait: float = Field(8, ge=0, le=600, description="Seconds a call may wait for its turn before it is refused")
     cache_seconds: float = Field(
-        CACHE_SECONDS, ge=0, le=86400, description="Seconds a translation also answers equal calls; 0 asks each time"
+        CACHE_SECONDS, ge=0, le=86400, description="Seconds a translation is cached; 0: not cached"
     )
 
 

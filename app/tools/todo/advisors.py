@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from app.settings.base import Settings
+from app.settings.service_settings import Settings
 from app.tools.todo.lists import TodoLists, completed, is_rendering
 from app.tools.todo.tools import TODO_UPDATE
 from toolchat.chat.advisors.base import Advisor, AdvisorChain, BaseAdvisor

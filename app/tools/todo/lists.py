@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic_core import to_json
 
-from app.settings.base import Settings
+from app.settings.service_settings import Settings
 from toolchat.state.base import StateStore
 from toolchat.tool_calling.errors import ToolExecutionError
 

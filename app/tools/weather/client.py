@@ -120,7 +120,7 @@ class WeatherSettings(ToolSettings):
     base_url: BaseUrl = Field("https://api.weatherapi.com/v1", description="Address of WeatherAPI, up to its version")
     timeout: float = Field(10, gt=0, le=600, description="Seconds a weather look-up may take, a second try included")
     cache_seconds: float = Field(
-        CACHE_SECONDS, ge=0, le=86400, description="Seconds a forecast also answers equal look-ups; 0 asks each time"
+        CACHE_SECONDS, ge=0, le=86400, description="Seconds a forecast is cached; 0: not cached"
     )
 
 

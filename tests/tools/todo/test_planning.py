@@ -2,7 +2,7 @@
 
 import httpx
 
-from app.settings.base import Settings
+from app.settings.service_settings import Settings
 from tests.chat.played import EVENTS, asked, asks, clock, says, turns, update
 from tests.documented import problems_of
 from tests.players.openai_player import OpenAIPlayer, delta, sse

@@ -5,7 +5,7 @@ import pytest
 
 from app.composition.configuration import read_configuration
 from app.composition.lifespan import open_service
-from app.settings.base import Settings
+from app.settings.service_settings import Settings
 from app.tools.todo.advisors import REMINDER
 from app.tools.todo.lists import TodoLists
 from tests.chat.played import asks, clock, says, turns, update

@@ -39,17 +39,17 @@ _MULTIMODAL_MODEL = re.compile(r"^qwen3\.[5-9]|-vl\b|omni", re.IGNORECASE)
 
 
 class DashScopeSettings(EnvironmentSettings):
-    """Where DashScope is and which model to ask."""
+    """Models of DashScope."""
 
     model_config = SettingsConfigDict(env_prefix="DASHSCOPE_")
 
     api_key: Secret | None = Field(None, description="Key of Alibaba Cloud Model Studio; keys belong to one region")
     base_url: BaseUrl | None = Field(
-        None, description="Native API of the region, ends in /api/v1; none means https://dashscope.aliyuncs.com/api/v1"
+        None, description="Native API of the region, ending in /api/v1; default https://dashscope.aliyuncs.com/api/v1"
     )
     model: str = Field("qwen-plus", min_length=1, description="Name of the chat model")
     endpoint: Literal["auto", "text", "multimodal"] = Field(
-        "auto", description="Which generation endpoint serves the model; auto goes by its name"
+        "auto", description="Generation endpoint of the model; auto: chosen by the model's name"
     )
     workspace: str | None = Field(
         None,

@@ -45,13 +45,13 @@ def _without_operation(url: str) -> str:
 
 
 class OpenAISettings(EnvironmentSettings):
-    """Where the OpenAI-compatible server is and which model to ask."""
+    """Models of an OpenAI-compatible server."""
 
     model_config = SettingsConfigDict(env_prefix="OPENAI_")
 
-    api_key: Secret | None = Field(None, description="Key of the server; a local one usually needs none")
+    api_key: Secret | None = Field(None, description="API key of the server; local servers usually need none")
     base_url: Annotated[BaseUrl, AfterValidator(_without_operation)] | None = Field(
-        None, description="Address up to and without /chat/completions; none means https://api.openai.com/v1"
+        None, description="Address of the server without /chat/completions; default https://api.openai.com/v1"
     )
     model: str = Field("gpt-4o-mini", min_length=1, description="Name of the chat model")
 

@@ -1,0 +1,136 @@
+"""The settings of the service as a whole; each tool and each provider declares its own beside its code."""
+
+import re
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BeforeValidator, Field
+
+from app.settings.base import EnvironmentSettings, Secret, strip_text
+
+__all__ = ["Settings"]
+
+
+def _upper_case(value: Any) -> Any:
+    return value.strip().upper() if isinstance(value, str) else value
+
+
+def _require_path_prefix(value: str) -> str:
+    value = value.rstrip("/")
+    if value and not re.fullmatch(r"(?:/[A-Za-z0-9._~-]+)+", value):
+        raise ValueError("must start with / and contain only letters, digits and . _ ~ - between slashes")
+    return value
+
+
+class Settings(EnvironmentSettings):
+    """The service as a whole."""
+
+    server_host: str = Field("127.0.0.1", description="Address to listen on; 0.0.0.0 in a container")
+    server_port: int = Field(8083, ge=0, le=65535, description="Port to listen on; 0 picks a free one")
+    server_root_path: Annotated[str, BeforeValidator(strip_text), AfterValidator(_require_path_prefix)] = Field(
+        "", description="Path prefix that a proxy strips before it forwards requests, such as /ai"
+    )
+    server_workers: int = Field(
+        1, ge=1, le=64, description="Worker processes; more than one needs REDIS_URL and runs on Linux only"
+    )
+    server_worker_timeout: float = Field(
+        30, gt=0, le=600, description="Seconds without a heartbeat after which one of several workers is replaced"
+    )
+    server_idle_timeout: float = Field(
+        75,
+        gt=0,
+        le=3600,
+        description="Seconds an idle connection stays open; set it higher than the load balancer's idle timeout",
+    )
+    server_read_timeout: float = Field(
+        20, gt=0, le=600, description="Seconds to receive the request headers, and again to receive the body"
+    )
+    server_write_timeout: float = Field(
+        20,
+        gt=0,
+        le=600,
+        description="Seconds a client may read nothing of its response before it is disconnected",
+    )
+    stream_keep_alive: float = Field(
+        15, gt=0, le=600, description="Seconds of silence after which an event stream sends a comment to stay open"
+    )
+    openai_api_progress: Literal["", "open-webui"] = Field(
+        "",
+        description="open-webui: /v1/chat/completions sends tool progress to every client in Open WebUI's format; "
+        "empty: only to clients that request it",
+    )
+    log_level: Annotated[Literal["DEBUG", "INFO", "WARNING", "ERROR"], BeforeValidator(_upper_case)] = Field(
+        "INFO", description="Lowest severity that is logged"
+    )
+    chat_provider: Literal["auto", "dashscope", "openai_compatible", "offline"] = Field(
+        "auto",
+        description="dashscope, openai_compatible, offline, or auto: the first one whose key is set, else offline",
+    )
+    system_prompt: str = Field(
+        "Answer in the language of the question. When a tool reports an error, say that the look-up failed; "
+        "never invent a value that a tool did not return.",
+        description="System prompt of every chat request",
+    )
+    redis_url: Secret | None = Field(
+        None,
+        description="State store shared by replicas, such as redis://user:password@host:6379/0, rediss:// or unix://; "
+        "without it state is kept in memory",
+    )
+    redis_timeout: float = Field(
+        0.5, gt=0, le=60, description="Seconds one Redis operation may take before Redis counts as unavailable"
+    )
+    state_max_entries: int = Field(
+        10_000,
+        ge=1,
+        description="Entries of each kind kept in memory, 64 MiB in total; the least recently used are evicted first",
+    )
+    session_ttl: float = Field(
+        86_400, gt=0, le=31_536_000, description="Seconds a conversation is stored after its last turn"
+    )
+    session_wait: float = Field(
+        5, ge=0, le=600, description="Seconds to wait for a running turn of the same session before 409 session-busy"
+    )
+    memory_max_messages: int = Field(
+        40, ge=2, description="Newest messages of a conversation that are sent to the model"
+    )
+    memory_max_tokens: int = Field(
+        8000, ge=100, description="Estimated tokens of a conversation that are sent to the model"
+    )
+    memory_tool_rounds: bool = Field(False, description="Store the tool calls and results of a conversation as well")
+    request_timeout: float = Field(120, gt=0, le=3600, description="Seconds a whole chat request may take")
+    max_questions: int = Field(2000, ge=1, description="Concurrent chat requests; any further one gets 503 overloaded")
+    shutdown_timeout: int = Field(
+        30, ge=0, le=3600, description="Seconds that running requests may take to finish at shutdown"
+    )
+    model_timeout: float = Field(60, gt=0, le=3600, description="Seconds one model call may take")
+    model_idle_timeout: float = Field(30, gt=0, le=3600, description="Seconds a streaming model call may stay silent")
+    model_max_attempts: int = Field(
+        3, ge=1, le=10, description="Attempts per model call; none is repeated once text has been sent"
+    )
+    breaker_failures: int = Field(
+        5, ge=0, description="Consecutive failures that open the circuit breaker of an upstream; 0: never"
+    )
+    breaker_pause: float = Field(10, gt=0, le=3600, description="Seconds the circuit stays open before a trial request")
+    connect_timeout: float = Field(5, gt=0, le=60, description="Seconds to connect to an upstream")
+    http_max_connections: int = Field(2000, ge=1, description="Open connections to all upstreams together")
+    tool_timeout: float = Field(20, gt=0, le=600, description="Seconds one tool call may take")
+    tool_max_concurrency: int = Field(
+        8, ge=1, le=1000, description="Tool calls of one model message that run concurrently"
+    )
+    tool_max_rounds: int = Field(10, ge=1, le=100, description="Rounds of tool calls per chat request")
+    tool_max_calls: int = Field(150, ge=1, description="Tool calls per chat request")
+    tool_max_calls_per_tool: int = Field(40, ge=1, description="Calls of the same tool per chat request")
+    tool_max_calls_per_session: int = Field(0, ge=0, description="Tool calls per conversation; 0: no limit")
+    tool_max_identical_calls: int = Field(
+        3, ge=1, description="Calls of one tool with the same arguments per chat request"
+    )
+    tool_throw_exception_on_error: bool = Field(
+        False, description="true: a failing tool ends the request with 502 tool-failed; false: the model gets the error"
+    )
+    tool_call_repairs: int = Field(
+        0, ge=0, le=10, description="Times per model call that tool calls with broken JSON are returned to the model"
+    )
+    tool_search_above: int = Field(
+        30, ge=0, description="Number of tools above which the model searches for tools by keyword; 0: never"
+    )
+    tool_result_max_chars: int = Field(32768, ge=256, description="Longest tool result that is sent to the model")
+    tool_threads: int = Field(16, ge=1, le=256, description="Threads for blocking tools")

@@ -18,7 +18,7 @@ _LOADED = """
 import sys
 from app.main import create_app
 create_app()
-print(sorted(name for name in sys.modules if "opentelemetry" in name or "protobuf" in name or "otlp.send" in name))
+print(sorted(name for name in sys.modules if "exporter.otlp" in name or "protobuf" in name or "otlp.send" in name))
 """
 
 

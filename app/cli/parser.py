@@ -103,7 +103,7 @@ def _refuse_unknown(parser: argparse.ArgumentParser, word: Sequence[str], known:
 
             near = suggest(each, known)
             parser.error(
-                f"there is no command {each}; " + (f"is {near} meant?" if near else f"known: {', '.join(known)}")
+                f"there is no command {each}; " + (f"did you mean {near}?" if near else f"known: {', '.join(known)}")
             )
 
 

@@ -1,7 +1,9 @@
 """A process that may open no more files: that is its own shortage, and no upstream is blamed for it."""
 
+import errno
 import os
 import resource
+import socket
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 
@@ -11,6 +13,7 @@ from tests.http.upstream import asked, forever, outbound, playing
 from tests.models.dashscope.playing import SILENCE, asking, played
 from tests.models.responding import response_of
 from toolchat.errors import Overloaded, UpstreamUnavailable
+from toolchat.http.connections import exhaustion_error
 
 
 @contextmanager
@@ -40,6 +43,21 @@ async def test_a_connection_for_which_there_is_no_file_is_our_own_shortage(named
         assert (refused.value.code, refused.value.retry_after) == ("overloaded", 1)
         assert "no open file left" in refused.value.detail
         assert (await asked(http, upstream.url)).status == 200
+
+
+@pytest.mark.parametrize(
+    "error", [OSError(errno.EINVAL, "Invalid argument"), socket.gaierror(socket.EAI_AGAIN, "Try again")], ids=repr
+)
+def test_a_failed_lookup_without_a_free_file_is_our_own_shortage_whatever_the_system_calls_it(error: OSError) -> None:
+    assert exhaustion_error(error) is None
+    with no_file_left():
+        assert exhaustion_error(error) is not None
+
+
+@pytest.mark.parametrize("error", [ConnectionRefusedError(), TimeoutError()], ids=repr)
+def test_an_upstream_that_refused_a_connection_is_to_blame_even_without_a_free_file(error: OSError) -> None:
+    with no_file_left():
+        assert exhaustion_error(error) is None
 
 
 async def test_dashscopes_sdk_hands_on_the_same() -> None:

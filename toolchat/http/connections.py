@@ -141,7 +141,9 @@ _logged_at = -_LOGGED_EVERY
 
 def exhaustion_error(error: BaseException) -> Overloaded | None:
     """What to tell where a connection could not be opened for want of files; the log is told once a minute."""
-    if not (getattr(error, "errno", None) in _SPENT or (isinstance(error, socket.gaierror) and not _can_open())):
+    # A lookup without a free file fails as a gaierror or as an OSError with whatever number the C library left.
+    is_vague = type(error) in (OSError, socket.gaierror)
+    if getattr(error, "errno", None) not in _SPENT and not (is_vague and not _can_open()):
         return None
     global _logged_at
     if time.monotonic() - _logged_at >= _LOGGED_EVERY:

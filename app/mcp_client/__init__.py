@@ -1,4 +1,4 @@
-"""Tools of other servers that speak the Model Context Protocol, each server a folder of its own."""
+"""The MCP client: offers the tools of other MCP servers, each server as a tool module."""
 
 from app.mcp_client.modules import McpServers, read_mcp_servers
 

@@ -1,4 +1,4 @@
-"""The file that names other servers: read once at start, every fault one line with the key where it is."""
+"""The ``MCP_SERVERS_FILE``: read and validated once at start, with one line for every fault."""
 
 import codecs
 import json
@@ -24,14 +24,17 @@ from toolchat.errors import ConfigurationError
 
 __all__ = ["McpServersSettings", "ServerEntry", "ServerFile", "read_file"]
 
-
+MAX_FILE_BYTES = 1024 * 1024
+_KEY = "mcpServers"
+_SERVER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,31}")
+_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 _TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
-_OWN_KEYS = {"authorization", "x-api-key", "proxy-authorization"}
-"""Where clients have keys of this service, which are nobody else's business."""
-_OF_THE_WIRE = re.compile(
+_CREDENTIAL_HEADERS = {"authorization", "x-api-key", "proxy-authorization"}
+"""Headers in which clients send keys of this service."""
+_TRANSPORT_HEADERS = re.compile(
     r"(?i)host|connection|keep-alive|te|trailer|transfer-encoding|upgrade|expect|accept(-.*)?|content-.*|mcp-.*"
 )
-"""What belongs to one connection or to the protocol, and is written by whoever sends the request."""
+"""Headers of the connection or of the protocol, which the HTTP client and the SDK set themselves."""
 
 
 def _http_url(value: str) -> str:
@@ -45,43 +48,43 @@ def _http_url(value: str) -> str:
 
 def _header_values(headers: Mapping[str, str]) -> Mapping[str, str]:
     for name, value in headers.items():
-        _check_sent(name)
+        _check_header_name(name)
         if not (value.isascii() and value.isprintable()):
             raise ValueError(f"{name} must be printable ASCII without line breaks")
     return headers
 
 
-def _check_sent(name: str) -> None:
+def _check_header_name(name: str) -> None:
     if not _TOKEN.fullmatch(name):
-        raise ValueError(f"{name[:64]!r} is no name of a header")
-    if _OF_THE_WIRE.fullmatch(name):
-        raise ValueError(f"{name} is written by the service itself")
+        raise ValueError(f"{name[:64]!r} is not a valid header name")
+    if _TRANSPORT_HEADERS.fullmatch(name):
+        raise ValueError(f"{name} is set by the service itself")
 
 
-def _by_name(value: Any) -> Any:
-    """A list of names means headers that keep theirs."""
+def _as_mapping(value: Any) -> Any:
+    """Accept a list of header names as a mapping of each name to itself."""
     return {name: name for name in value} if isinstance(value, list) else value
 
 
-def _forwarded(headers: Mapping[str, str]) -> Mapping[str, str]:
+def _forwarded_names(headers: Mapping[str, str]) -> Mapping[str, str]:
     for source, sent in headers.items():
-        _check_sent(source)
-        _check_sent(sent)
-        if source.lower() in _OWN_KEYS:
+        _check_header_name(source)
+        _check_header_name(sent)
+        if source.lower() in _CREDENTIAL_HEADERS:
             raise ValueError(
-                f"{source} bears keys of this service, which are never forwarded; let clients send another header, and "
-                f'write {{"X-Their-Token": "Authorization"}}'
+                f"{source} carries keys of this service, which are never forwarded; let clients send another header, "
+                f'and write {{"X-Their-Token": "Authorization"}}'
             )
     return {source.lower(): sent for source, sent in headers.items()}
 
 
 class ServerEntry(BaseModel):
-    """Where a server is, and what may be done with its tools."""
+    """One server: its address or command, and the policy for its tools."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     type: Literal["stdio", "http", "streamable-http", "streamableHttp"] | None = None
-    """As hosts write it; what is meant is told by ``url`` or ``command``."""
+    """Accepted because MCP hosts write it; ``url`` or ``command`` already decides."""
     url: Annotated[str, AfterValidator(_http_url)] | None = None
     headers: Annotated[Mapping[str, str], AfterValidator(_header_values)] = {}
     command: Annotated[str, Field(min_length=1)] | None = None
@@ -89,20 +92,20 @@ class ServerEntry(BaseModel):
     env: Mapping[str, str] = {}
     cwd: str | None = None
     include: tuple[str, ...] = ("*",)
-    """Patterns (``fnmatch``) of the names that the server gives its tools."""
+    """Patterns (``fnmatch``) of the tools' own names, before any prefix."""
     exclude: tuple[str, ...] = ()
     prefix: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{0,32}$")] = ""
-    """Stands before the names of all its tools, with ``_`` between."""
+    """Is put before the names of all its tools, followed by ``_``."""
     requires_approval: bool | tuple[str, ...] | None = None
-    """For all its tools, none, or those of these names; unless it is said, for those that say they destroy."""
+    """All tools, no tool, or patterns of names; ``None``: the tools that the server marks as destructive."""
     timeout: Annotated[float, Field(gt=0, le=600)] | None = None
-    """Seconds a call may take; none: ``TOOL_TIMEOUT``."""
-    forward_headers: Annotated[Mapping[str, str], BeforeValidator(_by_name), AfterValidator(_forwarded)] = {}
-    """Headers of whoever asks, in small letters, and the names under which the server is sent them."""
+    """Seconds per call; ``None``: ``TOOL_TIMEOUT``."""
+    forward_headers: Annotated[Mapping[str, str], BeforeValidator(_as_mapping), AfterValidator(_forwarded_names)] = {}
+    """Headers of the current caller, in lower case, and the names under which they are sent to the server."""
     disabled: bool = False
 
     @model_validator(mode="after")
-    def _one_way(self) -> Self:
+    def _check_transport(self) -> Self:
         if (self.url is None) == (self.command is None):
             raise ValueError("must have either url or command")
         if self.type is not None and (self.type == "stdio") != (self.command is not None):
@@ -113,20 +116,20 @@ class ServerEntry(BaseModel):
                 raise ValueError(f"{name} does not go with {'url' if self.url else 'command'}")
         return self
 
-    def takes(self, tool: str) -> bool:
-        """Whether a tool of the server is offered."""
-        return _any_of(tool, self.include) and not _any_of(tool, self.exclude)
+    def includes(self, tool: str) -> bool:
+        """Whether a tool is offered."""
+        return _matches(tool, self.include) and not _matches(tool, self.exclude)
 
-    def needs_approval(self, tool: str, *, destructive: bool) -> bool:
-        """Whether a call of a tool waits for the user's consent, given what the server says of it."""
+    def needs_approval(self, tool: str, *, is_destructive: bool) -> bool:
+        """Whether calls of a tool require approval; ``is_destructive`` is the server's annotation."""
         if self.requires_approval is None:
-            return destructive
+            return is_destructive
         if isinstance(self.requires_approval, bool):
             return self.requires_approval
-        return _any_of(tool, self.requires_approval)
+        return _matches(tool, self.requires_approval)
 
     def forwarded_headers(self, received: Sequence[tuple[bytes, bytes]]) -> dict[str, str]:
-        """What the server is sent of the headers that a request to this service has."""
+        """Select the received headers that are forwarded, under the names that the server expects."""
         if not self.forward_headers:
             return {}
         decoded = ((name.decode("latin-1").lower(), value) for name, value in received)
@@ -134,31 +137,25 @@ class ServerEntry(BaseModel):
         return {self.forward_headers[name]: value for name, value in found.items()}
 
 
-def _any_of(name: str, patterns: Sequence[str]) -> bool:
+def _matches(name: str, patterns: Sequence[str]) -> bool:
     return any(fnmatchcase(name, pattern) for pattern in patterns)
-
-
-_MAX_BYTES = 1024 * 1024
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,31}")
-_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
-_KEY = "mcpServers"
 
 
 @dataclass(frozen=True, slots=True)
 class ServerFile:
-    """What the file says."""
+    """The contents of the file."""
 
     servers: Mapping[str, ServerEntry]
-    """By name, in the order of the file, without those that are disabled."""
+    """The enabled servers by name, in the order of the file."""
     variables: frozenset[str] = frozenset()
-    """The variables that it takes values from."""
+    """The environment variables that the file refers to."""
 
 
 def read_file(path: Path) -> ServerFile:
-    """Read the file; ``${VAR}`` and ``${VAR:-default}`` in its texts are variables of the environment or ``.env``.
+    """Read the file; ``${VAR}`` and ``${VAR:-default}`` in its strings are replaced from the environment or ``.env``.
 
     Raises:
-        ConfigurationError: it cannot be used; one line for each fault, with the key, and never a value.
+        ConfigurationError: the file is invalid; one line per fault, with the key but never the value: it may be secret.
     """
     values = _values(path)
     environment = _Environment()
@@ -173,7 +170,7 @@ def read_file(path: Path) -> ServerFile:
     servers = {name: entry for name, entry in entries.items() if not entry.disabled}
     if servers and find_spec("mcp") is None:
         raise ConfigurationError("MCP_SERVERS_FILE: needs the extra mcp: pip install '.[mcp]'")
-    return ServerFile(servers, frozenset(environment.asked))
+    return ServerFile(servers, frozenset(environment.names))
 
 
 class _FaultError(Exception):
@@ -183,26 +180,26 @@ class _FaultError(Exception):
 
 
 class _Environment:
-    """The variables that a text may name; the environment wins over ``.env``, as everywhere."""
+    """The variables of ``.env`` and of the environment, which takes precedence."""
 
     def __init__(self) -> None:
         in_file = dotenv_values(".env") if Path(".env").is_file() else {}
         self._values = {name: value for name, value in in_file.items() if value is not None} | os.environ
-        self.asked: set[str] = set()
+        self.names: set[str] = set()
 
-    def filled_in(self, value: Any, key: str) -> Any:
-        """A value with its variables, in the texts of lists and objects, too."""
+    def substitute(self, value: Any, key: str) -> Any:
+        """Replace the variables in a value, including the strings within lists and objects."""
         if isinstance(value, str):
-            return _VARIABLE.sub(lambda found: self._value(found, key), value)
+            return _VARIABLE.sub(lambda match: self._value(match, key), value)
         if isinstance(value, list):
-            return [self.filled_in(each, f"{key}.{place}") for place, each in enumerate(value)]
+            return [self.substitute(each, f"{key}.{index}") for index, each in enumerate(value)]
         if isinstance(value, dict):
-            return {name: self.filled_in(each, f"{key}.{name}") for name, each in value.items()}
+            return {name: self.substitute(each, f"{key}.{name}") for name, each in value.items()}
         return value
 
-    def _value(self, found: re.Match[str], key: str) -> str:
-        name, default = found.groups()
-        self.asked.add(name)
+    def _value(self, match: re.Match[str], key: str) -> str:
+        name, default = match.groups()
+        self.names.add(name)
         value = self._values.get(name) or default
         if value is None:
             raise _FaultError(f"{key}: the variable {name} is not set")
@@ -210,48 +207,47 @@ class _Environment:
 
 
 def _values(path: Path) -> Mapping[str, Any]:
-    def refused(reason: str) -> ConfigurationError:
+    def invalid(reason: str) -> ConfigurationError:
         return ConfigurationError(f"MCP_SERVERS_FILE: {path}: {reason}")
 
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        if twice := [key for key, count in Counter(key for key, _ in pairs).items() if count > 1]:
-            raise refused(f"{twice[0][:64]}: this key stands twice in one object")
-        return found
+        if repeated := [key for key, count in Counter(key for key, _ in pairs).items() if count > 1]:
+            raise invalid(f"{repeated[0][:64]}: duplicate key in one object")
+        return dict(pairs)
 
-    content = _content(path, refused).removeprefix(codecs.BOM_UTF8)
+    content = _content(path, invalid).removeprefix(codecs.BOM_UTF8)
     try:
-        from_json(content)  # its errors say where
+        from_json(content)  # for its errors, which name line and column
         document = json.loads(content, object_pairs_hook=unique)
     except ValueError as error:
-        raise refused(f"is no JSON: {error}") from None
+        raise invalid(f"is not valid JSON: {error}") from None
     servers = document.get(_KEY) if isinstance(document, dict) else None
     if not isinstance(servers, dict):
-        raise refused(f'must be an object with "{_KEY}", an object of servers by name')
+        raise invalid(f'must be an object with "{_KEY}", an object of servers by name')
     for key in document:
         if key != _KEY:
-            raise refused(f"{key[:64]}: there is no such key; did you mean {_KEY}?")
+            raise invalid(f"{key[:64]}: unknown key; did you mean {_KEY}?")
     return servers
 
 
-def _content(path: Path, refused: Callable[[str], ConfigurationError]) -> bytes:
+def _content(path: Path, invalid: Callable[[str], ConfigurationError]) -> bytes:
     try:
         with path.open("rb") as file:
-            content = file.read(_MAX_BYTES + 1)
+            content = file.read(MAX_FILE_BYTES + 1)
     except OSError as error:
-        raise refused(f"cannot be read: {error.strerror}") from None
-    if len(content) > _MAX_BYTES:
-        raise refused(f"is longer than {_MAX_BYTES} bytes")
+        raise invalid(f"cannot be read: {error.strerror}") from None
+    if len(content) > MAX_FILE_BYTES:
+        raise invalid(f"is longer than {MAX_FILE_BYTES} bytes")
     return content
 
 
 def _entry(name: str, value: Any, environment: _Environment) -> ServerEntry:
-    if not _NAME.fullmatch(name):
-        raise _FaultError(": a name has 1 to 32 letters, digits, _ or -, the first a letter or a digit")
-    if isinstance(value, dict) and value.get("disabled") is True:  # its variables need not be set
+    if not _SERVER_NAME.fullmatch(name):
+        raise _FaultError(": a name must be 1–32 letters, digits, _ or -, starting with a letter or a digit")
+    if isinstance(value, dict) and value.get("disabled") is True:  # checked first: its variables need not be set
         return ServerEntry(command="none", disabled=True)
     try:
-        return ServerEntry.model_validate(environment.filled_in(value, ""))
+        return ServerEntry.model_validate(environment.substitute(value, ""))
     except ValidationError as error:
         raise _FaultError(*_lines(error)) from None
 
@@ -261,8 +257,8 @@ def _lines(error: ValidationError) -> Iterator[str]:
         key = "".join(f".{each}" for each in fault["loc"] if each not in ("bool", "tuple[str, ...]"))[:200]
         message = fault["msg"].removeprefix("Value error, ")
         if fault["type"] == "extra_forbidden":
-            near = suggest(str(fault["loc"][0]), ServerEntry.model_fields)
-            message = "there is no such key" + (f"; did you mean {near}?" if near else "")
+            suggestion = suggest(str(fault["loc"][0]), ServerEntry.model_fields)
+            message = "unknown key" + (f"; did you mean {suggestion}?" if suggestion else "")
         yield f"{key}: {message}"
 
 

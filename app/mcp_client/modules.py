@@ -1,4 +1,4 @@
-"""From the file to tool folders: one for each server that it names."""
+"""Tool modules for the servers of ``MCP_SERVERS_FILE``, one for each server."""
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
@@ -24,23 +24,23 @@ _QUERY = "你的工具能做什么？What can your tools do?"
 
 @dataclass(frozen=True, slots=True)
 class McpServers:
-    """The servers of the file as tool folders."""
+    """The configured servers as tool modules."""
 
     modules: tuple[ConfiguredModule, ...] = ()
     variables: frozenset[str] = frozenset()
-    """The variables that the file takes values from, so that nobody calls them unread."""
+    """The variables that the file refers to, so that the start does not warn of them as unknown."""
 
 
 def read_mcp_servers() -> McpServers:
-    """Read which servers there are; none of them is asked, and nothing of the SDK is imported.
+    """Read the configured servers, without connecting to any and without importing the SDK.
 
     Raises:
-        ConfigurationError: the file or a setting cannot be used; one line for each fault.
+        ConfigurationError: the file or a setting is invalid; one line per fault.
     """
     settings = read_settings(McpServersSettings)
     if settings.file is None:
         return McpServers()
-    from app.mcp_client.file import read_file  # most services have no file, and need not pay for it
+    from app.mcp_client.file import read_file  # imported late: most services have no such file
 
     file = read_file(settings.file)
     modules = (_module(name, entry, settings) for name, entry in file.servers.items())
@@ -48,34 +48,34 @@ def read_mcp_servers() -> McpServers:
 
 
 def _module(name: str, entry: "ServerEntry", settings: McpServersSettings) -> ConfiguredModule:
-    server = _OtherServer(name, entry, settings)
+    server = _ServerModule(name, entry, settings)
     module = ToolModule(
         name=f"mcp-{name}",
         title=f"MCP {name}",
         path=f"/mcp/{name}",
         default_query=_QUERY,
-        offered=server.opened,
+        offered=server.open,
         check=server.check,
     )
-    # Its switch is in the file: no variable is read for it.
+    # Constructed without reading variables: the file enables and disables servers.
     return ConfiguredModule(module, ToolSettings.model_construct(enabled=True, sandbox_url=None))
 
 
-class _OtherServer:
-    """What a folder knows of its server, which is there while the service runs."""
+class _ServerModule:
+    """The resources of a server's tool module; the server itself exists only while the service runs."""
 
     def __init__(self, name: str, entry: "ServerEntry", settings: McpServersSettings) -> None:
         self._name, self._entry, self._settings = name, entry, settings
         self._server: RemoteServer | None = None
 
     @asynccontextmanager
-    async def opened(self, _: AsyncContainer) -> AsyncGenerator[Sequence[object], None]:
-        from app.mcp_client.server import RemoteServer  # and the SDK with it
+    async def open(self, _: AsyncContainer) -> AsyncGenerator[Sequence[object], None]:
+        from app.mcp_client.server import RemoteServer  # imported late, because it imports the SDK
 
         async with RemoteServer(self._name, self._entry, self._settings).running() as self._server:
             yield (self._server,)
 
     async def check(self, _: AsyncContainer) -> str:
         if self._server is None:
-            raise UpstreamUnavailable(f"the server {self._name} is not looked after")
+            raise UpstreamUnavailable(f"the server {self._name} is not running")
         return await self._server.check()

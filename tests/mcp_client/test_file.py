@@ -53,11 +53,11 @@ def test_each_server_is_a_folder_in_the_order_of_the_file(monkeypatch: pytest.Mo
         ({**WEB, "headers": {"A": "${NOT_SET}"}}, ".headers.A: the variable NOT_SET is not set"),
         ({**PROCESS, "args": ["a", "${NOT_SET}"]}, ".args.1: the variable NOT_SET is not set"),
         ({**WEB, "headers": {"A": "SECRET\n"}}, ".headers: A must be printable ASCII without line breaks"),
-        ({**WEB, "headers": {"Host": "SECRET"}}, ".headers: Host is written by the service itself"),
-        ({**WEB, "headers": {"Mcp-Session-Id": "1"}}, ".headers: Mcp-Session-Id is written by the service itself"),
+        ({**WEB, "headers": {"Host": "SECRET"}}, ".headers: Host is set by the service itself"),
+        ({**WEB, "headers": {"Mcp-Session-Id": "1"}}, ".headers: Mcp-Session-Id is set by the service itself"),
         ({**WEB, "headers": {"A": 5}}, ".headers.A: Input should be a valid string"),
-        ({**WEB, "exlude": ["*"]}, ".exlude: there is no such key; did you mean exclude?"),
-        ({**WEB, "alwaysAllow": []}, ".alwaysAllow: there is no such key"),
+        ({**WEB, "exlude": ["*"]}, ".exlude: unknown key; did you mean exclude?"),
+        ({**WEB, "alwaysAllow": []}, ".alwaysAllow: unknown key"),
         ({**WEB, "timeout": 0}, ".timeout: Input should be greater than 0"),
         ({**WEB, "prefix": "a b"}, ".prefix: String should match pattern '^[A-Za-z0-9_-]{0,32}$'"),
         (["SECRET"], ": Input should be a valid dictionary or instance of ServerEntry"),
@@ -73,24 +73,24 @@ def test_a_fault_is_one_line_with_the_file_and_the_key_and_no_value(
 @pytest.mark.parametrize("header", ["Authorization", "x-api-key", "Proxy-Authorization"])
 def test_keys_of_this_service_cannot_be_forwarded(header: str, monkeypatch: pytest.MonkeyPatch) -> None:
     told = refusal(monkeypatch, json.dumps({"mcpServers": {"far": {**WEB, "forward_headers": [header]}}}))
-    assert f"forward_headers: {header} bears keys of this service, which are never forwarded" in told
+    assert f"forward_headers: {header} carries keys of this service, which are never forwarded" in told
     assert "\n" not in told
 
 
 @pytest.mark.parametrize(
     ("content", "told"),
     [
-        ("{", "is no JSON: EOF while parsing an object at line 1 column 1"),
+        ("{", "is not valid JSON: EOF while parsing an object at line 1 column 1"),
         ("[]", 'must be an object with "mcpServers", an object of servers by name'),
         ('{"servers": {}}', 'must be an object with "mcpServers", an object of servers by name'),
-        ('{"mcpServers": {}, "inputs": []}', "inputs: there is no such key; did you mean mcpServers?"),
+        ('{"mcpServers": {}, "inputs": []}', "inputs: unknown key; did you mean mcpServers?"),
         (
             '{"mcpServers": {"a b": {}}}',
-            "mcpServers.a b: a name has 1 to 32 letters, digits, _ or -, the first a letter or a digit",
+            "mcpServers.a b: a name must be 1–32 letters, digits, _ or -, starting with a letter or a digit",
         ),
         (
             '{"mcpServers": {"far": {"disabled": true}, "far": {"disabled": true}}}',
-            "far: this key stands twice in one object",
+            "far: duplicate key in one object",
         ),
         (" " * 1_100_000, "is longer than 1048576 bytes"),
     ],

@@ -23,7 +23,7 @@ from bench.processes import cores, running
 from toolchat.chat.advisors.tool_calling import ToolCallingAdvisor
 from toolchat.chat.advisors.tool_search import SEARCH_TOOL, ToolSearchAdvisor
 from toolchat.chat.client import ChatClient, PromptSpec
-from toolchat.chat.memory import estimated_tokens
+from toolchat.chat.memory import estimate_tokens
 from toolchat.http.client import OutboundHttp
 from toolchat.models.base import ChatModel, ChatResponse
 from toolchat.tool_calling.callback import StaticToolCallbackResolver, ToolCallback
@@ -102,7 +102,7 @@ async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
 
 def _answer(sent: str) -> bytes:
     message = reply(json.loads(sent))
-    usage = {"prompt_tokens": estimated_tokens(sent), "completion_tokens": 0}
+    usage = {"prompt_tokens": estimate_tokens(sent), "completion_tokens": 0}
     choice = {"index": 0, "message": message, "finish_reason": "tool_calls" if "tool_calls" in message else "stop"}
     content = json.dumps({"id": "1", "model": "bench", "choices": [choice], "usage": usage}).encode()
     return b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(content) + content

@@ -53,7 +53,7 @@ def project_with_the_tools(folder: Path, *pages: Path) -> Path:
 def steady(answer: str) -> str:
     """An answer without what differs from run to run: numbers, days, ids, and pieces whose number the clock decides."""
     answer = re.sub(r"event: (?:delta|tool_call_progress)\ndata: .*\n\n", "", answer)
-    answer = re.sub(r'"hand_\w+"', '"hand_…"', answer)
+    answer = re.sub(r'"run_\w+"', '"run_…"', answer)
     answer = re.sub(r"^id: .*$", "id: …", answer, flags=re.MULTILINE)
     answer = re.sub(r'"request_id": ?"[^"]*"', '"request_id":"…"', answer)
     answer = re.sub(r"chatcmpl-\w+", "chatcmpl-…", answer)

@@ -3,7 +3,7 @@
 from app.cli.terminal import visible
 from tests.browser import OpenPage
 from tests.serving import service
-from toolchat.chat.advisors.idempotency import Wish
+from toolchat.chat.advisors.idempotency import IdempotentRequest
 
 TURNED = "Bob\u202etxt.exe"
 
@@ -21,5 +21,9 @@ async def test_the_page_writes_out_what_would_turn_a_text(open_page: OpenPage) -
     assert "Bob\\u202etxt.exe" in shown
 
 
-def test_blanks_behind_a_key_do_not_make_another_wish_of_it() -> None:
-    assert Wish("alice", "once ", "?").name == Wish("alice", "once", "?").name != Wish("alice", "twice", "?").name
+def test_blanks_behind_an_idempotency_key_do_not_change_the_request_name() -> None:
+    assert (
+        IdempotentRequest("alice", "once ", "?").name
+        == IdempotentRequest("alice", "once", "?").name
+        != IdempotentRequest("alice", "twice", "?").name
+    )

@@ -161,11 +161,11 @@ class ServiceState:
     model_label: str = field(init=False)
     """Provider and model as one word for headers and listings: ``offline``, ``dashscope/qwen-plus``."""
 
-    by_hand: ChatClient = field(init=False)
+    manual_client: ChatClient = field(init=False)
     """Runs single calls; asks no model."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "by_hand", without_model(self.chat))
+        object.__setattr__(self, "manual_client", without_model(self.chat))
         object.__setattr__(self, "model_label", model_label(self.chat.model.provider, self.chat.model.name))
 
 

@@ -18,9 +18,9 @@ from app.api.responses.formats import AnswerFormat
 from app.api.schemas import SESSION_RESPONSES, STREAM_RESPONSES, Conversation
 from app.api.service import Service, service_state
 from toolchat.chat.advisors.base import Advisor
-from toolchat.chat.advisors.call_limit import calls_key
+from toolchat.chat.advisors.call_limit import call_count_key
 from toolchat.chat.memory import Turn
-from toolchat.chat.records import shown_trace, to_records
+from toolchat.chat.records import parse_turn_summary, to_records
 from toolchat.errors import NotFound, SessionBusy, StoreUnavailable, ValidationFailed
 from toolchat.messages import Message, SystemMessage, UserMessage, immutable
 from toolchat.tool_calling.context import CONVERSATION_ID
@@ -239,7 +239,7 @@ async def forget(service: Service, session: SessionPath) -> Response:
     """Forget everything that is kept of a conversation, whether or not there was anything; waits for a running turn."""
     conversation = conversation_of(session)
     forget_approvals = partial(service.approvals.forget, conversation)
-    kept = (*service.tools.state_keys(conversation), calls_key(conversation))
+    kept = (*service.tools.state_keys(conversation), call_count_key(conversation))
     await service.memory.forget(conversation, *kept, then=forget_approvals)
     return Response(status_code=204)
 
@@ -257,7 +257,7 @@ def add_routes(added: APIRouter) -> None:
 
 def _shown(turn: Turn) -> list[dict[str, Any]]:
     *records, answer = to_records(turn.messages)
-    return [*records, answer | shown_trace(turn.trace)]
+    return [*records, answer | parse_turn_summary(turn.trace)]
 
 
 async def _ask(request: Request, form: AnswerFormat | None = None) -> Response:

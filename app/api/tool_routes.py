@@ -15,9 +15,9 @@ from app.api.responses.formats import EVENT_SCHEMA, AnswerFormat, BufferedFormat
 from app.api.schemas import ToolRun
 from app.api.service import Service, ServiceState
 from app.api.sessions import SESSION_ID_PATTERN, conversation_of
-from toolchat.chat.advisors.idempotency import IdempotencyAdvisor, Wish
+from toolchat.chat.advisors.idempotency import IdempotencyAdvisor, IdempotentRequest
 from toolchat.chat.client import PromptSpec
-from toolchat.chat.manual_execution import SessionLockAdvisor, asked_by_hand
+from toolchat.chat.manual_execution import SessionLockAdvisor, manual_request
 from toolchat.chat.request import ChatEvent
 from toolchat.errors import (
     CrossSite,
@@ -45,10 +45,10 @@ __all__ = ["router"]
 router = APIRouter(tags=["Tools by hand"], dependencies=[Depends(from_this_site), Depends(refuse_several_keys)])
 
 _EXAMPLE = (
-    'event: tool_call_started\ndata: {"id":"hand_1","name":"rollDice","arguments":{},"round":1}\n\n'
-    'event: tool_call_progress\ndata: {"id":"hand_1","name":"rollDice","done":1,"of":2,"round":1}\n\n'
-    'event: tool_call_finished\ndata: {"id":"hand_1","name":"rollDice","outcome":"ok"}\n\n'
-    'event: done\ndata: {"id":"hand_1","name":"rollDice","outcome":"ok"}\n\n'
+    'event: tool_call_started\ndata: {"id":"run_1","name":"rollDice","arguments":{},"round":1}\n\n'
+    'event: tool_call_progress\ndata: {"id":"run_1","name":"rollDice","done":1,"of":2,"round":1}\n\n'
+    'event: tool_call_finished\ndata: {"id":"run_1","name":"rollDice","outcome":"ok"}\n\n'
+    'event: done\ndata: {"id":"run_1","name":"rollDice","outcome":"ok"}\n\n'
 )
 
 
@@ -130,13 +130,13 @@ async def run_tool(
     arguments, context = await json_object(request), {"tenantId": tenant}
     if session:
         context[CONVERSATION_ID] = conversation_of(session)
-    prompt = asked_by_hand(service.by_hand, tool, arguments, context)
+    prompt = manual_request(service.manual_client, tool, arguments, context)
     if session:
         prompt = prompt.advisors(SessionLockAdvisor(service.memory))
     if not key:
         return await _answer(request, prompt)
     text = to_json([name, session, arguments]).decode()
-    return await _answer_once(request, service, prompt, Wish(owner, f"tools\n{key}", text))
+    return await _answer_once(request, service, prompt, IdempotentRequest(owner, f"tools\n{key}", text))
 
 
 async def _answer(request: Request, prompt: PromptSpec) -> Response:
@@ -148,9 +148,11 @@ async def _answer(request: Request, prompt: PromptSpec) -> Response:
     return response
 
 
-async def _answer_once(request: Request, service: ServiceState, prompt: PromptSpec, wish: Wish) -> Response:
-    known = await service.once.find(wish)
-    response = await _answer(request, prompt.advisors(IdempotencyAdvisor(service.once, wish, known)))
+async def _answer_once(
+    request: Request, service: ServiceState, prompt: PromptSpec, idempotent: IdempotentRequest
+) -> Response:
+    known = await service.once.find(idempotent)
+    response = await _answer(request, prompt.advisors(IdempotencyAdvisor(service.once, idempotent, known)))
     if known is not None:
         response.headers["Idempotency-Replayed"] = "true"
     return response

@@ -10,7 +10,7 @@ from app.cli.dialogue import ANSWERED, FAILED
 from app.cli.serve import OpenedService, opened_service
 from app.cli.terminal import complain, say, status, tell
 from app.settings.typos import suggest
-from toolchat.chat.manual_execution import run_by_hand
+from toolchat.chat.manual_execution import run_tool_call
 from toolchat.errors import ConfigurationError, NotConfigured, NotFound, ToolchatError, ValidationFailed
 from toolchat.tool_calling.callback import ToolCallback
 from toolchat.tool_calling.context import CONVERSATION_ID
@@ -51,7 +51,7 @@ def run_tool(name: str, given: Sequence[str], *, as_json: bool, demo: bool) -> i
         arguments = _arguments(given, tool.definition.input_schema)
         context = {CONVERSATION_ID: secrets.token_hex(16)}
         try:
-            call = service.run(lambda: run_by_hand(service.state.chat, tool, arguments, context, _show))
+            call = service.run(lambda: run_tool_call(service.state.chat, tool, arguments, context, _show))
         except ValidationFailed as error:
             raise ConfigurationError(f"{name}: {error.detail}") from None
         except ToolchatError as error:

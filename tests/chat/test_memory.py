@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic_core import from_json, to_json
 
-from toolchat.chat.memory import ChatMemory, MemoryWindow, Turn, estimated_tokens
+from toolchat.chat.memory import ChatMemory, MemoryWindow, Turn, estimate_tokens
 from toolchat.chat.records import from_records, to_records
 from toolchat.errors import SessionBusy, StoreUnavailable
 from toolchat.messages import (
@@ -99,7 +99,7 @@ def test_what_is_kept_of_a_turn_is_whole_within_the_window_or_question_and_answe
     alone = (turn[0], whole[-1])
     if window.tool_rounds and window.holds(whole):
         assert kept == whole
-    elif sum(estimated_tokens(getattr(message, "text", "")) for message in alone) <= window.max_tokens:
+    elif sum(estimate_tokens(getattr(message, "text", "")) for message in alone) <= window.max_tokens:
         assert kept == alone
     else:
         assert [type(message) for message in kept] == [UserMessage, AssistantMessage]
@@ -108,9 +108,9 @@ def test_what_is_kept_of_a_turn_is_whole_within_the_window_or_question_and_answe
 @given(TEXTS, TEXTS)
 def test_the_estimate_of_tokens_grows_with_the_text(one: str, other: str) -> None:
     # It is none only for no text, and two texts together count about as much as each alone.
-    assert (estimated_tokens(one) == 0) == (one == "")
-    assert estimated_tokens(one) >= 0
-    assert abs(estimated_tokens(one + other) - estimated_tokens(one) - estimated_tokens(other)) <= 1
+    assert (estimate_tokens(one) == 0) == (one == "")
+    assert estimate_tokens(one) >= 0
+    assert abs(estimate_tokens(one + other) - estimate_tokens(one) - estimate_tokens(other)) <= 1
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_the_estimate_of_tokens_grows_with_the_text(one: str, other: str) -> Non
 )
 def test_the_estimate_of_tokens_is_near_what_tokenizers_make(text: str, tokens: int) -> None:
     # A Chinese character counts as one token, four Latin letters count as one together.
-    assert abs(estimated_tokens(text) - tokens) <= 1
+    assert abs(estimate_tokens(text) - tokens) <= 1
 
 
 def memory_in(store: InMemoryStateStore) -> ChatMemory:

@@ -17,7 +17,7 @@ async def test_a_call_is_answered_as_an_entry_of_a_trace_and_no_model_is_asked(
     answer = await client.post("/tools/turnPots", json={"number": 2}, headers={"X-Request-ID": "r-1"})
     record = answer.json()
     assert (answer.status_code, answer.headers["content-type"]) == (200, "application/json")
-    assert record.pop("id").startswith("hand_")
+    assert record.pop("id").startswith("run_")
     assert record.pop("duration_ms") >= 0
     assert record == {
         "name": "turnPots",

@@ -20,7 +20,7 @@ from tests.sessions.deciding import LIGHTS, approve, lit, replicas, waiting
 from tests.sessions.replicas import needs_redis
 from tests.sessions.test_invented_data import sandboxed
 from toolchat.chat.memory import ChatMemory, MemoryAdvisor
-from toolchat.chat.records import from_records, shown_trace
+from toolchat.chat.records import from_records, parse_turn_summary
 from toolchat.messages import AssistantMessage, ToolCall
 from toolchat.state.locks import Locks
 from toolchat.state.memory import InMemoryStateStore
@@ -154,7 +154,7 @@ async def test_a_trace_is_bounded_and_leaves_its_conversation_readable_whatever_
     client, _ = client_of(asking, says("told"), advisors=(MemoryAdvisor(memory),))
     await client.prompt("?").tools(tool).tool_context({CONVERSATION_ID: "s"}).call().content()
     (turn,) = await memory.turns("s")
-    shown = shown_trace(turn.trace)["tool_calls"]
+    shown = parse_turn_summary(turn.trace)["tool_calls"]
     assert len(shown) == 40
     assert all("left out" in each["result"] for each in shown)
     assert len(turn.trace) < 60_000

@@ -28,13 +28,13 @@ from toolchat.tool_calling.errors import ToolDefinitionError
 from toolchat.tool_calling.events import silent
 from toolchat.tool_calling.function_callback import to_callbacks
 
-__all__ = ["CallSpec", "ChatClient", "PromptSpec", "StreamSpec", "entity_from", "with_format"]
+__all__ = ["CallSpec", "ChatClient", "PromptSpec", "StreamSpec", "parse_entity", "request_format"]
 
 
 _T = TypeVar("_T")
 
 
-def with_format(messages: Sequence[Message], model: type[Any]) -> tuple[Message, ...]:
+def request_format(messages: Sequence[Message], model: type[Any]) -> tuple[Message, ...]:
     """The conversation with the JSON Schema of the wanted answer under its last question."""
     schema = to_json(TypeAdapter(model).json_schema()).decode()
     wish = f"Answer with JSON alone, without a code fence, that fits this JSON Schema: {schema}"
@@ -46,7 +46,7 @@ def with_format(messages: Sequence[Message], model: type[Any]) -> tuple[Message,
     return (*messages[:last], UserMessage(f"{text}\n\n{wish}"), *messages[last + 1 :])
 
 
-def entity_from(text: str, model: type[_T]) -> tuple[_T | None, str]:
+def parse_entity(text: str, model: type[_T]) -> tuple[_T | None, str]:
     """Read an answer; a code fence around it is taken off.
 
     Returns:
@@ -92,14 +92,14 @@ class CallSpec:
         Raises:
             UpstreamInvalid: the second answer did not fit either; else as :meth:`response`.
         """
-        request = replace(self.request, messages=with_format(self.request.messages, model))
+        request = replace(self.request, messages=request_format(self.request.messages, model))
         response = await CallSpec(self.chain, request).response()
-        entity, fault = entity_from(response.message.text, model)
+        entity, fault = parse_entity(response.message.text, model)
         if fault:
             told = UserMessage(f"That does not fit: {fault}. Answer with the corrected JSON alone.")
             again = replace(request, messages=(*response.history, response.message, told))
             response = await CallSpec(self.chain, again).response()
-            entity, fault = entity_from(response.message.text, model)
+            entity, fault = parse_entity(response.message.text, model)
         if entity is None:
             raise UpstreamInvalid("the chat model did not answer in the form that it was asked for")
         return entity
@@ -281,7 +281,7 @@ class PromptSpec:
         )
         return PromptSpec(self.client, request, self.own_advisors)
 
-    def offering(self, may: Callable[[str], bool]) -> "PromptSpec":
+    def filter_tools(self, may: Callable[[str], bool]) -> "PromptSpec":
         """Take back the tools of names that may not be used; those that the caller runs are the caller's own."""
         tools = self.request.tools
         kept = tuple(tool for tool in tools if tool.metadata.run_by_caller or may(tool.definition.name))

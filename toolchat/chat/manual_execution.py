@@ -1,4 +1,4 @@
-"""One tool call that a person asks for: it goes the way of a model's call, and no model is asked."""
+"""Manual tool execution: one tool call through the tool loop, without a model."""
 
 import secrets
 from collections.abc import Mapping
@@ -19,11 +19,11 @@ from toolchat.tool_calling.context import CONVERSATION_ID
 from toolchat.tool_calling.errors import ToolArgumentsError
 from toolchat.tool_calling.events import EmitToolCall, ToolCallEvent, ToolCallFinished, silent
 
-__all__ = ["SessionLockAdvisor", "asked_by_hand", "run_by_hand", "without_model"]
+__all__ = ["SessionLockAdvisor", "manual_request", "run_tool_call", "without_model"]
 
 
 class NoModel(ChatModel):
-    """Stands where the model would: it has asked for the call, and has nothing to say about the result."""
+    """Takes the model's place in a manual execution: ends the turn after the call."""
 
     provider = name = "nobody"
 
@@ -32,7 +32,10 @@ class NoModel(ChatModel):
 
 
 class SessionLockAdvisor(Advisor):
-    """Runs a call between two questions of its conversation, never during one; stands where the memory does."""
+    """Holds the session's lock during a manual execution, so that no turn of the session runs at the same time.
+
+    It has the memory's order, since it takes the memory's place.
+    """
 
     order = 200
 
@@ -45,27 +48,28 @@ class SessionLockAdvisor(Advisor):
             return await chain.proceed(request, emit)
 
 
-def asked_by_hand(
+def manual_request(
     client: ChatClient,
     tool: ToolCallback,
     arguments: Mapping[str, Any],
     context: Mapping[str, Any] | None = None,
 ) -> PromptSpec:
-    """Put one call together as a question whose model has asked for it, and whose user has consented.
+    """Build the chat request that runs one tool.
 
-    The response has the call under ``executions``, and nothing else that is worth showing. Advisors around the loop are
-    given a request without messages.
+    It looks like a turn that paused for this call and was approved, so that the call passes the same loop, limits and
+    advisors as a model's call. Advisors around the loop see a request without messages; the response is useful for its
+    ``executions`` only.
 
     Args:
-        client: its advisors, the loop among them, bound and run the call; its model is not asked.
+        client: its advisors, the tool loop among them, run the call; its model is not called.
         tool: the tool.
-        arguments: what a model would write, as an object.
-        context: values for the tool behind the model's back.
+        arguments: the call's arguments as an object.
+        context: values for the tool, hidden from the model.
 
     Raises:
-        ValidationFailed: the arguments do not fit the tool's schema; the detail is what a model would be told.
+        ValidationFailed: the arguments do not fit the tool's schema; the detail is the error that a model would get.
     """
-    call = ToolCall(f"hand_{secrets.token_hex(8)}", tool.definition.name, _checked(tool, arguments))
+    call = ToolCall(f"run_{secrets.token_hex(8)}", tool.definition.name, _checked(tool, arguments))
     values = client.default_context.with_values(context or {})
     asking = AssistantMessage(tool_calls=(call,))
     request = ChatRequest((), (tool,), values, paused=asking, approvals={call.id: Approval(True)})
@@ -73,30 +77,35 @@ def asked_by_hand(
 
 
 def without_model(client: ChatClient) -> ChatClient:
-    """The client for calls by hand alone; who makes many gives this one instead of the client with a model."""
+    """Copy of the client for manual executions; keep it if there are many, to save a copy for each."""
     return client if isinstance(client.model, NoModel) else replace(client, model=NoModel())
 
 
-async def run_by_hand(
+async def run_tool_call(
     client: ChatClient,
     tool: ToolCallback,
     arguments: Mapping[str, Any],
     context: Mapping[str, Any] | None = None,
     emit: EmitToolCall = silent,
 ) -> ToolCallFinished:
-    """Run one tool once, as a model's call would be; ``emit`` is told of the call alone. Arguments as above.
+    """Run one tool once, as if a model had called it; ``emit`` receives the call's events.
+
+    The arguments are those of :func:`manual_request`.
 
     Raises:
-        ValidationFailed: as :func:`asked_by_hand`; nothing was run.
-        ToolFailed: the tool failed, and the service is set up to end a question then; else the outcome says so.
+        ValidationFailed: as :func:`manual_request`; nothing was run.
+        ToolFailed: the tool failed and the client's manager has ``always_throw``; otherwise the outcome is ``error``.
     """
 
-    async def of_the_call(event: ChatEvent) -> None:
+    async def emit_call_events(event: ChatEvent) -> None:
         if isinstance(event, ToolCallEvent):
             await emit(event)
 
-    response = await asked_by_hand(client, tool, arguments, context).stream().response(of_the_call)
+    response = await manual_request(client, tool, arguments, context).stream().response(emit_call_events)
     return response.executions[0]
+
+
+run_by_hand = run_tool_call  # deprecated alias, removed in 0.3
 
 
 def _checked(tool: ToolCallback, arguments: Mapping[str, Any]) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic_core import from_json, to_json
 
 from toolchat.chat.advisors.base import Advisor, AdvisorChain
-from toolchat.chat.records import from_records, to_records, trace_of
+from toolchat.chat.records import from_records, to_records, turn_summary
 from toolchat.chat.request import ChatRequest, Emit
 from toolchat.errors import SessionBusy
 from toolchat.messages import AssistantMessage, Message, SystemMessage, ToolResponseMessage, UserMessage, immutable
@@ -19,7 +19,7 @@ from toolchat.state.locks import Hold, Locks
 from toolchat.tool_calling.context import CONVERSATION_ID
 from toolchat.tool_calling.results import truncate
 
-__all__ = ["ChatMemory", "MemoryAdvisor", "MemoryWindow", "OpenTurn", "Turn", "estimated_size", "estimated_tokens"]
+__all__ = ["ChatMemory", "MemoryAdvisor", "MemoryWindow", "OpenTurn", "Turn", "estimate_size", "estimate_tokens"]
 
 
 @immutable
@@ -28,14 +28,14 @@ class Turn:
 
     messages: tuple[Message, ...]
     trace: str = ""
-    """What :func:`trace_of` says of the answer. Shown to the user; the model is never given it."""
+    """What :func:`turn_summary` says of the answer. Shown to the user; the model is never given it."""
     records: Sequence[Mapping[str, Any]] = field(default=(), repr=False, compare=False)
     """As it was kept, and is kept again; empty for one that is new."""
     size: int = field(init=False, repr=False, compare=False)
-    """As :func:`estimated_size` counts it."""
+    """As :func:`estimate_size` counts it."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "size", estimated_size(self.messages))
+        object.__setattr__(self, "size", estimate_size(self.messages))
 
     def __iter__(self) -> Iterator[Message]:
         return iter(self.messages)
@@ -47,7 +47,7 @@ class MemoryWindow:
 
     max_messages: int = 40
     max_tokens: int = 8000
-    """As :func:`estimated_tokens` counts them."""
+    """As :func:`estimate_tokens` counts them."""
     tool_rounds: bool = False
     """Keep tool calls and their results, too; a turn that is larger than the window is kept without them.
 
@@ -60,7 +60,7 @@ class MemoryWindow:
         if self.tool_rounds and self.holds(whole := _without_reasoning(messages)):
             return whole
         short = _without_reasoning(_without_tool_rounds(messages))
-        return short if estimated_size(short) <= self.max_tokens else tuple(map(self._shortened, short))
+        return short if estimate_size(short) <= self.max_tokens else tuple(map(self._shortened, short))
 
     def _shortened(self, message: Message) -> Message:
         # A text takes as many characters as tokens at most; a quarter for each leaves half of the window to others.
@@ -70,13 +70,13 @@ class MemoryWindow:
 
     def holds(self, messages: Sequence[Message]) -> bool:
         """Whether so many messages are within the bounds."""
-        return len(messages) <= self.max_messages and estimated_size(messages) <= self.max_tokens
+        return len(messages) <= self.max_messages and estimate_size(messages) <= self.max_tokens
 
     def fit(self, turns: Sequence[Turn], running: Sequence[Message] = ()) -> tuple[Turn, ...]:
         """The newest turns that fit beside the running one, which is never cut."""
         if not turns:
             return ()
-        count, tokens = len(running), estimated_size(running)
+        count, tokens = len(running), estimate_size(running)
         fitting: list[Turn] = []
         for turn in reversed(turns):
             count, tokens = count + len(turn.messages), tokens + turn.size
@@ -193,7 +193,7 @@ class OpenTurn:
         await self.memory.keep((*window.fit(self.before, turn.messages), turn), self.lock)
 
 
-def estimated_tokens(text: str) -> int:
+def estimate_tokens(text: str) -> int:
     """About what a tokenizer of today makes of a text: a Chinese character each, four Latin letters together."""
     if text.isascii():
         return (len(text) + 3) // 4
@@ -201,17 +201,17 @@ def estimated_tokens(text: str) -> int:
     return wide + (len(text) - wide + 3) // 4
 
 
-def estimated_size(messages: Sequence[Message]) -> int:
+def estimate_size(messages: Sequence[Message]) -> int:
     """About how many tokens a conversation has, where nobody has counted them."""
     return sum([_tokens(message) for message in messages])
 
 
 def _tokens(message: Message) -> int:
     if isinstance(message, ToolResponseMessage):
-        return sum([estimated_tokens(response.text) for response in message.responses])
-    tokens = estimated_tokens(message.text)
+        return sum([estimate_tokens(response.text) for response in message.responses])
+    tokens = estimate_tokens(message.text)
     if isinstance(message, AssistantMessage) and message.tool_calls:
-        tokens += sum([estimated_tokens(call.arguments) for call in message.tool_calls])
+        tokens += sum([estimate_tokens(call.arguments) for call in message.tool_calls])
     return tokens
 
 
@@ -278,7 +278,7 @@ class MemoryAdvisor(Advisor):
             response = await chain.proceed(request, emit)
             if _is_worth_keeping(response):
                 spent = (time.perf_counter() - began) * 1000
-                trace = trace_of(response, chain.model.provider, spent)
+                trace = turn_summary(response, chain.model.provider, spent)
                 await turn.keep((*response.history[begin:], response.message), trace)
             return response
 

@@ -18,7 +18,7 @@ from toolchat.models.base import ChatResponse
 from toolchat.tool_calling.events import ToolCallFinished, parse_arguments
 from toolchat.tool_calling.results import shorten
 
-__all__ = ["from_records", "sendable", "shown_trace", "to_records", "trace_of"]
+__all__ = ["from_records", "parse_turn_summary", "sendable", "to_records", "turn_summary"]
 
 
 def to_records(messages: Sequence[Message]) -> list[dict[str, Any]]:
@@ -107,7 +107,7 @@ _LEAST = 100
 _NAME = 128
 
 
-def trace_of(response: ChatResponse, provider: str, duration_ms: float) -> str:
+def turn_summary(response: ChatResponse, provider: str, duration_ms: float) -> str:
     """What is kept of a turn beside its messages, as JSON: every call, results and arguments shortened to a bound.
 
     Arguments stay the model's own text: however deep they are nested, the trace can be read again.
@@ -125,7 +125,7 @@ def trace_of(response: ChatResponse, provider: str, duration_ms: float) -> str:
     return to_json(trace, inf_nan_mode="strings").decode()
 
 
-def shown_trace(text: str) -> dict[str, Any]:
+def parse_turn_summary(text: str) -> dict[str, Any]:
     """The same as an answer in JSON has it: arguments as an object where they are one; nothing where none was kept."""
     try:
         trace: dict[str, Any] = dict(from_json(text)) if text else {}

@@ -19,7 +19,7 @@ from app.observability.spans import current_span
 from app.observability.traced import agent_run
 from toolchat.callers import ALL_TOOLS, current_caller
 from toolchat.chat.client import PromptSpec
-from toolchat.chat.memory import estimated_size
+from toolchat.chat.memory import estimate_size
 from toolchat.chat.request import Emit
 from toolchat.errors import CLIENT_GONE, DeadlineExceeded, ToolchatError
 from toolchat.models.base import ChatResponse
@@ -54,7 +54,7 @@ class ActiveRequest:
         self.service = service
         principal = current_caller.get().principal
         if principal.tools != ALL_TOOLS:
-            prompt = prompt.offering(principal.may_use)
+            prompt = prompt.filter_tools(principal.may_use)
         self._consent = ConsentAdvisor(service.approvals, prompt.own_advisors, taken)
         may_pause = any(tool.metadata.requires_approval for tool in prompt.request.tools)
         # A further advisor means a chain of its own for this question: nearly all do without. Those of a folder may
@@ -107,7 +107,7 @@ class ActiveRequest:
 
     def _in_time(self, answering: Coroutine[Any, Any, ChatResponse]) -> Coroutine[Any, Any, ChatResponse]:
         span, client = current_span.get(), self.prompt.client
-        if span is None or not span.trace.is_sampled or client is self.service.by_hand:
+        if span is None or not span.trace.is_sampled or client is self.service.manual_client:
             return self._bounded(answering)
         span.trace.conversation = self._summary.get("session", "")
         messages = self.prompt.request.messages
@@ -141,7 +141,7 @@ class ActiveRequest:
         ]
         self._summary |= {"rounds": response.rounds, "tool_calls": calls}
         if self.spending.counts_tokens:
-            self.spending.tokens = response.usage.total_tokens or estimated_size((*response.history, response.message))
+            self.spending.tokens = response.usage.total_tokens or estimate_size((*response.history, response.message))
 
     def note_failure(self, error: ToolchatError) -> None:
         """Leave an error that is told within a stream for the log line of the request."""

@@ -10,8 +10,8 @@ from app.protocols.mcp_server.consent import consent_to
 from app.protocols.mcp_server.exchange import Exchange
 from app.protocols.mcp_server.jsonrpc import INVALID_PARAMS, RpcError
 from app.protocols.mcp_server.results import TOOL_RESULT, Call, failed
-from toolchat.chat.advisors.idempotency import IdempotencyAdvisor, Wish
-from toolchat.chat.manual_execution import SessionLockAdvisor, asked_by_hand
+from toolchat.chat.advisors.idempotency import IdempotencyAdvisor, IdempotentRequest
+from toolchat.chat.manual_execution import SessionLockAdvisor, manual_request
 from toolchat.errors import NotConfigured, NotFound, ValidationFailed
 from toolchat.tool_calling.callback import ToolCallback
 from toolchat.tool_calling.context import CONVERSATION_ID
@@ -56,15 +56,15 @@ async def _tool_call(
     arguments: Mapping[str, Any],
     context: Mapping[str, Any],
 ) -> Call | bytes:
-    prompt = asked_by_hand(service.by_hand, tool, arguments, context)
+    prompt = manual_request(service.manual_client, tool, arguments, context)
     if CONVERSATION_ID in context:
         prompt = prompt.advisors(SessionLockAdvisor(service.memory))
     if tool.metadata.requires_approval:
         name, owner = tool.definition.name, owned(str(context.get("tenantId", "")))
-        wish = await consent_to(exchange, service.store, owner, name, arguments)
-        if not isinstance(wish, Wish):
-            return wish
-        prompt = prompt.advisors(IdempotencyAdvisor(service.once, wish, await service.once.find(wish)))
+        idempotent = await consent_to(exchange, service.store, owner, name, arguments)
+        if not isinstance(idempotent, IdempotentRequest):
+            return idempotent
+        prompt = prompt.advisors(IdempotencyAdvisor(service.once, idempotent, await service.once.find(idempotent)))
     return Call(prompt, TOOL_RESULT, tells=tool.takes_context)
 
 

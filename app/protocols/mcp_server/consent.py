@@ -9,7 +9,7 @@ from pydantic_core import to_json
 from app.protocols.mcp_server.exchange import Exchange
 from app.protocols.mcp_server.jsonrpc import MISSING_CAPABILITY, RpcError
 from app.protocols.mcp_server.state_signing import not_handed_out, seal_of
-from toolchat.chat.advisors.idempotency import Wish
+from toolchat.chat.advisors.idempotency import IdempotentRequest
 from toolchat.state.base import StateStore
 from toolchat.tool_calling.errors import ToolExecutionError
 from toolchat.tool_calling.results import truncate
@@ -28,7 +28,7 @@ async def consent_to(
     arguments: Mapping[str, Any],
     *,
     lasts: int = _LASTS,
-) -> Wish | bytes:
+) -> IdempotentRequest | bytes:
     """Find out whether the user agrees with a call.
 
     Args:
@@ -40,7 +40,7 @@ async def consent_to(
         lasts: seconds in which the user must decide.
 
     Returns:
-        The wish under which the call runs once, as under an ``Idempotency-Key``, or a result that asks the host to ask.
+        The idempotent request under which the call runs once, or a result that makes the host ask its user.
 
     Raises:
         ToolExecutionError: the user does not want it, or this client cannot ask in its protocol version.
@@ -59,7 +59,7 @@ async def consent_to(
         raise not_handed_out()
     if agreed != [True]:
         raise ToolExecutionError("the user rejected this call", kind="rejected")
-    return Wish(owner, f"mcp\n{identifier}", seal.call)
+    return IdempotentRequest(owner, f"mcp\n{identifier}", seal.call)
 
 
 def can_ask(exchange: Exchange) -> bool:

@@ -16,7 +16,7 @@ from pydantic import TypeAdapter
 
 from app.observability.logs import hashed
 from toolchat.callers import current_caller
-from toolchat.chat.advisors.idempotency import IdempotencyStore, Wish
+from toolchat.chat.advisors.idempotency import IdempotencyStore, IdempotentRequest
 from toolchat.errors import NotFound, Overloaded, SessionBusy, ToolchatError, ValidationFailed
 from toolchat.messages import AssistantMessage, Usage
 from toolchat.models.base import ChatResponse
@@ -77,7 +77,7 @@ class AlarmOrder:
     """How long the same argument from the same owner means the same alarm; nothing unless a GET may set alarms."""
     asked_at: datetime = field(default_factory=lambda: datetime.now(UTC))
     request: str = field(default_factory=lambda: secrets.token_hex(8))
-    """Marks the wish; by one wish there is one alarm per minute."""
+    """Identifies the request; one request sets at most one alarm per minute."""
 
 
 class AlarmStore:
@@ -95,7 +95,7 @@ class AlarmStore:
         self._timer: asyncio.Task[None] | None = None
 
     async def set(self, order: AlarmOrder, at: datetime, asked_for: str) -> Alarm:
-        """Set an alarm, or find the one that was set by the same wish before.
+        """Set an alarm, or find the one that the same request has set before.
 
         Raises:
             ToolExecutionError: so many alarms are waiting that there is no room (``too-many-alarms``).
@@ -119,7 +119,7 @@ class AlarmStore:
         return sorted((each for each in alarms if each.owner == owner), key=lambda each: each.at)
 
     async def set_by(self, request: str) -> list[Alarm]:
-        """The alarms that a wish has set."""
+        """The alarms that a request has set."""
         return [each for each in await self._read() if each.request == request]
 
     async def delete(self, owner: str, identifier: str) -> Alarm:
@@ -210,7 +210,7 @@ def _due(alarms: Sequence[Alarm]) -> list[Alarm]:
 
 
 class AlarmIdempotency(IdempotencyStore):
-    """Knows what a wish has set, so one that came to no answer is tried again if that is nothing."""
+    """Finds the alarms that a request has set, so that a failed request without any may be repeated."""
 
     def __init__(self, store: StateStore, alarms: AlarmStore) -> None:
         super().__init__(store)
@@ -220,19 +220,19 @@ class AlarmIdempotency(IdempotencyStore):
         """See :meth:`IdempotencyStore.reused`."""
         return ValidationFailed("Idempotency-Key: was used with another question; use a new key")
 
-    async def unfinished(self, wish: Wish) -> ChatResponse | None:
-        """The answer to a wish that has set an alarm; ``None`` when it has set none."""
-        alarms = await self._alarms.set_by(wish.name)
+    async def check_incomplete(self, idempotent: IdempotentRequest) -> ChatResponse | None:
+        """The answer to a request that has set an alarm; ``None`` if it has set none."""
+        alarms = await self._alarms.set_by(idempotent.name)
         times = ", ".join(each.at.isoformat(timespec="seconds") for each in alarms)
         text = f"闹钟已设置 / alarm set: {times}. 首次回答没有完成 / the first answer was not completed."
         return ChatResponse(AssistantMessage(text), "stop", Usage(), "") if alarms else None
 
-    async def give_up(self, wish: Wish, *, began: bool) -> None:
-        """Keep what a wish has set; where that is nothing, its key is free again."""
-        if began and (answer := await self.unfinished(wish)):
-            await self.keep(wish, answer)
+    async def release(self, idempotent: IdempotentRequest, *, began: bool) -> None:
+        """Store the alarms of a failed request as its answer; if there are none, free its key."""
+        if began and (answer := await self.check_incomplete(idempotent)):
+            await self.save(idempotent, answer)
         else:
-            await super().give_up(wish, began=False)
+            await super().release(idempotent, began=False)
 
 
 _FARTHEST = timedelta(days=366)

@@ -18,7 +18,7 @@ from app.api.service import Service
 from app.tools.alarms.alarms import Alarm, AlarmIdempotency, AlarmOrder, AlarmStore
 from app.tools.alarms.tools import AlarmsSettings, AlarmTools
 from app.tools.user_clock import DateTimeTools
-from toolchat.chat.advisors.idempotency import IdempotencyAdvisor, Wish
+from toolchat.chat.advisors.idempotency import IdempotencyAdvisor, IdempotentRequest
 from toolchat.errors import (
     CrossSite,
     IdempotencyConflict,
@@ -78,11 +78,11 @@ async def set_alarm(
 
     A GET is answered with 405, unless `EXAMPLES_ALARM_BY_GET` allows it as in the documents.
     """
-    wish = Wish(owner, idempotency_key, await _ALARM.read(request))
-    known = await store.find(wish)
-    order = AlarmOrder(owner, request=wish.name)
-    asking = service.chat.prompt(wish.question).tools(clock, alarm).tool_context({"order": order})
-    response = await answer_prompt(request, asking.advisors(IdempotencyAdvisor(store, wish, known)))
+    idempotent = IdempotentRequest(owner, idempotency_key, await _ALARM.read(request))
+    known = await store.find(idempotent)
+    order = AlarmOrder(owner, request=idempotent.name)
+    asking = service.chat.prompt(idempotent.question).tools(clock, alarm).tool_context({"order": order})
+    response = await answer_prompt(request, asking.advisors(IdempotencyAdvisor(store, idempotent, known)))
     if known is not None:
         response.headers["Idempotency-Replayed"] = "true"
     return response

@@ -14,7 +14,7 @@ from tests.players.redis_server import RedisServer
 from tests.protocols.mcp_server.folders.workshop import Seen
 from tests.protocols.mcp_server.host import FOLDERS, LEGACY, Host
 from tests.serving import service
-from toolchat.chat.advisors.idempotency import Wish
+from toolchat.chat.advisors.idempotency import IdempotentRequest
 from toolchat.state.memory import InMemoryStateStore
 
 CALL: dict[str, Any] = {"name": "switchLight", "arguments": {"on": True}}
@@ -145,7 +145,7 @@ async def test_any_replica_takes_the_answer_and_only_one_runs_the_call(replicas:
 async def test_a_state_has_its_time() -> None:
     store = InMemoryStateStore()
 
-    async def consent(params: Mapping[str, Any], lasts: int) -> Wish | bytes:
+    async def consent(params: Mapping[str, Any], lasts: int) -> IdempotentRequest | bytes:
         exchange = Exchange(Message("tools/call", params, 1), 1, True, {"elicitation": {}})
         return await consent_to(exchange, store, "zh", "switchLight", {"on": True}, lasts=lasts)
 
@@ -153,7 +153,7 @@ async def test_a_state_has_its_time() -> None:
         question = httpx.Response(200, content=await consent({}, lasts)).json()  # type: ignore[arg-type]
         brought = {"requestState": question["requestState"], "inputResponses": ACCEPTED}
         if holds:
-            assert isinstance(await consent(brought, lasts), Wish)
+            assert isinstance(await consent(brought, lasts), IdempotentRequest)
         else:
             with pytest.raises(RpcError, match="its time is over"):
                 await consent(brought, lasts)

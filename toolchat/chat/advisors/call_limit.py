@@ -9,10 +9,10 @@ from toolchat.state.base import StateStore
 from toolchat.tool_calling.context import CONVERSATION_ID
 from toolchat.tool_calling.events import ToolCallFinished
 
-__all__ = ["ConversationCallLimit", "calls_key"]
+__all__ = ["ConversationCallLimit", "call_count_key"]
 
 
-def calls_key(conversation: str) -> str:
+def call_count_key(conversation: str) -> str:
     """Under which key the number of a conversation's calls is kept."""
     return f"tool-calls:{conversation}"
 
@@ -42,7 +42,7 @@ class ConversationCallLimit(Advisor):
         Raises:
             StoreUnavailable: the number cannot be read or kept.
         """
-        key = calls_key(str(request.context.get(CONVERSATION_ID)))
+        key = call_count_key(str(request.context.get(CONVERSATION_ID)))
         value = await self._store.get(key) or b"0"
         before = made = int(value) if value.isdigit() else 0
 

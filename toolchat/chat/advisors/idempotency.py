@@ -1,4 +1,4 @@
-"""A write that is asked for twice happens once (draft-ietf-httpapi-idempotency-key-header)."""
+"""Idempotency keys: a repeated request returns the first answer (draft-ietf-httpapi-idempotency-key-header)."""
 
 import hashlib
 from collections.abc import AsyncGenerator
@@ -16,15 +16,15 @@ from toolchat.state.base import StateStore, decoding
 from toolchat.state.locks import Locks
 from toolchat.tool_calling.events import ToolCallFinished, ToolCallStarted
 
-__all__ = ["IdempotencyAdvisor", "IdempotencyStore", "Wish"]
+__all__ = ["IdempotencyAdvisor", "IdempotencyStore", "IdempotentRequest"]
 
 _Answer = tuple[AssistantMessage, str, Usage, str, int, tuple[ToolCallFinished, ...]]
-"""What is told of a response again: its first six fields."""
+"""The stored part of a response: its first six fields."""
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
-    """A question, and the key that its client has given it."""
+class IdempotentRequest:
+    """A chat request with the idempotency key that its client sent."""
 
     owner: str
     key: str
@@ -32,28 +32,31 @@ class Wish:
 
     @property
     def name(self) -> str:
-        """What the wish is known by; says neither the owner nor the key.
+        """The request's name in the store, which reveals neither the owner nor the key.
 
-        Blanks behind a header's value do not belong to it (RFC 9110, section 5.5), and not every server takes them off.
+        Blanks after a header's value do not belong to it (RFC 9110, section 5.5), but not every server strips them.
         """
         return _digest(f"{self.owner}\n{self.key.rstrip(' ')}")
+
+
+Wish = IdempotentRequest  # deprecated alias, removed in 0.3
 
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
     question: str
     answer: _Answer | None = None
-    """``None`` while the first request runs, and for ever when its process died."""
+    """``None`` while the first request runs, and for ever if its process died."""
 
 
 _ENTRY = TypeAdapter(_Entry)
 
 
 class IdempotencyStore:
-    """The answers to wishes, in the state store. Every operation raises ``StoreUnavailable``.
+    """Answers by idempotency key, in the state store. Every operation raises ``StoreUnavailable``.
 
-    A wish that was begun and came to no answer is not tried again, since nobody knows what it has done. A store that
-    can find that out says so by :meth:`unfinished` and :meth:`give_up`.
+    A request that started but stored no answer is not repeated, since its effects are unknown. A store that can find
+    them out overrides :meth:`check_incomplete` and :meth:`release`.
     """
 
     def __init__(self, store: StateStore, *, ttl: float = 86400) -> None:
@@ -61,110 +64,117 @@ class IdempotencyStore:
         self._locks = Locks(store, wait=0)
         self._ttl = ttl
 
-    async def find(self, wish: Wish) -> ChatResponse | None:
-        """The answer that a wish was given; ``None`` when there is none yet.
+    async def find(self, idempotent: IdempotentRequest) -> ChatResponse | None:
+        """The stored answer to a request; ``None`` if there is none yet.
 
         Raises:
             ToolchatError: the key was used with another question; see :meth:`reused`.
         """
-        entry = await self._entry(wish)
+        entry = await self._entry(idempotent)
         if entry is None:
             return None
-        if entry.question != _digest(wish.question):
+        if entry.question != _digest(idempotent.question):
             raise self.reused()
         return ChatResponse(*entry.answer) if entry.answer else None
 
     def reused(self) -> ToolchatError:
-        """What a client is told whose key was used with another question."""
+        """The error for a key that was used with another question."""
         return IdempotencyConflict("this Idempotency-Key was used for something else; use a new one", retryable=False)
 
-    async def unfinished(self, wish: Wish) -> ChatResponse | None:
-        """What to answer to a wish without an answer that nobody works on; ``None``: it is tried.
+    async def check_incomplete(self, idempotent: IdempotentRequest) -> ChatResponse | None:
+        """The answer to a request that started earlier and stored no answer; ``None`` allows it to run.
 
         Raises:
-            IdempotencyConflict: it was begun, and may have done what it was to do.
+            IdempotencyConflict: it started and may have taken effect.
         """
-        if await self._entry(wish) is not None:
-            detail = "the first request with this Idempotency-Key did not come to its end, and may have had its effect"
-            raise IdempotencyConflict(f"{detail}; look, and use a new key to try again", retryable=False)
+        if await self._entry(idempotent) is not None:
+            detail = "the first request with this Idempotency-Key did not finish and may have taken effect"
+            raise IdempotencyConflict(f"{detail}. Check, then retry with a new key.", retryable=False)
         return None
 
     @asynccontextmanager
-    async def alone(self, wish: Wish) -> AsyncGenerator[None, None]:
-        """See to it that a wish is worked on once at a time, at all replicas.
+    async def lock(self, idempotent: IdempotentRequest) -> AsyncGenerator[None, None]:
+        """Hold the request's lock, so that one replica at a time answers it.
 
         Raises:
-            IdempotencyConflict: it is being worked on.
+            IdempotencyConflict: it is being answered.
         """
         async with AsyncExitStack() as stack:
             try:
-                await stack.enter_async_context(self._locks.hold(_key(wish)))
+                await stack.enter_async_context(self._locks.hold(_key(idempotent)))
             except SessionBusy:
                 detail = "the first request with this Idempotency-Key still runs"
                 raise IdempotencyConflict(detail, retry_after=1) from None
             yield
 
-    async def keep(self, wish: Wish, answer: ChatResponse | None = None) -> None:
-        """Note a wish, or its answer."""
-        entry = _Entry(_digest(wish.question), _told(answer) if answer else None)
-        await self._store.put(_key(wish), _ENTRY.dump_json(entry), ttl=self._ttl)
+    async def save(self, idempotent: IdempotentRequest, answer: ChatResponse | None = None) -> None:
+        """Store that a request has started, or its answer."""
+        entry = _Entry(_digest(idempotent.question), _stored(answer) if answer else None)
+        await self._store.put(_key(idempotent), _ENTRY.dump_json(entry), ttl=self._ttl)
 
-    async def give_up(self, wish: Wish, *, began: bool) -> None:
-        """Forget a wish that came to no answer, so that its key is free again, unless a tool had begun to run."""
+    async def release(self, idempotent: IdempotentRequest, *, began: bool) -> None:
+        """Free the key of a request that failed, unless one of its tools had started."""
         if not began:
-            await self._store.delete(_key(wish))
+            await self._store.delete(_key(idempotent))
 
-    async def _entry(self, wish: Wish) -> _Entry | None:
-        value = await self._store.get(_key(wish))
-        with decoding("what is kept under this key cannot be read"):
+    async def _entry(self, idempotent: IdempotentRequest) -> _Entry | None:
+        value = await self._store.get(_key(idempotent))
+        with decoding("the record of this key cannot be read"):
             return None if value is None else _ENTRY.validate_json(value)
 
 
 class IdempotencyAdvisor(Advisor):
-    """Answers a wish once; every further time it repeats the answer, and neither model nor tool is asked.
+    """Answers a request once; repetitions get the stored answer without a model call or a tool call.
 
     Args:
-        store: where the answers are.
-        wish: what is asked for.
-        known: its answer, where there is one.
+        store: holds the answers.
+        idempotent: the request and its key.
+        known: its stored answer, if there is one.
     """
 
     order = -2000
     record_name = "app.chat.idempotency.IdempotencyAdvisor"
 
-    def __init__(self, store: IdempotencyStore, wish: Wish, known: ChatResponse | None) -> None:
+    def __init__(self, store: IdempotencyStore, idempotent: IdempotentRequest, known: ChatResponse | None) -> None:
         self._store = store
-        self._wish = wish
+        self._idempotent = idempotent
         self._known = known
-        self._began = False
 
     async def advise(self, request: ChatRequest, chain: AdvisorChain, emit: Emit) -> ChatResponse:
         """See :meth:`Advisor.advise`; raises as the store's methods."""
         known = self._known
         if known is None:
-            async with self._store.alone(self._wish):
-                known = await self._store.find(self._wish) or await self._store.unfinished(self._wish)
+            async with self._store.lock(self._idempotent):
+                # Another replica may have answered between the caller's look-up and the lock.
+                known = await self._store.find(self._idempotent)
+                known = known or await self._store.check_incomplete(self._idempotent)
                 if known is None:
-                    return await self._first(request, chain, emit)
-        return await _replayed(known, emit)
+                    return await self._answer(request, chain, emit)
+        return await _replay(known, emit)
 
-    async def _first(self, request: ChatRequest, chain: AdvisorChain, emit: Emit) -> ChatResponse:
-        async def heard(event: ChatEvent) -> None:
-            self._began = self._began or isinstance(event, ToolCallStarted)
+    async def _answer(self, request: ChatRequest, chain: AdvisorChain, emit: Emit) -> ChatResponse:
+        began = False
+
+        async def watch(event: ChatEvent) -> None:
+            nonlocal began
+            began = began or isinstance(event, ToolCallStarted)
             await emit(event)
 
-        await self._store.keep(self._wish)
+        # Stored before anything runs: if this process dies, a repetition finds an entry without an answer and knows
+        # that a tool may have run.
+        await self._store.save(self._idempotent)
         try:
-            answer = await chain.proceed(request, heard)
+            answer = await chain.proceed(request, watch)
         except BaseException:
+            # No tool started, so nothing happened: the client may try again with the same key.
             with suppress(StoreUnavailable):
-                await self._store.give_up(self._wish, began=self._began)
+                await self._store.release(self._idempotent, began=began)
             raise
-        await self._store.keep(self._wish, answer)
+        await self._store.save(self._idempotent, answer)
         return answer
 
 
-async def _replayed(answer: ChatResponse, emit: Emit) -> ChatResponse:
+async def _replay(answer: ChatResponse, emit: Emit) -> ChatResponse:
     for execution in answer.executions:
         await emit(ToolCallStarted(execution.call, execution.round))
         await emit(execution)
@@ -172,12 +182,12 @@ async def _replayed(answer: ChatResponse, emit: Emit) -> ChatResponse:
     return answer
 
 
-def _told(answer: ChatResponse) -> _Answer:
+def _stored(answer: ChatResponse) -> _Answer:
     return answer.message, answer.finish_reason, answer.usage, answer.model, answer.rounds, answer.executions
 
 
-def _key(wish: Wish) -> str:
-    return f"once:{wish.name}"
+def _key(idempotent: IdempotentRequest) -> str:
+    return f"once:{idempotent.name}"
 
 
 def _digest(text: str) -> str:

@@ -7,7 +7,7 @@ import pytest
 from tests.chat.scripted import add, client_of, receipt, says
 from toolchat.chat.advisors.base import SandboxNoticeAdvisor
 from toolchat.chat.advisors.tool_calling import ToolCallingAdvisor
-from toolchat.chat.manual_execution import run_by_hand
+from toolchat.chat.manual_execution import run_tool_call
 from toolchat.errors import ToolFailed, ValidationFailed
 from toolchat.tool_calling.context import ToolContext
 from toolchat.tool_calling.errors import ToolExecutionError
@@ -20,7 +20,7 @@ ADDING = FunctionToolCallback.from_function(add)
 
 async def test_a_call_runs_and_no_model_is_asked() -> None:
     client, model = client_of(says("never"))
-    told = await run_by_hand(client, ADDING, {"a": 1, "b": 2})
+    told = await run_tool_call(client, ADDING, {"a": 1, "b": 2})
     assert (told.result, told.outcome, told.round) == ("3", "ok", 1)
     assert model.prompts == []
 
@@ -32,7 +32,7 @@ async def test_listeners_are_told_of_the_call_alone() -> None:
     async def emit(event: object) -> None:
         told.append(event)
 
-    ended = await run_by_hand(client, FunctionToolCallback.from_function(receipt), {"number": 1}, emit=emit)
+    ended = await run_tool_call(client, FunctionToolCallback.from_function(receipt), {"number": 1}, emit=emit)
     assert told == [ToolCallStarted(ended.call, 1), ended]
     assert isinstance(ended, ToolCallFinished)
 
@@ -44,28 +44,30 @@ async def test_invented_data_are_marked_and_need_no_words() -> None:
     async def emit(event: object) -> None:
         told.append(event)
 
-    ended = await run_by_hand(client, ADDING.in_sandbox(), {"a": 1, "b": 2}, emit=emit)
+    ended = await run_tool_call(client, ADDING.in_sandbox(), {"a": 1, "b": 2}, emit=emit)
     assert (ended.result, ended.sandbox, len(told)) == ("3", True, 2)
 
 
 async def test_arguments_are_read_as_they_were_meant_or_refused_before_anything_runs() -> None:
     client, _ = client_of(says("never"))
-    repaired = await run_by_hand(client, ADDING, {"a": "1", "b": 2})
+    repaired = await run_tool_call(client, ADDING, {"a": "1", "b": 2})
     assert (repaired.result, repaired.repaired) == ("3", True)
     with pytest.raises(ValidationFailed, match="a: Field required"):
-        await run_by_hand(client, ADDING, {"b": 2})
+        await run_tool_call(client, ADDING, {"b": 2})
 
 
 @pytest.mark.parametrize("value", [object(), "\ud800", float("nan")], ids=["object", "surrogate", "nan"])
 async def test_arguments_that_no_json_can_carry_are_refused(value: object) -> None:
     client, _ = client_of(says("never"))
     with pytest.raises(ValidationFailed):
-        await run_by_hand(client, ADDING, {"a": value, "b": 2})
+        await run_tool_call(client, ADDING, {"a": value, "b": 2})
 
 
-async def test_who_runs_a_tool_by_hand_consents() -> None:
+async def test_a_manual_execution_counts_as_approval() -> None:
     client, _ = client_of(says("never"))
-    ended = await run_by_hand(client, FunctionToolCallback.from_function(add, requires_approval=True), {"a": 1, "b": 2})
+    ended = await run_tool_call(
+        client, FunctionToolCallback.from_function(add, requires_approval=True), {"a": 1, "b": 2}
+    )
     assert ended.result == "3"
 
 
@@ -76,7 +78,7 @@ async def test_the_tool_is_told_who_asks_and_its_own_call() -> None:
         return f"{context.get('tenantId')} {context.history[-1]}"
 
     client, _ = client_of(says("never"))
-    ended = await run_by_hand(client, FunctionToolCallback.from_function(whose), {}, {"tenantId": "t-1"})
+    ended = await run_tool_call(client, FunctionToolCallback.from_function(whose), {}, {"tenantId": "t-1"})
     assert ended.result.startswith("t-1 AssistantMessage")
     assert ended.call.id in ended.result
 
@@ -88,9 +90,9 @@ async def test_a_failure_is_an_outcome_unless_the_service_ends_questions_with_it
         raise ToolExecutionError("not today", kind="closed")
 
     client, _ = client_of(says("never"))
-    ended = await run_by_hand(client, FunctionToolCallback.from_function(fails), {})
+    ended = await run_tool_call(client, FunctionToolCallback.from_function(fails), {})
     assert (ended.outcome, ended.error_kind) == ("error", "closed")
     strict = ToolCallingManager(exception_processor=ToolExecutionExceptionProcessor(always_throw=True))
     client = replace(client, advisors=(ToolCallingAdvisor(strict),))
     with pytest.raises(ToolFailed):
-        await run_by_hand(client, FunctionToolCallback.from_function(fails), {})
+        await run_tool_call(client, FunctionToolCallback.from_function(fails), {})

@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Final, Literal, Protocol
 
 from app.access.rate import Decision, Rate, RateLimiter
-from app.observability.telling import waited
+from toolchat import instruments
 from toolchat.callers import Principal
 from toolchat.errors import QuotaExceeded, StoreUnavailable
 from toolchat.messages import immutable
@@ -208,7 +208,7 @@ class Quotas:
         spending = QuotaReservation(limits, question=next(self._numbers))
         began = time.perf_counter()
         standings = await self._count(spending)
-        waited("place", time.perf_counter() - began)
+        instruments.observer.record_wait("place", time.perf_counter() - began)
         for each, found in zip(spending.limits, standings, strict=True):
             if (refused := _refused(found)) is not None:
                 self.refused[refused.kind] += 1

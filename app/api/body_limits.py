@@ -8,7 +8,7 @@ from typing import Protocol
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import Message, Receive, Scope
 
-from app.observability.telling import reader_left
+from app.observability.observer import record_reader_left
 from toolchat.errors import BodyTimeout, BodyTooLarge, Overloaded
 
 __all__ = [
@@ -145,7 +145,7 @@ class UnreadAnswers:
         self._size += size
         while self._size > MOST_BYTES and len(self._sent) > 1:
             self._end(next(iter(self._sent)))()
-            reader_left()
+            record_reader_left()
         try:
             yield
         finally:

@@ -12,6 +12,7 @@ from app.api.service import Admission, ServiceState
 from app.composition.configuration import Configuration
 from app.composition.models import outbound_http
 from app.composition.wiring import state_store, wired
+from app.observability.observer import ServiceObserver
 from app.observability.runtime import watched
 from app.settings.service_settings import Settings
 from app.tools.registry import ToolRegistry
@@ -23,6 +24,7 @@ from toolchat.chat.advisors.tool_calling import ToolCallingAdvisor
 from toolchat.chat.advisors.tool_search import ToolSearchAdvisor
 from toolchat.chat.client import ChatClient
 from toolchat.chat.memory import ChatMemory, MemoryAdvisor, MemoryWindow
+from toolchat.instruments import set_observer
 from toolchat.models.base import ChatModel
 from toolchat.state.base import StateStore
 from toolchat.state.locks import Locks
@@ -40,6 +42,7 @@ async def open_service(configuration: Configuration) -> AsyncGenerator[tuple[Ser
     Raises:
         ConfigurationError: a tool cannot be defined, or the container cannot be wired.
     """
+    set_observer(ServiceObserver())
     settings = configuration.settings
     for warning in configuration.warnings:
         _log.warning("%s", warning)

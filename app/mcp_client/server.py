@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from app.mcp_client.client import Connection, ConnectionLost, ServerUnavailable, connect
 from app.mcp_client.file import McpServersSettings, ServerEntry
 from app.mcp_client.foreign_tools import remote_tools, with_prefix
-from app.observability.telling import mcp_server_is_up
+from app.observability.observer import record_mcp_server_state
 from toolchat.callers import current_caller
 from toolchat.errors import UpstreamUnavailable
 from toolchat.tool_calling.callback import ToolCallback
@@ -175,7 +175,7 @@ class RemoteServer:
         self._connection = connection
         self._connected.set()
         self._attempted.set()
-        mcp_server_is_up(self._name, True)
+        record_mcp_server_state(self._name, is_up=True)
         if self.fault is not None:
             self.fault = None
             self.version += 1
@@ -184,7 +184,7 @@ class RemoteServer:
 
     def _set_unavailable(self, reason: str) -> None:
         self._attempted.set()
-        mcp_server_is_up(self._name, False)
+        record_mcp_server_state(self._name, is_up=False)
         if self.fault != reason:
             self.fault = reason
             self.version += 1

@@ -11,8 +11,10 @@ from typing import Any
 
 from app.observability import content
 from app.observability.spans import CLIENT, INTERNAL, Attribute, Fixed, Span, Tracer
-from app.observability.told import Answered, Finished, Prompted, Sent
+from toolchat.http.requests import Request
 from toolchat.messages import Message, ToolCall, Usage
+from toolchat.models.base import ChatResponse, Prompt
+from toolchat.tool_calling.events import ToolCallFinished
 
 __all__ = [
     "agent",
@@ -75,7 +77,7 @@ def agent(parent: Span, provider: str, model: str, messages: Sequence[Message], 
     return span
 
 
-def chat(parent: Span, provider: str, model: str, prompt: Prompted, began: float) -> Span:
+def chat(parent: Span, provider: str, model: str, prompt: Prompt, began: float) -> Span:
     """Begin the span of a model's turn."""
     model = prompt.options.model or model
     span = parent.child(f"chat {model}", INTERNAL if provider == "offline" else CLIENT, began)
@@ -86,7 +88,7 @@ def chat(parent: Span, provider: str, model: str, prompt: Prompted, began: float
     return span
 
 
-def answered(span: Span, response: Answered | None, outcome: str, now: float, first: float = 0.0) -> None:
+def answered(span: Span, response: ChatResponse | None, outcome: str, now: float, first: float = 0.0) -> None:
     """End the span of a question or of a turn.
 
     Args:
@@ -137,7 +139,7 @@ def _tool(name: str) -> Fixed:
     )
 
 
-def tool_ended(span: Span, call: ToolCall, finished: Finished | None, outcome: str, now: float) -> None:
+def tool_ended(span: Span, call: ToolCall, finished: ToolCallFinished | None, outcome: str, now: float) -> None:
     """End it: with what became of the call, or else with why nothing did.
 
     A name that there is not is the model's, and no part of the span's.
@@ -153,7 +155,7 @@ def tool_ended(span: Span, call: ToolCall, finished: Finished | None, outcome: s
     _end(span, outcome, now)
 
 
-def upstream(parent: Span, name: str, sent: Sent, began: float) -> Span | None:
+def upstream(parent: Span, name: str, sent: Request, began: float) -> Span | None:
     """Begin the span of a request to an upstream, which has a name in the service; none where its parent is one.
 
     Its path may hold what a tool was asked, and is told only where that is; a query, which may hold a key, never is.

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
-from app.observability.telling import breaker_is_open, breaker_refused, breaker_stands
+from toolchat import instruments
 from toolchat.errors import Overloaded, UpstreamTimeout, UpstreamUnavailable
 
 __all__ = ["Breakers", "CircuitBreaker"]
@@ -48,7 +48,7 @@ class CircuitBreaker:
         """When the next one may ask."""
         self._failing = False
         if failures:
-            breaker_stands(upstream)
+            instruments.observer.register_breaker(upstream)
 
     @property
     def is_open(self) -> bool:
@@ -59,7 +59,7 @@ class CircuitBreaker:
         if self._failed and self.is_open:
             left = self._closed_from - self._clock()
             if left > 0:
-                breaker_refused(self._upstream)
+                instruments.observer.record_breaker_refusal(self._upstream)
                 raise UpstreamUnavailable(
                     f"{self._upstream} has failed {self._failed} times in a row and is not asked for now",
                     retry_after=left,
@@ -91,11 +91,11 @@ class CircuitBreaker:
         self._failed += 1
         if self.is_open:
             self._closed_from = self._clock() + self._pause
-            breaker_is_open(self._upstream, True, opened=not was_open)
+            instruments.observer.record_breaker_state(self._upstream, is_open=True, has_opened=not was_open)
 
     def _succeed(self) -> None:
         if self.is_open:
-            breaker_is_open(self._upstream, False)
+            instruments.observer.record_breaker_state(self._upstream, is_open=False)
         self._failed = 0
 
 

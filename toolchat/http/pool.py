@@ -5,15 +5,11 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections import deque
-from collections.abc import Coroutine
 from functools import cached_property
 from operator import attrgetter
-from typing import Any
 from weakref import WeakValueDictionary
 
-from app.observability.spans import current_span
-from app.observability.telling import connection_opened, upstream_answered
-from app.observability.traced import upstream_asked
+from toolchat import instruments
 from toolchat.errors import UpstreamError, UpstreamTimeout, UpstreamUnavailable
 from toolchat.http.connections import BUSY, Connection, Lookup, connect, exhaustion_error, resolve
 from toolchat.http.requests import REPEATABLE, Origin, Request
@@ -66,28 +62,25 @@ class Pool:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._is_closed = False
 
-    def exchange(self, request: Request, upstream: str) -> Coroutine[Any, Any, Response]:
+    async def exchange(self, request: Request, upstream: str) -> Response:
         """Send a request and wait for the head of its answer, which is to be closed.
 
         Raises:
             UpstreamUnavailable, UpstreamTimeout, UpstreamInvalid: naming the upstream as given.
             Overloaded: this process may open no more files.
         """
-        span = current_span.get()
-        if span is None:
-            return self._told(request, upstream)
-        if not span.trace.is_sampled:
-            return self._told(request.with_lines(span.lines), upstream)
-        return upstream_asked(span, upstream, request, self._told)
-
-    async def _told(self, request: Request, upstream: str) -> Response:
-        try:
-            response = await self._exchanged(request, upstream)
-        except UpstreamError as error:
-            upstream_answered(upstream, error.code)
-            raise
-        upstream_answered(upstream, str(response.status))
-        return response
+        observer = instruments.observer
+        with observer.observe_upstream_request(upstream, request) as observed:
+            if lines := observed.header_lines:
+                request = request.with_lines(lines)
+            try:
+                response = await self._exchanged(request, upstream)
+            except UpstreamError as error:
+                observer.record_upstream_response(upstream, error.code)
+                raise
+            observer.record_upstream_response(upstream, str(response.status))
+            observed.record_status(response.status)
+            return response
 
     @property
     def connections(self) -> int:
@@ -205,7 +198,7 @@ class Pool:
         finally:
             self._opening -= 1
         self._connections.add(connection)
-        connection_opened()
+        instruments.observer.record_connection_opened()
         if self._sweeper is None:
             self._sweep()
         return connection

@@ -3,8 +3,7 @@
 import logging
 from collections.abc import Sequence
 
-from app.observability.request import current_request
-from app.observability.telling import fell_back
+from toolchat import instruments
 from toolchat.errors import NotConfigured, ToolchatError, UpstreamError
 from toolchat.models.base import ChatModel, ChatResponse, EmitModelEvent, ModelEvent, Progress, Prompt
 
@@ -45,7 +44,7 @@ class FallbackChatModel(ChatModel):
         return listener.answered(await last.respond(prompt, listener.tell))
 
     def _note(self, model: ChatModel, error: ToolchatError) -> None:
-        fell_back(model.provider, model.name, error)
+        instruments.observer.record_fallback(model.provider, model.name, error)
         fields = {"provider": model.provider, "model": model.name, "code": error.code}
         _log.warning("chat model failed, asking the next one", extra=fields)
 
@@ -70,4 +69,4 @@ class _Listener:
         return response if response.provider else response.by(self._model.provider)
 
     def _name(self) -> None:
-        current_request.get().answered_by = self._model.provider, self._model.name
+        instruments.observer.record_answering_model(self._model.provider, self._model.name)

@@ -9,9 +9,10 @@ from itertools import count
 from types import TracebackType
 from typing import Self
 
-from app.observability.telling import ModelTurn, model_is_there
+from toolchat import instruments
 from toolchat.errors import ToolchatError, UpstreamTimeout
 from toolchat.http.breakers import CircuitBreaker
+from toolchat.instruments import ModelCall
 from toolchat.models.base import ChatModel, ChatResponse, EmitModelEvent, ModelEvent, Progress, Prompt
 
 __all__ = ["ModelTimeouts", "ResilientChatModel", "RetryPolicy"]
@@ -148,7 +149,7 @@ class ResilientChatModel(ChatModel):
         self._idle_timeout = idle_timeout
         self._retry = retry or RetryPolicy()
         self._breaker = breaker or CircuitBreaker(model.provider, failures=0)
-        model_is_there(self.provider, self.name)
+        instruments.observer.register_model(self.provider, self.name)
 
     async def respond(self, prompt: Prompt, emit: EmitModelEvent) -> ChatResponse:
         """Run one turn; see :meth:`ChatModel.respond`.
@@ -159,13 +160,14 @@ class ResilientChatModel(ChatModel):
         deadline = asyncio.get_running_loop().time() + self._total_timeout
         # Without streaming nothing arrives before the end, so silence means nothing there.
         idle = self._idle_timeout if prompt.stream else self._total_timeout
-        with ModelTurn(self.provider, self.name, prompt) as turn:
+        with instruments.observer.observe_model_call(self.provider, self.name, prompt) as call:
             for attempt in count(1):
                 patience = ModelTimeouts(deadline=deadline, idle=idle)
-                listener = _Listener(emit, patience, turn)
+                listener = _Listener(emit, patience, call)
                 try:
                     with self._breaker, patience:
-                        turn.response = response = await self._model.respond(prompt, listener.tell)
+                        response = await self._model.respond(prompt, listener.tell)
+                    call.record_response(response)
                     return response
                 except _ListenerFailed as failed:
                     raise failed.error from None
@@ -173,7 +175,7 @@ class ResilientChatModel(ChatModel):
                     is_lost = listener.has_text or self._breaker.is_open
                     if is_lost or not await self._wait_before_retry(attempt, error, deadline):
                         raise
-                    turn.retry(error)
+                    call.record_retry(error)
         raise AssertionError("a turn ends with an answer or an error")
 
     async def _wait_before_retry(self, attempt: int, error: ToolchatError, deadline: float) -> bool:
@@ -201,18 +203,18 @@ class _ListenerFailed(BaseException):
 class _Listener:
     """Whoever is told a turn's events: meanwhile the model's time stands still."""
 
-    __slots__ = ("_emit", "_patience", "_turn", "has_text")
+    __slots__ = ("_call", "_emit", "_patience", "has_text")
 
-    def __init__(self, emit: EmitModelEvent, patience: ModelTimeouts, turn: ModelTurn) -> None:
+    def __init__(self, emit: EmitModelEvent, patience: ModelTimeouts, call: ModelCall) -> None:
         self._emit = emit
         self._patience = patience
-        self._turn = turn
+        self._call = call
         self.has_text = False
         """Text has been handed out, so that the turn cannot be tried again."""
 
     async def tell(self, event: ModelEvent) -> None:
         self.has_text = self.has_text or not isinstance(event, Progress)
-        self._turn.chunk()
+        self._call.record_chunk()
         self._patience.pause()
         try:
             await self._emit(event)

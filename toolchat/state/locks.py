@@ -7,7 +7,7 @@ from collections.abc import Coroutine
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from app.observability.telling import waited
+from toolchat import instruments
 from toolchat.callers import current_caller
 from toolchat.errors import SessionBusy, StoreUnavailable
 from toolchat.state.base import Lock, StateStore
@@ -123,7 +123,7 @@ class Locks:
         except BaseException:
             self._depart(key, line)
             raise
-        waited(f"lock:{key.partition(':')[0]}", loop.time() - began)
+        instruments.observer.record_wait(f"lock:{key.partition(':')[0]}", loop.time() - began)
         return line, lock, loop.call_later(self._ttl / 3, self._begin_renewals, line, lock)
 
     async def leave(self, line: _Line, lock: Lock, renewal: asyncio.TimerHandle) -> None:

@@ -18,7 +18,7 @@ from redis.backoff import NoBackoff
 from redis.exceptions import NoScriptError, RedisError, ResponseError
 from redis.maint_notifications import MaintNotificationsConfig
 
-from app.observability.telling import store_answered
+from toolchat import instruments
 from toolchat.errors import StoreUnavailable
 from toolchat.state.base import StateStore
 
@@ -125,7 +125,7 @@ class RedisConnection(StateStore):
                     began = time.monotonic()
                     if self.available:
                         result = await operation()
-                        store_answered(self.kind, name, time.monotonic() - began)
+                        instruments.observer.record_store_operation(self.kind, name, time.monotonic() - began)
                         return result
             except Exception as error:  # noqa: BLE001 - to a peer that is no Redis the client says anything
                 # Whoever waited for a connection most of the time says nothing about the server.

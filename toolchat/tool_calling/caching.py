@@ -14,7 +14,7 @@ from typing import Any
 
 from pydantic_core import from_json
 
-from app.observability.spans import current_span
+from toolchat import instruments
 from toolchat.callers import current_caller
 from toolchat.tool_calling.callback import ToolResult
 
@@ -157,7 +157,7 @@ class ResultCache:
     def _started(self, key: bytes, run: Callable[[], Coroutine[Any, Any, str]]) -> _Flight:
         context = contextvars.Context()
         context.run(current_caller.set, current_caller.get())
-        context.run(current_span.set, current_span.get())
+        instruments.observer.copy_context(context)
         task = asyncio.create_task(_contained(run), context=context)
         flight = self._flights[key] = _Flight(task)
         task.add_done_callback(lambda _: self._keep(key, flight))

@@ -10,9 +10,7 @@ from functools import partial
 from time import perf_counter
 from typing import Any
 
-from app.observability.request import current_request
-from app.observability.telling import tool_called, tool_retried
-from app.observability.traced import tool_run
+from toolchat import instruments
 from toolchat.callers import current_caller
 from toolchat.errors import ToolchatError, ToolFailed
 from toolchat.messages import AssistantMessage, Message, ToolCall, ToolResponse, ToolResponseMessage
@@ -103,7 +101,7 @@ async def _tried(seconds: float, callback: ToolCallback, arguments: str, context
             pause = _pause(error, attempt)
             if getattr(error, "retryable", False) is not True or loop.time() + pause >= until:
                 raise
-        tool_retried(callback.definition.name)
+        instruments.observer.record_tool_retry(callback.definition.name)
         await asyncio.sleep(pause)
     return await callback.result(arguments, context)
 
@@ -259,16 +257,15 @@ class ToolCallingManager:
         for call in calls:
             await emit(ToolCallStarted(call, round))
         if len(calls) == 1:
-            run = self._run(calls[0], offered, context, emit, counter, round, rejected.get(calls[0].id))
-            finished = await tool_run(calls[0], run)
+            rejection = rejected.get(calls[0].id)
+            finished = await self._run(calls[0], offered, context, emit, counter, round, rejection)
             await emit(finished)
             return (finished,)
         gate, turns = asyncio.Semaphore(self.max_concurrency), _turns(calls, offered)
 
         async def gated(call: ToolCall) -> ToolCallFinished:
             async with turns.get(call.name) or nullcontext(), gate:
-                run = self._run(call, offered, context, emit, counter, round, rejected.get(call.id))
-                return await tool_run(call, run)
+                return await self._run(call, offered, context, emit, counter, round, rejected.get(call.id))
 
         tasks = [asyncio.create_task(gated(call)) for call in calls]
         try:
@@ -291,29 +288,25 @@ class ToolCallingManager:
         rejection: ToolExecutionError | None,
     ) -> ToolCallFinished:
         started = perf_counter()
-        may_use = current_caller.get().principal.may_use
-        # Not only where tools are offered: whichever way a call has come, this is the last door before it runs.
-        callback = offered.get(call.name) if may_use(call.name) else None
-        metadata = callback.metadata if callback else _UNKNOWN
-        told: ToolResult | ToolExecutionError | None = rejection or counter.refusal(call, metadata)
-        if told is None and callback is not None:
-            request = current_request.get()
-            request.wait(perf_counter())
-            try:
-                ended = await self._ended(call, turn, callback, context, emit)
-            finally:
-                request.go_on(perf_counter())
-            told = self.exception_processor.process(ended, call.name) if isinstance(ended, BaseException) else ended
-        told = told or _unknown_tool(call.name, filter(may_use, offered))
-        finished = self._finished(call, turn, metadata, told, started)
-        tool_called(
-            call.name if callback else None,
-            finished.error_kind,
-            finished.duration_ms / 1000,
-            cached=finished.cached,
-            repaired=finished.repaired,
-        )
-        return finished
+        observer = instruments.observer
+        with observer.observe_tool_run(call) as observed:
+            may_use = current_caller.get().principal.may_use
+            # Not only where tools are offered: whichever way a call has come, this is the last door before it runs.
+            callback = offered.get(call.name) if may_use(call.name) else None
+            metadata = callback.metadata if callback else _UNKNOWN
+            told: ToolResult | ToolExecutionError | None = rejection or counter.refusal(call, metadata)
+            if told is None and callback is not None:
+                observer.begin_waiting()
+                try:
+                    ended = await self._ended(call, turn, callback, context, emit)
+                finally:
+                    observer.end_waiting()
+                told = self.exception_processor.process(ended, call.name) if isinstance(ended, BaseException) else ended
+            told = told or _unknown_tool(call.name, filter(may_use, offered))
+            finished = self._finished(call, turn, metadata, told, started)
+            observer.record_tool_call(call.name if callback else None, finished)
+            observed.record_result(finished)
+            return finished
 
     def _ended(
         self, call: ToolCall, turn: int, callback: ToolCallback, context: ToolContext, emit: EmitToolCall

@@ -5,7 +5,7 @@ import time
 from collections import OrderedDict, deque
 from collections.abc import Mapping
 
-from app.observability.telling import waited
+from toolchat import instruments
 from toolchat.callers import current_caller
 from toolchat.tool_calling.errors import ToolExecutionError
 
@@ -50,7 +50,7 @@ class Pacer:
             raise _busy(wait)
         if wait <= 0 and not self._lines:
             self._take()
-            waited("pace", 0)
+            instruments.observer.record_wait("pace", 0)
             return
         place: asyncio.Future[float] = asyncio.get_running_loop().create_future()
         line = self._lines.setdefault(share, deque())
@@ -61,7 +61,7 @@ class Pacer:
             line.append(place)
         self._set_timer()
         await self._granted(share, place)
-        waited("pace", time.monotonic() - began)
+        instruments.observer.record_wait("pace", time.monotonic() - began)
 
     def hold(self, seconds: float) -> None:
         """Give no turn to anybody for some seconds."""

@@ -184,9 +184,6 @@ class ToolDescription(BaseModel):
     sandbox: bool = Field(description="Whether it answers from a stand-in's invented data")
     requires_approval: bool = Field(description="Whether a call waits for the user's consent")
     read_only: bool = Field(description="Whether it is known that a call changes nothing")
-    example: dict[str, Any] = Field(
-        {}, description="Arguments that fit the schema; absent where none can be made of it"
-    )
 
 
 class ToolModuleDescription(BaseModel):

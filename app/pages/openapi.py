@@ -63,11 +63,9 @@ def _operation(general: Mapping[str, Any], tool: Mapping[str, Any]) -> dict[str,
         "description": tool["description"] + (consent if tool["requires_approval"] else ""),
         "parameters": [_parameter(each, tool) for each in general["parameters"] if each["in"] != "path"],
     }
-    content: dict[str, Any] = {"schema": {"$ref": f"#/components/schemas/{_component(tool)}"}}
-    if "example" in tool:
-        content["example"] = tool["example"]
+    schema = {"$ref": f"#/components/schemas/{_component(tool)}"}
     operation["requestBody"] = {
-        "content": {"application/json": content},
+        "content": {"application/json": {"schema": schema}},
         "required": bool(tool["input_schema"].get("required")),
     }
     return operation

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from dishka import AsyncContainer
-from pydantic_core import to_json
 
 from app.settings.base import read_settings
 from app.tools.dynamic_tools import DynamicTools, LiveResolver, ToolNames
@@ -19,7 +18,7 @@ from toolchat.chat.advisors.base import Advisor
 from toolchat.errors import ConfigurationError, NotConfigured, NotFound, ToolServerUnavailable, ValidationFailed
 from toolchat.tool_calling.callback import StaticToolCallbackProvider, StaticToolCallbackResolver, ToolCallback
 from toolchat.tool_calling.definition_checks import definition_faults, shown_path
-from toolchat.tool_calling.errors import ToolArgumentsError, ToolDefinitionError
+from toolchat.tool_calling.errors import ToolDefinitionError
 from toolchat.tool_calling.function_callback import (
     FunctionToolCallback,
     MethodToolCallbackProvider,
@@ -27,7 +26,6 @@ from toolchat.tool_calling.function_callback import (
     to_callbacks,
 )
 from toolchat.tool_calling.results import ToolCallResultConverter
-from toolchat.tool_calling.schema_example import example_arguments
 
 __all__ = ["ConfiguredModule", "Entry", "Snapshot", "ToolRegistry", "described_tool"]
 
@@ -40,7 +38,7 @@ def described_tool(tool: ToolCallback, kind: str) -> dict[str, Any]:
         kind: ``function`` or ``method``.
     """
     definition = tool.definition
-    described = {
+    return {
         "name": definition.name,
         "kind": kind,
         "description": definition.description,
@@ -49,12 +47,6 @@ def described_tool(tool: ToolCallback, kind: str) -> dict[str, Any]:
         "requires_approval": tool.metadata.requires_approval,
         "read_only": tool.metadata.is_read_only,
     }
-    example = example_arguments(definition.input_schema)
-    try:
-        tool.check(to_json(example).decode())
-    except (ToolArgumentsError, ValueError):
-        return described
-    return described | {"example": example}
 
 
 _COME_BACK = 5

@@ -25,7 +25,7 @@ async def test_a_tool_runs_with_the_example_as_it_stands(client: httpx.AsyncClie
     async with open_page(viewport=DESK) as page:
         shown = await operation(page, client, "nest")
         await expect(shown.locator("textarea")).to_have_value(
-            '{\n  "pot": {\n    "name": "amphora",\n    "lids": []\n  }\n}'
+            '{\n  "pot": {\n    "name": "amphora",\n    "lids": []\n  },\n  "also": null\n}'
         )
         await shown.get_by_role("button", name="Execute").click()
         response = shown.locator(".live-responses-table .response").first

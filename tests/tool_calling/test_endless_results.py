@@ -1,29 +1,22 @@
-"""Results that do not end: they cost a tool its time limit and a bounded memory, and nobody else anything."""
+"""Iterators within results: refused, since nothing says that one ends."""
 
-import asyncio
 import itertools
-import threading
-import time
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
+import attrs
 import pytest
 from pydantic import BaseModel, ConfigDict
 
 from tests.tool_calling.calling import only
+from toolchat.tool_calling.errors import ToolDefinitionError
 from toolchat.tool_calling.function_callback import FunctionToolCallback
-
-
-def _slowly() -> Generator[int, None, None]:
-    for number in itertools.count():
-        time.sleep(0.02)
-        yield number
 
 
 class _Endless(Sequence[int]):
     def __len__(self) -> int:
-        return 1
+        return 2
 
     def __getitem__(self, index: Any) -> Any:
         return index
@@ -34,71 +27,74 @@ class _Record:
     numbers: Any
 
 
+@attrs.define
+class _Parcel:
+    numbers: Any
+
+
 class _Model(BaseModel):
     model_config = ConfigDict(arbitrary_types_allowed=True)
     numbers: Any
 
 
-ENDLESS: list[Callable[[], Any]] = [
-    lambda: itertools.count(),
-    lambda: {"numbers": itertools.count()},
-    lambda: [(itertools.repeat("x"),)],
-    lambda: _Record(itertools.count()),
-    lambda: _Model(numbers=itertools.count()),
-    lambda: itertools.repeat("x" * 2**20),
-    lambda: map(itertools.repeat, itertools.count()),
-    _Endless,
+class _Stream(BaseModel):
+    numbers: Iterable[int]
+
+
+ITERATORS: list[tuple[Callable[[], Any], str]] = [
+    (lambda: itertools.count(), "count"),
+    (lambda: (number for number in itertools.count()), "generator"),
+    (lambda: {"numbers": itertools.count()}, "count"),
+    (lambda: {"numbers": (number for number in itertools.count())}, "generator"),
+    (lambda: [(itertools.repeat("x"),)], "repeat"),
+    (lambda: _Record(number for number in itertools.count()), "generator"),
+    (lambda: [_Parcel(number for number in itertools.count())], "generator"),
+    (lambda: _Model(numbers=(number for number in itertools.count())), "generator"),
+    (lambda: _Stream(numbers=itertools.count()), "ValidatorIterator"),
+    (lambda: {"one": {"range": range(10**12)}}, "range"),
+    (lambda: map(str, range(3)), "map"),
 ]
 
 
-@pytest.mark.parametrize("make", ENDLESS)
+@pytest.mark.parametrize(("make", "type_name"), ITERATORS)
 @pytest.mark.parametrize("is_async", [False, True])
-async def test_a_result_without_an_end_is_the_authors_fault(make: Callable[[], Any], is_async: bool) -> None:
+async def test_an_iterator_in_a_result_is_refused_and_logged_with_its_type(
+    make: Callable[[], Any], type_name: str, is_async: bool, caplog: pytest.LogCaptureFixture
+) -> None:
     async def later() -> Any:
         return make()
 
     tool = FunctionToolCallback.from_function(later if is_async else make, name="endless")
     finished = await only(("endless", ""), tools=[tool])
     assert (finished.outcome, finished.error_kind) == ("error", "tool-result")
+    (record,) = caplog.records
+    assert vars(record)["result_type"] == type_name
 
 
-@pytest.mark.parametrize("is_async", [False, True])
-async def test_a_slow_iterator_costs_its_tool_the_time_limit_and_holds_up_nobody(is_async: bool) -> None:
-    pulled: list[threading.Thread] = []
+async def test_a_sequence_gives_no_more_items_than_its_length() -> None:
+    async def count() -> Any:
+        return _Endless()
 
-    def numbers() -> Iterator[int]:
-        return map(_noted(pulled), _slowly())
-
-    async def later() -> dict[str, Any]:
-        return {"numbers": numbers()}
-
-    tool = FunctionToolCallback.from_function(later if is_async else numbers, name="slow", timeout=0.3)
-    finished = await only(("slow", ""), tools=[tool])
-    assert finished.error_kind == "timeout"
-    assert pulled
-    assert threading.main_thread() not in pulled
-    # The thread is left to itself; it must see by itself that nobody waits any more.
-    seen = -1
-    while seen != len(pulled):
-        seen = len(pulled)
-        await asyncio.sleep(0.2)
+    assert (await only(("count", ""), tools=[count])).result == "[0,1]"
 
 
-@pytest.mark.parametrize(
-    ("make", "text"),
-    [
-        (lambda: map(str, range(3)), '["0","1","2"]'),
-        (lambda: {"a": (n for n in range(2)), "b": iter("xy")}, '{"a":[0,1],"b":["x","y"]}'),
-        (lambda: _Record(iter([iter([1])])), '{"numbers":[[1]]}'),
-    ],
-)
-async def test_an_iterator_that_ends_is_an_array(make: Callable[[], Any], text: str) -> None:
-    assert (await only(("made", ""), tools=[FunctionToolCallback.from_function(make, name="made")])).result == text
+def _numbers() -> Iterator[int]:
+    return itertools.count()
 
 
-def _noted(pulled: list[threading.Thread]) -> Callable[[int], int]:
-    def note(number: int) -> int:
-        pulled.append(threading.current_thread())
-        return number
+async def _numbers_later() -> Annotated[Iterator[int], "Numbers"]:
+    return itertools.count()
 
-    return note
+
+def _numbers_awaited() -> Awaitable[AsyncIterator[int]]:
+    raise NotImplementedError
+
+
+def _generated() -> Generator[int, None, None]:
+    yield 1
+
+
+@pytest.mark.parametrize("function", [_numbers, _numbers_later, _numbers_awaited, _generated])
+def test_a_function_that_promises_an_iterator_is_refused_when_it_is_defined(function: Callable[..., Any]) -> None:
+    with pytest.raises(ToolDefinitionError, match="since it may never end: return a list"):
+        FunctionToolCallback.from_function(function)

@@ -10,7 +10,6 @@ from typing import Any, Self, Unpack
 
 from toolchat.tool_calling.caching import RecentResults, ResultCache, call_key
 from toolchat.tool_calling.callback import ToolCallback, ToolCallbackProvider, ToolResult, duplicate_name_error
-from toolchat.tool_calling.collecting import holds_iterator
 from toolchat.tool_calling.context import ToolContext
 from toolchat.tool_calling.definition import (
     ToolDefinition,
@@ -139,20 +138,14 @@ class FunctionToolCallback(ToolCallback):
         if self._input.context_parameter is not None:
             arguments[self._input.context_parameter] = context
         if self._is_async:
-            return ToolResult(await self._converted(await self._function(**arguments)), False, repaired)
+            return ToolResult(self._converter(await self._function(**arguments)), False, repaired)
         result, text = await run_blocking(lambda: self._blocking(arguments))
-        return ToolResult(await self._converted(await result) if text is None else text, False, repaired)
+        return ToolResult(self._converter(await result) if text is None else text, False, repaired)
 
     def _blocking(self, arguments: dict[str, Any]) -> tuple[Any, str | None]:
         """Run the function in a thread, and make text of its result there, unless it is to be awaited first."""
         result = self._function(**arguments)
         return (result, None) if isawaitable(result) else (None, self._converter(result))
-
-    async def _converted(self, result: Any) -> str:
-        """Make text of a result; what it takes to collect an iterator is not known, so a thread does it."""
-        if holds_iterator(result):
-            return await run_blocking(lambda: self._converter(result))
-        return self._converter(result)
 
     def in_sandbox(self) -> Self:
         """Copy that is marked as answering from invented data."""

@@ -3,13 +3,11 @@
 import json
 import re
 from base64 import b64encode
-from collections.abc import Callable, Mapping, Sequence, Set, ValuesView
-from types import GeneratorType
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set, ValuesView
+from itertools import islice
 from typing import Any
 
 from pydantic_core import PydanticSerializationError, from_json, to_json, to_jsonable_python
-
-from toolchat.tool_calling.collecting import EndlessResultError, collected, first_items
 
 __all__ = [
     "DONE",
@@ -24,56 +22,90 @@ __all__ = [
 
 
 class ToolResultError(Exception):
-    """A tool returned what no model can be told: its author's fault, so only the log says which type it was."""
+    """A tool returned a value without a JSON form. Only the log names the type: the model cannot fix the tool."""
 
     def __init__(self, type_name: str) -> None:
-        super().__init__(f"a value of the type {type_name} cannot be told to a model")
+        super().__init__(f"a value of type {type_name} has no JSON form")
         self.type_name = type_name
 
 
-def json_text(value: Any) -> str:
-    """Write a value as JSON.
+_MAX_ITEMS = 10_000
+"""Items of a collection that only claims to have a length, such as a ``range``."""
+_SCALARS = frozenset((str, int, float, bool, bytes, type(None)))
 
-    Dates, decimals, enums, bytes, sets, dataclasses and pydantic models have a JSON form; objects of attrs classes are
-    their public fields, any mapping is an object and any other collection an array. An ordinary object has none:
-    nothing says which of its attributes are meant for others.
+
+def json_text(value: Any) -> str:
+    """Serialize a value to JSON.
+
+    Dates, decimals, enums, bytes, sets, dataclasses and pydantic models have a JSON form. An attrs object is written as
+    its public fields, any mapping as an object and any other collection as an array. An ordinary object has no JSON
+    form, since nothing says which of its attributes are public.
 
     Raises:
-        ToolResultError: it is, or contains, something without a JSON form, or an iterator of too much, or itself.
+        ToolResultError: the value is or contains something without a JSON form, an iterator, or itself.
     """
     try:
-        value = collected(value)
-    except (EndlessResultError, RecursionError) as error:
+        _refuse_iterators(value)
+        return to_json(value, inf_nan_mode="strings", bytes_mode="base64", fallback=_to_plain).decode()
+    except RecursionError as error:
         raise ToolResultError(type(value).__name__) from error
-    try:
-        return to_json(value, inf_nan_mode="strings", bytes_mode="base64", fallback=_plain).decode()
     except PydanticSerializationError:
-        return _written_with_care(value)
+        return _json_text_slowly(value)
 
 
-def _written_with_care(value: Any) -> str:
-    """Once more in Python: lone surrogates become question marks, and a type without a JSON form is named."""
+def _refuse_iterators(value: Any) -> None:
+    """Reject iterators before pydantic sees them: it would run one to its end, which may never come."""
+    if type(value) in _SCALARS:
+        return
+    if isinstance(value, Iterator):
+        raise ToolResultError(type(value).__name__)
+    parts = _parts(value)
+    if not _SCALARS.issuperset(map(type, parts)):  # rarely: this test takes no Python step for each part
+        for part in parts:
+            _refuse_iterators(part)
+
+
+def _parts(value: Any) -> Collection[Any]:
+    """The values in a container, a dataclass or a pydantic model."""
+    if isinstance(value, dict):
+        return value.values()
+    if isinstance(value, list | tuple | set | frozenset):
+        return value
+    kind: Any = type(value)
+    fields = getattr(kind, "__dataclass_fields__", ()) or getattr(kind, "__pydantic_fields__", ())
+    return [getattr(value, name, None) for name in fields]
+
+
+def _json_text_slowly(value: Any) -> str:
+    """Serialize in Python: lone surrogates become question marks, and an unsupported type is named."""
     try:
-        plain = to_jsonable_python(value, bytes_mode="base64", fallback=_plain)
+        plain = to_jsonable_python(value, bytes_mode="base64", fallback=_to_plain)
         text = json.dumps(plain, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     except (ValueError, TypeError, RecursionError) as error:
         raise ToolResultError(type(value).__name__) from error
     return text.encode("utf-8", "replace").decode()
 
 
-def _plain(value: Any) -> Any:
+def _to_plain(value: Any) -> Any:
+    """Convert a type that pydantic cannot serialize to a dict or a list."""
+    plain = _to_container(value)
+    _refuse_iterators(plain)
+    return plain
+
+
+def _to_container(value: Any) -> Any:
     fields = getattr(type(value), "__attrs_attrs__", None)
     if fields is not None:
         return {each.name: getattr(value, each.name) for each in fields if not each.name.startswith("_")}
     if isinstance(value, Mapping):
         return dict(value)
-    if isinstance(value, Sequence | Set | ValuesView):
-        return first_items(value)
+    if isinstance(value, Sequence | Set | ValuesView) and len(value) <= _MAX_ITEMS:
+        return list(islice(value, len(value)))  # the length bounds a sequence whose __getitem__ never raises
     raise ToolResultError(type(value).__name__)
 
 
 DONE = "Done"
-"""What a function that promises nothing, ``-> None``, has returned: its converter is given this text."""
+"""The text that a converter receives for the result of a function annotated ``-> None``."""
 
 _IMAGES = {b"\x89PNG\r\n\x1a\n": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GIF8": "image/gif"}
 
@@ -88,14 +120,12 @@ def convert_result(result: Any) -> str:
     Spring AI.
 
     Raises:
-        ToolResultError: it has no JSON form. A generator has none: the event loop would wait for what it yields.
+        ToolResultError: it has no JSON form. Iterators have none, since they may be endless.
     """
     if isinstance(result, str):
         return result if result.isascii() else result.encode("utf-8", "replace").decode()
     if isinstance(result, bytes) and (media_type := _image_type(result)):
         return json_text({"mimeType": media_type, "data": b64encode(result).decode()})
-    if isinstance(result, GeneratorType):
-        raise ToolResultError("generator")
     return json_text(result)
 
 

@@ -2,14 +2,13 @@
 
 import inspect
 import re
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping
 from dataclasses import dataclass
 from types import NoneType, SimpleNamespace, UnionType
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 from toolchat.tool_calling.context import ToolContext
 from toolchat.tool_calling.errors import ToolDefinitionError
-from toolchat.tool_calling.type_variables import resolved_hints
 
 __all__ = ["Signature", "argument_descriptions", "docstring_summary", "read_signature"]
 
@@ -56,7 +55,9 @@ def read_signature(function: Callable[..., Any], tool: str) -> Signature:
     called = function if inspect.isroutine(function) else type(function).__call__
     if inspect.isgeneratorfunction(called) or inspect.isasyncgenfunction(called):
         raise ToolDefinitionError(f"tool {tool}: a generator cannot be a tool, since it may never end: return a list")
-    hints = resolved_hints(_type_hints(called, tool), function)
+    hints = _type_hints(called, tool)
+    if _is_iterator(hints.get("return")):
+        raise ToolDefinitionError(f"tool {tool}: an iterator cannot be a result, since it may never end: return a list")
     parameters = [p for p in inspect.signature(function).parameters.values() if p.name not in ("self", "cls")]
     context = _context_parameter(parameters, hints, tool)
     return Signature(
@@ -91,9 +92,20 @@ def _is_context(hint: Any) -> bool:
 
 
 def _returns_none(hint: Any) -> bool:
+    return _returned(hint) in (None, NoneType)
+
+
+def _is_iterator(hint: Any) -> bool:
+    returned = _returned(hint)
+    kind = get_origin(returned) or returned
+    return isinstance(kind, type) and issubclass(kind, Iterator | AsyncIterator)
+
+
+def _returned(hint: Any) -> Any:
+    """The type of a result, without ``Annotated`` and without the awaitable around it."""
     if get_origin(hint) in (Annotated, Awaitable, Coroutine):
-        return _returns_none(get_args(hint)[0 if get_origin(hint) is Annotated else -1])
-    return hint in (None, NoneType)
+        return _returned(get_args(hint)[0 if get_origin(hint) is Annotated else -1])
+    return hint
 
 
 def _type_hints(function: Any, tool: str) -> dict[str, Any]:

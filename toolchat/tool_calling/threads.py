@@ -8,7 +8,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-__all__ = ["is_given_up", "limit_threads", "run_blocking", "stop_threads"]
+__all__ = ["limit_threads", "run_blocking", "stop_threads"]
 
 _T = TypeVar("_T")
 _PREFIX = "toolchat-tool"
@@ -44,36 +44,15 @@ def stop_threads(seconds: float) -> bool:
 async def run_blocking(function: Callable[[], _T]) -> _T:
     """Run a function in the pool, with the caller's context variables.
 
-    A caller who stops waiting leaves the thread to itself: Python cannot stop one. It may ask :func:`is_given_up`.
+    If the caller is cancelled, the thread runs on: Python cannot stop one.
     """
-    context, call = contextvars.copy_context(), _Call()
-    context.run(_current.set, call)
-    try:
-        return await asyncio.get_running_loop().run_in_executor(_pool, context.run, _contained, function)
-    except asyncio.CancelledError:
-        call.given_up = True
-        raise
+    run = contextvars.copy_context().run
+    return await asyncio.get_running_loop().run_in_executor(_pool, run, _without_stop_iteration, function)
 
 
-class _Call:
-    __slots__ = ("given_up",)
-
-    def __init__(self) -> None:
-        self.given_up = False
-
-
-_current: contextvars.ContextVar[_Call | None] = contextvars.ContextVar("current_call", default=None)
-
-
-def is_given_up() -> bool:
-    """Whether nobody waits any more for what runs in this thread of the pool."""
-    call = _current.get()
-    return call is not None and call.given_up
-
-
-def _contained(function: Callable[[], _T]) -> _T:
+def _without_stop_iteration(function: Callable[[], _T]) -> _T:
     try:
         return function()
     except StopIteration as error:
-        # A future cannot carry it: whoever waits would wait for ever.
+        # A future cannot carry this error: the caller would wait for ever.
         raise RuntimeError("the tool raised StopIteration") from error

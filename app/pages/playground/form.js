@@ -3,15 +3,14 @@
 import { make } from "./elements.js";
 import { fieldOf } from "./fields.js";
 import { objectOf } from "./json.js";
-import { hintsOf, resolved } from "./schema.js";
+import { hintsOf, resolved, sampleOf } from "./schema.js";
 import { say } from "./texts.js";
 
 /** Rows of a form, one for each argument. */
 export class ArgumentsForm {
-  /** @param {import("./schema.js").Schema} schema of the tool's arguments @param {Record<string, any>} example what fits it */
-  constructor(schema, example = {}) {
+  /** @param {import("./schema.js").Schema} schema of the tool's arguments */
+  constructor(schema) {
     this.schema = schema;
-    this.example = example;
     this.element = make("div", "fields");
     this.reset();
   }
@@ -30,18 +29,17 @@ export class ArgumentsForm {
     return objectOf(given.filter(([, json]) => json !== undefined));
   }
 
-  /** A schema with the example's value to begin with, where it has none itself, and the example says more than the type.
-   * @param {string} name @param {import("./schema.js").Schema} schema */
-  #begun(name, schema) {
-    const value = this.example[name];
-    return "default" in schema || value === undefined || value === "string" ? schema : { ...schema, default: value };
+  /** The schema of a required argument, with a sample as the default if it has none.
+   * @param {import("./schema.js").Schema} schema resolved */
+  #withSample(schema) {
+    return "default" in schema ? schema : { ...schema, default: sampleOf(schema, this.schema) };
   }
 
   /** @param {string} name @param {import("./schema.js").Schema} given */
   #field(name, given) {
     const schema = resolved(given, this.schema);
     const required = Boolean(this.schema.required?.includes(name));
-    const field = fieldOf(required ? this.#begun(name, schema) : schema, required, this.schema);
+    const field = fieldOf(required ? this.#withSample(schema) : schema, required, this.schema);
     const id = name.replace(/\W/g, "_"); // what describes an element is named by words without spaces
     field.control.id = `argument-${id}`;
     field.control.name = name;

@@ -38,6 +38,8 @@ export function rangeOf({ type, minimum, maximum, exclusiveMinimum, exclusiveMax
   return { low: lows.length ? Math.max(...lows) : undefined, high: highs.length ? Math.min(...highs) : undefined };
 }
 
+const MOMENTS = { date: "2030-01-31", time: "07:30:00", "date-time": "2030-01-31T07:30:00Z" };
+
 /** A value to begin with, where the schema gives none. @param {Schema} given @param {Schema} root @returns {any} */
 export function sampleOf(given, root, depth = 0) {
   const schema = resolved(given, root);
@@ -51,8 +53,11 @@ export function sampleOf(given, root, depth = 0) {
     const needed = Object.entries(schema.properties ?? {}).filter(([name]) => schema.required?.includes(name));
     return Object.fromEntries(needed.map(([name, each]) => [name, sampleOf(/** @type {Schema} */ (each), root, depth + 1)]));
   }
-  return { integer: schema.minimum ?? 0, number: schema.minimum ?? 0, boolean: false, string: "" }[schema.type] ?? null;
+  return { integer: schema.minimum ?? 0, number: schema.minimum ?? 0, boolean: false, string: momentOf(schema) }[schema.type] ?? null;
 }
+
+/** @param {Schema} schema resolved */
+const momentOf = ({ format }) => MOMENTS[/** @type {keyof MOMENTS} */ (format)] ?? "";
 
 /** What a field may hold, as keys of texts with their values. @param {Schema} schema resolved @returns {[string, Record<string, any>][]} */
 export function hintsOf(schema) {

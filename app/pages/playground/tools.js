@@ -7,8 +7,7 @@ import { Run, asCurl, requestOf } from "./run.js";
 import { isKnown, say } from "./texts.js";
 
 /**
- * @typedef {{name: string, kind: string, description: string, input_schema: any, sandbox?: boolean, requires_approval?: boolean,
- *   example?: Record<string, any>}} Tool
+ * @typedef {{name: string, kind: string, description: string, input_schema: any, sandbox?: boolean, requires_approval?: boolean}} Tool
  * @typedef {{name: string, title: string, registered: boolean, reason?: string, tools: Tool[]}} Folder
  */
 
@@ -19,7 +18,7 @@ class ToolPanel {
   /** @param {Tool} tool */
   constructor(tool) {
     this.tool = tool;
-    this.form = new ArgumentsForm(tool.input_schema, tool.example);
+    this.form = new ArgumentsForm(tool.input_schema);
     this.key = newKey();
     this.runs = make("div", "runs");
     this.empty = say(make("p", "idle"), "runsEmpty");

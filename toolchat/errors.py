@@ -6,7 +6,7 @@ turns it into a problem document (RFC 9457). The tree, by status::
     ConfigurationError      stops the start: one line, exit code 2
     ToolchatError           500, unless one of these:
     ├── 400 InvalidRequest, 401 Unauthorized, 403 CrossSite, Forbidden, 404 NotFound, 406 NotAcceptable
-    ├── 408 BodyTimeout, 421 MisdirectedRequest, 429 QuotaExceeded, TooManyFaults
+    ├── 408 BodyTimeout, 421 MisdirectedRequest, 429 QuotaExceeded
     ├── 409 IdempotencyConflict, DependencyMissing, SessionBusy
     ├── 413 BodyTooLarge, 414 TooLarge, 415 UnsupportedMediaType, 431 HeadersTooLarge
     ├── 422 ValidationFailed
@@ -17,7 +17,8 @@ turns it into a problem document (RFC 9457). The tree, by status::
         └── 502 UpstreamInvalid, UpstreamUnavailable, 503 ProviderRateLimited, ProviderAuth, 504 UpstreamTimeout
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 __all__ = [
     "CLIENT_GONE",
@@ -46,7 +47,6 @@ __all__ = [
     "SessionBusy",
     "StoreUnavailable",
     "TooLarge",
-    "TooManyFaults",
     "ToolFailed",
     "ToolLoop",
     "ToolServerUnavailable",
@@ -227,18 +227,20 @@ class QuotaExceeded(ToolchatError):
     status, code, title, retryable = 429, "quota-exceeded", "Quota exceeded", True
 
     def __init__(
-        self, detail: str, violated: str = "", *, retry_after: float = 1, headers: Mapping[str, str] | None = None
+        self,
+        detail: str,
+        violated: str = "",
+        *,
+        retry_after: float = 1,
+        headers: Mapping[str, str] | None = None,
+        usage: Sequence[Any] = (),
     ) -> None:
         super().__init__(detail, retry_after=retry_after)
         self.headers = headers or {}
         self.violated = violated
         """The name of the policy that refuses."""
-
-
-class TooManyFaults(ToolchatError):
-    """This address has sent too many requests that could not be answered."""
-
-    status, code, title, retryable = 429, "too-many-faults", "Too many faults", True
+        self.usage = usage
+        """The state of each limit, for protocols that have headers of their own."""
 
 
 class ValidationFailed(ToolchatError):

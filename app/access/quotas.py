@@ -1,14 +1,16 @@
-"""Quotas: how many questions a minute and at once, and how many tokens a day, a principal and all together may use."""
+"""Quotas: limits on questions per minute, concurrent questions and tokens per day, per principal and in total."""
 
 import itertools
 import math
 import secrets
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final, Literal, Protocol
+
+from pydantic_core import from_json, to_json
 
 from app.access.rate import Decision, Rate, RateLimiter
 from toolchat import instruments
@@ -17,7 +19,17 @@ from toolchat.errors import QuotaExceeded, StoreUnavailable
 from toolchat.messages import immutable
 from toolchat.state.base import StateStore
 
-__all__ = ["Kind", "Limits", "LocalQuotas", "QuotaReservation", "QuotaStore", "Quotas", "RedisQuotas", "Standing"]
+__all__ = [
+    "Kind",
+    "Limits",
+    "LocalQuotas",
+    "QuotaReservation",
+    "QuotaStore",
+    "QuotaUsage",
+    "Quotas",
+    "RedisQuotas",
+    "open_quotas",
+]
 
 
 _DAY = 86_400
@@ -30,71 +42,79 @@ _UNITS = {"minute": f";w={_MINUTE}", "concurrent": ';qu="concurrent-requests"', 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one name may use; ``None`` where there is no limit."""
+    """The limits of one principal, or of all principals in total; ``None`` means no limit."""
 
     name: str
-    """Whose limits these are."""
+    """The name that usage is counted under."""
     requests_per_minute: int | None = None
     concurrent: int | None = None
     tokens_per_day: int | None = None
     rate: Rate | None = field(init=False)
-    """How often it may ask."""
+    """``requests_per_minute`` as a rate."""
     policy: str = field(init=False)
-    """``RateLimit-Policy`` (draft-ietf-httpapi-ratelimit-headers, sections 3 and 4); empty where there is no limit."""
+    """``RateLimit-Policy`` (draft-ietf-httpapi-ratelimit-headers, sections 3 and 4); empty without any limit."""
 
     def __post_init__(self) -> None:
-        bounds = {"concurrent": self.concurrent, "day": self.tokens_per_day, "minute": self.requests_per_minute}
-        items = [f'"{kind}";q={bound}{_UNITS[kind]}' for kind, bound in bounds.items() if bound is not None]
+        items = [f'"{kind}";q={bound}{_UNITS[kind]}' for kind, bound in self.bounds.items()]
         object.__setattr__(self, "policy", ", ".join(items))
         per_minute = self.requests_per_minute
         object.__setattr__(self, "rate", None if per_minute is None else Rate(per_minute, _MINUTE))
 
-    def shared_by(self, replicas: int) -> "Limits":
-        """The share of one of several replicas, at least one of each."""
-        limits = (self.requests_per_minute, self.concurrent, self.tokens_per_day)
-        return Limits(self.name, *(None if each is None else max(1, each // replicas) for each in limits))
+    @property
+    def bounds(self) -> dict[Kind, int]:
+        """The limits that are set, by kind."""
+        bounds: dict[Kind, int | None] = {
+            "concurrent": self.concurrent,
+            "day": self.tokens_per_day,
+            "minute": self.requests_per_minute,
+        }
+        return {kind: bound for kind, bound in bounds.items() if bound is not None}
 
 
 @immutable
-class Standing:
-    """Where somebody stands with one limit after a question was let in or refused."""
+class QuotaUsage:
+    """The state of one limit after a question was accepted or refused."""
 
     kind: Kind
     limit: int
     remaining: int
     wait: float
-    """Seconds until there is more; where it was refused, until one more is allowed."""
+    """Seconds until the quota grows again; for a refused question, until the next one is accepted."""
     refused: bool = False
 
     @property
-    def state(self) -> str:
-        """The item of ``RateLimit``."""
+    def item(self) -> str:
+        """The item of the header ``RateLimit``."""
         remaining = self.remaining if self.remaining > 0 else 0
         return f'"{self.kind}";r={remaining};t={math.ceil(self.wait)}'
 
 
 class QuotaStore(Protocol):
-    """Keeps what has been used."""
+    """Counts usage."""
 
-    async def enter(self, limits: Sequence[Limits], question: int) -> Sequence[Sequence[Standing]]:
-        """Count a question under every name, or under none where one limit refuses it; where the limits of each stand.
+    async def reserve(self, limits: Sequence[Limits], question: int) -> Sequence[Sequence[QuotaUsage]]:
+        """Count a question under every name, or under none if any limit refuses it.
 
-        A limit that there is not is left out; the others come in the order of :data:`Kind`. The question's number is
-        its own among those of this process.
+        Args:
+            limits: the limits to check.
+            question: a number that is unique within this process.
+
+        Returns:
+            For each of ``limits`` the usage of the limits that are set, in the order of :data:`Kind`.
         """
         ...
 
-    async def leave(self, limits: Sequence[Limits], question: int, tokens: int) -> None:
-        """Note that a question was answered, and what it has used."""
+    async def settle(self, limits: Sequence[Limits], question: int, tokens: int) -> None:
+        """End a counted question and charge its tokens."""
         ...
 
 
 class LocalQuotas:
-    """Keeps in this process what has been used.
+    """Counts usage in this process.
 
     Args:
-        clock: seconds that never go back.
-        today: the number of the day, in UTC.
+        clock: a monotonic clock, in seconds.
+        today: returns the number of the current day, in UTC.
     """
 
     def __init__(
@@ -108,22 +128,23 @@ class LocalQuotas:
         self._day = today()
         self._tokens: Counter[str] = Counter()
 
-    async def enter(self, limits: Sequence[Limits], question: int) -> Sequence[Sequence[Standing]]:  # noqa: ARG002
-        """See :meth:`QuotaStore.enter`."""
-        self._begin_day()
+    async def reserve(self, limits: Sequence[Limits], question: int) -> Sequence[Sequence[QuotaUsage]]:  # noqa: ARG002
+        """See :meth:`QuotaStore.reserve`."""
+        self._start_day()
+        # Look first and count afterwards: a question that one limit refuses must not be charged to the others.
         decisions = [None if each.rate is None else self._rates.look(each.name, each.rate) for each in limits]
-        standings = list(map(self._standings, limits, decisions))
-        if not any(map(_refused, standings)):
+        usage = list(map(self._usage, limits, decisions))
+        if not any(map(_refusing, usage)):
             for each, decision in zip(limits, decisions, strict=True):
                 if each.concurrent is not None:
                     self._running[each.name] = self._running.get(each.name, 0) + 1
                 if decision is not None:
                     self._rates.count(each.name, decision)
-        return standings
+        return usage
 
-    async def leave(self, limits: Sequence[Limits], question: int, tokens: int) -> None:  # noqa: ARG002
-        """See :meth:`QuotaStore.leave`."""
-        self._begin_day()
+    async def settle(self, limits: Sequence[Limits], question: int, tokens: int) -> None:  # noqa: ARG002
+        """See :meth:`QuotaStore.settle`."""
+        self._start_day()
         for each in limits:
             if each.concurrent is not None:
                 self._running[each.name] -= 1
@@ -132,20 +153,20 @@ class LocalQuotas:
             if each.tokens_per_day:
                 self._tokens[each.name] += tokens
 
-    def _standings(self, limits: Limits, decision: Decision | None) -> list[Standing]:
-        found = []
+    def _usage(self, limits: Limits, decision: Decision | None) -> list[QuotaUsage]:
+        usage = []
         if (most := limits.concurrent) is not None:
             left = most - self._running.get(limits.name, 0) - 1
-            found.append(Standing("concurrent", most, left, 1, left < 0))
+            usage.append(QuotaUsage("concurrent", most, left, 1, left < 0))
         if (most := limits.tokens_per_day) is not None:
             left = most - self._tokens[limits.name]
-            found.append(Standing("day", most, left, _until_tomorrow(), left <= 0))
+            usage.append(QuotaUsage("day", most, left, _until_tomorrow(), left <= 0))
         if decision is not None and limits.rate is not None:
             refused = not decision.allowed
-            found.append(Standing("minute", limits.rate.limit, decision.remaining, decision.wait, refused))
-        return found
+            usage.append(QuotaUsage("minute", limits.rate.limit, decision.remaining, decision.wait, refused))
+        return usage
 
-    def _begin_day(self) -> None:
+    def _start_day(self) -> None:
         if self._day != self._today():
             self._day = self._today()
             self._tokens.clear()
@@ -157,47 +178,49 @@ def _until_tomorrow() -> float:
 
 @dataclass(slots=True)
 class QuotaReservation:
-    """A question that was let in: what its answer's headers say, and what it has used once it is answered."""
+    """An accepted question: the limits that it counts under, and its usage so far."""
 
     limits: Sequence[Limits] = ()
-    headers: dict[str, str] = field(default_factory=dict)
-    """Where its own principal stands, or all together where that has no limit."""
+    usage: Sequence[QuotaUsage] = ()
+    """The state of the principal's own limits, or of the total limits if the principal has none."""
     tokens: int = 0
-    """Set by whoever answers the question."""
+    """Tokens to charge; set when the question has been answered."""
     question: int = 0
     store: QuotaStore | None = None
-    """Where it was counted; ``None`` where nothing limits it."""
+    """The store that counted it; ``None`` if no limit applies."""
 
     @property
     def counts_tokens(self) -> bool:
-        """Whether anybody wants to know how many tokens it has used."""
+        """Whether any of its limits counts tokens."""
         return any(each.tokens_per_day is not None for each in self.limits)
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """``RateLimit-Policy`` and ``RateLimit``; empty if no limit applies."""
+        return rate_limit_headers(self.limits[0], self.usage) if self.usage else {}
 
 
 class Quotas:
-    """Lets questions in and counts what they use, by each principal and by all together.
+    """Accepts or refuses questions, and charges their usage to the principal and to the total.
 
     Args:
-        store: keeps what has been used.
-        together: the limits of all.
-        replicas: how many processes share the limits, as last seen; while the store is away each goes on with its
-            share, counted by itself.
+        store: counts usage.
+        total: the limits of all principals together.
     """
 
-    def __init__(self, store: QuotaStore, together: Limits, replicas: Callable[[], int] = lambda: 1) -> None:
+    def __init__(self, store: QuotaStore, total: Limits) -> None:
         self._store = store
-        self._together = together
-        self._replicas = replicas
+        self._total = total
         self._limits = lru_cache(1000)(self._limits_of)
         self._numbers = itertools.count(1)
         self._local = store if isinstance(store, LocalQuotas) else LocalQuotas()
         self.refused: Counter[Kind] = Counter()
-        """Questions that were refused, by the limit that did."""
+        """Refused questions, by the kind of limit."""
         self.alone = False
-        """Whether the last question was counted by this process alone although the limits are shared."""
+        """Whether the last question was counted in this process because the shared store was unavailable."""
 
-    async def enter(self, principal: Principal) -> QuotaReservation:
-        """Let a question in.
+    async def reserve(self, principal: Principal) -> QuotaReservation:
+        """Accept a question of a principal.
 
         Raises:
             QuotaExceeded: a limit refuses it; nothing was counted.
@@ -205,175 +228,181 @@ class Quotas:
         limits = self._limits(principal)
         if not limits:
             return QuotaReservation()
-        spending = QuotaReservation(limits, question=next(self._numbers))
+        reservation = QuotaReservation(limits, question=next(self._numbers))
         began = time.perf_counter()
-        standings = await self._count(spending)
+        found = await self._count(reservation)
         instruments.observer.record_wait("place", time.perf_counter() - began)
-        for each, found in zip(spending.limits, standings, strict=True):
-            if (refused := _refused(found)) is not None:
-                self.refused[refused.kind] += 1
-                detail = f"{refused.limit} {_MEANING[refused.kind]} are used up"
-                raise QuotaExceeded(detail, refused.kind, retry_after=refused.wait, headers=_headers(each, found))
-        spending.headers = _headers(spending.limits[0], standings[0])
-        return spending
+        for each, usage in zip(limits, found, strict=True):
+            if (refusing := _refusing(usage)) is not None:
+                self.refused[refusing.kind] += 1
+                raise _exceeded(each, usage, refusing)
+        reservation.usage = found[0]
+        return reservation
 
     def _limits_of(self, principal: Principal) -> Sequence[Limits]:
-        """What limits a principal: its own limits, and those of all together."""
+        """The limits that apply to a principal: its own, and the total."""
         bounds = principal.requests_per_minute, principal.concurrent, principal.tokens_per_day
-        return [each for each in (Limits(f"key:{principal.name}", *bounds), self._together) if each.policy]
+        return [each for each in (Limits(f"key:{principal.name}", *bounds), self._total) if each.policy]
 
-    async def _count(self, spending: QuotaReservation) -> Sequence[Sequence[Standing]]:
+    async def _count(self, reservation: QuotaReservation) -> Sequence[Sequence[QuotaUsage]]:
         try:
-            standings = await self._store.enter(spending.limits, spending.question)
+            usage = await self._store.reserve(reservation.limits, reservation.question)
         except StoreUnavailable:
+            # Availability comes first: while Redis is down each process applies the whole limit by itself.
             self.alone = True
-            spending.store = self._local
-            spending.limits = [each.shared_by(self._replicas()) for each in spending.limits]
-            return await self._local.enter(spending.limits, spending.question)
+            reservation.store = self._local
+            return await self._local.reserve(reservation.limits, reservation.question)
         self.alone = False
-        spending.store = self._store
-        return standings
+        reservation.store = self._store
+        return usage
 
-    async def leave(self, spending: QuotaReservation) -> None:
-        """Note that a question was answered; what cannot be noted now is not charged."""
-        if spending.store is None:
+    async def settle(self, reservation: QuotaReservation) -> None:
+        """End an accepted question; if the store is unavailable, its tokens are not charged."""
+        if reservation.store is None:
             return
         try:
-            await spending.store.leave(spending.limits, spending.question, spending.tokens)
+            await reservation.store.settle(reservation.limits, reservation.question, reservation.tokens)
         except StoreUnavailable:
             self.alone = True
 
 
-def _refused(standings: Sequence[Standing]) -> Standing | None:
-    """The limit that refuses a question, if one does."""
-    for each in standings:
+def _refusing(usage: Sequence[QuotaUsage]) -> QuotaUsage | None:
+    """The limit that refuses a question, if any does."""
+    for each in usage:
         if each.refused:
             return each
     return None
 
 
-def _headers(limits: Limits, standings: Sequence[Standing]) -> dict[str, str]:
-    return {"RateLimit-Policy": limits.policy, "RateLimit": ", ".join([each.state for each in standings])}
+def _exceeded(limits: Limits, usage: Sequence[QuotaUsage], refusing: QuotaUsage) -> QuotaExceeded:
+    detail = f"{refusing.limit} {_MEANING[refusing.kind]} are used up"
+    headers = rate_limit_headers(limits, usage)
+    return QuotaExceeded(detail, refusing.kind, retry_after=refusing.wait, headers=headers, usage=usage)
 
 
-_REPLICA_SECONDS: Final = 60
-"""Seconds after its last question for which a process counts as one of the replicas."""
+def rate_limit_headers(limits: Limits, usage: Sequence[QuotaUsage]) -> dict[str, str]:
+    """The headers ``RateLimit-Policy`` and ``RateLimit``."""
+    return {"RateLimit-Policy": limits.policy, "RateLimit": ", ".join([each.item for each in usage])}
 
-# KEYS: the replicas, then for each name its pace, its running questions and its tokens of the day.
-# ARGV: the question, its longest time in ms, this replica, and for each name the limits: per minute, at once, tokens;
-# -1 where there is none. Gives the number of replicas, then for each limit that there is its number (0 to 2), what is
-# left (below 0: refused) and the milliseconds to wait. The server's clock counts, so that replicas agree; a call that
-# is refused changes nothing.
-_ENTER: Final = """
+
+# The generic cell rate algorithm (GCRA), as in rate.py: one number per name, the time at which all of its questions
+# would have been sent at an even pace. It needs one key instead of a list of time stamps, and it cannot be gamed at the
+# edge of a window. One script checks and counts: between two commands another replica could take the last question.
+# Redis' own clock is used, so that replicas whose clocks differ agree.
+#
+# KEYS: for each name three: its pace (GCRA), its running questions (a sorted set, scored by the time at which a
+# question counts as ended even if its process died), and the prefix of its tokens per day.
+# ARGV[1]: JSON with question, longest (ms) and limits, one object of minute, concurrent and day for each name.
+# Returns JSON: for each name an object with, for each limit that is set, the remaining number (negative: refused) and
+# the milliseconds to wait. A refused question changes nothing.
+_RESERVE: Final = """
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
-local replicas = KEYS[1]
-redis.call('ZADD', replicas, now, ARGV[3])
-redis.call('ZREMRANGEBYSCORE', replicas, '-inf', now - tonumber(ARGV[4]))
-redis.call('PEXPIRE', replicas, ARGV[4])
-local told, refused = {redis.call('ZCARD', replicas)}, false
-local tell = function(name, kind, left, wait)
-  refused = refused or left < 0
-  for _, value in ipairs({name, kind, left, math.ceil(wait)}) do told[#told + 1] = value end
-end
-local names = (#KEYS - 1) / 3
-local day = math.floor(clock[1] / 86400)
-local paces = {}
-for n = 0, names - 1 do
-  local pace, running, tokens = KEYS[n * 3 + 2], KEYS[n * 3 + 3], KEYS[n * 3 + 4] .. day
-  local minute, at_once, daily = tonumber(ARGV[n * 3 + 5]), tonumber(ARGV[n * 3 + 6]), tonumber(ARGV[n * 3 + 7])
-  if at_once >= 0 then
+local today = math.floor(clock[1] / 86400)
+local request = cjson.decode(ARGV[1])
+local usage, paces, refused = {}, {}, false
+for n, limits in ipairs(request.limits) do
+  local pace, running, tokens = KEYS[n * 3 - 2], KEYS[n * 3 - 1], KEYS[n * 3] .. today
+  local found = {}
+  if limits.concurrent then
     redis.call('ZREMRANGEBYSCORE', running, '-inf', now)
-    tell(n, 0, at_once - redis.call('ZCARD', running) - 1, 1000)
+    found.concurrent = {limits.concurrent - redis.call('ZCARD', running) - 1, 1000}
   end
-  if daily >= 0 then
-    local left = daily - tonumber(redis.call('GET', tokens) or 0)
+  if limits.day then
+    local left = limits.day - tonumber(redis.call('GET', tokens) or 0)
     if left == 0 then left = -1 end
-    tell(n, 1, left, (86400 - clock[1] % 86400) * 1000)
+    found.day = {left, (86400 - clock[1] % 86400) * 1000}
   end
-  if minute >= 0 then
-    local interval = 60000 / minute
+  if limits.minute then
+    local interval = 60000 / limits.minute
     local even = math.max(tonumber(redis.call('GET', pace) or 0), now) + interval
     local room = (now + 60000 - even) / interval + 0.000001
     local wait = 0
     if room < 0 then wait = -room * interval elseif room < 1 then wait = (1 - room) * interval end
-    tell(n, 2, math.floor(room), wait)
+    found.minute = {math.floor(room), math.ceil(wait)}
     paces[pace] = even
   end
+  for _, each in pairs(found) do refused = refused or each[1] < 0 end
+  usage[n] = found
 end
-if refused then return told end
-for pace, even in pairs(paces) do
-  redis.call('SET', pace, string.format('%.3f', even), 'PX', math.ceil(even - now) + 1000)
-end
-for n = 0, names - 1 do
-  if tonumber(ARGV[n * 3 + 6]) >= 0 then
-    redis.call('ZADD', KEYS[n * 3 + 3], now + tonumber(ARGV[2]), ARGV[1])
-    redis.call('PEXPIRE', KEYS[n * 3 + 3], ARGV[2])
+if not refused then
+  for pace, even in pairs(paces) do
+    redis.call('SET', pace, string.format('%.3f', even), 'PX', math.ceil(even - now) + 1000)
+  end
+  for n, limits in ipairs(request.limits) do
+    if limits.concurrent then
+      redis.call('ZADD', KEYS[n * 3 - 1], now + request.longest, request.question)
+      redis.call('PEXPIRE', KEYS[n * 3 - 1], request.longest)
+    end
   end
 end
-return told
+return cjson.encode(usage)
 """
-# KEYS: for each name its running questions and its tokens of the day. ARGV: the question, what it has used.
-_LEAVE: Final = """
-local day = math.floor(redis.call('TIME')[1] / 86400)
+# KEYS: for each name its running questions and the prefix of its tokens per day.
+# ARGV: the question, and its tokens. Counters outlive their day by one day, so that clocks may differ.
+_SETTLE: Final = """
+local today = math.floor(redis.call('TIME')[1] / 86400)
 for n = 1, #KEYS, 2 do
   redis.call('ZREM', KEYS[n], ARGV[1])
   if tonumber(ARGV[2]) > 0 then
-    redis.call('INCRBY', KEYS[n + 1] .. day, ARGV[2])
-    redis.call('EXPIRE', KEYS[n + 1] .. day, 172800)
+    redis.call('INCRBY', KEYS[n + 1] .. today, ARGV[2])
+    redis.call('EXPIRE', KEYS[n + 1] .. today, 172800)
   end
 end
 return 1
 """
-_KINDS: Final[tuple[Kind, ...]] = ("concurrent", "day", "minute")
 
 
 class RedisQuotas:
-    """See ``QuotaStore``; every operation raises ``StoreUnavailable``.
+    """Counts usage in Redis, for all replicas; every operation raises ``StoreUnavailable``.
 
-    All keys have one hash tag, so that in a cluster they are on one node, as a script needs them.
+    All keys have one hash tag: a script needs its keys on one node of a cluster.
 
     Args:
         store: the state store, in Redis.
-        longest: seconds after which a question that never ended counts as ended: its process has died.
+        longest: seconds after which a question counts as ended even if its process died.
     """
 
     def __init__(self, store: StateStore, *, longest: float) -> None:
-        self._enter, self._leave = store.script("quota enter", _ENTER), store.script("quota leave", _LEAVE)
+        self._reserve, self._settle = store.script("quota enter", _RESERVE), store.script("quota leave", _SETTLE)
         self._longest = round(longest * 1000)
-        self._me = secrets.token_hex(8)
-        self.replicas = 1
-        """Processes that have counted a question within the last minute."""
+        self._process = secrets.token_hex(8)
 
-    async def enter(self, limits: Sequence[Limits], question: int) -> Sequence[Sequence[Standing]]:
-        """See ``QuotaStore.enter``."""
+    async def reserve(self, limits: Sequence[Limits], question: int) -> Sequence[Sequence[QuotaUsage]]:
+        """See :meth:`QuotaStore.reserve`."""
         keys = [f"quota:{{q}}:{each.name}:{part}" for each in limits for part in ("pace", "running", "tokens:")]
-        bounds = [
-            -1 if bound is None else bound
-            for each in limits
-            for bound in (each.requests_per_minute, each.concurrent, each.tokens_per_day)
-        ]
-        replica = (self._me, _REPLICA_SECONDS * 1000)
-        told = await self._enter(
-            ["quota:{q}:replicas", *keys], [self._name(question), self._longest, *replica, *bounds]
-        )
-        self.replicas = int(told[0])
-        standings: list[list[Standing]] = [[] for _ in limits]
-        for name, number, left, wait in zip(*(told[place::4] for place in range(1, 5)), strict=True):
-            kind = _KINDS[number]
-            standings[name].append(Standing(kind, _bound(limits[name], kind), left, wait / 1000, left < 0))
-        return standings
+        request = {
+            "question": self._name(question),
+            "longest": self._longest,
+            "limits": [each.bounds for each in limits],
+        }
+        found = from_json(await self._reserve(keys, [to_json(request)]))
+        return [_usage_of(each, usage) for each, usage in zip(limits, found, strict=True)]
 
-    async def leave(self, limits: Sequence[Limits], question: int, tokens: int) -> None:
-        """See ``QuotaStore.leave``."""
+    async def settle(self, limits: Sequence[Limits], question: int, tokens: int) -> None:
+        """See :meth:`QuotaStore.settle`."""
         keys = [f"quota:{{q}}:{each.name}:{part}" for each in limits for part in ("running", "tokens:")]
-        await self._leave(keys, [self._name(question), tokens])
+        await self._settle(keys, [self._name(question), tokens])
 
     def _name(self, question: int) -> str:
-        """What the question is called among those of all replicas."""
-        return f"{self._me}:{question}"
+        """The question's name among those of all replicas."""
+        return f"{self._process}:{question}"
 
 
-def _bound(limits: Limits, kind: Kind) -> int:
-    bounds = {"concurrent": limits.concurrent, "day": limits.tokens_per_day, "minute": limits.requests_per_minute}
-    return bounds[kind] or 0
+def _usage_of(limits: Limits, found: Mapping[Kind, tuple[int, float]]) -> list[QuotaUsage]:
+    usage = []
+    for kind, bound in limits.bounds.items():
+        remaining, wait = found[kind]
+        usage.append(QuotaUsage(kind, bound, remaining, wait / 1000, remaining < 0))
+    return usage
+
+
+def open_quotas(store: StateStore, total: Limits, longest: float) -> Quotas:
+    """Count usage in the state store if replicas share it, else in this process.
+
+    Args:
+        store: the state store.
+        total: the limits of all principals together.
+        longest: seconds that a question may take.
+    """
+    return Quotas(RedisQuotas(store, longest=longest + 60) if store.kind == "redis" else LocalQuotas(), total)

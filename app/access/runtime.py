@@ -7,18 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from app.access.authentication import Authenticator
-from app.access.faulty_clients import FaultyClients
 from app.access.hosts import Proxies, is_loopback
 from app.access.keys import KeyFile, KeyRegistry, digest_of, new_key, read_key_file, read_keys
-from app.access.quotas import Limits, LocalQuotas, Quotas
 from app.access.settings import AccessSettings
 from app.access.tokens import Tokens, TokenSettings
 from app.settings.base import read_settings
 from toolchat.callers import Principal
 from toolchat.http.client import OutboundHttp
-from toolchat.state.base import StateStore
 
-__all__ = ["Access", "AccessConfiguration", "made_key_notice", "open_quotas"]
+__all__ = ["Access", "AccessConfiguration", "made_key_notice"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +73,6 @@ class Access:
             hosts=settings.allowed_hosts,
             proxies=Proxies(settings.trusted_proxies),
         )
-        # Where only this machine can connect there is nobody to slow down but oneself.
-        self.faulty_clients = None if configuration.anonymous is None else FaultyClients()
         self._file = KeyFile(configuration.file, self._take) if configuration.file else None
 
     @property
@@ -117,19 +112,3 @@ def made_key_notice(key: str) -> str:
         f"Others can connect and no key is set, so this one was made, for this run: {key}\n"
         "API_KEYS or API_KEYS_FILE set keys that stay; ALLOW_ANONYMOUS=true answers without any."
     )
-
-
-def open_quotas(store: StateStore, together: Limits, longest: float) -> Quotas:
-    """Count in the store what is used, where replicas share it; else in this process.
-
-    Args:
-        store: the state store.
-        together: the limits of all.
-        longest: seconds that a question may take.
-    """
-    if store.kind != "redis":
-        return Quotas(LocalQuotas(), together)
-    from app.access.quotas import RedisQuotas
-
-    shared = RedisQuotas(store, longest=longest + 60)
-    return Quotas(shared, together, lambda: shared.replicas)

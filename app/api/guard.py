@@ -4,7 +4,7 @@ import asyncio
 import logging
 import os
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
@@ -319,7 +319,6 @@ class GuardMiddleware:
     def __init__(self, app: ASGIApp, access: Access) -> None:
         self._app = app
         self._identification = access.identification
-        self._faulty = access.faulty_clients
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let one request in, or refuse it."""
@@ -327,11 +326,7 @@ class GuardMiddleware:
             await self._app(scope, receive, send)
             return
         address = self._identification.address(scope)
-        if self._faulty is not None:
-            send = self._slowed(send, address)
         try:
-            if self._faulty is not None:
-                self._faulty.check(address)
             caller = await self._identification.caller(scope, path_below_root(scope), address)
         except ToolchatError as error:
             await self._refuse(error, scope, receive, send)
@@ -350,13 +345,3 @@ class GuardMiddleware:
             return
         scope["state"]["outcome"] = error.code
         await refusal(error, scope["state"])(scope, receive, send)
-
-    def _slowed(self, send: Send, address: str) -> Callable[[Message], Awaitable[None]]:
-        faulty = self._faulty
-
-        async def sent(message: Message) -> None:
-            if faulty is not None and message["type"] == "http.response.start":
-                await faulty.hold(address, message["status"])
-            await send(message)
-
-        return sent

@@ -91,7 +91,7 @@ class Place:
     async def __aenter__(self) -> QuotaReservation:
         self._admission.take(self._share)
         try:
-            self._spending = await self._admission.quotas.enter(self._principal)
+            self._spending = await self._admission.quotas.reserve(self._principal)
         except BaseException:
             self._admission.give_back(self._share)
             raise
@@ -99,7 +99,7 @@ class Place:
 
     async def __aexit__(self, *_: object) -> None:
         try:
-            await self._admission.quotas.leave(self._spending)
+            await self._admission.quotas.settle(self._spending)
         finally:
             self._admission.give_back(self._share)
 

@@ -4,8 +4,7 @@ import logging
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
-from app.access.quotas import Limits
-from app.access.runtime import open_quotas
+from app.access.quotas import Limits, open_quotas
 from app.access.settings import AccessSettings
 from app.api.approvals import ApprovalStore, PausedTurnCodec
 from app.api.service import Admission, ServiceState
@@ -69,9 +68,9 @@ async def open_service(configuration: Configuration) -> AsyncGenerator[tuple[Ser
 
 
 def _admission(settings: Settings, access: AccessSettings, store: StateStore) -> Admission:
-    together = Limits("all", access.requests_per_minute or None, None, access.tokens_per_day or None)
+    total = Limits("all", access.requests_per_minute or None, None, access.tokens_per_day or None)
     per_client = access.questions_per_client or max(1, settings.max_questions // 2)
-    return Admission(settings.max_questions, per_client, open_quotas(store, together, settings.request_timeout))
+    return Admission(settings.max_questions, per_client, open_quotas(store, total, settings.request_timeout))
 
 
 def _memory(settings: Settings, store: StateStore) -> ChatMemory:

@@ -16,7 +16,6 @@ from toolchat.errors import (
     BodyTooLarge,
     Forbidden,
     MisdirectedRequest,
-    TooManyFaults,
     Unauthorized,
     ValidationFailed,
 )
@@ -109,7 +108,7 @@ Every tool folder is asked in three variants: **no tool**, **function tool**, **
 of the answer: `text/plain` (default), `application/json` with the whole trace of tool calls, or `text/event-stream`.
 A question is sent by `GET`, or by `POST` as JSON.
 """
-_ANYWHERE = problems(400, Unauthorized, Forbidden, 414, MisdirectedRequest, TooManyFaults, 431, 500)
+_ANYWHERE = problems(400, Unauthorized, Forbidden, 414, MisdirectedRequest, 431, 500)
 _WITH_A_BODY = problems(BodyTimeout, BodyTooLarge)
 _SCHEMES: dict[str, dict[str, str]] = {
     "bearer": {"type": "http", "scheme": "bearer", "description": "A key of this service, or a token of its issuer"},

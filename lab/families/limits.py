@@ -185,15 +185,3 @@ async def a_rate_limit_is_kept(stage: Stage) -> float:
     refused = [each for each in replies if each.status != 200]
     held(all(each.status == 429 and "retry-after" in each.headers for each in refused), "not refused with 429")
     return len(replies) - len(refused)
-
-
-@fault(users="those who guess are kept waiting or refused", figure="ms until 200 guesses were answered", at_least=500)
-async def guessing_keys(stage: Stage) -> float:
-    """200 guesses of a key from one address, all at once."""
-    service = await stage.service(API_KEYS="somebody=" + "0" * 64)
-    began = time.monotonic()
-    headers = [{"Authorization": f"Bearer tc_{number:032}"} for number in range(200)]
-    replies = await asyncio.gather(*(service.ask("/time/chat?query=hi", headers=each) for each in headers))
-    held({each.status for each in replies} <= {401, 429}, f"answered { ({each.status for each in replies}) }")
-    held(not stage.upstream.calls, "the model was asked")
-    return (time.monotonic() - began) * 1000

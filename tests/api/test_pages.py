@@ -122,7 +122,7 @@ async def test_every_operation_lists_its_problems_once_and_links_to_what_they_me
             assert listed <= explained
             assert {("401", "unauthorized"), ("403", "forbidden"), ("421", "misdirected")} <= listed
     questions = problems_of(document["paths"]["/chat"]["get"])
-    assert questions[429] == ["quota-exceeded", "too-many-faults"]
+    assert questions[429] == ["quota-exceeded"]
     assert questions[403] == ["cross-site", "forbidden"]
     assert questions[409] == ["session-busy"]
     (example,) = document["components"]["schemas"]["Problem"]["examples"]

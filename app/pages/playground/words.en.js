@@ -65,6 +65,5 @@ export const ENGLISH = {
   "quota.minute": "{limit} questions per minute are allowed, and they are used up.",
   "quota.concurrent": "{limit} questions at once are allowed, and so many are being answered.",
   "quota.day": "{limit} tokens per day are allowed, and they are used up.",
-  "instead.too-many-faults": "Too many requests from this address could not be answered.",
   waitFor: "Try again in {seconds} s.", waitUntil: "Try again after {time}.",
 };

@@ -65,6 +65,5 @@ export const CHINESE = {
   "quota.minute": "每分钟允许 {limit} 个问题，已经用完。",
   "quota.concurrent": "同时允许 {limit} 个问题，目前都在回答中。",
   "quota.day": "每天允许 {limit} 个 Token，已经用完。",
-  "instead.too-many-faults": "来自这个地址的请求有太多无法回答。",
   waitFor: "请在 {seconds} 秒后重试。", waitUntil: "请在 {time} 之后重试。",
 };

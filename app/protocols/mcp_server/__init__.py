@@ -1,8 +1,8 @@
-"""The Model Context Protocol: every tool of the service, and the tool ``ask``, for MCP hosts.
+"""The MCP server: MCP hosts can call every tool of the service, and the tool ``ask``.
 
-Two lanes share one dispatch. Requests of 2026-07-28 carry their version and the client's capabilities themselves, and
-need no session. Clients of 2025-11-25 and 2025-06-18 begin with ``initialize`` and are given no session id: nothing of
-what is said there is needed later, so that any replica answers the next request.
+Two protocol lanes share one dispatch. Requests of 2026-07-28, the modern lane, carry their version and the client's
+capabilities and need no session. Clients of 2025-11-25 and 2025-06-18, the legacy lane, begin with ``initialize`` and
+get no session id: nothing of the handshake is needed later, so any replica can answer the next request.
 """
 
 from app.api.guard import ProtocolAdapter

@@ -1,4 +1,4 @@
-"""The tool ``ask``: a question that the service answers with its own model and tools."""
+"""The tool ``ask``: the service answers a question with its own chat model and tools."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -14,10 +14,9 @@ from app.api.responses.active_request import ActiveRequest
 from app.api.schemas import ChatAnswer
 from app.api.service import ServiceState
 from app.api.sessions import conversation_or_new
-from app.protocols.mcp_server.consent import answers, can_ask, question
-from app.protocols.mcp_server.exchange import Exchange
-from app.protocols.mcp_server.results import ANSWER, Call, ResultFormat
-from app.protocols.mcp_server.state_signing import StateSigner, not_handed_out, seal_of
+from app.protocols.mcp_server.consent import call_digest, can_ask, consent_request, decisions, invalid_state
+from app.protocols.mcp_server.jsonrpc import Exchange
+from app.protocols.mcp_server.tools import ANSWER, Call, ResultFormat
 from toolchat.chat.client import PromptSpec
 from toolchat.chat.request import Approval
 from toolchat.errors import NotFound
@@ -26,15 +25,14 @@ from toolchat.tool_calling.context import CONVERSATION_ID
 from toolchat.tool_calling.events import parse_arguments
 from toolchat.tool_calling.schema import input_of_function
 
-__all__ = ["ASK", "ask_prompt", "ask_tool", "asking_call"]
-
+__all__ = ["ASK", "ask_tool", "prepare_question"]
 
 ASK = "ask"
 """The tool's name."""
 
 
-class Asking(BaseModel):
-    """What is asked."""
+class AskArguments(BaseModel):
+    """The arguments of the tool."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -43,12 +41,12 @@ class Asking(BaseModel):
         None
     )
     session_id: Annotated[
-        str, Field(alias="sessionId", description="The conversation to go on with: session_id of an earlier answer")
+        str, Field(alias="sessionId", description="Continues the conversation of an earlier answer: its session_id")
     ] = ""
 
 
-async def ask(asking: Asking) -> None:
-    """Ask this service in plain words; it answers with its own chat model and its own tools."""
+async def ask(arguments: AskArguments) -> None:
+    """Ask this service a question in natural language; it answers with its own chat model and its own tools."""
 
 
 _INPUT = input_of_function(ask, ASK)
@@ -56,7 +54,7 @@ _INPUT = input_of_function(ask, ASK)
 
 @cache
 def ask_tool() -> Mapping[str, Any]:
-    """The tool as hosts are shown it."""
+    """The tool's listing, without annotations."""
     return {
         "name": ASK,
         "description": ask.__doc__,
@@ -65,64 +63,73 @@ def ask_tool() -> Mapping[str, Any]:
     }
 
 
-def ask_prompt(service: ServiceState, arguments: Mapping[str, Any], context: Mapping[str, Any]) -> PromptSpec:
-    """The question that the arguments put, in the conversation that they name, else in a new one.
+async def prepare_question(
+    service: ServiceState, exchange: Exchange, arguments: Mapping[str, Any], context: Mapping[str, Any]
+) -> Call | bytes:
+    """Prepare a call of ``ask``: a new question, or a paused answer that the user has decided about.
+
+    The ``requestState`` of a paused answer is its id and the digest of the call. It is not signed: the id is random
+    and belongs to the principal, who could only deceive itself with another digest.
+
+    Returns:
+        The call, or the result that asks the host again because a decision is missing.
 
     Raises:
-        ToolArgumentsError: the arguments do not fit.
-        ValidationFailed: there is no such tool, or the session id is none.
+        RpcError: the host's state was not issued for this call, or was used before.
+        ToolArgumentsError: the arguments are invalid.
+        ValidationFailed: a tool does not exist, or the session id is invalid.
+        StoreUnavailable: the state store cannot be reached.
     """
-    asking: Asking = _INPUT.arguments(to_json(arguments).decode())["asking"]
-    offered, advisors = service.tools.for_conversation(asking.tools)
-    values = {**context, CONVERSATION_ID: conversation_or_new(asking.session_id)}
-    prompt = service.chat.prompt(asking.question).tools(*offered).tool_context(values)
+    prompt = _prompt(service, arguments, context)
+    if not can_ask(exchange):
+        return Call(prompt, ANSWER, reports_progress=True)
+    form = _AnswerOrConsentRequest(call_digest(owned(str(context.get("tenantId", ""))), ASK, arguments))
+    state = exchange.message.params.get("requestState")
+    if state is None:
+        return Call(prompt, form, reports_progress=True)
+    pending = await _pending_turn(service, form.read_state(state))
+    calls = pending.turn.response.message.tool_calls
+    decided = decisions(exchange, len(calls))
+    if decided is None:
+        return form.request_consent(pending.identifier, [(call.name, parse_arguments(call)) for call in calls])
+    approvals = {call.id: Approval(each) for call, each in zip(calls, decided, strict=True)}
+    return Call(pending.prompt(service.chat, approvals), form, reports_progress=True, taken=pending)
+
+
+def _prompt(service: ServiceState, arguments: Mapping[str, Any], context: Mapping[str, Any]) -> PromptSpec:
+    asked: AskArguments = _INPUT.arguments(to_json(arguments).decode())["arguments"]
+    offered, advisors = service.tools.for_conversation(asked.tools)
+    values = {**context, CONVERSATION_ID: conversation_or_new(asked.session_id)}
+    prompt = service.chat.prompt(asked.question).tools(*offered).tool_context(values)
     return prompt.advisors(service.memory_advisor, *advisors)
 
 
-async def asking_call(
-    service: ServiceState, exchange: Exchange, arguments: Mapping[str, Any], context: Mapping[str, Any]
-) -> Call | bytes:
-    """Get a question ready, or its answer that waited for the user and goes on.
-
-    Returns:
-        The call, or a result that asks the host once more, where it has brought no answer of its user.
-
-    Raises:
-        RpcError: the state that the host brings was not handed out for this call, or was used before.
-        ToolArgumentsError: the arguments do not fit.
-        ToolchatError: as :func:`ask_prompt`, or the state store cannot be reached.
-    """
-    prompt = ask_prompt(service, arguments, context)
-    if not can_ask(exchange):
-        return Call(prompt, ANSWER, tells=True)
-    seal = await seal_of(service.store, owned(str(context.get("tenantId", ""))), ASK, arguments)
-    state = exchange.message.params.get("requestState")
-    if state is None:
-        return Call(prompt, _AnswerOrQuestion(seal), tells=True)
-    waiting = await _waiting(service, seal.identifier(state))
-    calls = waiting.turn.response.message.tool_calls
-    agreed = answers(exchange, len(calls))
-    if agreed is None:
-        shown = [(call.name, parse_arguments(call)) for call in calls]
-        return question(shown, seal.state(waiting.identifier))
-    approvals = {call.id: Approval(each) for call, each in zip(calls, agreed, strict=True)}
-    return Call(waiting.prompt(service.chat, approvals), _AnswerOrQuestion(seal), tells=True, taken=waiting)
-
-
-async def _waiting(service: ServiceState, identifier: str) -> PendingTurn:
+async def _pending_turn(service: ServiceState, identifier: str) -> PendingTurn:
     try:
         return await service.approvals.find(identifier)
     except NotFound:
-        raise not_handed_out() from None
+        raise invalid_state() from None
 
 
-class _AnswerOrQuestion(ResultFormat):
-    def __init__(self, seal: StateSigner) -> None:
-        self._seal = seal
+class _AnswerOrConsentRequest(ResultFormat):
+    """The answer, or a request for consent if the answer pauses for approval."""
+
+    def __init__(self, digest: str) -> None:
+        self._digest = digest
 
     def written(self, asked: ActiveRequest, response: ChatResponse) -> bytes:
+        """See :meth:`BufferedFormat.written`."""
         pending = asked.pending
         if pending is None:
             return ANSWER.written(asked, response)
-        calls = [(call["name"], call["arguments"]) for call in pending["calls"]]
-        return question(calls, self._seal.state(pending["id"]))
+        return self.request_consent(pending["id"], [(call["name"], call["arguments"]) for call in pending["calls"]])
+
+    def request_consent(self, identifier: str, calls: list[tuple[str, Any]]) -> bytes:
+        return consent_request(calls, f"{identifier}.{self._digest}")
+
+    def read_state(self, state: object) -> str:
+        """The id of the paused turn in a state; raises :class:`RpcError` for the state of another call."""
+        identifier, _, digest = state.partition(".") if isinstance(state, str) else ("", "", "")
+        if digest != self._digest:
+            raise invalid_state()
+        return identifier

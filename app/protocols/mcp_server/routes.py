@@ -1,31 +1,41 @@
-"""The one route of the protocol, ``POST /mcp``."""
+"""The route of MCP, ``POST /mcp``: Streamable HTTP without sessions."""
 
 import re
+from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
 
+from app.api import problems
 from app.api.body_limits import body_of
 from app.api.dependencies import refuse_cross_site, tenant_of
 from app.api.fast_router import QuestionRoute
-from app.api.problems import PROBLEM_MEDIA_TYPE
+from app.api.problems import ERROR_RESPONSE, PROBLEM_MEDIA_TYPE
 from app.api.responses.active_request import ActiveRequest
 from app.api.responses.formats import EVENT_SCHEMA
 from app.api.service import service_state
 from app.api.sessions import conversation_of
-from app.protocols.mcp_server.exchange import Exchange, checked_version, exchange_of
-from app.protocols.mcp_server.jsonrpc import INVALID_REQUEST, Message, RpcError, read_message
+from app.protocols.mcp_server.jsonrpc import (
+    INVALID_REQUEST,
+    Exchange,
+    Message,
+    RpcError,
+    header_version,
+    open_exchange,
+    read_message,
+)
 from app.protocols.mcp_server.methods import perform
-from app.protocols.mcp_server.replies import failure, refusal, reply
-from app.protocols.mcp_server.results import TOOL_RESULT, made
 from app.protocols.mcp_server.streaming import streamed_call
+from app.protocols.mcp_server.tools import TOOL_RESULT, execute_call
 from toolchat.errors import ToolchatError
 from toolchat.tool_calling.context import CONVERSATION_ID
 
 __all__ = ["add_mcp"]
 
-_JSON = re.compile(r"application/([\w.-]+\+)?json\s*(;|$)", re.IGNORECASE)
-_EVENTS = "text/event-stream"
+_JSON_TYPE = re.compile(r"application/([\w.-]+\+)?json\s*(;|$)", re.IGNORECASE)
+_JSON, _EVENTS = "application/json", "text/event-stream"
+_NO_STORE: Mapping[str, str] = {"Cache-Control": "no-store"}
 _MESSAGE = {
     "type": "object",
     "required": ["jsonrpc", "method"],
@@ -34,19 +44,19 @@ _MESSAGE = {
 _EXAMPLE = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
 _DESCRIPTION = """\
 The Model Context Protocol, as Streamable HTTP without sessions: 2026-07-28, and 2025-11-25 and 2025-06-18 for clients
-that begin with `initialize`. Errors are JSON-RPC errors; where the service itself failed, their `data` is its problem
+that begin with `initialize`. Errors are JSON-RPC errors; if the service itself failed, their `data` is its problem
 document.
 """
 _RESPONSES: dict[int | str, dict[str, Any]] = {
     200: {
-        "description": "The response; as events where the client asked to be told of progress",
-        "content": {"application/json": {"schema": {"type": "object"}}, _EVENTS: {"schema": EVENT_SCHEMA}},
+        "description": "The response; as events if the client requested progress notifications",
+        "content": {_JSON: {"schema": {"type": "object"}}, _EVENTS: {"schema": EVENT_SCHEMA}},
     },
-    202: {"description": "A notification was taken"},
+    202: {"description": "A notification was accepted"},
     "default": {
-        "description": "A JSON-RPC error; a problem document for what is refused before the message is read",
+        "description": "A JSON-RPC error; a problem document if the request was rejected before its message was read",
         "content": {
-            "application/json": {"schema": {"type": "object"}},
+            _JSON: {"schema": {"type": "object"}},
             PROBLEM_MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}},
         },
     },
@@ -54,8 +64,8 @@ _RESPONSES: dict[int | str, dict[str, Any]] = {
 
 
 def add_mcp(router: APIRouter) -> None:
-    """Add the route to the application's router, where it can be called without the framework's detours."""
-    body = {"content": {"application/json": {"schema": _MESSAGE, "example": _EXAMPLE}}, "required": True}
+    """Add the route to the application's router itself, which lets the fast router call it."""
+    body = {"content": {_JSON: {"schema": _MESSAGE, "example": _EXAMPLE}}, "required": True}
     router.add_api_route(
         "/mcp",
         answer_message,
@@ -71,51 +81,66 @@ def add_mcp(router: APIRouter) -> None:
 
 
 async def answer_message(request: Request) -> Response:
-    """Answer one JSON-RPC message; raises ``ToolchatError`` for what is refused before it is read."""
+    """Answer one JSON-RPC message.
+
+    Raises:
+        ToolchatError: the request was rejected, or the service failed. The exception handlers answer with a problem
+            document, or with a JSON-RPC error once the request is valid.
+    """
     refuse_cross_site(request)
     headers, message, exchange = request.headers.getlist, None, None
     try:
-        message = await _message(request)
+        message = await _read(request)
         if message.id is None:
-            checked_version(headers)
+            header_version(headers)
             return Response(status_code=202)
-        exchange = exchange_of(message, headers)
+        exchange = open_exchange(message, headers)
         return await _answer(request, exchange)
     except RpcError as error:
         request.state.outcome = f"rpc-error{error.code}"
         status = exchange.status(error) if exchange else error.status
-        return refusal(error, message.id if message else error.id, status)
+        # Without an id if the request's id could not be read.
+        return _json_response(error.response(message.id if message else error.id), status=status)
 
 
-async def _message(request: Request) -> Message:
-    if not _JSON.match(request.headers.get("content-type", "")):
+async def _read(request: Request) -> Message:
+    if not _JSON_TYPE.match(request.headers.get("content-type", "")):
         raise RpcError(INVALID_REQUEST, "the message must be sent as application/json")
     return read_message(await body_of(request))
 
 
 async def _answer(request: Request, exchange: Exchange) -> Response:
     service, token, context = service_state(request), exchange.progress_token, _context(request)
-    try:
-        done = await perform(service, exchange, context)
-        if isinstance(done, bytes):
-            return reply(exchange.response(done))
-        if token is not None and done.tells and _EVENTS in request.headers.get("accept", ""):
-            request.state.form = _EVENTS
-            return streamed_call(request, service, exchange, done, token)
-        request.state.form = done.form.media_type
-        asked = ActiveRequest(request, service, done.prompt, done.taken)
-        result = await made(asked, done.form)
-        if done.form is TOOL_RESULT:
-            del asked.headers["X-Chat-Model"]  # no model had a part in it
-        return reply(exchange.response(result), asked.headers)
-    except ToolchatError as error:
-        request.state.outcome = error.code
-        return failure(error, request.state.request_id, exchange)
+    request.scope["state"][ERROR_RESPONSE] = partial(_error_response, exchange)
+    call = await perform(service, exchange, context)
+    if isinstance(call, bytes):
+        return _json_response(exchange.response(call))
+    if token is not None and call.reports_progress and _EVENTS in request.headers.get("accept", ""):
+        request.state.form = _EVENTS
+        return streamed_call(request, service, exchange, call, token)
+    request.state.form = call.form.media_type
+    asked = ActiveRequest(request, service, call.prompt, call.taken)
+    result = await execute_call(asked, call.form)
+    if call.form is TOOL_RESULT:
+        del asked.headers["X-Chat-Model"]  # no model takes part in it
+    return _json_response(exchange.response(result), asked.headers)
 
 
 def _context(request: Request) -> dict[str, Any]:
-    """What tools are told behind the model's back: the tenant, and the conversation that the URL names, if it does."""
+    """Values for tools that the model does not see: the tenant, and the conversation if the URL names one."""
     context: dict[str, Any] = {"tenantId": tenant_of(request)}
     if request.scope["query_string"] and (sessions := request.query_params.getlist("sessionId")):
         context[CONVERSATION_ID] = conversation_of(sessions[-1])
     return context
+
+
+def _json_response(body: bytes, headers: Mapping[str, str] = _NO_STORE, status: int = 200) -> Response:
+    return Response(body, status, headers, _JSON)
+
+
+def _error_response(exchange: Exchange, error: ToolchatError, request_id: str) -> Response:
+    """Answer an error of the service as a JSON-RPC error, with the headers of its problem document."""
+    rpc_error = RpcError.from_error(error, problems.problem(error, request_id))
+    headers = dict(problems.error_response(error, request_id).headers)
+    headers = {name: value for name, value in headers.items() if name not in ("content-type", "content-length")}
+    return _json_response(exchange.error(rpc_error), headers, exchange.status(rpc_error))

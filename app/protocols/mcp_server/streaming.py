@@ -1,20 +1,18 @@
-"""A call whose progress is told while it runs, as server-sent events."""
+"""Progress notifications, and calls that send them as server-sent events before the result."""
 
+from functools import partial
 from typing import Any, ClassVar
 
 from fastapi import Request, Response
 from pydantic_core import to_json
-from starlette.types import Receive, Scope, Send
 
 from app.api.problems import problem
 from app.api.responses.active_request import ActiveRequest
 from app.api.responses.answers import StreamedAnswer
 from app.api.responses.formats import StreamFormat, StreamWriter
 from app.api.service import ServiceState
-from app.protocols.mcp_server.exchange import Exchange
-from app.protocols.mcp_server.jsonrpc import Id, RpcError
-from app.protocols.mcp_server.replies import failure
-from app.protocols.mcp_server.results import TOOL_RESULT, Call
+from app.protocols.mcp_server.jsonrpc import Exchange, Id, RpcError
+from app.protocols.mcp_server.tools import TOOL_RESULT, Call
 from toolchat.chat.request import ChatEvent
 from toolchat.errors import ToolchatError
 from toolchat.models.base import ChatResponse
@@ -24,14 +22,14 @@ __all__ = ["ProgressNotifier", "streamed_call"]
 
 
 class ProgressNotifier:
-    """Writes the notifications of one request.
+    """Creates the progress notifications of one request.
 
-    A tool that was called tells how far it is; of a question it is told which tools run. A host may rely on it that
-    the number grows each time: what does not grow is not told.
+    A called tool reports its own progress; for ``ask`` the notifications name the tools that run. The protocol requires
+    that ``progress`` grows with every notification, so events that do not advance it are dropped.
 
     Args:
-        token: the client's own.
-        of_one_tool: whether the request called a tool, and not ``ask``.
+        token: the client's progress token.
+        of_one_tool: whether the request calls a tool other than ``ask``.
     """
 
     def __init__(self, token: Id, *, of_one_tool: bool) -> None:
@@ -40,12 +38,12 @@ class ProgressNotifier:
         self._reached: float = -1
 
     def notification(self, event: ChatEvent) -> bytes:
-        """The notification of an event; empty where there is none."""
-        told = self._of_tool(event) if self._of_one_tool else self._of_question(event)
-        if not told or told["progress"] <= self._reached:
+        """The notification for an event; empty if there is none."""
+        progress = self._of_tool(event) if self._of_one_tool else self._of_question(event)
+        if not progress or progress["progress"] <= self._reached:
             return b""
-        self._reached = told["progress"]
-        params = {"progressToken": self._token, **{key: each for key, each in told.items() if each is not None}}
+        self._reached = progress["progress"]
+        params = {"progressToken": self._token, **{key: each for key, each in progress.items() if each is not None}}
         return to_json({"jsonrpc": "2.0", "method": "notifications/progress", "params": params})
 
     def _of_tool(self, event: ChatEvent) -> dict[str, Any]:
@@ -54,7 +52,7 @@ class ProgressNotifier:
         return {"progress": event.done, "total": event.of, "message": event.text}
 
     def _of_question(self, event: ChatEvent) -> dict[str, Any]:
-        """Nobody knows how many steps a question takes: they are counted."""
+        """Count the events, because the total number of calls is unknown."""
         match event:
             case ToolCallStarted():
                 message = f"{event.call.name} runs"
@@ -68,65 +66,42 @@ class ProgressNotifier:
 
 
 def streamed_call(request: Request, service: ServiceState, exchange: Exchange, call: Call, token: Id) -> Response:
-    """Make a call, and tell its progress under the client's token until it is answered."""
-    return _StreamedCall(_AskedByHost(request, service, exchange, call, token), _EVENTS)
+    """Run a call and stream its progress under the client's token, then its result."""
+    asked = ActiveRequest(request, service, call.prompt, call.taken)
+    if call.form is TOOL_RESULT:
+        del asked.headers["X-Chat-Model"]  # no model takes part in it
+    return StreamedAnswer(asked, _EventStream(exchange, call, token))
 
 
-class _StreamedCall(StreamedAnswer):
-    """The response; a call for which there is no place is refused in the protocol's own words, too."""
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        try:
-            await super().__call__(scope, receive, send)
-        except ToolchatError as error:
-            self._asked.note_failure(error)
-            await self._form.refused(self._asked, error)(scope, receive, send)
-
-
-class _AskedByHost(ActiveRequest):
-    """A call that is being made, with what its events are written by."""
-
-    def __init__(self, request: Request, service: ServiceState, exchange: Exchange, call: Call, token: Id) -> None:
-        super().__init__(request, service, call.prompt, call.taken)
-        self.exchange = exchange
-        self.form = call.form
-        self.progress = ProgressNotifier(token, of_one_tool=call.form is TOOL_RESULT)
-        if call.form is TOOL_RESULT:
-            del self.headers["X-Chat-Model"]  # no model had a part in it
-
-
-class _Writer(StreamWriter):
-    def __init__(self, asked: ActiveRequest) -> None:
-        super().__init__(asked)
-        self._host = _host(asked)
-
-    def event(self, event: ChatEvent) -> bytes:
-        return _event(self._host.progress.notification(event))
-
-    def done(self, response: ChatResponse) -> bytes:
-        return _event(self._host.exchange.response(self._host.form.written(self._host, response)))
-
-    def failed(self, error: ToolchatError) -> bytes:
-        return _event(self._host.exchange.error(RpcError.of(error, problem(error, self._host.request_id))))
-
-
-class _Events(StreamFormat):
+class _EventStream(StreamFormat):
     media_type = "text/event-stream"
     documentation: ClassVar = {"schema": {"type": "string"}}
-    writer = _Writer
 
-    def refused(self, asked: ActiveRequest, error: ToolchatError) -> Response:
-        return failure(error, asked.request_id, _host(asked).exchange)
-
-
-_EVENTS = _Events()
+    def __init__(self, exchange: Exchange, call: Call, token: Id) -> None:
+        self.writer = partial(_EventWriter, exchange, call, token)
 
 
-def _host(asked: ActiveRequest) -> _AskedByHost:
-    if not isinstance(asked, _AskedByHost):
-        raise TypeError("these events are written for hosts alone")
-    return asked
+class _EventWriter(StreamWriter):
+    """Writes progress notifications, then the response."""
+
+    def __init__(self, exchange: Exchange, call: Call, token: Id, asked: ActiveRequest) -> None:
+        super().__init__(asked)
+        self._exchange = exchange
+        self._form = call.form
+        self._progress = ProgressNotifier(token, of_one_tool=call.form is TOOL_RESULT)
+
+    def event(self, event: ChatEvent) -> bytes:
+        """See :meth:`StreamWriter.event`."""
+        return _sse(self._progress.notification(event))
+
+    def done(self, response: ChatResponse) -> bytes:
+        """See :meth:`StreamWriter.done`."""
+        return _sse(self._exchange.response(self._form.written(self.asked, response)))
+
+    def failed(self, error: ToolchatError) -> bytes:
+        """See :meth:`StreamWriter.failed`."""
+        return _sse(self._exchange.error(RpcError.from_error(error, problem(error, self.asked.request_id))))
 
 
-def _event(message: bytes) -> bytes:
+def _sse(message: bytes) -> bytes:
     return b"event: message\ndata: %b\n\n" % message if message else b""

@@ -1,6 +1,6 @@
 """Calls that the model of the tool ``ask`` makes and the user must agree with."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from typing import Any
 
 import httpx
@@ -99,6 +99,14 @@ async def test_a_host_that_is_told_of_progress_is_asked_at_the_end_of_the_stream
     *told, last = messages_of((await host.ask("tools/call", **ASK, **brought, _meta={"progressToken": 1})).text)
     assert last["result"]["content"][0]["text"] == "done done"
     assert [each["params"]["progress"] for each in told] == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("change", [lambda state: state[1:], lambda state: state.partition(".")[0], lambda _: 5])
+async def test_a_state_that_was_not_handed_out_is_refused(change: Callable[[str], object], host: Host) -> None:
+    before, state = Seen.switched, (await host.result("tools/call", **ASK))["requestState"]
+    brought: dict[str, Any] = {"requestState": change(state), "inputResponses": decided("accept", "accept")}
+    assert await host.error("tools/call", **ASK, **brought) == (400, -32602)
+    assert Seen.switched == before
 
 
 @pytest.mark.parametrize("version", [MODERN, *LEGACY])

@@ -1,15 +1,13 @@
 """Tools that need the user's consent, which the host asks for."""
 
-import base64
 from collections.abc import AsyncGenerator, Mapping
 from typing import Any
 
 import httpx
 import pytest
 
-from app.protocols.mcp_server.consent import consent_to
-from app.protocols.mcp_server.exchange import Exchange
-from app.protocols.mcp_server.jsonrpc import Message, RpcError
+from app.protocols.mcp_server.consent import require_consent
+from app.protocols.mcp_server.jsonrpc import Exchange, Message, RpcError
 from tests.players.redis_server import RedisServer
 from tests.protocols.mcp_server.folders.workshop import Seen
 from tests.protocols.mcp_server.host import FOLDERS, LEGACY, Host
@@ -74,13 +72,20 @@ async def test_an_answer_without_the_state_is_no_consent(host: Host) -> None:
 
 
 def forged(state: str) -> dict[str, Any]:
-    raw = base64.urlsafe_b64decode(state)
-    other = base64.urlsafe_b64encode(raw.replace(b'"id":"', b'"id":"0')).decode()
-    signed_by_nobody = base64.urlsafe_b64encode(bytes(32) + raw[32:]).decode()
-    return {"changed": other, "unsigned": signed_by_nobody, "cut": state[:40], "empty": "", "no text": 5, "odd": "é"}
+    other = ("0" if state[0] != "0" else "1") + state[1:]
+    return {
+        "changed": other,
+        "invented": "0" * len(state),
+        "cut": state[:-1],
+        "longer": f"{state}0",
+        "upper case": state.upper() + "A",
+        "empty": "",
+        "no text": 5,
+        "odd": "é",
+    }
 
 
-@pytest.mark.parametrize("kind", list(forged(base64.urlsafe_b64encode(bytes(80)).decode())))
+@pytest.mark.parametrize("kind", list(forged("0")))
 async def test_a_state_that_was_not_handed_out_is_refused(kind: str, host: Host) -> None:
     before, state = Seen.switched, forged(await asked(host))[kind]
     error = await host.error("tools/call", **CALL, inputResponses=ACCEPTED, requestState=state)
@@ -145,15 +150,15 @@ async def test_any_replica_takes_the_answer_and_only_one_runs_the_call(replicas:
 async def test_a_state_has_its_time() -> None:
     store = InMemoryStateStore()
 
-    async def consent(params: Mapping[str, Any], lasts: int) -> IdempotentRequest | bytes:
+    async def consent(params: Mapping[str, Any], ttl: int) -> IdempotentRequest | bytes:
         exchange = Exchange(Message("tools/call", params, 1), 1, True, {"elicitation": {}})
-        return await consent_to(exchange, store, "zh", "switchLight", {"on": True}, lasts=lasts)
+        return await require_consent(exchange, store, "zh", "switchLight", {"on": True}, ttl=ttl)
 
-    for lasts, holds in ((60, True), (0, False)):
-        question = httpx.Response(200, content=await consent({}, lasts)).json()  # type: ignore[arg-type]
+    for ttl, holds in ((60, True), (0, False)):
+        question = httpx.Response(200, content=await consent({}, ttl)).json()  # type: ignore[arg-type]
         brought = {"requestState": question["requestState"], "inputResponses": ACCEPTED}
         if holds:
-            assert isinstance(await consent(brought, lasts), IdempotentRequest)
+            assert isinstance(await consent(brought, ttl), IdempotentRequest)
         else:
-            with pytest.raises(RpcError, match="its time is over"):
-                await consent(brought, lasts)
+            with pytest.raises(RpcError, match="has expired"):
+                await consent(brought, ttl)

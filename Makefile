@@ -5,6 +5,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 PIP_INSTALL := $(PY) -m pip install --disable-pip-version-check
 PIP_LOG := $(VENV)/pip.log
+TYPES_LOG := $(VENV)/mypy.log
 SUITE := $(PY) -m pytest --quiet --numprocesses auto --dist loadfile --no-loadscope-reorder
 CANDIDATES := python3.13 python3.12 python3.11 python3.14 python3 python
 USABLE := import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))
@@ -24,6 +25,11 @@ define installed
 	@echo "Installing $(1) into $(VENV) ..."
 	@$(PIP_INSTALL) $(2) >$(PIP_LOG) 2>&1 || { code=$$?; cat $(PIP_LOG) >&2; exit $$code; }
 endef
+
+define check_style
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+endef
 CLIENTS := wire_clients/.venv
 PACKAGES := wire_clients/npm/node_modules
 
@@ -41,9 +47,14 @@ run: $(VENV)/.runtime ## Serve on http://127.0.0.1:8083 (.env and the environmen
 demo: $(VENV)/.runtime ## Serve with invented weather and translations, so that every tool works without a key
 	@$(PY) -m app demo
 
-test: lint ## Check the code, then run every test and measure the coverage
-	$(SUITE) --cov --cov-report= --cov-fail-under=0
+test: $(VENV)/.dev ## Check the code and run every test (COVERAGE=1: measure the coverage as well)
+	$(check_style)
+	@$(PY) -m mypy >$(TYPES_LOG) 2>&1 & types=$$!; \
+		$(SUITE) $(if $(COVERAGE),--cov --cov-report= --cov-fail-under=0); code=$$?; \
+		wait $$types || code=1; cat $(TYPES_LOG); exit $$code
+ifdef COVERAGE
 	@table=$$($(PY) -m coverage report) || { echo "$$table"; exit 1; }; echo "$$table" | grep ^TOTAL
+endif
 
 test-fast: $(VENV)/.dev ## Run the tests that need no browser, no other process and no second, in under a minute
 	$(SUITE) -m "not slow"
@@ -58,8 +69,7 @@ nightly: $(VENV)/.dev ## Try 20,000 hostile tool calls of each kind (make test t
 	HYPOTHESIS_PROFILE=nightly $(PY) -m pytest -o faulthandler_timeout=3600 tests/tool_calling/test_hostile_calls.py
 
 lint: $(VENV)/.dev ## Check the code: ruff, its formatting, mypy
-	$(PY) -m ruff check .
-	$(PY) -m ruff format --check .
+	$(check_style)
 	$(PY) -m mypy
 
 lock: $(UV) ## Write both lock files after a change in pyproject.toml (LOCK=--upgrade: newest versions)
@@ -76,7 +86,7 @@ bench-quick: $(VENV)/.dev $(PEERS)/.peers ## The same with fewer services and ro
 bench-guard: $(VENV)/.dev ## Fail when a question costs 1.3 times as much, beside the limit, as bench/baseline.json says
 	$(PY) -m bench --guard
 
-lab: $(VENV)/.dev $(PEERS)/.peers ## Do every fault to real processes, in about ten minutes; writes docs/faults.md (needs redis-server, chromium, nginx)
+lab: $(VENV)/.dev $(PEERS)/.peers ## Do every fault to real processes, in about ten minutes; writes docs/faults.md (needs redis-server, Chromium, nginx)
 	$(PY) -m lab --write
 
 lab-fast: $(VENV)/.dev ## The same with the rows of a second; writes nothing

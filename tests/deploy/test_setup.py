@@ -131,12 +131,32 @@ def test_make_test_checks_the_code_runs_the_tests_and_serves_for_running_as_well
     calls = _calls(checkout)
     _make("run", folder=checkout)
 
-    installation, *checks, tests, coverage = calls
-    assert installation == "install requirements-dev.lock"
-    assert checks == ["-m ruff check .", "-m ruff format --check .", "-m mypy"]
-    assert re.fullmatch(r"-m pytest .*--cov\b.*", tests)
-    assert coverage == "-m coverage report"
+    assert calls[:3] == ["install requirements-dev.lock", "-m ruff check .", "-m ruff format --check ."]
+    types, tests = sorted(calls[3:])  # both at once
+    assert types == "-m mypy"
+    assert re.fullmatch(r"-m pytest .*", tests)
+    assert "--cov" not in tests
     assert _calls(checkout) == ["-m app"]
+
+
+@needs_make
+def test_make_test_measures_the_coverage_where_it_is_asked_to(checkout: Path) -> None:
+    _make("test", "COVERAGE=1", folder=checkout)
+    *_, coverage = calls = _calls(checkout)
+
+    assert [each for each in calls if re.fullmatch(r"-m pytest .*--cov\b.*", each)]
+    assert coverage == "-m coverage report"
+
+
+@needs_make
+@pytest.mark.parametrize("failing", ["ruff", "mypy", "pytest", "coverage"])
+def test_make_test_fails_and_shows_why_when_one_of_its_checks_fails(failing: str, checkout: Path) -> None:
+    python = checkout / ".venv/bin/python"
+    python.write_text(f'{RECORDING_PYTHON}[ "$2" != {failing} ] || {{ echo {failing} is not content; exit 1; }}\n')
+    failed = _make("test", "COVERAGE=1", folder=checkout)
+
+    assert failed.returncode != 0
+    assert f"{failing} is not content" in failed.stdout
 
 
 @needs_make
@@ -231,7 +251,7 @@ def _check(clone: Path) -> tuple[int, list[str], str]:
     return done.returncode, [line.strip() for line in (clone / "calls").read_text().splitlines()], done.stdout
 
 
-CHECKED = ["make test 1", "make test-clients", "make lab-fast", "make bench-guard"]
+CHECKED = ["make test COVERAGE=1 1", "make test-clients", "make lab-fast", "make bench-guard"]
 
 
 def test_the_check_runs_every_test_the_clients_the_lab_and_the_guard_and_allows_no_skip(clone: Path) -> None:
@@ -268,6 +288,6 @@ def test_the_check_installs_every_program_without_which_tests_are_skipped() -> N
     sources = [path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("*.py")]
     needed = {name for text in sources for name in re.findall(r'^.*?shutil\.which\("([\w-]+)"[),]', text, flags=re.M)}
 
-    assert needed >= {"make", "chromium", "curl", "redis-server", "nginx"}
+    assert needed >= {"make", "chromium-headless-shell", "curl", "redis-server", "nginx"}
     needed.remove("promtool")  # where it is it has its say, and nothing is skipped where it is not
     assert [name for name in needed if f"missing+=({name})" not in (ROOT / ".ci/run").read_text()] == []

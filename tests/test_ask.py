@@ -75,8 +75,8 @@ async def ask(tmp_path: Path, folders: dict[str, str], *arguments: str) -> subpr
 
 
 WAITING = """\
-toolchat: switchLight({"on": true}) waits for approval, and nobody is here to be asked
-toolchat: to go on, ask again in a terminal and decide there, or with --approve switchLight
+toolchat: switchLight({"on": true}) needs approval, but no terminal is attached
+toolchat: ask again in a terminal and decide there, or add --approve switchLight
 """
 
 
@@ -159,7 +159,7 @@ async def test_at_a_terminal_a_question_is_needed_and_a_decision_can_be_left_ope
         async with at_a_terminal(*question, cwd=tmp_path, **variables) as terminal:
             await terminal.sees("[y/n/edit] ")
             terminal.type(CTRL_D)
-            await terminal.sees("waits for approval")
+            await terminal.sees("needs approval")
             assert await terminal.ends() == 3
         async with at_a_terminal(*question, cwd=tmp_path, **variables) as terminal:
             await terminal.sees("[y/n/edit] ")

@@ -68,13 +68,13 @@ async def test_what_is_set_up_is_asked_and_tells_what_it_answered(tmp_path: Path
     assert (done.returncode, done.stderr) == (0, "")
     assert lines_of(done) == {
         "Chat model": ("works", True, "openai_compatible/gpt-4o-mini calls tools"),
-        "State": ("works", True, "redis writes, reads and forgets"),
-        "Traces": ("works", True, f"http://127.0.0.1:{collector.port}/v1/traces takes them; traceidratio 0.01"),
-        "Time": ("ready", False, "has nobody to ask"),
+        "State": ("works", True, "redis writes, reads and deletes"),
+        "Traces": ("works", True, f"http://127.0.0.1:{collector.port}/v1/traces accepts traces; traceidratio 0.01"),
+        "Time": ("ready", False, "no upstream to check"),
         "Lamp": ("works", True, "one lamp"),
         "Todo": ("off", False, "switched off: set TODO_ENABLED=true"),
-        "Examples": ("ready", False, "has nobody to ask"),
-        "Alarms": ("ready", False, "has nobody to ask"),
+        "Examples": ("ready", False, "no upstream to check"),
+        "Alarms": ("ready", False, "no upstream to check"),
         "Translate (sandbox)": ("works", True, "你好 is Hello"),
         "Weather (sandbox)": ("works", True, "the forecast of London"),
     }
@@ -105,7 +105,7 @@ async def test_what_does_not_answer_is_told_with_the_reason_and_the_exit_code_is
     assert told["Chat model"][2].startswith("upstream-unavailable: ")
     assert told["State"][2].startswith("store-unavailable: ")
     assert told["Traces"][0] == "failed"
-    assert told["Traces"][2].startswith(f"internal: http://{nobody}/v1/traces/v1/traces takes none: ")
+    assert told["Traces"][2].startswith(f"internal: http://{nobody}/v1/traces/v1/traces does not accept traces: ")
     assert "OTEL_EXPORTER_OTLP_ENDPOINT: /v1/traces is put behind it" in done.stderr
     assert "sk-a" not in done.stdout + done.stderr
     assert told["Weather"][2] == "not-configured: the weather service is not set up correctly on this server"

@@ -85,8 +85,8 @@ def test_a_tool_that_fails_gives_1_and_its_error_as_the_model_would_be_told(own:
         (["pak"], "no tool has the name pak; known: "),
         (["getWeatherFunction", "city=Paris"], "Weather: not configured: set WEATHER_API_KEY"),
         (["pack", "size=many", "name=x"], "pack: size: Input should be a valid integer"),
-        (["pack", "name"], "name: an argument is key=value, key:=JSON, or one JSON object with all of them"),
-        (["pack", "size:={"], "size: is no JSON: "),
+        (["pack", "name"], "name: arguments are key=value, key:=JSON, or one JSON object with all of them"),
+        (["pack", "size:={"], "size: is not valid JSON: "),
     ],
 )
 def test_what_cannot_be_run_is_told_in_one_line(

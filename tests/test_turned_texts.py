@@ -1,6 +1,6 @@
 """A text that turns its direction cannot show somebody who consents another one than it is."""
 
-from app.cli.terminal import visible
+from app.cli.terminal import escape_controls
 from tests.browser import OpenPage
 from tests.serving import service
 from toolchat.chat.advisors.idempotency import IdempotentRequest
@@ -9,7 +9,7 @@ TURNED = "Bob\u202etxt.exe"
 
 
 def test_the_terminal_writes_out_what_would_turn_a_text() -> None:
-    assert visible(f'sendParcel({{"to": "{TURNED}"}})') == 'sendParcel({"to": "Bob\\u202etxt.exe"})'
+    assert escape_controls(f'sendParcel({{"to": "{TURNED}"}})') == 'sendParcel({"to": "Bob\\u202etxt.exe"})'
 
 
 async def test_the_page_writes_out_what_would_turn_a_text(open_page: OpenPage) -> None:

@@ -1,1 +1,1 @@
-"""The command line beside ``serve``: questions, conversations, tools by hand, checks and evaluations on a terminal."""
+"""The command line, ``toolchat COMMAND``: each command is a function that returns its exit code."""

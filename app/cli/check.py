@@ -1,4 +1,4 @@
-"""``toolchat check``: does everything answer that the configuration names?"""
+"""The command ``check``: test the chat model, the state store, the trace collector and every tool's upstream."""
 
 import asyncio
 import secrets
@@ -10,8 +10,8 @@ from typing import Any, Literal
 
 from app.api.service import model_label
 from app.cli.dialogue import ANSWERED, FAILED
-from app.cli.serve import OpenedService, opened_service
-from app.cli.terminal import say, visible
+from app.cli.opened_service import OpenedService, opened_service
+from app.cli.terminal import escape_controls, print_result
 from app.observability.otlp.settings import TracingConfiguration
 from app.tools.registry import ConfiguredModule
 from toolchat.errors import ToolchatError
@@ -30,35 +30,37 @@ _LONGEST_NOTE = 200
 _COLLECTOR_SECONDS = 1.0
 _PROVIDERS = "set DASHSCOPE_API_KEY, OPENAI_API_KEY or OPENAI_BASE_URL"
 
+_Probe = Callable[[], Coroutine[Any, Any, str]]
+"""Sends one cheap request; returns a note, or raises."""
+
 
 @dataclass(frozen=True, slots=True)
-class _Line:
-    """What is told of one part."""
+class _Result:
+    """The result of checking one part."""
 
     state: Literal["works", "failed", "missing", "off", "ready"]
     note: str
     seconds: float | None = None
-    """How long it took; ``None`` where nobody was asked."""
+    """Duration of the probe; ``None`` if there was none."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """Something that is set up or not; what is asked of it, or what is told without."""
+    """A part of the service, with its probe, or the result if there is nothing to probe."""
 
     title: str
-    ask: Callable[[], Coroutine[Any, Any, str]] | _Line
-    limit: float
-    """Seconds that it may take to answer."""
+    probe: _Probe | _Result
+    timeout: float
 
 
 def check() -> int:
-    """Ask the chat model, the state store, the collector and every tool's upstream one cheap question, side by side.
+    """Probe all parts concurrently and print one line for each.
 
     Returns:
-        0, or 1 where something that is set up does not answer as it should; what is not set up is no failure.
+        0, or 1 if a configured part does not work; a part that is not configured is no failure.
 
     Raises:
-        ConfigurationError: the service cannot start as it is set up.
+        ConfigurationError: the configuration is invalid.
     """
     with opened_service() as service:
         return service.run(partial(_check, service))
@@ -67,36 +69,37 @@ def check() -> int:
 async def _check(service: OpenedService) -> int:
     parts = list(_parts(service))
     width = max(len(part.title) for part in parts)
-    lines = [asyncio.create_task(_line(part)) for part in parts]
+    tasks = [asyncio.create_task(_run(part)) for part in parts]
     code = ANSWERED
-    for part, answering in zip(parts, lines, strict=True):
-        line = await answering
-        took = "" if line.seconds is None else f"{line.seconds:.2f} s"
-        say(f"{line.state:<8} {part.title:<{width}} {took:>8}  {visible(line.note)[:_LONGEST_NOTE]}".rstrip())
-        code = FAILED if line.state == "failed" else code
+    for part, task in zip(parts, tasks, strict=True):
+        result = await task
+        duration = "" if result.seconds is None else f"{result.seconds:.2f} s"
+        note = escape_controls(result.note)[:_LONGEST_NOTE]
+        print_result(f"{result.state:<8} {part.title:<{width}} {duration:>8}  {note}".rstrip())
+        code = FAILED if result.state == "failed" else code
     return code
 
 
-async def _line(part: _Part) -> _Line:
-    if isinstance(part.ask, _Line):
-        return part.ask
+async def _run(part: _Part) -> _Result:
+    if isinstance(part.probe, _Result):
+        return part.probe
     began = time.perf_counter()
     try:
-        async with asyncio.timeout(part.limit):
-            state, note = "works", await part.ask()
-    except Exception as error:  # noqa: BLE001 - a folder may ask in whatever way it likes
-        state, note = "failed", _told(error, part.limit)
-    return _Line("works" if state == "works" else "failed", note, time.perf_counter() - began)
+        async with asyncio.timeout(part.timeout):
+            note = await part.probe()
+    except Exception as error:  # noqa: BLE001 - a tool module's own check may raise anything
+        return _Result("failed", _describe(error, part.timeout), time.perf_counter() - began)
+    return _Result("works", note, time.perf_counter() - began)
 
 
-def _told(error: Exception, limit: float) -> str:
+def _describe(error: Exception, timeout: float) -> str:
     match error:
         case ToolchatError():
             return f"{error.code}: {error.detail}"
         case ToolExecutionError():
             return f"{error.kind}: {error}"
         case TimeoutError():
-            return f"no answer within {limit:g} s"
+            return f"no answer within {timeout:g} s"
         case _:
             return f"{type(error).__name__}: {error}"
 
@@ -105,24 +108,22 @@ def _parts(service: OpenedService) -> Iterator[_Part]:
     settings = service.configuration.settings
     model = service.state.chat.model
     for number, each in enumerate(model.models if isinstance(model, FallbackChatModel) else (model,), 1):
-        yield _Part(
-            f"Chat model {number}" if number > 1 else "Chat model", _model(service, each), settings.model_timeout
-        )
-    yield _Part("State", _store(service.state.store), 5)
-    yield _Part("Traces", _traces(service.configuration.tracing), 2 * _COLLECTOR_SECONDS)
+        title = f"Chat model {number}" if number > 1 else "Chat model"
+        yield _Part(title, _model_probe(service, each), settings.model_timeout)
+    yield _Part("State", _store_probe(service.state.store), 5)
+    yield _Part("Traces", _traces_probe(service.configuration.tracing), 2 * _COLLECTOR_SECONDS)
     for configured in service.configuration.modules:
         sandbox = " (sandbox)" if configured.settings.in_sandbox else ""
-        yield _Part(configured.module.title + sandbox, _folder(service, configured), settings.tool_timeout)
+        yield _Part(configured.module.title + sandbox, _module_probe(service, configured), settings.tool_timeout)
 
 
-def _model(service: OpenedService, model: ChatModel) -> Callable[[], Coroutine[Any, Any, str]] | _Line:
+def _model_probe(service: OpenedService, model: ChatModel) -> _Probe | _Result:
     if model.provider == "offline":
-        chosen = service.configuration.settings.chat_provider == "offline"
-        return _Line(
-            "off" if chosen else "missing", "the offline stand-in answers" + ("" if chosen else f"; {_PROVIDERS}")
-        )
+        is_chosen = service.configuration.settings.chat_provider == "offline"
+        hint = "" if is_chosen else f"; {_PROVIDERS}"
+        return _Result("off" if is_chosen else "missing", f"the offline model answers{hint}")
 
-    async def ask() -> str:
+    async def call_ping() -> str:
         prompt = Prompt((UserMessage("Call the tool ping, then say ok."),), (_PING,))
         response = await model.respond(prompt, silent)
         label = model_label(model.provider, model.name)
@@ -130,42 +131,42 @@ def _model(service: OpenedService, model: ChatModel) -> Callable[[], Coroutine[A
             raise ToolchatError(f"{label} answers, but did not call the tool that it was asked to")
         return f"{label} calls tools"
 
-    return ask
+    return call_ping
 
 
-def _store(store: StateStore) -> Callable[[], Coroutine[Any, Any, str]] | _Line:
+def _store_probe(store: StateStore) -> _Probe | _Result:
     if store.kind == "memory":
-        return _Line("off", "kept in this process; REDIS_URL lets replicas share it")
+        return _Result("off", "state is kept in this process; set REDIS_URL to share it between replicas")
 
-    async def ask() -> str:
+    async def write_and_read() -> str:
         key = f"check:{secrets.token_hex(8)}"
-        await store.put(key, b"kept", ttl=10)
-        kept = await store.get(key)
+        await store.put(key, b"stored", ttl=10)
+        stored = await store.get(key)
         await store.delete(key)
-        if kept != b"kept":
-            raise ToolchatError("what was written could not be read again")
-        return f"{store.kind} writes, reads and forgets"
+        if stored != b"stored":
+            raise ToolchatError("the value read differs from the value written")
+        return f"{store.kind} writes, reads and deletes"
 
-    return ask
+    return write_and_read
 
 
-def _traces(tracing: TracingConfiguration) -> Callable[[], Coroutine[Any, Any, str]] | _Line:
+def _traces_probe(tracing: TracingConfiguration) -> _Probe | _Result:
     if not tracing.is_on:
-        return _Line("off", "not sent; OTEL_EXPORTER_OTLP_ENDPOINT says where they go")
+        return _Result("off", "no traces are sent; set OTEL_EXPORTER_OTLP_ENDPOINT")
 
-    async def ask() -> str:
+    async def export_nothing() -> str:
         from app.observability.otlp.sending import reached
 
         if reason := await reached(tracing, _COLLECTOR_SECONDS):
-            raise ToolchatError(f"{tracing.target} takes none: {reason}")
-        return f"{tracing.target} takes them; {tracing.sampling}"
+            raise ToolchatError(f"{tracing.target} does not accept traces: {reason}")
+        return f"{tracing.target} accepts traces; {tracing.sampling}"
 
-    return ask
+    return export_nothing
 
 
-def _folder(service: OpenedService, configured: ConfiguredModule) -> Callable[[], Coroutine[Any, Any, str]] | _Line:
+def _module_probe(service: OpenedService, configured: ConfiguredModule) -> _Probe | _Result:
     if configured.fault:
-        return _Line("missing" if configured.settings.enabled else "off", configured.fault)
+        return _Result("missing" if configured.settings.enabled else "off", configured.fault)
     if configured.module.check is None:
-        return _Line("ready", "has nobody to ask")
+        return _Result("ready", "no upstream to check")
     return partial(configured.module.check, service.state.container)

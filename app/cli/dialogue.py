@@ -1,13 +1,12 @@
-"""Questions that are asked one after the other, with whatever their tools may need to be asked in turn."""
+"""A dialogue at the terminal: questions, answers as they arrive, and approvals of tool calls."""
 
 import secrets
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 
 from pydantic_core import from_json
 
-from app.cli.serve import OpenedService
-from app.cli.terminal import complain, is_interactive, read_line, say, status, tell, visible
+from app.cli.opened_service import OpenedService
+from app.cli.terminal import escape_controls, is_interactive, print_error, print_note, print_result, read_line, status
 from toolchat.chat.advisors.tool_calling import APPROVAL_REQUIRED
 from toolchat.chat.client import PromptSpec
 from toolchat.chat.request import Approval, ChatEvent, Emit
@@ -18,82 +17,82 @@ from toolchat.tool_calling.callback import ToolCallbackResolver
 from toolchat.tool_calling.context import CONVERSATION_ID
 from toolchat.tool_calling.events import ToolCallFinished, ToolCallProgress, ToolCallStarted
 
-__all__ = ["ANSWERED", "FAILED", "WAITS", "AnswerPrinter", "Consent", "Dialogue", "described", "exit_code"]
+__all__ = ["ANSWERED", "FAILED", "WAITS", "AnswerPrinter", "ApprovalPrompt", "Dialogue", "exit_code"]
+
+ANSWERED, FAILED, WAITS = 0, 1, 3
+"""Exit codes; 2 is an invalid configuration or command line."""
 
 
-class Consent:
-    """Decides about the calls of an answer that waits.
+class ApprovalPrompt:
+    """Asks the user to approve the tool calls of a paused answer.
 
     Args:
-        resolver: finds the tools, so that only those are asked about which need it.
-        beforehand: names of tools that may run without a question.
+        resolver: finds the tools, which know whether they require approval.
+        approved: names of tools that are approved without asking.
     """
 
-    def __init__(self, resolver: ToolCallbackResolver, beforehand: Collection[str] = ()) -> None:
+    def __init__(self, resolver: ToolCallbackResolver, approved: Collection[str] = ()) -> None:
         self._resolver = resolver
-        self._beforehand = frozenset(beforehand)
+        self._approved = frozenset(approved)
 
     def undecided(self, response: ChatResponse) -> list[ToolCall]:
-        """The calls that somebody must be asked about."""
-        return [call for call in response.message.tool_calls if self._is_guarded(call.name)]
+        """Return the calls that the user must decide about."""
+        return [call for call in response.message.tool_calls if self._requires_approval(call.name)]
 
     def decide(self, response: ChatResponse) -> dict[str, Approval] | None:
-        """A decision about every call; ``None`` when nobody is there to decide, or leaves."""
+        """Return a decision for every call; ``None`` without a terminal, or at the end of the input."""
         undecided = self.undecided(response)
         if undecided and not is_interactive():
             return None
         decisions = {call.id: Approval(approved=True) for call in response.message.tool_calls}
         try:
-            return decisions | {call.id: _asked(call) for call in undecided}
+            return decisions | {call.id: _ask_for_approval(call) for call in undecided}
         except EOFError:
             return None
 
-    def _is_guarded(self, name: str) -> bool:
+    def _requires_approval(self, name: str) -> bool:
         tool = self._resolver.resolve(name)
-        return name not in self._beforehand and (tool is None or tool.metadata.requires_approval)
+        return name not in self._approved and (tool is None or tool.metadata.requires_approval)
 
 
-def _asked(call: ToolCall) -> Approval:
+def _ask_for_approval(call: ToolCall) -> Approval:
     arguments = call.arguments
     while True:
-        answer, _, reason = read_line(f"Run {visible(f'{call.name}({arguments})')}? [y/n/edit] ").strip().partition(" ")
+        prompt = f"Run {escape_controls(f'{call.name}({arguments})')}? [y/n/edit] "
+        answer, _, reason = read_line(prompt).strip().partition(" ")
         match answer.lower():
             case "y" | "yes":
                 return Approval(approved=True, arguments=None if arguments == call.arguments else arguments)
             case "n" | "no":
                 return Approval(approved=False, reason=reason.strip())
             case "e" | "edit":
-                arguments = _edited(arguments)
+                arguments = _edit(arguments)
             case _:
-                complain("y runs it, n does not (n and a reason: the model is told), edit changes the arguments first")
+                print_error("y runs it, n rejects it (n REASON also tells the model why), edit changes the arguments")
 
 
-def _edited(arguments: str) -> str:
-    changed = read_line("Arguments: ", given=arguments)
+def _edit(arguments: str) -> str:
+    edited = read_line("Arguments: ", prefilled=arguments)
     try:
-        if isinstance(from_json(changed, allow_inf_nan=False), dict):
-            return changed
+        if isinstance(from_json(edited, allow_inf_nan=False), dict):
+            return edited
     except ValueError:
         pass
-    complain("the arguments must be a JSON object; nothing is changed")
+    print_error("the arguments must be a JSON object; they were not changed")
     return arguments
 
 
-ANSWERED, FAILED, WAITS = 0, 1, 3
-"""Exit codes; 2 is a set-up that does not allow a start."""
-
-
 class Dialogue:
-    """One conversation.
+    """One conversation with the service.
 
     Args:
-        service: where it takes place.
-        names: the tools that are offered; ``None`` offers all.
-        approved: names of tools that may run without being approved each time.
-        remembers: whether the model is given the questions before.
+        service: the opened service.
+        names: names of the tools to offer; ``None`` offers all.
+        approved: names of tools that run without asking for approval.
+        remembers: whether the model gets the earlier turns.
 
     Raises:
-        ConfigurationError: there is no such tool.
+        ConfigurationError: a tool does not exist.
     """
 
     def __init__(
@@ -111,48 +110,47 @@ class Dialogue:
         self.identifier = secrets.token_hex(16)
         self._service = service
         self._advisors = (*([service.state.memory_advisor] if remembers else []), *advisors)
-        self._consent = Consent(service.registry.resolver, approved)
+        self._approvals = ApprovalPrompt(service.registry.resolver, approved)
 
     def ask(self, query: str, emit: Emit | None = None) -> ChatResponse:
-        """Ask a question, and whoever sits at the terminal about the calls that need it.
+        """Send a question, and ask the user to approve the tool calls that require it.
 
         Args:
             query: the question.
-            emit: is told what happens until the answer; without one the answer comes whole.
+            emit: receives the events of a streamed answer; ``None`` requests a complete answer.
 
         Returns:
-            The answer with the trace of the whole question; it waits for approval where nobody could be asked.
+            The response of the whole turn; it is still paused if the calls could not be decided.
 
         Raises:
             ToolchatError: the question could not be answered.
         """
         prompt = self._service.state.chat.prompt(query).tool_context({CONVERSATION_ID: self.identifier})
-        response = self._answered(prompt, emit)
+        response = self._send(prompt, emit)
         while response.finish_reason == APPROVAL_REQUIRED:
-            decisions = self._consent.decide(response)
+            decisions = self._approvals.decide(response)
             if decisions is None:
-                self._tell_how_to_go_on(response)
+                self._explain_approval(response)
                 break
-            resumed = self._answered(self._service.state.chat.resume(response, decisions), emit)
-            response = _together(response, resumed)
-        return response
+            response = self._send(self._service.state.chat.resume(response, decisions), emit)
+        return response.whole_turn()
 
-    def _answered(self, prompt: PromptSpec, emit: Emit | None) -> ChatResponse:
+    def _send(self, prompt: PromptSpec, emit: Emit | None) -> ChatResponse:
         prompt = prompt.tools(*self._tools).advisors(*self._advisors)
         return self._service.run(lambda: prompt.stream().response(emit) if emit else prompt.call().response())
 
-    def _tell_how_to_go_on(self, response: ChatResponse) -> None:
-        waiting = self._consent.undecided(response)
+    def _explain_approval(self, response: ChatResponse) -> None:
+        waiting = self._approvals.undecided(response)
         for call in waiting:
-            complain(f"{call.name}({call.arguments}) waits for approval, and nobody is here to be asked")
-        consent = " ".join(dict.fromkeys(f"--approve {call.name}" for call in waiting))
-        complain(f"to go on, ask again in a terminal and decide there, or with {consent}")
+            print_error(f"{call.name}({call.arguments}) needs approval, but no terminal is attached")
+        options = " ".join(dict.fromkeys(f"--approve {call.name}" for call in waiting))
+        print_error(f"ask again in a terminal and decide there, or add {options}")
 
 
 def exit_code(response: ChatResponse) -> int:
-    """0; 1 where a tool failed and did not succeed later on; 3 where the answer waits for approval.
+    """Return 0; 1 if a tool failed in the last round that called it; 3 if the response waits for approval.
 
-    A call that the user rejected, and one that the model's next try made good, is no failure.
+    A call that the user rejected, or that the model repeated successfully, does not count as a failure.
     """
     if response.finish_reason == APPROVAL_REQUIRED:
         return WAITS
@@ -164,51 +162,42 @@ def exit_code(response: ChatResponse) -> int:
     return FAILED if failed else ANSWERED
 
 
-def _together(before: ChatResponse, after: ChatResponse) -> ChatResponse:
-    """The whole answer of a question that waited in between; the rounds are counted on."""
-    # The turn that goes on begins with the calls of the message that waited, which is no new round.
-    rounds = before.rounds - 1
-    executions = (*before.executions, *(replace(each, round=each.round + rounds) for each in after.executions))
-    return replace(after, executions=executions, usage=before.usage + after.usage, rounds=rounds + after.rounds)
-
-
 class AnswerPrinter:
-    """Prints the answer as it comes to standard output, and what the tools do to standard error."""
+    """Prints an answer to standard output as it arrives, and its tool calls to standard error."""
 
     def __init__(self, longest_result: int | None = None) -> None:
         self._longest = longest_result
         self._in_line = False
 
     async def __call__(self, event: ChatEvent) -> None:
-        """Take an event of the question, as :data:`toolchat.chat.request.Emit` does."""
+        """Print an event; see :data:`toolchat.chat.request.Emit`."""
         match event:
             case TextDelta(text):
                 self._in_line = True
-                say(text, end="")
+                print_result(text, end="")
             case ToolCallStarted():
                 self.end_line()
             case ToolCallProgress():
                 status(str(event))
             case ToolCallFinished():
                 status("")
-                tell(described(event, self._longest))
+                print_note(_describe(event, self._longest))
 
     def finish(self, response: ChatResponse) -> None:
-        """End the answer's last line."""
+        """End the last line of the answer."""
         if response.finish_reason == "length":
-            say(" [cut off by the model's length limit]", end="")
+            print_result(" [cut off by the model's length limit]", end="")
             self._in_line = True
         self.end_line()
 
     def end_line(self) -> None:
-        """Begin a new line unless one has just begun."""
+        """Start a new line, unless the cursor is at the start of one."""
         if self._in_line:
             self._in_line = False
-            say()
+            print_result()
 
 
-def described(execution: ToolCallFinished, longest_result: int | None = None) -> str:
-    """A tool call and what became of it, in one line."""
+def _describe(execution: ToolCallFinished, longest_result: int | None) -> str:
     call, result = execution.call, execution.result
     if longest_result and len(result) > longest_result:
         result = f"{result[:longest_result]}…"

@@ -1,4 +1,4 @@
-"""The command ``keys``: a new key, and the entry by which the service knows it."""
+"""The command ``keys new``: create an API key and its entry for the key file."""
 
 import re
 import sys
@@ -6,20 +6,20 @@ import sys
 from app.access.keys import NAME_PATTERN, digest_of, new_key
 from toolchat.errors import ConfigurationError
 
-__all__ = ["new_entry"]
+__all__ = ["create_key"]
 
 
-def new_entry(name: str) -> int:
-    """Make a key; print it on standard error, and its entry for the key file on standard output.
+def create_key(*, name: str) -> int:
+    """Print a new API key on standard error, and its entry for ``API_KEYS_FILE`` on standard output.
 
     Raises:
-        ConfigurationError: the name cannot be one.
+        ConfigurationError: the name is not valid.
     """
     if not re.fullmatch(NAME_PATTERN, name):
         raise ConfigurationError(
-            f"{name[:64]}: a name has 1 to 64 of A-Z a-z 0-9 . _ - and begins with a letter or digit"
+            f"{name[:64]}: must be 1-64 characters of A-Z a-z 0-9 . _ -, starting with a letter or digit"
         )
     key = new_key()
-    print(f"key, shown this once: {key}\n", file=sys.stderr)  # noqa: T201
+    print(f"key, shown only once: {key}\n", file=sys.stderr)  # noqa: T201
     print(f'[[keys]]\nname = "{name}"\nsha256 = "{digest_of(key)}"')  # noqa: T201
     return 0

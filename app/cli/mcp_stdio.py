@@ -1,4 +1,4 @@
-"""The command ``mcp``: MCP over standard input and output, for hosts on this machine."""
+"""The command ``mcp``: an MCP server over standard input and output, for hosts on the same machine."""
 
 import asyncio
 import gc
@@ -20,14 +20,15 @@ _LINES_AHEAD = 16
 
 
 def serve_stdio() -> int:
-    """Answer the lines of standard input until it ends, and what runs then; the exit code.
+    """Serve until standard input ends and every running request is answered.
 
     Raises:
-        ConfigurationError: the service cannot start as it is set up.
+        ConfigurationError: the configuration is invalid.
     """
     configuration = read_configuration()
     configure_logging(configuration.settings.log_level)
-    messages, sys.stdout = sys.stdout.buffer, sys.stderr  # a tool that prints must not speak to the host
+    # Standard output carries protocol messages only: what a tool prints must not reach the host.
+    messages, sys.stdout = sys.stdout.buffer, sys.stderr
 
     def write(message: bytes) -> None:
         messages.write(message + b"\n")
@@ -35,17 +36,17 @@ def serve_stdio() -> int:
 
     async def serve() -> None:
         async with open_service(configuration) as (state, _):
-            # What has been made so far stays until the end; there is nothing in it to look for.
+            # Everything created so far lives until the end: collections need not look at it.
             gc.freeze()
             gc.enable()
-            await StdioServer(state, write).serve(_lines(sys.stdin.buffer))
+            await StdioServer(state, write).serve(_read_lines(sys.stdin.buffer))
 
     asyncio.run(serve())
     return 0
 
 
-async def _lines(source: BinaryIO) -> AsyncGenerator[bytes, None]:
-    """Every line, read by a thread: only so can a file, a terminal and a pipe be read alike on every system."""
+async def _read_lines(source: BinaryIO) -> AsyncGenerator[bytes, None]:
+    """Yield every line of a stream, read by a thread: event loops cannot read files, and no console on Windows."""
     loop = asyncio.get_running_loop()
     lines: asyncio.Queue[bytes] = asyncio.Queue(_LINES_AHEAD)
 

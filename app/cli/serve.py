@@ -1,82 +1,40 @@
-"""The service without its server: opened for one command, in a thread beside the one that waits at the terminal."""
+"""The commands ``serve`` and ``demo``, and SIGTERM while they start.
 
-import asyncio
-import gc
+The functions import the server themselves, because a SIGTERM that arrives during these imports must be handled.
+"""
+
 import os
-import threading
-from collections.abc import Callable, Coroutine, Generator
-from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any, TypeVar
+import signal
 
-from anyio.from_thread import BlockingPortal, start_blocking_portal
-
-from app.api.service import ServiceState
-from app.cli.terminal import show_warnings
-from app.composition.configuration import Configuration, read_configuration
-from app.composition.lifespan import open_service
-from app.tools.registry import ToolRegistry
-
-__all__ = ["OpenedService", "opened_service"]
-
-_T = TypeVar("_T")
+__all__ = ["StoppedEarly", "demo", "handle_startup_sigterm", "serve"]
 
 
-@dataclass(frozen=True, slots=True)
-class OpenedService:
-    """What a command works with.
-
-    The event loop runs in a thread of its own, so that it goes on while a line is typed, and so that Ctrl-C reaches
-    whoever waits in the main thread, at once and as usual.
-    """
-
-    configuration: Configuration
-    state: ServiceState
-    registry: ToolRegistry
-    portal: BlockingPortal
-
-    def run(self, make: Callable[[], Coroutine[Any, Any, _T]]) -> _T:
-        """Run a coroutine to its end; an interrupt cancels it, and is raised once it has ended."""
-        ended = threading.Event()
-
-        async def begin() -> tuple[asyncio.AbstractEventLoop, asyncio.Task[_T]]:
-            task = asyncio.create_task(make())
-            task.add_done_callback(lambda _: ended.set())
-            return asyncio.get_running_loop(), task
-
-        loop, task = self.portal.call(begin)
-        try:
-            while not ended.wait(1):  # Windows interrupts no wait that has no end
-                pass
-        except KeyboardInterrupt:
-            loop.call_soon_threadsafe(task.cancel)
-            ended.wait()
-            raise
-        return task.result()
+class StoppedEarly(BaseException):
+    """SIGTERM arrived while the service was starting."""
 
 
-@contextmanager
-def opened_service(*, demo: bool = False) -> Generator[OpenedService, None, None]:
-    """Open the service as it is set up, or with a sandbox that invents what the tools' upstreams would say.
+def handle_startup_sigterm() -> None:
+    """Raise :class:`StoppedEarly` in the main thread on SIGTERM, until the server installs its own handler."""
+    signal.signal(signal.SIGTERM, _raise_stopped_early)
 
-    Raises:
-        ConfigurationError: the service cannot start as it is set up.
-    """
-    if demo:
-        from app.sandbox import running_sandbox
 
-        with running_sandbox() as url:
-            os.environ["SANDBOX_URL"] = url
-            with opened_service() as opened:
-                yield opened
-        return
-    show_warnings()
-    configuration = read_configuration()
-    with (
-        start_blocking_portal() as portal,
-        portal.wrap_async_context_manager(open_service(configuration)) as (state, registry),
-    ):
-        # What has been made so far stays until the end; there is nothing in it to look for.
-        gc.freeze()
-        gc.enable()
-        yield OpenedService(configuration, state, registry, portal)
+def _raise_stopped_early(*_: object) -> None:
+    raise StoppedEarly
+
+
+def serve(*, workers: str | None) -> int:
+    """Serve over HTTP; ``workers`` takes precedence over ``SERVER_WORKERS``."""
+    handle_startup_sigterm()
+    from app.server import runner
+
+    if workers is not None:
+        os.environ["SERVER_WORKERS"] = workers
+    return runner.serve()
+
+
+def demo() -> int:
+    """Serve over HTTP with the sandbox in place of the tools' upstreams."""
+    handle_startup_sigterm()
+    from app.server import runner
+
+    return runner.demo()

@@ -1,4 +1,4 @@
-"""Standard output for what was asked for, standard error for all else, and lines that are typed."""
+"""Terminal input and output: results to standard output, everything else to standard error."""
 
 import logging
 import os
@@ -7,62 +7,72 @@ import unicodedata
 from types import ModuleType
 from typing import TextIO
 
-__all__ = ["complain", "is_interactive", "read_line", "say", "show_warnings", "status", "tell", "visible"]
+__all__ = [
+    "escape_controls",
+    "is_interactive",
+    "print_error",
+    "print_note",
+    "print_result",
+    "read_line",
+    "show_warnings",
+    "status",
+]
 
+# Models and tools must not control the terminal: escape sequences can move the cursor or fill the clipboard.
 _CONTROLS = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"}
-"""What a terminal would obey instead of showing it: a model or a tool could move the cursor, or fill the clipboard."""
-_TURNING = (0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
-_SHOWN = _CONTROLS | {code: f"\\u{code:04x}" for code in _TURNING}  # a text could show another one than it is
-_IN_ONE_LINE = {**_SHOWN, ord("\n"): "\\n", ord("\r"): "\\r"}
+# Bidirectional marks can make a text look like another one.
+_BIDIRECTIONAL = (0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
+_ESCAPES = _CONTROLS | {code: f"\\u{code:04x}" for code in _BIDIRECTIONAL}
+_ONE_LINE_ESCAPES = {**_ESCAPES, ord("\n"): "\\n", ord("\r"): "\\r"}
 
 
-def say(text: str = "", *, end: str = "\n") -> None:
-    """Write to standard output, at once; a pipe, behind which a terminal may be, is given no control characters."""
-    print(text.translate(_SHOWN if sys.stdout.isatty() else _CONTROLS), end=end, flush=True)  # noqa: T201
+def print_result(text: str = "", *, end: str = "\n") -> None:
+    """Write to standard output and flush; a pipe gets no control characters either, since it may end in a terminal."""
+    print(text.translate(_ESCAPES if sys.stdout.isatty() else _CONTROLS), end=end, flush=True)  # noqa: T201
 
 
-def tell(line: str) -> None:
-    """Write a line beside the answer, to standard error; fainter on a terminal, unless ``NO_COLOR`` is set."""
-    shown = visible(line)
-    is_styled = _obeys() and not os.environ.get("NO_COLOR")
-    print(f"\x1b[2m{shown}\x1b[0m" if is_styled else shown, file=sys.stderr, flush=True)  # noqa: T201
+def print_note(line: str) -> None:
+    """Write one line to standard error; dimmed on a terminal, unless ``NO_COLOR`` is set."""
+    escaped = escape_controls(line)
+    is_styled = _supports_escapes() and not os.environ.get("NO_COLOR")
+    print(f"\x1b[2m{escaped}\x1b[0m" if is_styled else escaped, file=sys.stderr, flush=True)  # noqa: T201
 
 
-def complain(line: str) -> None:
-    """Write to standard error what went wrong, or cannot be done."""
-    print(f"toolchat: {visible(line)}", file=sys.stderr, flush=True)  # noqa: T201
+def print_error(line: str) -> None:
+    """Write an error to standard error, in one line."""
+    print(f"toolchat: {escape_controls(line)}", file=sys.stderr, flush=True)  # noqa: T201
 
 
 def status(line: str) -> None:
-    """Show how far something is: a terminal in one line that is written over, which an empty text clears."""
-    if not _obeys():
+    """Show progress; on a terminal each text overwrites the one before, and an empty text clears the line."""
+    if not _supports_escapes():
         if line:
-            tell(line)
+            print_note(line)
         return
-    width = os.get_terminal_size(sys.stderr.fileno()).columns or 80  # some do not know their size
-    print(f"\r\x1b[K{_cut(visible(line), width - 1)}", end="", file=sys.stderr, flush=True)  # noqa: T201
+    width = os.get_terminal_size(sys.stderr.fileno()).columns or 80  # some terminals report 0
+    print(f"\r\x1b[K{_truncate(escape_controls(line), width - 1)}", end="", file=sys.stderr, flush=True)  # noqa: T201
 
 
-def visible(text: str) -> str:
-    """A text in one line, with what would steer the terminal shown instead."""
-    return text.translate(_IN_ONE_LINE)
+def escape_controls(text: str) -> str:
+    """Return a text in one line, with every control character and line break escaped."""
+    return text.translate(_ONE_LINE_ESCAPES)
 
 
 def is_interactive() -> bool:
-    """Whether somebody can be asked: what is typed comes from a terminal, and questions go to one."""
+    """Return whether the user can answer a prompt: standard input and standard error are terminals."""
     return _is_terminal(sys.stdin) and _is_terminal(sys.stderr)
 
 
-def read_line(prompt: str, *, given: str = "", recalled: bool = False) -> str:
-    """Let a line be typed, with the arrow keys where both input and output are a terminal.
+def read_line(prompt: str, *, prefilled: str = "", recalled: bool = False) -> str:
+    """Read a line; it can be edited with the arrow keys if input and output are terminals.
 
     Args:
-        prompt: stands before it.
-        given: is there already and can be changed.
-        recalled: the arrow keys bring the line back later on.
+        prompt: the text before the line.
+        prefilled: the initial text of the line.
+        recalled: whether the arrow keys bring the line back later.
 
     Raises:
-        EOFError: the input is at its end.
+        EOFError: the input has ended.
     """
     if not (_is_terminal(sys.stdin) and sys.stdout.isatty()):
         if is_interactive():
@@ -71,7 +81,7 @@ def read_line(prompt: str, *, given: str = "", recalled: bool = False) -> str:
         if not line:
             raise EOFError
         return line.rstrip("\n")
-    editor = _editor(given)
+    editor = _line_editor(prefilled)
     try:
         line = input(prompt)
     finally:
@@ -83,14 +93,14 @@ def read_line(prompt: str, *, given: str = "", recalled: bool = False) -> str:
 
 
 def show_warnings() -> None:
-    """Show what is logged as a warning or worse as plain lines, each of them once."""
+    """Print log records of level WARNING and above as plain lines, each of them once."""
     handler = logging.StreamHandler()
     handler.setFormatter(logging.Formatter("toolchat: %(levelname)s: %(message)s"))
-    handler.addFilter(_Once())
+    handler.addFilter(_FirstOccurrence())
     logging.basicConfig(level="WARNING", handlers=[handler], force=True)
 
 
-class _Once(logging.Filter):
+class _FirstOccurrence(logging.Filter):
     def __init__(self) -> None:
         super().__init__()
         self._seen: set[str] = set()
@@ -102,24 +112,24 @@ class _Once(logging.Filter):
         return is_new
 
 
-def _cut(text: str, width: int) -> str:
-    """As much of a text as fits into a line; a Chinese character takes two places."""
-    for place, character in enumerate(text):
+def _truncate(text: str, width: int) -> str:
+    """Cut a text to a number of terminal columns; a Chinese character takes two."""
+    for index, character in enumerate(text):
         width -= 2 if unicodedata.east_asian_width(character) in "WF" else 1
         if width < 0:
-            return text[:place]
+            return text[:index]
     return text
 
 
-def _editor(given: str) -> ModuleType | None:
-    """The editor of lines behind ``input``; Windows has its own, without a module."""
+def _line_editor(prefilled: str) -> ModuleType | None:
+    """Set up ``readline`` for the next ``input``; Windows has no such module, and edits lines itself."""
     try:
         import readline
     except ImportError:
         return None
     readline.set_auto_history(False)
-    if given:  # the hook costs nothing, but an interrupt while it runs would be lost
-        readline.set_startup_hook(lambda: readline.insert_text(given))
+    if prefilled:  # only then: a Ctrl-C that arrives while the hook runs is lost
+        readline.set_startup_hook(lambda: readline.insert_text(prefilled))
     return readline
 
 
@@ -127,6 +137,6 @@ def _is_terminal(stream: TextIO | None) -> bool:
     return stream is not None and stream.isatty()
 
 
-def _obeys() -> bool:
-    """Whether standard error is a terminal that knows colours and moves of the cursor."""
+def _supports_escapes() -> bool:
+    """Return whether standard error is a terminal that understands colours and cursor movement."""
     return _is_terminal(sys.stderr) and os.environ.get("TERM", "dumb") != "dumb"

@@ -1,17 +1,18 @@
-"""``toolchat tools run``: one tool, by hand."""
+"""The commands ``tools`` (list the tools) and ``tools run`` (run one tool without a model)."""
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from pydantic_core import from_json, to_json
 
 from app.cli.dialogue import ANSWERED, FAILED
-from app.cli.serve import OpenedService, opened_service
-from app.cli.terminal import complain, say, status, tell
+from app.cli.opened_service import OpenedService, opened_service
+from app.cli.terminal import print_error, print_note, print_result, status
 from app.settings.typos import suggest
 from toolchat.chat.manual_execution import run_tool_call
 from toolchat.errors import ConfigurationError, NotConfigured, NotFound, ToolchatError, ValidationFailed
+from toolchat.tool_calling.argument_repair import repair_arguments
 from toolchat.tool_calling.callback import ToolCallback
 from toolchat.tool_calling.context import CONVERSATION_ID
 from toolchat.tool_calling.events import ToolCallEvent, ToolCallFinished, ToolCallProgress
@@ -19,125 +20,91 @@ from toolchat.tool_calling.events import ToolCallEvent, ToolCallFinished, ToolCa
 __all__ = ["list_tools", "run_tool"]
 
 
-_TYPES = {
-    str: "string",
-    bool: "boolean",
-    int: "integer",
-    float: "number",
-    list: "array",
-    dict: "object",
-    type(None): "null",
-}
+def list_tools(*, demo: bool) -> int:
+    """Print every tool module with its tools, or the reason why it is not registered."""
+    with opened_service(demo=demo) as service:
+        for module in service.registry.describe():
+            state = "registered" if module["registered"] else module["reason"]
+            print_result(f"{module['title']} ({module['path']}): {state}")
+            for tool in module["tools"]:
+                print_result(f"  {tool['name']} ({tool['kind']}): {tool['description']}")
+    return ANSWERED
 
 
-def run_tool(name: str, given: Sequence[str], *, as_json: bool, demo: bool) -> int:
+def run_tool(*, name: str, arguments: Sequence[str], json: bool, demo: bool) -> int:
     """Run one tool and print its result; its progress goes to standard error.
 
     Args:
         name: the tool's name.
-        given: ``key=value``, ``key:=json``, or one JSON object.
-        as_json: print the call with all that is known of it instead.
-        demo: let a sandbox play the tools' upstreams.
+        arguments: ``key=value``, ``key:=json``, or one JSON object.
+        json: print the whole call as JSON instead.
+        demo: use the sandbox as the tools' upstreams.
 
     Returns:
-        0, or 1 where the tool failed.
+        0, or 1 if the tool failed.
 
     Raises:
-        ConfigurationError: the service cannot start as it is set up, there is no such tool, or its arguments do not
-            fit.
+        ConfigurationError: the configuration or the arguments are invalid, or the tool does not exist.
     """
     with opened_service(demo=demo) as service:
-        tool = _tool(service, name)
-        arguments = _arguments(given, tool.definition.input_schema)
+        tool = _find_tool(service, name)
+        # A typed value is a text: the repair turns it into the number, list or object that the schema asks for.
+        repaired = repair_arguments(_parse_arguments(arguments), tool.definition.input_schema)
         context = {CONVERSATION_ID: secrets.token_hex(16)}
         try:
-            call = service.run(lambda: run_tool_call(service.state.chat, tool, arguments, context, _show))
+            call = service.run(lambda: run_tool_call(service.state.chat, tool, repaired, context, _show_progress))
         except ValidationFailed as error:
             raise ConfigurationError(f"{name}: {error.detail}") from None
         except ToolchatError as error:
-            complain(f"{error.code}: {error.detail}")
+            print_error(f"{error.code}: {error.detail}")
             return FAILED
-    say(to_json(_record(call), indent=2).decode() if as_json else call.result)
+    print_result(to_json(_call_document(call), indent=2).decode() if json else call.result)
     return ANSWERED if call.outcome == "ok" else FAILED
 
 
-async def _show(event: ToolCallEvent) -> None:
+async def _show_progress(event: ToolCallEvent) -> None:
     if isinstance(event, ToolCallProgress):
         status(str(event))
     elif isinstance(event, ToolCallFinished):
         status("")
         cached = " from the cache" if event.cached else ""
-        tell(f"- {event.call.name}({event.call.arguments}) -> {event.outcome}{cached} in {event.duration_ms:g} ms")
+        print_note(
+            f"- {event.call.name}({event.call.arguments}) -> {event.outcome}{cached} in {event.duration_ms:g} ms"
+        )
 
 
-def _record(call: ToolCallFinished) -> dict[str, Any]:
-    record = call.to_dict()
-    del record["round"]  # there is none
-    return record
+def _call_document(call: ToolCallFinished) -> dict[str, Any]:
+    document = call.to_dict()
+    del document["round"]  # rounds belong to a model's answer
+    return document
 
 
-def _tool(service: OpenedService, name: str) -> ToolCallback:
+def _find_tool(service: OpenedService, name: str) -> ToolCallback:
     try:
         return service.registry.tool(name)
     except (NotConfigured, NotFound) as error:
-        near = suggest(name, service.registry.resolver.names()) if isinstance(error, NotFound) else None
-        raise ConfigurationError(error.detail + (f"; did you mean {near}?" if near else "")) from None
+        similar = suggest(name, service.registry.resolver.names()) if isinstance(error, NotFound) else None
+        raise ConfigurationError(error.detail + (f"; did you mean {similar}?" if similar else "")) from None
 
 
-def _arguments(given: Sequence[str], schema: Mapping[str, Any]) -> dict[str, Any]:
-    if len(given) == 1 and given[0].lstrip().startswith("{"):
-        whole = _json(given[0], "the arguments")
+def _parse_arguments(typed: Sequence[str]) -> dict[str, Any]:
+    if len(typed) == 1 and typed[0].lstrip().startswith("{"):
+        whole = _parse_json(typed[0], "the arguments")
         return dict(whole) if isinstance(whole, dict) else {}
     arguments: dict[str, Any] = {}
-    for each in given:
+    for each in typed:
         key, equals, value = each.partition("=")
-        if not equals or not key.rstrip(":"):
-            raise ConfigurationError(
-                f"{each}: an argument is key=value, key:=JSON, or one JSON object with all of them"
-            )
         name = key.removesuffix(":")
+        if not equals or not name:
+            raise ConfigurationError(f"{each}: arguments are key=value, key:=JSON, or one JSON object with all of them")
         if name in arguments:
-            raise ConfigurationError(f"{name}: is given twice")
-        wanted = schema.get("properties", {}).get(name, {})
-        arguments[name] = _json(value, name) if key.endswith(":") else _read(value, wanted, schema)
+            raise ConfigurationError(f"{name}: is set twice")
+        arguments[name] = _parse_json(value, name) if key.endswith(":") else value
     return arguments
 
 
-def _json(text: str, name: str) -> Any:
+def _parse_json(text: str, name: str) -> Any:
     try:
         return from_json(text)
     except ValueError as error:
-        raise ConfigurationError(f"{name}: is no JSON: {error}") from None
-
-
-def _read(text: str, wanted: Mapping[str, Any], schema: Mapping[str, Any]) -> Any:
-    """A value as its schema asks for it; what does not fit stays a text, and is refused with the tool's own words."""
-    types = _types(wanted, schema)
-    if "string" in types:
-        return text
-    try:
-        value = from_json(text)
-    except ValueError:
-        return text
-    is_meant = not types or _TYPES[type(value)] in types or (isinstance(value, int) and "number" in types)
-    return value if is_meant else text
-
-
-def _types(wanted: Mapping[str, Any], schema: Mapping[str, Any]) -> set[str]:
-    """The types that a part of a schema allows; none where it does not say."""
-    if "$ref" in wanted:
-        return _types(schema.get("$defs", {}).get(wanted["$ref"].rsplit("/", 1)[-1], {}), schema)
-    named = wanted.get("type", [])
-    types = {named} if isinstance(named, str) else set(named)
-    return types.union(*(_types(each, schema) for each in (*wanted.get("anyOf", ()), *wanted.get("oneOf", ()))))
-
-
-def list_tools(*, demo: bool) -> int:
-    """Print every tool that is registered, and why others are not."""
-    with opened_service(demo=demo) as service:
-        for module in service.registry.describe():
-            state = "registered" if module["registered"] else module["reason"]
-            say(f"{module['title']} ({module['path']}): {state}")
-            for tool in module["tools"]:
-                say(f"  {tool['name']} ({tool['kind']}): {tool['description']}")
-    return ANSWERED
+        raise ConfigurationError(f"{name}: is not valid JSON: {error}") from None

@@ -83,11 +83,11 @@ def test_the_command_line_makes_a_key_and_the_entry_that_knows_it(tmp_path: Path
     made = run("keys", "new", "alice", cwd=tmp_path)
     file = tmp_path / "keys.toml"
     file.write_text(made.stdout)
-    key = made.stderr.removeprefix("key, shown this once: ").strip()
+    key = made.stderr.removeprefix("key, shown only once: ").strip()
     assert (made.returncode, read_key_file(file).find(key)) == (0, Principal("alice"))
     refused = run("keys", "new", "no name", cwd=tmp_path)
     assert (refused.returncode, refused.stdout) == (2, "")
-    assert "a name has 1 to 64 of" in refused.stderr
+    assert "must be 1-64 characters of" in refused.stderr
 
 
 def test_the_file_that_the_page_about_security_shows_can_be_used(tmp_path: Path) -> None:

@@ -10,8 +10,8 @@ from app.cli.evaluation.baseline import changes, read_baseline
 from app.cli.evaluation.questions import read_questions
 from app.cli.evaluation.reports import as_document, as_junit, as_table
 from app.cli.evaluation.scores import AskedQuestion, Result, Run
-from app.cli.serve import OpenedService, opened_service
-from app.cli.terminal import complain, say, status
+from app.cli.opened_service import OpenedService, opened_service
+from app.cli.terminal import print_error, print_result, status
 from toolchat.errors import ConfigurationError
 
 __all__ = ["evaluate"]
@@ -51,15 +51,15 @@ def evaluate(
         asking = Asking(service, entries, file)
         result = service.run(partial(_result, asking, service, times, at_once))
     document = as_document(result)
-    say(as_table(result))
+    print_result(as_table(result))
     if before:
-        say(changes(before, document))
+        print_result(changes(before, document))
     if json:
         _write(json, document)
     if junit:
         _write(junit, as_junit(result, file.stem))
     if not result.asked:
-        complain("nothing was asked: the file is empty, or its tools are not registered here")
+        print_error("nothing was asked: the file is empty, or its tools are not registered here")
         return FAILED
     return FAILED if at_least is not None and result.share < at_least else ANSWERED
 

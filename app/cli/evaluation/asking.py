@@ -12,7 +12,7 @@ from typing import Any
 from app.cli.evaluation.questions import Entry
 from app.cli.evaluation.scores import Answer, Call, Question, Run, judged
 from app.cli.evaluation.tool_resolution import Naming, NotRegistered
-from app.cli.serve import OpenedService
+from app.cli.opened_service import OpenedService
 from toolchat.chat.client import PromptSpec
 from toolchat.errors import ConfigurationError, ToolchatError
 from toolchat.messages import AssistantMessage, UserMessage

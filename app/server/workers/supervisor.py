@@ -69,7 +69,7 @@ class Supervisor:
             self._bury()
             self._look_after()
         if not (self._announced or self._interrupted or self._code):
-            write_text("toolchat: stopped before it listened")
+            write_text("toolchat: stopped during startup")
         return 130 if self._interrupted else self._code
 
     @property

@@ -67,7 +67,7 @@ class Authenticator:
         """The client's address."""
         return self._proxies.client(scope)
 
-    async def caller(self, scope: Scope, path: str, address: str) -> Caller:
+    async def authenticate(self, scope: Scope, path: str, address: str) -> Caller:
         """Who asks for a path.
 
         Raises:
@@ -84,7 +84,7 @@ class Authenticator:
             if role and role not in principal.roles and not self._is_open(path):
                 raise Forbidden(f"this needs the role {role}")
             return Caller(principal, address, scope["headers"])
-        if self._answers_anybody(scope):
+        if self._allows_anonymous(scope):
             if not _in_process(scope):
                 check_host(header(scope, b"host"), self._hosts)
         elif not self._is_open(path):
@@ -104,7 +104,7 @@ class Authenticator:
             raise Unauthorized("the key is not valid")
         return principal
 
-    def _answers_anybody(self, scope: Scope) -> bool:
+    def _allows_anonymous(self, scope: Scope) -> bool:
         if self._anonymous is not None:
             return self._anonymous
         # Whatever server runs this: the address that was connected to tells whether others can reach it.

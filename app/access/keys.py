@@ -172,7 +172,7 @@ class KeyFile:
         self._look = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
 
-    def read_again(self) -> None:
+    def reload(self) -> None:
         """Read the file soon, whether or not it seems to have changed."""
         self._seen = None
         if self._loop is not None:

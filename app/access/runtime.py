@@ -15,7 +15,7 @@ from app.settings.base import read_settings
 from toolchat.callers import Principal
 from toolchat.http.client import OutboundHttp
 
-__all__ = ["Access", "AccessConfiguration", "made_key_notice"]
+__all__ = ["Access", "AccessConfiguration", "generated_key_notice"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class AccessConfiguration:
     """Of ``API_KEYS``."""
     file: Path | None
     file_keys: KeyRegistry
-    made_key: str
+    generated_key: str
     """A key that was made because others can connect and nobody has one; empty where that is not so."""
 
     @classmethod
@@ -43,10 +43,10 @@ class AccessConfiguration:
         file = Path(settings.api_keys_file) if settings.api_keys_file else None
         file_keys = read_key_file(file) if file else KeyRegistry()
         nobody = not keys and file is None and not tokens.is_set
-        made_key = new_key() if nobody and settings.allow_anonymous is None and not is_loopback(host) else ""
-        if made_key:
-            keys = KeyRegistry({digest_of(made_key): Principal("owner")})
-        return cls(settings, tokens, keys, file, file_keys, made_key)
+        generated_key = new_key() if nobody and settings.allow_anonymous is None and not is_loopback(host) else ""
+        if generated_key:
+            keys = KeyRegistry({digest_of(generated_key): Principal("owner")})
+        return cls(settings, tokens, keys, file, file_keys, generated_key)
 
     @property
     def anonymous(self) -> bool | None:
@@ -63,10 +63,10 @@ class Access:
     def __init__(self, configuration: AccessConfiguration) -> None:
         settings = configuration.settings
         self._configuration = configuration
-        self._made_key = configuration.made_key
+        self._generated_key = configuration.generated_key
         self.origins = frozenset(settings.cors_origins)
         """Other origins whose pages may ask."""
-        self.identification = Authenticator(
+        self.authenticator = Authenticator(
             configuration.keys.with_keys(configuration.file_keys),
             anonymous=configuration.anonymous,
             open_paths=settings.open_paths,
@@ -80,33 +80,33 @@ class Access:
         """Whether nobody is answered without a key, from wherever it asks."""
         return self._configuration.anonymous is False
 
-    def take_made_key(self) -> str:
+    def claim_generated_key(self) -> str:
         """The key that was made at start, for whoever says it first; empty to everybody after."""
-        made, self._made_key = self._made_key, ""
+        made, self._generated_key = self._generated_key, ""
         return made
 
-    def read_again(self) -> None:
+    def reload(self) -> None:
         """Read the key file again, if there is one; may be called from a signal handler."""
         if self._file is not None:
-            self._file.read_again()
+            self._file.reload()
 
     @asynccontextmanager
     async def running(self, http: OutboundHttp) -> AsyncGenerator[None, None]:
         """Keep keys up to date as long as the block runs."""
-        if made_key := self.take_made_key():  # no server of ours says it
-            print(made_key_notice(made_key), file=sys.stderr)  # noqa: T201
+        if generated_key := self.claim_generated_key():  # no server of ours says it
+            print(generated_key_notice(generated_key), file=sys.stderr)  # noqa: T201
         async with AsyncExitStack() as stack:
             if self._file is not None:
                 await stack.enter_async_context(self._file.watched())
             if self._configuration.tokens.is_set:
-                self.identification.tokens = Tokens(self._configuration.tokens, http)
+                self.authenticator.tokens = Tokens(self._configuration.tokens, http)
             yield
 
     def _take(self, keys: KeyRegistry) -> None:
-        self.identification.keys = self._configuration.keys.with_keys(keys)
+        self.authenticator.keys = self._configuration.keys.with_keys(keys)
 
 
-def made_key_notice(key: str) -> str:
+def generated_key_notice(key: str) -> str:
     """What is said of a key that was made at start."""
     return (
         f"Others can connect and no key is set, so this one was made, for this run: {key}\n"

@@ -76,7 +76,7 @@ async def decide(request: Request, service: Service, identifier: str, decisions:
     can be used once, at any replica; a call without a decision counts as rejected. Refused before anything was run, as
     with 409 `session-busy`, it can be used again.
     """
-    if stopped := acceptable(request).without_asking(request):
+    if stopped := acceptable(request).short_circuit(request):
         return stopped
     waiting = await service.approvals.find(identifier, decisions.decisions)
     approvals = {call_id: decision.as_approval() for call_id, decision in decisions.decisions.items()}

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
-from app.api.dependencies import owned
+from app.api.dependencies import scoped_key
 from toolchat.chat.advisors.base import Advisor, AdvisorChain
 from toolchat.chat.advisors.tool_calling import APPROVAL_REQUIRED
 from toolchat.chat.client import ChatClient, PromptSpec
@@ -60,7 +60,7 @@ class PausedTurnCodec:
         self._resolver = resolver
         self._advisors = {each.record_name: each for each in advisors}
 
-    def written(self, paused: PausedTurn) -> bytes:
+    def dump(self, paused: PausedTurn) -> bytes:
         """The record of a turn.
 
         Raises:
@@ -80,7 +80,7 @@ class PausedTurnCodec:
         }
         return to_json(record)
 
-    def read(self, value: bytes) -> PausedTurn:
+    def load(self, value: bytes) -> PausedTurn:
         """The turn of a record.
 
         Raises:
@@ -186,18 +186,18 @@ class ApprovalStore:
 
     Args:
         store: where the records are; their time is the store's.
-        records: how they are written.
+        codec: how they are written.
         ttl: seconds that a turn waits.
     """
 
-    def __init__(self, store: StateStore, records: PausedTurnCodec, *, ttl: float = 600) -> None:
+    def __init__(self, store: StateStore, codec: PausedTurnCodec, *, ttl: float = 600) -> None:
         self.ttl = ttl
-        self.kept = 0
+        self.saved = 0
         """Turns that have paused at this process."""
         self._store = store
-        self._records = records
+        self._codec = codec
 
-    async def keep(self, turn: PausedTurn) -> str:
+    async def save(self, turn: PausedTurn) -> str:
         """Keep a paused turn.
 
         Returns:
@@ -206,11 +206,11 @@ class ApprovalStore:
         Raises:
             CannotPause: a part of it cannot be written down, or would not be found again.
         """
-        record, identifier = self._records.written(turn), secrets.token_urlsafe(16)
+        record, identifier = self._codec.dump(turn), secrets.token_urlsafe(16)
         if conversation := turn.response.context.get(CONVERSATION_ID):
             await self._list(conversation, identifier)
         await self._store.put(_key(identifier), record, ttl=self.ttl)
-        self.kept += 1
+        self.saved += 1
         return identifier
 
     async def find(self, identifier: str, decided: Collection[str] = ()) -> PendingTurn:
@@ -224,13 +224,13 @@ class ApprovalStore:
         record = await self._store.get(_key(identifier))
         if record is None:
             raise _nothing_waits()
-        turn = self._records.read(record)
+        turn = self._codec.load(record)
         waiting = [call.id for call in turn.response.message.tool_calls]
         if not set(decided) <= set(waiting):
             raise ValidationFailed(f"decisions: the calls that wait are {', '.join(waiting)}")
         return PendingTurn(identifier, turn, record)
 
-    async def take(self, waiting: PendingTurn) -> None:
+    async def claim(self, waiting: PendingTurn) -> None:
         """Take a turn up that was found. Who is cancelled meanwhile leaves it waiting.
 
         Raises:
@@ -248,7 +248,7 @@ class ApprovalStore:
         if not taken:
             raise _nothing_waits()
 
-    async def forget(self, conversation: str) -> None:
+    async def delete(self, conversation: str) -> None:
         """Forget the turns of a conversation that wait."""
         listed = await self._listed(conversation)
         await self._store.delete(*map(_key, listed), _list_key(conversation))
@@ -289,9 +289,9 @@ class ConsentAdvisor(Advisor):
         self._taken = taken
 
     async def advise(self, request: ChatRequest, chain: AdvisorChain, emit: Emit) -> ChatResponse:
-        """See :meth:`Advisor.advise`; raises as :meth:`ApprovalStore.take` and :meth:`ApprovalStore.keep`."""
+        """See :meth:`Advisor.advise`; raises as :meth:`ApprovalStore.claim` and :meth:`ApprovalStore.save`."""
         if self._taken:
-            await self._store.take(self._taken)
+            await self._store.claim(self._taken)
         response = await chain.proceed(request, emit)
         is_paused = response.finish_reason == APPROVAL_REQUIRED
         # Whoever consents is not the one who offered tools of his own, and could not run them.
@@ -300,7 +300,7 @@ class ConsentAdvisor(Advisor):
         return response
 
     async def _kept(self, turn: PausedTurn) -> dict[str, Any]:
-        identifier = await self._store.keep(turn)
+        identifier = await self._store.save(turn)
         return {"id": identifier, "expires_in": self._store.ttl, "calls": _shown(turn.response)}
 
 
@@ -315,7 +315,7 @@ def _nothing_waits() -> NotFound:
 
 def _key(identifier: str) -> str:
     """The key of a turn of the current caller; another one's turn of this id has another key."""
-    return f"approval:{owned(identifier)}"
+    return f"approval:{scoped_key(identifier)}"
 
 
 def _list_key(conversation: str) -> str:

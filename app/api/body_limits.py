@@ -129,19 +129,19 @@ class UnreadAnswers:
         self._number = 0
 
     @contextmanager
-    def counted(self, size: int, hang_up: Callable[[], None]) -> Generator[None, None, None]:
+    def counted(self, size: int, abort: Callable[[], None]) -> Generator[None, None, None]:
         """Count an answer while it is sent; those that have been sent for the longest time give way to it.
 
         Args:
             size: its bytes.
-            hang_up: ends the connection when it has to give way itself.
+            abort: ends the connection when it has to give way itself.
         """
         if size <= LONG_BYTES:
             yield
             return
         self._number += 1
         number = self._number
-        self._sent[number] = size, hang_up
+        self._sent[number] = size, abort
         self._size += size
         while self._size > MOST_BYTES and len(self._sent) > 1:
             self._end(next(iter(self._sent)))()
@@ -152,9 +152,9 @@ class UnreadAnswers:
             self._end(number)
 
     def _end(self, number: int) -> Callable[[], None]:
-        size, hang_up = self._sent.pop(number, (0, _nothing))
+        size, abort = self._sent.pop(number, (0, _nothing))
         self._size -= size
-        return hang_up
+        return abort
 
 
 def _nothing() -> None:
@@ -168,7 +168,7 @@ CONNECTION = "toolchat.connection"
 class Connection(Protocol):
     """The client's connection."""
 
-    def when_lost(self, callback: Callable[[], None]) -> Callable[[], object]:
+    def on_disconnect(self, callback: Callable[[], None]) -> Callable[[], object]:
         """Call back when the client is gone; gives what takes that back."""
         ...
 
@@ -181,15 +181,15 @@ class Connection(Protocol):
         """Read little more of a request that is being answered already, and end with the answer."""
         ...
 
-    def outlive_eof(self) -> None:
+    def allow_half_close(self) -> None:
         """Send the rest of an answer, which is complete, even if the client says that it sends no more."""
         ...
 
-    def hang_up(self) -> None:
+    def abort(self) -> None:
         """Drop the client, and what waits to be sent."""
         ...
 
-    def hang_up_after(self, seconds: float) -> None:
+    def abort_after(self, seconds: float) -> None:
         """Do so unless the client has taken the whole answer by then, but for what the server may keep of any."""
         ...
 

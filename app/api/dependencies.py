@@ -14,17 +14,17 @@ __all__ = [
     "REPLAYED",
     "Owner",
     "Tenant",
-    "from_this_site",
-    "owned",
     "refuse_cross_site",
     "refuse_several_keys",
-    "refuse_unasked_get",
+    "reject_prefetch",
+    "require_same_site",
+    "scoped_key",
     "session_of",
     "tenant_of",
 ]
 
 
-def owned(name: str) -> str:
+def scoped_key(name: str) -> str:
     """The name under which something of the current caller is kept.
 
     Somebody else's is therefore not refused but not there: the same look-up finds nothing, in the same time.
@@ -74,7 +74,7 @@ Tenant = Annotated[str, Depends(_tenant)]
 
 
 async def _owner(tenant: Tenant) -> str:
-    return owned(tenant)
+    return scoped_key(tenant)
 
 
 Owner = Annotated[str, Depends(_owner)]
@@ -144,12 +144,12 @@ def _is_ours(page: str, host: str) -> bool:
         return False
 
 
-async def from_this_site(request: Request) -> None:
+async def require_same_site(request: Request) -> None:
     """The same as a dependency; a coroutine, since FastAPI calls plain functions in a thread."""
     refuse_cross_site(request)
 
 
-def refuse_unasked_get(request: Request) -> None:
+def reject_prefetch(request: Request) -> None:
     """Let a GET pass that a user or a program meant: no prefetch, no image or script of some page.
 
     Raises:

@@ -124,12 +124,12 @@ class RequestMiddleware:
             _check_host(scope)
             _check_query(scope["query_string"])
             if scope["method"] in ("GET", "HEAD"):
-                await _until_client_leaves(self._app, scope, receive, answer, Body())
+                await _cancel_on_disconnect(self._app, scope, receive, answer, Body())
                 return
             longest = protocol.max_body_bytes if protocol else MAX_BODY_BYTES
             body = await self._bodies.read(receive, longest, announced=_content_length(scope))
             try:
-                await _until_client_leaves(self._app, scope, receive, answer, body)
+                await _cancel_on_disconnect(self._app, scope, receive, answer, body)
             finally:
                 self._bodies.release(body)
         except ClientDisconnect:
@@ -200,8 +200,8 @@ class _Answer:
         """Send what is long a piece at a time, so that little of it waits a second time in the server."""
         body, more = message["body"], message.get("more_body", False)
         if not more:
-            connection.outlive_eof()
-        with self._unread.counted(len(body), connection.hang_up):
+            connection.allow_half_close()
+        with self._unread.counted(len(body), connection.abort):
             for start in range(0, len(body), PIECE_BYTES):
                 end = start + PIECE_BYTES
                 piece = {"type": message["type"], "body": body[start:end], "more_body": more or end < len(body)}
@@ -229,7 +229,7 @@ class _Answer:
         return line
 
 
-async def _until_client_leaves(app: ASGIApp, scope: Scope, receive: Receive, answer: _Answer, body: Body) -> None:
+async def _cancel_on_disconnect(app: ASGIApp, scope: Scope, receive: Receive, answer: _Answer, body: Body) -> None:
     """Run the application; cancel it, and all that it waits for, when the client leaves before the end."""
     task = asyncio.current_task()
 
@@ -252,7 +252,7 @@ def _watch(scope: Scope, receive: Receive, leave: Callable[[], None]) -> Callabl
     """Call ``leave`` when the client is gone; gives what ends the watch."""
     connection = connection_of(scope)
     if connection is not None:
-        return connection.when_lost(leave)
+        return connection.on_disconnect(leave)
 
     async def wait() -> None:
         while (await receive())["type"] != "http.disconnect":
@@ -318,16 +318,16 @@ class GuardMiddleware:
 
     def __init__(self, app: ASGIApp, access: Access) -> None:
         self._app = app
-        self._identification = access.identification
+        self._authenticator = access.authenticator
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let one request in, or refuse it."""
         if scope["type"] not in ("http", "websocket"):
             await self._app(scope, receive, send)
             return
-        address = self._identification.address(scope)
+        address = self._authenticator.address(scope)
         try:
-            caller = await self._identification.caller(scope, path_below_root(scope), address)
+            caller = await self._authenticator.authenticate(scope, path_below_root(scope), address)
         except ToolchatError as error:
             await self._refuse(error, scope, receive, send)
             return

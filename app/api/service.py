@@ -46,7 +46,7 @@ class Admission:
         self.draining = False
         """Set when the service is told to stop; the questions that it has are answered, and no others."""
 
-    def place(self) -> "Place":
+    def slot(self) -> "Slot":
         """A place for one question of the current caller, for an ``async with``: who answers notes there what it uses.
 
         Raises:
@@ -55,15 +55,15 @@ class Admission:
             QuotaExceeded: a quota is used up.
         """
         caller = current_caller.get()
-        return Place(self, caller.principal, caller.share)
+        return Slot(self, caller.principal, caller.share)
 
-    def take(self, share: str) -> None:
-        """Take a place; raises as :meth:`place`."""
+    def acquire(self, share: str) -> None:
+        """Take a place; raises as :meth:`slot`."""
         self._check(share)
         self.in_flight += 1
         self._taken[share] += 1
 
-    def give_back(self, share: str) -> None:
+    def release(self, share: str) -> None:
         """Give it back."""
         self.in_flight -= 1
         self._taken[share] -= 1
@@ -80,28 +80,28 @@ class Admission:
             raise Overloaded(f"{places} are being answered already", retry_after=1)
 
 
-class Place:
+class Slot:
     """The place of one question while it is being answered."""
 
-    __slots__ = ("_admission", "_principal", "_share", "_spending")
+    __slots__ = ("_admission", "_principal", "_reservation", "_share")
 
     def __init__(self, admission: Admission, principal: Principal, share: str) -> None:
         self._admission, self._principal, self._share = admission, principal, share
 
     async def __aenter__(self) -> QuotaReservation:
-        self._admission.take(self._share)
+        self._admission.acquire(self._share)
         try:
-            self._spending = await self._admission.quotas.reserve(self._principal)
+            self._reservation = await self._admission.quotas.reserve(self._principal)
         except BaseException:
-            self._admission.give_back(self._share)
+            self._admission.release(self._share)
             raise
-        return self._spending
+        return self._reservation
 
     async def __aexit__(self, *_: object) -> None:
         try:
-            await self._admission.quotas.settle(self._spending)
+            await self._admission.quotas.settle(self._reservation)
         finally:
-            self._admission.give_back(self._share)
+            self._admission.release(self._share)
 
 
 class ToolCatalogue(Protocol):

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Path, Request, Response
 from pydantic_core import to_json
 
-from app.api.dependencies import owned, refuse_unasked_get
+from app.api.dependencies import reject_prefetch, scoped_key
 from app.api.fast_router import MAX_QUERY_CHARS, QuestionRoute, question_routes
 from app.api.parameters import NOT_BLANK, NOT_BLANK_TOLD, Parameter, Parameters, refuse_parameters
 from app.api.problems import problems
@@ -68,7 +68,7 @@ def conversation_of(given: str) -> str:
         raise ValidationFailed(f"sessionId: {given} is reserved")
     if not _SESSION_ID.fullmatch(given):
         raise ValidationFailed("sessionId: 1 to 64 of A-Z a-z 0-9 . _ - that begin with a letter or a digit")
-    return owned(given)
+    return scoped_key(given)
 
 
 def conversation_or_new(given: str) -> str:
@@ -169,7 +169,7 @@ async def answer_in_session(
         CrossSite: a browser asks on behalf of another site, or looks ahead.
         ToolchatError: as ``answer_prompt``; also ``SessionBusy`` and ``StoreUnavailable``.
     """
-    refuse_unasked_get(request)
+    reject_prefetch(request)
     state, known = service_state(request), {**(context or {}), CONVERSATION_ID: question.conversation}
     prompt = state.chat.prompt(question.text).tools(*tools).tool_context(known)
     return await answer_prompt(request, prompt.advisors(state.memory_advisor, *advisors), form)
@@ -238,9 +238,9 @@ async def show(service: Service, session: SessionPath) -> Response:
 async def forget(service: Service, session: SessionPath) -> Response:
     """Forget everything that is kept of a conversation, whether or not there was anything; waits for a running turn."""
     conversation = conversation_of(session)
-    forget_approvals = partial(service.approvals.forget, conversation)
+    delete_approvals = partial(service.approvals.delete, conversation)
     kept = (*service.tools.state_keys(conversation), call_count_key(conversation))
-    await service.memory.forget(conversation, *kept, then=forget_approvals)
+    await service.memory.forget(conversation, *kept, then=delete_approvals)
     return Response(status_code=204)
 
 

@@ -46,7 +46,7 @@ def metrics_text(state: ServiceState, http: OutboundHttp, *, open_metrics: bool 
         series.CONNECTIONS: {(): http.connections},
         series.LOG_LOST: {(): lost_lines()},
         series.SESSIONS: {(): state.memory.active},
-        series.APPROVALS: {(): state.approvals.kept},
+        series.APPROVALS: {(): state.approvals.saved},
         series.STORE_UP: {(store.kind,): int(store.available)},
         series.STORE_FAILURES: {(store.kind,): store.failures},
     }

@@ -5,7 +5,7 @@ from typing import Annotated, Any, ClassVar
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from pydantic_core import to_json
 
-from app.api.dependencies import KEY, REPLAYED, Owner, Tenant, from_this_site, refuse_several_keys
+from app.api.dependencies import KEY, REPLAYED, Owner, Tenant, refuse_several_keys, require_same_site
 from app.api.parameters import json_object, refuse_unknown
 from app.api.problems import problems
 from app.api.responses import answer_prompt
@@ -42,7 +42,7 @@ from toolchat.tool_calling.events import ToolCallEvent
 
 __all__ = ["router"]
 
-router = APIRouter(tags=["Tools by hand"], dependencies=[Depends(from_this_site), Depends(refuse_several_keys)])
+router = APIRouter(tags=["Tools by hand"], dependencies=[Depends(require_same_site), Depends(refuse_several_keys)])
 
 _EXAMPLE = (
     'event: tool_call_started\ndata: {"id":"run_1","name":"rollDice","arguments":{},"round":1}\n\n'
@@ -62,7 +62,7 @@ class _RunDocument(BufferedFormat):
     media_type = "application/json"
     documentation: ClassVar = {"schema": {"$ref": "#/components/schemas/ToolRun"}}
 
-    def written(self, asked: ActiveRequest, response: ChatResponse) -> bytes:
+    def render(self, asked: ActiveRequest, response: ChatResponse) -> bytes:
         return to_json(_record(asked, response), inf_nan_mode="strings")
 
 

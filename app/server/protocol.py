@@ -128,7 +128,7 @@ class ProblemProtocol(HttpToolsProtocol):
             # uvicorn leaves circles of references, which a burst of short connections would pile up for the collector.
             self.cycle = self.scope = self.transport = None  # type: ignore[assignment]
 
-    def when_lost(self, callback: Callable[[], None]) -> Callable[[], object]:
+    def on_disconnect(self, callback: Callable[[], None]) -> Callable[[], object]:
         """See ``Connection``; one request of a connection is answered at a time."""
         if self.transport.is_closing():
             return self.loop.call_soon(callback).cancel
@@ -149,7 +149,7 @@ class ProblemProtocol(HttpToolsProtocol):
         self.cycle.keep_alive = True
         self._left_to_read = _MOST_UNREAD_BYTES
 
-    def outlive_eof(self) -> None:
+    def allow_half_close(self) -> None:
         """See ``Connection``."""
         self._outlives_eof = True
 
@@ -158,15 +158,15 @@ class ProblemProtocol(HttpToolsProtocol):
         self._eof = True
         return self._outlives_eof
 
-    def hang_up(self) -> None:
+    def abort(self) -> None:
         """See ``Connection``."""
         self.transport.abort()
 
-    def hang_up_after(self, seconds: float) -> None:
+    def abort_after(self, seconds: float) -> None:
         """See ``Connection``."""
         self._forget_answer_deadline()
         self._answered = False
-        self._answer_deadline = self.loop.call_later(seconds, self.hang_up)
+        self._answer_deadline = self.loop.call_later(seconds, self.abort)
 
     def _forget_answer_deadline(self) -> None:
         if self._answer_deadline is not None:
@@ -265,7 +265,7 @@ class ProblemProtocol(HttpToolsProtocol):
         """Answer bytes that cannot be served, and hang up."""
         running = None if self.cycle is None or self.cycle.response_complete else self.cycle
         if self.pipeline or (running and running.response_started):
-            self.hang_up()  # there is no place for it among the answers that are on their way
+            self.abort()  # there is no place for it among the answers that are on their way
             return
         if running:
             running.disconnected = True

@@ -20,7 +20,7 @@ import app.server.deferred_imports  # noqa: F401 - before FastAPI
 import uvicorn
 from fastapi import FastAPI
 
-from app.access.runtime import Access, made_key_notice
+from app.access.runtime import Access, generated_key_notice
 from app.api.service import Admission, ServiceState
 from app.composition.configuration import read_configuration
 from app.main import create_app
@@ -86,7 +86,7 @@ def serve(notice: str = "") -> int:
     allow_open_files()
     app = create_app(configuration)
     with _listen(settings) as listener:
-        banner = notice + _banner(listener, configuration.chat_model.provider, app.state.access.take_made_key())
+        banner = notice + _banner(listener, configuration.chat_model.provider, app.state.access.claim_generated_key())
         _read_again_on_hangup(app.state.access)
         worker = _one_of_several(listener, settings, banner) if settings.server_workers > 1 else None
         if isinstance(worker, int):
@@ -203,7 +203,7 @@ class _Server(uvicorn.Server):
 def _read_again_on_hangup(access: Access) -> None:
     """Let SIGHUP have read again what can be: the key file."""
     if hasattr(signal, "SIGHUP"):
-        signal.signal(signal.SIGHUP, lambda *_: access.read_again())
+        signal.signal(signal.SIGHUP, lambda *_: access.reload())
 
 
 def _banner(listener: socket.socket, provider: str, made_key: str) -> str:
@@ -216,7 +216,7 @@ def _banner(listener: socket.socket, provider: str, made_key: str) -> str:
     # One cannot browse to "any address".
     near = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}.get(shown, shown)
     page = f"http://{near}:{port}/playground/#key={made_key}"
-    return f"{banner}\n{made_key_notice(made_key)}\n  the page, with this key: {page}"
+    return f"{banner}\n{generated_key_notice(made_key)}\n  the page, with this key: {page}"
 
 
 def demo() -> int:

@@ -23,7 +23,7 @@ class Loud(BufferedFormat):
     media_type = "text/x-loud"
     documentation: ClassVar = {"schema": {"type": "string"}}
 
-    def written(self, asked: ActiveRequest, response: ChatResponse) -> bytes:
+    def render(self, asked: ActiveRequest, response: ChatResponse) -> bytes:
         return response.message.text.upper().encode()
 
     def refused(self, asked: ActiveRequest, error: ToolchatError) -> Response:
@@ -44,7 +44,7 @@ class LineWriter(StreamWriter):
     def done(self, response: ChatResponse) -> bytes:
         return b"end after %d lines\n" % self.lines
 
-    def failed(self, error: ToolchatError) -> bytes:
+    def on_error(self, error: ToolchatError) -> bytes:
         return b"broken: %b\n" % error.code.encode()
 
 

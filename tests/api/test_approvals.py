@@ -154,7 +154,7 @@ def approvals_in(store: InMemoryStateStore, ttl: float = 60) -> ApprovalStore:
 
 async def test_a_paused_turn_is_forgotten_after_its_time() -> None:
     approvals = approvals_in(InMemoryStateStore(), ttl=0.02)
-    identifier = await approvals.keep(PAUSED)
+    identifier = await approvals.save(PAUSED)
 
     async def is_over() -> bool:
         try:
@@ -168,7 +168,7 @@ async def test_a_paused_turn_is_forgotten_after_its_time() -> None:
 
 async def test_the_oldest_paused_turn_makes_room_beyond_their_number() -> None:
     small = approvals_in(InMemoryStateStore(max_entries=1))
-    first, second = await small.keep(PAUSED), await small.keep(PAUSED)
+    first, second = await small.save(PAUSED), await small.save(PAUSED)
     assert (await small.find(second)).turn.response.message == PAUSED.response.message
     with pytest.raises(NotFound):
         await small.find(first)
@@ -176,7 +176,7 @@ async def test_the_oldest_paused_turn_makes_room_beyond_their_number() -> None:
 
 async def test_a_turn_that_two_have_found_is_taken_up_by_one() -> None:
     approvals = approvals_in(InMemoryStateStore())
-    found = await approvals.find(await approvals.keep(PAUSED))
-    await approvals.take(found)
+    found = await approvals.find(await approvals.save(PAUSED))
+    await approvals.claim(found)
     with pytest.raises(NotFound):
-        await approvals.take(found)
+        await approvals.claim(found)

@@ -67,7 +67,7 @@ class ActiveRequest:
         self._state.setdefault("form", OTHER)  # from here on it is a question
         self._connection = connection_of(request.scope)
         self._started = time.perf_counter()
-        self.spending = QuotaReservation()
+        self.reservation = QuotaReservation()
         """What the question uses; set by whoever takes a place for it."""
         self.headers = {"Cache-Control": "no-store", "Vary": "Accept", "X-Chat-Model": service.model_label}
         conversation: str | None = prompt.request.context.get(CONVERSATION_ID)
@@ -97,11 +97,11 @@ class ActiveRequest:
         names = ", ".join(call["name"] for call in self._consent.pending["calls"])
         return f"Waiting for approval of {names}: POST /approvals/{self._consent.pending['id']}"
 
-    def whole(self) -> Coroutine[Any, Any, ChatResponse]:
+    def complete(self) -> Coroutine[Any, Any, ChatResponse]:
         """The whole answer; raises :class:`DeadlineExceeded` and what ``CallSpec.response`` raises."""
         return self._in_time(self.prompt.call().response())
 
-    def streamed(self, emit: Emit) -> Coroutine[Any, Any, ChatResponse]:
+    def stream(self, emit: Emit) -> Coroutine[Any, Any, ChatResponse]:
         """The same answer; ``emit`` is told what happens until then."""
         return self._in_time(self.prompt.stream().response(emit))
 
@@ -116,7 +116,7 @@ class ActiveRequest:
     async def _bounded(self, answering: Coroutine[Any, Any, ChatResponse]) -> ChatResponse:
         limit = self.service.settings.request_timeout
         if self._connection is not None:
-            self._connection.hang_up_after(limit + _READING_SECONDS)
+            self._connection.abort_after(limit + _READING_SECONDS)
         # As asyncio.timeout does it, at two thirds of the cost.
         with ModelTimeouts(deadline=inf, idle=limit, error=lambda: _too_late(limit)):
             response = await answering
@@ -140,10 +140,12 @@ class ActiveRequest:
             for each in response.executions
         ]
         self._summary |= {"rounds": response.rounds, "tool_calls": calls}
-        if self.spending.counts_tokens:
-            self.spending.tokens = response.usage.total_tokens or estimate_size((*response.history, response.message))
+        if self.reservation.counts_tokens:
+            self.reservation.tokens = response.usage.total_tokens or estimate_size(
+                (*response.history, response.message)
+            )
 
-    def note_failure(self, error: ToolchatError) -> None:
+    def record_error(self, error: ToolchatError) -> None:
         """Leave an error that is told within a stream for the log line of the request."""
         self._state["outcome"] = error.code
 

@@ -11,7 +11,7 @@ from fastapi import Request, Response
 from starlette.types import Receive, Scope, Send
 
 from app.api.approvals import PendingTurn
-from app.api.dependencies import refuse_unasked_get
+from app.api.dependencies import reject_prefetch
 from app.api.problems import as_toolchat_error
 from app.api.responses.active_request import ActiveRequest
 from app.api.responses.formats import AnswerFormat, BufferedFormat, StreamFormat
@@ -108,8 +108,8 @@ class StreamedAnswer(Response):
         """Answer one request."""
         self._send = send
         refusal = None
-        async with self._asked.service.admission.place() as self._asked.spending:
-            self.headers.update(self._asked.spending.headers)
+        async with self._asked.service.admission.slot() as self._asked.reservation:
+            self.headers.update(self._asked.reservation.headers)
             keep_alive = asyncio.create_task(self._keep_alive())
             try:
                 refusal = await self._answer()
@@ -123,7 +123,7 @@ class StreamedAnswer(Response):
     async def _answer(self) -> Response | None:
         """Send the answer, or the error as its last piece; give the response to an error that comes before it."""
         try:
-            response = await self._form.finished(self._asked, await self._asked.streamed(self._tell))
+            response = await self._form.finished(self._asked, await self._asked.stream(self._tell))
             await self._write(self._writer.done(response))
         except ToolchatError as error:
             return await self._fail(error)
@@ -147,8 +147,8 @@ class StreamedAnswer(Response):
     async def _fail(self, error: ToolchatError) -> Response | None:
         if not self._begun:
             return self._form.refused(self._asked, error)
-        self._asked.note_failure(error)
-        await self._write(self._writer.failed(error))
+        self._asked.record_error(error)
+        await self._write(self._writer.on_error(error))
         return None
 
     async def _write(self, piece: bytes) -> None:
@@ -187,7 +187,7 @@ def answer(request: Request, query: str, tools: Sequence[object] = ()) -> Corout
         CrossSite: a browser asks on behalf of another site, or looks ahead.
         ToolchatError: as :func:`answer_prompt`.
     """
-    refuse_unasked_get(request)  # questions without a session leave nothing behind, and cost money all the same
+    reject_prefetch(request)  # questions without a session leave nothing behind, and cost money all the same
     service = service_state(request)
     return _answer(request, service, service.chat.prompt(query).tools(*tools))
 
@@ -217,7 +217,7 @@ async def _answer(
     taken: PendingTurn | None = None,
 ) -> Response:
     form = acceptable(request, only)
-    if response := form.without_asking(request):
+    if response := form.short_circuit(request):
         return response
     request.scope["state"]["form"] = form.media_type
     asked = ActiveRequest(request, service, prompt, taken)
@@ -230,11 +230,11 @@ async def _answer(
 
 async def _whole(asked: ActiveRequest, form: BufferedFormat) -> Response:
     try:
-        async with asked.service.admission.place() as asked.spending:
-            asked.headers |= asked.spending.headers
-            response = await form.finished(asked, await asked.whole())
+        async with asked.service.admission.slot() as asked.reservation:
+            asked.headers |= asked.reservation.headers
+            response = await form.finished(asked, await asked.complete())
     except ToolchatError as error:
         return form.refused(asked, error)
     asked.headers["X-Finish-Reason"] = response.finish_reason
-    body = form.written(asked, response)
+    body = form.render(asked, response)
     return Response(body, media_type=form.media_type + form.parameters, headers=asked.headers)

@@ -51,7 +51,7 @@ class AnswerFormat(ABC):
     negotiated: ClassVar[bool] = True
     """Whether ``Accept`` must allow it; not where the request says in other words how it is to be answered."""
 
-    def without_asking(self, request: Request) -> Response | None:  # noqa: ARG002
+    def short_circuit(self, request: Request) -> Response | None:  # noqa: ARG002
         """The answer to a request for which the model need not be asked; ``None`` for nearly all."""
         return None
 
@@ -71,7 +71,7 @@ class BufferedFormat(AnswerFormat):
     """A form in which the answer is sent when it is finished."""
 
     @abstractmethod
-    def written(self, asked: ActiveRequest, response: ChatResponse) -> bytes:
+    def render(self, asked: ActiveRequest, response: ChatResponse) -> bytes:
         """The body of the response."""
 
 
@@ -101,7 +101,7 @@ class StreamWriter(ABC):
         """The end: the finished answer."""
 
     @abstractmethod
-    def failed(self, error: ToolchatError) -> bytes:
+    def on_error(self, error: ToolchatError) -> bytes:
         """The end, too: an error after the first byte."""
 
 
@@ -112,8 +112,8 @@ class PlainText(BufferedFormat):
     parameters = "; charset=utf-8"
     documentation: ClassVar = {"schema": {"type": "string"}, "example": "北京现在是 17:30。"}
 
-    def written(self, asked: ActiveRequest, response: ChatResponse) -> bytes:  # noqa: ARG002
-        """See :meth:`BufferedFormat.written`."""
+    def render(self, asked: ActiveRequest, response: ChatResponse) -> bytes:  # noqa: ARG002
+        """See :meth:`BufferedFormat.render`."""
         return response.message.text.encode()
 
 
@@ -123,8 +123,8 @@ class JsonDocument(BufferedFormat):
     media_type = "application/json"
     documentation: ClassVar = {"schema": {"$ref": "#/components/schemas/ChatAnswer"}}
 
-    def written(self, asked: ActiveRequest, response: ChatResponse) -> bytes:
-        """See :meth:`BufferedFormat.written`."""
+    def render(self, asked: ActiveRequest, response: ChatResponse) -> bytes:
+        """See :meth:`BufferedFormat.render`."""
         return to_json(asked.document(response), inf_nan_mode="strings")
 
 
@@ -165,8 +165,8 @@ class EventWriter(StreamWriter):
         usage = self._written("usage", response.usage.to_dict())
         return usage + self._written("done", self.asked.document(response))
 
-    def failed(self, error: ToolchatError) -> bytes:
-        """See :meth:`StreamWriter.failed`; a problem document."""
+    def on_error(self, error: ToolchatError) -> bytes:
+        """See :meth:`StreamWriter.on_error`; a problem document."""
         return self._written("error", problem(error, self.asked.request_id))
 
     def _written(self, name: str, data: Mapping[str, Any]) -> bytes:
@@ -185,7 +185,7 @@ class ServerSentEvents(StreamFormat):
     documentation: ClassVar = {"schema": {**EVENT_SCHEMA, "description": _EVENTS}, "example": _EXAMPLE}
     writer = EventWriter
 
-    def without_asking(self, request: Request) -> Response | None:
+    def short_circuit(self, request: Request) -> Response | None:
         """Stop a browser that reconnects by itself: 204 does it, and the model is not asked twice."""
         if "last-event-id" not in request.headers:
             return None

@@ -64,8 +64,8 @@ class PartWriter(StreamWriter):
         pieces += [_part({"type": "finish", "finishReason": _REASONS.get(response.finish_reason, "stop")}), _DONE]
         return b"".join(pieces)
 
-    def failed(self, error: ToolchatError) -> bytes:
-        """See :meth:`StreamWriter.failed`."""
+    def on_error(self, error: ToolchatError) -> bytes:
+        """See :meth:`StreamWriter.on_error`."""
         return self._close() + _part({"type": "error", "errorText": error.detail}) + _DONE
 
     def _called(self, event: ToolCallStarted) -> bytes:
@@ -139,7 +139,7 @@ class MessageStream(StreamFormat):
 
     def refused(self, asked: ActiveRequest, error: ToolchatError) -> Response:
         """See :meth:`AnswerFormat.refused`."""
-        asked.note_failure(error)
+        asked.record_error(error)
         return error_response(error, asked.request_id)
 
 

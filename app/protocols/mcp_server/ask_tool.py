@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from pydantic_core import to_json
 
 from app.api.approvals import PendingTurn
-from app.api.dependencies import owned
+from app.api.dependencies import scoped_key
 from app.api.fast_router import MAX_QUERY_CHARS
 from app.api.responses.active_request import ActiveRequest
 from app.api.schemas import ChatAnswer
@@ -83,7 +83,7 @@ async def prepare_question(
     prompt = _prompt(service, arguments, context)
     if not can_ask(exchange):
         return Call(prompt, ANSWER, reports_progress=True)
-    form = _AnswerOrConsentRequest(call_digest(owned(str(context.get("tenantId", ""))), ASK, arguments))
+    form = _AnswerOrConsentRequest(call_digest(scoped_key(str(context.get("tenantId", ""))), ASK, arguments))
     state = exchange.message.params.get("requestState")
     if state is None:
         return Call(prompt, form, reports_progress=True)
@@ -117,11 +117,11 @@ class _AnswerOrConsentRequest(ResultFormat):
     def __init__(self, digest: str) -> None:
         self._digest = digest
 
-    def written(self, asked: ActiveRequest, response: ChatResponse) -> bytes:
-        """See :meth:`BufferedFormat.written`."""
+    def render(self, asked: ActiveRequest, response: ChatResponse) -> bytes:
+        """See :meth:`BufferedFormat.render`."""
         pending = asked.pending
         if pending is None:
-            return ANSWER.written(asked, response)
+            return ANSWER.render(asked, response)
         return self.request_consent(pending["id"], [(call["name"], call["arguments"]) for call in pending["calls"]])
 
     def request_consent(self, identifier: str, calls: list[tuple[str, Any]]) -> bytes:

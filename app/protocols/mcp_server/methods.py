@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic_core import to_json
 
-from app.api.dependencies import owned
+from app.api.dependencies import scoped_key
 from app.api.service import ServiceState
 from app.protocols.mcp_server.ask_tool import ASK, ask_tool, prepare_question
 from app.protocols.mcp_server.consent import require_consent
@@ -127,7 +127,7 @@ async def _prepare_tool_call(
     if CONVERSATION_ID in context:
         prompt = prompt.advisors(SessionLockAdvisor(service.memory))
     if tool.metadata.requires_approval:
-        name, owner = tool.definition.name, owned(str(context.get("tenantId", "")))
+        name, owner = tool.definition.name, scoped_key(str(context.get("tenantId", "")))
         consent = await require_consent(exchange, service.store, owner, name, arguments)
         if not isinstance(consent, IdempotentRequest):
             return consent

@@ -96,10 +96,10 @@ class _EventWriter(StreamWriter):
 
     def done(self, response: ChatResponse) -> bytes:
         """See :meth:`StreamWriter.done`."""
-        return _sse(self._exchange.response(self._form.written(self.asked, response)))
+        return _sse(self._exchange.response(self._form.render(self.asked, response)))
 
-    def failed(self, error: ToolchatError) -> bytes:
-        """See :meth:`StreamWriter.failed`."""
+    def on_error(self, error: ToolchatError) -> bytes:
+        """See :meth:`StreamWriter.on_error`."""
         return _sse(self._exchange.error(RpcError.from_error(error, problem(error, self.asked.request_id))))
 
 

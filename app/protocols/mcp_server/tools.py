@@ -99,8 +99,8 @@ class ResultFormat(BufferedFormat):
 class _ToolResult(ResultFormat):
     """The result of a tool that the host called."""
 
-    def written(self, asked: ActiveRequest, response: ChatResponse) -> bytes:
-        """See :meth:`BufferedFormat.written`."""
+    def render(self, asked: ActiveRequest, response: ChatResponse) -> bytes:
+        """See :meth:`BufferedFormat.render`."""
         execution = response.executions[0]
         tool = next((each for each in asked.prompt.request.tools if each.definition.name == execution.call.name), None)
         return _json(_tool_result(execution, tool))
@@ -109,8 +109,8 @@ class _ToolResult(ResultFormat):
 class _Answer(ResultFormat):
     """The answer of the tool ``ask``, with its tool calls."""
 
-    def written(self, asked: ActiveRequest, response: ChatResponse) -> bytes:
-        """See :meth:`BufferedFormat.written`."""
+    def render(self, asked: ActiveRequest, response: ChatResponse) -> bytes:
+        """See :meth:`BufferedFormat.render`."""
         return _json({"content": [_text(response.message.text)], "structuredContent": asked.document(response)})
 
 
@@ -124,9 +124,9 @@ async def execute_call(asked: ActiveRequest, form: BufferedFormat, emit: Emit = 
     Raises:
         ToolchatError: the limit is reached, or the call could not run.
     """
-    async with asked.service.admission.place() as asked.spending:
-        asked.headers |= asked.spending.headers
-        return form.written(asked, await (asked.whole() if emit is silent else asked.streamed(emit)))
+    async with asked.service.admission.slot() as asked.reservation:
+        asked.headers |= asked.reservation.headers
+        return form.render(asked, await (asked.complete() if emit is silent else asked.stream(emit)))
 
 
 def error_result(error: ToolExecutionError) -> bytes:

@@ -109,14 +109,14 @@ class Completion(BufferedFormat):
 
     def refused(self, asked: ActiveRequest, error: ToolchatError) -> Response:
         """See :meth:`AnswerFormat.refused`."""
-        asked.note_failure(error)
+        asked.record_error(error)
         return error_response(error, asked.request_id)
 
-    def written(self, asked: ActiveRequest, response: ChatResponse) -> bytes:
-        """See :meth:`BufferedFormat.written`."""
+    def render(self, asked: ActiveRequest, response: ChatResponse) -> bytes:
+        """See :meth:`BufferedFormat.render`."""
         wish = self._wish
         note_headers(asked, wish)
-        asked.headers |= limit_headers(asked.spending.headers)
+        asked.headers |= limit_headers(asked.reservation.headers)
         calls = call_documents(response, wish.theirs)
         choice = {
             "index": 0,
@@ -226,8 +226,8 @@ class ChunkWriter(StreamWriter):
             pieces.append(b'%b"choices":[],"usage":%b}\n\n' % (self._head, usage))
         return b"".join((*pieces, _DONE))
 
-    def failed(self, error: ToolchatError) -> bytes:
-        """See :meth:`StreamWriter.failed`; no ``[DONE]`` follows, for the answer is not whole."""
+    def on_error(self, error: ToolchatError) -> bytes:
+        """See :meth:`StreamWriter.on_error`; no ``[DONE]`` follows, for the answer is not whole."""
         return b"data: %b\n\n" % to_json(error_document(error))
 
     def _rest(self, response: ChatResponse) -> bytes:
@@ -254,7 +254,7 @@ class ChunkWriter(StreamWriter):
         if not self._begun:
             self._begun = True
             # Not before: only an answer that has its place knows what it leaves of the quotas.
-            self.asked.headers |= limit_headers(self.asked.spending.headers)
+            self.asked.headers |= limit_headers(self.asked.reservation.headers)
         choice = to_json({"index": 0, "delta": delta, "logprobs": None, "finish_reason": reason})
         return b'%b"choices":[%b]%b%b' % (self._head, choice, more, self._tail)
 
@@ -277,5 +277,5 @@ class Chunks(StreamFormat):
 
     def refused(self, asked: ActiveRequest, error: ToolchatError) -> Response:
         """See :meth:`AnswerFormat.refused`."""
-        asked.note_failure(error)
+        asked.record_error(error)
         return error_response(error, asked.request_id)

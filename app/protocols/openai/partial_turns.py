@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from pydantic_core import from_json, to_json
 
-from app.api.dependencies import owned
+from app.api.dependencies import scoped_key
 from app.protocols.openai.requests import running_turn
 from toolchat.chat.records import from_records, to_records
 from toolchat.errors import StoreUnavailable
@@ -96,4 +96,4 @@ def _first_kept(message: Message) -> str:
 
 
 def _key(identifier: str) -> str:
-    return f"openai-calls:{owned(identifier)}"
+    return f"openai-calls:{scoped_key(identifier)}"

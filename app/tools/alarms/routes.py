@@ -9,7 +9,7 @@ from fastapi import APIRouter, Depends, Request, Response
 from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 
-from app.api.dependencies import KEY, REPLAYED, Owner, from_this_site, refuse_several_keys, refuse_unasked_get
+from app.api.dependencies import KEY, REPLAYED, Owner, refuse_several_keys, reject_prefetch, require_same_site
 from app.api.fast_router import QuestionParameter
 from app.api.problems import problems
 from app.api.responses import answer_prompt
@@ -60,7 +60,7 @@ _RESPONSES: dict[int | str, dict[str, Any]] = {
 @router.post(
     "/tool/alarm",
     summary="Write tool: setAlarm, once per key",
-    dependencies=[Depends(from_this_site), Depends(refuse_several_keys)],
+    dependencies=[Depends(require_same_site), Depends(refuse_several_keys)],
     response_class=Response,
     responses=_RESPONSES,
     openapi_extra=_ALARM.documented("POST"),
@@ -100,7 +100,7 @@ async def set_alarm_by_get(
     """The documents' own form, where the settings allow it: the same wish within a minute is one alarm."""
     if not settings.alarm_by_get:
         raise HTTPException(405, headers={"Allow": "POST"})
-    refuse_unasked_get(request)
+    reject_prefetch(request)
     order = AlarmOrder(owner, _GET_WINDOW)
     asking = service.chat.prompt(await _ALARM.read(request)).tools(clock, alarm)
     return await answer_prompt(request, asking.tool_context({"order": order}))
@@ -123,7 +123,7 @@ async def alarms(
 @router.delete(
     "/tool/alarms/{identifier}",
     summary="Delete an alarm",
-    dependencies=[Depends(from_this_site)],
+    dependencies=[Depends(require_same_site)],
     response_model=AlarmRecord,
     responses=problems(CrossSite, NotFound, ValidationFailed, NotConfigured),
 )

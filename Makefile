@@ -109,7 +109,7 @@ env-example: $(VENV)/.dev ## Write .env.example and docs/configuration.md from t
 	$(PY) -m tests.deploy.configuration_page
 
 answers: $(VENV)/.dev ## Fill in anew what the commands of the READMEs and of docs/ answer
-	$(PY) -m tests.readme
+	$(PY) -m tests.docs.readme
 
 pictures: $(VENV)/.dev ## Take the pictures of the page and of Swagger UI in docs/ anew (needs chromium)
 	$(PY) -m tests.pages.pictures

@@ -21,7 +21,7 @@ from app.composition.configuration import read_configuration
 from app.composition.lifespan import open_service
 from tests.command_line import ROOT, started
 from tests.deploy.env_example import settings_classes
-from tests.readme import project_with_the_tools
+from tests.docs.readme import project_with_the_tools
 from tests.serving import serving
 from tests.waiting import PATIENCE
 from toolchat.chat.advisors.base import Advisor

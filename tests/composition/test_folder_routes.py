@@ -4,7 +4,7 @@ import pytest
 from fastapi.testclient import TestClient
 from starlette.websockets import WebSocketDisconnect
 
-from tests.test_folder_parts import package, serving_folders, with_folders
+from tests.composition.test_folder_parts import package, serving_folders, with_folders
 
 __all__ = ["package"]
 

@@ -3,9 +3,9 @@
 import json
 from pathlib import Path
 
+from tests.cli.terminal import CTRL_C, CTRL_D, CTRL_U, UP, at_a_terminal
 from tests.command_line import run, with_tools
 from tests.players.openai_player import Answer, OpenAIPlayer, PlayedRequest, delta, sensible_model, sse, whole
-from tests.terminal import CTRL_C, CTRL_D, CTRL_U, UP, at_a_terminal
 
 LIGHT = '''
 from typing import Annotated

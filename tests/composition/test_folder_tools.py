@@ -8,7 +8,7 @@ from app.main import create_app
 from app.tools.module import discover
 from app.tools.registry import ConfiguredModule
 from tests.api.assembled import assembled
-from tests.test_folder_parts import with_folders
+from tests.composition.test_folder_parts import with_folders
 from toolchat.errors import ConfigurationError
 
 JSON = {"Accept": "application/json"}

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.terminal import CTRL_D, at_a_terminal
 from tests.command_line import run, with_tools
 from tests.players.openai_player import OpenAIPlayer, delta, finish, sensible_model, sse
-from tests.terminal import CTRL_D, at_a_terminal
 
 LIGHT = '''
 from typing import Annotated

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.terminal import at_a_terminal
 from tests.command_line import run, with_tools
-from tests.terminal import at_a_terminal
 
 Variables = dict[str, str]
 FOLDER = '''

@@ -10,7 +10,7 @@ import pytest
 
 from app.main import create_app
 from tests.command_line import ROOT, started
-from tests.readme import PAGES, READMES, Reader, commands, project_with_the_tools, steady, tool_folders
+from tests.docs.readme import PAGES, READMES, Reader, commands, project_with_the_tools, steady, tool_folders
 
 ENGLISH, CHINESE = (readme.read_text(encoding="utf-8") for readme in READMES)
 ENDPOINTS = (ROOT / "docs" / "endpoints.md").read_text(encoding="utf-8")

@@ -1,14 +1,15 @@
 """Advisors around a question: their order, what they may change, and what they may tell."""
 
+from collections.abc import Callable
 from dataclasses import Field, fields, replace
 from typing import Any
 
 import pytest
 
-from tests.chat.scripted import ADD, MarkingAdvisor, ScriptedChatModel, add, answer_of, calls, client_of, says
+from tests.chat.scripted import ADD, MarkingAdvisor, ScriptedChatModel, add, answer_of, calls, client_of, receipt, says
 from toolchat.chat.advisors.base import Advisor, AdvisorChain, BaseAdvisor, SandboxNoticeAdvisor
 from toolchat.chat.client import PromptSpec
-from toolchat.chat.request import Approval, ChatRequest, Notice
+from toolchat.chat.request import Approval, ChatRequest, Notice, Resume
 from toolchat.messages import Usage, UserMessage
 from toolchat.models.base import ChatOptions, ChatResponse
 from toolchat.tool_calling.context import ToolContext
@@ -94,22 +95,33 @@ async def test_text_that_is_put_behind_an_answer_afterwards_is_a_piece_of_the_st
     assert pieces == ["o", "k", " (signed)"]
 
 
-def test_offering_tools_leaves_everything_else_of_a_question_as_it_is() -> None:
+@pytest.mark.parametrize(
+    ("change", "changed"),
+    [
+        (lambda spec: spec.tools(add), "tools"),
+        (lambda spec: spec.tool_context({"tenant": "other"}), "context"),
+        (lambda spec: spec.messages([UserMessage("!")]), "messages"),
+        (lambda spec: PromptSpec(spec.client, spec.request.with_messages(())), "messages"),
+    ],
+    ids=["tools", "context", "messages", "messages of an advisor"],
+)
+def test_a_changed_copy_of_a_request_keeps_all_other_fields(
+    change: Callable[[PromptSpec], PromptSpec], changed: str
+) -> None:
     client, _ = client_of(says("ok"))
+    paused = ChatResponse(says("paused"), "approval_required", Usage(), "")
     given = ChatRequest(
         (UserMessage("?"),),
-        (),
+        (FunctionToolCallback.from_function(receipt),),
         ToolContext({"tenant": "acme"}),
         ChatOptions(temperature=1),
         True,
-        says("paused"),
-        {"call_0": Approval(True)},
-        ChatResponse(says("paused"), "approval_required", Usage(), ""),
+        Resume(paused.message, {"call_0": Approval(True)}, paused),
     )
-    assert [each.name for each in fields(ChatRequest) if getattr(given, each.name) == _default(each)] == ["tools"]
-    offered = PromptSpec(client, given).tools(add).request
-    changed = [each.name for each in fields(ChatRequest) if getattr(offered, each.name) != getattr(given, each.name)]
-    assert changed == ["tools"]
+    assert not [each.name for each in fields(ChatRequest) if getattr(given, each.name) == _default(each)]
+    copy = change(PromptSpec(client, given)).request
+    differing = [each.name for each in fields(ChatRequest) if getattr(copy, each.name) != getattr(given, each.name)]
+    assert differing == [changed]
 
 
 def _default(field: Field[Any]) -> object:

@@ -1,12 +1,19 @@
 """The tool loop of a question: which tools it runs, and how it comes to an end."""
 
+from collections.abc import Mapping
+
 import pytest
 
-from tests.chat.scripted import ADD, calls, client_of, says
-from toolchat.chat.request import ChatRequest
+from tests.chat.scripted import ADD, add, calls, client_of, says
+from toolchat.chat.advisors.tool_calling import Finish, GiveUp, LoopState, Pause, Run, decide, is_eligible
+from toolchat.chat.request import Approval, ChatRequest, Resume
 from toolchat.errors import ToolLoop
-from toolchat.messages import AssistantMessage
+from toolchat.messages import AssistantMessage, Usage, UserMessage
 from toolchat.models.base import ChatResponse, Prompt
+from toolchat.tool_calling.callback import ClientToolCallback
+from toolchat.tool_calling.definition import ToolDefinition
+from toolchat.tool_calling.function_callback import FunctionToolCallback
+from toolchat.tool_calling.limits import CallCounter, ToolCallLimits
 
 
 async def test_only_offered_tools_can_run_even_when_others_exist() -> None:
@@ -74,3 +81,42 @@ async def test_a_direct_result_is_a_piece_of_the_stream_once() -> None:
     client, _ = client_of(calls(("receipt", '{"number": 7}')))
     pieces = [piece async for piece in client.prompt("?").tools("receipt").stream().content()]
     assert pieces == ["receipt 7"]
+
+
+SHIP = FunctionToolCallback.from_function(add, name="ship", requires_approval=True)
+OPEN = ClientToolCallback(ToolDefinition("open", "Open a page.", {"type": "object"}))
+TOOLS = (FunctionToolCallback.from_function(add), SHIP, OPEN)
+
+
+APPROVED, REJECTED = {"call_0": Approval(True)}, {"call_1": Approval(False)}
+
+
+@pytest.mark.parametrize(
+    ("message", "withdrawn", "approvals", "expected"),
+    [
+        (says("ok"), False, None, Finish),
+        (says("ok"), True, None, Finish),
+        (calls(ADD, ADD), False, None, (["add", "add"], [], False)),
+        (calls(ADD), True, None, GiveUp),
+        (calls(ADD, ("ship", "{}")), False, None, Pause),
+        (calls(ADD, ("ship", "{}")), False, REJECTED, (["add", "ship"], ["ship"], False)),
+        (calls(("ship", "{}")), False, APPROVED, (["ship"], [], False)),
+        (calls(("open", "{}")), False, None, Finish),
+        (calls(("open", "{}")), True, None, Finish),
+        (calls(ADD, ("open", "{}")), True, None, GiveUp),
+        (calls(ADD, ("open", "{}")), False, None, (["add"], [], True)),
+        (calls(ADD, ("open", "{}"), ("ship", "{}")), False, None, (["add", "ship"], ["ship"], True)),
+    ],
+)
+def test_the_loop_decides_by_the_response_the_tools_on_offer_and_the_approvals(
+    message: AssistantMessage, withdrawn: bool, approvals: Mapping[str, Approval] | None, expected: object
+) -> None:
+    resume = None if approvals is None else Resume(message, approvals)
+    request = ChatRequest((UserMessage("?"),), TOOLS, resume=resume)
+    state = LoopState(request, CallCounter(ToolCallLimits()), TOOLS, tools_withdrawn=withdrawn)
+    decision = decide(ChatResponse(message, "", Usage(), ""), state, is_eligible)
+    if isinstance(decision, Run):
+        refused = [call.name for call in decision.calls if call.id in decision.rejected]
+        assert ([call.name for call in decision.calls], refused, decision.ends_turn) == expected
+    else:
+        assert type(decision) is expected

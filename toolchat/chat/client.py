@@ -12,7 +12,7 @@ from pydantic_core import to_json
 
 from toolchat.chat.advisors.base import Advisor, AdvisorChain
 from toolchat.chat.advisors.tool_calling import ToolCallingAdvisor
-from toolchat.chat.request import Approval, ChatEvent, ChatRequest, Emit
+from toolchat.chat.request import Approval, ChatEvent, ChatRequest, Emit, Resume
 from toolchat.errors import UpstreamInvalid
 from toolchat.messages import Message, SystemMessage, UserMessage, immutable
 from toolchat.models.base import ChatModel, ChatOptions, ChatResponse, TextDelta
@@ -231,8 +231,9 @@ class ChatClient:
             approvals: the decisions by call id; a call without one counts as rejected.
         """
         decided = {call.id: approvals.get(call.id, Approval(False)) for call in paused.message.tool_calls}
-        request = ChatRequest(paused.history, self.default_tools, paused.context, paused.options)
-        return PromptSpec(self, replace(request, paused=paused.message, approvals=decided, before=paused))
+        resume = Resume(paused.message, decided, paused)
+        request = ChatRequest(paused.history, self.default_tools, paused.context, paused.options, resume=resume)
+        return PromptSpec(self, request)
 
 
 @immutable
@@ -268,17 +269,7 @@ class PromptSpec:
                 other = offered.setdefault(callback.definition.name, callback)
                 if other is not callback:
                     raise duplicate_name_error(callback, other)
-        before = self.request  # field by field: dataclasses.replace costs more than all else here
-        request = ChatRequest(
-            before.messages,
-            tuple(offered.values()),
-            before.context,
-            before.options,
-            before.stream,
-            before.paused,
-            before.approvals,
-            before.before,
-        )
+        request = self.request.with_tools(tuple(offered.values()))
         return PromptSpec(self.client, request, self.own_advisors)
 
     def filter_tools(self, may: Callable[[str], bool]) -> "PromptSpec":

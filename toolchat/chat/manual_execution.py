@@ -10,7 +10,7 @@ from pydantic_core import PydanticSerializationError, to_json
 from toolchat.chat.advisors.base import Advisor, AdvisorChain
 from toolchat.chat.client import ChatClient, PromptSpec
 from toolchat.chat.memory import ChatMemory
-from toolchat.chat.request import Approval, ChatEvent, ChatRequest, Emit
+from toolchat.chat.request import Approval, ChatEvent, ChatRequest, Emit, Resume
 from toolchat.errors import ValidationFailed
 from toolchat.messages import AssistantMessage, ToolCall, Usage
 from toolchat.models.base import ChatModel, ChatResponse, EmitModelEvent, Prompt
@@ -72,7 +72,7 @@ def manual_request(
     call = ToolCall(f"run_{secrets.token_hex(8)}", tool.definition.name, _checked(tool, arguments))
     values = client.default_context.with_values(context or {})
     asking = AssistantMessage(tool_calls=(call,))
-    request = ChatRequest((), (tool,), values, paused=asking, approvals={call.id: Approval(True)})
+    request = ChatRequest((), (tool,), values, resume=Resume(asking, {call.id: Approval(True)}))
     return PromptSpec(without_model(client), request)
 
 

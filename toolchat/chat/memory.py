@@ -290,7 +290,7 @@ def _is_worth_keeping(response: ChatResponse) -> bool:
 def _with_history(request: ChatRequest, turn: OpenTurn) -> tuple[int, ChatRequest]:
     """The request with the turns before, and where in it the running turn begins."""
     messages = request.messages
-    if request.paused is not None:
+    if request.resume is not None:
         return max(i for i, message in enumerate(messages) if isinstance(message, UserMessage)), request
     system = [message for message in messages if isinstance(message, SystemMessage)]
     running = [message for message in messages if not isinstance(message, SystemMessage)]

@@ -1,4 +1,4 @@
-"""One question on its way through the advisors to the model."""
+"""The chat request that passes the advisors on its way to the model, and the events that it emits."""
 
 import re
 from collections.abc import Callable, Coroutine, Mapping
@@ -11,7 +11,7 @@ from toolchat.tool_calling.callback import ToolCallback
 from toolchat.tool_calling.context import ToolContext
 from toolchat.tool_calling.events import ToolCallEvent
 
-__all__ = ["Approval", "ChatEvent", "ChatRequest", "Emit", "Notice"]
+__all__ = ["Approval", "ChatEvent", "ChatRequest", "Emit", "Notice", "Resume"]
 
 _NOTICE_NAME = re.compile("[a-z_]+")
 _OWN_EVENTS = frozenset(
@@ -21,10 +21,10 @@ _OWN_EVENTS = frozenset(
 
 @immutable
 class Notice:
-    """Something that an advisor tells the client while the question is being answered.
+    """An event that an advisor sends to the client.
 
     Raises:
-        ValueError: the name has other characters, or is that of an event which every stream has.
+        ValueError: the name has other characters, or is the name of an event that every stream has.
     """
 
     name: str
@@ -40,82 +40,104 @@ class Notice:
 
 
 ChatEvent = ModelEvent | ToolCallEvent | Notice
-"""What is told while a question is being answered."""
+"""An event of a running chat request."""
 
 Emit = Callable[[ChatEvent], Coroutine[Any, Any, None]]
-"""Tells whoever listens. Await it: a client who reads slowly then slows the model's reader.
+"""Sends an event to the listener. Await it: a client that reads slowly then slows the reading from the model.
 
-Whatever it raises is the listener's failure and ends the question. Several tasks may call it: each event is written
-whole, in the order of the calls.
+An exception that it raises is the listener's failure and ends the chat request. Several tasks may call it: each event
+is written whole, in the order of the calls.
 """
 
 
 @immutable
 class Approval:
-    """The user's decision about one call that waits for consent."""
+    """The user's decision about one call that waits for approval."""
 
     approved: bool
     reason: str = ""
-    """Told to the model when the call was rejected."""
+    """Sent to the model if the call was rejected."""
     arguments: str | None = None
     """JSON text that replaces the model's arguments; ``None`` leaves them."""
 
 
 @immutable
+class Resume:
+    """Where a paused turn continues: the calls of its last message, and the decisions about them."""
+
+    message: AssistantMessage
+    """The message with the calls that waited."""
+    approvals: Mapping[str, Approval]
+    """Decisions by call id."""
+    paused_response: ChatResponse | None = None
+    """The response with which the turn paused; its usage and tool calls count as part of the turn."""
+
+
+@immutable
 class ChatRequest:
-    """A conversation, the tools that it may use, and how it is to be answered."""
+    """A conversation, the tools it may use, and how to answer it."""
 
     messages: tuple[Message, ...]
     tools: tuple[ToolCallback, ...] = ()
-    """Only these can run, whatever the model asks for."""
+    """The tools that the model may call; no others can run."""
     context: ToolContext = field(default_factory=ToolContext)
     options: ChatOptions = field(default_factory=ChatOptions)
     stream: bool = False
-    paused: AssistantMessage | None = None
-    """The message with which a turn paused; it goes on with the calls of this message."""
-    approvals: Mapping[str, Approval] = field(default_factory=dict)
-    """Decisions by call id."""
-    before: ChatResponse | None = None
-    """What the turn had come to when it paused."""
+    resume: Resume | None = None
+    """Set if a paused turn continues: its calls come first, before the model is asked."""
 
-    def resumed(self) -> "ChatRequest":
-        """The request without the message with which the turn paused, once that is taken up."""
-        return ChatRequest(  # field by field: dataclasses.replace costs more than running a small tool
-            self.messages, self.tools, self.context, self.options, self.stream, None, self.approvals, self.before
-        )
+    @property
+    def paused(self) -> AssistantMessage | None:
+        """Deprecated, removed in 0.3: use ``resume``."""
+        return self.resume.message if self.resume else None
 
-    def next_turn(self, messages: tuple[Message, ...], *, withdrawn: bool) -> "ChatRequest":
-        """The request after a round of calls.
+    def next_round(self, messages: tuple[Message, ...], *, withdraw_tools: bool) -> "ChatRequest":
+        """The request that follows a round of tool calls.
 
         Args:
             messages: the conversation with the calls and their results.
-            withdrawn: whether the service runs no more calls; those that the caller runs end the question anyway.
+            withdraw_tools: offer no more tools that the service runs; calls of a client tool end the turn anyway.
         """
-        tools, options = self.tools, self.options
-        if withdrawn:
-            tools = self._run_by_caller()
-        if options.tool_choice and not (options.tool_choice == "required" and self._run_by_caller()):
+        client_tools = tuple(tool for tool in self.tools if tool.metadata.run_by_caller)
+        options = self.options
+        # A forced tool choice has been met by this round, and kept it would never let the model answer. A client
+        # tool's call ends the turn, so with client tools "required" cannot loop.
+        if options.tool_choice and not (options.tool_choice == "required" and client_tools):
             options = replace(options, tool_choice=None)
-        # A decision is about the calls that it was made for: a later call may bear the same id.
+        tools = client_tools if withdraw_tools else self.tools
+        # Without ``resume``: a decision holds for the calls it was made for, and a later call may have the same id.
         return ChatRequest(messages, tools, self.context, options, self.stream)
 
-    def _run_by_caller(self) -> tuple[ToolCallback, ...]:
-        return tuple(tool for tool in self.tools if tool.metadata.run_by_caller)
+    def with_tools(self, tools: tuple[ToolCallback, ...]) -> "ChatRequest":
+        """Copy with other tools."""
+        return self._copy(tools=tools)
 
     def with_context(self, context: ToolContext) -> "ChatRequest":
         """Copy with other values for tools and advisors."""
-        return ChatRequest(
-            self.messages, self.tools, context, self.options, self.stream, self.paused, self.approvals, self.before
-        )
+        return self._copy(context=context)
 
     def with_messages(self, messages: tuple[Message, ...]) -> "ChatRequest":
         """Copy with another conversation."""
+        return self._copy(messages=messages)
+
+    def _copy(
+        self,
+        messages: tuple[Message, ...] | None = None,
+        tools: tuple[ToolCallback, ...] | None = None,
+        context: ToolContext | None = None,
+    ) -> "ChatRequest":
+        # Instead of ``dataclasses.replace``, which costs more than running a small tool.
         return ChatRequest(
-            messages, self.tools, self.context, self.options, self.stream, self.paused, self.approvals, self.before
+            self.messages if messages is None else messages,
+            self.tools if tools is None else tools,
+            self.context if context is None else context,
+            self.options,
+            self.stream,
+            self.resume,
         )
 
     def prompt(self) -> Prompt:
-        """What the model is told."""
+        """The request to the model."""
         definitions = tuple([tool.definition for tool in self.tools])
         guarded = [tool.definition.name for tool in self.tools if tool.metadata.requires_approval]
         return Prompt(self.messages, definitions, self.options, self.stream, guarded)

@@ -35,7 +35,7 @@ class TodoPlanning(BaseAdvisor):
 
     def applies(self, request: ChatRequest) -> bool:
         """See :meth:`Advisor.applies`; a turn that goes on after approval has the instructions already."""
-        return request.paused is None and bool(request.context.get(IS_PLANNED))
+        return request.resume is None and bool(request.context.get(IS_PLANNED))
 
     def before(self, request: ChatRequest) -> ChatRequest:
         """See :meth:`BaseAdvisor.before`."""

@@ -1,4 +1,4 @@
-"""What happens around a question: a chain of advisors, the model at its end."""
+"""Advisors: middleware around a chat request, in a chain that ends with the model."""
 
 import inspect
 from abc import ABC, abstractmethod
@@ -14,15 +14,14 @@ __all__ = ["Advisor", "AdvisorChain", "BaseAdvisor", "SandboxNoticeAdvisor"]
 
 
 class Advisor(ABC):
-    """Wraps a question; one method serves whole answers and streams alike."""
+    """Wraps a chat request; one method serves whole answers and streams."""
 
     order: int = 0
     """Lower is further out."""
     record_name: str = ""
-    """Names the class in a stored turn; the module's and the class' own name unless it sets another.
+    """Names the class in the record of a paused turn; by default its module and qualified name.
 
-    A turn that waits for approval is read by other processes, of other versions as well: a class that moves keeps the
-    name that it had.
+    Other processes read the record, also those of another version: a class that moves keeps the name that it had.
     """
 
     def __init_subclass__(cls) -> None:
@@ -30,31 +29,29 @@ class Advisor(ABC):
         if "record_name" not in vars(cls):
             cls.record_name = f"{cls.__module__}.{cls.__qualname__}"
         if inspect.isasyncgenfunction(cls.advise):
-            raise TypeError(
-                f"{cls.__name__}.advise is a generator: it must return its response, and tell events to emit"
-            )
+            raise TypeError(f"{cls.__name__}.advise is a generator: return the response, and send events by emit")
 
     def applies(self, request: ChatRequest) -> bool:  # noqa: ARG002
-        """Whether the question needs this advisor; asked once, before it begins."""
+        """Whether the request needs this advisor; called once, before the request starts."""
         return True
 
     @abstractmethod
     async def advise(self, request: ChatRequest, chain: "AdvisorChain", emit: Emit) -> ChatResponse:
-        """Pass the question on by ``await chain.proceed(request, emit)``, as it is or changed, once or several times.
+        """Pass the request on with ``await chain.proceed(request, emit)``, changed or not, once or several times.
 
-        ``emit`` tells the client what happens meanwhile; whole answers have an ``emit`` that tells nobody. Give
-        another one down to see or change what comes from below.
+        ``emit`` sends events to the client meanwhile; for whole answers it drops them. Pass another ``emit`` on to
+        see or change the events from further in.
         """
 
 
 @immutable
 class AdvisorChain:
-    """The advisors that are still to come, and the model behind them."""
+    """The advisors that are still to be called, and the model at the end."""
 
     advisors: tuple[Advisor, ...]
     model: ChatModel
-    heard: Callable[[ChatRequest], None] | None = None
-    """Told each request as it reaches the model, whatever the advisors between have made of it."""
+    on_model_request: Callable[[ChatRequest], None] | None = None
+    """Called with each request that reaches the model, after all advisors have changed it."""
 
     @classmethod
     def of(cls, advisors: Iterable[Advisor], model: ChatModel) -> "AdvisorChain":
@@ -62,29 +59,30 @@ class AdvisorChain:
         return cls(tuple(sorted(advisors, key=attrgetter("order"))), model)
 
     def needed_for(self, request: ChatRequest) -> "AdvisorChain":
-        """The chain without the advisors that do not apply to a question."""
-        return AdvisorChain(tuple([each for each in self.advisors if each.applies(request)]), self.model, self.heard)
+        """The chain without the advisors that do not apply to a request."""
+        needed = tuple([each for each in self.advisors if each.applies(request)])
+        return AdvisorChain(needed, self.model, self.on_model_request)
 
     def copy_after(self, advisor: Advisor) -> "AdvisorChain":
-        """The part of the chain behind one of its advisors."""
+        """The part of the chain after one of its advisors."""
         return AdvisorChain(self.advisors[self.advisors.index(advisor) + 1 :], self.model)
 
     async def proceed(self, request: ChatRequest, emit: Emit) -> ChatResponse:
-        """Hand the question to the next advisor, or to the model; may be called several times.
+        """Pass the request to the next advisor, or to the model; may be called several times.
 
         Raises:
-            UpstreamInvalid: the model ended without a response; also whatever it raises itself.
-            ToolchatError: an advisor did; also whatever it raises itself.
+            UpstreamInvalid: the model returned no response; also what the model raises.
+            ToolchatError: an advisor returned no response; also what the advisors raise.
         """
         if not self.advisors:
-            if self.heard is not None:
-                self.heard(request)
+            if self.on_model_request is not None:
+                self.on_model_request(request)
             answer = await self.model.respond(request.prompt(), emit)
             if not isinstance(answer, ChatResponse):
                 raise UpstreamInvalid("the chat model ended without a response")
             return answer
         advisor = self.advisors[0]
-        rest = AdvisorChain(self.advisors[1:], self.model, self.heard)
+        rest = AdvisorChain(self.advisors[1:], self.model, self.on_model_request)
         response = await advisor.advise(request, rest, emit)
         if not isinstance(response, ChatResponse):
             raise ToolchatError(f"the advisor {type(advisor).__name__} ended without a response")
@@ -92,14 +90,14 @@ class AdvisorChain:
 
 
 class BaseAdvisor(Advisor):
-    """An advisor that only changes the question before, or the answer after."""
+    """An advisor that only changes the request before, or the answer after."""
 
     def before(self, request: ChatRequest) -> ChatRequest:
-        """Change the question."""
+        """Change the request."""
         return request
 
     def after(self, response: ChatResponse) -> ChatResponse:
-        """Change the finished answer; of a stream only text that is added at its end still reaches the client."""
+        """Change the finished answer; in a stream the client still receives text that is added at its end."""
         return response
 
     async def advise(self, request: ChatRequest, chain: AdvisorChain, emit: Emit) -> ChatResponse:
@@ -113,9 +111,9 @@ class BaseAdvisor(Advisor):
 
 
 class SandboxNoticeAdvisor(Advisor):
-    """Says so under every answer that rests on a sandbox's invented data.
+    """Adds a notice to every answer that rests on a sandbox's invented data.
 
-    It stands inside the memory, so that what is kept of the conversation says so, too.
+    Its order is inside the memory, so that the stored conversation has the notice, too.
     """
 
     order = 210
@@ -129,15 +127,15 @@ class SandboxNoticeAdvisor(Advisor):
     async def advise(self, request: ChatRequest, chain: AdvisorChain, emit: Emit) -> ChatResponse:
         """See :meth:`Advisor.advise`."""
         response = await chain.proceed(request, emit)
-        if not (_invented_before(request) or any(each.sandbox for each in response.executions)):
+        if not (_used_sandbox_before(request) or any(each.sandbox for each in response.executions)):
             return response
         await emit(TextDelta(self.notice))
         return response.with_text(response.message.text + self.notice)
 
 
-def _invented_before(request: ChatRequest) -> bool:
-    """Whether a turn that paused was given invented data before that."""
-    if request.paused is None:
+def _used_sandbox_before(request: ChatRequest) -> bool:
+    """Whether a resumed turn received invented data before it paused."""
+    if request.resume is None:
         return False
     last = max((place for place, each in enumerate(request.messages) if isinstance(each, UserMessage)), default=0)
     results = (each.responses for each in request.messages[last:] if isinstance(each, ToolResponseMessage))

@@ -1,12 +1,12 @@
-"""The one tool loop: ask the model, run what it asks for, ask again."""
+"""The tool loop: call the model, run the tool calls that it requests, call it again with their results."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from toolchat.chat.advisors.base import Advisor, AdvisorChain
-from toolchat.chat.request import Approval, ChatRequest, Emit
+from toolchat.chat.request import Approval, ChatRequest, Emit, Resume
 from toolchat.errors import ContentFiltered, ToolLoop, UpstreamInvalid
-from toolchat.messages import AssistantMessage, ToolCall, ToolResponseMessage, Usage
+from toolchat.messages import AssistantMessage, ToolCall, ToolResponseMessage, Usage, immutable
 from toolchat.models.base import ChatModel, ChatResponse, EmitModelEvent, Prompt, TextDelta
 from toolchat.tool_calling.callback import ToolCallback
 from toolchat.tool_calling.errors import ToolExecutionError
@@ -17,26 +17,27 @@ from toolchat.tool_calling.manager import ToolCallingManager, is_direct
 __all__ = ["APPROVAL_REQUIRED", "ToolCallingAdvisor", "ToolExecutionEligibility", "is_eligible"]
 
 APPROVAL_REQUIRED = "approval_required"
-"""The finish reason of a turn that waits for the user's consent."""
+"""The finish reason of a turn that waits for the user's approval."""
 
 ToolExecutionEligibility = Callable[[ChatRequest, ChatResponse], bool]
-"""Decides whether the service runs the calls of a response; if not, the caller gets them."""
+"""Decides whether the service runs the calls of a response; if not, the caller receives them."""
 
 
 def is_eligible(request: ChatRequest, response: ChatResponse) -> bool:
-    """The ordinary decision: run what the model asks for, unless the options leave that to the caller."""
+    """The default: run the calls, unless the options leave that to the caller."""
     return response.has_tool_calls and request.options.internal_tool_execution_enabled
 
 
 class ToolCallingAdvisor(Advisor):
     """Runs tool calls until the model answers without one.
 
-    A call of a tool that needs approval pauses the turn: the answer then holds the calls, and a request with
-    ``paused`` and the decisions goes on from there. A call of a tool that the caller runs ends the question, once
-    the other calls of its message have been run: the answer holds the message, and its history ends with the
-    message and their results. One of them that needs approval is not run then, and says so; the model may ask for
-    it anew. After ``max_rounds`` of calls, or when the model only repeats calls that were refused, the tools are
-    taken away and the model is asked once more, so that the question still gets an answer from the results at hand.
+    - A call of a tool that needs approval pauses the turn: the response holds the calls of that message, none of which
+      has run. A request with ``resume`` continues from there.
+    - A call of a client tool ends the turn after the message's other calls have run: the response holds the message,
+      and its history ends with the message and their results. A call among them that needs approval is not run; its
+      result says so, and the model may repeat it.
+    - After ``max_rounds`` rounds, or if the model only repeats refused calls, the tools are withdrawn and the model is
+      called once more, so that it answers from the results it has.
     """
 
     order = 300
@@ -52,172 +53,179 @@ class ToolCallingAdvisor(Advisor):
     ) -> None:
         self._manager = manager or ToolCallingManager()
         self._eligibility = eligibility
-        self._max_rounds = max_rounds
+        self._max_rounds = max(max_rounds, 1)
         self._limits = limits or ToolCallLimits()
 
     async def advise(self, request: ChatRequest, chain: AdvisorChain, emit: Emit) -> ChatResponse:
         """See :meth:`Advisor.advise`.
 
         Raises:
-            ToolLoop: the model asked for tools even after they had been taken away.
-            UpstreamInvalid: the model's last turn held neither text nor a call.
-            ContentFiltered: the provider's moderation took the text away.
+            ToolLoop: the model called tools even after they had been withdrawn.
+            UpstreamInvalid: the model's last message had neither text nor a call.
+            ContentFiltered: the provider's moderation removed the text.
         """
-        turns = _Turns(request, CallCounter(self._limits.within(request.options.max_tool_calls)), chain)
-        while turns.answer is None:
-            turns.round += 1
-            if turns.resume():
-                await turns.offer_again()
-            else:
-                turns.hear(await turns.chain.proceed(turns.request, emit), self._eligibility)
-            if turns.calls and turns.answer is None:
-                turns.go_on(await self._execute(turns, emit), self._max_rounds)
-                if turns.answer is not None and not turns.of_the_caller:
-                    await emit(TextDelta(turns.answer.message.text))
-        return turns.answer
+        state = LoopState(request, CallCounter(self._limits.within(request.options.max_tool_calls)), request.tools)
+        chain = replace(chain, on_model_request=state.record_offer) if chain.advisors else chain
+        for _ in range(self._max_rounds + 1):  # one more than may run calls: the model answers without tools
+            response = await _next_response(state, chain, emit)
+            state.accept_response(response)
+            match decide(response, state, self._eligibility):
+                case Finish():
+                    return state.finish(response)
+                case Pause():
+                    return state.finish(replace(response, finish_reason=APPROVAL_REQUIRED))
+                case GiveUp():
+                    break
+                case Run() as run:
+                    finished = await self._execute(run, response.message, state, emit)
+                    state.executions += finished
+                    if is_direct(finished) and not run.ends_turn:  # the results are the answer as they are
+                        answer = state.finish(_direct_answer(response, finished))
+                        await emit(TextDelta(answer.message.text))
+                        return answer
+                    state.apply_results(response.message, finished, self._max_rounds)
+                    if run.ends_turn:
+                        return state.finish(response)
+        raise ToolLoop(f"the model still asked for tools after {state.rounds - 1} rounds of calls")
 
-    async def _execute(self, turns: "_Turns", emit: Emit) -> tuple[ToolCallFinished, ...]:
-        request = turns.request
-        offered = {tool.definition.name: tool for tool in turns.offered}
-        context = request.context.with_history((*request.messages, turns.message))
-        rejected = turns.rejected() if request.approvals or turns.of_the_caller else None
+    async def _execute(
+        self, run: "Run", message: AssistantMessage, state: "LoopState", emit: Emit
+    ) -> tuple[ToolCallFinished, ...]:
+        offered = {tool.definition.name: tool for tool in state.offered}
+        context = state.request.context.with_history((*state.request.messages, message))
         return await self._manager.execute(
-            turns.own_calls, offered, context, emit, counter=turns.counter, round=turns.round, rejected=rejected
+            run.calls, offered, context, emit, counter=state.counter, round=state.rounds, rejected=run.rejected
         )
-
-
-_NO_USAGE, _NOTHING = Usage(), AssistantMessage()
 
 
 @dataclass(slots=True)
-class _Turns:
-    """One question's way through the loop."""
+class LoopState:
+    """The state of the loop: the next request, and what the rounds so far add up to."""
 
     request: ChatRequest
     counter: CallCounter
-    chain: AdvisorChain
-    offered: Sequence[ToolCallback] = ()
-    """What the model was offered in this turn: the request's tools, unless an advisor inside the loop changed them."""
-    round: int = 0
-    usage: Usage = _NO_USAGE
+    offered: Sequence[ToolCallback]
+    """The tools that the model was last offered: the request's, unless an advisor inside the loop changed them."""
+    paused_response: ChatResponse | None = field(init=False)
+    rounds: int = 0
+    """Rounds so far, those included that an advisor inside the loop added."""
+    usage: Usage = field(default_factory=Usage)
     executions: list[ToolCallFinished] = field(default_factory=list)
-    response: ChatResponse | None = None
-    message: AssistantMessage = _NOTHING
-    """The response's."""
-    answer: ChatResponse | None = None
-    before: ChatResponse | None = None
-    """What the turn had come to when it paused."""
-    withdrawn: bool = False
-    """The tools of the service have been taken away: this turn must be the last."""
-    of_the_caller: frozenset[str] = frozenset()
-    """The ids of the message's calls that the caller runs."""
+    tools_withdrawn: bool = False
+    """The service runs no more calls: this round must be the last."""
 
     def __post_init__(self) -> None:
-        self.offered, self.before = self.request.tools, self.request.before
-        if self.chain.advisors:
-            self.chain = replace(self.chain, heard=self._offer)
+        self.paused_response = self.request.resume.paused_response if self.request.resume else None
 
-    def _offer(self, request: ChatRequest) -> None:
+    def record_offer(self, request: ChatRequest) -> None:
         self.offered = request.tools
 
-    @property
-    def calls(self) -> tuple[ToolCall, ...]:
-        return self.message.tool_calls
-
-    @property
-    def own_calls(self) -> tuple[ToolCall, ...]:
-        """The calls that the service runs."""
-        if not self.of_the_caller:
-            return self.calls
-        return tuple(call for call in self.calls if call.id not in self.of_the_caller)
-
-    def rejected(self) -> dict[str, ToolExecutionError]:
-        """The calls that must not run, and why."""
-        if not self.of_the_caller:
-            return _rejected(self.calls, self.request.approvals)
-        return {call.id: _needs_approval() for call in self.own_calls if call.name in self._guarded()}
-
-    def resume(self) -> bool:
-        """Take up the message with which the turn paused, if it did, with the user's changes to its calls."""
-        paused = self.request.paused
-        if paused is None:
-            return False
-        calls = tuple(_changed(call, self.request.approvals) for call in paused.tool_calls)
-        message = paused if calls == paused.tool_calls else replace(paused, tool_calls=calls)
-        self.response, self.message = ChatResponse(message, "tool_calls", Usage(), ""), message
-        self.request = self.request.resumed()
-        return True
-
-    async def offer_again(self) -> None:
-        """Ask the advisors inside the loop for what they had added when the turn paused, if a call of it needs that."""
-        names = {tool.definition.name for tool in self.offered}
-        if self.response and any(call.name not in names for call in self.calls):
-            await replace(self.chain, model=_Answered(self.response)).proceed(self.request, silent)
-
-    def hear(self, response: ChatResponse, is_eligible: ToolExecutionEligibility) -> None:
-        self.response, self.message = response, response.message
+    def accept_response(self, response: ChatResponse) -> None:
         self.usage += response.usage
-        self.round += response.rounds - 1
-        if not self.calls:
-            _check_not_empty(response)
-            self.answer = self._finished(response)
-            return
-        if foreign := [tool.definition.name for tool in self.offered if tool.metadata.run_by_caller]:
-            self.of_the_caller = frozenset(call.id for call in self.calls if call.name in foreign)
-        own_calls = self.own_calls
-        if self.withdrawn and own_calls:
-            raise ToolLoop(f"the model still asked for tools after {self.round - 1} rounds of calls")
-        if not (own_calls and is_eligible(self.request, response)):
-            self.answer = self._finished(response)
-        elif not self.of_the_caller and self._needs_consent():
-            self.answer = self._finished(replace(response, finish_reason=APPROVAL_REQUIRED))
+        self.rounds += response.rounds
 
-    def _needs_consent(self) -> bool:
-        guarded = self._guarded()
-        return bool(guarded) and any(call.name in guarded for call in self.calls)
+    def apply_results(self, message: AssistantMessage, finished: Sequence[ToolCallFinished], max_rounds: int) -> None:
+        """Prepare the next round: the conversation with the results, in the order of the calls."""
+        self.tools_withdrawn = self.rounds >= max_rounds or all(map(_is_refused, finished))
+        results = ToolResponseMessage(tuple([each.response for each in finished]))
+        messages = (*self.request.messages, message, results)
+        self.request = self.request.next_round(messages, withdraw_tools=self.tools_withdrawn)
 
-    def _guarded(self) -> list[str]:
-        return [tool.definition.name for tool in self.offered if tool.metadata.requires_approval]
-
-    def go_on(self, latest: Sequence[ToolCallFinished], max_rounds: int) -> None:
-        """Take up the results of this round's calls, in the order of the calls."""
-        self.executions += latest
-        if is_direct(latest) and not self.of_the_caller:
-            self.answer = self._returned_directly(latest)
-            return
-        self.withdrawn = self.round >= max_rounds or all(map(_is_refused, latest))
-        responses = ToolResponseMessage(tuple([each.response for each in latest]))
-        messages = (*self.request.messages, self.message, responses)
-        self.request = self.request.next_turn(messages, withdrawn=self.withdrawn)
-        if self.of_the_caller and self.response:
-            self.answer = self._finished(self.response)
-
-    def _returned_directly(self, latest: Sequence[ToolCallFinished]) -> ChatResponse:
-        text = "\n\n".join(each.result for each in latest)
-        direct = ChatResponse(
-            AssistantMessage(text), "return_direct", self.usage, self.response.model if self.response else ""
-        )
-        return self._finished(direct)
-
-    def _finished(self, response: ChatResponse) -> ChatResponse:
+    def finish(self, response: ChatResponse) -> ChatResponse:
+        """The turn's response: the last one, with the sums over all rounds."""
         request = self.request
         return ChatResponse(
             response.message,
             response.finish_reason,
             self.usage,
             response.model,
-            self.round,
+            self.rounds,
             tuple(self.executions),
             request.messages,
             request.context,
             request.options,
-            self.before,
+            self.paused_response,
             response.provider,
         )
 
 
+@immutable
+class Finish:
+    """The response is the turn's answer."""
+
+
+@immutable
+class Pause:
+    """The turn waits for the user's approval."""
+
+
+@immutable
+class GiveUp:
+    """The model called tools although it was offered none."""
+
+
+@immutable
+class Run:
+    """The calls run; then the next round follows."""
+
+    calls: tuple[ToolCall, ...]
+    rejected: Mapping[str, ToolExecutionError] = field(default_factory=dict)
+    """Calls that are answered with an error instead, by id."""
+    ends_turn: bool = False
+    """The turn ends with the results: the message has calls that the client runs."""
+
+
+def decide(
+    response: ChatResponse, state: LoopState, is_eligible: ToolExecutionEligibility
+) -> Finish | Pause | GiveUp | Run:
+    """Decide how the turn continues after a response; changes nothing.
+
+    Raises:
+        UpstreamInvalid, ContentFiltered: the response has neither text nor a call.
+    """
+    calls = response.message.tool_calls
+    if state.request.resume:
+        return Run(calls, _rejections(calls, state.request.resume.approvals))
+    if not calls:
+        _check_not_empty(response)
+        return Finish()
+    client_tools = [tool.definition.name for tool in state.offered if tool.metadata.run_by_caller]
+    service_calls = tuple([call for call in calls if call.name not in client_tools]) if client_tools else calls
+    if state.tools_withdrawn and service_calls:
+        return GiveUp()
+    if not (service_calls and is_eligible(state.request, response)):
+        return Finish()  # with its calls, for the caller to run
+    guarded_tools = [tool.definition.name for tool in state.offered if tool.metadata.requires_approval]
+    guarded = [call for call in service_calls if call.name in guarded_tools]
+    if len(service_calls) < len(calls):
+        # The client needs this response to run its calls, so the turn cannot wait for an approval as well.
+        return Run(service_calls, {call.id: _needs_approval() for call in guarded}, ends_turn=True)
+    return Pause() if guarded else Run(calls)
+
+
+async def _next_response(state: LoopState, chain: AdvisorChain, emit: Emit) -> ChatResponse:
+    """The model's response; in the first round of a resumed turn the message that paused it."""
+    request = state.request
+    if request.resume is None:
+        return await chain.proceed(request, emit)
+    response = ChatResponse(_approved_message(request.resume), "tool_calls", Usage(), "")
+    names = {tool.definition.name for tool in state.offered}
+    if any(call.name not in names for call in response.message.tool_calls):
+        await _restore_dynamic_tools(request, chain, response)
+    return response
+
+
+async def _restore_dynamic_tools(request: ChatRequest, chain: AdvisorChain, response: ChatResponse) -> None:
+    """Let the advisors inside the loop offer the tools that they had added before the turn paused.
+
+    They derive them from the messages, so passing the request through the chain again brings them back; the paused
+    message stands in for the model's response.
+    """
+    await replace(chain, model=_Answered(response)).proceed(request, silent)
+
+
 class _Answered(ChatModel):
-    """Stands at the end of the chain for a turn that the model has answered already."""
+    """Ends the chain with a response that the model has given before."""
 
     provider = name = ""
 
@@ -228,23 +236,31 @@ class _Answered(ChatModel):
         return self._response
 
 
-def _rejected(calls: tuple[ToolCall, ...], approvals: Mapping[str, Approval]) -> dict[str, ToolExecutionError]:
+def _approved_message(resume: Resume) -> AssistantMessage:
+    """The message that paused the turn, with the user's changes to its arguments."""
+    message = resume.message
+    calls = tuple([_approved_call(call, resume.approvals.get(call.id)) for call in message.tool_calls])
+    return message if calls == message.tool_calls else replace(message, tool_calls=calls)
+
+
+def _approved_call(call: ToolCall, approval: Approval | None) -> ToolCall:
+    if approval is None or approval.arguments is None:
+        return call
+    return replace(call, arguments=approval.arguments)
+
+
+def _rejections(calls: Sequence[ToolCall], approvals: Mapping[str, Approval]) -> dict[str, ToolExecutionError]:
     decided = {call.id: approvals[call.id] for call in calls if call.id in approvals}
     return {
-        call_id: ToolExecutionError(decision.reason or "the user rejected this call", kind="rejected")
-        for call_id, decision in decided.items()
-        if not decision.approved
+        call_id: ToolExecutionError(approval.reason or "the user rejected this call", kind="rejected")
+        for call_id, approval in decided.items()
+        if not approval.approved
     }
-
-
-def _changed(call: ToolCall, approvals: Mapping[str, Approval]) -> ToolCall:
-    decision = approvals.get(call.id)
-    return call if decision is None or decision.arguments is None else replace(call, arguments=decision.arguments)
 
 
 def _needs_approval() -> ToolExecutionError:
     return ToolExecutionError(
-        "not run: it needs the user's consent, which this message cannot wait for",
+        "not run: it needs the user's approval, which this message cannot wait for",
         kind="not-run",
         hint="call it again, alone",
     )
@@ -252,6 +268,11 @@ def _needs_approval() -> ToolExecutionError:
 
 def _is_refused(execution: ToolCallFinished) -> bool:
     return execution.error_kind in ("limit", "repeated-call")
+
+
+def _direct_answer(response: ChatResponse, finished: Sequence[ToolCallFinished]) -> ChatResponse:
+    text = "\n\n".join(each.result for each in finished)
+    return ChatResponse(AssistantMessage(text), "return_direct", response.usage, response.model)
 
 
 def _check_not_empty(response: ChatResponse) -> None:

@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from toolchat.callers import Caller, Principal, current_caller
+from app.access.principals import Principal, RequestCaller
+from toolchat.tool_calling.caller import current_caller
 
 __all__ = ["calling_as"]
 
@@ -11,7 +12,7 @@ __all__ = ["calling_as"]
 @contextmanager
 def calling_as(name: str = "", *, address: str = "", tools: tuple[str, ...] = ("*",)) -> Iterator[None]:
     """Be a principal of this name, or somebody without a key at this address, as long as the block runs."""
-    token = current_caller.set(Caller(Principal(name, tools), address))
+    token = current_caller.set(RequestCaller.from_request(Principal(name, tools), address))
     try:
         yield
     finally:

@@ -8,7 +8,7 @@ from starlette.types import Scope
 
 from app.access.hosts import Proxies, check_host, header, is_address, is_loopback
 from app.access.keys import KeyRegistry
-from toolchat.callers import ANONYMOUS, Caller, Principal, Role
+from app.access.principals import ANONYMOUS, Principal, RequestCaller, Role
 from toolchat.errors import Forbidden, Unauthorized
 
 __all__ = ["Authenticator", "TokenReader"]
@@ -67,7 +67,7 @@ class Authenticator:
         """The client's address."""
         return self._proxies.client(scope)
 
-    async def authenticate(self, scope: Scope, path: str, address: str) -> Caller:
+    async def authenticate(self, scope: Scope, path: str, address: str) -> RequestCaller:
         """Who asks for a path.
 
         Raises:
@@ -76,20 +76,20 @@ class Authenticator:
             MisdirectedRequest: it has no key, and calls the service by a name that is not its own.
         """
         if path.startswith("/health/"):  # a probe has no key, and calls by whatever name its platform gives
-            return Caller(ANONYMOUS, address, scope["headers"])
+            return RequestCaller.from_request(ANONYMOUS, address, scope["headers"])
         key = _credential(scope) if self._knows_keys else ""
         if key:
             principal = await self._known(key)
             role = _ROLES.get(path, "ask")
             if role and role not in principal.roles and not self._is_open(path):
                 raise Forbidden(f"this needs the role {role}")
-            return Caller(principal, address, scope["headers"])
+            return RequestCaller.from_request(principal, address, scope["headers"])
         if self._allows_anonymous(scope):
             if not _in_process(scope):
                 check_host(header(scope, b"host"), self._hosts)
         elif not self._is_open(path):
             raise Unauthorized("send a key: Authorization: Bearer KEY, or X-API-Key: KEY")
-        return Caller(ANONYMOUS, address, scope["headers"])
+        return RequestCaller.from_request(ANONYMOUS, address, scope["headers"])
 
     @property
     def _knows_keys(self) -> bool:

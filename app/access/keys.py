@@ -17,7 +17,7 @@ from typing import Annotated, Any
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
-from toolchat.callers import Principal, Role
+from app.access.principals import Principal, Role
 from toolchat.errors import ConfigurationError
 
 __all__ = ["NAME_PATTERN", "KeyFile", "KeyRegistry", "digest_of", "new_key", "read_key_file", "read_keys"]

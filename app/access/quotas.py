@@ -12,9 +12,9 @@ from typing import Final, Literal, Protocol
 
 from pydantic_core import from_json, to_json
 
+from app.access.principals import Principal
 from app.access.rate import Decision, Rate, RateLimiter
 from toolchat import instruments
-from toolchat.callers import Principal
 from toolchat.errors import QuotaExceeded, StoreUnavailable
 from toolchat.messages import immutable
 from toolchat.state.base import StateStore

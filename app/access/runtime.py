@@ -9,10 +9,10 @@ from pathlib import Path
 from app.access.authentication import Authenticator
 from app.access.hosts import Proxies, is_loopback
 from app.access.keys import KeyFile, KeyRegistry, digest_of, new_key, read_key_file, read_keys
+from app.access.principals import Principal
 from app.access.settings import AccessSettings
 from app.access.tokens import Tokens, TokenSettings
 from app.settings.base import read_settings
-from toolchat.callers import Principal
 from toolchat.http.client import OutboundHttp
 
 __all__ = ["Access", "AccessConfiguration", "generated_key_notice"]

@@ -16,8 +16,8 @@ from urllib.parse import quote
 from pydantic import Field, model_validator
 from pydantic_core import from_json
 
+from app.access.principals import Principal, Role
 from app.settings.base import EnvironmentSettings, Texts, Url
-from toolchat.callers import Principal, Role
 from toolchat.errors import ToolchatError
 from toolchat.http.client import OutboundHttp
 

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 from fastapi import Depends, Header, Request
 
-from toolchat.callers import current_caller
+from app.access.principals import current_request_caller
 from toolchat.errors import CrossSite, ValidationFailed
 
 __all__ = [
@@ -29,7 +29,7 @@ def scoped_key(name: str) -> str:
 
     Somebody else's is therefore not refused but not there: the same look-up finds nothing, in the same time.
     """
-    return current_caller.get().principal.owner + name
+    return current_request_caller().principal.owner + name
 
 
 def session_of(conversation: str) -> str:
@@ -52,7 +52,7 @@ def tenant_of(request: Request) -> str:
         raise ValidationFailed("X-Tenant-ID: given more than once")
     if given and not re.fullmatch(_PATTERN, given[0]):
         raise ValidationFailed(f"X-Tenant-ID: String should match pattern '^{_PATTERN}$'")
-    return current_caller.get().principal.name or (given[0] if given else _NOBODY)
+    return current_request_caller().principal.name or (given[0] if given else _NOBODY)
 
 
 async def _tenant(
@@ -122,7 +122,7 @@ def refuse_cross_site(request: Request) -> None:
     page = headers.get("origin", headers.get("referer") or None)
     if site != "cross-site" and (site or page is None or _is_ours(page, headers.get("host", ""))):
         return
-    if not (current_caller.get().principal.name or _bears_a_key(request) or _is_allowed(request)):
+    if not (current_request_caller().principal.name or _bears_a_key(request) or _is_allowed(request)):
         raise CrossSite("a page of another site must not ask for this")
 
 

@@ -23,8 +23,8 @@ from app.observability.logs import hashed, log_event
 from app.observability.logs import request_id as current_request_id
 from app.observability.request import Request, current_request
 from app.observability.series import OTHER
-from toolchat.callers import current_caller
 from toolchat.errors import CLIENT_GONE, Draining, InvalidRequest, TooLarge, ToolchatError
+from toolchat.tool_calling.caller import current_caller
 
 __all__ = [
     "MAX_URL_BYTES",

@@ -10,10 +10,10 @@ from dishka import AsyncContainer
 from fastapi import Depends
 from starlette.requests import HTTPConnection
 
+from app.access.principals import Principal, current_request_caller
 from app.access.quotas import QuotaReservation, Quotas
 from app.api.approvals import ApprovalStore
 from app.settings.service_settings import Settings
-from toolchat.callers import Principal, current_caller
 from toolchat.chat.advisors.base import Advisor
 from toolchat.chat.advisors.idempotency import IdempotencyStore
 from toolchat.chat.client import ChatClient
@@ -54,26 +54,26 @@ class Admission:
             Draining: the service is being stopped.
             QuotaExceeded: a quota is used up.
         """
-        caller = current_caller.get()
-        return Slot(self, caller.principal, caller.share)
+        caller = current_request_caller()
+        return Slot(self, caller.principal, caller.client_key)
 
-    def acquire(self, share: str) -> None:
+    def acquire(self, client_key: str) -> None:
         """Take a place; raises as :meth:`slot`."""
-        self._check(share)
+        self._check(client_key)
         self.in_flight += 1
-        self._taken[share] += 1
+        self._taken[client_key] += 1
 
-    def release(self, share: str) -> None:
+    def release(self, client_key: str) -> None:
         """Give it back."""
         self.in_flight -= 1
-        self._taken[share] -= 1
-        if not self._taken[share]:
-            del self._taken[share]
+        self._taken[client_key] -= 1
+        if not self._taken[client_key]:
+            del self._taken[client_key]
 
-    def _check(self, share: str) -> None:
+    def _check(self, client_key: str) -> None:
         if self.draining:
             raise Draining("the service is being stopped and takes no more questions", retry_after=1)
-        if self.in_flight >= self._limit or self._taken[share] >= self._per_client:
+        if self.in_flight >= self._limit or self._taken[client_key] >= self._per_client:
             self.refused += 1
             everybody = self.in_flight >= self._limit
             places = f"{self._limit} questions" if everybody else f"{self._per_client} questions of this client"
@@ -83,17 +83,17 @@ class Admission:
 class Slot:
     """The place of one question while it is being answered."""
 
-    __slots__ = ("_admission", "_principal", "_reservation", "_share")
+    __slots__ = ("_admission", "_client_key", "_principal", "_reservation")
 
-    def __init__(self, admission: Admission, principal: Principal, share: str) -> None:
-        self._admission, self._principal, self._share = admission, principal, share
+    def __init__(self, admission: Admission, principal: Principal, client_key: str) -> None:
+        self._admission, self._principal, self._client_key = admission, principal, client_key
 
     async def __aenter__(self) -> QuotaReservation:
-        self._admission.acquire(self._share)
+        self._admission.acquire(self._client_key)
         try:
             self._reservation = await self._admission.quotas.reserve(self._principal)
         except BaseException:
-            self._admission.release(self._share)
+            self._admission.release(self._client_key)
             raise
         return self._reservation
 
@@ -101,7 +101,7 @@ class Slot:
         try:
             await self._admission.quotas.settle(self._reservation)
         finally:
-            self._admission.release(self._share)
+            self._admission.release(self._client_key)
 
 
 class ToolCatalogue(Protocol):

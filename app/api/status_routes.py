@@ -19,9 +19,9 @@ from app.observability.notes import count_told
 from app.observability.runtime import process_readings
 from app.observability.series import Family, Readings, exposition
 from toolchat import __version__
-from toolchat.callers import current_caller
 from toolchat.errors import Draining
 from toolchat.http.client import OutboundHttp
+from toolchat.tool_calling.caller import current_caller
 
 __all__ = ["figures", "metrics_text", "router"]
 
@@ -78,7 +78,7 @@ def _described(methods: Mapping[str, Mapping[str, Any]]) -> str:
 @router.get("/tools", response_model=list[ToolModuleDescription], response_model_exclude_unset=True, summary="Tools")
 async def tools(service: Service) -> list[dict[str, Any]]:
     """List every tool folder: its tools' definitions, or why it is not registered and which variable to set."""
-    may_use = current_caller.get().principal.may_use
+    may_use = current_caller.get().may_use
     folders = service.tools.describe()
     return [folder | {"tools": [each for each in folder["tools"] if may_use(each["name"])]} for folder in folders]
 

@@ -27,6 +27,7 @@ from toolchat.instruments import set_observer
 from toolchat.models.base import ChatModel
 from toolchat.state.base import StateStore
 from toolchat.state.locks import Locks
+from toolchat.tool_calling.caller import current_client_key
 from toolchat.tool_calling.threads import limit_threads
 
 __all__ = ["open_service"]
@@ -75,7 +76,9 @@ def _admission(settings: Settings, access: AccessSettings, store: StateStore) ->
 
 def _memory(settings: Settings, store: StateStore) -> ChatMemory:
     window = MemoryWindow(settings.memory_max_messages, settings.memory_max_tokens, settings.memory_tool_rounds)
-    return ChatMemory(store, Locks(store, wait=settings.session_wait), window, ttl=settings.session_ttl)
+    return ChatMemory(
+        store, Locks(store, wait=settings.session_wait, client_key=current_client_key), window, ttl=settings.session_ttl
+    )
 
 
 def _chat_client(

@@ -12,6 +12,7 @@ from toolchat.errors import ConfigurationError
 from toolchat.http.client import OutboundHttp
 from toolchat.state.base import StateStore
 from toolchat.state.factory import open_state_store
+from toolchat.tool_calling.caller import current_client_key
 from toolchat.tool_calling.results import ToolCallResultConverter, convert_result
 
 __all__ = ["state_store", "wired"]
@@ -27,7 +28,12 @@ def state_store(settings: Settings) -> StateStore:
     if redis_url is None and settings.server_workers > 1:
         told = f"{settings.server_workers} processes share conversations, approvals and all else by Redis only"
         raise ConfigurationError(f"SERVER_WORKERS: {told}: set REDIS_URL, or leave it at 1")
-    return open_state_store(redis_url, deadline=settings.redis_timeout, max_entries=settings.state_max_entries)
+    return open_state_store(
+        redis_url,
+        client_key=current_client_key,
+        deadline=settings.redis_timeout,
+        max_entries=settings.state_max_entries,
+    )
 
 
 def wired(

@@ -7,11 +7,11 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
+from app.access.principals import current_request_caller
 from app.mcp_client.client import Connection, ConnectionLost, ServerUnavailable, connect
 from app.mcp_client.file import McpServersSettings, ServerEntry
 from app.mcp_client.foreign_tools import remote_tools, with_prefix
 from app.observability.observer import record_mcp_server_state
-from toolchat.callers import current_caller
 from toolchat.errors import UpstreamUnavailable
 from toolchat.tool_calling.callback import ToolCallback
 from toolchat.tool_calling.context import ToolContext
@@ -210,7 +210,7 @@ class RemoteServer:
     async def _send_call(self, tool: str, arguments: Mapping[str, Any], context: ToolContext) -> str:
         if self._connection is None:
             raise self._unavailable()
-        if forwarded := self._entry.forwarded_headers(current_caller.get().headers):
+        if forwarded := self._entry.forwarded_headers(current_request_caller().headers):
             return await self._call_separately(forwarded, self._connection.mode, tool, arguments, context)
         return await self._connection.call(tool, arguments, context)
 

@@ -13,10 +13,10 @@ from dishka import AsyncContainer
 from app.settings.base import read_settings
 from app.tools.dynamic_tools import DynamicTools, LiveResolver, ToolNames
 from app.tools.module import ToolModule, ToolSettings
-from toolchat.callers import current_caller
 from toolchat.chat.advisors.base import Advisor
 from toolchat.errors import ConfigurationError, NotConfigured, NotFound, ToolServerUnavailable, ValidationFailed
 from toolchat.tool_calling.callback import StaticToolCallbackProvider, StaticToolCallbackResolver, ToolCallback
+from toolchat.tool_calling.caller import current_caller
 from toolchat.tool_calling.definition_checks import definition_faults, shown_path
 from toolchat.tool_calling.errors import ToolDefinitionError
 from toolchat.tool_calling.function_callback import (
@@ -229,7 +229,7 @@ class ToolRegistry:
         if found := self._usable(name):
             self._now.owners[name].check()
             return found
-        for entry in self._now.entries.values() if current_caller.get().principal.may_use(name) else ():
+        for entry in self._now.entries.values() if current_caller.get().may_use(name) else ():
             if any(each.name == name for each in entry.module.declared()):
                 entry.check()
         raise NotFound(f"no tool has the name {name[:64]}; known: {self._known()}")
@@ -272,10 +272,10 @@ class ToolRegistry:
 
     def _usable(self, name: str) -> ToolCallback | None:
         """The tool of a name; to somebody who may not use it, it is not there."""
-        return self.resolver.resolve(name) if current_caller.get().principal.may_use(name) else None
+        return self.resolver.resolve(name) if current_caller.get().may_use(name) else None
 
     def _known(self) -> str:
-        return ", ".join(filter(current_caller.get().principal.may_use, self.resolver.names())) or "none"
+        return ", ".join(filter(current_caller.get().may_use, self.resolver.names())) or "none"
 
     def describe(self) -> list[dict[str, Any]]:
         """Every folder with its tools' definitions, or with the reason why it is not registered."""

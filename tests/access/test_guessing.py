@@ -6,8 +6,8 @@ import tracemalloc
 import httpx
 
 from app.access.keys import KeyRegistry, digest_of, new_key
+from app.access.principals import Principal
 from tests.serving import service
-from toolchat.callers import Principal
 
 GUESSES = 100_000
 KEY = "toolchat_right"

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from app.access.keys import digest_of, new_key, read_key_file, read_keys
+from app.access.principals import Principal
 from tests.command_line import ROOT, run
-from toolchat.callers import Principal
 from toolchat.errors import ConfigurationError
 
 

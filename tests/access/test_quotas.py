@@ -6,11 +6,11 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from app.access.principals import Principal
 from app.access.quotas import Limits, LocalQuotas, Quotas, open_quotas
 from tests.players.redis_server import RedisServer
 from tests.sessions.replicas import needs_redis
 from tests.waiting import until
-from toolchat.callers import Principal
 from toolchat.errors import QuotaExceeded
 from toolchat.state.base import StateStore
 from toolchat.state.memory import InMemoryStateStore

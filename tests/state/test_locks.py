@@ -13,6 +13,7 @@ from toolchat.errors import SessionBusy
 from toolchat.state.base import Lock, StateStore
 from toolchat.state.locks import Locks
 from toolchat.state.memory import InMemoryStateStore
+from toolchat.tool_calling.caller import current_client_key
 
 
 class CountingStore(InMemoryStateStore):
@@ -79,7 +80,7 @@ async def test_those_who_wait_come_in_one_by_one_and_in_order(store: StateStore)
 
 
 async def test_clients_come_in_by_turns_and_one_alone_leaves_room_for_others(store: StateStore) -> None:
-    locks = Locks(store, max_waiting=4)
+    locks = Locks(store, max_waiting=4, client_key=current_client_key)
     holder = await begun(locks)
     room = Room(locks)
     waiting = []

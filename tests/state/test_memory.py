@@ -10,6 +10,7 @@ from tests.waiting import until
 from toolchat.state.base import LockLost
 from toolchat.state.locks import Locks
 from toolchat.state.memory import InMemoryStateStore
+from toolchat.tool_calling.caller import current_client_key
 
 
 async def test_the_values_used_least_recently_give_way() -> None:
@@ -33,7 +34,7 @@ async def test_values_of_one_kind_drive_out_none_of_another() -> None:
 
 
 async def test_whoever_puts_much_there_drives_out_its_own_and_nothing_of_others() -> None:
-    store = InMemoryStateStore(max_entries=100)
+    store = InMemoryStateStore(max_entries=100, client_key=current_client_key)
     with calling_as("alice"):
         await store.put("memory:hers", b"x", ttl=30)
     for number in range(1000):
@@ -47,7 +48,7 @@ async def test_whoever_puts_much_there_drives_out_its_own_and_nothing_of_others(
 
 
 async def test_where_everybody_has_as_much_room_is_still_found() -> None:
-    store = InMemoryStateStore(max_entries=50)
+    store = InMemoryStateStore(max_entries=50, client_key=current_client_key)
     for number in range(1000):
         with calling_as(address=f"192.0.2.{number % 250}"):
             await store.put(f"memory:{number}", b"x", ttl=30)

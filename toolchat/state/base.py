@@ -9,7 +9,7 @@ from typing import Any
 from toolchat.errors import StoreUnavailable
 from toolchat.messages import immutable
 
-__all__ = ["Lock", "LockLost", "StateStore", "decoding"]
+__all__ = ["Lock", "LockLost", "StateStore", "decoding", "shared_client_key"]
 
 
 @immutable
@@ -25,6 +25,11 @@ class Lock:
 
 class LockLost(Exception):
     """The lock ran out and somebody else has taken it: what was to be written under it is out of date."""
+
+
+def shared_client_key() -> str:
+    """Count all clients as one; the default where clients take turns or share a limit."""
+    return ""
 
 
 @contextmanager

@@ -1,7 +1,9 @@
 """Which state store the settings ask for."""
 
+from collections.abc import Callable
+
 from toolchat.errors import ConfigurationError
-from toolchat.state.base import StateStore
+from toolchat.state.base import StateStore, shared_client_key
 from toolchat.state.memory import InMemoryStateStore
 
 __all__ = ["open_state_store"]
@@ -12,19 +14,22 @@ _FORMS = (
 )
 
 
-def open_state_store(redis_url: str | None, *, deadline: float, max_entries: int) -> StateStore:
+def open_state_store(
+    redis_url: str | None, *, deadline: float, max_entries: int, client_key: Callable[[], str] = shared_client_key
+) -> StateStore:
     """Make the store; nothing is connected before it is started.
 
     Args:
         redis_url: where Redis or Valkey is; ``None`` keeps everything in this process.
         deadline: seconds that Redis has for one operation.
         max_entries: bound of the store in this process.
+        client_key: identifies the current client, whose values the store in this process counts.
 
     Raises:
         ConfigurationError: the URL cannot be used, or the package ``redis`` is not installed.
     """
     if redis_url is None:
-        return InMemoryStateStore(max_entries=max_entries)
+        return InMemoryStateStore(max_entries=max_entries, client_key=client_key)
     try:
         from toolchat.state.redis import RedisStateStore
 

@@ -3,14 +3,13 @@
 import asyncio
 import random
 from collections import deque
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from dataclasses import dataclass, field
 
 from toolchat import instruments
-from toolchat.callers import current_caller
 from toolchat.errors import SessionBusy, StoreUnavailable
-from toolchat.state.base import Lock, StateStore
+from toolchat.state.base import Lock, StateStore, shared_client_key
 
 __all__ = ["LOCK_SECONDS", "Hold", "Locks"]
 
@@ -34,17 +33,17 @@ class _Line:
     lock: Lock | None = None
     """What is held, until it is released."""
     waiting: dict[str, deque[asyncio.Future[None]]] = field(default_factory=dict)
-    """By the shares of the clients; whose turn it is comes first."""
+    """By client key; the client whose turn is next comes first."""
 
-    async def turn(self, share: str) -> None:
+    async def turn(self, client_key: str) -> None:
         """Wait until those before have had theirs."""
         mine: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self.waiting.setdefault(share, deque()).append(mine)
+        self.waiting.setdefault(client_key, deque()).append(mine)
         try:
             await mine
         except asyncio.CancelledError:
             if mine.cancelled():
-                self._forget(share, mine)
+                self._forget(client_key, mine)
             else:
                 self.next()  # it was given just then
             raise
@@ -52,21 +51,21 @@ class _Line:
     def next(self) -> None:
         """Give the turn to the next."""
         while self.waiting:
-            share = next(iter(self.waiting))
-            others = self.waiting.pop(share)
+            client_key = next(iter(self.waiting))
+            others = self.waiting.pop(client_key)
             first = others.popleft()
             if others:
-                self.waiting[share] = others  # behind all other clients
+                self.waiting[client_key] = others  # behind all other clients
             if not first.done():
                 first.set_result(None)
                 return
 
-    def _forget(self, share: str, mine: asyncio.Future[None]) -> None:
-        own = self.waiting.get(share)
+    def _forget(self, client_key: str, mine: asyncio.Future[None]) -> None:
+        own = self.waiting.get(client_key)
         if own and mine in own:
             own.remove(mine)
             if not own:
-                del self.waiting[share]
+                del self.waiting[client_key]
 
 
 class Locks:
@@ -78,12 +77,20 @@ class Locks:
         wait: seconds to wait for a lock.
         max_waiting: how many may wait for one lock in this process; a client of whom nobody waits there may all the
             same, up to twice as many.
+        client_key: identifies the current client; clients take turns.
     """
 
     def __init__(
-        self, store: StateStore, *, ttl: float = LOCK_SECONDS, wait: float = 5.0, max_waiting: int = 32
+        self,
+        store: StateStore,
+        *,
+        ttl: float = LOCK_SECONDS,
+        wait: float = 5.0,
+        max_waiting: int = 32,
+        client_key: Callable[[], str] = shared_client_key,
     ) -> None:
         self._store = store
+        self._client_key = client_key
         self._ttl = ttl
         self._wait = wait
         self._max_waiting = max_waiting
@@ -138,13 +145,13 @@ class Locks:
 
     async def _join(self, key: str, deadline: float) -> _Line:
         """Wait for those of this process who came before."""
-        line, share = self._lines.setdefault(key, _Line()), current_caller.get().share
-        if line.members > (self._max_waiting if share in line.waiting else 2 * self._max_waiting):
+        line, client_key = self._lines.setdefault(key, _Line()), self._client_key()
+        if line.members > (self._max_waiting if client_key in line.waiting else 2 * self._max_waiting):
             raise _busy()
         line.members += 1
         try:
             if line.members > 1:  # else at once: nobody else is there
-                await _until(line.turn(share), deadline)
+                await _until(line.turn(client_key), deadline)
         except BaseException:
             self._forget(key, line)
             raise

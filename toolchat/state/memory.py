@@ -3,11 +3,11 @@
 import heapq
 import time
 from collections import OrderedDict, defaultdict
+from collections.abc import Callable
 from typing import Generic, TypeVar
 
-from toolchat.callers import current_caller
 from toolchat.messages import immutable
-from toolchat.state.base import Lock, LockLost, StateStore
+from toolchat.state.base import Lock, LockLost, StateStore, shared_client_key
 
 __all__ = ["InMemoryStateStore"]
 
@@ -28,20 +28,27 @@ class InMemoryStateStore(StateStore):
 
     The kind of a value is what stands before the first colon of its key: many conversations drive out conversations,
     and nothing that waits for approval. Where there are too many bytes, the kind that has most of them gives way.
-    Within a kind it is whoever has put most there, by principal or address, that loses what it has not used for
+    Within a kind it is whoever has put most there, by client key, that loses what it has not used for
     longest: nobody drives out what is another's by putting much. A value that is larger than the whole store is not
     kept.
 
     Args:
         max_entries: values of one kind at once.
         max_bytes: bytes of all keys and values together.
+        client_key: identifies the current client, as whose values are counted.
     """
 
     kind = "memory"
     available = True
     failures = 0
 
-    def __init__(self, max_entries: int = 10_000, max_bytes: int = 64 * 2**20) -> None:
+    def __init__(
+        self,
+        max_entries: int = 10_000,
+        max_bytes: int = 64 * 2**20,
+        client_key: Callable[[], str] = shared_client_key,
+    ) -> None:
+        self._client_key = client_key
         self._kinds: defaultdict[str, _Values] = defaultdict(_Values)
         self._locks: _Expiring[_Held] = _Expiring()
         self._max_entries = max_entries
@@ -72,7 +79,7 @@ class InMemoryStateStore(StateStore):
         values.pop(key)
         if ttl > 0 and _size(key, value) <= self._max_bytes:
             values.put(key, value, time.monotonic() + ttl)
-            values.count(key, current_caller.get().share)
+            values.count(key, self._client_key())
         if len(values) > self._max_entries:
             values.pop_least_used()
         while self._bytes > self._max_bytes:
@@ -187,26 +194,26 @@ class _Values(_Expiring[bytes]):
     def __init__(self) -> None:
         super().__init__()
         self.bytes = 0
-        self._shares: dict[str, OrderedDict[str, None]] = {}
-        self._share_of: dict[str, str] = {}
+        self._keys_of: dict[str, OrderedDict[str, None]] = {}
+        self._client_of: dict[str, str] = {}
         self._largest: list[tuple[int, int, str]] = []
         """A heap of how much each has, negated, and since when; what is out of date is skipped when it comes up."""
         self._changes = 0
 
-    def count(self, key: str, share: str) -> None:
+    def count(self, key: str, client_key: str) -> None:
         """Note who has put a value there."""
-        self._share_of[key] = share
-        keys = self._shares.setdefault(share, OrderedDict())
+        self._client_of[key] = client_key
+        keys = self._keys_of.setdefault(client_key, OrderedDict())
         keys[key] = None
-        self._note(share)
-        if len(self._largest) > 2 * len(self._share_of) + 64:
+        self._note(client_key)
+        if len(self._largest) > 2 * len(self._client_of) + 64:
             self._largest.clear()
-            for each in self._shares:
+            for each in self._keys_of:
                 self._note(each)
 
     def use(self, key: str) -> bytes | None:
-        if (share := self._share_of.get(key)) is not None:
-            self._shares[share].move_to_end(key)
+        if (client_key := self._client_of.get(key)) is not None:
+            self._keys_of[client_key].move_to_end(key)
         return super().use(key)
 
     def put(self, key: str, value: bytes, deadline: float) -> None:
@@ -216,26 +223,26 @@ class _Values(_Expiring[bytes]):
     def pop(self, key: str) -> bytes | None:
         value = super().pop(key)
         self.bytes -= 0 if value is None else _size(key, value)
-        share = self._share_of.pop(key, None)
-        if share is not None:
-            keys = self._shares[share]
+        client_key = self._client_of.pop(key, None)
+        if client_key is not None:
+            keys = self._keys_of[client_key]
             del keys[key]
             if keys:
-                self._note(share)
+                self._note(client_key)
             else:
-                del self._shares[share]
+                del self._keys_of[client_key]
         return value
 
     def pop_least_used(self) -> None:
         """Take from whoever has most what it has not used for longest."""
         while True:
-            size, _, share = self._largest[0]
-            if -size == len(self._shares.get(share, ())):
+            size, _, client_key = self._largest[0]
+            if -size == len(self._keys_of.get(client_key, ())):
                 break
             heapq.heappop(self._largest)
-        self.pop(next(iter(self._shares[share])))
+        self.pop(next(iter(self._keys_of[client_key])))
 
-    def _note(self, share: str) -> None:
-        """Put a share's size into the heap; of shares of one size the one that has had it for longest comes first."""
+    def _note(self, client_key: str) -> None:
+        """Put the number of a client's keys into the heap; of clients with as many keys the earliest comes first."""
         self._changes += 1
-        heapq.heappush(self._largest, (-len(self._shares[share]), self._changes, share))
+        heapq.heappush(self._largest, (-len(self._keys_of[client_key]), self._changes, client_key))

@@ -15,8 +15,8 @@ from typing import Any
 from pydantic_core import from_json
 
 from toolchat import instruments
-from toolchat.callers import current_caller
 from toolchat.tool_calling.callback import ToolResult
+from toolchat.tool_calling.caller import current_caller
 
 __all__ = ["RecentResults", "ResultCache", "call_key"]
 

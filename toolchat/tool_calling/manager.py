@@ -11,10 +11,10 @@ from time import perf_counter
 from typing import Any
 
 from toolchat import instruments
-from toolchat.callers import current_caller
 from toolchat.errors import ToolchatError, ToolFailed
 from toolchat.messages import AssistantMessage, Message, ToolCall, ToolResponse, ToolResponseMessage
 from toolchat.tool_calling.callback import ToolCallback, ToolResult
+from toolchat.tool_calling.caller import current_caller
 from toolchat.tool_calling.context import PAUSE, ProgressReporter, ToolContext
 from toolchat.tool_calling.definition import ToolMetadata
 from toolchat.tool_calling.errors import ToolArgumentsError, ToolExecutionError
@@ -290,7 +290,7 @@ class ToolCallingManager:
         started = perf_counter()
         observer = instruments.observer
         with observer.observe_tool_run(call) as observed:
-            may_use = current_caller.get().principal.may_use
+            may_use = current_caller.get().may_use
             # Not only where tools are offered: whichever way a call has come, this is the last door before it runs.
             callback = offered.get(call.name) if may_use(call.name) else None
             metadata = callback.metadata if callback else _UNKNOWN

@@ -7,6 +7,7 @@ from typing import Any
 
 from fastapi import Request
 
+from app.access.principals import ALL_TOOLS, current_request_caller
 from app.access.quotas import QuotaReservation
 from app.api.approvals import ConsentAdvisor, PendingTurn
 from app.api.body_limits import connection_of
@@ -17,7 +18,6 @@ from app.observability.request import current_request
 from app.observability.series import OTHER
 from app.observability.spans import current_span
 from app.observability.traced import agent_run
-from toolchat.callers import ALL_TOOLS, current_caller
 from toolchat.chat.client import PromptSpec
 from toolchat.chat.memory import estimate_size
 from toolchat.chat.request import Emit
@@ -52,7 +52,7 @@ class ActiveRequest:
         self, request: Request, service: ServiceState, prompt: PromptSpec, taken: PendingTurn | None = None
     ) -> None:
         self.service = service
-        principal = current_caller.get().principal
+        principal = current_request_caller().principal
         if principal.tools != ALL_TOOLS:
             prompt = prompt.filter_tools(principal.may_use)
         self._consent = ConsentAdvisor(service.approvals, prompt.own_advisors, taken)

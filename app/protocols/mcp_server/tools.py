@@ -11,12 +11,12 @@ from app.api.approvals import PendingTurn
 from app.api.responses.active_request import ActiveRequest
 from app.api.responses.formats import BufferedFormat
 from app.api.service import ServiceState
-from toolchat.callers import current_caller
 from toolchat.chat.advisors.base import SandboxNoticeAdvisor
 from toolchat.chat.client import PromptSpec
 from toolchat.chat.request import Emit
 from toolchat.models.base import ChatResponse
 from toolchat.tool_calling.callback import ToolCallback
+from toolchat.tool_calling.caller import current_caller
 from toolchat.tool_calling.definition import ToolMetadata
 from toolchat.tool_calling.errors import ToolExecutionError
 from toolchat.tool_calling.events import ToolCallFinished, silent
@@ -33,7 +33,7 @@ def list_tools(service: ServiceState, ask: Mapping[str, Any]) -> list[Mapping[st
         ask: the listing of the tool ``ask``; its annotations depend on the other tools.
     """
     offered, _ = service.tools.for_conversation(None)
-    may_use = current_caller.get().principal.may_use
+    may_use = current_caller.get().may_use
     tools = [each for each in offered if isinstance(each, ToolCallback) and may_use(each.definition.name)]
     listed: list[Mapping[str, Any]] = [_listing(each) for each in tools]
     if any(each["name"] == ask["name"] for each in listed):

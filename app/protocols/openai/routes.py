@@ -19,13 +19,13 @@ from app.protocols.openai.answers import OPEN_WEBUI, Chunks, Completion, Wish
 from app.protocols.openai.errors import ModelNotFound
 from app.protocols.openai.partial_turns import restored
 from app.protocols.openai.requests import ChatCompletionRequest, NamedChoice, caller_tools, conversation, read_request
-from toolchat.callers import current_caller
 from toolchat.chat.advisors.base import Advisor
 from toolchat.chat.client import PromptSpec
 from toolchat.chat.request import ChatRequest
 from toolchat.errors import NotConfigured, NotFound
 from toolchat.models.base import ChatOptions
 from toolchat.tool_calling.callback import ToolCallback
+from toolchat.tool_calling.caller import current_caller
 from toolchat.tool_calling.context import CONVERSATION_ID, ToolContext
 
 __all__ = [
@@ -78,7 +78,7 @@ def offered_by(tools: ToolCatalogue, model: str) -> tuple[Sequence[object], Sequ
 
 
 def _has_usable(tools: Sequence[object]) -> bool:
-    may_use = current_caller.get().principal.may_use
+    may_use = current_caller.get().may_use
     return any(isinstance(tool, ToolCallback) and may_use(tool.definition.name) for tool in tools)
 
 

@@ -15,13 +15,13 @@ from zoneinfo import ZoneInfo
 from pydantic import TypeAdapter
 
 from app.observability.logs import hashed
-from toolchat.callers import current_caller
 from toolchat.chat.advisors.idempotency import IdempotencyStore, IdempotentRequest
 from toolchat.errors import NotFound, Overloaded, SessionBusy, ToolchatError, ValidationFailed
 from toolchat.messages import AssistantMessage, Usage
 from toolchat.models.base import ChatResponse
 from toolchat.state.base import LockLost, StateStore, decoding
 from toolchat.state.locks import Locks
+from toolchat.tool_calling.caller import current_client_key
 from toolchat.tool_calling.errors import ToolExecutionError
 
 __all__ = ["Alarm", "AlarmIdempotency", "AlarmOrder", "AlarmStore", "due_at"]
@@ -89,7 +89,7 @@ class AlarmStore:
 
     def __init__(self, store: StateStore, *, limit: int = 1000) -> None:
         self._store = store
-        self._locks = Locks(store, max_waiting=limit)
+        self._locks = Locks(store, max_waiting=limit, client_key=current_client_key)
         self._limit = limit
         self._changed = asyncio.Event()
         self._timer: asyncio.Task[None] | None = None
@@ -103,7 +103,7 @@ class AlarmStore:
         async with self._changing() as alarms:
             known = next((each for each in alarms if each.is_meant_by(order, at, asked_for)), None)
             if known is None:
-                share = hashed(current_caller.get().share)
+                share = hashed(current_client_key())
                 self._make_room(alarms, share)
                 now = datetime.now(UTC)
                 known = Alarm(secrets.token_hex(8), order.owner, at, asked_for, order.request, now, share=share)

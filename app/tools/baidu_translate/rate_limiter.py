@@ -6,7 +6,7 @@ from collections import OrderedDict, deque
 from collections.abc import Mapping
 
 from toolchat import instruments
-from toolchat.callers import current_caller
+from toolchat.tool_calling.caller import current_client_key
 from toolchat.tool_calling.errors import ToolExecutionError
 
 __all__ = ["Pacer"]
@@ -44,8 +44,8 @@ class Pacer:
         Raises:
             ToolExecutionError: the wait would be too long (kind ``busy``); refused at once where that is foreseen.
         """
-        share, began = current_caller.get().share, time.monotonic()
-        wait = self._free_at - time.monotonic() + (0 if ahead else _before(share, self._lines)) * self._interval
+        client_key, began = current_client_key(), time.monotonic()
+        wait = self._free_at - time.monotonic() + (0 if ahead else _before(client_key, self._lines)) * self._interval
         if wait > self._max_wait:
             raise _busy(wait)
         if wait <= 0 and not self._lines:
@@ -53,52 +53,52 @@ class Pacer:
             instruments.observer.record_wait("pace", 0)
             return
         place: asyncio.Future[float] = asyncio.get_running_loop().create_future()
-        line = self._lines.setdefault(share, deque())
+        line = self._lines.setdefault(client_key, deque())
         if ahead:
             line.appendleft(place)
-            self._lines.move_to_end(share, last=False)
+            self._lines.move_to_end(client_key, last=False)
         else:
             line.append(place)
         self._set_timer()
-        await self._granted(share, place)
+        await self._granted(client_key, place)
         instruments.observer.record_wait("pace", time.monotonic() - began)
 
     def hold(self, seconds: float) -> None:
         """Give no turn to anybody for some seconds."""
         self._free_at = max(self._free_at, time.monotonic() + seconds)
 
-    async def _granted(self, share: str, place: asyncio.Future[float]) -> None:
+    async def _granted(self, client_key: str, place: asyncio.Future[float]) -> None:
         limit = self._max_wait + self._interval
         try:
             async with asyncio.timeout(limit):
                 await place
         except TimeoutError:
-            self._give_back(share, place)
+            self._give_back(client_key, place)
             raise _busy(limit) from None
         except asyncio.CancelledError:
-            self._give_back(share, place)
+            self._give_back(client_key, place)
             raise
 
     def _take(self) -> float:
         self._free_at = time.monotonic() + self._interval
         return self._free_at
 
-    def _give_back(self, share: str, place: asyncio.Future[float]) -> None:
-        line = self._lines.get(share, deque())
+    def _give_back(self, client_key: str, place: asyncio.Future[float]) -> None:
+        line = self._lines.get(client_key, deque())
         if place in line:
             line.remove(place)
             if not line:
-                del self._lines[share]
+                del self._lines[client_key]
         elif not place.cancelled() and self._free_at == place.result():
             self._free_at -= self._interval
         self._set_timer()
 
     def _grant(self) -> None:
         if self._lines and time.monotonic() >= self._free_at:
-            share, line = self._lines.popitem(last=False)
+            client_key, line = self._lines.popitem(last=False)
             place = line.popleft()
             if line:
-                self._lines[share] = line
+                self._lines[client_key] = line
             if not place.done():
                 place.set_result(self._take())
         self._set_timer()
@@ -112,10 +112,10 @@ class Pacer:
             self._timer = asyncio.get_running_loop().call_later(delay, self._grant)
 
 
-def _before(share: str, lines: Mapping[str, deque[asyncio.Future[float]]]) -> int:
-    """How many turns come before the next one of a share, where all take turns."""
-    own = len(lines.get(share, ()))
-    return own + sum(min(len(line), own + 1) for each, line in lines.items() if each != share)
+def _before(client_key: str, lines: Mapping[str, deque[asyncio.Future[float]]]) -> int:
+    """How many turns come before the next one of a client, where all take turns."""
+    own = len(lines.get(client_key, ()))
+    return own + sum(min(len(line), own + 1) for each, line in lines.items() if each != client_key)
 
 
 def _busy(wait: float) -> ToolExecutionError:

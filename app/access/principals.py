@@ -1,0 +1,92 @@
+"""Principals, and the caller of a request: a principal at an address."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from fnmatch import fnmatchcase
+from functools import lru_cache
+from typing import Literal
+
+from toolchat.tool_calling.caller import Caller, current_caller
+
+__all__ = ["ALL_TOOLS", "ANONYMOUS", "Principal", "RequestCaller", "Role", "current_request_caller"]
+
+Role = Literal["ask", "operate"]
+"""``ask``: chat requests, tools and their stored data; ``operate``: the metrics of the service."""
+
+ALL_TOOLS = ("*",)
+
+
+@dataclass(frozen=True, slots=True)
+class Principal:
+    """An authenticated identity, or everybody without a key."""
+
+    name: str
+    """Its name in logs and metrics; empty without a key."""
+    tools: tuple[str, ...] = ALL_TOOLS
+    """The tools that it may use: names or patterns (``fnmatch``)."""
+    roles: frozenset[Role] = frozenset({"ask", "operate"})
+    requests_per_minute: int | None = None
+    concurrent: int | None = None
+    """Concurrent chat requests."""
+    tokens_per_day: int | None = None
+    """Input and output tokens together."""
+    expires: datetime | None = None
+
+    @property
+    def owner(self) -> str:
+        """The prefix of the stored names of its data; no name that a client sends can contain a slash.
+
+        It is empty without a key: all anonymous clients share their data.
+        """
+        return f"{self.name}/" if self.name else ""
+
+    @property
+    def has_expired(self) -> bool:
+        """Whether its key or token has expired."""
+        return self.expires is not None and datetime.now(UTC) >= self.expires
+
+    def may_use(self, tool: str) -> bool:
+        """Whether it may use a tool."""
+        return self.tools == ALL_TOOLS or _matches(tool, self.tools)
+
+
+@lru_cache(maxsize=4096)
+def _matches(name: str, patterns: tuple[str, ...]) -> bool:
+    return any(fnmatchcase(name, pattern) for pattern in patterns)
+
+
+ANONYMOUS = Principal("")
+"""The principal of all requests without a key."""
+
+
+@dataclass(frozen=True, slots=True)
+class RequestCaller(Caller):
+    """The caller of an HTTP request; make it by :meth:`from_request`."""
+
+    principal: Principal = ANONYMOUS
+    headers: Sequence[tuple[bytes, bytes]] = field(default=(), repr=False, compare=False)
+    """All headers of the request, secrets among them, for the upstreams to which the operator forwards some by name."""
+
+    @classmethod
+    def from_request(
+        cls, principal: Principal, address: str = "", headers: Sequence[tuple[bytes, bytes]] = ()
+    ) -> "RequestCaller":
+        """Combine a principal with the request's address and headers.
+
+        Clients without a key count as one client per address.
+        """
+        return cls(principal.name, principal.owner or address, principal, headers)
+
+    def may_use(self, tool: str) -> bool:
+        """Whether the principal may use a tool."""
+        return self.principal.may_use(tool)
+
+
+_OUTSIDE = RequestCaller()
+
+
+def current_request_caller() -> RequestCaller:
+    """The caller of the current request; outside of a request an anonymous one."""
+    caller = current_caller.get()
+    return caller if isinstance(caller, RequestCaller) else _OUTSIDE

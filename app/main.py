@@ -20,6 +20,7 @@ from app.api.approval_routes import router as approval_routes
 from app.api.cors import allow_origins
 from app.api.fast_router import FastRouter
 from app.api.guard import GuardMiddleware, ProtocolAdapter, RequestMiddleware
+from app.api.module_routes import add_module_routes
 from app.api.problems import add_problem_handlers
 from app.api.responses import ANSWER_FORMATS
 from app.api.responses.formats import AnswerFormat
@@ -34,7 +35,7 @@ from app.pages.openapi import DESCRIPTION, document_api, operation_id
 from app.protocols.ai_sdk import AI_SDK
 from app.protocols.mcp_server import MCP
 from app.protocols.openai import OPENAI
-from app.tools.registry import ConfiguredModule
+from app.tools.discovery import ConfiguredModule
 from toolchat import __version__
 from toolchat.http.client import OutboundHttp
 
@@ -124,7 +125,7 @@ def _add_guards(app: FastAPI, read: Configuration, access: Access) -> None:
 
 def _add_routes(app: FastAPI, modules: Sequence[ConfiguredModule]) -> None:
     for configured in modules:
-        configured.module.add_routes(app.router)
+        add_module_routes(app.router, configured.module)
     for protocol in PROTOCOLS:
         protocol.add_routes(app.router)
     add_session_routes(app.router)

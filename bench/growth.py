@@ -166,5 +166,5 @@ def _write_folder(folder: Path, names: Sequence[str], template: str) -> None:
     functions = "\n\n".join(template.replace("{name}", name) for name in names)
     module = f"module = ToolModule(functions=({', '.join(names)},), default_query='What is it now?')\n"
     folder.mkdir()
-    code = f"from app.tools.module import ToolModule\n\n\n{functions}\n\n{module}"
+    code = f"from toolchat import ToolModule\n\n\n{functions}\n\n{module}"
     (folder / "__init__.py").write_text(code)

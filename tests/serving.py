@@ -16,8 +16,7 @@ from app.composition.configuration import read_configuration
 from app.main import create_app
 from app.server.runner import server_config
 from app.settings.service_settings import Settings
-from app.tools.module import discover
-from app.tools.registry import ConfiguredModule
+from app.tools.discovery import ConfiguredModule, discover
 from tests.waiting import PATIENCE
 
 __all__ = ["Event", "client_of", "events_of", "running", "service", "serving"]

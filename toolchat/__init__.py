@@ -39,6 +39,9 @@ if TYPE_CHECKING:
     from toolchat.models.base import TextDelta as TextDelta
     from toolchat.models.resilience import ResilientChatModel as ResilientChatModel
     from toolchat.models.resilience import RetryPolicy as RetryPolicy
+    from toolchat.setting_types import BaseUrl as BaseUrl
+    from toolchat.setting_types import Secret as Secret
+    from toolchat.setting_types import Url as Url
     from toolchat.state.base import StateStore as StateStore
     from toolchat.state.locks import Locks as Locks
     from toolchat.state.memory import InMemoryStateStore as InMemoryStateStore
@@ -70,6 +73,9 @@ if TYPE_CHECKING:
     from toolchat.tool_calling.results import ToolCallResultConverter as ToolCallResultConverter
     from toolchat.tool_calling.results import convert_result as convert_result
     from toolchat.tool_calling.results import quoted_result as quoted_result
+    from toolchat.tool_module import Components as Components
+    from toolchat.tool_module import ToolModule as ToolModule
+    from toolchat.tool_module import ToolSettings as ToolSettings
 
 __version__ = "0.1.0"
 
@@ -79,6 +85,7 @@ _MODULES = {
     "AdvisorChain": "toolchat.chat.advisors.base",
     "Approval": "toolchat.chat.request",
     "BaseAdvisor": "toolchat.chat.advisors.base",
+    "BaseUrl": "toolchat.setting_types",
     "CONVERSATION_ID": "toolchat.tool_calling.context",
     "ClientToolCallback": "toolchat.tool_calling.callback",
     "ChatClient": "toolchat.chat.client",
@@ -88,6 +95,7 @@ _MODULES = {
     "ChatOptions": "toolchat.models.base",
     "ChatRequest": "toolchat.chat.request",
     "ChatResponse": "toolchat.models.base",
+    "Components": "toolchat.tool_module",
     "DelegatingToolCallbackResolver": "toolchat.tool_calling.callback",
     "Emit": "toolchat.chat.request",
     "EmitModelEvent": "toolchat.models.base",
@@ -107,6 +115,7 @@ _MODULES = {
     "PromptSpec": "toolchat.chat.client",
     "ResilientChatModel": "toolchat.models.resilience",
     "RetryPolicy": "toolchat.models.resilience",
+    "Secret": "toolchat.setting_types",
     "StateStore": "toolchat.state.base",
     "StaticToolCallbackProvider": "toolchat.tool_calling.callback",
     "StaticToolCallbackResolver": "toolchat.tool_calling.callback",
@@ -130,10 +139,13 @@ _MODULES = {
     "ToolExecutionExceptionProcessor": "toolchat.tool_calling.manager",
     "ToolExecutionResult": "toolchat.tool_calling.manager",
     "ToolMetadata": "toolchat.tool_calling.definition",
+    "ToolModule": "toolchat.tool_module",
     "ToolSearchAdvisor": "toolchat.chat.advisors.tool_search",
+    "ToolSettings": "toolchat.tool_module",
     "ToolchatError": "toolchat.errors",
     "UpstreamInvalid": "toolchat.errors",
     "UpstreamUnavailable": "toolchat.errors",
+    "Url": "toolchat.setting_types",
     "convert_result": "toolchat.tool_calling.results",
     "quoted_result": "toolchat.tool_calling.results",
     "tool": "toolchat.tool_calling.definition",

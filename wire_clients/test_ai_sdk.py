@@ -18,7 +18,7 @@ SHIP = '''"""A folder whose tool needs the user's consent."""
 from typing import Annotated
 
 from toolchat.tool_calling.function_callback import tool
-from app.tools.module import ToolModule
+from toolchat import ToolModule
 
 
 @tool(requires_approval=True)

@@ -23,7 +23,7 @@ VARIABLES = {"PATH": os.environ["PATH"], "CHAT_PROVIDER": "offline", "PYTHONUTF8
 LIGHT = '''"""A switch."""
 
 from toolchat.tool_calling.function_callback import tool
-from app.tools.module import ToolModule
+from toolchat import ToolModule
 
 
 @tool(requires_approval=True)

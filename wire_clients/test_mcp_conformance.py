@@ -16,7 +16,7 @@ import asyncio
 from toolchat.tool_calling.context import ToolContext
 from toolchat.tool_calling.errors import ToolExecutionError
 from toolchat.tool_calling.function_callback import tool
-from app.tools.module import ToolModule
+from toolchat import ToolModule
 
 
 @tool

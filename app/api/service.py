@@ -1,9 +1,8 @@
 """What the routes find in the running service."""
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal, Protocol
+from typing import Annotated
 from urllib.parse import quote
 
 from dishka import AsyncContainer
@@ -14,7 +13,7 @@ from app.access.principals import Principal, current_request_caller
 from app.access.quotas import QuotaReservation, Quotas
 from app.api.approvals import ApprovalStore
 from app.settings.service_settings import Settings
-from toolchat.chat.advisors.base import Advisor
+from app.tools.registry import ToolRegistry
 from toolchat.chat.advisors.idempotency import IdempotencyStore
 from toolchat.chat.client import ChatClient
 from toolchat.chat.manual_execution import without_model
@@ -22,9 +21,8 @@ from toolchat.chat.memory import ChatMemory, MemoryAdvisor
 from toolchat.errors import Draining, Overloaded, ToolchatError
 from toolchat.models.base import full_name
 from toolchat.state.base import StateStore
-from toolchat.tool_calling.callback import ToolCallback
 
-__all__ = ["Admission", "Service", "ServiceState", "ToolCatalogue", "model_label", "running_service", "service_state"]
+__all__ = ["Admission", "Service", "ServiceState", "model_label", "running_service", "service_state"]
 
 
 class Admission:
@@ -104,50 +102,13 @@ class Slot:
             self._admission.release(self._client_key)
 
 
-class ToolCatalogue(Protocol):
-    """The tools of the service, as the routes see them."""
-
-    def offered(self, module: str, kind: Literal["function", "method"]) -> Sequence[object]:
-        """What a folder's routes offer the model; raises ``NotConfigured`` when it is not registered."""
-        ...
-
-    def tool(self, name: str) -> ToolCallback:
-        """The tool of a name; raises ``NotFound``, or ``NotConfigured`` when its folder is not registered."""
-        ...
-
-    def for_conversation(self, names: Sequence[str] | None) -> tuple[Sequence[object], Sequence[Advisor]]:
-        """What a conversation is offered, all or the tools of these names, and the advisors that go with them.
-
-        Raises:
-            ValidationFailed: there is no such tool.
-        """
-        ...
-
-    def for_folder(self, name: str) -> tuple[Sequence[object], Sequence[Advisor]]:
-        """What a conversation with one folder's tools is offered, and the advisors that go with them.
-
-        Raises:
-            NotFound: there is no such folder.
-            NotConfigured: it is not registered.
-        """
-        ...
-
-    def state_keys(self, conversation: str) -> Sequence[str]:
-        """Under which keys the folders' tools keep something of a conversation."""
-        ...
-
-    def describe(self) -> list[dict[str, Any]]:
-        """Every tool folder, registered or not."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class ServiceState:
     """Made by the lifespan; lives as long as the service."""
 
     settings: Settings
     chat: ChatClient
-    tools: ToolCatalogue
+    tools: ToolRegistry
     admission: Admission
     approvals: ApprovalStore
     store: StateStore

@@ -13,7 +13,7 @@ from app.cli.dialogue import ANSWERED, FAILED
 from app.cli.opened_service import OpenedService, opened_service
 from app.cli.terminal import escape_controls, print_result
 from app.observability.otlp.settings import TracingConfiguration
-from app.tools.registry import ConfiguredModule
+from app.tools.discovery import ConfiguredModule
 from toolchat.errors import ToolchatError
 from toolchat.messages import UserMessage
 from toolchat.models.base import ChatModel, Prompt

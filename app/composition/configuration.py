@@ -15,8 +15,7 @@ from app.settings.base import read_settings
 from app.settings.env_file import check_env_file, known_variables, unread_variables
 from app.settings.service_settings import Settings
 from app.settings.time_limits import inverted_time_limits
-from app.tools.module import discover
-from app.tools.registry import ConfiguredModule
+from app.tools.discovery import ConfiguredModule, ToolsPathSettings, discover
 from toolchat.errors import ConfigurationError
 from toolchat.state.locks import LOCK_SECONDS
 
@@ -57,7 +56,7 @@ def read_configuration() -> Configuration:
     settings = checked(lambda: read_settings(Settings))
     access = checked(lambda: AccessConfiguration.read(settings.server_host)) if settings else None
     chat_model = checked(lambda: choose_chat_model(settings)) if settings else None
-    found = checked(discover)
+    found = checked(lambda: discover(paths=read_settings(ToolsPathSettings).path))
     modules = [checked(partial(ConfiguredModule.read, module)) for module in found or ()]
     servers = checked(read_mcp_servers) or McpServers()
     store = checked(lambda: state_store(settings)) if settings else None

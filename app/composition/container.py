@@ -27,14 +27,14 @@ def make_container(providers: Iterable[Provider]) -> AsyncContainer:
         raise ConfigurationError(_fault(error)) from error
 
 
-def classes(*made: type) -> Provider:
-    """Provide objects of classes, made by their constructors from what is provided elsewhere.
+def classes(*sources: Callable[..., Any]) -> Provider:
+    """Provide the objects of classes and of annotated functions, created with what their annotations ask for.
 
     Raises:
         ConfigurationError: a constructor's parameter has no type, or one that cannot be read.
     """
     provider = Provider(scope=Scope.APP)
-    for each in made:
+    for each in sources:
         try:
             provider.provide(each)
         except DishkaError as error:

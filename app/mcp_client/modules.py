@@ -5,13 +5,11 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dishka import AsyncContainer
-
 from app.mcp_client.file import McpServersSettings
 from app.settings.base import read_settings
-from app.tools.module import ToolModule, ToolSettings
-from app.tools.registry import ConfiguredModule
+from app.tools.discovery import ConfiguredModule
 from toolchat.errors import UpstreamUnavailable
+from toolchat.tool_module import Components, ToolModule, ToolSettings
 
 if TYPE_CHECKING:
     from app.mcp_client.file import ServerEntry
@@ -54,7 +52,7 @@ def _module(name: str, entry: "ServerEntry", settings: McpServersSettings) -> Co
         title=f"MCP {name}",
         path=f"/mcp/{name}",
         default_query=_QUERY,
-        offered=server.open,
+        tool_source=server.open,
         check=server.check,
     )
     # Constructed without reading variables: the file enables and disables servers.
@@ -69,13 +67,13 @@ class _ServerModule:
         self._server: RemoteServer | None = None
 
     @asynccontextmanager
-    async def open(self, _: AsyncContainer) -> AsyncGenerator[Sequence[object], None]:
+    async def open(self, _: Components) -> AsyncGenerator[Sequence[object], None]:
         from app.mcp_client.server import RemoteServer  # imported late, because it imports the SDK
 
         async with RemoteServer(self._name, self._entry, self._settings).running() as self._server:
             yield (self._server,)
 
-    async def check(self, _: AsyncContainer) -> str:
+    async def check(self, _: Components) -> str:
         if self._server is None:
             raise UpstreamUnavailable(f"the server {self._name} is not running")
         return await self._server.check()

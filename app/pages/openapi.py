@@ -33,7 +33,7 @@ def show_tools(document: dict[str, Any], folders: Sequence[Mapping[str, Any]]) -
 
     Args:
         document: the OpenAPI document; changed.
-        folders: as ``ToolCatalogue.describe`` gives them.
+        folders: as ``ToolRegistry.describe`` gives them.
     """
     tools = [tool for folder in folders for tool in folder["tools"]]
     paths = document["paths"]

@@ -2,7 +2,9 @@
 
 from collections.abc import Iterable, Iterator
 
-from app.settings.base import EnvironmentSettings, environment_name
+from pydantic import BaseModel
+
+from app.settings.base import environment_name
 from app.settings.service_settings import Settings
 
 __all__ = ["inverted_time_limits"]
@@ -21,7 +23,7 @@ _TOOL_CALL_LIMITS = ("timeout", "max_wait")
 _Limit = tuple[str, float]
 
 
-def inverted_time_limits(settings: Settings, modules: Iterable[EnvironmentSettings], lock: float) -> Iterator[str]:
+def inverted_time_limits(settings: Settings, modules: Iterable[BaseModel], lock: float) -> Iterator[str]:
     """Yield a warning for each limit that is shorter than a limit inside it.
 
     Args:
@@ -40,7 +42,7 @@ def inverted_time_limits(settings: Settings, modules: Iterable[EnvironmentSettin
     yield from _warnings(rest, [_limit(settings, "redis_timeout")])
 
 
-def _limit(settings: EnvironmentSettings, field: str) -> _Limit:
+def _limit(settings: BaseModel, field: str) -> _Limit:
     return environment_name(type(settings), field), getattr(settings, field)
 
 

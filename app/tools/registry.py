@@ -1,7 +1,6 @@
 """The tools that are there now, and why the others are not."""
 
 import asyncio
-import inspect
 import logging
 from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -10,24 +9,23 @@ from typing import Any, Literal
 
 from dishka import AsyncContainer
 
-from app.settings.base import read_settings
+from app.tools.discovery import ConfiguredModule
 from app.tools.dynamic_tools import DynamicTools, LiveResolver, ToolNames
-from app.tools.module import ToolModule, ToolSettings
 from toolchat.chat.advisors.base import Advisor
 from toolchat.errors import ConfigurationError, NotConfigured, NotFound, ToolServerUnavailable, ValidationFailed
 from toolchat.tool_calling.callback import StaticToolCallbackProvider, StaticToolCallbackResolver, ToolCallback
 from toolchat.tool_calling.caller import current_caller
-from toolchat.tool_calling.definition_checks import definition_faults, shown_path
+from toolchat.tool_calling.definition_checks import shown_path
 from toolchat.tool_calling.errors import ToolDefinitionError
 from toolchat.tool_calling.function_callback import (
     FunctionToolCallback,
     MethodToolCallbackProvider,
-    marked_tool_names,
     to_callbacks,
 )
 from toolchat.tool_calling.results import ToolCallResultConverter
+from toolchat.tool_module import ToolModule
 
-__all__ = ["ConfiguredModule", "Entry", "Snapshot", "ToolRegistry", "described_tool"]
+__all__ = ["Entry", "Snapshot", "ToolRegistry", "described_tool"]
 
 
 def described_tool(tool: ToolCallback, kind: str) -> dict[str, Any]:
@@ -133,37 +131,6 @@ class Snapshot:
 _log = logging.getLogger("app.tools")
 
 
-@dataclass(frozen=True, slots=True)
-class ConfiguredModule:
-    """A tool folder with the settings that were read for it."""
-
-    module: ToolModule
-    settings: ToolSettings
-    warnings: tuple[str, ...] = ()
-    """What is worth a word about its tools' definitions; logged at start."""
-
-    @classmethod
-    def read(cls, module: ToolModule) -> "ConfiguredModule":
-        """Read the folder's settings and check its tools' definitions, unless the settings leave it out.
-
-        Raises:
-            ConfigurationError: a setting or a definition cannot be used; one line for each.
-        """
-        settings = read_settings(module.settings)
-        if settings.fault():
-            return cls(module, settings)
-        found = [definition_faults(tool) for tool in module.declared() if callable(tool.function)]
-        errors = [*_no_tools(module), *_no_advisors(module), *(line for each in found for line in each.errors)]
-        if errors:
-            raise ConfigurationError("\n".join(errors))
-        return cls(module, settings, tuple(line for each in found for line in each.warnings))
-
-    @property
-    def fault(self) -> str | None:
-        """Why it does not register; ``None`` when it does."""
-        return self.settings.fault()
-
-
 class ToolRegistry:
     """Every tool folder, registered or not; made once at start. What changes later is seen at the next question."""
 
@@ -261,7 +228,7 @@ class ToolRegistry:
 
     def state_keys(self, conversation: str) -> Sequence[str]:
         """Under which keys the folders' tools keep something of a conversation."""
-        kept = (prefix for entry in self._given for prefix in entry.module.kept)
+        kept = (prefix for entry in self._given for prefix in entry.module.state_keys)
         return [f"{prefix}:{conversation}" for prefix in kept]
 
     def _chosen(self, name: str) -> ToolCallback:
@@ -282,33 +249,6 @@ class ToolRegistry:
         return self._now.describe()
 
 
-def _no_tools(module: ToolModule) -> list[str]:
-    file = shown_path(module.folder / "__init__.py")
-    given: Sequence[object] = module.methods
-    methods = [each for each in given if not (isinstance(each, type) and marked_tool_names(each))]
-    functions = [each for each in module.written if not callable(each)]
-    return [
-        *(f"{file}: {_told(each)} has no method that @tool marks" for each in methods),
-        *(f"{file}: functions: {_told(each)} is no tool" for each in functions),
-    ]
-
-
-def _told(part: object) -> str:
-    return f"class {part.__name__}" if isinstance(part, type) else f"an object of {type(part).__name__}"
-
-
-def _no_advisors(module: ToolModule) -> list[str]:
-    file = shown_path(module.folder / "__init__.py")
-    faults: list[str] = []
-    given: Sequence[object] = module.advisors
-    for each in given:
-        if not (isinstance(each, type) and issubclass(each, Advisor)):
-            faults.append(f"{file}: advisors: {_told(each).removeprefix('class ')} is no class derived from Advisor")
-        elif inspect.isabstract(each):
-            faults.append(f"{file}: advisors: class {each.__name__} has no method advise")
-    return faults
-
-
 async def _entry(container: AsyncContainer, configured: ConfiguredModule, stack: AsyncExitStack) -> Entry:
     module = configured.module
     if fault := configured.fault:
@@ -319,7 +259,7 @@ async def _entry(container: AsyncContainer, configured: ConfiguredModule, stack:
         converter = await container.get(ToolCallResultConverter)
         functions = [await container.get(ToolCallback, component=name) for name in module.function_names()]
         functions = _told_by(converter, functions)
-        more = [await container.get(each) if isinstance(each, type) else each for each in module.ready]
+        more = [await container.get(each) if isinstance(each, type) else each for each in module.callback_sources]
         opened = await _opened(container, module, stack)
         changing = tuple(each for each in opened if isinstance(each, DynamicTools))
         more += [each for each in opened if each not in changing]
@@ -327,7 +267,7 @@ async def _entry(container: AsyncContainer, configured: ConfiguredModule, stack:
         objects: list[object] = [await container.get(needed) for needed in module.methods]
         methods = MethodToolCallbackProvider(*objects).tool_callbacks() if objects else ()
     except ToolDefinitionError as error:
-        raise ConfigurationError(f"app/tools/{module.name}: {error}") from error
+        raise ConfigurationError(f"{shown_path(module.folder)}: {error}") from error
     methods = tuple(configured.settings.applied_to(each) for each in _told_by(converter, methods))
     advisors = tuple([await container.get(each) for each in module.advisors])
     provider = StaticToolCallbackProvider(*methods)
@@ -339,11 +279,11 @@ def _told_by(converter: ToolCallResultConverter, tools: Iterable[ToolCallback]) 
 
 
 async def _opened(container: AsyncContainer, module: ToolModule, stack: AsyncExitStack) -> Sequence[object]:
-    if module.offered is None:
+    if module.tool_source is None:
         return ()
     try:
-        return await stack.enter_async_context(module.offered(container))
+        return await stack.enter_async_context(module.tool_source(container))
     except Exception as error:
         _log.error("tools cannot be opened", extra={"folder": module.name}, exc_info=error)
-        file = shown_path(module.folder / "__init__.py")
-        raise ConfigurationError(f"{file}: offered: {type(error).__name__}; the log has more") from error
+        file, which = shown_path(module.folder / "__init__.py"), "offered" if module.offered else "tool_source"
+        raise ConfigurationError(f"{file}: {which}: {type(error).__name__}; the log has more") from error

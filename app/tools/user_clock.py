@@ -2,15 +2,13 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, ClassVar
 from zoneinfo import ZoneInfo
 
 from pydantic import AfterValidator, Field
-from pydantic_settings import SettingsConfigDict
 
 from app.gazetteer.gazetteer import zone_ids
-from app.tools.module import ToolSettings
-from toolchat.tool_calling.function_callback import tool
+from toolchat import ToolSettings, tool
 
 __all__ = ["DateTimeTools", "UserClockSettings"]
 
@@ -26,7 +24,7 @@ def _known_zone(value: str) -> str:
 class UserClockSettings(ToolSettings):
     """The user's time zone; the documents' examples share it, and one switch."""
 
-    model_config = SettingsConfigDict(env_prefix="EXAMPLES_")
+    env_prefix: ClassVar[str] = "EXAMPLES_"
 
     zone: Annotated[str, AfterValidator(_known_zone)] = Field(
         "Asia/Shanghai", description="The user's time zone in the examples, an IANA id"

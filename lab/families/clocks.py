@@ -28,7 +28,7 @@ _JSON = {"Accept": "application/json"}
 _KEY = "tc_lab_clocks_0123456789abcdef0123456789"
 _FIRES = '''
 from toolchat.tool_calling.function_callback import tool
-from app.tools.module import ToolModule
+from toolchat import ToolModule
 
 
 @tool(requires_approval=True)

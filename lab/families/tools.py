@@ -27,7 +27,7 @@ from datetime import date
 
 from toolchat.tool_calling.context import ToolContext
 from toolchat.tool_calling.function_callback import tool
-from app.tools.module import ToolModule
+from toolchat import ToolModule
 
 RUNS = []
 

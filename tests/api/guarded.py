@@ -17,7 +17,7 @@ LIGHT = '''"""A switch."""
 from typing import Annotated
 
 from toolchat.tool_calling.function_callback import tool
-from app.tools.module import ToolModule
+from toolchat import ToolModule
 
 
 @tool(requires_approval=True)

@@ -8,6 +8,7 @@ import pytest
 from fastapi import APIRouter, Depends, HTTPException, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
+from app.api.module_routes import add_module_routes
 from app.composition.configuration import read_configuration
 from app.main import create_app
 from tests.api.assembled import assembled, short_way
@@ -57,7 +58,7 @@ async def test_a_guard_of_an_included_router_guards_its_questions() -> None:
     router = APIRouter()
     configuration = read_configuration()
     for configured in configuration.modules:
-        configured.module.add_routes(router)
+        add_module_routes(router, configured.module)
     app = create_app()
     app.router.routes[:] = [each for each in app.router.routes if getattr(each, "path", "") not in PATHS]
     app.include_router(router, dependencies=[Depends(deny)])

@@ -15,7 +15,7 @@ LIGHT = '''
 from typing import Annotated
 
 from toolchat.tool_calling.function_callback import tool
-from app.tools.module import ToolModule
+from toolchat import ToolModule
 
 
 @tool({mark})
@@ -30,7 +30,7 @@ FOOTER = """
 from dataclasses import replace
 
 from toolchat.chat.advisors.base import BaseAdvisor
-from app.tools.module import ToolModule
+from toolchat import ToolModule
 
 
 class Footer(BaseAdvisor):
@@ -51,7 +51,7 @@ from typing import Annotated
 from toolchat.tool_calling.context import ToolContext
 from toolchat.tool_calling.errors import ToolExecutionError
 from toolchat.tool_calling.function_callback import tool
-from app.tools.module import ToolModule
+from toolchat import ToolModule
 
 
 @tool(retries=2)

@@ -11,7 +11,7 @@ LIGHT = '''
 from typing import Annotated
 
 from toolchat.tool_calling.function_callback import tool
-from app.tools.module import ToolModule
+from toolchat import ToolModule
 
 
 @tool(requires_approval=True)

@@ -20,7 +20,7 @@ from tests.ports import silent_port
 from tests.serving import serving
 
 OWN = """
-from app.tools.module import ToolModule, ToolSettings
+from toolchat import ToolModule, ToolSettings
 
 
 class LampSettings(ToolSettings):

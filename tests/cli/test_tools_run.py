@@ -17,7 +17,7 @@ from typing import Annotated, Literal
 from toolchat.tool_calling.context import ToolContext
 from toolchat.tool_calling.errors import ToolExecutionError
 from toolchat.tool_calling.function_callback import tool
-from app.tools.module import ToolModule
+from toolchat import ToolModule
 
 
 @tool(requires_approval=True)

@@ -8,14 +8,15 @@ from pathlib import Path
 import pytest
 
 from app.composition.container import instance, make_container
-from app.tools.module import discover
-from app.tools.registry import ConfiguredModule, ToolRegistry
+from app.composition.wiring import module_providers
+from app.tools.discovery import ConfiguredModule, discover
+from app.tools.registry import ToolRegistry
 from tests.command_line import copy_of_the_app, run
 from toolchat.errors import ConfigurationError
 from toolchat.tool_calling.results import ToolCallResultConverter, convert_result
 
 HEAD = (
-    "from typing import Annotated, Any\nfrom app.tools.module import ToolModule\n"
+    "from typing import Annotated, Any\nfrom toolchat import ToolModule\n"
     "from toolchat.tool_calling.function_callback import tool\nfrom toolchat.tool_calling.context import ToolContext\n"
 )
 DICE = (
@@ -128,7 +129,7 @@ def test_a_definition_that_cannot_work_stops_the_start_with_file_tool_and_parame
         ("\n1 / 0", "ZeroDivisionError: division by zero (line 2)"),
         ("raise RuntimeError('first\\nsecond')", "RuntimeError: first (line 1)"),
         ("raise KeyError", "KeyError (line 1)"),
-        ("from app.tools.module import ToolModule\nmodule = ToolModule(no=1)", "TypeError: ToolModule.__init__() got"),
+        ("from toolchat import ToolModule\nmodule = ToolModule(no=1)", "TypeError: ToolModule.__init__() got"),
     ],
 )
 def test_a_folder_that_cannot_be_imported_is_told_in_one_line(source: str, told: str, package: str) -> None:
@@ -202,7 +203,7 @@ async def test_what_may_trouble_a_model_is_a_line_in_the_log(
 ) -> None:
     write(Path(package), {"dice": HEAD + source})
     configured = [ConfiguredModule.read(module) for module in discover(package)]
-    made = [made for each in configured for made in each.module.providers(each.settings)]
+    made = [made for each in configured for made in module_providers(each)]
     container = make_container([instance(convert_result, ToolCallResultConverter), *made])  # type: ignore[arg-type]
     with caplog.at_level(logging.WARNING):
         async with ToolRegistry.opened(container, configured):

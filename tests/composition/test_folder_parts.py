@@ -11,12 +11,12 @@ from fastapi import FastAPI
 
 from app.composition.configuration import read_configuration
 from app.main import create_app
-from app.tools.module import ToolSettings, discover
-from app.tools.registry import ConfiguredModule
+from app.tools.discovery import ConfiguredModule, discover
 from tests.command_line import run, with_tools
 from tests.documented import problems_of
 from tests.players.openai_player import OpenAIPlayer, sensible_model
 from tests.serving import client_of, serving
+from toolchat import ToolModule, ToolSettings
 from toolchat.errors import ConfigurationError
 
 STOCKS = '''
@@ -28,7 +28,7 @@ from pydantic import Field
 
 from app.settings.base import Secret
 from toolchat.tool_calling.function_callback import tool
-from app.tools.module import ToolModule, ToolSettings
+from toolchat import ToolModule, ToolSettings
 
 
 class StockSettings(ToolSettings):
@@ -71,7 +71,7 @@ async def refused(status: int, detail: str | None = None) -> str:
 
 module = ToolModule(functions=(StockPrice,), settings=StockSettings, router=router, default_query="What is ACME worth?")
 '''
-ADVISOR = "from toolchat.chat.advisors.base import Advisor, BaseAdvisor\nfrom app.tools.module import ToolModule\n"
+ADVISOR = "from toolchat.chat.advisors.base import Advisor, BaseAdvisor\nfrom toolchat import ToolModule\n"
 
 
 @pytest.fixture
@@ -202,7 +202,8 @@ def test_a_tool_without_a_stand_in_needs_its_key_beside_the_sandbox_too() -> Non
     class Played(Own):
         has_sandbox = True
 
+    module = ToolModule(name="own", settings=Own)
     beside = {"SANDBOX_URL": "http://127.0.0.1:9"}
     own, played = Own.model_validate(beside), Played.model_validate(beside)
-    assert (own.in_sandbox, own.fault()) == (False, "not configured: set API_KEY")
-    assert (played.in_sandbox, played.fault()) == (True, None)
+    assert (own.in_sandbox, ConfiguredModule(module, own).fault) == (False, "not configured: set OWN_API_KEY")
+    assert (played.in_sandbox, ConfiguredModule(module, played).fault) == (True, None)

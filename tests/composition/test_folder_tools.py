@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from app.main import create_app
-from app.tools.module import discover
-from app.tools.registry import ConfiguredModule
+from app.tools.discovery import ConfiguredModule, discover
 from tests.api.assembled import assembled
 from tests.composition.test_folder_parts import with_folders
 from toolchat.errors import ConfigurationError
@@ -25,7 +24,7 @@ from toolchat.tool_calling.errors import ToolExecutionError
 from toolchat.tool_calling.manager import ToolExecutionExceptionProcessor
 from toolchat.tool_calling.function_callback import FunctionToolCallback
 from toolchat.tool_calling.manager import ToolCallingManager
-from app.tools.module import ToolModule
+from toolchat import ToolModule
 
 NO_INPUT = {"type": "object", "properties": {}, "additionalProperties": False}
 

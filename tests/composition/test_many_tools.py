@@ -11,8 +11,7 @@ import pytest
 
 from app.composition.configuration import read_configuration
 from app.main import create_app
-from app.tools.module import discover
-from app.tools.registry import ConfiguredModule
+from app.tools.discovery import ConfiguredModule, discover
 from tests.chat.played import EVENTS, JSON, asks, says, turns
 from tests.players.openai_player import OpenAIPlayer, PlayedRequest
 from tests.serving import client_of, events_of, serving
@@ -22,7 +21,7 @@ HEAD = '''
 from typing import Annotated
 
 from toolchat.tool_calling.function_callback import tool
-from app.tools.module import ToolModule
+from toolchat import ToolModule
 
 
 async def getTides(city: Annotated[str, "Name of the city"]) -> str:

@@ -5,15 +5,19 @@ import pkgutil
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import TypeVar
 
 from pydantic import SecretStr
 from pydantic_core import PydanticUndefined, to_json
 
 import app
 from app.composition.models import import_providers
-from app.settings.base import EnvironmentSettings, environment_name
+from app.settings.base import EnvironmentSettings, environment_class, environment_name
 from app.settings.service_settings import Settings
-from app.tools.module import ToolSettings, discover
+from app.tools.discovery import discover
+from toolchat import ToolSettings
+
+_ClassT = TypeVar("_ClassT")
 
 FILE = Path(__file__).parents[2] / ".env.example"
 
@@ -36,7 +40,8 @@ def settings_classes() -> dict[type[EnvironmentSettings], str]:
         *sorted(core - _tool_settings(), key=lambda cls: (cls.__module__, cls.__name__)),
     ]
     titles = {cls: (cls.__doc__ or cls.__name__).splitlines()[0].rstrip(".") for cls in ordered}
-    return titles | {module.settings: f"The tool {module.name}" for module in discover()}
+    tools = {environment_class(each.settings, each.env_prefix): f"The tool {each.name}" for each in discover()}
+    return titles | tools
 
 
 def variables() -> dict[str, list[tuple[type[EnvironmentSettings], str]]]:
@@ -87,14 +92,14 @@ def _import_everything() -> None:
     import_providers()
 
 
-def _subclasses(cls: type[EnvironmentSettings]) -> Iterator[type[EnvironmentSettings]]:
+def _subclasses(cls: type[_ClassT]) -> Iterator[type[_ClassT]]:
     for child in cls.__subclasses__():
         yield child
         yield from _subclasses(child)
 
 
-def _tool_settings() -> set[type[EnvironmentSettings]]:
-    return {ToolSettings, *_subclasses(ToolSettings)}
+def _tool_settings() -> set[type]:
+    return set(_subclasses(ToolSettings))
 
 
 def _entry(name: str, cls: type[EnvironmentSettings], field: str) -> str:

@@ -6,7 +6,7 @@ from tests.command_line import run, with_tools
 
 DISK = '''
 from toolchat.tool_calling.function_callback import tool
-from app.tools.module import ToolModule
+from toolchat import ToolModule
 
 
 @tool({mark})

@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from app.tools.module import discover
+from app.tools.discovery import discover
 from tests.command_line import ROOT
 from tests.offline.asking import (
     ALARM,

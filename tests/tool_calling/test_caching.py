@@ -8,10 +8,10 @@ from typing import Annotated, Any
 
 import pytest
 
-from app.tools.module import ToolModule, ToolSettings
-from app.tools.registry import ConfiguredModule
+from app.tools.discovery import ConfiguredModule
 from tests.tool_calling.calling import PARIS, ROME, Atlas, asking, called
 from tests.waiting import PATIENCE
+from toolchat import ToolModule, ToolSettings
 from toolchat.errors import ConfigurationError
 from toolchat.tool_calling.callback import ToolCallback
 from toolchat.tool_calling.context import ToolContext

@@ -17,7 +17,7 @@ BLOCKER = '''"""A tool that blocks."""
 
 import time
 
-from app.tools.module import ToolModule
+from toolchat import ToolModule
 
 
 def sleepLong() -> str:

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from app.tools.module import discover
+from app.tools.discovery import ConfiguredModule, discover
 from app.tools.time import module
-from app.tools.time.tools import GetCurrentTimeByTimeZoneIdService, TimeSettings, TimeTools
+from app.tools.time.tools import GetCurrentTimeByTimeZoneIdService, TimeTools
 from app.tools.time.zones import described, nearest_ids, time_zone_of
 from toolchat.tool_calling.callback import ToolCallback
 from toolchat.tool_calling.context import ToolContext
@@ -60,13 +60,12 @@ def test_the_folder_is_found_with_its_path_question_and_switch() -> None:
     found = next(each for each in discover() if each.name == "time")
     assert (found.path, found.default_query) == ("/time", "请告诉我现在北京时间几点了")
     assert found.function_names() == ("getCityTimeFunction",)
-    assert module.settings is TimeSettings
-    assert TimeSettings(_env_file=None).fault() is None
+    assert ConfiguredModule.read(found).fault is None
 
 
 def test_the_switch_is_time_enabled(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TIME_ENABLED", "false")
-    assert TimeSettings(_env_file=None).fault() == "switched off: set TIME_ENABLED=true"
+    assert ConfiguredModule.read(module.in_folder("time")).fault == "switched off: set TIME_ENABLED=true"
 
 
 @TOOLS

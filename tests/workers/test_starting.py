@@ -11,7 +11,7 @@ from tests.ports import silent_port
 FAULTY = """
 from contextlib import asynccontextmanager
 
-from app.tools.module import ToolModule
+from toolchat import ToolModule
 
 
 @asynccontextmanager

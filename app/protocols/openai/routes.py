@@ -13,12 +13,13 @@ from app.api.dependencies import refuse_cross_site
 from app.api.fast_router import QuestionRoute, ReadRoute
 from app.api.responses import answer_prompt
 from app.api.responses.formats import EVENT_SCHEMA
-from app.api.service import Service, ServiceState, ToolCatalogue, service_state
+from app.api.service import Service, ServiceState, service_state
 from app.api.sessions import SESSION_HEADER, conversation_by_header, conversation_or_new, last_turn
 from app.protocols.openai.answers import OPEN_WEBUI, Chunks, Completion, Wish
 from app.protocols.openai.errors import ModelNotFound
 from app.protocols.openai.partial_turns import restored
 from app.protocols.openai.requests import ChatCompletionRequest, NamedChoice, caller_tools, conversation, read_request
+from app.tools.registry import ToolRegistry
 from toolchat.chat.advisors.base import Advisor
 from toolchat.chat.client import PromptSpec
 from toolchat.chat.request import ChatRequest
@@ -49,14 +50,14 @@ _FOLDER = "toolchat-"
 _BEGUN = int(time.time())
 
 
-def model_documents(tools: ToolCatalogue) -> list[dict[str, Any]]:
+def model_documents(tools: ToolRegistry) -> list[dict[str, Any]]:
     """Every model; those of folders that have no tool just now, or none that the caller may use, are left out."""
     folders = [each["name"] for each in tools.describe() if each["registered"]]
     names = [ALL, PLAIN, *(f"{_FOLDER}{name}" for name in folders if _has_usable(tools.for_folder(name)[0]))]
     return [{"id": name, "object": "model", "created": _BEGUN, "owned_by": "toolchat"} for name in names]
 
 
-def offered_by(tools: ToolCatalogue, model: str) -> tuple[Sequence[object], Sequence[Advisor]]:
+def offered_by(tools: ToolRegistry, model: str) -> tuple[Sequence[object], Sequence[Advisor]]:
     """The tools of a model, and the advisors that go with them.
 
     Raises:

@@ -1,24 +1,15 @@
 """Translation of texts by Baidu."""
 
-from dishka import AsyncContainer, Provider, Scope, provide
-
 from app.tools.baidu_translate.client import BaiduTranslateClient, BaiduTranslateSettings
 from app.tools.baidu_translate.tools import BaiduTranslateService, BaiduTranslateTools
-from app.tools.module import ToolModule
+from toolchat import Components, ToolModule
 
 __all__ = ["module"]
 
 
-class BaiduTranslateProvider(Provider):
-    """One client per process, so that both tools share one pace."""
-
-    scope = Scope.APP
-    client = provide(BaiduTranslateClient)
-
-
-async def ask_for_a_word(container: AsyncContainer) -> str:
+async def check_upstream(components: Components) -> str:
     """Have a word translated that costs two of the month's characters."""
-    translation = await (await container.get(BaiduTranslateClient)).translate("你好", "zh", "en")
+    translation = await (await components.get(BaiduTranslateClient)).translate("你好", "zh", "en")
     return f"你好 is {translation.text}"
 
 
@@ -27,10 +18,10 @@ module = ToolModule(
     path="/translate",
     default_query="帮我把以下内容翻译成英文：你好，世界。",
     settings=BaiduTranslateSettings,
-    provider=BaiduTranslateProvider,
+    provides=(BaiduTranslateClient,),
     functions=(BaiduTranslateService,),
     methods=(BaiduTranslateTools,),
-    check=ask_for_a_word,
+    check=check_upstream,
     examples={
         "中译英": "帮我把以下内容翻译成英文：你好，世界。",
         "英译日": "把 Good morning 翻译成日语",

@@ -10,14 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 
 from pydantic import Field, SecretStr
 from pydantic_core import from_json
-from pydantic_settings import SettingsConfigDict
 from typing_extensions import TypedDict
 
-from app.settings.base import BaseUrl, Secret
 from app.tools.baidu_translate.error_codes import reaction_to
 from app.tools.baidu_translate.languages import source_code, target_code
 from app.tools.baidu_translate.rate_limiter import Pacer
-from app.tools.module import ToolSettings
+from toolchat import BaseUrl, Secret, ToolSettings
 from toolchat.errors import UpstreamInvalid, UpstreamTimeout, UpstreamUnavailable
 from toolchat.http.client import OutboundHttp
 from toolchat.tool_calling.errors import ToolArgumentsError, ToolExecutionError
@@ -78,9 +76,8 @@ CACHE_SECONDS = 3600
 class BaiduTranslateSettings(ToolSettings):
     """Where Baidu's general translation is, and what its plan allows."""
 
-    model_config = SettingsConfigDict(env_prefix="BAIDU_TRANSLATE_")
     required: ClassVar[tuple[str, ...]] = ("app_id", "secret_key")
-    has_sandbox = True
+    has_sandbox: ClassVar[bool] = True
 
     app_id: Secret | None = Field(None, description="APP ID of the Baidu translate account")
     secret_key: Secret | None = Field(None, description="Secret key of the Baidu translate account")

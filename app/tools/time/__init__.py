@@ -1,7 +1,7 @@
 """The current time in any time zone."""
 
-from app.tools.module import ToolModule
-from app.tools.time.tools import GetCurrentTimeByTimeZoneIdService, TimeSettings, TimeTools
+from app.tools.time.tools import GetCurrentTimeByTimeZoneIdService, TimeTools
+from toolchat import ToolModule
 
 __all__ = ["module"]
 
@@ -9,7 +9,6 @@ module = ToolModule(
     title="Time",
     path="/time",
     default_query="请告诉我现在北京时间几点了",
-    settings=TimeSettings,
     functions=(GetCurrentTimeByTimeZoneIdService,),
     methods=(TimeTools,),
     examples={

@@ -3,13 +3,11 @@
 from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
-from pydantic_settings import SettingsConfigDict
 
-from app.tools.module import ToolSettings
 from app.tools.time.zones import CityTime, current_time
-from toolchat.tool_calling.function_callback import tool
+from toolchat import tool
 
-__all__ = ["GetCurrentTimeByTimeZoneIdService", "TimeRequest", "TimeSettings", "TimeTools"]
+__all__ = ["GetCurrentTimeByTimeZoneIdService", "TimeRequest", "TimeTools"]
 
 
 _TimeZoneId = Annotated[str, Field(alias="timeZoneId", description="Time zone id, such as Asia/Shanghai")]
@@ -39,9 +37,3 @@ class TimeTools:
     async def get_city_time(self, time_zone_id: _TimeZoneId) -> CityTime:
         """Tell the time; raises as :func:`current_time`."""
         return current_time(time_zone_id)
-
-
-class TimeSettings(ToolSettings):
-    """The switch ``TIME_ENABLED``; the clock is the machine's, so nothing else is needed."""
-
-    model_config = SettingsConfigDict(env_prefix="TIME_")

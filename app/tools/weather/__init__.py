@@ -1,24 +1,15 @@
 """The weather of any place, now and for up to 14 days, from WeatherAPI."""
 
-from dishka import AsyncContainer, Provider, Scope, provide
-
-from app.tools.module import ToolModule
 from app.tools.weather.client import WeatherClient, WeatherSettings
 from app.tools.weather.tools import WeatherService, WeatherTools
+from toolchat import Components, ToolModule
 
 __all__ = ["module"]
 
 
-class WeatherProvider(Provider):
-    """What the two tools share."""
-
-    scope = Scope.APP
-    client = provide(WeatherClient)
-
-
-async def ask_for_london(container: AsyncContainer) -> str:
+async def check_upstream(components: Components) -> str:
     """Ask for the weather of a place that WeatherAPI is sure to know."""
-    weather = await (await container.get(WeatherClient)).forecast("London", 1)
+    weather = await (await components.get(WeatherClient)).forecast("London", 1)
     return f"the forecast of {weather['place']['name']}"
 
 
@@ -27,10 +18,10 @@ module = ToolModule(
     title="Weather",
     default_query="请告诉我北京1天以后的天气",
     settings=WeatherSettings,
-    provider=WeatherProvider,
+    provides=(WeatherClient,),
     functions=(WeatherService,),
     methods=(WeatherTools,),
-    check=ask_for_london,
+    check=check_upstream,
     examples={
         "北京": "请告诉我北京1天以后的天气",
         "三天": "苏州和宿州未来三天哪里更热？",

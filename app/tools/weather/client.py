@@ -9,14 +9,12 @@ from typing import Any, ClassVar, Literal
 import anyio.to_thread
 from pydantic import Field
 from pydantic_core import from_json
-from pydantic_settings import SettingsConfigDict
 
 from app.gazetteer import pinyin
 from app.gazetteer.gazetteer import find_place
-from app.settings.base import BaseUrl, Secret
-from app.tools.module import ToolSettings
 from app.tools.weather.forecast import Weather, slim
 from app.tools.weather.places import MAX_NAME, PlaceQuery, is_chinese, place_query
+from toolchat import BaseUrl, Secret, ToolSettings
 from toolchat.errors import UpstreamInvalid, UpstreamTimeout
 from toolchat.http.client import OutboundHttp, Reply
 from toolchat.tool_calling.errors import ToolExecutionError
@@ -112,9 +110,8 @@ CACHE_SECONDS = 600
 class WeatherSettings(ToolSettings):
     """Where WeatherAPI is, and the key to it."""
 
-    model_config = SettingsConfigDict(env_prefix="WEATHER_")
     required: ClassVar[tuple[str, ...]] = ("api_key",)
-    has_sandbox = True
+    has_sandbox: ClassVar[bool] = True
 
     api_key: Secret | None = Field(None, description="Key of weatherapi.com")
     base_url: BaseUrl = Field("https://api.weatherapi.com/v1", description="Address of WeatherAPI, up to its version")

@@ -14,8 +14,7 @@ from pydantic_core import from_json, to_json
 from app.composition.configuration import read_configuration
 from app.composition.lifespan import open_service
 from app.protocols.mcp_server.stdio_server import StdioServer
-from app.tools.module import discover
-from app.tools.registry import ConfiguredModule
+from app.tools.discovery import ConfiguredModule, discover
 from tests.command_line import ROOT, copy_of_the_app, environment
 from tests.protocols.mcp_server.folders.workshop import Seen
 from tests.protocols.mcp_server.host import FOLDERS, PREFIX, meta
@@ -95,7 +94,7 @@ async def test_both_lanes_are_spoken_by_one_process_which_ends_with_its_input() 
 BABBLE = '''"""Prints."""
 
 from toolchat.tool_calling.function_callback import tool
-from app.tools.module import ToolModule
+from toolchat import ToolModule
 
 
 @tool

@@ -6,10 +6,11 @@ import pytest
 from pydantic_core import from_json
 
 from app.composition.container import instances, make_container
-from app.settings.base import read_settings
+from app.composition.wiring import module_providers
 from app.tools.baidu_translate import module
-from app.tools.baidu_translate.client import BaiduTranslateClient, BaiduTranslateSettings
+from app.tools.baidu_translate.client import BaiduTranslateClient
 from app.tools.baidu_translate.tools import BaiduTranslateTools
+from app.tools.discovery import ConfiguredModule
 from tests.serving import events_of, service
 from tests.tools.baidu_translate.baidu_player import APP_ID, SECRET_KEY, played, settings, tools
 from toolchat.errors import ConfigurationError
@@ -18,12 +19,14 @@ from toolchat.tool_calling.callback import ToolCallback
 from toolchat.tool_calling.context import ToolContext
 from toolchat.tool_calling.function_callback import MethodToolCallbackProvider
 
+FOLDER = module.in_folder("baidu_translate")
+
 
 def test_both_secrets_are_required_and_named(monkeypatch: pytest.MonkeyPatch) -> None:
     wanted = "not configured: set BAIDU_TRANSLATE_APP_ID and BAIDU_TRANSLATE_SECRET_KEY"
-    assert read_settings(BaiduTranslateSettings).fault() == wanted
+    assert ConfiguredModule.read(FOLDER).fault == wanted
     monkeypatch.setenv("SANDBOX_URL", "http://127.0.0.1:1")
-    assert read_settings(BaiduTranslateSettings).fault() is None
+    assert ConfiguredModule.read(FOLDER).fault is None
 
 
 @pytest.mark.parametrize(
@@ -32,7 +35,7 @@ def test_both_secrets_are_required_and_named(monkeypatch: pytest.MonkeyPatch) ->
 def test_a_setting_that_cannot_work_stops_the_start(name: str, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(f"BAIDU_TRANSLATE_{name}", value)
     with pytest.raises(ConfigurationError, match=f"BAIDU_TRANSLATE_{name}: "):
-        read_settings(BaiduTranslateSettings)
+        ConfiguredModule.read(FOLDER)
 
 
 def test_the_tools_are_named_and_described_as_documented() -> None:
@@ -73,7 +76,7 @@ async def test_the_settings_say_how_long_translations_are_kept() -> None:
     http = OutboundHttp()
     for seconds in (0, 7, 3600):
         chosen = settings(cache_seconds=seconds)
-        container = make_container([instances(http), *module.in_folder("baidu_translate").providers(chosen)])
+        container = make_container([instances(http), *module_providers(ConfiguredModule(FOLDER, chosen))])
         callback = await container.get(ToolCallback, component="baiduTranslateFunction")
         methods = MethodToolCallbackProvider(await container.get(BaiduTranslateTools)).tool_callbacks()
         assert [each.metadata.cache_seconds for each in (callback, *map(chosen.applied_to, methods))] == [seconds] * 2

@@ -5,8 +5,11 @@ from pydantic import SecretStr
 from starlette.applications import Starlette
 
 from app.composition.container import instances, make_container
+from app.composition.wiring import module_providers
 from app.sandbox.weatherapi import routes
+from app.tools.discovery import ConfiguredModule
 from app.tools.weather import module
+from app.tools.weather.client import WeatherSettings
 from app.tools.weather.tools import WeatherTools
 from tests.serving import serving
 from tests.tools.weather.weatherapi_player import KEY, called, settings
@@ -22,10 +25,14 @@ def test_the_folder_is_named_and_asked_as_in_the_documents() -> None:
     assert folder.function_names() == ("getWeatherFunction",)
 
 
+def fault(chosen: WeatherSettings) -> str | None:
+    return ConfiguredModule(module.in_folder("weather"), chosen).fault
+
+
 def test_without_a_key_the_tool_names_the_variable_to_set() -> None:
-    assert settings().fault() == "not configured: set WEATHER_API_KEY"
-    assert settings(api_key=SecretStr(KEY)).fault() is None
-    assert settings(SANDBOX_URL="http://127.0.0.1:1").fault() is None
+    assert fault(settings()) == "not configured: set WEATHER_API_KEY"
+    assert fault(settings(api_key=SecretStr(KEY))) is None
+    assert fault(settings(SANDBOX_URL="http://127.0.0.1:1")) is None
 
 
 def test_the_settings_are_read_under_their_own_prefix(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -41,7 +48,8 @@ async def test_the_container_makes_both_forms_from_the_settings() -> None:
     folder = module.in_folder("weather")
     async with serving(Starlette(routes=routes)) as url:
         http = OutboundHttp()
-        container = make_container([instances(http), *folder.providers(settings(SANDBOX_URL=url))])
+        configured = ConfiguredModule(folder, settings(SANDBOX_URL=url))
+        container = make_container([instances(http), *module_providers(configured)])
         callback = await container.get(ToolCallback, component="getWeatherFunction")
         tools = await container.get(WeatherTools)
         (method,) = MethodToolCallbackProvider(tools).tool_callbacks()

@@ -6,13 +6,14 @@ import json
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 from pydantic import SecretStr
 from pydantic_core import from_json
 
+from app.settings.base import environment_class
 from app.tools.weather.client import WeatherClient, WeatherSettings
 from app.tools.weather.tools import WeatherService, WeatherTools
 from tests.waiting import PATIENCE
@@ -183,7 +184,7 @@ def error(code: object, status: int = 400) -> bytes:
 
 
 def settings(**values: Any) -> WeatherSettings:
-    return WeatherSettings(_env_file=None, **values)
+    return cast("WeatherSettings", environment_class(WeatherSettings, "WEATHER_")(_env_file=None, **values))
 
 
 @asynccontextmanager

@@ -5,7 +5,7 @@ from typing import ClassVar
 from pydantic import Field
 
 from app.settings.base import Secret
-from app.tools.module import ToolModule, ToolSettings
+from toolchat import ToolModule, ToolSettings
 from toolchat.tool_calling.function_callback import tool
 
 __all__ = ["module"]

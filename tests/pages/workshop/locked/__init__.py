@@ -4,7 +4,7 @@ from typing import ClassVar
 
 from pydantic import Field, SecretStr
 
-from app.tools.module import ToolModule, ToolSettings
+from toolchat import ToolModule, ToolSettings
 from toolchat.tool_calling.function_callback import tool
 
 

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from app.tools.module import ToolModule
+from toolchat import ToolModule
 from toolchat.tool_calling.context import ToolContext
 from toolchat.tool_calling.function_callback import tool
 

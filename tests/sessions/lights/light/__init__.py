@@ -7,7 +7,7 @@ from fastapi import APIRouter, Request, Response
 
 from app.api.responses import answer_prompt
 from app.api.service import Service
-from app.tools.module import ToolModule
+from toolchat import ToolModule
 from toolchat.chat.advisors.base import BaseAdvisor
 from toolchat.chat.client import PromptSpec
 from toolchat.chat.request import ChatRequest

@@ -1,6 +1,6 @@
 """A tool that has the name of the service's own."""
 
-from app.tools.module import ToolModule
+from toolchat import ToolModule
 from toolchat.tool_calling.function_callback import tool
 
 

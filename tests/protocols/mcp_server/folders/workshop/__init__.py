@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from app.tools.module import ToolModule
+from toolchat import ToolModule
 from toolchat.tool_calling.context import CONVERSATION_ID, ToolContext
 from toolchat.tool_calling.errors import ToolExecutionError
 from toolchat.tool_calling.function_callback import tool

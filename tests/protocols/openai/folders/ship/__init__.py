@@ -1,6 +1,6 @@
 """A folder with a tool that needs the user's consent, and one that says how far it is."""
 
-from app.tools.module import ToolModule
+from toolchat import ToolModule
 from toolchat.tool_calling.context import ToolContext
 from toolchat.tool_calling.function_callback import tool
 

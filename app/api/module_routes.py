@@ -1,0 +1,92 @@
+"""The routes of tool modules: three chat routes each, and the module's own routes."""
+
+from collections.abc import AsyncGenerator, Sequence
+from typing import Literal
+
+from dishka import Scope
+from fastapi import APIRouter, Depends, Request, Response
+from starlette.requests import HTTPConnection
+
+from app.api.fast_router import Ask, QuestionParameter, QuestionRoute, question_routes
+from app.api.problems import problems
+from app.api.responses import answer
+from app.api.service import service_state
+from toolchat.errors import NotConfigured
+from toolchat.tool_calling.function_callback import marked_tool_names
+from toolchat.tool_module import ToolModule
+
+__all__ = ["add_module_routes"]
+
+Variant = Literal["none", "function", "method"]
+
+_SUMMARIES = {
+    "none": "No tool: the model answers from what it knows",
+    "function": "Function tool, found by its name: {names}",
+    "method": "Method tool, a marked method of an object: {names}",
+}
+_DESCRIPTIONS = {
+    "none": "The question goes to the model alone, for comparison with the other two variants.",
+    "function": "The model is offered the folder's function tools by name, decides whether to call them, and answers "
+    "from their results.",
+    "method": "The model is offered the marked methods of the folder's tool object: the same tool, given otherwise.",
+}
+_SUFFIX = {"none": "chat", "function": "chat-tool-function", "method": "chat-tool-method"}
+
+
+def add_module_routes(router: APIRouter, module: ToolModule) -> None:
+    """Add a module's chat routes, then its own routes, which answer 503 while its tools are not registered.
+
+    Args:
+        router: the application's router, or one that is included there.
+        module: the tool module.
+    """
+    if module.default_query:
+        _add_chat_routes(router, module)
+    if module.router is not None:
+        guard = Depends(_ModuleScope(module.name))
+        router.include_router(module.router, dependencies=[guard], responses=problems(NotConfigured))
+
+
+def _add_chat_routes(router: APIRouter, module: ToolModule) -> None:
+    question = QuestionParameter(module.default_query, module.examples)
+    created_at_start = ("those that are made at start",) if module.callback_sources or module.tool_source else ()
+    variants: dict[Variant, Sequence[str]] = {
+        "none": ("",),
+        "function": (*module.function_names(), *created_at_start),
+        "method": [name for each in module.methods for name in marked_tool_names(each)],
+    }
+    for variant, names in variants.items():
+        if names:
+            question_routes(
+                router,
+                f"{module.path}/{_SUFFIX[variant]}",
+                question,
+                route_class_override=QuestionRoute,
+                tags=[module.title],
+                summary=_SUMMARIES[variant].format(names=", ".join(names)),
+                description=_DESCRIPTIONS[variant],
+            )(_ask(module.name, variant, question))
+
+
+def _ask(module: str, variant: Variant, question: QuestionParameter) -> Ask:
+    async def ask(request: Request) -> Response:
+        request.scope["state"]["variant"] = variant
+        tools = () if variant == "none" else service_state(request).tools.offered(module, variant)
+        return await answer(request, await question.read(request), tools)
+
+    return ask
+
+
+class _ModuleScope:
+    """Dependency of a module's own routes: they need its tools, and ``FromDishka`` needs a container."""
+
+    def __init__(self, module: str) -> None:
+        self._module = module
+
+    async def __call__(self, connection: HTTPConnection) -> AsyncGenerator[None, None]:
+        """Raise ``NotConfigured`` while the tools are not registered; open the request's scope of the container."""
+        service = service_state(connection)
+        service.tools.offered(self._module, "function")
+        async with service.container(scope=Scope.REQUEST) as container:
+            connection.state.dishka_container = container
+            yield

@@ -1,0 +1,163 @@
+"""Tool discovery: finds the built-in tool modules and those of ``TOOLS_PATH``, reads their settings and checks them."""
+
+import importlib
+import inspect
+import os
+import pkgutil
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any, cast
+
+from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic_settings import NoDecode, SettingsConfigDict
+
+from app.settings.base import EnvironmentSettings, environment_class, environment_name, read_settings
+from app.tools.packages import import_package, parent_package
+from toolchat.chat.advisors.base import Advisor
+from toolchat.errors import ConfigurationError
+from toolchat.tool_calling.definition_checks import definition_faults, duplicate_names, shown_path
+from toolchat.tool_calling.function_callback import marked_tool_names
+from toolchat.tool_module import ToolModule, ToolSettings
+
+__all__ = ["ConfiguredModule", "ToolsPathSettings", "discover"]
+
+
+def _split_at_colons(value: Any) -> Any:
+    return tuple(filter(None, map(str.strip, value.split(os.pathsep)))) if isinstance(value, str) else value
+
+
+def _require_folders(paths: tuple[Path, ...]) -> tuple[Path, ...]:
+    if missing := next((each for each in paths if not each.is_dir()), None):
+        raise ValueError(f"there is no folder {missing}")
+    return paths
+
+
+class ToolsPathSettings(EnvironmentSettings):
+    """Tools beside the built-in ones."""
+
+    model_config = SettingsConfigDict(env_prefix="TOOLS_")
+
+    path: Annotated[tuple[Path, ...], NoDecode, BeforeValidator(_split_at_colons), AfterValidator(_require_folders)] = (
+        Field((), description="Folders whose packages are loaded as tools beside the built-in ones, separated by :")
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ConfiguredModule:
+    """A tool module with its settings."""
+
+    module: ToolModule
+    settings: ToolSettings
+    warnings: tuple[str, ...] = ()
+    """What may trouble a model or a provider in the tools' definitions; logged at start."""
+
+    @classmethod
+    def read(cls, module: ToolModule) -> "ConfiguredModule":
+        """Read a module's settings from the environment; check its tools unless it is switched off.
+
+        Raises:
+            ConfigurationError: a setting or a definition is invalid; one line for each.
+        """
+        settings = read_settings(environment_class(module.settings, module.env_prefix))
+        configured = cls(module, cast("ToolSettings", settings))
+        if configured.fault:
+            return configured
+        found = [definition_faults(tool) for tool in module.declared() if callable(tool.function)]
+        errors = [*_tool_faults(module), *_advisor_faults(module), *(line for each in found for line in each.errors)]
+        if errors:
+            raise ConfigurationError("\n".join(errors))
+        return replace(configured, warnings=tuple(line for each in found for line in each.warnings))
+
+    @property
+    def fault(self) -> str | None:
+        """Why the tools are not registered, with the variable to set; ``None`` if they are."""
+        if not self.settings.enabled:
+            return f"switched off: set {self._variable('enabled')}=true"
+        missing = map(self._variable, self.settings.missing_fields())
+        return f"not configured: set {names}" if (names := " and ".join(missing)) else None
+
+    def _variable(self, field: str) -> str:
+        return environment_name(environment_class(self.module.settings, self.module.env_prefix), field)
+
+
+def discover(package: str = "app.tools", paths: Sequence[Path] = ()) -> tuple[ToolModule, ...]:
+    """Find every tool module of a package and of further folders, sorted by the paths of their routes.
+
+    Raises:
+        ConfigurationError: a package cannot be imported or has no ``module``, or two modules or tools have one name;
+            one line for each, with the file.
+    """
+    faults: list[str] = []
+    found: dict[str, ToolModule] = {}
+    for parent, folder in _folders([package, *map(parent_package, paths)]):
+        try:
+            if taken := found.get(folder.name):
+                raise ConfigurationError(f"{shown_path(folder)}: {shown_path(taken.folder)} has this name already")
+            found[folder.name] = _load(parent, folder)
+        except ConfigurationError as error:
+            faults.append(str(error))
+    modules = sorted(found.values(), key=lambda module: module.path)
+    faults += duplicate_names(tool for module in modules for tool in module.declared())
+    if faults:
+        raise ConfigurationError("\n".join(faults))
+    return tuple(modules)
+
+
+def _folders(packages: Sequence[str]) -> Iterator[tuple[str, Path]]:
+    for package in packages:
+        for root in importlib.import_module(package).__path__:
+            yield from ((package, Path(root, info.name)) for info in pkgutil.iter_modules([root]) if info.ispkg)
+
+
+def _load(parent: str, folder: Path) -> ToolModule:
+    if not folder.name.isidentifier():
+        raise ConfigurationError(f"{shown_path(folder)}: the folder's name must be a Python identifier")
+    package, routes = import_package(parent, folder)
+    module, file = getattr(package, "module", None), shown_path(folder / "__init__.py")
+    if not isinstance(module, ToolModule):
+        raise ConfigurationError(f"{file}: there is no 'module = ToolModule(...)'")
+    for name in ("functions", "methods", "advisors", "provides"):
+        if not isinstance(getattr(module, name), tuple | list):
+            raise ConfigurationError(f"{file}: {name} must be a tuple: write (one,) for a single one")
+    if routes is not None:
+        module = replace(module, router=_router(routes, folder))
+    return module.in_folder(folder.name, folder)
+
+
+def _router(routes: object, folder: Path) -> object:
+    router = getattr(routes, "router", None)
+    if router is None:
+        raise ConfigurationError(f"{shown_path(folder / 'routes.py')}: there is no 'router = APIRouter(...)'")
+    return router
+
+
+def _tool_faults(module: ToolModule) -> list[str]:
+    file = shown_path(module.folder / "__init__.py")
+    methods: Sequence[object] = module.methods
+    return [
+        *(f"{file}: {_describe(each)} has no method that @tool marks" for each in methods if not _has_tools(each)),
+        *(f"{file}: functions: {_describe(each)} is no tool" for each in module.function_tools if not callable(each)),
+    ]
+
+
+def _has_tools(part: object) -> bool:
+    return isinstance(part, type) and bool(marked_tool_names(part))
+
+
+def _describe(part: object) -> str:
+    return f"class {part.__name__}" if isinstance(part, type) else f"an object of {type(part).__name__}"
+
+
+def _advisor_faults(module: ToolModule) -> list[str]:
+    file = shown_path(module.folder / "__init__.py")
+    faults: list[str] = []
+    advisors: Sequence[object] = module.advisors
+    for each in advisors:
+        if not (isinstance(each, type) and issubclass(each, Advisor)):
+            faults.append(
+                f"{file}: advisors: {_describe(each).removeprefix('class ')} is no class derived from Advisor"
+            )
+        elif inspect.isabstract(each):
+            faults.append(f"{file}: advisors: class {each.__name__} has no method advise")
+    return faults

@@ -1,0 +1,218 @@
+"""``TOOLS_PATH``: tool packages from folders of one's own, beside the built-in ones, without a build."""
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+
+import httpx
+import pytest
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse
+from starlette.routing import Route
+
+from tests.command_line import run, started
+from tests.serving import serving
+from tests.waiting import PATIENCE
+
+DICE = """
+from toolchat import ToolModule
+
+
+async def castDice(sides: int = 6) -> str:
+    "Cast a die."
+    return f"cast {sides}"
+
+
+module = ToolModule(functions=(castDice,), default_query="Please cast a die")
+"""
+PRICES = {
+    "prices/__init__.py": """
+from prices.client import PriceClient, PriceSettings
+from toolchat import ToolModule, tool
+
+from .client import PriceClient as SameClient
+
+assert SameClient is PriceClient
+
+
+@tool(name="findPrice", description="Find the price of an article")
+class FindPrice:
+    def __init__(self, client: PriceClient) -> None:
+        self._client = client
+
+    async def __call__(self, article: str) -> str:
+        return await self._client.price(article)
+
+
+module = ToolModule(settings=PriceSettings, functions=(FindPrice,), provides=(PriceClient,))
+""",
+    "prices/client.py": """
+from typing import ClassVar
+
+from pydantic import Field
+
+from toolchat import BaseUrl, OutboundHttp, Secret, ToolSettings
+
+
+class PriceSettings(ToolSettings):
+    required: ClassVar[tuple[str, ...]] = ("api_key",)
+    api_key: Secret | None = Field(None, description="Key")
+    base_url: BaseUrl = Field("https://prices.example", description="Address")
+
+
+class PriceClient:
+    def __init__(self, settings: PriceSettings, http: OutboundHttp) -> None:
+        self.settings, self._http = settings, http
+
+    async def price(self, article: str) -> str:
+        key = self.settings.api_key.get_secret_value()
+        reply = await self._http.httpx.get(f"{self.settings.base_url}/{article}", headers={"X-Key": key}, timeout=5)
+        return reply.text
+""",
+    "prices/routes.py": """
+from dishka.integrations.fastapi import DishkaRoute, FromDishka
+from fastapi import APIRouter
+
+from prices.client import PriceClient
+
+router = APIRouter(prefix="/prices", route_class=DishkaRoute)
+
+
+@router.get("/address")
+async def address(client: FromDishka[PriceClient]) -> str:
+    return client.settings.base_url
+""",
+}
+
+
+def write(folder: Path, files: Mapping[str, str]) -> Path:
+    for name, source in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(source, encoding="utf-8")
+    return folder
+
+
+@pytest.fixture
+def two_folders(tmp_path: Path) -> str:
+    one, two = write(tmp_path / "one", {"dice/__init__.py": DICE}), write(tmp_path / "two", PRICES)
+    return f"{one}:{two}"
+
+
+def lines_of_start(tmp_path: Path, tools_path: str, **variables: str) -> list[str]:
+    """What the start says of folders that cannot be loaded."""
+    done = run("tools", cwd=tmp_path, TOOLS_PATH=tools_path, **variables)
+    assert done.returncode == 2
+    return done.stderr.splitlines()
+
+
+def test_tools_of_two_folders_are_listed_beside_the_built_in_ones(tmp_path: Path, two_folders: str) -> None:
+    lines = run("tools", cwd=tmp_path, TOOLS_PATH=two_folders, PRICES_API_KEY="k").stdout.splitlines()
+    assert "Dice (/dice): registered" in lines
+    assert "  castDice (function): Cast a die." in lines
+    assert "Prices (/prices): registered" in lines
+    assert "Time (/time): registered" in lines
+
+
+@pytest.mark.parametrize(
+    ("variables", "line"),
+    [
+        ({"PRICES_API_KEY": "k", "DICE_ENABLED": "false"}, "Dice (/dice): switched off: set DICE_ENABLED=true"),
+        ({}, "Prices (/prices): not configured: set PRICES_API_KEY"),
+    ],
+)
+def test_their_switches_and_settings_are_variables(
+    variables: dict[str, str], line: str, tmp_path: Path, two_folders: str
+) -> None:
+    assert line in run("tools", cwd=tmp_path, TOOLS_PATH=two_folders, **variables).stdout.splitlines()
+
+
+def asked(tmp_path: Path, variables: Mapping[str, str]) -> list[object]:
+    """Ask a service in a process of its own; what its routes and its documentation show."""
+    with (
+        started(cwd=tmp_path, **variables) as (_, url),
+        httpx.Client(base_url=url, timeout=PATIENCE, trust_env=False, verify=False) as client,
+    ):
+        document = client.get("/openapi.json").json()["paths"]
+        return [
+            client.get("/dice/chat-tool-function").text,
+            client.post("/tools/findPrice", json={"article": "lamp"}).json()["result"],
+            client.get("/prices/address").json(),
+            sorted(path for path in document if path.startswith(("/dice", "/prices"))),
+            sorted(each["name"] for each in client.get("/tools").json() if each["name"] in ("dice", "prices")),
+        ]
+
+
+async def test_their_routes_settings_and_upstream_calls_work(tmp_path: Path, two_folders: str) -> None:
+    # The client is reached by an absolute and by a relative import: both give the one class that the container knows.
+    async def price(request: Request) -> PlainTextResponse:
+        return PlainTextResponse(f"{request.path_params['article']} {request.headers['x-key']}")
+
+    async with serving(Starlette(routes=[Route("/{article}", price)])) as upstream:
+        variables = {"TOOLS_PATH": two_folders, "PRICES_API_KEY": "k", "PRICES_BASE_URL": upstream}
+        shown = await asyncio.to_thread(asked, tmp_path, variables)
+    assert "cast 6" in str(shown[0])
+    assert shown[1:] == [
+        "lamp k",
+        upstream,
+        ["/dice/chat", "/dice/chat-tool-function", "/prices/address"],
+        ["dice", "prices"],
+    ]
+
+
+def test_a_name_that_exists_already_stops_the_start_with_both_folders(tmp_path: Path) -> None:
+    folder = write(tmp_path / "own", {"time/__init__.py": DICE, "dice/__init__.py": DICE})
+    (line,) = lines_of_start(tmp_path, str(folder))
+    assert line.startswith("toolchat: own/time: ")
+    assert line.endswith("app/tools/time has this name already")
+
+
+def test_a_tool_of_a_name_that_exists_already_stops_the_start_with_both_files(tmp_path: Path) -> None:
+    folder = write(tmp_path / "own", {"clock/__init__.py": DICE.replace("castDice", "getCityTimeFunction")})
+    (line,) = lines_of_start(tmp_path, str(folder))
+    assert "own/clock/__init__.py" in line
+    assert "app/tools/time/" in line
+
+
+@pytest.mark.parametrize(
+    ("files", "line"),
+    [
+        (
+            {"broken/__init__.py": "from toolchat import ToolModule\n\n1 / 0\n"},
+            "own/broken/__init__.py: cannot be imported: ZeroDivisionError: division by zero (line 3)",
+        ),
+        (
+            {"broken/__init__.py": "from broken.client import nothing", "broken/client.py": "\ndef f(:"},
+            "own/broken/client.py: cannot be imported: SyntaxError: invalid syntax (line 2)",
+        ),
+        ({"empty/__init__.py": ""}, "own/empty/__init__.py: there is no 'module = ToolModule(...)'"),
+        (
+            {"dice/__init__.py": DICE, "dice/routes.py": "router = None"},
+            "own/dice/routes.py: there is no 'router = APIRouter(...)'",
+        ),
+        ({"my-dice/__init__.py": DICE}, "own/my-dice: the folder's name must be a Python identifier"),
+        (
+            {"dice/__init__.py": DICE.replace("sides: int = 6", "sides")},
+            "own/dice/__init__.py: tool castDice: parameter sides has no type",
+        ),
+    ],
+)
+def test_a_package_that_cannot_be_loaded_is_named_with_file_and_line(
+    files: Mapping[str, str], line: str, tmp_path: Path
+) -> None:
+    folder = write(tmp_path / "own", files)
+    assert lines_of_start(tmp_path, str(folder)) == [f"toolchat: {line}"]
+
+
+def test_a_folder_that_is_missing_stops_the_start(tmp_path: Path) -> None:
+    assert lines_of_start(tmp_path, f"{tmp_path}:/nowhere/tools") == [
+        "toolchat: TOOLS_PATH: there is no folder /nowhere/tools"
+    ]
+
+
+def test_a_package_hides_no_other_module_of_its_name(tmp_path: Path) -> None:
+    # ``colorsys`` is the standard library's for everybody, for the package of that name too.
+    source = "import colorsys\n" + DICE.replace('f"cast {sides}"', "str(colorsys.rgb_to_hsv(0, 0, sides))")
+    folder = write(tmp_path / "own", {"colorsys/__init__.py": source})
+    done = run("tools", "run", "castDice", "sides=1", cwd=tmp_path, TOOLS_PATH=str(folder))
+    assert (done.returncode, done.stdout) == (0, "(0.6666666666666666, 1.0, 1)\n")

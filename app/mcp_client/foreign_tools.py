@@ -16,6 +16,7 @@ from toolchat.tool_calling.context import ToolContext
 from toolchat.tool_calling.definition import ToolDefinition, ToolMetadata
 from toolchat.tool_calling.errors import ToolDefinitionError, ToolExecutionError
 from toolchat.tool_calling.function_callback import FunctionToolCallback
+from toolchat.tool_calling.json_schema import resolve
 
 if TYPE_CHECKING:
     from mcp_types import CallToolResult, Tool
@@ -265,7 +266,7 @@ class _Expansion:
             return [self.expand(each, seen_references, references_to_this_value, depth) for each in value]
         if key == "prefixItems" and isinstance(value, list):
             return [self.expand(each, seen_references, (), depth) for each in value]
-        if key == "properties" and isinstance(value, Mapping):
+        if key in ("properties", "patternProperties") and isinstance(value, Mapping):
             return {name: self.expand(each, seen_references, (), depth) for name, each in value.items()}
         if key in ("items", "additionalProperties") and isinstance(value, Mapping):
             return self.expand(value, seen_references, (), depth)
@@ -285,13 +286,10 @@ class _Expansion:
     def _resolve(self, reference: str) -> Any:
         if not reference.startswith(_ROOT):
             raise UnusableSchemaError("it refers to another schema")
-        target: Any = self._root
-        for step in reference.removeprefix(_ROOT).split("/")[1:]:
-            name = step.replace("~1", "/").replace("~0", "~")
-            if not isinstance(target, Mapping) or name not in target:
-                raise UnusableSchemaError("a reference in its schema has no target")
-            target = target[name]
-        return target
+        try:
+            return resolve(reference, self._root)
+        except LookupError as error:
+            raise UnusableSchemaError("a reference in its schema has no target") from error
 
 
 def result_text(result: "CallToolResult") -> str:

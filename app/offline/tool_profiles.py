@@ -10,6 +10,7 @@ from app.offline import lexicon
 from app.offline.numbers import numbers
 from app.offline.question import Question, folded_words, terms
 from toolchat.tool_calling.definition import ToolDefinition
+from toolchat.tool_calling.json_schema import resolve
 
 __all__ = ["Parameter", "ToolProfile"]
 
@@ -144,15 +145,19 @@ def _resolved(schema: Any, root: Mapping[str, Any], depth: int = 0) -> Mapping[s
     reference = schema.get("$ref")
     alternatives = next((each for key in _INDIRECT[1:] if isinstance(each := schema.get(key), list)), [])
     if isinstance(reference, str):
-        found: Any = root
-        for step in reference.removeprefix("#").strip("/").split("/"):
-            found = _mapping(found).get(step)
-        alternatives = [found]
+        alternatives = [_target(reference, root)]
     elif not alternatives:
         return schema
     resolved = [_resolved(each, root, depth + 1) for each in alternatives[:5]]
     first = next((each for each in resolved if each and each.get("type") != "null"), {})
     return {**first, **{key: value for key, value in schema.items() if key not in _INDIRECT}}
+
+
+def _target(reference: str, root: Mapping[str, Any]) -> Any:
+    try:
+        return resolve(reference, root)
+    except LookupError:
+        return None
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:

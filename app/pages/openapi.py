@@ -19,13 +19,12 @@ from toolchat.errors import (
     Unauthorized,
     ValidationFailed,
 )
+from toolchat.tool_calling.json_schema import map_subschemas
 
 __all__ = ["DESCRIPTION", "document_api", "operation_id", "show_tools"]
 
 
 _PATH = "/tools/{name}"
-_MAPS_OF_SCHEMAS = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
-_VALUES = ("default", "const", "enum", "examples", "example")
 
 
 def show_tools(document: dict[str, Any], folders: Sequence[Mapping[str, Any]]) -> None:
@@ -83,21 +82,14 @@ def _component(tool: Mapping[str, Any]) -> str:
     return f"{plain}_arguments"
 
 
-def _based(schema: Any, base: str) -> Any:
+def _based(schema: Mapping[str, Any], base: str) -> dict[str, Any]:
     """A schema whose references to its own parts hold where it stands in the document."""
-    if isinstance(schema, list | tuple):
-        return [_based(each, base) for each in schema]
-    if not isinstance(schema, Mapping):
-        return schema
-    return {key: _part(key, value, base) for key, value in schema.items()}
 
+    def rebase(part: dict[str, Any]) -> dict[str, Any]:
+        reference = part.get("$ref")
+        return part | {"$ref": base + reference[1:]} if isinstance(reference, str) and reference[:1] == "#" else part
 
-def _part(key: str, value: Any, base: str) -> Any:
-    if key == "$ref" and isinstance(value, str) and value.startswith("#"):
-        return base + value[1:]
-    if key in _MAPS_OF_SCHEMAS and isinstance(value, Mapping):
-        return {name: _based(part, base) for name, part in value.items()}
-    return value if key in _VALUES else _based(value, base)
+    return map_subschemas(schema, rebase)
 
 
 DESCRIPTION = """\

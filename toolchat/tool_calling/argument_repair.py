@@ -6,19 +6,18 @@ from typing import Any
 
 from pydantic_core import from_json
 
+from toolchat.tool_calling.json_schema import Schema, alternatives
+
 __all__ = ["MEMBER_NAMES", "repair_arguments", "strip_wrapping"]
 
 MEMBER_NAMES = "x-member-names"
 """The schema key that holds an enum's members, pairs of name and value; the model is not sent this key."""
 
-_Schema = Mapping[str, Any]
 _TYPES = {
     type(None): "null", str: "string", bool: "boolean", int: "integer", float: "number", list: "array", dict: "object"
 }  # fmt: skip
 _TEXT_OR_COMMA = re.compile(r'("(?:[^"\\]|\\.)*+"?)|,(?=\s*[}\]])', re.DOTALL)
 """A text, even one without an end, or a comma too many. It never goes back, or a long text could hold up everybody."""
-_DEEPEST = 20
-"""References and unions that are followed to a value's schema: one that refers to itself has no end."""
 
 
 def strip_wrapping(text: str) -> str:
@@ -30,7 +29,7 @@ def strip_wrapping(text: str) -> str:
     return _TEXT_OR_COMMA.sub(lambda match: match[1] or "", bare)
 
 
-def repair_arguments(arguments: Any, schema: _Schema) -> Any:
+def repair_arguments(arguments: Any, schema: Schema) -> Any:
     """Change arguments that do not fit a schema into those that were meant; what is not understood stays.
 
     ``null`` stands for no arguments, and so does anything without content where none are wanted. ``null`` for a
@@ -41,10 +40,10 @@ def repair_arguments(arguments: Any, schema: _Schema) -> Any:
         arguments = _parsed(strip_wrapping(arguments) or "{}")
     if arguments is None or (_is_empty(arguments) and _wants_nothing(arguments, schema)):
         return {}
-    return _mended(arguments, list(_forms(schema, schema)), schema)
+    return _mended(arguments, list(alternatives(schema, schema)), schema)
 
 
-def _mended(value: Any, forms: Sequence[_Schema], root: _Schema) -> Any:
+def _mended(value: Any, forms: Sequence[Schema], root: Schema) -> Any:
     if isinstance(value, str) and not any(_takes(each, value) for each in forms):
         value = _meant(value, forms)
     fitting = [each for each in forms if isinstance(value, dict | list) and _takes(each, value)]
@@ -53,34 +52,21 @@ def _mended(value: Any, forms: Sequence[_Schema], root: _Schema) -> Any:
     return dict(_fields(value, fitting[0], root)) if isinstance(value, dict) else _items(value, fitting[0], root)
 
 
-def _fields(value: Mapping[str, Any], form: _Schema, root: _Schema) -> Iterator[tuple[str, Any]]:
+def _fields(value: Mapping[str, Any], form: Schema, root: Schema) -> Iterator[tuple[str, Any]]:
     properties = form.get("properties", {})
     for name, part in value.items():
-        forms = list(_forms(properties.get(name, form.get("additionalProperties")), root))
+        forms = list(alternatives(properties.get(name, form.get("additionalProperties")), root))
         if part is not None or name not in properties or any(_takes(each, None) for each in forms):
             yield name, _mended(part, forms, root)
 
 
-def _items(value: Sequence[Any], form: _Schema, root: _Schema) -> list[Any]:
-    first = [list(_forms(each, root)) for each in form.get("prefixItems", ())]
-    rest = list(_forms(form.get("items"), root))
+def _items(value: Sequence[Any], form: Schema, root: Schema) -> list[Any]:
+    first = [list(alternatives(each, root)) for each in form.get("prefixItems", ())]
+    rest = list(alternatives(form.get("items"), root))
     return [_mended(item, first[at] if at < len(first) else rest, root) for at, item in enumerate(value)]
 
 
-def _forms(schema: Any, root: _Schema, depth: int = 0) -> Iterator[_Schema]:
-    """The schemas of which one must fit: a reference's target, a union's members; one that says nothing is empty."""
-    schema = schema if isinstance(schema, Mapping) and depth < _DEEPEST else {}
-    if "$ref" in schema:
-        schema = root.get("$defs", {}).get(str(schema["$ref"]).removeprefix("#/$defs/"), {})
-        yield from _forms(schema, root, depth + 1)
-    elif members := schema.get("anyOf") or schema.get("oneOf"):
-        for member in members:
-            yield from _forms(member, root, depth + 1)
-    else:
-        yield schema
-
-
-def _takes(form: _Schema, value: Any) -> bool:
+def _takes(form: Schema, value: Any) -> bool:
     """Whether a value is of a form's type, and among its values where it has some; a form without a type takes all."""
     if "enum" in form or "const" in form:
         return value in form.get("enum", [form.get("const")])
@@ -89,7 +75,7 @@ def _takes(form: _Schema, value: Any) -> bool:
     return name in types or (name == "integer" and "number" in types)
 
 
-def _meant(text: str, forms: Sequence[_Schema]) -> Any:
+def _meant(text: str, forms: Sequence[Schema]) -> Any:
     named = [value for each in forms for name, value in each.get(MEMBER_NAMES, ()) if name == text]
     if len(named) == 1:
         return named[0]
@@ -104,8 +90,8 @@ def _parsed(text: str) -> Any:
         return None
 
 
-def _wants_nothing(arguments: Any, schema: _Schema) -> bool:
-    form = next(_forms(schema, schema))
+def _wants_nothing(arguments: Any, schema: Schema) -> bool:
+    form = next(alternatives(schema, schema))
     return not form.get("properties") and not (isinstance(arguments, dict) and form.get("additionalProperties"))
 
 

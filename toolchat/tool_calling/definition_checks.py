@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from toolchat.tool_calling.definition import ToolMarker, tool_name, validate_metadata
 from toolchat.tool_calling.errors import ToolDefinitionError
+from toolchat.tool_calling.json_schema import resolve
 from toolchat.tool_calling.schema import input_of_function
 from toolchat.tool_calling.signature import docstring_summary
 
@@ -124,10 +125,9 @@ def _name_warnings(name: str) -> list[str]:
 
 
 def _undescribed(schema: Mapping[str, Any]) -> list[str]:
-    definitions = schema.get("$defs", {})
-
     def is_described(part: Mapping[str, Any]) -> bool:
-        target = definitions.get(str(part.get("$ref", "")).removeprefix("#/$defs/"), {})
-        return bool(part.get("description") or target.get("description"))
+        return bool(part.get("description")) or (
+            "$ref" in part and bool(resolve(part["$ref"], schema).get("description"))
+        )
 
     return [name for name, part in schema.get("properties", {}).items() if not is_described(part)]

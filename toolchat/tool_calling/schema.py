@@ -26,6 +26,7 @@ from pydantic_core import PydanticUndefined, core_schema, to_jsonable_python
 from toolchat.tool_calling.argument_repair import MEMBER_NAMES
 from toolchat.tool_calling.errors import ToolArgumentsError, ToolDefinitionError
 from toolchat.tool_calling.input_validation import ToolInput, invalid_arguments
+from toolchat.tool_calling.json_schema import map_subschemas
 from toolchat.tool_calling.schema_validator import schema_validator
 from toolchat.tool_calling.signature import Signature, read_signature
 
@@ -78,9 +79,7 @@ def _schema_of(returned: Any) -> Mapping[str, Any]:
 
 
 _PREFIX = "#/$defs/"
-_MAPS_OF_SCHEMAS = ("properties", "patternProperties", "$defs")
 _UNTOLD = {"title": str, MEMBER_NAMES: list}
-_VALUES = ("default", "const", "enum", "examples", MEMBER_NAMES)
 
 
 class EnumNamesGenerator(GenerateJsonSchema):
@@ -106,35 +105,20 @@ def simplify_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
     if "$ref" in root:
         root = {**definitions[root["$ref"].removeprefix(_PREFIX)], **{k: v for k, v in root.items() if k != "$ref"}}
     uses: Counter[str] = Counter()
-    _transformed({**root, "$defs": definitions}, lambda part: _counted(part, uses))
+    map_subschemas({**root, "$defs": definitions}, lambda part: _counted(part, uses))
     shared = {name for name in definitions if uses[name] > 1}
 
     def in_place(part: dict[str, Any]) -> dict[str, Any]:
         name = str(part.get("$ref", "")).removeprefix(_PREFIX)
         if name in definitions and name not in shared:
             siblings = {key: value for key, value in part.items() if key != "$ref"}
-            inlined: dict[str, Any] = _transformed({**definitions[name], **siblings}, in_place)
+            inlined: dict[str, Any] = map_subschemas({**definitions[name], **siblings}, in_place)
             return inlined
         return _closed(part)
 
-    tidy: dict[str, Any] = _transformed(root, in_place)
-    kept = {name: _transformed(part, in_place) for name, part in definitions.items() if name in shared}
+    tidy: dict[str, Any] = map_subschemas(root, in_place)
+    kept = {name: map_subschemas(part, in_place) for name, part in definitions.items() if name in shared}
     return {"$defs": kept, **tidy} if kept else tidy
-
-
-def _transformed(schema: Any, change: Callable[[dict[str, Any]], dict[str, Any]]) -> Any:
-    """Apply a change to a schema and to every schema within, innermost first; plain values are left alone."""
-    if isinstance(schema, list):
-        return [_transformed(item, change) for item in schema]
-    if not isinstance(schema, dict):
-        return schema
-    return change({key: _inside(key, value, change) for key, value in schema.items()})
-
-
-def _inside(key: str, value: Any, change: Callable[[dict[str, Any]], dict[str, Any]]) -> Any:
-    if key in _MAPS_OF_SCHEMAS and isinstance(value, dict):
-        return {name: _transformed(part, change) for name, part in value.items()}
-    return value if key in _VALUES else _transformed(value, change)
 
 
 def _counted(part: dict[str, Any], uses: Counter[str]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What a model wrote as arguments, read as it was meant, where only one reading is possible."""
+"""Repair of arguments that do not fit a tool's schema, where only one reading is possible."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,88 +11,96 @@ from toolchat.tool_calling.json_schema import Schema, alternatives
 __all__ = ["MEMBER_NAMES", "repair_arguments", "strip_wrapping"]
 
 MEMBER_NAMES = "x-member-names"
-"""The schema key that holds an enum's members, pairs of name and value; the model is not sent this key."""
+"""The schema key that holds an enum's members as pairs of name and value; it is not sent to the model."""
 
 _TYPES = {
     type(None): "null", str: "string", bool: "boolean", int: "integer", float: "number", list: "array", dict: "object"
 }  # fmt: skip
 _TEXT_OR_COMMA = re.compile(r'("(?:[^"\\]|\\.)*+"?)|,(?=\s*[}\]])', re.DOTALL)
-"""A text, even one without an end, or a comma too many. It never goes back, or a long text could hold up everybody."""
+"""A string, even an unterminated one, or a trailing comma.
+
+The possessive ``*+`` never backtracks. Otherwise a long string could block the event loop.
+"""
 
 
 def strip_wrapping(text: str) -> str:
-    """Take JSON out of its wrapping: a byte order mark, a code fence, commas before a closing bracket."""
+    """Remove a byte order mark, a code fence and trailing commas from JSON text."""
     bare = text.removeprefix("\ufeff").strip()
     if bare.startswith("```") and bare.endswith("```") and len(bare) >= 6:
-        # No pattern for the whole: one with blanks on both sides of what it looks for takes hours for a page of blanks.
+        # Not one pattern for the whole fence: with blanks on both sides of a group it takes hours for a page of blanks.
         bare = re.sub(r"\A\w*", "", bare[3:-3]).strip()
     return _TEXT_OR_COMMA.sub(lambda match: match[1] or "", bare)
 
 
 def repair_arguments(arguments: Any, schema: Schema) -> Any:
-    """Change arguments that do not fit a schema into those that were meant; what is not understood stays.
+    """Repair arguments that do not fit a schema; a value with no single reading is left unchanged.
 
-    ``null`` stands for no arguments, and so does anything without content where none are wanted. ``null`` for a
-    property that cannot be null is left out, so that its default counts. Text becomes the object, list, number or
-    boolean that it holds as JSON, where the schema wants one and no text; an enum member's name becomes its value.
+    - ``null`` becomes ``{}``, as does an empty value for a tool without parameters.
+    - ``null`` for a property that cannot be null is removed, so that its default applies.
+    - A string becomes the object, list, number or boolean that it contains as JSON, if the schema allows no string.
+    - An enum member's name becomes its value.
     """
     if isinstance(arguments, str):
-        arguments = _parsed(strip_wrapping(arguments) or "{}")
-    if arguments is None or (_is_empty(arguments) and _wants_nothing(arguments, schema)):
+        arguments = _parse(strip_wrapping(arguments) or "{}")
+    if arguments is None or (_is_empty(arguments) and _takes_no_arguments(arguments, schema)):
         return {}
-    return _mended(arguments, list(alternatives(schema, schema)), schema)
+    return _repair(arguments, list(alternatives(schema, schema)), schema)
 
 
-def _mended(value: Any, forms: Sequence[Schema], root: Schema) -> Any:
-    if isinstance(value, str) and not any(_takes(each, value) for each in forms):
-        value = _meant(value, forms)
-    fitting = [each for each in forms if isinstance(value, dict | list) and _takes(each, value)]
+def _repair(value: Any, options: Sequence[Schema], root: Schema) -> Any:
+    if isinstance(value, str) and not any(_accepts(each, value) for each in options):
+        value = _read_text(value, options)
+    fitting = [each for each in options if isinstance(value, dict | list) and _accepts(each, value)]
+    # If several alternatives accept an object, nothing says which of them its properties belong to.
     if len(fitting) != 1:
         return value
-    return dict(_fields(value, fitting[0], root)) if isinstance(value, dict) else _items(value, fitting[0], root)
+    if isinstance(value, dict):
+        return dict(_repair_properties(value, fitting[0], root))
+    return _repair_items(value, fitting[0], root)
 
 
-def _fields(value: Mapping[str, Any], form: Schema, root: Schema) -> Iterator[tuple[str, Any]]:
-    properties = form.get("properties", {})
+def _repair_properties(value: Mapping[str, Any], schema: Schema, root: Schema) -> Iterator[tuple[str, Any]]:
+    properties = schema.get("properties", {})
     for name, part in value.items():
-        forms = list(alternatives(properties.get(name, form.get("additionalProperties")), root))
-        if part is not None or name not in properties or any(_takes(each, None) for each in forms):
-            yield name, _mended(part, forms, root)
+        options = list(alternatives(properties.get(name, schema.get("additionalProperties")), root))
+        if part is not None or name not in properties or any(_accepts(each, None) for each in options):
+            yield name, _repair(part, options, root)
 
 
-def _items(value: Sequence[Any], form: Schema, root: Schema) -> list[Any]:
-    first = [list(alternatives(each, root)) for each in form.get("prefixItems", ())]
-    rest = list(alternatives(form.get("items"), root))
-    return [_mended(item, first[at] if at < len(first) else rest, root) for at, item in enumerate(value)]
+def _repair_items(value: Sequence[Any], schema: Schema, root: Schema) -> list[Any]:
+    first = [list(alternatives(each, root)) for each in schema.get("prefixItems", ())]
+    rest = list(alternatives(schema.get("items"), root))
+    return [_repair(item, first[at] if at < len(first) else rest, root) for at, item in enumerate(value)]
 
 
-def _takes(form: Schema, value: Any) -> bool:
-    """Whether a value is of a form's type, and among its values where it has some; a form without a type takes all."""
-    if "enum" in form or "const" in form:
-        return value in form.get("enum", [form.get("const")])
-    types = form.get("type", _TYPES.values())
+def _accepts(schema: Schema, value: Any) -> bool:
+    """Whether a value has the type of a schema and, for an enum or a constant, one of its values."""
+    if "enum" in schema or "const" in schema:
+        return value in schema.get("enum", [schema.get("const")])
+    types = schema.get("type", _TYPES.values())
     name = _TYPES[type(value)]
     return name in types or (name == "integer" and "number" in types)
 
 
-def _meant(text: str, forms: Sequence[Schema]) -> Any:
-    named = [value for each in forms for name, value in each.get(MEMBER_NAMES, ()) if name == text]
+def _read_text(text: str, options: Sequence[Schema]) -> Any:
+    """The enum value that a text names, or the value that it contains as JSON; else the text."""
+    named = [value for each in options for name, value in each.get(MEMBER_NAMES, ()) if name == text]
     if len(named) == 1:
         return named[0]
-    value = _parsed(text)
-    return value if any(_takes(each, value) for each in forms) and value is not None else text
+    value = _parse(text)
+    return value if value is not None and any(_accepts(each, value) for each in options) else text
 
 
-def _parsed(text: str) -> Any:
+def _parse(text: str) -> Any:
     try:
         return from_json(text, allow_inf_nan=False)
     except ValueError:
         return None
 
 
-def _wants_nothing(arguments: Any, schema: Schema) -> bool:
-    form = next(alternatives(schema, schema))
-    return not form.get("properties") and not (isinstance(arguments, dict) and form.get("additionalProperties"))
+def _takes_no_arguments(arguments: Any, schema: Schema) -> bool:
+    only = next(alternatives(schema, schema))
+    return not only.get("properties") and not (isinstance(arguments, dict) and only.get("additionalProperties"))
 
 
 def _is_empty(value: Any) -> bool:

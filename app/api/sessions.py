@@ -240,7 +240,7 @@ async def forget(service: Service, session: SessionPath) -> Response:
     conversation = conversation_of(session)
     delete_approvals = partial(service.approvals.delete, conversation)
     kept = (*service.tools.state_keys(conversation), call_count_key(conversation))
-    await service.memory.forget(conversation, *kept, then=delete_approvals)
+    await service.memory.delete(conversation, *kept, then=delete_approvals)
     return Response(status_code=204)
 
 
@@ -257,7 +257,7 @@ def add_routes(added: APIRouter) -> None:
 
 def _shown(turn: Turn) -> list[dict[str, Any]]:
     *records, answer = to_records(turn.messages)
-    return [*records, answer | parse_turn_summary(turn.trace)]
+    return [*records, answer | parse_turn_summary(turn.summary)]
 
 
 async def _ask(request: Request, form: AnswerFormat | None = None) -> Response:

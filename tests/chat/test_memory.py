@@ -78,13 +78,13 @@ def test_the_newest_turns_are_given_whole_and_as_many_as_fit(
     window: MemoryWindow, conversation: list[Turn], running: tuple[Message, ...]
 ) -> None:
     # What is given again is the end of the conversation, is within the bounds, and one turn more would not be.
-    fitting = window.fit(conversation, running)
+    fitting = window.select(conversation, running)
 
     assert list(fitting) == conversation[len(conversation) - len(fitting) :]
     given = [*(message for each in fitting for message in each.messages), *running]
-    assert not fitting or window.holds(given)
+    assert not fitting or window.fits(given)
     if len(fitting) < len(conversation):
-        assert not window.holds([*conversation[-len(fitting) - 1].messages, *given])
+        assert not window.fits([*conversation[-len(fitting) - 1].messages, *given])
 
 
 @pytest.mark.slow
@@ -93,11 +93,11 @@ def test_what_is_kept_of_a_turn_is_whole_within_the_window_or_question_and_answe
     window: MemoryWindow, turn: tuple[Message, ...]
 ) -> None:
     # A call is never kept without its result, and reasoning never is.
-    kept = window.kept(turn)
+    kept = window.trim(turn)
 
     whole = tuple(AssistantMessage(m.text, m.tool_calls) if isinstance(m, AssistantMessage) else m for m in turn)
     alone = (turn[0], whole[-1])
-    if window.tool_rounds and window.holds(whole):
+    if window.tool_rounds and window.fits(whole):
         assert kept == whole
     elif sum(estimate_tokens(getattr(message, "text", "")) for message in alone) <= window.max_tokens:
         assert kept == alone
@@ -144,7 +144,7 @@ async def test_a_conversation_that_cannot_be_read_is_said_to_be_unavailable_unti
 
     with pytest.raises(StoreUnavailable, match="DELETE"):
         await memory.turns("s")
-    assert await memory.forget("s") is True
+    assert await memory.delete("s") is True
     assert await memory.turns("s") == ()
 
 
@@ -156,9 +156,9 @@ async def test_a_turn_whose_lock_was_taken_over_is_not_kept() -> None:
     async with memory.open_turn("s") as late:
         await store.unlock(late.lock)
         async with memory_in(store).open_turn("s") as second:
-            await second.keep((question, answer), "{}")
-        with pytest.raises(SessionBusy, match="not kept"):
-            await late.keep((question, AssistantMessage("the late one")))
+            await second.save((question, answer), "{}")
+        with pytest.raises(SessionBusy, match="not stored"):
+            await late.save((question, AssistantMessage("the late one")))
 
     assert await memory.turns("s") == (Turn((question, answer), "{}"),)
 
@@ -177,8 +177,8 @@ async def test_a_conversation_whose_lock_was_taken_over_is_not_forgotten() -> No
     # Its new turn would otherwise bring the conversation back after it was said to be gone.
     memory = memory_in(TakenOver())
     async with memory.open_turn("s") as turn:
-        await turn.keep((UserMessage("who?"), AssistantMessage("me")))
+        await turn.save((UserMessage("who?"), AssistantMessage("me")))
 
-    with pytest.raises(SessionBusy, match="nothing was forgotten"):
-        await memory.forget("s")
+    with pytest.raises(SessionBusy, match="nothing was deleted"):
+        await memory.delete("s")
     assert len(await memory.turns("s")) == 1

@@ -154,7 +154,7 @@ async def test_a_trace_is_bounded_and_leaves_its_conversation_readable_whatever_
     client, _ = client_of(asking, says("told"), advisors=(MemoryAdvisor(memory),))
     await client.prompt("?").tools(tool).tool_context({CONVERSATION_ID: "s"}).call().content()
     (turn,) = await memory.turns("s")
-    shown = parse_turn_summary(turn.trace)["tool_calls"]
+    shown = parse_turn_summary(turn.summary)["tool_calls"]
     assert len(shown) == 40
     assert all("left out" in each["result"] for each in shown)
-    assert len(turn.trace) < 60_000
+    assert len(turn.summary) < 60_000

@@ -1,4 +1,8 @@
-"""Messages as plain records: how a conversation, or a turn that waits, is kept, and shown to its user."""
+"""The stored records of a session: messages and turns as JSON objects, and the summary of each turn.
+
+Sessions and paused turns in the state store outlive the version that wrote them. New fields are added so that an older
+version ignores them; none is renamed.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -18,19 +22,49 @@ from toolchat.models.base import ChatResponse
 from toolchat.tool_calling.events import ToolCallFinished, parse_arguments
 from toolchat.tool_calling.results import shorten
 
-__all__ = ["from_records", "parse_turn_summary", "sendable", "to_records", "turn_summary"]
+__all__ = [
+    "dump_turn",
+    "from_records",
+    "load_turn",
+    "parse_turn_summary",
+    "sendable",
+    "to_records",
+    "turn_summary",
+]
+
+
+def dump_turn(messages: Sequence[Message], summary: str) -> list[dict[str, Any]]:
+    """A turn as JSON objects: its messages, the last of them with the turn's summary."""
+    records = to_records(messages)
+    if summary:
+        # As a string within the answer's record: every request of the session reads and writes it, and only a reader
+        # of the session needs it parsed.
+        records[-1]["trace"] = summary
+    return records
+
+
+def load_turn(records: Sequence[Mapping[str, Any]]) -> tuple[tuple[Message, ...], str]:
+    """The messages and the summary of a turn from :func:`dump_turn`.
+
+    Raises:
+        LookupError, TypeError: the records have another format.
+    """
+    messages, summary = from_records(records), records[-1].get("trace", "")
+    if not isinstance(summary, str):
+        raise TypeError(summary)
+    return messages, summary
 
 
 def to_records(messages: Sequence[Message]) -> list[dict[str, Any]]:
-    """Messages as JSON objects; a lone surrogate, which UTF-8 cannot write, becomes a question mark."""
+    """Messages as JSON objects; a lone surrogate, which UTF-8 cannot encode, becomes a question mark."""
     return list(map(_record, messages))
 
 
 def from_records(records: Sequence[Mapping[str, Any]]) -> tuple[Message, ...]:
-    """The messages that :func:`to_records` made them of.
+    """The messages from :func:`to_records`.
 
     Raises:
-        KeyError, TypeError: the records are none of ours.
+        KeyError, TypeError: the records have another format.
     """
     return tuple(map(_message, records))
 
@@ -60,7 +94,7 @@ def _response_record(response: ToolResponse) -> dict[str, Any]:
 
 
 def sendable(text: str) -> str:
-    """A text that UTF-8 can write."""
+    """The text as UTF-8 can encode it."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
@@ -88,7 +122,7 @@ def _response(record: Mapping[str, Any]) -> ToolResponse:
 
 
 def _text(record: Mapping[str, Any], name: str = "text") -> str:
-    """What has to be a text; it is told to a provider, which would take nothing else for one."""
+    # Checked here, since a provider would reject a request with anything else.
     if not isinstance(text := record[name], str):
         raise TypeError(name)
     return text
@@ -100,51 +134,51 @@ def _extra(record: Mapping[str, Any]) -> Mapping[str, Any]:
     return extra
 
 
-_ROOM = 16_000
-"""Characters of a turn's results together, and of its arguments together; the calls share them."""
-_LEAST = 100
-"""Characters that each has, however many calls there were."""
-_NAME = 128
+_SUMMARY_CHARS = 16_000
+"""Bound of a turn's results together, and of its arguments together, in characters; the calls share it."""
+_LEAST_CHARS = 100
+"""The share of each call, however many there were."""
+_NAME_CHARS = 128
 
 
 def turn_summary(response: ChatResponse, provider: str, duration_ms: float) -> str:
-    """What is kept of a turn beside its messages, as JSON: every call, results and arguments shortened to a bound.
+    """The summary of a turn as JSON: tool calls, usage, duration and model; results and arguments are truncated.
 
-    Arguments stay the model's own text: however deep they are nested, the trace can be read again.
+    Arguments stay the model's own text: parsed, they could be nested too deeply for the summary to be read again.
     """
     turn = response.whole_turn()
-    room = max(_ROOM // max(len(turn.executions), 1), _LEAST)
-    calls = [_kept(each, room) for each in turn.executions]
-    trace: dict[str, Any] = {"tool_calls": calls} if calls else {}
-    trace |= {
+    share = max(_SUMMARY_CHARS // max(len(turn.executions), 1), _LEAST_CHARS)
+    calls = [_call_summary(each, share) for each in turn.executions]
+    summary: dict[str, Any] = {"tool_calls": calls} if calls else {}
+    summary |= {
         "usage": turn.usage.to_dict(),
         "duration_ms": round(duration_ms, 3),
-        "model": {"provider": turn.provider or provider, "name": sendable(turn.model[:_NAME])},
+        "model": {"provider": turn.provider or provider, "name": sendable(turn.model[:_NAME_CHARS])},
     }
-    trace |= {"sandbox": True} if any(each.sandbox for each in turn.executions) else {}
-    return to_json(trace, inf_nan_mode="strings").decode()
+    summary |= {"sandbox": True} if any(each.sandbox for each in turn.executions) else {}
+    return to_json(summary, inf_nan_mode="strings").decode()
+
+
+def _call_summary(execution: ToolCallFinished, chars: int) -> dict[str, Any]:
+    call = execution.call
+    return execution.to_dict() | {
+        "id": call.id[:_NAME_CHARS],
+        "name": call.name[:_NAME_CHARS],
+        "arguments": shorten(call.arguments, chars),
+        "result": sendable(shorten(execution.result, chars)),
+    }
 
 
 def parse_turn_summary(text: str) -> dict[str, Any]:
-    """The same as an answer in JSON has it: arguments as an object where they are one; nothing where none was kept."""
+    """A turn's summary as an object, with arguments parsed if they are JSON; empty for an unreadable one."""
     try:
-        trace: dict[str, Any] = dict(from_json(text)) if text else {}
-        if "tool_calls" in trace:
-            trace["tool_calls"] = [each | {"arguments": _parsed(each)} for each in trace["tool_calls"]]
-    except (ValueError, LookupError, TypeError):  # somebody has written over it
+        summary: dict[str, Any] = dict(from_json(text)) if text else {}
+        if "tool_calls" in summary:
+            summary["tool_calls"] = [each | {"arguments": _parsed_arguments(each)} for each in summary["tool_calls"]]
+    except (ValueError, LookupError, TypeError):  # another program has overwritten it
         return {}
-    return trace
+    return summary
 
 
-def _parsed(record: Mapping[str, Any]) -> Any:
+def _parsed_arguments(record: Mapping[str, Any]) -> Any:
     return parse_arguments(ToolCall(record["id"], record["name"], record["arguments"]))
-
-
-def _kept(execution: ToolCallFinished, room: int) -> dict[str, Any]:
-    call = execution.call
-    return execution.to_dict() | {
-        "id": call.id[:_NAME],
-        "name": call.name[:_NAME],
-        "arguments": shorten(call.arguments, room),
-        "result": sendable(shorten(execution.result, room)),
-    }

@@ -48,6 +48,12 @@ Commands: /tools, /new, /save FILE, /help, /quit. The arrow keys recall earlier 
 key=value is converted to the type in the tool's schema: days=2 becomes a number if the schema asks for one. key:=JSON
 is always parsed as JSON. The result goes to standard output, progress goes to standard error; the exit code is 1 if the
 tool fails. A tool that requires approval runs at once: running it here counts as approval.""",
+    "new-tool": """
+  toolchat new-tool air_quality
+  toolchat new-tool air_quality --path ../our-tools
+
+Writes a package with one tool, and a test beside it, to the first folder of TOOLS_PATH, else to ./tools. Nothing is
+overwritten. docs/tools.md explains what a package can declare.""",
     "check": """
   toolchat check
   toolchat check && toolchat serve
@@ -127,6 +133,7 @@ def _parser() -> tuple[argparse.ArgumentParser, Collection[str]]:
     _add_ask(command("ask", "app.cli.conversation:ask", "ask one question and print the answer as it arrives"))
     _add_dialogue(command("chat", "app.cli.conversation:chat", "hold a conversation in the terminal"))
     _add_tools(command("tools", "app.cli.tools:list_tools", "list the tools, or run one without a model"))
+    _add_new_tool(command("new-tool", "app.cli.new_tool:create_tool", "write a tool package and its test"))
     command("check", "app.cli.check:check", "send one request to each configured upstream")
     _add_eval(command("eval", "app.cli.evaluation:evaluate", "ask the questions of a file and evaluate the tool calls"))
     command("mcp", "app.cli.mcp_stdio:serve_stdio", "serve MCP over standard input and output")
@@ -168,6 +175,11 @@ def _add_tools(parser: argparse.ArgumentParser) -> None:
     run.add_argument("arguments", nargs="*", metavar="key=value", help="or key:=JSON, or one JSON object with all")
     run.add_argument("--json", action="store_true", help="print the whole call as JSON")
     _add_demo(run, default=argparse.SUPPRESS)  # keeps a --demo that was typed before the word run
+
+
+def _add_new_tool(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", help="name of the package and of its tool, such as air_quality")
+    parser.add_argument("--path", type=Path, metavar="DIR", help="folder to write to")
 
 
 def _add_demo(parser: argparse.ArgumentParser, default: object = False) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, cast
 
-from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic import BeforeValidator, Field
 from pydantic_settings import NoDecode, SettingsConfigDict
 
 from app.settings.base import EnvironmentSettings, environment_class, environment_name, read_settings
@@ -27,19 +27,13 @@ def _split_at_colons(value: Any) -> Any:
     return tuple(filter(None, map(str.strip, value.split(os.pathsep)))) if isinstance(value, str) else value
 
 
-def _require_folders(paths: tuple[Path, ...]) -> tuple[Path, ...]:
-    if missing := next((each for each in paths if not each.is_dir()), None):
-        raise ValueError(f"there is no folder {missing}")
-    return paths
-
-
 class ToolsPathSettings(EnvironmentSettings):
     """Tools beside the built-in ones."""
 
     model_config = SettingsConfigDict(env_prefix="TOOLS_")
 
-    path: Annotated[tuple[Path, ...], NoDecode, BeforeValidator(_split_at_colons), AfterValidator(_require_folders)] = (
-        Field((), description="Folders whose packages are loaded as tools beside the built-in ones, separated by :")
+    path: Annotated[tuple[Path, ...], NoDecode, BeforeValidator(_split_at_colons)] = Field(
+        (), description="Folders whose packages are loaded as tools beside the built-in ones, separated by :"
     )
 
 
@@ -88,7 +82,7 @@ def discover(package: str = "app.tools", paths: Sequence[Path] = ()) -> tuple[To
         ConfigurationError: a package cannot be imported or has no ``module``, or two modules or tools have one name;
             one line for each, with the file.
     """
-    faults: list[str] = []
+    faults = [f"TOOLS_PATH: there is no folder {each}" for each in paths if not each.is_dir()]
     found: dict[str, ToolModule] = {}
     for parent, folder in _folders([package, *map(parent_package, paths)]):
         try:

@@ -1,7 +1,7 @@
-"""Several processes that answer on one port, and the one that looks after them.
+"""Worker processes on one port, and the supervisor that starts and replaces them.
 
-``docs/decisions/workers.md`` says why it is so: a listening socket for each worker, which the parent keeps open; forks
-of a parent that has everything imported and set up; figures that each worker has of all.
+``docs/decisions/workers.md`` explains the design: one listening socket per worker, kept open by the parent; workers
+are forks of a parent that has imported and configured everything; any worker can report the metrics of all.
 """
 
 from app.server.workers.supervisor import Supervisor

@@ -1,4 +1,4 @@
-"""The figures of all workers, told by whichever is asked."""
+"""Metrics of all workers, as one text from whichever worker is scraped."""
 
 import asyncio
 import os
@@ -16,25 +16,25 @@ if TYPE_CHECKING:
 __all__ = ["AggregatedMetrics"]
 
 _SECONDS = 1.0
-"""How long a worker is waited for; of Prometheus' ten that leaves enough."""
+"""Time limit for another worker's metrics; Prometheus itself waits ten seconds."""
 _PLAIN, _OPEN_METRICS = b"p", b"o"
 _CREDENTIALS = struct.Struct("3i")
 _END = "# EOF\n"
-"""Of OpenMetrics alone."""
+"""Ends a text in the OpenMetrics format."""
 
 
 class Figures(Protocol):
-    """Tells the figures of one process, as the text format of Prometheus or as OpenMetrics has them."""
+    """Returns the metrics of one process, in Prometheus' text format or in OpenMetrics."""
 
     def __call__(self, *, open_metrics: bool) -> Awaitable[str]: ...
 
 
 class AggregatedMetrics:
-    """Tells the other workers this one's figures, and whoever asks those of all.
+    """Serves this worker's metrics to the others, and collects the metrics of all.
 
     Args:
-        worker: this one.
-        own: this one's figures, as text.
+        worker: this worker.
+        own: returns its metrics as text.
     """
 
     def __init__(self, worker: "Worker", own: Figures) -> None:
@@ -42,43 +42,43 @@ class AggregatedMetrics:
         self._own = own
 
     async def start(self) -> None:
-        """Answer the others from now on."""
+        """Start to serve this worker's metrics to the others."""
         series.WORKER_REPLACEMENTS.add(by=self._worker.replaced)
-        self._server = await asyncio.start_unix_server(self._answer, sock=self._worker.exchange)
+        self._server = await asyncio.start_unix_server(self._answer, sock=self._worker.metrics_socket)
 
     async def text(self, *, open_metrics: bool) -> str:
-        """The figures of all; a worker that does not answer in time is left out, and counted."""
+        """Return the metrics of all workers; one that does not answer in time is left out and counted."""
         others = self._worker.others
-        told = await asyncio.gather(
-            *(_asked(each, _OPEN_METRICS if open_metrics else _PLAIN) for each in others.values())
+        texts = await asyncio.gather(
+            *(_scrape(each, _OPEN_METRICS if open_metrics else _PLAIN) for each in others.values())
         )
-        heard = {number: text for number, text in zip(others, told, strict=True) if text}
-        series.WORKERS_UNHEARD.add(by=len(others) - len(heard))
-        return merged({self._worker.number: await self._own(open_metrics=open_metrics)} | heard)
+        scraped = {number: text for number, text in zip(others, texts, strict=True) if text}
+        series.WORKERS_UNHEARD.add(by=len(others) - len(scraped))
+        return merged({self._worker.number: await self._own(open_metrics=open_metrics)} | scraped)
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         if _is_ours(writer.get_extra_info("socket")):
-            wished = await reader.read(len(_PLAIN))
-            writer.write((await self._own(open_metrics=wished == _OPEN_METRICS)).encode())
+            requested = await reader.read(len(_PLAIN))
+            writer.write((await self._own(open_metrics=requested == _OPEN_METRICS)).encode())
         writer.close()
 
 
 def _is_ours(connection: socket.socket) -> bool:
-    """Whether it comes from a process of the same user: a socket without a file has no other guard."""
+    """Return whether the peer is a process of the same user: an abstract socket has no file permissions."""
     _, user, _ = _CREDENTIALS.unpack(
         connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size),
     )
     return bool(user == os.getuid())
 
 
-async def _asked(address: bytes, wish: bytes) -> str:
-    """What another worker tells; nothing where it does not."""
+async def _scrape(address: bytes, text_format: bytes) -> str:
+    """Return the metrics of another worker, or an empty text if it does not answer."""
     try:
         async with asyncio.timeout(_SECONDS):
-            # uvloop knows no names without a file; that the socket is connected to one is nothing to it.
+            # uvloop does not support abstract addresses, but accepts a connected socket.
             reader, writer = await asyncio.open_unix_connection(sock=_connected(address))
             try:
-                writer.write(wish)
+                writer.write(text_format)
                 return (await reader.read()).decode()
             finally:
                 writer.close()
@@ -90,7 +90,7 @@ def _connected(address: bytes) -> socket.socket:
     connection = socket.socket(socket.AF_UNIX)
     try:
         connection.setblocking(False)
-        connection.connect(address)  # at once, or not at all where too many wait
+        connection.connect(address)  # never blocks: a full queue is an error
     except OSError:
         connection.close()
         raise
@@ -98,12 +98,12 @@ def _connected(address: bytes) -> socket.socket:
 
 
 def merged(texts: Mapping[int, str]) -> str:
-    """Figures of several processes as one text, with the label ``worker`` at every sample.
+    """Merge the metrics of several processes into one text, with the label ``worker`` on every sample.
 
-    A label and not sums: what a worker that died had counted would have to be kept for ever, or sums would go back.
+    Sums instead of labels would decrease when a worker dies, unless its last counts were stored forever.
 
     Args:
-        texts: what each tells, in the text format of Prometheus, by its number.
+        texts: the metrics of each worker in Prometheus' text format, by its number.
     """
     families: dict[str, list[str]] = {}
     end = _END if any(each.endswith(_END) for each in texts.values()) else ""
@@ -115,9 +115,9 @@ def merged(texts: Mapping[int, str]) -> str:
 
 
 def _split(family: str) -> tuple[str, str]:
-    """The lines that say what a family is, and its samples."""
+    """Split a metric family into its comment lines and its samples."""
     lines = family.splitlines(keepends=True)
-    first = next((place for place, line in enumerate(lines) if not line.startswith("#")), len(lines))
+    first = next((index for index, line in enumerate(lines) if not line.startswith("#")), len(lines))
     return "".join(lines[:first]), "".join(lines[first:])
 
 

@@ -1,38 +1,38 @@
-"""The sockets of several workers, made before there are any."""
+"""Sockets of worker processes, opened by the parent before it forks."""
 
 import socket
 from typing import Any
 
-__all__ = ["beside", "exchange", "shared"]
+__all__ = ["allow_sharing", "open_metrics_socket", "open_shared_listener"]
 
 _BACKLOG = 2048
-"""Connections that may wait while a worker starts; one that has started says itself how many."""
+"""Pending connections while a worker starts; the worker itself then sets its own limit."""
 
 
-def shared(listener: socket.socket) -> socket.socket:
-    """Allow others of this service to listen beside a socket.
+def allow_sharing(listener: socket.socket) -> socket.socket:
+    """Allow further sockets of this process on the same address.
 
-    Only now, not when it was bound: a port on which another service listens is refused as ever.
+    This is set after the socket was bound, so that a port taken by another service is still refused.
     """
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
     return listener
 
 
-def beside(address: Any, family: socket.AddressFamily) -> socket.socket:
-    """Listen on the address of sockets that are shared; the system spreads connections over all.
+def open_shared_listener(address: Any, family: socket.AddressFamily) -> socket.socket:
+    """Open a further listener on a shared address; the kernel distributes connections among all of them.
 
     Raises:
-        OSError: none of them is open any more, and somebody else has taken the address.
+        OSError: all others were closed, and another process has taken the address.
     """
     return socket.create_server(address, family=family, backlog=_BACKLOG, reuse_port=True)
 
 
-def exchange() -> socket.socket:
-    """Listen where other workers ask one for its figures.
+def open_metrics_socket() -> socket.socket:
+    """Open the Unix socket on which other workers request this worker's metrics.
 
-    It has a name that the system makes up and no file, which a read-only file system could not have.
+    Its address is an abstract one that the kernel chooses, because a file is impossible on a read-only file system.
     """
-    made = socket.socket(socket.AF_UNIX)
-    made.bind("")
-    made.listen()
-    return made
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind("")
+    listener.listen()
+    return listener

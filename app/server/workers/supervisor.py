@@ -1,4 +1,4 @@
-"""The parent of several workers: it starts and replaces them, passes signals on, and answers nothing itself."""
+"""The parent process of several workers: starts and replaces them, and forwards signals to them."""
 
 import gc
 import logging
@@ -10,64 +10,64 @@ import time
 from collections.abc import Callable
 
 from app.observability.logs import write_text
-from app.server.workers.sockets import beside, shared
-from app.server.workers.worker import ALIVE, Worker
-from app.server.workers.worker_slots import Place
+from app.server.workers.sockets import allow_sharing, open_shared_listener
+from app.server.workers.worker import HEARTBEAT, Worker
+from app.server.workers.worker_slots import WorkerSlot
 from app.settings.service_settings import Settings
 
 __all__ = ["Supervisor"]
 
 _ENDING = frozenset({signal.SIGTERM, signal.SIGINT, signal.SIGQUIT})
-_HEARD = _ENDING | {signal.SIGHUP, signal.SIGCHLD, ALIVE}
-_LOOK_EVERY = 1.0
+_SIGNALS = _ENDING | {signal.SIGHUP, signal.SIGCHLD, HEARTBEAT}
+_CHECK_INTERVAL = 1.0
 _GRACE = 5.0
-"""Seconds beyond the time for running answers that a worker has to close what it opened."""
+"""Seconds in addition to SHUTDOWN_TIMEOUT that a worker has to close its resources."""
 
 _log = logging.getLogger(__name__)
 
 
 class Supervisor:
-    """Keeps so many workers at work.
+    """Keeps the configured number of workers running.
 
-    Signals are waited for and never interrupt, so that nothing here has to reckon with them.
+    Signals are blocked and waited for, so that no code of this class can be interrupted by one.
 
     Args:
-        listener: where all listen.
-        settings: how many workers, how long one may show no life, and how long running answers may take at the end.
-        announce: called once, when all listen.
+        listener: the socket of the first worker; the others listen on the same address.
+        settings: the number of workers and their time limits.
+        announce: called once all workers listen.
     """
 
     def __init__(self, listener: socket.socket, settings: Settings, announce: Callable[[], None]) -> None:
-        shared(listener)
+        allow_sharing(listener)
         self._address, self._family = listener.getsockname(), listener.family
-        more = (beside(self._address, self._family) for _ in range(settings.server_workers - 1))
-        self._places = [Place(number, each) for number, each in enumerate((listener, *more))]
+        more = (open_shared_listener(self._address, self._family) for _ in range(settings.server_workers - 1))
+        self._slots = [WorkerSlot(number, each) for number, each in enumerate((listener, *more))]
         self._timeout = settings.server_worker_timeout
         self._drain = settings.shutdown_timeout
         self._announce = announce
         self._announced = self._interrupted = False
         self._deadline = math.inf
-        self._looked = time.monotonic()
+        self._checked_at = time.monotonic()
         self._code = 0
 
     def run(self) -> Worker | int:
-        """Work until a signal comes; returns in each process: in a worker what it is, in the parent the exit code.
+        """Supervise until a signal ends it; return the exit code, or in each forked process its :class:`Worker`.
 
-        The first worker starts alone, so that what keeps it from starting is told once.
+        The first worker starts alone, so that an error at start is reported only once.
         """
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, _HEARD)
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         gc.collect()
-        gc.freeze()  # a collection in a worker would write to every object, and so copy the memory that all share
-        self._places[0].due = 0
+        gc.freeze()  # a collection in a worker would write to every object, and so copy the shared memory
+        self._slots[0].start_at = 0
         while not self._is_over():
-            if worker := self._start_those_due():
+            if worker := self._start_due_workers():
                 signal.pthread_sigmask(signal.SIG_SETMASK, before)
                 return worker
-            if heard := signal.sigtimedwait(_HEARD, self._patience()):
-                self._hear(heard.si_signo, heard.si_pid)
-            self._bury()
-            self._look_after()
+            if received := signal.sigtimedwait(_SIGNALS, self._seconds_to_wait()):
+                self._handle_signal(received.si_signo, received.si_pid)
+            self._reap()
+            self._kill_stuck()
         if not (self._announced or self._interrupted or self._code):
             write_text("toolchat: stopped during startup")
         return 130 if self._interrupted else self._code
@@ -77,114 +77,114 @@ class Supervisor:
         return self._deadline < math.inf
 
     def _is_over(self) -> bool:
-        return self._is_ending and not any(place.pid for place in self._places)
+        return self._is_ending and not any(slot.pid for slot in self._slots)
 
-    def _patience(self) -> float:
-        return max(0.0, min(_LOOK_EVERY, *(place.due - time.monotonic() for place in self._places)))
+    def _seconds_to_wait(self) -> float:
+        return max(0.0, min(_CHECK_INTERVAL, *(slot.start_at - time.monotonic() for slot in self._slots)))
 
-    def _start_those_due(self) -> Worker | None:
-        """Fork workers into the places that wait for one; gives each to itself."""
-        for place in self._places:
-            if place.due <= time.monotonic() and not self._is_ending and (worker := self._start(place)):
+    def _start_due_workers(self) -> Worker | None:
+        """Fork the workers that are due; return the worker in its own process."""
+        for slot in self._slots:
+            if slot.start_at <= time.monotonic() and not self._is_ending and (worker := self._start(slot)):
                 return worker
         return None
 
-    def _start(self, place: Place) -> Worker | None:
-        place.due, parent = math.inf, os.getpid()
+    def _start(self, slot: WorkerSlot) -> Worker | None:
+        slot.start_at, parent = math.inf, os.getpid()
         try:
-            place.listen(self._address, self._family)
+            slot.listen(self._address, self._family)
             pid = os.fork()
         except OSError as error:
-            self._replace(place, os.strerror(error.errno or 0))
+            self._replace(slot, os.strerror(error.errno or 0))
             return None
         if not pid:
-            return self._worker(place, parent)
-        place.take(pid)
+            return self._worker(slot, parent)
+        slot.record_start(pid)
         return None
 
-    def _worker(self, place: Place, parent: int) -> Worker:
-        others = {each.number: each.exchange.getsockname() for each in self._places if each is not place}
-        worker = Worker(place.number, place.listener, place.exchange, others, place.replaced, parent, self._timeout)
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)  # before it serves, its end is for the parent to tell
-        os.setpgid(0, 0)  # a terminal's Ctrl-C is for the parent to pass on: the second one that comes does not wait
-        worker.end_with_parent()
-        for each in self._places:
-            if each is not place:
+    def _worker(self, slot: WorkerSlot, parent: int) -> Worker:
+        others = {each.number: each.metrics_socket.getsockname() for each in self._slots if each is not slot}
+        worker = Worker(slot.number, slot.listener, slot.metrics_socket, others, slot.replaced, parent, self._timeout)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)  # until it serves, the parent reports that it ended
+        os.setpgid(0, 0)  # only the parent gets a terminal's Ctrl-C: a worker would take the forwarded one for a second
+        worker.exit_with_parent()
+        for each in self._slots:
+            if each is not slot:
                 each.close()
         return worker
 
-    def _hear(self, number: int, sender: int) -> None:
-        if number == ALIVE and (place := self._place_of(sender)):
-            self._note_life(place)
+    def _handle_signal(self, number: int, sender: int) -> None:
+        if number == HEARTBEAT and (slot := self._slot_of(sender)):
+            self._record_heartbeat(slot)
         elif number in _ENDING:
             self._end(number)
         elif number == signal.SIGHUP:
-            self._tell_all(number)
+            self._signal_all(number)
 
-    def _place_of(self, pid: int) -> Place | None:
-        return next((each for each in self._places if each.pid == pid), None)
+    def _slot_of(self, pid: int) -> WorkerSlot | None:
+        return next((each for each in self._slots if each.pid == pid), None)
 
-    def _note_life(self, place: Place) -> None:
-        place.heard = time.monotonic()
-        place.listens = True
-        if not self._announced and place.number == 0:
-            for each in self._places:
-                each.due = math.inf if each.pid else 0
-        if not self._announced and all(each.listens for each in self._places):
+    def _record_heartbeat(self, slot: WorkerSlot) -> None:
+        slot.last_heartbeat = time.monotonic()
+        slot.listens = True
+        if not self._announced and slot.number == 0:
+            for each in self._slots:
+                each.start_at = math.inf if each.pid else 0
+        if not self._announced and all(each.listens for each in self._slots):
             self._announced = True
             self._announce()
 
     def _end(self, number: int) -> None:
-        """Have all workers end in order, together: each has the whole time for its running answers."""
+        """Stop all workers at the same time, so that each has the whole SHUTDOWN_TIMEOUT."""
         self._interrupted = self._interrupted or number == signal.SIGINT
         if not self._is_ending:
             self._deadline = time.monotonic() + self._drain + _GRACE
-        self._tell_all(number)
+        self._signal_all(number)
 
-    def _tell_all(self, number: int) -> None:
-        for place in self._places:
-            if place.pid:
-                os.kill(place.pid, number)
+    def _signal_all(self, number: int) -> None:
+        for slot in self._slots:
+            if slot.pid:
+                os.kill(slot.pid, number)
 
-    def _bury(self) -> None:
-        """Take note of those who have ended."""
-        while ended := _next_ended():
+    def _reap(self) -> None:
+        """Collect the exit codes of workers that have exited."""
+        while ended := _next_exit():
             pid, code = ended
-            if place := self._place_of(pid):
-                self._note_end(place, code)
+            if slot := self._slot_of(pid):
+                self._record_exit(slot, code)
 
-    def _note_end(self, place: Place, code: int) -> None:
+    def _record_exit(self, slot: WorkerSlot, code: int) -> None:
         if self._announced and not self._is_ending:
-            self._replace(place, signal.Signals(-code).name if code < 0 else code)
+            self._replace(slot, signal.Signals(-code).name if code < 0 else code)
             return
-        place.pid = 0
-        place.close()  # nobody would answer there any more
+        slot.pid = 0
+        slot.close()  # no worker would accept these connections
         if not self._is_ending:
             self._code = code if code > 0 else 1
             self._end(signal.SIGTERM)
 
-    def _replace(self, place: Place, why: str | int) -> None:
-        told = {"worker": place.number, "pid": place.pid, "exit": why}
-        pause = place.leave(in_order=why == 0)
-        _log.error("a worker ended and is replaced", extra={**told, "pause": pause})
+    def _replace(self, slot: WorkerSlot, why: str | int) -> None:
+        fields = {"worker": slot.number, "pid": slot.pid, "exit": why}
+        pause = slot.record_exit(in_order=why == 0)
+        _log.error("a worker ended and is replaced", extra={**fields, "pause": pause})
 
-    def _look_after(self) -> None:
-        """Kill workers that show no life any more, or that have not ended in time."""
+    def _kill_stuck(self) -> None:
+        """Kill workers that send no heartbeat any more, or that have not exited in time."""
         now = time.monotonic()
-        stopped = now - self._looked > 3 * _LOOK_EVERY  # this process itself, and all others maybe with it
-        self._looked = now
-        for place in self._places:
+        stopped = now - self._checked_at > 3 * _CHECK_INTERVAL  # this process was suspended, maybe with all others
+        self._checked_at = now
+        for slot in self._slots:
             if stopped:
-                place.heard = now
-            is_stuck = place.listens and not self._is_ending and now - place.heard > self._timeout
-            if place.pid and (is_stuck or now > self._deadline):
-                _log.error("a worker does not answer and is killed", extra={"worker": place.number, "pid": place.pid})
-                os.kill(place.pid, signal.SIGKILL)
-                place.heard = now
+                slot.last_heartbeat = now
+            is_stuck = slot.listens and not self._is_ending and now - slot.last_heartbeat > self._timeout
+            if slot.pid and (is_stuck or now > self._deadline):
+                _log.error("a worker does not answer and is killed", extra={"worker": slot.number, "pid": slot.pid})
+                os.kill(slot.pid, signal.SIGKILL)
+                slot.last_heartbeat = now
 
 
-def _next_ended() -> tuple[int, int] | None:
-    """A process that has ended, and its exit code."""
+def _next_exit() -> tuple[int, int] | None:
+    """Return the id and exit code of a process that has exited."""
     try:
         pid, status = os.waitpid(-1, os.WNOHANG)
     except ChildProcessError:

@@ -1,4 +1,4 @@
-"""One of several processes that answer, as it knows itself."""
+"""What a worker process knows about itself and the other workers."""
 
 import asyncio
 import ctypes
@@ -14,54 +14,54 @@ from fastapi import FastAPI
 from app.api.status_routes import figures
 from app.server.workers.metrics_aggregation import AggregatedMetrics
 
-__all__ = ["ALIVE", "Worker"]
+__all__ = ["HEARTBEAT", "Worker"]
 
-ALIVE = getattr(signal, "SIGRTMIN", 0)
-"""What a worker sends its parent, first when it listens; several of it wait in a row, other signals become one."""
-_SIGNS = 6
+HEARTBEAT = getattr(signal, "SIGRTMIN", 0)
+"""The heartbeat signal to the parent, first sent once the worker listens. Real-time signals queue; others merge."""
+_HEARTBEATS_PER_TIMEOUT = 6
 _PR_SET_PDEATHSIG = 1
 
 
 @dataclass(frozen=True, slots=True)
 class Worker:
-    """A process that the parent has forked."""
+    """A worker process, forked by the supervisor."""
 
     number: int
-    """Its place among the workers; the one that replaces it has the same."""
+    """Index of its slot, which its replacement inherits."""
     listener: socket.socket
-    exchange: socket.socket
-    """Where the others ask it for its figures."""
+    metrics_socket: socket.socket
+    """Where other workers request its metrics."""
     others: Mapping[int, bytes]
-    """Where it asks the others, by their numbers."""
+    """Addresses of the others' metrics sockets, by worker number."""
     replaced: int
-    """How often there was another in its place before."""
+    """How many workers its slot had before."""
     parent: int
     timeout: float
-    """Seconds without a sign of life after which the parent replaces it."""
+    """Seconds without a heartbeat after which the parent replaces it."""
 
-    def end_with_parent(self) -> None:
-        """Have the system send SIGTERM when the parent dies, however that happens.
+    def exit_with_parent(self) -> None:
+        """Make the kernel send SIGTERM to this process when the parent dies, for whatever reason.
 
         Raises:
-            SystemExit: it has died already.
+            SystemExit: the parent is dead already.
         """
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
         if os.getppid() != self.parent:
             raise SystemExit(1)
 
     async def join(self, app: FastAPI) -> None:
-        """Tell the others its figures and whoever asks those of all, and the parent that it listens."""
+        """Start to serve the metrics of all workers, and report to the parent that this one listens."""
         figures_of_all = AggregatedMetrics(self, partial(figures, app.state.service))
         await figures_of_all.start()
         app.state.figures_of_all = figures_of_all.text
-        self._show_life()
+        self._send_heartbeat()
 
     def stop_listening(self) -> None:
-        """Refuse connections from now on; to close the socket alone would not, since the parent has it as well."""
+        """Refuse further connections; closing the socket would not, because the parent holds it as well."""
         self.listener.shutdown(socket.SHUT_RDWR)
 
-    def _show_life(self) -> None:
-        """Tell the parent now, and from now on as long as the running event loop runs."""
+    def _send_heartbeat(self) -> None:
+        """Send a heartbeat now and, as long as the event loop runs, repeatedly."""
         if os.getppid() == self.parent:
-            os.kill(self.parent, ALIVE)
-        asyncio.get_running_loop().call_later(self.timeout / _SIGNS, self._show_life)
+            os.kill(self.parent, HEARTBEAT)
+        asyncio.get_running_loop().call_later(self.timeout / _HEARTBEATS_PER_TIMEOUT, self._send_heartbeat)

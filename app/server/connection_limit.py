@@ -1,4 +1,4 @@
-"""How many connections there may be: each is an open file, and the system lets a process have so many."""
+"""Limit on open connections, derived from the limit on file descriptors of the process."""
 
 import logging
 import time
@@ -6,7 +6,7 @@ import time
 from app.observability import catalogue as series
 from app.observability.notes import tell
 
-__all__ = ["ConnectionLimit", "allow_open_files"]
+__all__ = ["ConnectionLimit", "raise_file_limit"]
 
 _WANTED = 65_536
 _LEAST_RESERVE = 96
@@ -17,37 +17,39 @@ _log = logging.getLogger(__name__)
 
 
 class ConnectionLimit:
-    """Says which connection is one too many: a question takes two files, its client's and its upstream's.
+    """Decides which connections are refused: a chat request needs two descriptors, for the client and the upstream.
 
-    Without it the system would refuse upstreams, the store and whatever else is opened, and tell clients nothing.
+    Without this limit, descriptors would run out for upstreams and the state store, and clients would get no response.
     """
 
     def __init__(self) -> None:
-        limit = _limit()
-        reserve = max(_LEAST_RESERVE, limit // 8)  # for all else: the log, the store, and those that are refused
-        self.most = max(1, (limit - reserve) // 2)
+        limit = _file_limit()
+        reserve = max(_LEAST_RESERVE, limit // 8)  # for the log, the store and connections being refused
+        self.max_connections = max(1, (limit - reserve) // 2)
         self.backlog = min(_LONGEST_BACKLOG, reserve // 3)
-        """Connections that may wait to be accepted; the loop takes them all before it can refuse any."""
-        self.at_once = self.most + reserve // 6
-        """Beyond so many, those that are refused are not waited for."""
+        """Length of the accept queue; the loop accepts the whole queue before it can refuse a connection."""
+        self.max_lingering = self.max_connections + reserve // 6
+        """Above this number, a refused connection is closed at once instead of after the client has read why."""
         self._logged_at = -_LOGGED_EVERY
 
     def refuses(self, connections: int) -> bool:
-        """Whether so many are too many; the log is told once a minute."""
-        if connections <= self.most:
+        """Return whether a number of connections is too high; log that at most once a minute."""
+        if connections <= self.max_connections:
             return False
         tell(series.CLIENTS_REFUSED.add)
         if time.monotonic() - self._logged_at >= _LOGGED_EVERY:
             self._logged_at = time.monotonic()
-            _log.warning("too many connections for the open files that the system allows", extra={"most": self.most})
+            _log.warning(
+                "too many connections for the open files that the system allows", extra={"most": self.max_connections}
+            )
         return True
 
 
-def allow_open_files() -> None:
-    """Allow as many open files as the system lets us: a question takes two, and shells often allow only 1,024."""
+def raise_file_limit() -> None:
+    """Raise the limit on open files as far as the system allows; many shells set it to 1,024 only."""
     try:
         import resource
-    except ImportError:  # there is no such limit on Windows
+    except ImportError:  # Windows has no such limit
         return
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = _WANTED if hard == resource.RLIM_INFINITY else min(hard, _WANTED)
@@ -55,7 +57,7 @@ def allow_open_files() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
-def _limit() -> int:
+def _file_limit() -> int:
     try:
         import resource
     except ImportError:

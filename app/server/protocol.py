@@ -1,4 +1,4 @@
-"""HTTP as uvicorn and httptools read it, with what they leave open: limits, deadlines, and answers to bad bytes."""
+"""uvicorn's HTTP/1.1 protocol with limits, deadlines, and problem documents for requests that cannot be parsed."""
 
 import asyncio
 import re
@@ -12,68 +12,65 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from app.api.body_limits import CONNECTION
 from app.api.guard import MAX_URL_BYTES
-from app.server import response_writer  # noqa: F401 - takes its place in uvicorn
 from app.server.connection_limit import ConnectionLimit
-from app.server.raw_responses import bare_answer, unreadable
-from app.server.slow_clients import SlowClientWatch, keep_little_waiting
+from app.server.response_writer import error_response, unparsable_request
+from app.server.slow_clients import SlowClientWatch, limit_send_buffer
 from toolchat.errors import HeadersTooLarge, InvalidRequest, Overloaded, TooLarge, ToolchatError
 
-__all__ = ["ProblemProtocol", "with_encoded_url", "without_upgrade"]
+__all__ = ["ProblemProtocol", "encode_url", "hide_upgrade"]
 
+MAX_HEADER_BYTES = 64 * 1024
+_MAX_BYTES_DISCARDED = 64 * 1024
+_LINGER_SECONDS = 1
 
 _REQUEST_LINE = re.compile(rb"(?:GET|HEAD|POST|PUT|DELETE|PATCH|OPTIONS) [^\s]+ HTTP/1\.[01]\r\n")
-_SAFE = bytes(range(0x21, 0x7F))
+_URL_SAFE = bytes(range(0x21, 0x7F))
 _UPGRADE = re.compile(rb"\r\nupgrade:", re.IGNORECASE)
 
 
-def with_encoded_url(data: bytes) -> bytes:
-    """The beginning of a request with its URL percent-encoded, as a browser would have done; anything else as it is."""
+def encode_url(data: bytes) -> bytes:
+    """Percent-encode the URL in the first bytes of a request, as a browser does; return any other data unchanged."""
     line = _REQUEST_LINE.match(data)
     if line is None or line[0].isascii():
         return data
     method, url, version = line[0].split(b" ")
-    return b" ".join((method, quote_from_bytes(url, safe=_SAFE).encode(), version)) + data[line.end() :]
+    return b" ".join((method, quote_from_bytes(url, safe=_URL_SAFE).encode(), version)) + data[line.end() :]
 
 
-def without_upgrade(data: bytes) -> bytes:
-    """The beginning of a request with no ``Upgrade`` in its head.
+def hide_upgrade(data: bytes) -> bytes:
+    """Rename the header ``Upgrade`` in the first bytes of a request.
 
-    Java's own client offers HTTP/2 so with every request. A server may go on as if nothing had been said (RFC 9110,
-    section 7.8), but httptools would take the body for something in the other protocol, and leave it unread.
+    Java's HTTP client offers HTTP/2 with it in every request. A server may ignore the offer (RFC 9110, section 7.8),
+    but httptools would leave the body unread, because it expects the other protocol there.
     """
     head, end, rest = data.partition(b"\r\n\r\n")
     return _UPGRADE.sub(b"\r\nx-upgrade:", head) + end + rest
 
 
-MAX_HEADER_BYTES = 64 * 1024
-_MOST_UNREAD_BYTES = 64 * 1024
-_MOST_UNREAD_SECONDS = 1
-
-
 class ProblemProtocol(HttpToolsProtocol):
-    """uvicorn's protocol for one connection.
+    """uvicorn's protocol for one connection, with these additions.
 
-    - Chinese typed into a URL arrives as bare UTF-8; it is percent-encoded, as a browser would have done.
-    - Nobody is taken at the word that another protocol would be welcome, too.
-    - Headers have a bound in size, and a request a time in which it must have arrived.
-    - A client that does not read what it is sent is hung up on; a question that waits for it ends as if it had left.
-    - What cannot be parsed is answered with a problem document.
-    - After an answer to a request whose body is still on its way little of it is read, and the connection ends.
+    - Non-ASCII bytes in a URL, such as Chinese typed into curl, are percent-encoded.
+    - An offer to upgrade to another protocol is ignored.
+    - The size of the headers is limited, and so is the time until they are complete.
+    - A client that does not read its response is disconnected, which cancels its request.
+    - A request that cannot be parsed gets a problem document.
+    - If the response is complete before the request body, only a little of the rest is read before closing.
     """
 
-    # With these in its dictionary, it would have more than Python shares the names of: 1 KiB more for each connection.
+    # In the instance's dictionary, these names would exceed what Python shares between instances: 1 KiB per connection.
     __slots__ = (
-        "_answer_deadline",
         "_answered",
         "_between_requests",
+        "_client_sent_eof",
         "_deadline",
-        "_eof",
+        "_discard_limit",
+        "_disconnect_callback",
+        "_half_close_allowed",
         "_header_bytes",
-        "_left_to_read",
         "_limit",
-        "_on_lost",
-        "_outlives_eof",
         "_reader",
+        "_response_deadline",
         "read_timeout",
         "write_timeout",
     )
@@ -81,14 +78,14 @@ class ProblemProtocol(HttpToolsProtocol):
     def __init__(
         self, *args: Any, limit: ConnectionLimit, read_timeout: float = 20, write_timeout: float = 20, **kwargs: Any
     ) -> None:
-        """Take what uvicorn gives, and two limits.
+        """Initialise the protocol with its limits.
 
         Args:
-            *args: uvicorn's own.
-            limit: says which connection is one too many.
-            read_timeout: seconds from connecting, or from a request's first byte, to the end of its headers.
-            write_timeout: seconds in which a client must have read something of what waits to be sent.
-            **kwargs: uvicorn's own.
+            *args: arguments of uvicorn's protocol.
+            limit: decides which connections are refused.
+            read_timeout: seconds from connecting, or from the first byte of a request, to the end of its headers.
+            write_timeout: seconds in which the client must read some of its pending data.
+            **kwargs: arguments of uvicorn's protocol.
         """
         super().__init__(*args, **kwargs)
         self._limit = limit
@@ -98,45 +95,46 @@ class ProblemProtocol(HttpToolsProtocol):
         self._in_head = False
         self._header_bytes = 0
         self._deadline: asyncio.TimerHandle | None = None
-        self._on_lost: Callable[[], None] | None = None
-        self._answer_deadline: asyncio.TimerHandle | None = None
+        self._disconnect_callback: Callable[[], None] | None = None
+        self._response_deadline: asyncio.TimerHandle | None = None
         self._answered = False
-        self._outlives_eof = self._eof = False
-        self._left_to_read: int | None = None
+        self._half_close_allowed = self._client_sent_eof = False
+        self._discard_limit: int | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin to wait for the first request."""
+        """Start the deadline of the first request; refuse the connection if there are too many."""
         super().connection_made(transport)
-        keep_little_waiting(transport)
+        limit_send_buffer(transport)
         self._reader = SlowClientWatch(transport, self.write_timeout)
-        self._wait_for_request()
+        self._start_read_deadline()
         if self._limit.refuses(len(self.connections)):
             self._refuse(Overloaded("too many connections are open already", retry_after=1))
-            if len(self.connections) > self._limit.at_once:
+            if len(self.connections) > self._limit.max_lingering:
                 self._close()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Stop waiting; uvicorn's own timer would keep a connection that was reset in memory for some seconds."""
+        """Cancel all timers and the request that is being answered."""
+        # uvicorn's keep-alive timer would keep a connection that was reset in memory for seconds.
         self._unset_keepalive_if_required()
-        self._stop_waiting()
+        self._cancel_deadline()
         self._reader.stop()
-        self._forget_answer_deadline()
+        self._cancel_response_deadline()
         super().connection_lost(exc)
-        if self._on_lost is not None:
-            self._on_lost()
+        if self._disconnect_callback is not None:
+            self._disconnect_callback()
         elif self.cycle is None or self.cycle.response_complete:
-            # uvicorn leaves circles of references, which a burst of short connections would pile up for the collector.
+            # uvicorn's reference cycles of a burst of short connections would pile up for the garbage collector.
             self.cycle = self.scope = self.transport = None  # type: ignore[assignment]
 
     def on_disconnect(self, callback: Callable[[], None]) -> Callable[[], object]:
-        """See ``Connection``; one request of a connection is answered at a time."""
+        """See ``Connection``; one callback is enough, since requests of a connection are answered one by one."""
         if self.transport.is_closing():
             return self.loop.call_soon(callback).cancel
-        self._on_lost = callback
-        return self._forget_callback
+        self._disconnect_callback = callback
+        return self._remove_disconnect_callback
 
-    def _forget_callback(self) -> None:
-        self._on_lost = None
+    def _remove_disconnect_callback(self) -> None:
+        self._disconnect_callback = None
 
     @property
     def is_receiving(self) -> bool:
@@ -145,18 +143,19 @@ class ProblemProtocol(HttpToolsProtocol):
 
     def end_after_answer(self) -> None:
         """See ``Connection``."""
-        # uvicorn would close at once; the system resets a connection of which something is unread: the answer is lost.
+        # uvicorn would close at once. Closing a socket with unread data sends a reset, which can destroy the response
+        # before the client has read it: so the connection lingers, see on_response_complete.
         self.cycle.keep_alive = True
-        self._left_to_read = _MOST_UNREAD_BYTES
+        self._discard_limit = _MAX_BYTES_DISCARDED
 
     def allow_half_close(self) -> None:
         """See ``Connection``."""
-        self._outlives_eof = True
+        self._half_close_allowed = True
 
     def eof_received(self) -> bool:  # type: ignore[override]
-        """Take it for the client's leaving, unless only the rest of its answer is still to be sent."""
-        self._eof = True
-        return self._outlives_eof
+        """Treat the end of the client's data as a disconnect, unless only the response remains to be sent."""
+        self._client_sent_eof = True
+        return self._half_close_allowed
 
     def abort(self) -> None:
         """See ``Connection``."""
@@ -164,33 +163,34 @@ class ProblemProtocol(HttpToolsProtocol):
 
     def abort_after(self, seconds: float) -> None:
         """See ``Connection``."""
-        self._forget_answer_deadline()
+        self._cancel_response_deadline()
         self._answered = False
-        self._answer_deadline = self.loop.call_later(seconds, self.abort)
+        self._response_deadline = self.loop.call_later(seconds, self.abort)
 
-    def _forget_answer_deadline(self) -> None:
-        if self._answer_deadline is not None:
-            self._answer_deadline.cancel()
-            self._answer_deadline = None
+    def _cancel_response_deadline(self) -> None:
+        if self._response_deadline is not None:
+            self._response_deadline.cancel()
+            self._response_deadline = None
 
     def data_received(self, data: bytes) -> None:
-        """Parse what came, unless it is the rest of a request that has been answered."""
-        if self._left_to_read is not None:
-            self._left_to_read -= len(data)
-            if self._left_to_read < 0:
+        """Parse received data; data after the response was completed early is discarded, up to a limit."""
+        if self._discard_limit is not None:
+            self._discard_limit -= len(data)
+            if self._discard_limit < 0:
                 self._close()
             return
         if self._between_requests:
             if not data.isascii():
-                data = with_encoded_url(data)
+                data = encode_url(data)
             if b"pgrade" in data:
-                data = without_upgrade(data)
+                data = hide_upgrade(data)
         super().data_received(data)
+        # The deadline starts only if the headers are incomplete: nearly always they arrive with the first bytes.
         if self._in_head and self._deadline is None:
-            self._wait_for_request()
+            self._start_read_deadline()
 
     def on_message_begin(self) -> None:
-        """Begin a request; its headers are waited for unless they come with its first bytes, as nearly always."""
+        """Begin a request, and give the application access to its connection."""
         self._between_requests = False
         self._in_head = True
         self._header_bytes = 0
@@ -198,25 +198,25 @@ class ProblemProtocol(HttpToolsProtocol):
         self.scope["extensions"] = {CONNECTION: self}  # type: ignore[dict-item]
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Take one header."""
+        """Count the size of a header."""
         self._header_bytes += len(name) + len(value) + 4
         if self._header_bytes > MAX_HEADER_BYTES:
             raise httptools.HttpParserError("headers too large")
         super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        """Hand the request on."""
+        """Pass the request to the application."""
         if self.parser.should_upgrade() and self._has_body():
             raise httptools.HttpParserError("the parser would leave the body unread")
         self._in_head = False
-        self._stop_waiting()
+        self._cancel_deadline()
         super().on_headers_complete()
 
     def _has_body(self) -> bool:
         return any(name in (b"content-length", b"transfer-encoding") for name, _ in self.headers)
 
     def _unsupported_upgrade_warning(self) -> None:
-        """Keep uvicorn from a line in the log for what a client asks for; the answer comes in this protocol."""
+        """Do not log uvicorn's warning: an offer to upgrade is harmless, and is answered in HTTP/1.1."""
 
     def on_message_complete(self) -> None:
         """Expect the next request."""
@@ -224,85 +224,86 @@ class ProblemProtocol(HttpToolsProtocol):
         super().on_message_complete()
 
     def pause_writing(self) -> None:
-        """Watch whether the client reads, now that much waits for it."""
+        """Watch whether the client reads, because its buffer is full."""
         super().pause_writing()
         self._reader.start()
 
     def resume_writing(self) -> None:
-        """Stop watching."""
+        """Stop to watch the client; its buffer has been read."""
         super().resume_writing()
         if self._answered:
-            self._forget_answer_deadline()
+            self._cancel_response_deadline()
         if not self.transport.is_closing():
             self._reader.stop()
 
     def on_response_complete(self) -> None:
-        """Watch whether the client reads the rest, if the connection ends with it."""
+        """Close the connection if the response was the last one; else wait for the next request."""
         super().on_response_complete()
         self._answered = True
-        if not self.flow.write_paused:  # little or nothing is left
-            self._forget_answer_deadline()
+        if not self.flow.write_paused:  # the client has read nearly everything
+            self._cancel_response_deadline()
         if self.transport.is_closing():
             self._reader.start()
-        elif self._left_to_read is not None:
+        elif self._discard_limit is not None:
             self._linger()
-        elif self._eof:
+        elif self._client_sent_eof:
             self._close()
-        self._outlives_eof = False
+        self._half_close_allowed = False
 
     def timeout_keep_alive_handler(self) -> None:
-        """Likewise for the rest of the last answer when no further request comes."""
+        """Apply the write timeout to the rest of the last response on an idle connection."""
         super().timeout_keep_alive_handler()
         self._reader.start()
 
     def shutdown(self) -> None:
-        """Likewise when the service ends."""
+        """Apply the write timeout to the rest of the last response at shutdown."""
         super().shutdown()
         if self.transport.is_closing():
             self._reader.start()
 
-    def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - the error says more
-        """Answer bytes that cannot be served, and hang up."""
+    def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - the parser's exception says more
+        """Answer a request that cannot be parsed, and close the connection."""
         running = None if self.cycle is None or self.cycle.response_complete else self.cycle
         if self.pipeline or (running and running.response_started):
-            self.abort()  # there is no place for it among the answers that are on their way
+            # Responses must be sent in the order of their requests, and earlier ones are not complete.
+            self.abort()
             return
         if running:
             running.disconnected = True
             running.message_event.set()
-            if self._on_lost is not None:
-                self._on_lost()
-        self._refuse(self._refusal(sys.exc_info()[1]))
+            if self._disconnect_callback is not None:
+                self._disconnect_callback()
+        self._refuse(self._parse_error(sys.exc_info()[1]))
 
     def _refuse(self, error: ToolchatError) -> None:
-        self._stop_waiting()
-        self.transport.write(bare_answer(error))
-        self._left_to_read = _MOST_UNREAD_BYTES
+        self._cancel_deadline()
+        self.transport.write(error_response(error))
+        self._discard_limit = _MAX_BYTES_DISCARDED
         self._linger()
 
-    def _refusal(self, fault: BaseException | None) -> ToolchatError:
+    def _parse_error(self, fault: BaseException | None) -> ToolchatError:
         if len(getattr(self, "url", b"")) > MAX_URL_BYTES:
             return TooLarge(f"the URL is longer than {MAX_URL_BYTES} bytes")
         if self._header_bytes > MAX_HEADER_BYTES:
             return HeadersTooLarge(f"the headers are longer than {MAX_HEADER_BYTES} bytes")
         if self.parser.should_upgrade():
-            return InvalidRequest("no other protocol is spoken here; leave Upgrade out")
-        return unreadable(fault)
+            return InvalidRequest("Upgrade is not supported; remove the header")
+        return unparsable_request(fault)
 
-    def _wait_for_request(self) -> None:
+    def _start_read_deadline(self) -> None:
         self._deadline = self.loop.call_later(self.read_timeout, self._close)
 
     def _linger(self) -> None:
-        """Say that nothing more comes, and give the client a moment to read that before the connection ends."""
+        """Send EOF, and give the client a moment to read the response before the connection is closed."""
         self._unset_keepalive_if_required()
         self.transport.write_eof()
-        self._deadline = self.loop.call_later(_MOST_UNREAD_SECONDS, self._close)
+        self._deadline = self.loop.call_later(_LINGER_SECONDS, self._close)
 
     def _close(self) -> None:
         self.transport.close()
         self._reader.start()
 
-    def _stop_waiting(self) -> None:
+    def _cancel_deadline(self) -> None:
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None

@@ -1,6 +1,8 @@
-"""Serving over HTTP: sockets, signals, and uvicorn's settings."""
+"""Serving over HTTP: the listening socket, signals, draining, memory, and uvicorn's settings."""
 
+import ctypes
 import errno
+import gc
 import logging
 import math
 import os
@@ -14,7 +16,7 @@ from functools import partial
 from types import FrameType
 from typing import TYPE_CHECKING
 
-import app.server.deferred_imports  # noqa: F401 - before FastAPI
+from app.server import deferred_imports  # noqa: F401 - before FastAPI
 
 # isort: split
 import uvicorn
@@ -25,8 +27,7 @@ from app.api.service import Admission, ServiceState
 from app.composition.configuration import read_configuration
 from app.main import create_app
 from app.observability.logs import configure_logging, write_text
-from app.server.connection_limit import ConnectionLimit, allow_open_files
-from app.server.process_memory import collect_seldom, give_back_memory
+from app.server.connection_limit import ConnectionLimit, raise_file_limit
 from app.server.protocol import ProblemProtocol
 from app.settings.service_settings import Settings
 from toolchat.errors import ConfigurationError
@@ -39,15 +40,15 @@ __all__ = ["demo", "serve", "server_config"]
 
 _log = logging.getLogger(__name__)
 
-_TICKS_OF_MEMORY = 50
-"""uvicorn's ticks, a tenth of a second each, between two times that memory is given back; it takes 0.3 ms mostly."""
-_ALL_MEMORY_EVERY = 60.0
-"""Seconds until, where nothing runs, all objects are looked at: it takes longer the more conversations are kept."""
+_TICKS_BETWEEN_TRIMS = 50
+"""uvicorn's ticks of 0.1 s between two trims of the heap; a trim mostly takes 0.3 ms."""
+_FULL_COLLECTION_INTERVAL = 60.0
+"""Seconds between two full collections of an idle service; they take longer the more conversations are stored."""
 
 
 def server_config(app: object, settings: Settings) -> uvicorn.Config:
-    """Set uvicorn up: no access log (it would hold the questions), no banner, a bounded shutdown."""
-    # It warns of what clients send; that is told in words of ours, and is no reason to look into the log.
+    """Configure uvicorn: no access log (it would contain the questions), no banner, a bounded shutdown."""
+    # uvicorn warns about invalid requests; the protocol answers and logs them itself, at a lower level.
     logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
     limit = ConnectionLimit()
     protocol = partial(
@@ -58,7 +59,7 @@ def server_config(app: object, settings: Settings) -> uvicorn.Config:
     )
     return uvicorn.Config(
         app,  # type: ignore[arg-type]
-        http=protocol,  # type: ignore[arg-type] # uvicorn only calls it, once for each connection
+        http=protocol,  # type: ignore[arg-type] # uvicorn only calls it, once per connection
         log_config=None,
         access_log=False,
         backlog=limit.backlog,
@@ -66,42 +67,42 @@ def server_config(app: object, settings: Settings) -> uvicorn.Config:
         proxy_headers=False,
         lifespan="on",
         root_path=settings.server_root_path,
-        timeout_keep_alive=settings.server_idle_timeout,  # type: ignore[arg-type] # it only becomes a timer
+        timeout_keep_alive=settings.server_idle_timeout,  # type: ignore[arg-type] # uvicorn only passes it to a timer
         timeout_graceful_shutdown=settings.shutdown_timeout,
     )
 
 
 def serve(notice: str = "") -> int:
-    """Serve until a signal comes.
+    """Serve until a signal stops the server; return the exit code.
 
     Args:
-        notice: lines to tell before those that say where the service listens.
+        notice: lines to print before the address of the service.
 
     Raises:
-        ConfigurationError: the service cannot start as it is set up, or its address is taken.
+        ConfigurationError: the configuration is invalid, or the address is in use.
     """
     configuration = read_configuration()
     settings = configuration.settings
     configure_logging(settings.log_level, thread=settings.server_workers == 1)
-    allow_open_files()
+    raise_file_limit()
     app = create_app(configuration)
     with _listen(settings) as listener:
         banner = notice + _banner(listener, configuration.chat_model.provider, app.state.access.claim_generated_key())
-        _read_again_on_hangup(app.state.access)
-        worker = _one_of_several(listener, settings, banner) if settings.server_workers > 1 else None
+        _reload_on_sighup(app.state.access)
+        worker = _fork_workers(listener, settings, banner) if settings.server_workers > 1 else None
         if isinstance(worker, int):
             return worker
         server = _Server(server_config(app, settings), app, banner, worker)
         server.run(sockets=[worker.listener if worker else listener])
     code = server.code
-    if not stop_threads(1):
+    if not stop_threads(1):  # Python would wait for a tool that blocks its thread
         logging.shutdown()
         os._exit(code)
     return code
 
 
-def _one_of_several(listener: socket.socket, settings: Settings, banner: str) -> "Worker | int":
-    """Fork workers; see :meth:`app.server.workers.Supervisor.run`."""
+def _fork_workers(listener: socket.socket, settings: Settings, banner: str) -> "Worker | int":
+    """Fork the workers; return the exit code in the parent, and the worker in each of them."""
     if sys.platform != "linux":
         raise ConfigurationError("SERVER_WORKERS: more than one needs Linux")
     from app.server.workers import Supervisor
@@ -113,10 +114,10 @@ def _one_of_several(listener: socket.socket, settings: Settings, banner: str) ->
 
 
 class _Server(uvicorn.Server):
-    """uvicorn's server, which says where it listens once it does, and listens until the last question is answered.
+    """uvicorn's server with a banner and draining: it keeps listening until the last chat request is answered.
 
-    uvicorn would refuse connections as soon as it is told to stop; here probes are told that the service is not ready
-    any more, and clients that they should come back, while the questions that run are answered.
+    uvicorn would refuse connections as soon as it is asked to stop. While draining, readiness probes fail and new chat
+    requests get 503 with Retry-After, so that a load balancer can move its traffic.
     """
 
     def __init__(self, config: uvicorn.Config, app: FastAPI, banner: str, worker: "Worker | None" = None) -> None:
@@ -125,19 +126,20 @@ class _Server(uvicorn.Server):
         self._banner = banner
         self._worker = worker
         self._drain_deadline: float | None = None
-        self._all_memory_at = time.monotonic()
+        self._next_full_collection = time.monotonic()
 
     @property
     def code(self) -> int:
-        """The exit code: to have been interrupted by hand is told, to have been stopped in order is no failure."""
+        """The exit code: 130 after Ctrl-C, 0 after another signal, 2 if the service could not start."""
         interrupted = signal.SIGINT in self._captured_signals
         return 130 if interrupted else 0 if self.started else 2
 
     @contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
-        """Hear of the end from now on; unlike uvicorn's own, this neither raises signals again nor lets later ones in.
+        """Handle the signals that stop the server.
 
-        A further interrupt would break off what is closed in order.
+        Unlike uvicorn's, this neither restores the handlers nor raises the signals again afterwards: a further Ctrl-C
+        would interrupt the cleanup.
         """
         for name in ("SIGINT", "SIGTERM", "SIGQUIT", "SIGBREAK"):
             if number := getattr(signal, name, None):
@@ -145,23 +147,23 @@ class _Server(uvicorn.Server):
         yield
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Take no more questions."""
+        """Stop to accept chat requests."""
         super().handle_exit(sig, frame)
         if self._admission is not None:
             self._admission.draining = True
 
     async def on_tick(self, counter: int) -> bool:
-        """Say whether to stop, which is when nothing runs any more or its time is over."""
-        if counter % _TICKS_OF_MEMORY == 0:
-            self._give_back_memory()
+        """Trim the heap from time to time; return whether the server should stop."""
+        if counter % _TICKS_BETWEEN_TRIMS == 0:
+            self._trim_heap()
         return await super().on_tick(counter) and self._is_drained()
 
-    def _give_back_memory(self) -> None:
+    def _trim_heap(self) -> None:
         now = time.monotonic()
-        is_all = not self._running and now >= self._all_memory_at
-        give_back_memory(2 if is_all else 1)
-        if is_all:
-            self._all_memory_at = now + _ALL_MEMORY_EVERY
+        is_full = not self._running and now >= self._next_full_collection
+        trim_heap(2 if is_full else 1)
+        if is_full:
+            self._next_full_collection = now + _FULL_COLLECTION_INTERVAL
 
     def _is_drained(self) -> bool:
         now, limit, running = time.monotonic(), self.config.timeout_graceful_shutdown or 0, self._running
@@ -183,16 +185,17 @@ class _Server(uvicorn.Server):
         return service.admission if isinstance(service, ServiceState) else None
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start to serve, then print the banner or report to the supervisor."""
         await super().startup(sockets)
         if self.started:
-            collect_seldom()
+            tune_gc()
             if self._worker is None:
                 write_text(self._banner)
             else:
                 await self._worker.join(self._app)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Close what the service opened even where answers are broken off, which uvicorn then leaves out."""
+        """Run the lifespan's shutdown even if requests were cut off; uvicorn skips it then."""
         if self._worker is not None:
             self._worker.stop_listening()
         await super().shutdown(sockets)
@@ -200,37 +203,37 @@ class _Server(uvicorn.Server):
             await self.lifespan.shutdown()
 
 
-def _read_again_on_hangup(access: Access) -> None:
-    """Let SIGHUP have read again what can be: the key file."""
+def _reload_on_sighup(access: Access) -> None:
+    """Reload the key file on SIGHUP."""
     if hasattr(signal, "SIGHUP"):
         signal.signal(signal.SIGHUP, lambda *_: access.reload())
 
 
-def _banner(listener: socket.socket, provider: str, made_key: str) -> str:
+def _banner(listener: socket.socket, provider: str, generated_key: str) -> str:
     host, port = listener.getsockname()[:2]
     shown = f"[{host}]" if ":" in host else host
     url = f"http://{shown}:{port}"
-    banner = f"toolchat on {url} - chat model: {provider}\n  the page: {url}/playground\n  Swagger UI: {url}/docs"
-    if not made_key:
+    banner = f"toolchat on {url} - chat model: {provider}\n  playground: {url}/playground\n  Swagger UI: {url}/docs"
+    if not generated_key:
         return banner
-    # One cannot browse to "any address".
-    near = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}.get(shown, shown)
-    page = f"http://{near}:{port}/playground/#key={made_key}"
-    return f"{banner}\n{generated_key_notice(made_key)}\n  the page, with this key: {page}"
+    # A browser cannot open the wildcard address.
+    reachable = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}.get(shown, shown)
+    page = f"http://{reachable}:{port}/playground/#key={generated_key}"
+    return f"{banner}\n{generated_key_notice(generated_key)}\n  playground with this key: {page}"
 
 
 def demo() -> int:
-    """Serve with a sandbox beside it that plays the tools' upstreams.
+    """Serve with the sandbox in place of the tools' upstreams.
 
     Raises:
-        ConfigurationError: as :func:`serve`.
+        ConfigurationError: as for :func:`serve`.
     """
     from app.sandbox import running_sandbox
 
     with running_sandbox() as url:
         os.environ["SANDBOX_URL"] = url
-        os.environ["SERVER_WORKERS"] = "1"  # what invents the answers is a thread of this process
-        return serve(f"sandbox on {url}: weather and translations are invented, and say so\n")
+        os.environ["SERVER_WORKERS"] = "1"  # the sandbox is a thread of this process
+        return serve(f"sandbox on {url}: weather and translations are invented and marked as such\n")
 
 
 def _listen(settings: Settings) -> socket.socket:
@@ -241,5 +244,29 @@ def _listen(settings: Settings) -> socket.socket:
     except OSError as error:
         wrong_host = error.errno is None or error.errno < 0 or error.errno == errno.EADDRNOTAVAIL
         variable = "SERVER_HOST" if wrong_host else "SERVER_PORT"
-        reason = "no address of this machine" if wrong_host else os.strerror(error.errno or 0)
+        reason = "not an address of this machine" if wrong_host else os.strerror(error.errno or 0)
         raise ConfigurationError(f"{variable}: cannot listen on {host}:{port}: {reason}") from None
+
+
+def tune_gc() -> None:
+    """Configure the garbage collector for serving; it has been off since the process started.
+
+    Objects created at start live as long as the process, so collections need not look at them. A chat request creates
+    thousands of objects and hardly any cycle, so that collections can be rare.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.enable()
+    gc.set_threshold(20_000, 20, 20)
+
+
+def trim_heap(generation: int) -> None:
+    """Collect garbage, and return free memory to the system.
+
+    Cancelled requests leave cycles, which an idle service would keep forever; those of a request that ran for some
+    seconds are in the oldest generation. glibc keeps most freed memory until ``malloc_trim`` is called.
+    """
+    gc.collect(generation)
+    malloc_trim = None if sys.platform == "win32" else getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if malloc_trim is not None:
+        malloc_trim(0)

@@ -1,31 +1,31 @@
-"""Clients that do not read what they are sent."""
+"""Clients that read slowly or not at all: disconnect them, and buffer little for them."""
 
 import asyncio
 import socket
 
-__all__ = ["SlowClientWatch", "keep_little_waiting"]
+__all__ = ["SlowClientWatch", "limit_send_buffer"]
 
-_WAITING_BYTES = 16 * 1024
+_BUFFER_BYTES = 16 * 1024
 
 
 class SlowClientWatch:
-    """Hangs up on a client that has read nothing of what waits for it for some time."""
+    """Aborts the connection of a client that has read nothing of its pending data for some seconds."""
 
-    def __init__(self, transport: asyncio.Transport, seconds: float) -> None:
+    def __init__(self, transport: asyncio.Transport, timeout: float) -> None:
         self._transport = transport
-        self._seconds = seconds
+        self._timeout = timeout
         self._unread = 0
         self._timer: asyncio.TimerHandle | None = None
 
     def start(self) -> None:
-        """Watch, from now on anew, whether the client reads; nothing is done when nothing waits."""
+        """Start the timer again, if any data is pending."""
         self.stop()
         self._unread = self._transport.get_write_buffer_size()
         if self._unread:
-            self._timer = asyncio.get_running_loop().call_later(self._seconds, self._check)
+            self._timer = asyncio.get_running_loop().call_later(self._timeout, self._check)
 
     def stop(self) -> None:
-        """Watch no more."""
+        """Cancel the timer."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -37,13 +37,13 @@ class SlowClientWatch:
             self.start()
 
 
-def keep_little_waiting(transport: asyncio.Transport) -> None:
-    """Have the kernel take little more than what is on its way, not the megabytes of which a slow client reads none.
+def limit_send_buffer(transport: asyncio.Transport) -> None:
+    """Limit the data that the kernel buffers for a client; its default is megabytes.
 
-    Whoever writes then soon waits, and so does the model whose answer it is.
+    A full buffer pauses the response, and so the model that generates it, soon after the client stops reading.
     """
-    transport.set_write_buffer_limits(_WAITING_BYTES)
+    transport.set_write_buffer_limits(_BUFFER_BYTES)
     connection = transport.get_extra_info("socket")
-    option = getattr(socket, "TCP_NOTSENT_LOWAT", None)  # Linux and macOS have it
+    option = getattr(socket, "TCP_NOTSENT_LOWAT", None)  # Linux and macOS
     if option is not None and connection.family in (socket.AF_INET, socket.AF_INET6):
-        connection.setsockopt(socket.IPPROTO_TCP, option, _WAITING_BYTES)
+        connection.setsockopt(socket.IPPROTO_TCP, option, _BUFFER_BYTES)

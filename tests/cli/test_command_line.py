@@ -130,7 +130,7 @@ def test_a_port_that_is_in_use_stops_the_start_with_one_line(tmp_path: Path) -> 
 def test_an_address_that_is_none_of_this_machine_stops_the_start_with_one_line(host: str, tmp_path: Path) -> None:
     done = run(cwd=tmp_path, SERVER_HOST=host)
     assert done.returncode == 2
-    assert done.stderr == f"toolchat: SERVER_HOST: cannot listen on {host}:8083: no address of this machine\n"
+    assert done.stderr == f"toolchat: SERVER_HOST: cannot listen on {host}:8083: not an address of this machine\n"
 
 
 def test_a_line_of_the_env_file_that_cannot_be_read_stops_the_start(tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ def test_the_forge_runs_the_check_and_nothing_else() -> None:
 
 async def test_the_service_tells_where_its_pages_are(tmp_path: Path) -> None:
     with started(cwd=tmp_path) as (_, url):
-        lines = [f"  the page: {url}/playground\n", f"  Swagger UI: {url}/docs\n"]
+        lines = [f"  playground: {url}/playground\n", f"  Swagger UI: {url}/docs\n"]
         await until(lambda: set(lines) <= set(LOG))
         async with client_of(url) as client:
             pages = [await client.get(path, follow_redirects=True) for path in ("/playground", "/docs")]

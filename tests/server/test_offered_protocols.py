@@ -51,4 +51,4 @@ async def test_a_body_that_would_be_left_unread_is_refused_and_never_taken_for_n
         await asking.send(POST)
         await client.get("/health/live")
         await asking.send(OFFERS["h2c"] + HEADERS + BODY)
-        assert b'"no other protocol is spoken here; leave Upgrade out"' in await asking.read_to_end()
+        assert b'"Upgrade is not supported; remove the header"' in await asking.read_to_end()

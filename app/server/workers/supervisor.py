@@ -171,10 +171,11 @@ class Supervisor:
     def _kill_stuck(self) -> None:
         """Kill workers that send no heartbeat any more, or that have not exited in time."""
         now = time.monotonic()
-        stopped = now - self._checked_at > 3 * _CHECK_INTERVAL  # this process was suspended, maybe with all others
+        # After a suspension of this process, maybe of the whole machine, every heartbeat looks late.
+        was_suspended = now - self._checked_at > 3 * _CHECK_INTERVAL
         self._checked_at = now
         for slot in self._slots:
-            if stopped:
+            if was_suspended:
                 slot.last_heartbeat = now
             is_stuck = slot.listens and not self._is_ending and now - slot.last_heartbeat > self._timeout
             if slot.pid and (is_stuck or now > self._deadline):

@@ -16,9 +16,10 @@ from app.api.problems import problems
 from app.api.responses import EVENTS, answer_prompt
 from app.api.responses.formats import AnswerFormat
 from app.api.schemas import SESSION_RESPONSES, STREAM_RESPONSES, Conversation
-from app.api.service import Service, service_state
+from app.api.service import Service, ServiceState, service_state
 from toolchat.chat.advisors.base import Advisor
 from toolchat.chat.advisors.call_limit import call_count_key
+from toolchat.chat.client import PromptSpec
 from toolchat.chat.memory import Turn
 from toolchat.chat.records import parse_turn_summary, to_records
 from toolchat.errors import NotFound, SessionBusy, StoreUnavailable, ValidationFailed
@@ -36,6 +37,7 @@ __all__ = [
     "conversation_by_header",
     "conversation_of",
     "conversation_or_new",
+    "conversation_prompt",
     "last_turn",
 ]
 
@@ -96,6 +98,38 @@ def last_turn(messages: Sequence[Message]) -> tuple[Message, ...]:
     """The instructions, the last question and what follows it: the service remembers what was before."""
     begin = max((place for place, each in enumerate(messages) if isinstance(each, UserMessage)), default=0)
     return (*(each for each in messages[:begin] if isinstance(each, SystemMessage)), *messages[begin:])
+
+
+def conversation_prompt(
+    service: ServiceState,
+    message: str | Sequence[Message],
+    conversation: str,
+    *,
+    tools: Sequence[object] = (),
+    advisors: Sequence[Advisor] = (),
+    context: Mapping[str, Any] | None = None,
+) -> PromptSpec:
+    """Put together the prompt for the next turn: messages, tools, memory, advisors and the conversation's id.
+
+    Args:
+        service: the running service.
+        message: the user's message, or the messages of a client that sends the whole conversation.
+        conversation: the id of a remembered conversation; empty if the service does not remember it.
+        tools: what ``PromptSpec.tools`` takes.
+        advisors: advisors in addition to the memory's.
+        context: values for tools and advisors in addition to the conversation's id.
+    """
+    if isinstance(message, str):
+        prompt = service.chat.prompt(message)
+    else:
+        prompt = service.chat.prompt().messages(last_turn(message) if conversation else message)
+    if conversation:
+        advisors = (service.memory_advisor, *advisors)
+    elif advisors:
+        # Advisors of tools store state under a conversation; this one lasts for one request.
+        conversation = conversation_or_new("")
+    values = {**(context or {}), CONVERSATION_ID: conversation} if conversation else context
+    return prompt.tools(*tools).tool_context(values).advisors(*advisors)
 
 
 @immutable
@@ -170,9 +204,11 @@ async def answer_in_session(
         ToolchatError: as ``answer_prompt``; also ``SessionBusy`` and ``StoreUnavailable``.
     """
     reject_prefetch(request)
-    state, known = service_state(request), {**(context or {}), CONVERSATION_ID: question.conversation}
-    prompt = state.chat.prompt(question.text).tools(*tools).tool_context(known)
-    return await answer_prompt(request, prompt.advisors(state.memory_advisor, *advisors), form)
+    service = service_state(request)
+    prompt = conversation_prompt(
+        service, question.text, question.conversation, tools=tools, advisors=advisors, context=context
+    )
+    return await answer_prompt(request, prompt, form)
 
 
 router = APIRouter(tags=["Chat"])

@@ -1,4 +1,4 @@
-"""The AI SDK's UI message stream: what ``useChat`` asks, answered with the service's tools run inside."""
+"""The AI SDK's UI message stream, for pages with ``useChat``."""
 
 from app.api.guard import ProtocolAdapter
 from app.protocols.ai_sdk.errors import error_response
@@ -7,6 +7,6 @@ from app.protocols.ai_sdk.routes import add_routes
 __all__ = ["AI_SDK"]
 
 MAX_BODY_BYTES = 2 * 1024 * 1024
-"""A page sends the whole conversation with every question, results of tools included."""
+"""A page sends the whole conversation with every request, including tool results."""
 
 AI_SDK = ProtocolAdapter("/ai-sdk/", add_routes, error_response, MAX_BODY_BYTES)

@@ -1,4 +1,4 @@
-"""Errors as a page shows them."""
+"""Errors in the format of the AI SDK: plain text."""
 
 from fastapi import Response
 
@@ -9,9 +9,9 @@ __all__ = ["error_response"]
 
 
 def error_response(error: ToolchatError, request_id: str) -> Response:
-    """Answer with an error's text alone, with the status and the headers of its problem document.
+    """Answer with the error's message, with the status and the headers of its problem document.
 
-    ``useChat`` makes the body the message of its ``error``, which pages show as it is.
+    ``useChat`` uses the body as the message of its ``error``, which pages show unchanged.
     """
     headers = dict(problems.error_response(error, request_id).headers)
     for name in ("content-length", "content-type"):

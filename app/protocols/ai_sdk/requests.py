@@ -1,4 +1,7 @@
-"""A request as ``useChat`` sends it; what is not named here is left alone, as pages add fields of their own."""
+"""Requests of ``useChat``: their schema, their messages, and the user's decisions about tool calls.
+
+Unknown fields are ignored, because pages add fields of their own.
+"""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,13 +25,16 @@ from toolchat.messages import (
 
 __all__ = ["ChatRequest", "Part", "UIMessage", "approval_requests", "conversation", "decisions", "read_request"]
 
+_NAME = re.compile("[A-Za-z0-9_-]{1,64}")
+"""Tool names that every provider accepts; a model may have invented others."""
+
 
 class _Wire(BaseModel):
     model_config = ConfigDict(extra="ignore", alias_generator=to_camel)
 
 
 class ToolApproval(_Wire):
-    """The user's decision about a call, once there is one."""
+    """The approval of a tool call; ``approved`` is missing until the user has decided."""
 
     id: str
     approved: StrictBool | None = None
@@ -36,12 +42,12 @@ class ToolApproval(_Wire):
 
 
 class Part(_Wire):
-    """A piece of a message: text, a file, the beginning of a step, or a tool's call with what became of it."""
+    """A part of a message: text, a file, the start of a step, or a tool call with its state."""
 
     type: str
     text: str = ""
     tool_name: str | None = None
-    """Of a ``dynamic-tool``; a ``tool-NAME`` has it in its type."""
+    """The name in a ``dynamic-tool`` part; a ``tool-NAME`` part has it in its type."""
     tool_call_id: str = Field("", max_length=256)
     state: str | None = None
     input: Any = None
@@ -59,90 +65,91 @@ class UIMessage(_Wire):
 
 
 class ChatRequest(_Wire):
-    """A conversation to go on with."""
+    """The body of ``POST /ai-sdk/chat``."""
 
     messages: list[UIMessage] = Field(min_length=1, max_length=4096)
     message_id: str | None = None
-    """The message that was edited, or whose calls were decided."""
+    """The message that was edited, or whose calls were decided about."""
 
-    def continued(self) -> UIMessage:
-        """The message that the answer goes on with, if it goes on with one: the named one, else the last."""
+    def continued_message(self) -> UIMessage:
+        """The message that a resumed answer continues: the one of ``message_id``, else the last."""
         named = (each for each in self.messages if self.message_id and each.id == self.message_id)
         return next(named, self.messages[-1])
 
 
 def read_request(body: bytes) -> ChatRequest:
-    """Read a request's body.
+    """Parse the body of a request.
 
     Raises:
-        InvalidRequest: it is no JSON, or a field has another form; the detail names it.
+        InvalidRequest: it is not valid JSON, or a field is invalid; the detail names the first one.
     """
     try:
         return ChatRequest.model_validate_json(body)
     except ValidationError as error:
         fault = error.errors(include_url=False, include_input=False)[0]
     if fault["type"] == "json_invalid":
-        raise InvalidRequest("the body is not JSON that can be read")
-    place = "".join(f"[{each}]" if isinstance(each, int) else f".{each}" for each in fault["loc"])
-    raise InvalidRequest(f"{place.lstrip('.')}: {fault['msg']}" if place else str(fault["msg"]))
-
-
-_NAME = re.compile("[A-Za-z0-9_-]{1,64}")
-"""What every provider takes as the name of a tool; a model may have made up another one."""
+        raise InvalidRequest("the body is not valid JSON")
+    field = "".join(f"[{each}]" if isinstance(each, int) else f".{each}" for each in fault["loc"])
+    raise InvalidRequest(f"{field.lstrip('.')}: {fault['msg']}" if field else str(fault["msg"]))
 
 
 def conversation(sent: Sequence[UIMessage], instructions: str = "") -> tuple[Message, ...]:
-    """Read the messages of a request.
+    """Convert the messages of a request.
 
-    What they say as ``system`` stands below the service's own instructions. Each step of an answer becomes a message
-    with its calls, and their results; calls without a result are left out, as is whatever else only pages show.
+    ``system`` messages are appended to the service's own instructions. Each step of an answer becomes an assistant
+    message with its calls, and a message with their results. Calls without a result are dropped, as are parts that only
+    pages display.
+
+    Args:
+        sent: the messages of the request.
+        instructions: the service's system prompt.
 
     Raises:
-        InvalidRequest: a message holds what no model is given here, or there is none with a text.
+        InvalidRequest: a message contains a file, or no message has text.
     """
-    texts = [instructions, *(_text(each, place) for place, each in enumerate(sent) if each.role == "system")]
+    texts = [instructions, *(_text(each, index) for index, each in enumerate(sent) if each.role == "system")]
     system = "\n\n".join(filter(None, texts))
-    said = [message for place, each in enumerate(sent) for message in _said(each, place)]
-    if not said:
+    messages = [message for index, each in enumerate(sent) for message in _converted(each, index)]
+    if not messages:
         raise InvalidRequest("messages: none has a text")
-    return (*([SystemMessage(system)] if system else ()), *said)
+    return (*([SystemMessage(system)] if system else ()), *messages)
 
 
-def _said(message: UIMessage, place: int) -> Iterator[Message]:
+def _converted(message: UIMessage, index: int) -> Iterator[Message]:
     if message.role == "user":
-        text = _text(message, place)
+        text = _text(message, index)
         if text.strip():
             yield UserMessage(text)
     elif message.role == "assistant":
         for step in _steps(message.parts):
-            yield from _turn(step)
+            yield from _step_messages(step)
 
 
 def _steps(parts: Sequence[Part]) -> Iterator[list[Part]]:
-    """What the model said at once: pages mark where a step begins, and text behind a call is one, too."""
+    """Split an answer into model calls: at the marks that pages set, and before text that follows a tool call."""
     step: list[Part] = []
     for part in parts:
         if part.type == "step-start" or (part.type == "text" and step and step[-1].type != "text"):
             yield step
             step = []
-        if part.type == "text" or _name_of(part):
+        if part.type == "text" or _finished_tool(part):
             step.append(part)
     yield step
 
 
-def _turn(step: Sequence[Part]) -> Iterator[Message]:
+def _step_messages(step: Sequence[Part]) -> Iterator[Message]:
     text = "\n".join(part.text for part in step if part.type == "text")
-    ended = [part for part in step if part.type != "text"]
-    calls = tuple(ToolCall(part.tool_call_id, _name_of(part), _json(part.input or {})) for part in ended)
+    calls_of_step = [part for part in step if part.type != "text"]
+    calls = tuple(ToolCall(part.tool_call_id, _finished_tool(part), _json(part.input or {})) for part in calls_of_step)
     if text or calls:
         yield AssistantMessage(text, calls)
     if calls:
-        results = (ToolResponse(part.tool_call_id, _name_of(part), _result(part)) for part in ended)
+        results = (ToolResponse(part.tool_call_id, _finished_tool(part), _result(part)) for part in calls_of_step)
         yield ToolResponseMessage(tuple(results))
 
 
-def _name_of(part: Part) -> str:
-    """The name of the tool of a call that has ended; empty for all else."""
+def _finished_tool(part: Part) -> str:
+    """The tool's name if the part is a finished call, else an empty string."""
     if not part.tool_call_id or part.state not in ("output-available", "output-error", "output-denied"):
         return ""
     name = part.tool_name if part.type == "dynamic-tool" else part.type.removeprefix("tool-")
@@ -157,21 +164,21 @@ def _result(part: Part) -> str:
 
 
 def _json(value: Any) -> str:
-    """A value as JSON, which it was; a text stays as it is."""
+    """A value as JSON; strings are left as they are."""
     return value if isinstance(value, str) else to_json(value, inf_nan_mode="strings").decode()
 
 
-def _text(message: UIMessage, place: int) -> str:
+def _text(message: UIMessage, index: int) -> str:
     for number, part in enumerate(message.parts):
         if part.type == "file":
             raise InvalidRequest(
-                f"messages[{place}].parts[{number}]: a file is not taken here; the models are given text only"
+                f"messages[{index}].parts[{number}]: files are not supported; the models accept text only"
             )
     return "\n".join(part.text for part in message.parts if part.type == "text")
 
 
 def approval_requests(pending: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """The parts that ask for consent; each has an id of its own, since a page decides about calls one by one."""
+    """The parts that request approval; each has an id of its own, because pages decide about calls one by one."""
     for call in pending["calls"]:
         yield {
             "type": "tool-approval-request",
@@ -181,25 +188,25 @@ def approval_requests(pending: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def decisions(message: UIMessage) -> tuple[str, Mapping[str, Approval]] | None:
-    """What the user has decided about the calls of a message.
+    """Read the user's decisions about the calls of a message.
 
     Returns:
-        The id of the answer that waits, and the decisions by call id; ``None`` where no call was decided.
+        The id of the pending answer, and the decisions by call id; ``None`` without any decision.
 
     Raises:
-        InvalidRequest: a call beside them is not decided yet, or they are about several answers.
+        InvalidRequest: a call is still undecided, or the decisions belong to several answers.
     """
     parts = message.parts if message.role == "assistant" else ()
     decided = {
         part.approval.id: part.approval for part in parts if part.approval and part.state == "approval-responded"
     }
-    waiting = {identifier.partition("/")[0] for identifier in decided}
+    pending = {identifier.partition("/")[0] for identifier in decided}
     if not decided:
         return None
-    if len(waiting) > 1 or any(part.state == "approval-requested" for part in parts):
-        raise InvalidRequest("messages: every call that waits for approval must be decided, and those of one answer")
+    if len(pending) > 1 or any(part.state == "approval-requested" for part in parts):
+        raise InvalidRequest("messages: decide about every call that requires approval, and about one answer only")
     approvals = {
         identifier.partition("/")[2]: Approval(bool(each.approved), each.reason or "")
         for identifier, each in decided.items()
     }
-    return waiting.pop(), approvals
+    return pending.pop(), approvals

@@ -13,7 +13,7 @@ from app.api.fast_router import MAX_QUERY_CHARS
 from app.api.responses.active_request import ActiveRequest
 from app.api.schemas import ChatAnswer
 from app.api.service import ServiceState
-from app.api.sessions import conversation_or_new
+from app.api.sessions import conversation_or_new, conversation_prompt
 from app.protocols.mcp_server.consent import call_digest, can_ask, consent_request, decisions, invalid_state
 from app.protocols.mcp_server.jsonrpc import Exchange
 from app.protocols.mcp_server.tools import ANSWER, Call, ResultFormat
@@ -21,7 +21,6 @@ from toolchat.chat.client import PromptSpec
 from toolchat.chat.request import Approval
 from toolchat.errors import NotFound
 from toolchat.models.base import ChatResponse
-from toolchat.tool_calling.context import CONVERSATION_ID
 from toolchat.tool_calling.events import parse_arguments
 from toolchat.tool_calling.schema import input_of_function
 
@@ -99,9 +98,8 @@ async def prepare_question(
 def _prompt(service: ServiceState, arguments: Mapping[str, Any], context: Mapping[str, Any]) -> PromptSpec:
     asked: AskArguments = _INPUT.arguments(to_json(arguments).decode())["arguments"]
     offered, advisors = service.tools.for_conversation(asked.tools)
-    values = {**context, CONVERSATION_ID: conversation_or_new(asked.session_id)}
-    prompt = service.chat.prompt(asked.question).tools(*offered).tool_context(values)
-    return prompt.advisors(service.memory_advisor, *advisors)
+    conversation = conversation_or_new(asked.session_id)
+    return conversation_prompt(service, asked.question, conversation, tools=offered, advisors=advisors, context=context)
 
 
 async def _pending_turn(service: ServiceState, identifier: str) -> PendingTurn:

@@ -1,4 +1,4 @@
-"""OpenAI's chat completions: the service as a model that has tools already, for every client that speaks that wire."""
+"""OpenAI's chat completions API: the service as a model that runs its tools itself."""
 
 from app.api.guard import ProtocolAdapter
 from app.protocols.openai.errors import error_response
@@ -7,6 +7,6 @@ from app.protocols.openai.routes import add_routes
 __all__ = ["OPENAI"]
 
 MAX_BODY_BYTES = 2 * 1024 * 1024
-"""Clients send the whole conversation with every question, and definitions of their tools."""
+"""Clients send the whole conversation and their tools with every request."""
 
 OPENAI = ProtocolAdapter("/v1/", add_routes, error_response, MAX_BODY_BYTES)

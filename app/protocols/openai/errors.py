@@ -1,4 +1,4 @@
-"""Errors in OpenAI's words."""
+"""Errors in OpenAI's format: types, codes, status codes and rate limit headers."""
 
 import re
 from collections.abc import Mapping
@@ -14,27 +14,27 @@ __all__ = ["BadRequest", "ModelNotFound", "error_document", "error_response", "l
 
 
 _KINDS = {"minute": "requests", "day": "tokens"}
-"""What OpenAI's headers can tell of our quotas; how many at once they have no word for."""
+"""OpenAI's names for two of the quotas; it has none for concurrent requests."""
 _POLICY = re.compile(r'"(\w+)";q=(\d+)')
 _STATE = re.compile(r'"(\w+)";r=(\d+);t=(\d+)')
 
 
 def limit_headers(headers: Mapping[str, str]) -> dict[str, str]:
-    """Say once more what ``RateLimit-Policy`` and ``RateLimit`` say; nothing where they are not there."""
+    """Translate ``RateLimit-Policy`` and ``RateLimit`` into OpenAI's headers; empty if they are missing."""
     limits = dict(_POLICY.findall(headers.get("RateLimit-Policy", "")))
-    told: dict[str, str] = {}
+    translated: dict[str, str] = {}
     for name, remaining, seconds in _STATE.findall(headers.get("RateLimit", "")):
         if kind := _KINDS.get(name):
-            told |= {
+            translated |= {
                 f"x-ratelimit-limit-{kind}": limits[name],
                 f"x-ratelimit-remaining-{kind}": remaining,
                 f"x-ratelimit-reset-{kind}": f"{seconds}s",
             }
-    return told
+    return translated
 
 
 _STATUSES = {"validation": 400, "context-too-long": 400, "content-filtered": 400, "provider-rate-limited": 429}
-"""Where OpenAI's status for a code is another one than ours."""
+"""Codes for which OpenAI uses another status."""
 _CODES = {
     "context-too-long": "context_length_exceeded",
     "content-filtered": "content_filter",
@@ -42,12 +42,12 @@ _CODES = {
     "quota-exceeded": "rate_limit_exceeded",
     "unauthorized": "invalid_api_key",
 }
-"""The words of OpenAI that clients look for; every other code is ours, written as theirs are."""
+"""OpenAI's codes that clients look for; all other codes are the service's own, in OpenAI's spelling."""
 _TYPES = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
 
 
 class BadRequest(InvalidRequest):
-    """The request cannot be answered as it is; ``param`` is where the fault is."""
+    """The request is invalid; ``param`` names the field."""
 
     code = "invalid-value"
 
@@ -64,7 +64,7 @@ class ModelNotFound(NotFound):
 
 
 def error_document(error: ToolchatError) -> dict[str, Any]:
-    """An error as OpenAI has it, as the body of a response or as a piece of a stream."""
+    """An error as the body of a response, or as an event of a stream."""
     status = _STATUSES.get(error.code, error.status)
     kind = _TYPES.get(status, "server_error" if status >= 500 else "invalid_request_error")
     code = _CODES.get(error.code, error.code.replace("-", "_"))
@@ -72,9 +72,9 @@ def error_document(error: ToolchatError) -> dict[str, Any]:
 
 
 def error_response(error: ToolchatError, request_id: str) -> Response:
-    """Answer with an error, with the headers of its problem document; says whether trying again makes sense.
+    """Answer with an error in OpenAI's format, with the headers of its problem document.
 
-    The official clients try most errors again unless ``x-should-retry`` says otherwise, and each time costs a question.
+    Without ``x-should-retry`` the official clients would retry most errors, and every attempt costs a model call.
     """
     headers = dict(problems.error_response(error, request_id).headers)
     for name in ("content-length", "content-type"):

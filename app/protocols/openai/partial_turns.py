@@ -1,9 +1,9 @@
-"""What the service has run before a client's tool was called, kept for the client's next request.
+"""Turns that end in calls of the client's tools, saved until the client sends the results.
 
-A client sends back its own calls and their results, and knows of no others. So that the model does not ask again for
-what it has been told, the whole turn is kept under the id of the client's call, and put in its place when that comes
-back. Where it is no longer there, as after an hour, the conversation goes on as the client knows it: the model may
-then ask again; nothing is run again by the service itself.
+A client sends back its own calls and results only. The service may have run tools of its own before, and if those were
+missing, the model would call them again. So the complete turn is saved under the id of the client's first call, and
+restored when that id comes back. After an hour, or if the store is unavailable, the conversation continues with the
+client's messages alone; no tool is run again except by the model's decision.
 """
 
 import re
@@ -11,88 +11,126 @@ import secrets
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
+from typing import NamedTuple
 
 from pydantic_core import from_json, to_json
 
 from app.api.dependencies import scoped_key
-from app.protocols.openai.requests import running_turn
+from app.protocols.openai.requests import turn_start
 from toolchat.chat.records import from_records, to_records
 from toolchat.errors import StoreUnavailable
 from toolchat.messages import AssistantMessage, Message, ToolCall, ToolResponse, ToolResponseMessage
 from toolchat.models.base import ChatResponse
 from toolchat.state.base import StateStore
 
-__all__ = ["keep_calls", "restored"]
+__all__ = ["restore_turn", "save_turn"]
 
-_TTL = 3600
-_KEPT_ID = re.compile("call_kept_[0-9a-f]{24}")
+SAVED_TURN_TTL = 3600
+_SAVED_ID = re.compile("call_kept_[0-9a-f]{24}")
 
 
-async def keep_calls(store: StateStore, response: ChatResponse, theirs: frozenset[str]) -> ChatResponse:
-    """Keep the turn of an answer that calls the client's tools, where the client does not know all of it.
+class _Turn(NamedTuple):
+    """A turn whose last round calls tools of the client, and possibly tools of the service."""
+
+    earlier: tuple[Message, ...]
+    """The messages of the rounds before."""
+    calls: AssistantMessage
+    """The assistant message of the last round."""
+    results: tuple[ToolResponse, ...]
+    """The results of that round so far."""
+
+    def messages(self) -> tuple[Message, ...]:
+        """The turn as consecutive messages."""
+        return (*self.earlier, self.calls, *([ToolResponseMessage(self.results)] if self.results else []))
+
+    def with_results(self, added: Sequence[ToolResponse]) -> "_Turn":
+        """Add results, in the order of the calls: providers reject a round whose results are split or reordered."""
+        by_id = {each.id: each for each in (*self.results, *added)}
+        return self._replace(results=tuple(by_id[call.id] for call in self.calls.tool_calls if call.id in by_id))
+
+
+async def save_turn(store: StateStore, response: ChatResponse, client_tools: frozenset[str]) -> ChatResponse:
+    """Save the turn of an answer that calls the client's tools, unless the client will send all of it back.
 
     Args:
-        store: where it is kept.
+        store: the state store.
         response: the answer.
-        theirs: the names of the client's tools.
+        client_tools: the names of the client's tools.
 
     Returns:
-        The answer; the calls that the client gets have new ids if it was kept.
+        The answer; if its turn was saved, the calls of the client's tools have new ids.
     """
-    turn = response.history[running_turn(response.history) :]
-    message = response.message
-    if not any(call.name in theirs for call in message.tool_calls) or _is_known(turn, message, theirs):
+    if not any(call.name in client_tools for call in response.message.tool_calls):
+        return response
+    turn = _finished_turn(response, client_tools)
+    if _is_known(turn, client_tools):
         return response
     # A model's own ids are not unique: two conversations may both have a call_1.
-    renamed = replace(message, tool_calls=tuple(_renamed(call, theirs) for call in message.tool_calls))
-    first = next(call.id for call in renamed.tool_calls if call.name in theirs)
-    has_results = any(call.name not in theirs for call in message.tool_calls)
-    whole = (*turn[:-2], renamed, turn[-1]) if has_results else (*turn, renamed)
+    renamed = replace(turn.calls, tool_calls=tuple(_renamed(call, client_tools) for call in turn.calls.tool_calls))
+    first = next(call.id for call in renamed.tool_calls if call.name in client_tools)
     with suppress(StoreUnavailable):
-        await store.put(_key(first), to_json(to_records(whole)), ttl=_TTL)
+        messages = turn._replace(calls=renamed).messages()
+        await store.put(_key(first), to_json(to_records(messages)), ttl=SAVED_TURN_TTL)
     return replace(response, message=renamed)
 
 
-async def restored(store: StateStore, messages: tuple[Message, ...]) -> tuple[Message, ...]:
-    """Put the turn that was kept in the place of what the client knows of it."""
-    begin = running_turn(messages)
-    places = [n for n in range(begin, len(messages)) if _first_kept(messages[n])]
-    if not places:
+async def restore_turn(store: StateStore, messages: tuple[Message, ...]) -> tuple[Message, ...]:
+    """Replace the client's view of the last turn by the saved turn, if there is one."""
+    start = turn_start(messages)
+    saved = [index for index in range(start, len(messages)) if _saved_id(messages[index])]
+    if not saved:
         return messages
-    place = places[-1]
+    index = saved[-1]
     with suppress(StoreUnavailable):
-        if value := await store.get(_key(_first_kept(messages[place]))):
-            return (*messages[:begin], *_joined(from_records(from_json(value)), messages[place + 1 :]))
+        if value := await store.get(_key(_saved_id(messages[index]))):
+            turn = _saved_turn(from_records(from_json(value)))
+            results, later = _split_results(messages[index + 1 :])
+            return (*messages[:start], *turn.with_results(results).messages(), *later)
     return messages
 
 
-def _renamed(call: ToolCall, theirs: frozenset[str]) -> ToolCall:
-    return replace(call, id=f"call_kept_{secrets.token_hex(12)}") if call.name in theirs else call
+def _finished_turn(response: ChatResponse, client_tools: frozenset[str]) -> _Turn:
+    message, history = response.message, response.history[turn_start(response.history) :]
+    if all(call.name in client_tools for call in message.tool_calls):
+        return _Turn(tuple(history), message, ())
+    # The last round has called tools of the service, too: the history ends with its message and their results.
+    *earlier, _, results = history
+    return _Turn(tuple(earlier), message, _responses(results))
 
 
-def _is_known(turn: Sequence[Message], message: AssistantMessage, theirs: frozenset[str]) -> bool:
-    """Whether the client sends all of a turn back by itself: its own calls, and nothing that only providers know."""
-    said = [*(each for each in turn if isinstance(each, AssistantMessage)), message]
+def _saved_turn(messages: Sequence[Message]) -> _Turn:
+    index = max(index for index, each in enumerate(messages) if isinstance(each, AssistantMessage))
+    calls = messages[index]
+    if not isinstance(calls, AssistantMessage):
+        raise TypeError(calls)
+    results, _ = _split_results(messages[index + 1 :])
+    return _Turn(tuple(messages[:index]), calls, results)
+
+
+def _split_results(messages: Sequence[Message]) -> tuple[tuple[ToolResponse, ...], Sequence[Message]]:
+    """The results that follow a message with calls, and the messages after them."""
+    return _responses(messages[0]) if messages else (), messages[1:]
+
+
+def _responses(message: Message) -> tuple[ToolResponse, ...]:
+    return tuple(message.responses) if isinstance(message, ToolResponseMessage) else ()
+
+
+def _renamed(call: ToolCall, client_tools: frozenset[str]) -> ToolCall:
+    return replace(call, id=f"call_kept_{secrets.token_hex(12)}") if call.name in client_tools else call
+
+
+def _is_known(turn: _Turn, client_tools: frozenset[str]) -> bool:
+    """Whether the client sends the whole turn back: it calls the client's tools only, and has no provider data."""
+    answers = [each for each in (*turn.earlier, turn.calls) if isinstance(each, AssistantMessage)]
     return not any(
-        each.extra or any(call.extra or call.name not in theirs for call in each.tool_calls) for each in said
+        each.extra or any(call.extra or call.name not in client_tools for call in each.tool_calls) for each in answers
     )
 
 
-def _joined(kept: Sequence[Message], after: Sequence[Message]) -> tuple[Message, ...]:
-    """The kept turn, the client's results among those of the service, and what came after."""
-    place = max(n for n, each in enumerate(kept) if isinstance(each, AssistantMessage))
-    message = kept[place]
-    responses: dict[str, ToolResponse] = {}
-    for each in (*kept[place + 1 :], *after[:1]):
-        responses |= {one.id: one for one in each.responses} if isinstance(each, ToolResponseMessage) else {}
+def _saved_id(message: Message) -> str:
     calls = message.tool_calls if isinstance(message, AssistantMessage) else ()
-    results = ToolResponseMessage(tuple(responses[call.id] for call in calls if call.id in responses))
-    return (*kept[: place + 1], results, *after[1:])
-
-
-def _first_kept(message: Message) -> str:
-    calls = message.tool_calls if isinstance(message, AssistantMessage) else ()
-    return calls[0].id if calls and _KEPT_ID.fullmatch(calls[0].id) else ""
+    return calls[0].id if calls and _SAVED_ID.fullmatch(calls[0].id) else ""
 
 
 def _key(identifier: str) -> str:

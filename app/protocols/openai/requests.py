@@ -1,4 +1,7 @@
-"""A request as it comes over the wire; what is not named here is left alone, as clients send more than OpenAI knows."""
+"""Requests of OpenAI's chat completions: their schema, their messages, and the tools that the client runs itself.
+
+Unknown fields are ignored, because clients send fields that OpenAI does not define.
+"""
 
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
@@ -26,12 +29,15 @@ __all__ = [
     "NamedChoice",
     "WireMessage",
     "WireTool",
-    "caller_tools",
+    "client_tools",
     "conversation",
     "read_request",
-    "running_turn",
+    "turn_start",
 ]
 
+MAX_TOOLS_BYTES = 256 * 1024
+"""Longest definitions of all tools of one request, as JSON."""
+_SYSTEM_ROLES = ("system", "developer")
 
 ToolName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
 _Penalty = Annotated[float, Field(ge=-2, le=2)]
@@ -42,7 +48,7 @@ class _Wire(BaseModel):
 
 
 class Part(_Wire):
-    """A piece of a message's content."""
+    """A part of a message's content."""
 
     type: str
     text: str | None = None
@@ -50,14 +56,14 @@ class Part(_Wire):
 
 
 class CalledFunction(_Wire):
-    """What a call of a tool names."""
+    """The function that a tool call names, with its arguments as JSON."""
 
     name: str
     arguments: str = ""
 
 
 class WireCall(_Wire):
-    """A call of a tool that the client offers."""
+    """A tool call of an assistant message."""
 
     id: str = Field(min_length=1, max_length=256)
     type: Literal["function"] = "function"
@@ -75,7 +81,7 @@ class WireMessage(_Wire):
 
 
 class Function(_Wire):
-    """What a tool of the client is."""
+    """The definition of a client's tool."""
 
     name: ToolName
     description: str | None = None
@@ -83,7 +89,7 @@ class Function(_Wire):
 
 
 class WireTool(_Wire):
-    """A tool that the client offers and runs."""
+    """A tool that the client runs itself."""
 
     type: Literal["function"] = "function"
     function: Function
@@ -94,20 +100,20 @@ class _Named(_Wire):
 
 
 class NamedChoice(_Wire):
-    """The one tool that must be called."""
+    """A ``tool_choice`` that names the tool to call."""
 
     type: Literal["function"] = "function"
     function: _Named
 
 
 class StreamOptions(_Wire):
-    """What a stream tells beside the answer."""
+    """Options of a streamed response."""
 
     include_usage: bool | None = None
 
 
 class ChatCompletionRequest(_Wire):
-    """A conversation to go on with."""
+    """The body of ``POST /v1/chat/completions``."""
 
     model: str
     messages: list[WireMessage] = Field(min_length=1, max_length=4096)
@@ -130,85 +136,87 @@ class ChatCompletionRequest(_Wire):
 
 
 def read_request(body: bytes) -> ChatCompletionRequest:
-    """Read a request's body.
+    """Parse the body of a request.
 
     Raises:
-        InvalidRequest: it is no JSON.
-        BadRequest: a field has another form; the error names it as OpenAI does.
+        InvalidRequest: it is not valid JSON.
+        BadRequest: a field is invalid; ``param`` names the first one in OpenAI's notation.
     """
     try:
         return ChatCompletionRequest.model_validate_json(body)
     except ValidationError as error:
         fault = error.errors(include_url=False, include_input=False)[0]
     if fault["type"] == "json_invalid":
-        raise InvalidRequest("the body is not JSON that can be read")
-    param = _place(fault["loc"])
+        raise InvalidRequest("the body is not valid JSON")
+    param = _param(fault["loc"])
     raise BadRequest(f"{param}: {fault['msg']}" if param else str(fault["msg"]), param or None)
 
 
-def _place(location: Iterable[int | str]) -> str:
-    """``messages[0].content``; the names of a union's members say nothing to a client."""
-    place = ""
+def _param(location: Iterable[int | str]) -> str:
+    """A location such as ``messages[0].content``, without pydantic's names of the members of a union."""
+    param = ""
     for part in location:
         if isinstance(part, int):
-            place += f"[{part}]"
+            param += f"[{part}]"
         elif part.isidentifier() and part.islower() and part not in ("str", "literal"):
-            place += f".{part}" if place else part
-    return place
+            param += f".{part}" if param else part
+    return param
 
 
 def conversation(sent: Sequence[WireMessage], instructions: str = "") -> tuple[Message, ...]:
-    """Read the messages of a request.
+    """Convert the messages of a request.
 
-    What the client says first as ``system`` or ``developer`` stands below the service's own instructions in one
-    message: some models refuse a second one. Results of tools that follow each other become one message.
+    Leading ``system`` and ``developer`` messages are appended to the service's own instructions in one message, because
+    some models reject a second one. Consecutive tool results become one message.
+
+    Args:
+        sent: the messages of the request.
+        instructions: the service's system prompt.
 
     Raises:
-        BadRequest: a message holds what no model is given here, or calls and results do not belong together.
+        BadRequest: a message has content other than text, or tool calls and results do not match.
     """
-    leading = next((place for place, each in enumerate(sent) if each.role not in _SYSTEM), len(sent))
-    texts = [instructions, *(_text(each, place) for place, each in enumerate(sent[:leading]))]
+    leading = next((index for index, each in enumerate(sent) if each.role not in _SYSTEM_ROLES), len(sent))
+    texts = [instructions, *(_text(each, index) for index, each in enumerate(sent[:leading]))]
     system = "\n\n".join(filter(None, texts))
     messages: list[Message] = [SystemMessage(system)] if system else []
-    waiting: dict[str, str] = {}
-    """The names of the calls, by id, whose results must come next."""
-    for place, each in enumerate(sent[leading:], leading):
+    unanswered: dict[str, str] = {}
+    """Names by id of the calls whose results must come next."""
+    for index, each in enumerate(sent[leading:], leading):
         if each.role == "tool":
-            _add_result(messages, each, waiting, place)
+            _add_result(messages, each, unanswered, index)
             continue
-        _refuse_missing(waiting)
-        messages.append(_message(each, place))
-        waiting = {call.id: call.function.name for call in each.tool_calls or () if each.role == "assistant"}
-    _refuse_missing(waiting)
+        _require_results(unanswered)
+        messages.append(_message(each, index))
+        unanswered = {call.id: call.function.name for call in each.tool_calls or () if each.role == "assistant"}
+    _require_results(unanswered)
     return tuple(messages)
 
 
-def running_turn(messages: Sequence[Message]) -> int:
-    """Where the messages after the last question begin."""
-    return max((place for place, each in enumerate(messages, 1) if isinstance(each, UserMessage)), default=0)
+def turn_start(messages: Sequence[Message]) -> int:
+    """The index of the first message after the last user message."""
+    return max((index for index, each in enumerate(messages, 1) if isinstance(each, UserMessage)), default=0)
 
 
-_SYSTEM = ("system", "developer")
-
-
-def _message(sent: WireMessage, place: int) -> Message:
-    text = _text(sent, place)
+def _message(sent: WireMessage, index: int) -> Message:
+    text = _text(sent, index)
     if sent.role == "user":
         return UserMessage(text)
     if sent.role == "assistant":
+        reasoning = sent.reasoning_content
         calls = tuple(ToolCall(each.id, each.function.name, each.function.arguments) for each in sent.tool_calls or ())
-        return AssistantMessage(text, calls, {"reasoning_content": it} if (it := sent.reasoning_content) else {})
+        return AssistantMessage(text, calls, {"reasoning_content": reasoning} if reasoning else {})
     return SystemMessage(text)
 
 
-def _add_result(messages: list[Message], sent: WireMessage, waiting: dict[str, str], place: int) -> None:
-    name = waiting.pop(sent.tool_call_id or "", None)
+def _add_result(messages: list[Message], sent: WireMessage, unanswered: dict[str, str], index: int) -> None:
+    name = unanswered.pop(sent.tool_call_id or "", None)
     if name is None:
         raise BadRequest(
-            f"messages[{place}]: a message of the role 'tool' must answer a call of the assistant's message before it",
-            f"messages[{place}].tool_call_id",
+            f"messages[{index}]: a message of the role 'tool' must answer a call of the assistant's message before it",
+            f"messages[{index}].tool_call_id",
         )
-    response = ToolResponse(sent.tool_call_id or "", name, _text(sent, place))
+    response = ToolResponse(sent.tool_call_id or "", name, _text(sent, index))
     last = messages[-1]
     if isinstance(last, ToolResponseMessage):
         messages[-1] = ToolResponseMessage((*last.responses, response))
@@ -216,50 +224,46 @@ def _add_result(messages: list[Message], sent: WireMessage, waiting: dict[str, s
         messages.append(ToolResponseMessage((response,)))
 
 
-def _refuse_missing(waiting: Iterable[str]) -> None:
-    if missing := ", ".join(waiting):
+def _require_results(unanswered: Iterable[str]) -> None:
+    if missing := ", ".join(unanswered):
         raise BadRequest(f"tool calls without a message of the role 'tool' that answers them: {missing}", "messages")
 
 
-def _text(sent: WireMessage, place: int) -> str:
+def _text(sent: WireMessage, index: int) -> str:
     if sent.content is None or isinstance(sent.content, str):
         return sent.content or ""
     texts: list[str] = []
     for number, part in enumerate(sent.content):
         text = part.refusal if part.type == "refusal" else part.text if part.type == "text" else None
         if text is None:
-            param = f"messages[{place}].content[{number}]"
-            raise BadRequest(f"{param}: {part.type[:32]} is not taken here; the models are given text only", param)
+            param = f"messages[{index}].content[{number}]"
+            raise BadRequest(f"{param}: {part.type[:32]} is not supported; the models accept text only", param)
         texts.append(text)
     return "\n".join(texts)
 
 
-MAX_BYTES = 256 * 1024
-"""Longest definitions of all tools of one request, as JSON."""
+def client_tools(sent: Sequence[WireTool]) -> tuple[ClientToolCallback, ...]:
+    """Create the callbacks for the client's tools; equal definitions give the same objects.
 
-
-def caller_tools(sent: Sequence[WireTool]) -> tuple[ClientToolCallback, ...]:
-    """Make the tools of a request; the same definitions give the same objects.
-
-    Clients send their tools with every question, and whoever writes them for a provider remembers them by identity.
+    Clients send their tools with every request, and the models cache the serialized form of a tool by its identity.
 
     Raises:
-        BadRequest: two have one name, or there is too much of them.
+        BadRequest: a name occurs twice, or the definitions are too long.
     """
     names = [each.function.name for each in sent]
     if repeated := next((name for name in names if names.count(name) > 1), None):
-        raise BadRequest(f"tools: two have the name {repeated}", "tools")
+        raise BadRequest(f"tools: the name {repeated} occurs twice", "tools")
     try:
         text = to_json([each.function.model_dump() for each in sent])
     except PydanticSerializationError:
-        raise BadRequest("tools: cannot be sent on as JSON", "tools") from None
-    if len(text) > MAX_BYTES:
-        raise BadRequest(f"tools: longer than {MAX_BYTES} bytes as JSON", "tools")
-    return _made(text)
+        raise BadRequest("tools: cannot be written as JSON", "tools") from None
+    if len(text) > MAX_TOOLS_BYTES:
+        raise BadRequest(f"tools: longer than {MAX_TOOLS_BYTES} bytes as JSON", "tools")
+    return _client_tools(text)
 
 
 @lru_cache(maxsize=64)
-def _made(text: bytes) -> tuple[ClientToolCallback, ...]:
+def _client_tools(text: bytes) -> tuple[ClientToolCallback, ...]:
     return tuple(
         ClientToolCallback(
             ToolDefinition(

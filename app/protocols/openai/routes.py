@@ -1,4 +1,4 @@
-"""The routes of OpenAI's wire: the list of models, and chat completions."""
+"""The routes of OpenAI's API: ``GET /v1/models`` and ``POST /v1/chat/completions``."""
 
 import time
 from collections.abc import Sequence
@@ -14,79 +14,30 @@ from app.api.fast_router import QuestionRoute, ReadRoute
 from app.api.responses import answer_prompt
 from app.api.responses.formats import EVENT_SCHEMA
 from app.api.service import Service, ServiceState, service_state
-from app.api.sessions import SESSION_HEADER, conversation_by_header, conversation_or_new, last_turn
-from app.protocols.openai.answers import OPEN_WEBUI, Chunks, Completion, Wish
+from app.api.sessions import SESSION_HEADER, conversation_by_header, conversation_prompt
+from app.protocols.openai.answers import OPEN_WEBUI, Chunks, Completion, ResponseContext
 from app.protocols.openai.errors import ModelNotFound
-from app.protocols.openai.partial_turns import restored
-from app.protocols.openai.requests import ChatCompletionRequest, NamedChoice, caller_tools, conversation, read_request
+from app.protocols.openai.partial_turns import restore_turn
+from app.protocols.openai.requests import ChatCompletionRequest, NamedChoice, client_tools, conversation, read_request
 from app.tools.registry import ToolRegistry
 from toolchat.chat.advisors.base import Advisor
 from toolchat.chat.client import PromptSpec
-from toolchat.chat.request import ChatRequest
 from toolchat.errors import NotConfigured, NotFound
 from toolchat.models.base import ChatOptions
 from toolchat.tool_calling.callback import ToolCallback
 from toolchat.tool_calling.caller import current_caller
-from toolchat.tool_calling.context import CONVERSATION_ID, ToolContext
 
-__all__ = [
-    "ALL",
-    "COMPLETION_RESPONSES",
-    "MODEL_RESPONSES",
-    "PLAIN",
-    "REQUEST_BODY",
-    "add_routes",
-    "model_documents",
-    "model_not_found",
-    "offered_by",
-]
+__all__ = ["add_routes"]
 
-
-ALL = "toolchat"
-"""Every tool of the service."""
-PLAIN = "toolchat-plain"
-"""No tool: for the titles and tags that chat pages ask for."""
-_FOLDER = "toolchat-"
-_BEGUN = int(time.time())
-
-
-def model_documents(tools: ToolRegistry) -> list[dict[str, Any]]:
-    """Every model; those of folders that have no tool just now, or none that the caller may use, are left out."""
-    folders = [each["name"] for each in tools.describe() if each["registered"]]
-    names = [ALL, PLAIN, *(f"{_FOLDER}{name}" for name in folders if _has_usable(tools.for_folder(name)[0]))]
-    return [{"id": name, "object": "model", "created": _BEGUN, "owned_by": "toolchat"} for name in names]
-
-
-def offered_by(tools: ToolRegistry, model: str) -> tuple[Sequence[object], Sequence[Advisor]]:
-    """The tools of a model, and the advisors that go with them.
-
-    Raises:
-        ModelNotFound: there is none of this name; or its folder is not registered, and the detail says why.
-    """
-    if model == ALL:
-        return tools.for_conversation(None)
-    if model == PLAIN:
-        return (), ()
-    try:
-        offered = tools.for_folder(model.removeprefix(_FOLDER)) if model.startswith(_FOLDER) else ((), ())
-    except NotFound:
-        raise model_not_found(model) from None
-    except NotConfigured as error:
-        raise model_not_found(model, error.detail) from error
-    if not _has_usable(offered[0]):
-        raise model_not_found(model)
-    return offered
-
-
-def _has_usable(tools: Sequence[object]) -> bool:
-    may_use = current_caller.get().may_use
-    return any(isinstance(tool, ToolCallback) and may_use(tool.definition.name) for tool in tools)
-
-
-def model_not_found(model: str, why: str = "") -> ModelNotFound:
-    """Say that there is no such model, and where those that there are stand."""
-    return ModelNotFound(f"the model {model[:64]!r} does not exist{why and f' ({why})'}; GET /v1/models lists them")
-
+ALL_TOOLS = "toolchat"
+"""The model with every tool of the service."""
+NO_TOOLS = "toolchat-plain"
+"""The model without tools, for the titles and tags that chat pages request."""
+_MODULE_PREFIX = "toolchat-"
+_STARTED = int(time.time())
+_TAG = "OpenAI"
+# A request without any of these fields uses the service's default options.
+_OPTIONS = ChatCompletionRequest.model_fields.keys() - {"model", "messages", "stream", "stream_options", "tools"}
 
 _ERROR: dict[str, Any] = {
     "type": "object",
@@ -97,7 +48,7 @@ _ERROR: dict[str, Any] = {
         }
     },
 }
-_REFUSED = {"description": "An error in OpenAI's form", "content": {"application/json": {"schema": _ERROR}}}
+_ERROR_RESPONSE = {"description": "An error in OpenAI's format", "content": {"application/json": {"schema": _ERROR}}}
 _MESSAGE = {
     "type": "object",
     "required": ["role"],
@@ -118,7 +69,7 @@ _REQUEST = {
     "example": {"model": "toolchat", "messages": [{"role": "user", "content": "What time is it in London?"}]},
 }
 
-REQUEST_BODY: dict[str, Any] = {
+_REQUEST_BODY: dict[str, Any] = {
     "requestBody": {"required": True, "content": {"application/json": {"schema": _REQUEST}}},
     "parameters": [
         SESSION_HEADER,
@@ -126,16 +77,19 @@ REQUEST_BODY: dict[str, Any] = {
             "name": "X-Toolchat-Progress",
             "in": "header",
             "required": False,
-            "description": "`open-webui`: a stream tells what tools do, in events of Open WebUI",
+            "description": "`open-webui`: a stream reports tool calls in status events of Open WebUI",
             "schema": {"type": "string", "example": "open-webui"},
         },
     ],
 }
-MODEL_RESPONSES: dict[int | str, dict[str, Any]] = {
-    200: {"description": "As OpenAI answers", "content": {"application/json": {"schema": {"type": "object"}}}},
-    "default": _REFUSED,
+_MODEL_RESPONSES: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "A document in OpenAI's format",
+        "content": {"application/json": {"schema": {"type": "object"}}},
+    },
+    "default": _ERROR_RESPONSE,
 }
-COMPLETION_RESPONSES: dict[int | str, dict[str, Any]] = {
+_COMPLETION_RESPONSES: dict[int | str, dict[str, Any]] = {
     200: {
         "description": "A completion, or with `stream` its chunks",
         "content": {
@@ -143,52 +97,49 @@ COMPLETION_RESPONSES: dict[int | str, dict[str, Any]] = {
             "text/event-stream": {"schema": EVENT_SCHEMA},
         },
     },
-    "default": _REFUSED,
+    "default": _ERROR_RESPONSE,
 }
 
-
-TAG = "OpenAI"
-_OPTIONS = ChatCompletionRequest.model_fields.keys() - {"model", "messages", "stream", "stream_options", "tools"}
-
-router = APIRouter(tags=[TAG], route_class=ReadRoute)
+router = APIRouter(tags=[_TAG], route_class=ReadRoute)
 
 
-@router.get("/v1/models", response_class=Response, responses=MODEL_RESPONSES, summary="Models, in OpenAI's form")
+@router.get("/v1/models", response_class=Response, responses=_MODEL_RESPONSES, summary="Models, in OpenAI's format")
 async def models(service: Service) -> Response:
-    """List the service as models: with all tools, with none, and with those of one folder."""
-    return _json({"object": "list", "data": model_documents(service.tools)})
+    """List the service as models: with all tools, with none, and with those of one tool module."""
+    return _json({"object": "list", "data": _models(service.tools)})
 
 
-@router.get("/v1/models/{model}", response_class=Response, responses=MODEL_RESPONSES, summary="One of the models")
+@router.get("/v1/models/{model}", response_class=Response, responses=_MODEL_RESPONSES, summary="One of the models")
 async def one_model(service: Service, model: str) -> Response:
-    """Show one model, if there is one of this name."""
-    for document in model_documents(service.tools):
+    """Show one model."""
+    for document in _models(service.tools):
         if document["id"] == model:
             return _json(document)
-    raise model_not_found(model)
+    raise _model_not_found(model)
 
 
 async def chat_completions(request: Request) -> Response:
-    """Go on with a conversation as OpenAI's chat completions do, with the service's tools run inside.
+    """Continue a conversation as OpenAI's chat completions do; the service runs its own tools.
 
-    The tools of the service run here and are never handed out as calls; the tools that the request offers are called
-    by the model, too, and their calls go back with the finish reason `tool_calls`. With the header `X-Session-ID` the
-    service remembers the conversation, and takes the last question of the request and what follows; without it the
-    messages of the request are the conversation.
+    Calls of the service's tools never reach the client. The model can also call the tools of the request, and those
+    calls are returned with the finish reason `tool_calls`. With the header `X-Session-ID` the service remembers the
+    conversation and reads only the last user message and what follows it; without the header the messages of the
+    request are the conversation.
     """
     refuse_cross_site(request)
     service, sent = service_state(request), read_request(await body_of(request))
-    session = conversation_by_header(request)
-    prompt = await _prompt(service, sent, session)
-    wish = Wish(
+    conversation_id = conversation_by_header(request)
+    prompt = await _prompt(service, sent, conversation_id)
+    context = ResponseContext(
         sent.model,
         frozenset(each.function.name for each in sent.tools or ()),
-        in_session=bool(session),
-        page=lambda: f"{request.base_url}playground/",
+        in_session=bool(conversation_id),
+        page_url=lambda: f"{request.base_url}playground/",
         include_usage=bool(sent.stream_options and sent.stream_options.include_usage),
-        tells_progress=OPEN_WEBUI in (request.headers.get("x-toolchat-progress"), service.settings.openai_api_progress),
+        reports_progress=OPEN_WEBUI
+        in (request.headers.get("x-toolchat-progress"), service.settings.openai_api_progress),
     )
-    return await answer_prompt(request, prompt, Chunks(wish) if sent.stream else Completion(wish))
+    return await answer_prompt(request, prompt, Chunks(context) if sent.stream else Completion(context))
 
 
 def add_routes(added: APIRouter) -> None:
@@ -198,41 +149,35 @@ def add_routes(added: APIRouter) -> None:
         "/v1/chat/completions",
         chat_completions,
         methods=["POST"],
-        tags=[TAG],
-        summary="Chat completions, in OpenAI's form",
+        tags=[_TAG],
+        summary="Chat completions, in OpenAI's format",
         response_class=Response,
-        responses=COMPLETION_RESPONSES,
+        responses=_COMPLETION_RESPONSES,
         route_class_override=QuestionRoute,
-        openapi_extra=REQUEST_BODY,
+        openapi_extra=_REQUEST_BODY,
     )
 
 
-async def _prompt(service: ServiceState, sent: ChatCompletionRequest, session: str) -> PromptSpec:
+async def _prompt(service: ServiceState, sent: ChatCompletionRequest, conversation_id: str) -> PromptSpec:
     messages = conversation(sent.messages, service.chat.system_text)
     if sent.tools:
-        messages = await restored(service.store, messages)
-    tools, advisors = offered_by(service.tools, sent.model)
-    theirs = caller_tools(sent.tools) if sent.tools else ()
+        messages = await restore_turn(service.store, messages)
+    tools, advisors = _offered(service.tools, sent.model)
+    theirs = client_tools(sent.tools) if sent.tools else ()
     if sent.tool_choice == "none":
         tools, advisors, theirs = (), (), ()
+    # A client's tool replaces the service's tool of the same name.
     names = {each.definition.name for each in theirs}
-    # Who offers a tool of the same name as ours means his own.
     ours = [each for each in tools if not (isinstance(each, ToolCallback) and each.definition.name in names)]
-    prompt = service.chat.prompt().tools(*ours, *theirs)
-    # What keeps something for a conversation comes with advisors; where the client names none it is for this request.
-    context = ToolContext({CONVERSATION_ID: session or conversation_or_new("")} if session or advisors else {})
-    if session:
-        messages = last_turn(messages)
-        advisors = (service.memory_advisor, *advisors)
-    request = ChatRequest(messages, prompt.request.tools, context, _options(service, sent))
-    return PromptSpec(service.chat, request, tuple(advisors))
+    prompt = conversation_prompt(service, messages, conversation_id, tools=(*ours, *theirs), advisors=advisors)
+    return prompt.options(_options(service, sent))
 
 
 def _options(service: ServiceState, sent: ChatCompletionRequest) -> ChatOptions:
-    choice = sent.tool_choice.function.name if isinstance(sent.tool_choice, NamedChoice) else sent.tool_choice
     if sent.model_fields_set.isdisjoint(_OPTIONS):
         return service.chat.default_options
-    given: dict[str, Any] = {
+    choice = sent.tool_choice.function.name if isinstance(sent.tool_choice, NamedChoice) else sent.tool_choice
+    options: dict[str, Any] = {
         "temperature": sent.temperature,
         "top_p": sent.top_p,
         "max_tokens": sent.max_completion_tokens or sent.max_tokens,
@@ -245,8 +190,49 @@ def _options(service: ServiceState, sent: ChatCompletionRequest) -> ChatOptions:
         "parallel_tool_calls": sent.parallel_tool_calls,
         "tool_choice": None if choice in ("none", "auto") else choice,
     }
-    told = {name: value for name, value in given.items() if value is not None}
-    return replace(service.chat.default_options, **told)
+    return replace(service.chat.default_options, **{name: each for name, each in options.items() if each is not None})
+
+
+def _models(tools: ToolRegistry) -> list[dict[str, Any]]:
+    """All models, without the tool modules that are unavailable or have no tool that the caller may use."""
+    modules = [each["name"] for each in tools.describe() if each["registered"]]
+    usable = [f"{_MODULE_PREFIX}{name}" for name in modules if _has_usable(tools.for_folder(name)[0])]
+    return [
+        {"id": name, "object": "model", "created": _STARTED, "owned_by": "toolchat"}
+        for name in (ALL_TOOLS, NO_TOOLS, *usable)
+    ]
+
+
+def _offered(tools: ToolRegistry, model: str) -> tuple[Sequence[object], Sequence[Advisor]]:
+    """The tools of a model, and the advisors that belong to them.
+
+    Raises:
+        ModelNotFound: there is no such model, or its tool module is unavailable; the detail says why.
+    """
+    if model == ALL_TOOLS:
+        return tools.for_conversation(None)
+    if model == NO_TOOLS:
+        return (), ()
+    try:
+        offered = tools.for_folder(model.removeprefix(_MODULE_PREFIX)) if model.startswith(_MODULE_PREFIX) else ((), ())
+    except NotFound:
+        raise _model_not_found(model) from None
+    except NotConfigured as error:
+        raise _model_not_found(model, error.detail) from error
+    if not _has_usable(offered[0]):
+        raise _model_not_found(model)
+    return offered
+
+
+def _has_usable(tools: Sequence[object]) -> bool:
+    may_use = current_caller.get().may_use
+    return any(isinstance(tool, ToolCallback) and may_use(tool.definition.name) for tool in tools)
+
+
+def _model_not_found(model: str, reason: str = "") -> ModelNotFound:
+    return ModelNotFound(
+        f"the model {model[:64]!r} does not exist{reason and f' ({reason})'}; GET /v1/models lists them"
+    )
 
 
 def _json(document: dict[str, Any]) -> Response:

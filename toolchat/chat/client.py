@@ -1,4 +1,4 @@
-"""Asking a chat model a question, with tools, in one sentence of code."""
+"""The chat client: builds chat requests, sends them through the advisors, and returns answers whole or as streams."""
 
 import asyncio
 import re
@@ -35,22 +35,22 @@ _T = TypeVar("_T")
 
 
 def request_format(messages: Sequence[Message], model: type[Any]) -> tuple[Message, ...]:
-    """The conversation with the JSON Schema of the wanted answer under its last question."""
+    """The conversation with a request for an answer of that type, as JSON Schema, below its last user message."""
     schema = to_json(TypeAdapter(model).json_schema()).decode()
-    wish = f"Answer with JSON alone, without a code fence, that fits this JSON Schema: {schema}"
+    instruction = f"Answer with JSON alone, without a code fence, that fits this JSON Schema: {schema}"
     last = max((place for place, each in enumerate(messages) if isinstance(each, UserMessage)), default=None)
     if last is None:
-        return (*messages, UserMessage(wish))
-    asked = messages[last]
-    text = asked.text if isinstance(asked, UserMessage) else ""
-    return (*messages[:last], UserMessage(f"{text}\n\n{wish}"), *messages[last + 1 :])
+        return (*messages, UserMessage(instruction))
+    question = messages[last]
+    text = question.text if isinstance(question, UserMessage) else ""
+    return (*messages[:last], UserMessage(f"{text}\n\n{instruction}"), *messages[last + 1 :])
 
 
 def parse_entity(text: str, model: type[_T]) -> tuple[_T | None, str]:
-    """Read an answer; a code fence around it is taken off.
+    """Parse an answer as JSON; a code fence around it is ignored.
 
     Returns:
-        The object and an empty text, or nothing and what is wrong in words for the model.
+        The object and an empty text, or ``None`` and the faults in words for the model.
     """
     fenced = re.search(r"```(?:json)?\s*\n(.*?)```", text, re.DOTALL)
     adapter: TypeAdapter[_T] = TypeAdapter(model)
@@ -62,11 +62,12 @@ def parse_entity(text: str, model: type[_T]) -> tuple[_T | None, str]:
 
 
 _EVENTS_AHEAD = 4
+"""Events that a stream produces before its consumer has read them."""
 
 
 @immutable
 class CallSpec:
-    """A question to be answered whole."""
+    """A chat request whose answer is returned whole."""
 
     chain: AdvisorChain
     request: ChatRequest
@@ -75,7 +76,7 @@ class CallSpec:
         """The answer with its tool calls, usage and rounds.
 
         Raises:
-            ToolchatError: the question could not be answered; see ``toolchat.errors``.
+            ToolchatError: the request failed; see ``toolchat.errors``.
         """
         return self.chain.proceed(self.request, silent)
 
@@ -84,64 +85,65 @@ class CallSpec:
         return (await self.response()).message.text
 
     async def entity(self, model: type[_T]) -> _T:
-        """The answer as an object: the model is told the JSON Schema, and once more where its answer does not fit.
+        """The answer as an object. The model receives the JSON Schema, and one more try if its answer does not fit.
 
         Args:
             model: a pydantic model, a dataclass or any other type that pydantic validates.
 
         Raises:
-            UpstreamInvalid: the second answer did not fit either; else as :meth:`response`.
+            UpstreamInvalid: the second answer did not fit either; also as :meth:`response`.
         """
         request = replace(self.request, messages=request_format(self.request.messages, model))
         response = await CallSpec(self.chain, request).response()
         entity, fault = parse_entity(response.message.text, model)
         if fault:
-            told = UserMessage(f"That does not fit: {fault}. Answer with the corrected JSON alone.")
-            again = replace(request, messages=(*response.history, response.message, told))
+            correction = UserMessage(f"That does not fit: {fault}. Answer with the corrected JSON alone.")
+            again = replace(request, messages=(*response.history, response.message, correction))
             response = await CallSpec(self.chain, again).response()
             entity, fault = parse_entity(response.message.text, model)
         if entity is None:
-            raise UpstreamInvalid("the chat model did not answer in the form that it was asked for")
+            raise UpstreamInvalid("the chat model did not answer in the requested format")
         return entity
 
 
 @immutable
 class StreamSpec:
-    """A question to be answered piece by piece."""
+    """A chat request whose answer is streamed."""
 
     chain: AdvisorChain
     request: ChatRequest
 
     def response(self, emit: Emit) -> Coroutine[Any, Any, ChatResponse]:
-        """The answer as :meth:`CallSpec.response` gives it; ``emit`` is told what happens until then."""
+        """The answer as from :meth:`CallSpec.response`; ``emit`` receives the events before it."""
         return self.chain.proceed(self.request, emit)
 
     async def events(self) -> AsyncGenerator[ChatEvent | ChatResponse, None]:
-        """What happens, then the :class:`ChatResponse`. Raises as :meth:`CallSpec.response`.
+        """The events, then the :class:`ChatResponse`. Raises as :meth:`CallSpec.response`.
 
-        The question is answered in a task of its own, which is at most a few events ahead of whoever iterates; closing
-        the iterator (``contextlib.aclosing``) cancels it.
+        The request runs in its own task, at most a few events ahead of the consumer; closing the iterator
+        (``contextlib.aclosing``) cancels it.
         """
-        told: asyncio.Queue[ChatEvent | asyncio.Task[ChatResponse]] = asyncio.Queue()
+        # The queue is bounded by a semaphore rather than by its size: the task's end must go in without waiting.
+        queue: asyncio.Queue[ChatEvent | asyncio.Task[ChatResponse]] = asyncio.Queue()
         room = asyncio.Semaphore(_EVENTS_AHEAD)
 
-        async def tell(event: ChatEvent) -> None:
+        async def put(event: ChatEvent) -> None:
             await room.acquire()
-            told.put_nowait(event)
+            queue.put_nowait(event)
 
-        answering = asyncio.create_task(self.response(tell))
-        answering.add_done_callback(told.put_nowait)
+        running = asyncio.create_task(self.response(put))
+        running.add_done_callback(queue.put_nowait)
         try:
-            while not isinstance(event := await told.get(), asyncio.Task):
+            while not isinstance(event := await queue.get(), asyncio.Task):
                 room.release()
                 yield event
             yield event.result()
         finally:
-            answering.cancel()
-            await asyncio.wait({answering})
+            running.cancel()
+            await asyncio.wait({running})
 
     async def content(self) -> AsyncGenerator[str, None]:
-        """The answer's text, piece by piece."""
+        """The pieces of the answer's text."""
         async with aclosing(self.events()) as events:
             async for event in events:
                 if isinstance(event, TextDelta):
@@ -150,7 +152,7 @@ class StreamSpec:
 
 @dataclass(frozen=True, slots=True)
 class ChatClient:
-    """Asks a model; should live as long as the application does.
+    """Sends chat requests to a model; should live as long as the application does.
 
     ::
 
@@ -159,12 +161,12 @@ class ChatClient:
 
     model: ChatModel
     resolver: ToolCallbackResolver = field(default_factory=lambda: StaticToolCallbackResolver(()))
-    """Finds the tools that are offered by their names."""
+    """Finds tools that a request names."""
     advisors: tuple[Advisor, ...] = ()
-    """Without a :class:`ToolCallingAdvisor` among them, one with its own defaults is added."""
+    """If none is a :class:`ToolCallingAdvisor`, one with default settings is added."""
     system_text: str = ""
     default_tools: tuple[ToolCallback, ...] = ()
-    """Offered with every question, beside those of the question."""
+    """Offered with every request, beside the request's own."""
     default_options: ChatOptions = field(default_factory=ChatOptions)
     default_context: ToolContext = field(default_factory=ToolContext)
     chain: AdvisorChain = field(init=False, repr=False)
@@ -185,10 +187,10 @@ class ChatClient:
         options: ChatOptions | None = None,
         tool_context: Mapping[str, Any] | None = None,
     ) -> "ChatClient":
-        """Make a client whose every question begins with these; tools are offered as by :meth:`PromptSpec.tools`.
+        """Create a client with defaults for every request; ``tools`` are as in :meth:`PromptSpec.tools`.
 
         Raises:
-            ToolDefinitionError: a tool cannot be defined as it is written, or two have one name.
+            ToolDefinitionError: a tool cannot be defined, or two have the same name.
         """
         callbacks = to_callbacks(list(tools))
         client = cls(
@@ -204,12 +206,12 @@ class ChatClient:
     @classmethod
     @asynccontextmanager
     async def from_env(cls) -> AsyncGenerator["ChatClient", None]:
-        """Open a client for the model that the environment and ``.env`` name, as the service does.
+        """Open a client for the model that the environment and ``.env`` configure, as the service does.
 
-        Its connections are closed with the block. Tools of the service's folders are not among its names.
+        The end of the block closes its connections. It does not load the service's tool folders.
 
         Raises:
-            ConfigurationError: a setting cannot be used, or the provider that is named lacks its key.
+            ConfigurationError: a setting is invalid, or the configured provider has no key.
         """
         from app.composition.models import open_parts
 
@@ -217,17 +219,17 @@ class ChatClient:
             yield cls(parts.model, advisors=(parts.loop,), system_text=parts.system_text)
 
     def prompt(self, query: str = "") -> "PromptSpec":
-        """Begin a question; without a text, a whole conversation follows by :meth:`PromptSpec.messages`."""
+        """Start a request; without a text, add a conversation with :meth:`PromptSpec.messages`."""
         messages: tuple[Message, ...] = (UserMessage(query),) if query else ()
         if self.system_text:
             messages = (SystemMessage(self.system_text), *messages)
         return PromptSpec(self, ChatRequest(messages, self.default_tools, self.default_context, self.default_options))
 
     def resume(self, paused: ChatResponse, approvals: Mapping[str, Approval]) -> "PromptSpec":
-        """Go on with an answer that waits for approval, with its context and options; offer the same tools again.
+        """Resume a turn that waits for approval, with its context and options; offer the same tools again.
 
         Args:
-            paused: the answer, with the finish reason ``approval_required``.
+            paused: the response with the finish reason ``approval_required``.
             approvals: the decisions by call id; a call without one counts as rejected.
         """
         decided = {call.id: approvals.get(call.id, Approval(False)) for call in paused.message.tool_calls}
@@ -238,30 +240,30 @@ class ChatClient:
 
 @immutable
 class PromptSpec:
-    """A question being put together; every method gives a new one."""
+    """A chat request under construction; every method returns a new one."""
 
     client: ChatClient
     request: ChatRequest
     own_advisors: tuple[Advisor, ...] = ()
 
     def system(self, text: str) -> "PromptSpec":
-        """Put other instructions above the conversation."""
+        """Replace the instructions at the top of the conversation."""
         rest = tuple(each for each in self.request.messages if not isinstance(each, SystemMessage))
         return self._with(messages=(SystemMessage(text), *rest) if text else rest)
 
     def messages(self, messages: Sequence[Message]) -> "PromptSpec":
-        """Ask with a whole conversation instead of one question."""
+        """Use a whole conversation instead of one user message."""
         return self._with(messages=tuple(messages))
 
     def advisors(self, *advisors: Advisor) -> "PromptSpec":
-        """Add advisors for this question alone; they take their places by their order."""
+        """Add advisors for this request only; their order places them among the client's."""
         return PromptSpec(self.client, self.request, (*self.own_advisors, *advisors))
 
     def tools(self, *tools: str | ToolCallback | ToolCallbackProvider | Callable[..., Any] | object) -> "PromptSpec":
-        """Offer tools: names that the resolver finds, or whatever :func:`to_callbacks` takes.
+        """Offer tools: names that the resolver finds, or anything that :func:`to_callbacks` accepts.
 
         Raises:
-            ToolDefinitionError: a name is not known, a tool cannot be defined, or two different tools have one name.
+            ToolDefinitionError: a name is unknown, a tool cannot be defined, or two tools have the same name.
         """
         offered = {tool.definition.name: tool for tool in self.request.tools}
         for tool in tools:
@@ -272,14 +274,14 @@ class PromptSpec:
         request = self.request.with_tools(tuple(offered.values()))
         return PromptSpec(self.client, request, self.own_advisors)
 
-    def filter_tools(self, may: Callable[[str], bool]) -> "PromptSpec":
-        """Take back the tools of names that may not be used; those that the caller runs are the caller's own."""
+    def filter_tools(self, is_allowed: Callable[[str], bool]) -> "PromptSpec":
+        """Keep only the tools whose names are allowed, and all client tools, which the client itself runs."""
         tools = self.request.tools
-        kept = tuple(tool for tool in tools if tool.metadata.run_by_caller or may(tool.definition.name))
-        return self if len(kept) == len(tools) else self._with(tools=kept)
+        allowed = tuple(tool for tool in tools if tool.metadata.run_by_caller or is_allowed(tool.definition.name))
+        return self if len(allowed) == len(tools) else self._with(tools=allowed)
 
     def tool_context(self, values: Mapping[str, Any] | None = None, *, value: object = None) -> "PromptSpec":
-        """Pass values to the tools behind the model's back, and one typed object for ``ToolContext[...].value``."""
+        """Pass values to the tools, hidden from the model, and one typed object for ``ToolContext[...].value``."""
         context = self.request.context.with_values(values or {})
         if value is not None:
             context = ToolContext(context.values, context.history, value)
@@ -290,11 +292,11 @@ class PromptSpec:
         return self._with(options=options)
 
     def call(self) -> "CallSpec":
-        """Ask for a whole answer; nothing is sent before it is awaited."""
+        """Request a whole answer; nothing is sent before it is awaited."""
         return CallSpec(self._chain(), self._request(stream=False))
 
     def stream(self) -> "StreamSpec":
-        """Ask for an answer piece by piece; nothing is sent before it is iterated."""
+        """Request a stream; nothing is sent before it is iterated."""
         return StreamSpec(self._chain(), self._request(stream=True))
 
     def _request(self, *, stream: bool) -> ChatRequest:
@@ -324,14 +326,14 @@ class PromptSpec:
 
 
 def _without_replaced(advisors: Sequence[Advisor], own: Sequence[Advisor]) -> Sequence[Advisor]:
-    """The client's advisors beside those of one question, whose tool loop takes the place of the client's.
+    """The client's advisors without its tool loop, if the request brings its own.
 
     Raises:
-        ValueError: the question has two loops: the inner one would hide its calls from the outer one.
+        ValueError: the request has two loops: the inner one would hide its calls from the outer one.
     """
     loops = [each for each in own if isinstance(each, ToolCallingAdvisor)]
     if not loops:
         return advisors
     if len(loops) > 1:
-        raise ValueError("a question has one tool loop; it was given several ToolCallingAdvisors")
+        raise ValueError("a chat request has one tool loop, but several ToolCallingAdvisors were added")
     return [each for each in advisors if not isinstance(each, ToolCallingAdvisor)]

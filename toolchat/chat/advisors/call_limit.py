@@ -1,4 +1,4 @@
-"""Bounds the tool calls of a whole conversation."""
+"""A limit on the tool calls of a whole conversation."""
 
 from dataclasses import replace
 
@@ -13,23 +13,24 @@ __all__ = ["ConversationCallLimit", "call_count_key"]
 
 
 def call_count_key(conversation: str) -> str:
-    """Under which key the number of a conversation's calls is kept."""
+    """The state store's key for a conversation's number of calls."""
     return f"tool-calls:{conversation}"
 
 
 class ConversationCallLimit(Advisor):
-    """Leaves a question as many tool calls as its conversation has left; what goes beyond is refused like any limit.
+    """Gives each request the tool calls that its conversation has left; further calls are refused as by any limit.
 
-    It stands inside the memory, whose lock lets one question of a conversation run at a time, so that none is counted
-    twice. A call counts when it has ended, also in a question that fails afterwards; one that was refused does not.
+    Its order is inside the memory, whose lock lets one request of a conversation run at a time: so reading and writing
+    the number needs no lock of its own. A call counts when it has finished, also if its request fails afterwards; a
+    refused call does not count.
     """
 
     order = 260
     record_name = "app.chat.call_limit_advisor.ConversationCallLimit"
 
-    def __init__(self, store: StateStore, most: int, *, ttl: float) -> None:
+    def __init__(self, store: StateStore, limit: int, *, ttl: float) -> None:
         self._store = store
-        self._most = most
+        self._limit = limit
         self._ttl = ttl
 
     def applies(self, request: ChatRequest) -> bool:
@@ -40,22 +41,22 @@ class ConversationCallLimit(Advisor):
         """See :meth:`Advisor.advise`.
 
         Raises:
-            StoreUnavailable: the number cannot be read or kept.
+            StoreUnavailable: the number cannot be read or stored.
         """
         key = call_count_key(str(request.context.get(CONVERSATION_ID)))
         value = await self._store.get(key) or b"0"
-        before = made = int(value) if value.isdigit() else 0
+        before = count = int(value) if value.isdigit() else 0
 
-        async def counted(event: ChatEvent) -> None:
-            nonlocal made
-            made += isinstance(event, ToolCallFinished) and event.error_kind != "limit"
+        async def count_calls(event: ChatEvent) -> None:
+            nonlocal count
+            count += isinstance(event, ToolCallFinished) and event.error_kind != "limit"
             await emit(event)
 
-        given = request.options.max_tool_calls
-        left = max(self._most - before, 0)
-        options = replace(request.options, max_tool_calls=left if given is None else min(given, left))
+        requested = request.options.max_tool_calls
+        left = max(self._limit - before, 0)
+        options = replace(request.options, max_tool_calls=left if requested is None else min(requested, left))
         try:
-            return await chain.proceed(replace(request, options=options), counted)
+            return await chain.proceed(replace(request, options=options), count_calls)
         finally:
-            if made != before:
-                await self._store.put(key, b"%d" % made, ttl=self._ttl)
+            if count != before:
+                await self._store.put(key, b"%d" % count, ttl=self._ttl)

@@ -1,4 +1,4 @@
-"""Sends tool calls whose arguments are broken JSON back to the model, before they count as calls."""
+"""Repair of broken tool calls: the model writes calls with invalid JSON again, before they count as calls."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -30,16 +30,15 @@ def _any_object(value: _AnyObject) -> None: ...
 
 
 _INPUT = input_of_function(_any_object, "any")
-"""Reads arguments as every tool does, small repairs included, and takes whatever object they are."""
+"""Parses arguments as every tool does, small repairs included, and accepts any object."""
 
 
 class ToolCallRepairAdvisor(Advisor):
-    """Answers a turn with broken arguments itself and asks again, so that the loop sees whole calls only.
+    """Answers a message that has broken arguments and calls the model again, so that the loop sees valid JSON only.
 
-    It stands inside the tool loop. None of the calls of such a turn runs; the model is told for each broken one where
-    it breaks, and for the others that they wait. What was said meanwhile does not stay in the conversation; the
-    tokens of all tries are summed, and the response's ``rounds`` counts them. A tool's own failure, and arguments
-    that are JSON but do not fit the tool, are none of its business.
+    Its order is inside the tool loop. No call of such a message runs; the model learns where each broken call breaks,
+    and that the others wait. These exchanges are not part of the conversation; the response's usage and ``rounds``
+    include them. A tool's own failure, and valid JSON that does not fit the tool's schema, are left to the loop.
     """
 
     order = 400
@@ -47,7 +46,7 @@ class ToolCallRepairAdvisor(Advisor):
 
     def __init__(self, max_repairs: int = 3) -> None:
         self._max_repairs = max_repairs
-        """Per turn of the model; after that many the calls go on as they are, and fail one by one."""
+        """Per model call; after that many the calls pass as they are, and each broken one fails."""
 
     async def advise(self, request: ChatRequest, chain: AdvisorChain, emit: Emit) -> ChatResponse:
         """See :meth:`Advisor.advise`."""
@@ -64,7 +63,7 @@ class ToolCallRepairAdvisor(Advisor):
 
 
 def _exchange(message: AssistantMessage) -> tuple[AssistantMessage, ToolResponseMessage] | None:
-    """A message with broken calls, and the answer to each of its calls; ``None`` when all are whole.
+    """A message with broken calls, and the results of its calls; ``None`` if no call is broken.
 
     The broken arguments stay as they are: every provider's mapping sends ``{}`` in their place.
     """
@@ -75,11 +74,11 @@ def _exchange(message: AssistantMessage) -> tuple[AssistantMessage, ToolResponse
 
 
 def _responses(calls: Sequence[ToolCall], faults: Sequence[ToolExecutionError | None]) -> list[ToolResponse]:
-    waits = ToolExecutionError(
+    not_run = ToolExecutionError(
         "not run, because another call of the same message was broken", kind="not-run", hint="send it again"
     )
     return [
-        ToolResponse(call.id, call.name, (fault or waits).as_result())
+        ToolResponse(call.id, call.name, (fault or not_run).as_result())
         for call, fault in zip(calls, faults, strict=True)
     ]
 

@@ -1,4 +1,4 @@
-"""Many tools without telling the model about all of them: it searches for those that it needs."""
+"""Tool search: with many tools, the model searches for those it needs instead of receiving all of them."""
 
 import math
 import re
@@ -26,29 +26,29 @@ __all__ = ["MOST_FOUND", "SEARCH_TOOL", "ToolIndex", "ToolSearchAdvisor"]
 # The usual values of BM25: how soon a repeated term stops to count, and how much a long text is held back.
 _SATURATION, _LENGTH_WEIGHT = 1.2, 0.75
 _NAME_WEIGHT = 3
-"""How often each term of a name counts: it says what the tool is, a description also says what it is not."""
+"""Weight of a name's terms: a name says what the tool is, a description also says what it is not."""
 _LEAST_SHARE = 0.25
 """Share of the best score below which a tool has little more in common with the query than words like "the"."""
 _MAX_QUERY_CHARS = 1000
-"""A model's query is a few words; what is longer is read up to here."""
+"""Longer queries are cut here; a model's query has a few words."""
 
 _UNSPACED = "぀-ヿ㐀-䶿一-鿿豈-﫿가-힯"
-"""Kana, Chinese characters and Hangul, as a range of a regular expression: written without blanks between words."""
+"""Kana, Chinese characters and Hangul, as a range of a regular expression: scripts without spaces between words."""
 _RUNS = re.compile(rf"([{_UNSPACED}]+)|[^\W_{_UNSPACED}]+")
 _CASE_CHANGES = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _AROUND_A_NAME = ".,;:!?'\"`()[]{}<>。，、；：！？“”‘’「」（）"
 
 
 class ToolIndex:
-    """A set of tools that can be searched; made once, since a search costs a hundredth of it."""
+    """A searchable set of tools (BM25). Build it once: a search costs a hundredth of that."""
 
     def __init__(self, tools: Sequence[ToolDefinition]) -> None:
         self._tools = tuple(tools)
         self._places = {tool.name: place for place, tool in enumerate(self._tools)}
-        self._scores = _scores([_counted(tool) for tool in self._tools])
+        self._scores = _scores([_term_counts(tool) for tool in self._tools])
 
     def search(self, query: str, most: int) -> list[ToolDefinition]:
-        """The tools that fit best, best first; a tool whose very name stands in the query comes before all others."""
+        """The best matches, best first; tools whose exact names are in the query come before all others."""
         query = query[:_MAX_QUERY_CHARS]
         found: defaultdict[int, float] = defaultdict(float)
         for term in dict.fromkeys(_terms(query)):
@@ -68,7 +68,7 @@ class ToolIndex:
 
 
 def _scores(counts: Sequence[Counter[str]]) -> Mapping[str, Sequence[tuple[int, float]]]:
-    """For each term the tools that have it, by place, each with what the term adds to its score."""
+    """For each term the indexes of the tools that have it, each with the term's contribution to the score."""
     mean = sum(count.total() for count in counts) / max(len(counts), 1)
     found: defaultdict[str, list[tuple[int, float]]] = defaultdict(list)
     for place, count in enumerate(counts):
@@ -83,7 +83,7 @@ def _weighted(places: list[tuple[int, float]], tools: int) -> list[tuple[int, fl
     return [(place, rarity * score) for place, score in places]
 
 
-def _counted(tool: ToolDefinition) -> Counter[str]:
+def _term_counts(tool: ToolDefinition) -> Counter[str]:
     count = Counter({term: _NAME_WEIGHT * often for term, often in Counter(_terms(tool.name, single=True)).items()})
     for text in (tool.description, *_parameters(tool.input_schema)):
         count.update(_terms(text, single=True))
@@ -91,7 +91,7 @@ def _counted(tool: ToolDefinition) -> Counter[str]:
 
 
 def _parameters(schema: Mapping[str, Any]) -> Iterator[str]:
-    """Names and descriptions of all parameters, nested ones too; without recursion, since schemas may be foreign."""
+    """Names and descriptions of all parameters, nested ones too; not recursive, since schemas may be hostile."""
     pending: list[Any] = [schema]
     while pending:
         part = pending.pop()
@@ -105,10 +105,10 @@ def _parameters(schema: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _terms(text: str, *, single: bool = False) -> Iterator[str]:
-    """What a text is compared by; ``single`` adds each character of what is written without blanks.
+    """The terms of a text; ``single`` adds each character of a script without spaces.
 
-    Tools have the single characters and queries do not, unless one stands alone: it shall be found, but two words that
-    share a character have nothing else in common.
+    Tools are indexed by single characters, too, but a query only has them if one stands alone: it must match, while two
+    words that merely share a character must not.
     """
     for run in _RUNS.finditer(text):
         if run[1]:
@@ -122,9 +122,9 @@ def _pairs(run: str, *, single: bool) -> Iterable[str]:
     return [*pairs, *run] if single or not pairs else pairs
 
 
-@lru_cache(maxsize=4096)  # tools say the same words again and again, and an index is made while others wait
+@lru_cache(maxsize=4096)  # tools repeat the same words, and other requests wait while an index is built
 def _words(run: str) -> tuple[str, ...]:
-    """A word's parts at its changes of case, and neighbours joined: GitHub is also asked for as github."""
+    """A word's parts at its changes of case, and neighbours joined: a query for github must find GitHub."""
     parts = [fold(part) for part in _CASE_CHANGES.split(run)]
     return tuple(map(_singular, (*parts, *(first + second for first, second in pairwise(parts)))))
 
@@ -136,11 +136,11 @@ def _singular(word: str) -> str:
 
 
 SEARCH_TOOL = "searchTools"
-"""The name of the search tool, unless a tool on offer has it; then a number follows."""
+"""The search tool's name; a number follows if another tool has it."""
 MOST_FOUND = 8
-"""Tools that one search finds at most."""
+"""Most tools that one search returns."""
 
-_MAX_KEPT = 16
+_MAX_CACHED = 16
 _SHOWN_DESCRIPTION = 200
 _INSTRUCTIONS = (
     "Find tools. You have {count} tools, and most of them are not shown: you can call those that you see, and those "
@@ -151,7 +151,7 @@ _QUERY = "What the tool is to do, in a few words, such as: weather forecast, 发
 _CALL_THEM = "you can call these now; search again, in other words, if none of them will do"
 _NO_TOOL = "no tool has these words; search again in other words, in English or in the language of the question"
 
-# Results are searched and not parsed: one that was cut to fit still names the tools that the model was shown.
+# Results are not parsed but searched: a truncated one still names the tools that the model has seen.
 _FOUND = re.compile(r'\{"name":"([^"\\]+)"')
 _NAMES = re.compile(r"\w[\w.-]*", re.ASCII)
 
@@ -159,22 +159,22 @@ Query = Annotated[str, Field(description=_QUERY)]
 
 
 class ToolSearchAdvisor(Advisor):
-    """Offers one tool that searches the others, and what it has found, when there are many.
+    """Offers a search tool, and the tools it has found, instead of very many tools.
 
-    It stands inside the tool loop and changes what a turn offers; the loop goes on knowing all tools, so that nothing
-    else changes: consent, limits, time-outs, the trace. What the instructions or the question call by name is offered
-    from the first turn on. What was found stays for the rest of the question: it is read from the results of the
-    searches in the conversation, so that nothing is kept between two turns, and a question that paused goes on as
-    it was. It steps aside where the caller runs the calls himself, for he does not have the search tool.
+    Its order is inside the tool loop, and it changes the offer of each round; the loop still has all tools, so that
+    approval, limits, time-outs and the turn summary work as ever. Tools that the instructions or the question name are
+    offered from the first round on. Found tools stay for the rest of the turn: they are read from the search results
+    in the conversation, so that there is no state between rounds and a paused turn resumes with them. It does not
+    apply if the caller runs the calls, since the caller does not have the search tool.
     """
 
     order = 310
     record_name = "app.chat.tool_search.ToolSearchAdvisor"
 
     def __init__(self, above: int = 30) -> None:
-        """Take the number of tools that are offered as they are; 0 never searches."""
+        """Offer up to ``above`` tools as they are; 0 switches the search off."""
         self._above = above
-        self._kept: OrderedDict[tuple[int, ...], _SearchableTools] = OrderedDict()
+        self._cache: OrderedDict[tuple[int, ...], _SearchableTools] = OrderedDict()
 
     def applies(self, request: ChatRequest) -> bool:
         """See :meth:`Advisor.applies`."""
@@ -187,14 +187,14 @@ class ToolSearchAdvisor(Advisor):
         return await chain.proceed(request, emit)
 
     def _searchable(self, tools: tuple[ToolCallback, ...]) -> "_SearchableTools":
-        # By identity: the entry holds on to its tools, so that no others can have their ids.
+        # By identity, since comparing definitions is slow. The entry refers to its tools: no others can have their ids.
         key = tuple(map(id, tools))
-        if key not in self._kept:
-            self._kept[key] = _SearchableTools.of(tools)
-        self._kept.move_to_end(key)
-        if len(self._kept) > _MAX_KEPT:
-            self._kept.popitem(last=False)
-        return self._kept[key]
+        if key not in self._cache:
+            self._cache[key] = _SearchableTools.index(tools)
+        self._cache.move_to_end(key)
+        if len(self._cache) > _MAX_CACHED:
+            self._cache.popitem(last=False)
+        return self._cache[key]
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,20 +206,22 @@ class _SearchableTools:
     search: ToolCallback
 
     @classmethod
-    def of(cls, tools: tuple[ToolCallback, ...]) -> "_SearchableTools":
+    def index(cls, tools: tuple[ToolCallback, ...]) -> "_SearchableTools":
         by_name = {tool.definition.name: tool for tool in tools}
         index = ToolIndex([tool.definition for tool in tools])
 
         async def search(query: Query) -> dict[str, Any]:
             return _result(index.search(query, MOST_FOUND))
 
-        told = _INSTRUCTIONS.format(count=len(tools))
+        description = _INSTRUCTIONS.format(count=len(tools))
         return cls(
-            tools, by_name, FunctionToolCallback.from_function(search, name=_free_name(by_name), description=told)
+            tools,
+            by_name,
+            FunctionToolCallback.from_function(search, name=_free_name(by_name), description=description),
         )
 
     def offered(self, messages: Sequence[Message]) -> tuple[ToolCallback, ...]:
-        """The search tool, then what has been found, in that order: a provider's cache holds on to the beginning."""
+        """The search tool, then the found tools in order: a provider's prompt cache needs a stable beginning."""
         names = dict.fromkeys((*_named(messages), *self._found(messages)))
         return (self.search, *(self.by_name[name] for name in names if name in self.by_name))
 
@@ -236,7 +238,7 @@ def _result(found: Sequence[ToolDefinition]) -> dict[str, Any]:
 
 
 def _short(description: str) -> str:
-    # The model is told the whole of it with the tool itself.
+    # The model receives the whole description with the tool itself.
     return description if len(description) <= _SHOWN_DESCRIPTION else f"{description[: _SHOWN_DESCRIPTION - 3]}..."
 
 
@@ -249,13 +251,13 @@ def _free_name(taken: Iterable[str]) -> str:
 
 
 def _running(messages: Sequence[Message]) -> Sequence[Message]:
-    """The messages of the running question, itself included."""
+    """The messages of the running turn, the user message included."""
     asked = (place for place in reversed(range(len(messages))) if isinstance(messages[place], UserMessage))
     return messages[next(asked, 0) :]
 
 
 def _named(messages: Sequence[Message]) -> Iterator[str]:
-    """What may be the name of a tool in the instructions and in the running question."""
+    """Words of the instructions and the user message that may be names of tools."""
     instructions = [each for each in messages if isinstance(each, SystemMessage)]
     for message in (*instructions, *_running(messages)[:1]):
         if isinstance(message, SystemMessage | UserMessage):

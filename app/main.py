@@ -7,9 +7,6 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import cache
 
-from app.server import deferred_imports  # noqa: F401 - before FastAPI
-
-# isort: split
 from fastapi import FastAPI
 from fastapi.params import Depends
 from starlette.middleware.errors import ServerErrorMiddleware

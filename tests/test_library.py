@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator
 
 import pytest
 
+from app.composition.models import open_client
 from tests.chat.scripted import ADD, ScriptedChatModel, add, calls, says
 from tests.command_line import environment
 from tests.waiting import PATIENCE
@@ -123,7 +124,7 @@ def test_a_tool_that_a_client_is_made_with_may_be_offered_by_its_name_as_well() 
 
 
 async def test_a_client_from_the_environment_asks_its_model() -> None:
-    async with ChatClient.from_env() as client:
+    async with open_client() as client:
         assert client.model.provider == "offline"
         assert "Bob" in await client.prompt('Greet "Bob"').tools(greet).call().content()
 

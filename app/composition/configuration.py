@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from app.access.runtime import AccessConfiguration
-from app.composition.models import ChosenModel, choose_chat_model, import_providers, outbound_http
+from app.composition.models import ChosenModel, choose_chat_model, outbound_http
 from app.composition.wiring import state_store, wired
 from app.mcp_client import McpServers, read_mcp_servers
 from app.observability.otlp.settings import TracingConfiguration, other_variables
@@ -76,6 +76,4 @@ def read_configuration() -> Configuration:
 
 def _unread_variables(in_file: Sequence[str], elsewhere: Collection[str]) -> list[str]:
     in_file = [name for name in in_file if name not in elsewhere]
-    if not known_variables().issuperset(map(str.upper, in_file)):
-        import_providers()  # what looks unread may be the setting of a provider that was not chosen
     return unread_variables(in_file, known_variables() | other_variables(in_file))

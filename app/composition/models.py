@@ -1,17 +1,19 @@
-"""The parts of a client as the settings describe them, for the service and for programs that use it as a library."""
+"""The chat model and the tool loop that the settings describe."""
 
 from collections.abc import AsyncGenerator, Callable, Mapping, Set
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from pydantic import Field, SecretStr, ValidationError
 from pydantic_core import from_json
 from pydantic_settings import SettingsConfigDict
 
 from app.settings.base import EnvironmentSettings, read_settings
+from app.settings.providers import DashScopeSettings, OpenAISettings
 from app.settings.service_settings import Settings
 from toolchat.chat.advisors.tool_calling import ToolCallingAdvisor
+from toolchat.chat.client import ChatClient
 from toolchat.errors import ConfigurationError
 from toolchat.http.breakers import Breakers, CircuitBreaker
 from toolchat.http.client import OutboundHttp
@@ -21,19 +23,13 @@ from toolchat.models.resilience import ResilientChatModel, RetryPolicy
 from toolchat.tool_calling.limits import ToolCallLimits
 from toolchat.tool_calling.manager import ToolCallingManager, ToolExecutionExceptionProcessor
 
-if TYPE_CHECKING:
-    from toolchat.models.dashscope.model import DashScopeSettings
-    from toolchat.models.openai.model import OpenAISettings
-
 __all__ = [
     "ChosenModel",
-    "ClientParts",
     "choose_chat_model",
     "dashscope",
     "exception_processor",
-    "import_providers",
     "manager",
-    "open_parts",
+    "open_client",
     "openai_compatible",
     "outbound_http",
     "read_fallbacks",
@@ -90,12 +86,8 @@ def _read(number: int, entry: Mapping[str, Any]) -> ChosenModel:
     provider = entry.get("provider")
     try:
         if provider == "openai_compatible":
-            from toolchat.models.openai.model import OpenAISettings
-
             return openai_compatible(_settings(OpenAISettings, fields, {"api_key", "base_url"}))
         if provider == "dashscope":
-            from toolchat.models.dashscope.model import DashScopeSettings
-
             return dashscope(_settings(DashScopeSettings, fields, {"api_key"}))
     except ValueError as error:
         raise ConfigurationError(f"CHAT_FALLBACKS: model {number}: {error}") from None
@@ -116,25 +108,27 @@ def _settings(kind: type[_SettingsT], fields: Mapping[str, Any], needed: Set[str
         raise ValueError(f"{fault['loc'][0]}: {fault['msg'].removeprefix('Value error, ')}") from None
 
 
-def dashscope(settings: "DashScopeSettings") -> ChosenModel:
+def dashscope(settings: DashScopeSettings) -> ChosenModel:
     """DashScope's own API."""
 
     def create(http: OutboundHttp) -> ChatModel:
         from toolchat.models.dashscope.model import DashScopeChatModel, warm_up
 
         warm_up()
-        return DashScopeChatModel(settings, http)
+        api_key = settings.api_key.get_secret_value() if settings.api_key else ""
+        return DashScopeChatModel(api_key=api_key, http=http, **settings.model_dump(exclude={"api_key"}))
 
     return ChosenModel("dashscope", create)
 
 
-def openai_compatible(settings: "OpenAISettings") -> ChosenModel:
+def openai_compatible(settings: OpenAISettings) -> ChosenModel:
     """Any server that speaks OpenAI's chat completions."""
 
     def create(http: OutboundHttp) -> ChatModel:
         from toolchat.models.openai.model import OpenAICompatibleChatModel
 
-        return OpenAICompatibleChatModel(settings, http)
+        api_key = settings.api_key.get_secret_value() if settings.api_key else None
+        return OpenAICompatibleChatModel(api_key=api_key, base_url=settings.base_url, model=settings.model, http=http)
 
     return ChosenModel("openai_compatible", create)
 
@@ -168,12 +162,6 @@ def _first(settings: Settings) -> ChosenModel:
     return chosen or ChosenModel("offline", _offline)
 
 
-def import_providers() -> None:
-    """Import every provider's code, also of those that were not chosen, so that their settings are known."""
-    import toolchat.models.dashscope.model
-    import toolchat.models.openai.model  # noqa: F401
-
-
 def _resilient(model: ChatModel, settings: Settings, *, max_attempts: int = 0) -> ChatModel:
     return ResilientChatModel(
         model,
@@ -187,8 +175,6 @@ def _resilient(model: ChatModel, settings: Settings, *, max_attempts: int = 0) -
 
 
 def _dashscope(required: bool) -> ChosenModel | None:
-    from toolchat.models.dashscope.model import DashScopeSettings
-
     settings = read_settings(DashScopeSettings)
     if settings.api_key is not None:
         return dashscope(settings)
@@ -198,8 +184,6 @@ def _dashscope(required: bool) -> ChosenModel | None:
 
 
 def _openai_compatible(required: bool) -> ChosenModel | None:
-    from toolchat.models.openai.model import OpenAISettings
-
     settings = read_settings(OpenAISettings)
     if settings.api_key is not None or settings.base_url is not None:
         return openai_compatible(settings)
@@ -217,28 +201,21 @@ def _offline(_: OutboundHttp) -> ChatModel:
     return OfflineChatModel()
 
 
-@dataclass(frozen=True, slots=True)
-class ClientParts:
-    """What a client is made of."""
-
-    model: ChatModel
-    loop: ToolCallingAdvisor
-    system_text: str
-
-
 @asynccontextmanager
-async def open_parts() -> AsyncGenerator[ClientParts, None]:
-    """Open what a client needs that asks the model which the environment and ``.env`` name.
+async def open_client() -> AsyncGenerator[ChatClient, None]:
+    """Open a client for the model that the environment and ``.env`` name, with the limits of the service.
+
+    Its connections are closed with the block. It knows no tools of the service by name.
 
     Raises:
-        ConfigurationError: a setting cannot be used, or the provider that is named lacks its key.
+        ConfigurationError: a setting is invalid, or the named provider lacks its key.
     """
     settings = read_settings(Settings)
     chosen = choose_chat_model(settings)
     http = outbound_http(settings)
     try:
         loop = tool_loop(settings, manager(settings, exception_processor(settings)))
-        yield ClientParts(chosen.create(http), loop, settings.system_prompt)
+        yield ChatClient(chosen.create(http), advisors=(loop,), system_text=settings.system_prompt)
     finally:
         await http.aclose()
 

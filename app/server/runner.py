@@ -16,9 +16,6 @@ from functools import partial
 from types import FrameType
 from typing import TYPE_CHECKING
 
-from app.server import deferred_imports  # noqa: F401 - before FastAPI
-
-# isort: split
 import uvicorn
 from fastapi import FastAPI
 

@@ -11,7 +11,6 @@ from pydantic import SecretStr
 from pydantic_core import PydanticUndefined, to_json
 
 import app
-from app.composition.models import import_providers
 from app.settings.base import EnvironmentSettings, environment_class, environment_name
 from app.settings.service_settings import Settings
 from app.tools.discovery import discover
@@ -89,7 +88,6 @@ def _import_everything() -> None:
     for module in pkgutil.walk_packages(app.__path__, "app."):
         if not module.name.endswith("__main__"):
             importlib.import_module(module.name)
-    import_providers()
 
 
 def _subclasses(cls: type[_ClassT]) -> Iterator[type[_ClassT]]:

@@ -22,6 +22,7 @@ from app.composition.lifespan import open_service
 from tests.command_line import ROOT, started
 from tests.deploy.env_example import settings_classes
 from tests.docs.readme import project_with_the_tools
+from tests.players.openai_player import OpenAIPlayer, sensible_model
 from tests.serving import serving
 from tests.waiting import PATIENCE
 from toolchat.chat.advisors.base import Advisor
@@ -56,11 +57,13 @@ async def test_the_blocks_about_the_library_run_one_after_the_other() -> None:
     page = ROOT / "docs" / "library.md"
     blocks = re.findall(r"^```python\n(.*?)^```$", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
     names: dict[str, Any] = {"__name__": "shown"}
-    for block in blocks:
-        running = eval(compiled(page, block.replace("asyncio.run(main())", "await main()")), names)
-        if inspect.iscoroutine(running):
-            await running
-    assert len(blocks) == 6
+    async with OpenAIPlayer(sensible_model({"item": "lamps"})) as player:
+        for block in blocks:
+            here = block.replace("asyncio.run(main())", "await main()")
+            running = eval(compiled(page, here.replace("http://localhost:11434/v1", player.base_url)), names)
+            if inspect.iscoroutine(running):
+                await running
+    assert (len(blocks), len(player.requests)) == (6, 2)
 
 
 async def air(request: Request) -> JSONResponse:
@@ -125,7 +128,7 @@ def kinds(of: Any) -> Iterator[Any]:
     """A class and all that are derived from it in the application."""
     yield of
     for child in of.__subclasses__():
-        if child.__module__.startswith("app."):
+        if child.__module__.startswith(("app.", "toolchat.")):
             yield from kinds(child)
 
 

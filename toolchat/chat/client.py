@@ -3,7 +3,7 @@
 import asyncio
 import re
 from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping, Sequence
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
@@ -202,21 +202,6 @@ class ChatClient:
             default_context=ToolContext(tool_context or {}),
         )
         return replace(client, default_tools=client.prompt().tools(*callbacks).request.tools)
-
-    @classmethod
-    @asynccontextmanager
-    async def from_env(cls) -> AsyncGenerator["ChatClient", None]:
-        """Open a client for the model that the environment and ``.env`` configure, as the service does.
-
-        The end of the block closes its connections. It does not load the service's tool folders.
-
-        Raises:
-            ConfigurationError: a setting is invalid, or the configured provider has no key.
-        """
-        from app.composition.models import open_parts
-
-        async with open_parts() as parts:
-            yield cls(parts.model, advisors=(parts.loop,), system_text=parts.system_text)
 
     def prompt(self, query: str = "") -> "PromptSpec":
         """Start a request; without a text, add a conversation with :meth:`PromptSpec.messages`."""

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
-from starlette.datastructures import Headers
 
 from toolchat.errors import UpstreamError, UpstreamInvalid, UpstreamUnavailable
 
 if TYPE_CHECKING:
     from toolchat.http.connections import Connection
 
-__all__ = ["CODINGS", "MAX_BODY_BYTES", "Decoder", "Response"]
+__all__ = ["CODINGS", "MAX_BODY_BYTES", "Decoder", "Response", "ResponseHeaders"]
 
 
 CODINGS = (b"gzip", b"x-gzip", b"deflate")
@@ -63,6 +62,28 @@ _MAX_HEADERS = 256
 _HIGH_WATER = 16 * 1024
 
 
+class ResponseHeaders(Mapping[str, str]):
+    """The headers of a response; names match in any case, and repeated headers are joined by commas.
+
+    Args:
+        fields: values by their names in lower case, as they were sent.
+    """
+
+    __slots__ = ("_fields",)
+
+    def __init__(self, fields: Mapping[bytes, bytes]) -> None:
+        self._fields = fields
+
+    def __getitem__(self, name: str) -> str:
+        return self._fields[name.lower().encode()].decode("latin-1")
+
+    def __iter__(self) -> Iterator[str]:
+        return (name.decode("latin-1") for name in self._fields)
+
+    def __len__(self) -> int:
+        return len(self._fields)
+
+
 class Response:
     """One answer.
 
@@ -97,9 +118,9 @@ class Response:
         )
 
     @property
-    def headers(self) -> Headers:
-        """Headers by their names in any case; what came several times is joined by commas."""
-        return Headers(raw=list(self._fields.items()))
+    def headers(self) -> ResponseHeaders:
+        """The headers."""
+        return ResponseHeaders(self._fields)
 
     @property
     def content_type(self) -> str:

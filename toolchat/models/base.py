@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from dataclasses import field, replace
-from typing import Any
+from typing import Any, Self
 
 from pydantic_core import to_json
 
@@ -163,6 +163,15 @@ class ChatModel(ABC):
     """``offline``, ``dashscope`` or ``openai_compatible``."""
     name: str
     """The configured model name."""
+
+    async def aclose(self) -> None:  # noqa: B027 - most models hold nothing
+        """Release what the model holds, such as its own connections."""
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
 
     @abstractmethod
     async def respond(self, prompt: Prompt, emit: EmitModelEvent) -> ChatResponse:

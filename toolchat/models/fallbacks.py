@@ -43,6 +43,11 @@ class FallbackChatModel(ChatModel):
         listener = _Listener(last, emit)
         return listener.answered(await last.respond(prompt, listener.tell))
 
+    async def aclose(self) -> None:
+        """Close all models."""
+        for model in self.models:
+            await model.aclose()
+
     def _note(self, model: ChatModel, error: ToolchatError) -> None:
         instruments.observer.record_fallback(model.provider, model.name, error)
         fields = {"provider": model.provider, "model": model.name, "code": error.code}

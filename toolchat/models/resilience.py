@@ -178,6 +178,10 @@ class ResilientChatModel(ChatModel):
                     call.record_retry(error)
         raise AssertionError("a turn ends with an answer or an error")
 
+    async def aclose(self) -> None:
+        """Close the model."""
+        await self._model.aclose()
+
     async def _wait_before_retry(self, attempt: int, error: ToolchatError, deadline: float) -> bool:
         delay = self._retry.delay(attempt, error)
         late = asyncio.get_running_loop().time() + delay >= deadline

@@ -5,13 +5,11 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing, asynccontextmanager
 from typing import Any
 
-from pydantic import SecretStr
-
 from tests.players.dashscope_player import Answer, DashScopePlayer, Script, event, stream_of
 from toolchat.http.client import OutboundHttp
 from toolchat.messages import Message, UserMessage
 from toolchat.models.base import ChatOptions, Prompt
-from toolchat.models.dashscope.model import DashScopeChatModel, DashScopeSettings
+from toolchat.models.dashscope.model import DashScopeChatModel
 from toolchat.tool_calling.definition import ToolDefinition
 
 KEY = "sk-0123456789abcdef"
@@ -27,11 +25,11 @@ async def played(
 ) -> AsyncGenerator[tuple[DashScopeChatModel, DashScopePlayer], None]:
     """A model at a server that plays the script; what hangs for a minute fails."""
     async with asyncio.timeout(60), aclosing(OutboundHttp()) as http, DashScopePlayer(*script) as player:
-        yield DashScopeChatModel(configured(player.base_url, **settings), http), player
+        yield model_at(player.base_url, http, **settings), player
 
 
-def configured(base_url: str, **settings: Any) -> DashScopeSettings:
-    return DashScopeSettings(_env_file=None, api_key=SecretStr(KEY), base_url=base_url, **settings)
+def model_at(base_url: str, http: OutboundHttp, **arguments: Any) -> DashScopeChatModel:
+    return DashScopeChatModel(api_key=KEY, base_url=base_url, http=http, **arguments)
 
 
 def asking(

@@ -8,13 +8,12 @@ from itertools import pairwise
 
 import pytest
 
-from tests.models.dashscope.playing import SILENCE, TEXT, asking, configured, played
+from tests.models.dashscope.playing import SILENCE, TEXT, asking, model_at, played
 from tests.models.responding import begun, response_of
 from tests.players.dashscope_player import Answer, DashScopePlayer, saying, sse_answer, stream_of
 from toolchat.errors import UpstreamUnavailable
 from toolchat.http.client import OutboundHttp
 from toolchat.models.base import Progress, TextDelta
-from toolchat.models.dashscope.model import DashScopeChatModel
 
 
 async def test_requests_share_one_connection() -> None:
@@ -30,7 +29,7 @@ async def test_the_sdk_asks_over_our_connections_and_leaves_none(stream: bool, m
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
     monkeypatch.delenv("NO_PROXY", raising=False)
     async with DashScopePlayer(saying("ok")) as player, aclosing(OutboundHttp()) as http:
-        answer = await response_of(DashScopeChatModel(configured(player.base_url), http), asking(stream=stream))
+        answer = await response_of(model_at(player.base_url, http), asking(stream=stream))
         assert (answer.message.text, http.connections, player.connections) == ("ok", 1, 1)
         await http.aclose()
         assert http.connections == 0
@@ -77,7 +76,7 @@ async def test_nobody_listening_is_unavailable() -> None:
 async def test_a_closed_session_is_unavailable() -> None:
     http = OutboundHttp()
     async with DashScopePlayer(saying("ok")) as player:
-        model = DashScopeChatModel(configured(player.base_url), http)
+        model = model_at(player.base_url, http)
         await response_of(model, asking())
         await http.aclose()
         with pytest.raises(UpstreamUnavailable):

@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 
 from app.settings.base import read_settings
-from tests.models.dashscope.playing import SILENCE, asking, configured, played
+from app.settings.providers import DashScopeSettings
+from tests.models.dashscope.playing import SILENCE, asking, model_at, played
 from tests.models.responding import response_of
 from toolchat.errors import ConfigurationError, UpstreamUnavailable
 from toolchat.http.client import OutboundHttp
-from toolchat.models.dashscope.model import DashScopeChatModel, DashScopeSettings
+from toolchat.models.dashscope.model import DashScopeChatModel
 
 
 def test_importing_the_provider_imports_neither_the_sdk_nor_aiohttp_and_warming_up_does() -> None:
@@ -54,12 +55,12 @@ async def test_the_sdk_logs_and_prints_nothing_when_a_request_fails(capfd: pytes
 
 def test_a_base_url_with_a_place_for_the_workspace_needs_one() -> None:
     with pytest.raises(ConfigurationError, match="DASHSCOPE_WORKSPACE"):
-        DashScopeChatModel(configured("https://{workspace_id}.cn-beijing.maas.aliyuncs.com/api/v1"), OutboundHttp())
+        model_at("https://{workspace_id}.cn-beijing.maas.aliyuncs.com/api/v1", OutboundHttp())
 
 
 def test_without_a_key_the_provider_does_not_start() -> None:
     with pytest.raises(ConfigurationError, match="DASHSCOPE_API_KEY"):
-        DashScopeChatModel(DashScopeSettings(_env_file=None, api_key=None), OutboundHttp())
+        DashScopeChatModel(api_key="")
 
 
 @pytest.mark.parametrize(

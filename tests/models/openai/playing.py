@@ -10,7 +10,7 @@ from tests.players.openai_player import Answer, OpenAIPlayer, Script, delta
 from toolchat.http.client import OutboundHttp
 from toolchat.messages import UserMessage
 from toolchat.models.base import ChatResponse, ModelEvent, Prompt
-from toolchat.models.openai.model import OpenAICompatibleChatModel, OpenAISettings
+from toolchat.models.openai.model import OpenAICompatibleChatModel
 from toolchat.tool_calling.definition import ToolDefinition
 
 SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}}
@@ -34,8 +34,7 @@ async def played(
 
 
 def model_at(base_url: str, http: OutboundHttp, key: str | None = SECRET) -> OpenAICompatibleChatModel:
-    settings = OpenAISettings.model_validate({"api_key": key, "base_url": base_url, "model": "asked"})
-    return OpenAICompatibleChatModel(settings, http)
+    return OpenAICompatibleChatModel(api_key=key, base_url=base_url, model="asked", http=http)
 
 
 async def play(script: Script, prompt: Prompt = STREAMED) -> list[ModelEvent | ChatResponse]:

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from app.settings.providers import OpenAISettings
 from tests.models.openai.playing import (
     AT_ONCE,
     CITY,
@@ -20,7 +21,6 @@ from tests.players.openai_player import delta, message, sensible_model, sse, who
 from toolchat.messages import AssistantMessage, SystemMessage, ToolCall, ToolResponse, ToolResponseMessage, Usage
 from toolchat.models.base import ChatOptions, Prompt
 from toolchat.models.openai.mapping import map_messages, map_tool_call
-from toolchat.models.openai.model import OpenAISettings
 
 
 async def test_the_request_says_what_is_asked_and_nothing_else() -> None:

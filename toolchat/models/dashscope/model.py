@@ -21,50 +21,21 @@ from contextlib import aclosing
 from functools import cache, lru_cache
 from typing import Any, Literal
 
-from pydantic import Field
-from pydantic_settings import SettingsConfigDict
-
-from app.server.deferred_models import models_built_late
-from app.settings.base import BaseUrl, EnvironmentSettings, Secret
 from toolchat.errors import ConfigurationError, ToolchatError, UpstreamInvalid
 from toolchat.http.client import OutboundHttp
 from toolchat.models.base import ChatModel, ChatResponse, EmitModelEvent, Progress, Prompt, TextDelta
 from toolchat.models.dashscope.aiohttp_adapter import ClientSession
 from toolchat.models.dashscope.mapping import DashScopeAnswer, map_messages, map_tool_definition, map_tool_options
 
-__all__ = ["DashScopeChatModel", "DashScopeSettings", "warm_up"]
+__all__ = ["DashScopeChatModel", "warm_up"]
 
 _DEFAULT_BASE_URL = "https://dashscope.aliyuncs.com/api/v1"
 _MULTIMODAL_MODEL = re.compile(r"^qwen3\.[5-9]|-vl\b|omni", re.IGNORECASE)
 
 
-class DashScopeSettings(EnvironmentSettings):
-    """Models of DashScope."""
-
-    model_config = SettingsConfigDict(env_prefix="DASHSCOPE_")
-
-    api_key: Secret | None = Field(None, description="Key of Alibaba Cloud Model Studio; keys belong to one region")
-    base_url: BaseUrl | None = Field(
-        None, description="Native API of the region, ending in /api/v1; default https://dashscope.aliyuncs.com/api/v1"
-    )
-    model: str = Field("qwen-plus", min_length=1, description="Name of the chat model")
-    endpoint: Literal["auto", "text", "multimodal"] = Field(
-        "auto", description="Generation endpoint of the model; auto: chosen by the model's name"
-    )
-    workspace: str | None = Field(
-        None,
-        pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$",
-        description="Workspace id, where calls are billed per workspace",
-    )
-    enable_thinking: bool | None = Field(
-        None, description="Let the model think first; none leaves the model's own default"
-    )
-
-
 @cache
 def _sdk() -> Any:
-    with models_built_late():  # it declares hundreds that belong to its other services
-        from dashscope.client.base_api import BaseAioApi
+    from dashscope.client.base_api import BaseAioApi
 
     # Its log lines carry URLs and bodies, and its environment switch would bring them back.
     logging.getLogger("dashscope").setLevel(logging.CRITICAL + 1)
@@ -89,21 +60,47 @@ class DashScopeChatModel(ChatModel):
     Both are called by the SDK's common door, which sends what it is given. The SDK's own class for
     multimodal conversations must never be used: it uploads local files whose path is a user's text.
 
+    Args:
+        api_key: the key of Alibaba Cloud Model Studio; a key belongs to one region.
+        model: the name of the model.
+        base_url: the native API of the region, ending in ``/api/v1``; by default that of mainland China. A place
+            ``{workspace_id}`` in it is replaced by the workspace.
+        endpoint: the generation endpoint; ``auto`` chooses it by the model's name.
+        workspace: the workspace, if calls are billed per workspace.
+        enable_thinking: whether the model thinks first; ``None`` leaves it to the model.
+        http: the connections to use; by default the model opens its own, which :meth:`aclose` closes.
+
     Raises:
-        ConfigurationError: there is no key, or no workspace for a base URL that needs one.
+        ConfigurationError: the key is missing, or the workspace for a base URL that needs one.
     """
 
     provider = "dashscope"
 
-    def __init__(self, settings: DashScopeSettings, http: OutboundHttp) -> None:
-        if settings.api_key is None:
+    def __init__(
+        self,
+        *,
+        api_key: str,
+        model: str = "qwen-plus",
+        base_url: str | None = None,
+        endpoint: Literal["auto", "text", "multimodal"] = "auto",
+        workspace: str | None = None,
+        enable_thinking: bool | None = None,
+        http: OutboundHttp | None = None,
+    ) -> None:
+        if not api_key:
             raise ConfigurationError("DASHSCOPE_API_KEY: must be set to use DashScope")
-        if "{workspace_id}" in (settings.base_url or "") and settings.workspace is None:
+        if "{workspace_id}" in (base_url or "") and workspace is None:
             raise ConfigurationError("DASHSCOPE_WORKSPACE: must be set when DASHSCOPE_BASE_URL holds {workspace_id}")
-        self.name = settings.model
-        self._api_key = settings.api_key
-        self._settings = settings
-        self._session = ClientSession(http)
+        self.name = model
+        self._api_key, self._base_url = api_key, base_url or _DEFAULT_BASE_URL
+        self._endpoint, self._workspace, self._enable_thinking = endpoint, workspace, enable_thinking
+        self._http, self._owns_http = http or OutboundHttp(), http is None
+        self._session = ClientSession(self._http)
+
+    async def aclose(self) -> None:
+        """Close the connections, unless they were passed."""
+        if self._owns_http:
+            await self._http.aclose()
 
     async def respond(self, prompt: Prompt, emit: EmitModelEvent) -> ChatResponse:
         """Run one turn; see :meth:`ChatModel.respond`.
@@ -115,7 +112,7 @@ class DashScopeChatModel(ChatModel):
             UpstreamError: one of its kinds; also :class:`ContextTooLong`, :class:`ContentFiltered` and
                 :class:`NotConfigured` where the provider does not know the model.
         """
-        answer = DashScopeAnswer(prompt.stream or self._settings.enable_thinking is True)
+        answer = DashScopeAnswer(prompt.stream or self._enable_thinking is True)
         try:
             sent = await _sdk().call(**self._request(prompt), stream=answer.stream, session=self._session)
             if not answer.stream:
@@ -146,15 +143,15 @@ class DashScopeChatModel(ChatModel):
             "task_group": "aigc",
             "task": "multimodal-generation" if multimodal else "text-generation",
             "function": "generation",
-            "api_key": self._api_key.get_secret_value(),
-            "base_address": self._settings.base_url or _DEFAULT_BASE_URL,
-            "workspace": self._settings.workspace,
+            "api_key": self._api_key,
+            "base_address": self._base_url,
+            "workspace": self._workspace,
             "headers": {"user-agent": "toolchat"},
             **self._parameters(prompt),
         }
 
     def _parameters(self, prompt: Prompt) -> dict[str, Any]:
-        thinking = self._settings.enable_thinking
+        thinking = self._enable_thinking
         optional = {
             "incremental_output": True if prompt.stream or thinking else None,
             "enable_thinking": thinking,
@@ -171,9 +168,9 @@ class DashScopeChatModel(ChatModel):
         return {"result_format": "message"} | {key: value for key, value in optional.items() if value is not None}
 
     def _model(self, prompt: Prompt) -> str:
-        return prompt.options.model or self._settings.model
+        return prompt.options.model or self.name
 
     def _is_multimodal(self, model: str) -> bool:
-        if self._settings.endpoint == "auto":
+        if self._endpoint == "auto":
             return _is_multimodal(model)
-        return self._settings.endpoint == "multimodal"
+        return self._endpoint == "multimodal"

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
-from typing import Annotated, Any
+from typing import Any
 
-from pydantic import AfterValidator, Field
 from pydantic_core import from_json, to_json
-from pydantic_settings import SettingsConfigDict
 
-from app.settings.base import BaseUrl, EnvironmentSettings, Secret, environment_name
 from toolchat.errors import ToolchatError, UpstreamError, UpstreamInvalid
 from toolchat.http.client import OutboundHttp
 from toolchat.http.responses import Response
@@ -25,7 +22,7 @@ from toolchat.models.openai.sse import ServerSentEvent, SseDecoder
 from toolchat.models.openai.turn import Fault, OpenAITurn, fault_in
 from toolchat.models.provider_errors import provider_error, retry_after_from
 
-__all__ = ["OpenAICompatibleChatModel", "OpenAISettings"]
+__all__ = ["OpenAICompatibleChatModel"]
 
 _UPSTREAM = "the chat provider"
 _DEFAULT_BASE_URL = "https://api.openai.com/v1"
@@ -38,38 +35,44 @@ _JSON_TYPES = ("application/json", "text/plain", "application/octet-stream")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
-def _without_operation(url: str) -> str:
-    if url.lower().endswith("/completions"):
-        raise ValueError("must end before /chat/completions, which is put behind it")
-    return url
-
-
-class OpenAISettings(EnvironmentSettings):
-    """Models of an OpenAI-compatible server."""
-
-    model_config = SettingsConfigDict(env_prefix="OPENAI_")
-
-    api_key: Secret | None = Field(None, description="API key of the server; local servers usually need none")
-    base_url: Annotated[BaseUrl, AfterValidator(_without_operation)] | None = Field(
-        None, description="Address of the server without /chat/completions; default https://api.openai.com/v1"
-    )
-    model: str = Field("gpt-4o-mini", min_length=1, description="Name of the chat model")
-
-
 class OpenAICompatibleChatModel(ChatModel):
-    """A model behind ``POST {base_url}/chat/completions``."""
+    """A model behind ``POST {base_url}/chat/completions``.
+
+    ::
+
+        async with OpenAICompatibleChatModel(base_url="http://localhost:11434/v1", model="qwen3") as model:
+            client = ChatClient(model)
+
+    Args:
+        model: the name of the model.
+        api_key: the key of the server; local servers usually need none.
+        base_url: the address of the server without ``/chat/completions``; by default OpenAI's.
+        http: the connections to use; by default the model opens its own, which :meth:`aclose` closes.
+    """
 
     provider = "openai_compatible"
 
-    def __init__(self, settings: OpenAISettings, http: OutboundHttp) -> None:
-        self.name = settings.model
-        self._url = f"{settings.base_url or _DEFAULT_BASE_URL}/chat/completions"
+    def __init__(
+        self,
+        *,
+        model: str = "gpt-4o-mini",
+        api_key: str | None = None,
+        base_url: str | None = None,
+        http: OutboundHttp | None = None,
+    ) -> None:
+        self.name = model
+        self._url = f"{(base_url or _DEFAULT_BASE_URL).rstrip('/')}/chat/completions"
         self._definitions = SerializedTools(map_tool_definition)
         self._headers = {"Content-Type": "application/json", "User-Agent": "toolchat", "Accept": "application/json"}
-        if settings.api_key and settings.api_key.get_secret_value():
-            self._headers["Authorization"] = f"Bearer {settings.api_key.get_secret_value()}"
+        if api_key:
+            self._headers["Authorization"] = f"Bearer {api_key}"
         self._stream_headers = self._headers | {"Accept": "text/event-stream"}
-        self._http = http
+        self._http, self._owns_http = http or OutboundHttp(), http is None
+
+    async def aclose(self) -> None:
+        """Close the connections, unless they were passed."""
+        if self._owns_http:
+            await self._http.aclose()
 
     async def respond(self, prompt: Prompt, emit: EmitModelEvent) -> ChatResponse:
         """Run one turn; see :meth:`ChatModel.respond`.
@@ -218,5 +221,5 @@ def _as_error(response: Response, fault: Fault) -> ToolchatError:
         code=fault.code,
         message=fault.message,
         retry_after=retry_after_from(response.headers),
-        model_variable=environment_name(OpenAISettings, "model"),
+        model_variable="OPENAI_MODEL",
     )

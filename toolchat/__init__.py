@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from toolchat.chat.advisors.tool_search import ToolSearchAdvisor as ToolSearchAdvisor
     from toolchat.chat.client import ChatClient as ChatClient
     from toolchat.chat.client import PromptSpec as PromptSpec
+    from toolchat.chat.manual_execution import run_tool_call as run_tool_call
     from toolchat.chat.memory import ChatMemory as ChatMemory
     from toolchat.chat.memory import MemoryAdvisor as MemoryAdvisor
     from toolchat.chat.memory import MemoryWindow as MemoryWindow
@@ -24,11 +25,29 @@ if TYPE_CHECKING:
     from toolchat.chat.request import ChatRequest as ChatRequest
     from toolchat.chat.request import Emit as Emit
     from toolchat.chat.request import Notice as Notice
+    from toolchat.errors import ConfigurationError as ConfigurationError
+    from toolchat.errors import NotConfigured as NotConfigured
     from toolchat.errors import NotFound as NotFound
+    from toolchat.errors import Overloaded as Overloaded
+    from toolchat.errors import StoreUnavailable as StoreUnavailable
     from toolchat.errors import ToolchatError as ToolchatError
+    from toolchat.errors import UpstreamError as UpstreamError
     from toolchat.errors import UpstreamInvalid as UpstreamInvalid
+    from toolchat.errors import UpstreamTimeout as UpstreamTimeout
     from toolchat.errors import UpstreamUnavailable as UpstreamUnavailable
+    from toolchat.errors import ValidationFailed as ValidationFailed
     from toolchat.http.client import OutboundHttp as OutboundHttp
+    from toolchat.http.client import Reply as Reply
+    from toolchat.instruments import Observer as Observer
+    from toolchat.instruments import set_observer as set_observer
+    from toolchat.messages import AssistantMessage as AssistantMessage
+    from toolchat.messages import Message as Message
+    from toolchat.messages import SystemMessage as SystemMessage
+    from toolchat.messages import ToolCall as ToolCall
+    from toolchat.messages import ToolResponse as ToolResponse
+    from toolchat.messages import ToolResponseMessage as ToolResponseMessage
+    from toolchat.messages import Usage as Usage
+    from toolchat.messages import UserMessage as UserMessage
     from toolchat.models.base import ChatModel as ChatModel
     from toolchat.models.base import ChatOptions as ChatOptions
     from toolchat.models.base import ChatResponse as ChatResponse
@@ -37,6 +56,9 @@ if TYPE_CHECKING:
     from toolchat.models.base import Progress as Progress
     from toolchat.models.base import Prompt as Prompt
     from toolchat.models.base import TextDelta as TextDelta
+    from toolchat.models.dashscope.model import DashScopeChatModel as DashScopeChatModel
+    from toolchat.models.fallbacks import FallbackChatModel as FallbackChatModel
+    from toolchat.models.openai.model import OpenAICompatibleChatModel as OpenAICompatibleChatModel
     from toolchat.models.resilience import ResilientChatModel as ResilientChatModel
     from toolchat.models.resilience import RetryPolicy as RetryPolicy
     from toolchat.setting_types import BaseUrl as BaseUrl
@@ -45,6 +67,7 @@ if TYPE_CHECKING:
     from toolchat.state.base import StateStore as StateStore
     from toolchat.state.locks import Locks as Locks
     from toolchat.state.memory import InMemoryStateStore as InMemoryStateStore
+    from toolchat.state.redis import RedisStateStore as RedisStateStore
     from toolchat.tool_calling.callback import ClientToolCallback as ClientToolCallback
     from toolchat.tool_calling.callback import DelegatingToolCallbackResolver as DelegatingToolCallbackResolver
     from toolchat.tool_calling.callback import StaticToolCallbackProvider as StaticToolCallbackProvider
@@ -52,20 +75,24 @@ if TYPE_CHECKING:
     from toolchat.tool_calling.callback import ToolCallback as ToolCallback
     from toolchat.tool_calling.callback import ToolCallbackProvider as ToolCallbackProvider
     from toolchat.tool_calling.callback import ToolCallbackResolver as ToolCallbackResolver
+    from toolchat.tool_calling.caller import Caller as Caller
+    from toolchat.tool_calling.caller import current_caller as current_caller
+    from toolchat.tool_calling.caller import current_client_key as current_client_key
     from toolchat.tool_calling.context import CONVERSATION_ID as CONVERSATION_ID
     from toolchat.tool_calling.context import ToolContext as ToolContext
     from toolchat.tool_calling.definition import ToolDefinition as ToolDefinition
     from toolchat.tool_calling.definition import ToolMetadata as ToolMetadata
-    from toolchat.tool_calling.definition import tool as tool
     from toolchat.tool_calling.errors import ToolArgumentsError as ToolArgumentsError
     from toolchat.tool_calling.errors import ToolDefinitionError as ToolDefinitionError
     from toolchat.tool_calling.errors import ToolExecutionError as ToolExecutionError
+    from toolchat.tool_calling.events import ToolCallEvent as ToolCallEvent
     from toolchat.tool_calling.events import ToolCallFinished as ToolCallFinished
     from toolchat.tool_calling.events import ToolCallProgress as ToolCallProgress
     from toolchat.tool_calling.events import ToolCallStarted as ToolCallStarted
     from toolchat.tool_calling.function_callback import FunctionToolCallback as FunctionToolCallback
     from toolchat.tool_calling.function_callback import MethodToolCallback as MethodToolCallback
     from toolchat.tool_calling.function_callback import MethodToolCallbackProvider as MethodToolCallbackProvider
+    from toolchat.tool_calling.function_callback import tool as tool
     from toolchat.tool_calling.limits import ToolCallLimits as ToolCallLimits
     from toolchat.tool_calling.manager import ToolCallingManager as ToolCallingManager
     from toolchat.tool_calling.manager import ToolExecutionExceptionProcessor as ToolExecutionExceptionProcessor
@@ -79,83 +106,92 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-_MODULES = {
-    "APPROVAL_REQUIRED": "toolchat.chat.advisors.tool_calling",
-    "Advisor": "toolchat.chat.advisors.base",
-    "AdvisorChain": "toolchat.chat.advisors.base",
-    "Approval": "toolchat.chat.request",
-    "BaseAdvisor": "toolchat.chat.advisors.base",
-    "BaseUrl": "toolchat.setting_types",
-    "CONVERSATION_ID": "toolchat.tool_calling.context",
-    "ClientToolCallback": "toolchat.tool_calling.callback",
-    "ChatClient": "toolchat.chat.client",
-    "ChatEvent": "toolchat.chat.request",
-    "ChatMemory": "toolchat.chat.memory",
-    "ChatModel": "toolchat.models.base",
-    "ChatOptions": "toolchat.models.base",
-    "ChatRequest": "toolchat.chat.request",
-    "ChatResponse": "toolchat.models.base",
-    "Components": "toolchat.tool_module",
-    "DelegatingToolCallbackResolver": "toolchat.tool_calling.callback",
-    "Emit": "toolchat.chat.request",
-    "EmitModelEvent": "toolchat.models.base",
-    "FunctionToolCallback": "toolchat.tool_calling.function_callback",
-    "InMemoryStateStore": "toolchat.state.memory",
-    "Locks": "toolchat.state.locks",
-    "MemoryAdvisor": "toolchat.chat.memory",
-    "MemoryWindow": "toolchat.chat.memory",
-    "MethodToolCallback": "toolchat.tool_calling.function_callback",
-    "MethodToolCallbackProvider": "toolchat.tool_calling.function_callback",
-    "ModelEvent": "toolchat.models.base",
-    "NotFound": "toolchat.errors",
-    "Notice": "toolchat.chat.request",
-    "OutboundHttp": "toolchat.http.client",
-    "Progress": "toolchat.models.base",
-    "Prompt": "toolchat.models.base",
-    "PromptSpec": "toolchat.chat.client",
-    "ResilientChatModel": "toolchat.models.resilience",
-    "RetryPolicy": "toolchat.models.resilience",
-    "Secret": "toolchat.setting_types",
-    "StateStore": "toolchat.state.base",
-    "StaticToolCallbackProvider": "toolchat.tool_calling.callback",
-    "StaticToolCallbackResolver": "toolchat.tool_calling.callback",
-    "TextDelta": "toolchat.models.base",
-    "ToolArgumentsError": "toolchat.tool_calling.errors",
-    "ToolCallFinished": "toolchat.tool_calling.events",
-    "ToolCallLimits": "toolchat.tool_calling.limits",
-    "ToolCallProgress": "toolchat.tool_calling.events",
-    "ToolCallRepairAdvisor": "toolchat.chat.advisors.repair",
-    "ToolCallResultConverter": "toolchat.tool_calling.results",
-    "ToolCallStarted": "toolchat.tool_calling.events",
-    "ToolCallback": "toolchat.tool_calling.callback",
-    "ToolCallbackProvider": "toolchat.tool_calling.callback",
-    "ToolCallbackResolver": "toolchat.tool_calling.callback",
-    "ToolCallingAdvisor": "toolchat.chat.advisors.tool_calling",
-    "ToolCallingManager": "toolchat.tool_calling.manager",
-    "ToolContext": "toolchat.tool_calling.context",
-    "ToolDefinition": "toolchat.tool_calling.definition",
-    "ToolDefinitionError": "toolchat.tool_calling.errors",
-    "ToolExecutionError": "toolchat.tool_calling.errors",
-    "ToolExecutionExceptionProcessor": "toolchat.tool_calling.manager",
-    "ToolExecutionResult": "toolchat.tool_calling.manager",
-    "ToolMetadata": "toolchat.tool_calling.definition",
-    "ToolModule": "toolchat.tool_module",
-    "ToolSearchAdvisor": "toolchat.chat.advisors.tool_search",
-    "ToolSettings": "toolchat.tool_module",
-    "ToolchatError": "toolchat.errors",
-    "UpstreamInvalid": "toolchat.errors",
-    "UpstreamUnavailable": "toolchat.errors",
-    "Url": "toolchat.setting_types",
-    "convert_result": "toolchat.tool_calling.results",
-    "quoted_result": "toolchat.tool_calling.results",
-    "tool": "toolchat.tool_calling.definition",
+_EXPORTS = {
+    "chat.advisors.base": ("Advisor", "AdvisorChain", "BaseAdvisor"),
+    "chat.advisors.repair": ("ToolCallRepairAdvisor",),
+    "chat.advisors.tool_calling": ("APPROVAL_REQUIRED", "ToolCallingAdvisor"),
+    "chat.advisors.tool_search": ("ToolSearchAdvisor",),
+    "chat.client": ("ChatClient", "PromptSpec"),
+    "chat.manual_execution": ("run_tool_call",),
+    "chat.memory": ("ChatMemory", "MemoryAdvisor", "MemoryWindow"),
+    "chat.request": ("Approval", "ChatEvent", "ChatRequest", "Emit", "Notice"),
+    "errors": (
+        "ConfigurationError",
+        "NotConfigured",
+        "NotFound",
+        "Overloaded",
+        "StoreUnavailable",
+        "ToolchatError",
+        "UpstreamError",
+        "UpstreamInvalid",
+        "UpstreamTimeout",
+        "UpstreamUnavailable",
+        "ValidationFailed",
+    ),
+    "http.client": ("OutboundHttp", "Reply"),
+    "instruments": ("Observer", "set_observer"),
+    "messages": (
+        "AssistantMessage",
+        "Message",
+        "SystemMessage",
+        "ToolCall",
+        "ToolResponse",
+        "ToolResponseMessage",
+        "Usage",
+        "UserMessage",
+    ),
+    "models.base": (
+        "ChatModel",
+        "ChatOptions",
+        "ChatResponse",
+        "EmitModelEvent",
+        "ModelEvent",
+        "Progress",
+        "Prompt",
+        "TextDelta",
+    ),
+    "models.dashscope.model": ("DashScopeChatModel",),
+    "models.fallbacks": ("FallbackChatModel",),
+    "models.openai.model": ("OpenAICompatibleChatModel",),
+    "models.resilience": ("ResilientChatModel", "RetryPolicy"),
+    "setting_types": ("BaseUrl", "Secret", "Url"),
+    "state.base": ("StateStore",),
+    "state.locks": ("Locks",),
+    "state.memory": ("InMemoryStateStore",),
+    "state.redis": ("RedisStateStore",),
+    "tool_calling.callback": (
+        "ClientToolCallback",
+        "DelegatingToolCallbackResolver",
+        "StaticToolCallbackProvider",
+        "StaticToolCallbackResolver",
+        "ToolCallback",
+        "ToolCallbackProvider",
+        "ToolCallbackResolver",
+    ),
+    "tool_calling.caller": ("Caller", "current_caller", "current_client_key"),
+    "tool_calling.context": ("CONVERSATION_ID", "ToolContext"),
+    "tool_calling.definition": ("ToolDefinition", "ToolMetadata"),
+    "tool_calling.errors": ("ToolArgumentsError", "ToolDefinitionError", "ToolExecutionError"),
+    "tool_calling.events": ("ToolCallEvent", "ToolCallFinished", "ToolCallProgress", "ToolCallStarted"),
+    "tool_calling.function_callback": (
+        "FunctionToolCallback",
+        "MethodToolCallback",
+        "MethodToolCallbackProvider",
+        "tool",
+    ),
+    "tool_calling.limits": ("ToolCallLimits",),
+    "tool_calling.manager": ("ToolCallingManager", "ToolExecutionExceptionProcessor", "ToolExecutionResult"),
+    "tool_calling.results": ("ToolCallResultConverter", "convert_result", "quoted_result"),
+    "tool_module": ("Components", "ToolModule", "ToolSettings"),
 }
+_MODULES = {name: f"toolchat.{module}" for module, names in _EXPORTS.items() for name in names}
 
 __all__ = sorted(_MODULES)
 
 
 def __getattr__(name: str) -> Any:
-    """Import a name when it is first used (PEP 562): ``import toolchat`` itself loads no dependency."""
+    """Import a name at its first use (PEP 562), so that ``import toolchat`` loads no dependency."""
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_MODULES[name]), name)
+    value = globals()[name] = getattr(import_module(_MODULES[name]), name)
+    return value

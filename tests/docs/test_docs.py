@@ -141,7 +141,9 @@ def test_the_page_about_errors_has_a_row_for_every_code_with_its_status_and_whet
         for status in statuses.split(", ")
     }
     # What only a protocol of others says is told in its own form, and never as a problem document.
-    raised = {each for each in kinds(ToolchatError) if not each.__module__.startswith("app.api.")} - {UpstreamError}
+    raised = {
+        each for each in kinds(ToolchatError) if not each.__module__.startswith(("app.api.", "app.protocols."))
+    } - {UpstreamError}
     there_are = {(each.code, str(each.status), "yes" if each.retryable else "no") for each in raised}
     assert told == there_are | {("method-not-allowed", "405", "no")}
 

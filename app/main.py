@@ -14,9 +14,9 @@ from starlette.types import ASGIApp
 
 from app.access.runtime import Access
 from app.api.approval_routes import router as approval_routes
-from app.api.cors import allow_origins
 from app.api.fast_router import FastRouter
 from app.api.guard import GuardMiddleware, ProtocolAdapter, RequestMiddleware
+from app.api.headers import allow_origins
 from app.api.module_routes import add_module_routes
 from app.api.problems import add_problem_handlers
 from app.api.responses import ANSWER_FORMATS

@@ -8,7 +8,7 @@ from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from app.api.problems import problems
 from app.api.responses import answer_prompt
-from app.api.responses.answers import acceptable
+from app.api.responses.formats import accepted_format
 from app.api.schemas import ANSWER_RESPONSES, WaitingCalls
 from app.api.service import Service
 from toolchat.chat.request import Approval
@@ -76,7 +76,7 @@ async def decide(request: Request, service: Service, identifier: str, decisions:
     can be used once, at any replica; a call without a decision counts as rejected. Refused before anything was run, as
     with 409 `session-busy`, it can be used again.
     """
-    if stopped := acceptable(request).short_circuit(request):
+    if stopped := accepted_format(request).short_circuit(request):
         return stopped
     waiting = await service.approvals.find(identifier, decisions.decisions)
     approvals = {call_id: decision.as_approval() for call_id, decision in decisions.decisions.items()}

@@ -17,6 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from app.access.runtime import Access
 from app.api import problems
 from app.api.body_limits import MAX_BODY_BYTES, PIECE_BYTES, Bodies, Body, Connection, UnreadAnswers, connection_of
+from app.api.headers import with_security_headers
 from app.api.problems import ERROR_RESPONSE, refusal
 from app.observability import spans
 from app.observability.logs import hashed, log_event
@@ -28,7 +29,6 @@ from toolchat.tool_calling.caller import current_caller
 
 __all__ = [
     "MAX_URL_BYTES",
-    "SECURITY_HEADERS",
     "GuardMiddleware",
     "ProtocolAdapter",
     "RequestMiddleware",
@@ -57,13 +57,6 @@ MAX_URL_BYTES = 60_000
 _ASKED_OFTEN = ("/health/", "/metrics")
 """Every few seconds, by programs; the log and traces would be full of it."""
 _PRIVATE = ("chat", "todo", "approvals")
-SECURITY_HEADERS: tuple[tuple[bytes, bytes], ...] = (
-    (b"x-content-type-options", b"nosniff"),
-    (b"referrer-policy", b"no-referrer"),
-    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
-)
-"""What every answer has; whoever makes an answer can give it others of these names, as pages do with their policy."""
-_SECURITY_NAMES = frozenset(name for name, _ in SECURITY_HEADERS)
 
 
 class RequestMiddleware:
@@ -170,14 +163,11 @@ class _Answer:
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.status = message["status"]
-            headers = message.get("headers", ())
-            own = [name for name, _ in headers]
-            more = SECURITY_HEADERS
-            if not _SECURITY_NAMES.isdisjoint(own):
-                more = tuple(each for each in more if each[0] not in own)
+            headers = [*message.get("headers", ()), (b"x-request-id", self._request_id.encode())]
             if "form" in self._state:
-                more = ((b"x-toolchat-overhead-ms", b"%.3f" % (self.observed.overhead(perf_counter()) * 1000)), *more)
-            message["headers"] = [*headers, (b"x-request-id", self._request_id.encode()), *more]
+                overhead = self.observed.overhead(perf_counter()) * 1000
+                headers.append((b"x-toolchat-overhead-ms", b"%.3f" % overhead))
+            message["headers"] = with_security_headers(headers)
             await self._begin(message)
             return
         self.observed.first_byte = self.observed.first_byte or perf_counter()

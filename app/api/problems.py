@@ -20,11 +20,11 @@ __all__ = [
     "Problem",
     "add_problem_handlers",
     "as_toolchat_error",
+    "error_headers",
     "error_response",
     "one_block",
     "problem",
     "problem_page",
-    "problem_response",
     "problems",
     "refusal",
 ]
@@ -79,23 +79,22 @@ def problem(error: ToolchatError, request_id: str) -> dict[str, Any]:
     return document
 
 
-def problem_response(document: Mapping[str, Any], headers: Mapping[str, str] | None = None) -> Response:
-    """Send a problem document with its status."""
-    body = to_json(dict(document), inf_nan_mode="strings")
-    headers = {"Cache-Control": "no-store", **(headers or {})}
-    return Response(body, document["status"], headers, PROBLEM_MEDIA_TYPE)
-
-
-def error_response(error: ToolchatError, request_id: str) -> Response:
-    """Answer with an error: its problem document, and ``Retry-After`` where trying again makes sense."""
-    headers = dict(error.headers)
+def error_headers(error: ToolchatError) -> dict[str, str]:
+    """The headers of a response with an error, in any format; ``Retry-After`` if a later request may succeed."""
+    headers = {"Cache-Control": "no-store", **error.headers}
     if error.status in (409, 429, 503) and error.retryable:
         wait = 1 if error.retry_after is None else error.retry_after
         longest = math.inf if error.status == 429 else MAX_RETRY_AFTER
         headers["Retry-After"] = str(min(max(math.ceil(wait), 1), longest))
     if isinstance(error, Draining):
         headers["Connection"] = "close"
-    return problem_response(problem(error, request_id), headers)
+    return headers
+
+
+def error_response(error: ToolchatError, request_id: str) -> Response:
+    """A response with the problem document of an error."""
+    body = to_json(problem(error, request_id), inf_nan_mode="strings")
+    return Response(body, error.status, error_headers(error), PROBLEM_MEDIA_TYPE)
 
 
 def refusal(error: ToolchatError, state: Mapping[str, Any]) -> Response:

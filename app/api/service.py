@@ -1,4 +1,4 @@
-"""What the routes find in the running service."""
+"""The running service as routes see it, and admission: the limit on concurrent questions."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -26,60 +26,63 @@ __all__ = ["Admission", "Service", "ServiceState", "model_label", "running_servi
 
 
 class Admission:
-    """Places for questions; one more is refused at once instead of waiting unseen.
+    """Limits concurrent questions: one more is refused at once, since a hidden queue would only delay the refusal.
+
+    One client gets at most a part of the slots. Without this bound a single client that sends many slow questions takes
+    all of them, and everybody else gets 503 for as long as it likes.
 
     Args:
-        limit: places.
-        per_client: places that one principal, or one address without a key, may take; the others are for the others.
-        quotas: what else a principal may use.
+        limit: the number of slots.
+        per_client: the slots that one principal, or one address without a key, may hold.
+        quotas: the quotas of the principals.
     """
 
     def __init__(self, limit: int, per_client: int, quotas: Quotas) -> None:
         self._limit = limit
         self._per_client = per_client
         self.quotas = quotas
-        self._taken: Counter[str] = Counter()
+        self._held: Counter[str] = Counter()
+        """Slots by client."""
         self.in_flight = 0
         self.refused = 0
         self.draining = False
-        """Set when the service is told to stop; the questions that it has are answered, and no others."""
+        """Set when the service is stopped: running questions are finished, new ones refused."""
 
     def slot(self) -> "Slot":
-        """A place for one question of the current caller, for an ``async with``: who answers notes there what it uses.
-
-        Raises:
-            Overloaded: there is none, or none for this caller; as the block begins, like the others.
-            Draining: the service is being stopped.
-            QuotaExceeded: a quota is used up.
-        """
+        """A slot for a question of the current caller, to be used with ``async with``; see :class:`Slot`."""
         caller = current_request_caller()
         return Slot(self, caller.principal, caller.client_key)
 
     def acquire(self, client_key: str) -> None:
-        """Take a place; raises as :meth:`slot`."""
-        self._check(client_key)
-        self.in_flight += 1
-        self._taken[client_key] += 1
+        """Take a slot.
 
-    def release(self, client_key: str) -> None:
-        """Give it back."""
-        self.in_flight -= 1
-        self._taken[client_key] -= 1
-        if not self._taken[client_key]:
-            del self._taken[client_key]
-
-    def _check(self, client_key: str) -> None:
+        Raises:
+            Draining: the service is being stopped.
+            Overloaded: no slot is free, or none for this client.
+        """
         if self.draining:
             raise Draining("the service is being stopped and takes no more questions", retry_after=1)
-        if self.in_flight >= self._limit or self._taken[client_key] >= self._per_client:
+        is_full = self.in_flight >= self._limit
+        if is_full or self._held[client_key] >= self._per_client:
             self.refused += 1
-            everybody = self.in_flight >= self._limit
-            places = f"{self._limit} questions" if everybody else f"{self._per_client} questions of this client"
-            raise Overloaded(f"{places} are being answered already", retry_after=1)
+            running = f"{self._limit} questions" if is_full else f"{self._per_client} questions of this client"
+            raise Overloaded(f"{running} are being answered already", retry_after=1)
+        self.in_flight += 1
+        self._held[client_key] += 1
+
+    def release(self, client_key: str) -> None:
+        """Free a slot."""
+        self.in_flight -= 1
+        self._held[client_key] -= 1
+        if not self._held[client_key]:
+            del self._held[client_key]
 
 
 class Slot:
-    """The place of one question while it is being answered."""
+    """A permit for one concurrent question; ``async with`` gives the reservation of its quota.
+
+    The slot is taken before the quota is checked: the check may wait for Redis, and must not wait without a bound.
+    """
 
     __slots__ = ("_admission", "_client_key", "_principal", "_reservation")
 
@@ -87,6 +90,7 @@ class Slot:
         self._admission, self._principal, self._client_key = admission, principal, client_key
 
     async def __aenter__(self) -> QuotaReservation:
+        """Raises as :meth:`Admission.acquire`, and ``QuotaExceeded``."""
         self._admission.acquire(self._client_key)
         try:
             self._reservation = await self._admission.quotas.reserve(self._principal)
@@ -104,7 +108,7 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class ServiceState:
-    """Made by the lifespan; lives as long as the service."""
+    """Everything that routes need; created at start, and valid as long as the service runs."""
 
     settings: Settings
     chat: ChatClient
@@ -114,16 +118,16 @@ class ServiceState:
     store: StateStore
     memory: ChatMemory
     memory_advisor: MemoryAdvisor
-    once: IdempotencyStore
-    """What was run by hand under which key."""
+    idempotency: IdempotencyStore
+    """Results by ``Idempotency-Key``."""
     container: AsyncContainer
-    """For routes of a tool folder that need more than tools."""
+    """For routes of tool modules that need other dependencies than tools."""
 
     model_label: str = field(init=False)
-    """Provider and model as one word for headers and listings: ``offline``, ``dashscope/qwen-plus``."""
+    """The label of the configured model; see :func:`model_label`."""
 
     manual_client: ChatClient = field(init=False)
-    """Runs single calls; asks no model."""
+    """Runs single tool calls, without a model."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "manual_client", without_model(self.chat))
@@ -131,26 +135,26 @@ class ServiceState:
 
 
 def model_label(provider: str, name: str) -> str:
-    """Provider and model as one word for headers and listings."""
+    """Provider and model as one word for headers and listings: ``offline``, ``dashscope/qwen-plus``."""
     return quote(full_name(provider, name), safe="/:.@")
 
 
 def service_state(connection: HTTPConnection) -> ServiceState:
-    """Take the running service's state from a request.
+    """The state of the running service.
 
     Raises:
         ToolchatError: the application's lifespan does not run.
     """
     state = getattr(connection.app.state, "service", None)
     if not isinstance(state, ServiceState):
-        raise ToolchatError("the application has not been started; a test does it by: with TestClient(app) as client")
+        raise ToolchatError("the application is not started; in a test, use: with TestClient(app) as client")
     return state
 
 
 async def running_service(connection: HTTPConnection) -> ServiceState:
-    """The same as a dependency; a coroutine, since FastAPI calls plain functions in a thread."""
+    """:func:`service_state` as a dependency; a coroutine, because FastAPI runs plain functions in a thread."""
     return service_state(connection)
 
 
 Service = Annotated[ServiceState, Depends(running_service)]
-"""What a route takes as a parameter to get at the running service; ``dependency_overrides`` can replace it."""
+"""The type of a route's parameter that receives the running service; ``dependency_overrides`` can replace it."""

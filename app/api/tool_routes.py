@@ -10,8 +10,8 @@ from app.api.parameters import json_object, refuse_unknown
 from app.api.problems import problems
 from app.api.responses import answer_prompt
 from app.api.responses.active_request import ActiveRequest
-from app.api.responses.answers import negotiate
-from app.api.responses.formats import EVENT_SCHEMA, AnswerFormat, BufferedFormat, EventWriter, ServerSentEvents
+from app.api.responses.event_stream import EVENT_SCHEMA, EventWriter, ServerSentEvents
+from app.api.responses.formats import AnswerFormat, BufferedFormat, negotiate
 from app.api.schemas import ToolRun
 from app.api.service import Service, ServiceState
 from app.api.sessions import SESSION_ID_PATTERN, conversation_of
@@ -52,8 +52,8 @@ _EXAMPLE = (
 )
 
 
-def _record(asked: ActiveRequest, response: ChatResponse) -> dict[str, Any]:
-    return response.executions[0].to_dict() | {"request_id": asked.request_id}
+def _record(active: ActiveRequest, response: ChatResponse) -> dict[str, Any]:
+    return response.executions[0].to_dict() | {"request_id": active.request_id}
 
 
 class _RunDocument(BufferedFormat):
@@ -62,8 +62,8 @@ class _RunDocument(BufferedFormat):
     media_type = "application/json"
     documentation: ClassVar = {"schema": {"$ref": "#/components/schemas/ToolRun"}}
 
-    def render(self, asked: ActiveRequest, response: ChatResponse) -> bytes:
-        return to_json(_record(asked, response), inf_nan_mode="strings")
+    def render(self, active: ActiveRequest, response: ChatResponse) -> bytes:
+        return to_json(_record(active, response), inf_nan_mode="strings")
 
 
 class _RunWriter(EventWriter):
@@ -73,7 +73,7 @@ class _RunWriter(EventWriter):
         return super().event(event) if isinstance(event, ToolCallEvent) else b""
 
     def done(self, response: ChatResponse) -> bytes:
-        return self._written("done", _record(self.asked, response))
+        return self._write("done", _record(self.active, response))
 
 
 class _RunEvents(ServerSentEvents):
@@ -141,18 +141,14 @@ async def run_tool(
 
 async def _answer(request: Request, prompt: PromptSpec) -> Response:
     form = negotiate(",".join(request.headers.getlist("accept")), _FORMS)
-    response = await answer_prompt(request, prompt, form)
-    for header in ("X-Chat-Model", "X-Finish-Reason"):  # no model had a part in it
-        if header in response.headers:
-            del response.headers[header]
-    return response
+    return await answer_prompt(request, prompt, form)
 
 
 async def _answer_once(
     request: Request, service: ServiceState, prompt: PromptSpec, idempotent: IdempotentRequest
 ) -> Response:
-    known = await service.once.find(idempotent)
-    response = await _answer(request, prompt.advisors(IdempotencyAdvisor(service.once, idempotent, known)))
+    known = await service.idempotency.find(idempotent)
+    response = await _answer(request, prompt.advisors(IdempotencyAdvisor(service.idempotency, idempotent, known)))
     if known is not None:
         response.headers["Idempotency-Replayed"] = "true"
     return response

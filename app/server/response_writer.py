@@ -10,7 +10,7 @@ from pydantic_core import to_json
 from uvicorn.protocols.http import httptools_impl
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
-from app.api.guard import SECURITY_HEADERS
+from app.api.headers import SECURITY_HEADERS
 from app.api.problems import PROBLEM_MEDIA_TYPE, problem
 from app.observability.logs import log_event
 from toolchat.errors import InvalidRequest, Overloaded, ToolchatError

@@ -7,7 +7,8 @@ from fastapi import FastAPI, Response
 
 from app.api.responses import ANSWER_FORMATS
 from app.api.responses.active_request import ActiveRequest
-from app.api.responses.formats import BufferedFormat, StreamFormat, StreamWriter
+from app.api.responses.event_stream import StreamFormat, StreamWriter
+from app.api.responses.formats import BufferedFormat
 from app.main import create_app
 from tests.api.assembled import assembled
 from tests.chat.played import says, turns
@@ -23,16 +24,16 @@ class Loud(BufferedFormat):
     media_type = "text/x-loud"
     documentation: ClassVar = {"schema": {"type": "string"}}
 
-    def render(self, asked: ActiveRequest, response: ChatResponse) -> bytes:
+    def render(self, active: ActiveRequest, response: ChatResponse) -> bytes:
         return response.message.text.upper().encode()
 
-    def refused(self, asked: ActiveRequest, error: ToolchatError) -> Response:
+    def error_response(self, error: ToolchatError, request_id: str) -> Response:
         return Response(error.code.upper(), error.status, media_type=self.media_type)
 
 
 class LineWriter(StreamWriter):
-    def __init__(self, asked: ActiveRequest) -> None:
-        super().__init__(asked)
+    def __init__(self, active: ActiveRequest) -> None:
+        super().__init__(active)
         self.lines = 0
 
     def event(self, event: ChatEvent) -> bytes:

@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from app.access.keys import digest_of
-from app.api.guard import SECURITY_HEADERS
+from app.api.headers import SECURITY_HEADERS
 from tests.serving import service
 
 NAMES = [name.decode() for name, _ in SECURITY_HEADERS]

@@ -1,10 +1,11 @@
-"""Answers to questions: the same answer in every form that clients ask for.
+"""Answers to questions, in every response format.
 
-A form of its own is one file with a class derived from ``BufferedFormat`` or ``StreamFormat``, and a line below.
+To add a format, write one file with a class derived from ``BufferedFormat`` or ``StreamFormat``, and add it below.
 """
 
 from app.api.responses.answers import answer, answer_prompt
-from app.api.responses.formats import AnswerFormat, JsonDocument, PlainText, ServerSentEvents
+from app.api.responses.event_stream import ServerSentEvents
+from app.api.responses.formats import AnswerFormat, JsonDocument, PlainText
 
 __all__ = ["ANSWER_FORMATS", "EVENTS", "answer", "answer_prompt"]
 

@@ -1,4 +1,4 @@
-"""A question that is being answered for one request."""
+"""An active request: a question while it is being answered."""
 
 import time
 from collections.abc import Coroutine, Mapping
@@ -12,9 +12,8 @@ from app.access.quotas import QuotaReservation
 from app.api.approvals import ConsentAdvisor, PendingTurn
 from app.api.body_limits import connection_of
 from app.api.dependencies import session_of
-from app.api.service import ServiceState, model_label
+from app.api.service import ServiceState
 from app.observability.logs import hashed
-from app.observability.request import current_request
 from app.observability.series import OTHER
 from app.observability.spans import current_span
 from app.observability.traced import agent_run
@@ -28,9 +27,121 @@ from toolchat.tool_calling.context import CONVERSATION_ID
 
 __all__ = ["ActiveRequest", "answer_document"]
 
+_READING_SECONDS = 1
+"""Seconds after the deadline in which a client can still read the error."""
+
+
+class ActiveRequest:
+    """A question while it is being answered.
+
+    Args:
+        request: the HTTP request.
+        service: the running service.
+        prompt: the question, its tools and its advisors.
+        taken: the paused turn that the prompt resumes, if any.
+    """
+
+    def __init__(
+        self, request: Request, service: ServiceState, prompt: PromptSpec, taken: PendingTurn | None = None
+    ) -> None:
+        self.service = service
+        self.reservation = QuotaReservation()
+        """The quota that it uses; set when it has a slot."""
+        self.prompt, self._consent = _with_consent(service, prompt, taken)
+        conversation: str | None = prompt.request.context.get(CONVERSATION_ID)
+        self.session = session_of(conversation) if conversation else None
+        self.request_id: str = request.scope["state"]["request_id"]
+        self._state: dict[str, Any] = request.scope["state"]
+        self._state.setdefault("form", OTHER)  # from here on the request counts as a question
+        self._summary: dict[str, Any] = self._state.setdefault("summary", {})
+        if self.session:
+            self._summary["session"] = hashed(self.session)
+        self._connection = connection_of(request.scope)
+        self._started = time.perf_counter()
+
+    @property
+    def has_model(self) -> bool:
+        """Whether a model answers; false if a single tool is run."""
+        return self.prompt.client is not self.service.manual_client
+
+    @property
+    def client_is_gone(self) -> bool:
+        """Whether the client has disconnected."""
+        return self._state.get("outcome") == CLIENT_GONE
+
+    @property
+    def pending(self) -> Mapping[str, Any] | None:
+        """The approval that the answer waits for, if any: its id, its seconds, and the calls."""
+        return self._consent.pending
+
+    @property
+    def notice(self) -> str:
+        """The sentence that asks for an approval; empty if none is needed. A stream ends with it."""
+        if self._consent.pending is None:
+            return ""
+        names = ", ".join(call["name"] for call in self._consent.pending["calls"])
+        return f"Waiting for approval of {names}: POST /approvals/{self._consent.pending['id']}"
+
+    def complete(self) -> Coroutine[Any, Any, ChatResponse]:
+        """The complete answer.
+
+        Raises:
+            DeadlineExceeded: it took longer than ``REQUEST_TIMEOUT``.
+            ToolchatError: as ``CallSpec.response``.
+        """
+        return self._traced(self.prompt.call().response())
+
+    def stream(self, emit: Emit) -> Coroutine[Any, Any, ChatResponse]:
+        """The complete answer; its events go to ``emit``. Raises as :meth:`complete`."""
+        return self._traced(self.prompt.stream().response(emit))
+
+    def _traced(self, answering: Coroutine[Any, Any, ChatResponse]) -> Coroutine[Any, Any, ChatResponse]:
+        span, model = current_span.get(), self.prompt.client.model
+        if span is None or not span.trace.is_sampled or not self.has_model:
+            return self._run(answering)
+        span.trace.conversation = self._summary.get("session", "")
+        return agent_run(span, model.provider, model.name, self.prompt.request.messages, self._run(answering))
+
+    async def _run(self, answering: Coroutine[Any, Any, ChatResponse]) -> ChatResponse:
+        limit = self.service.settings.request_timeout
+        if self._connection is not None:
+            # The deadline below ends the work; this ends the connection of a client that does not read its answer.
+            self._connection.abort_after(limit + _READING_SECONDS)
+        # As asyncio.timeout, at two thirds of the cost.
+        with ModelTimeouts(deadline=inf, idle=limit, error=lambda: _too_late(limit)):
+            response = await answering
+        self._record(response)
+        if self._consent.pending:
+            response = response.with_text("\n\n".join(filter(None, (response.message.text, self.notice))))
+        return response
+
+    def _record(self, response: ChatResponse) -> None:
+        """Record the answer for the request's log line and for the quota."""
+        calls = [
+            {"name": each.call.name[:64], "outcome": each.error_kind or "ok", "ms": each.duration_ms}
+            for each in response.executions
+        ]
+        self._summary |= {"rounds": response.rounds, "tool_calls": calls}
+        if self.reservation.counts_tokens:
+            messages = (*response.history, response.message)
+            self.reservation.tokens = response.usage.total_tokens or estimate_size(messages)
+
+    def record_error(self, error: ToolchatError) -> None:
+        """Record an error that is sent within a stream, for the request's log line."""
+        self._state["outcome"] = error.code
+
+    def document(self, response: ChatResponse) -> dict[str, Any]:
+        """The answer as a JSON document."""
+        document = answer_document(response, self.service.chat.model.provider)
+        document["duration_ms"] = round((time.perf_counter() - self._started) * 1000, 3)
+        document["request_id"] = self.request_id
+        if self.session:
+            document["session_id"] = self.session
+        return document | ({"approval": self._consent.pending} if self._consent.pending else {})
+
 
 def answer_document(response: ChatResponse, provider: str) -> dict[str, Any]:
-    """An answer with its whole trace; ``provider`` is the client's own, which may not have answered."""
+    """An answer with its turn summary; ``provider`` is used if the response does not name its own."""
     return {
         "answer": response.message.text,
         "model": {"provider": response.provider or provider, "name": response.model},
@@ -41,128 +152,20 @@ def answer_document(response: ChatResponse, provider: str) -> dict[str, Any]:
     }
 
 
-_READING_SECONDS = 1
-"""How long after the deadline a client may still read, if only that the answer was not ready in time."""
-
-
-class ActiveRequest:
-    """A question that is being answered for one request."""
-
-    def __init__(
-        self, request: Request, service: ServiceState, prompt: PromptSpec, taken: PendingTurn | None = None
-    ) -> None:
-        self.service = service
-        principal = current_request_caller().principal
-        if principal.tools != ALL_TOOLS:
-            prompt = prompt.filter_tools(principal.may_use)
-        self._consent = ConsentAdvisor(service.approvals, prompt.own_advisors, taken)
-        may_pause = any(tool.metadata.requires_approval for tool in prompt.request.tools)
-        # A further advisor means a chain of its own for this question: nearly all do without. Those of a folder may
-        # offer tools that need consent; the memory does not.
-        may_pause = may_pause or prompt.own_advisors not in ((), (service.memory_advisor,))
-        self.prompt = prompt.advisors(self._consent) if may_pause or taken else prompt
-        self._state: dict[str, Any] = request.scope["state"]
-        self.request_id: str = self._state["request_id"]
-        self._summary: dict[str, Any] = self._state.setdefault("summary", {})
-        self._state.setdefault("form", OTHER)  # from here on it is a question
-        self._connection = connection_of(request.scope)
-        self._started = time.perf_counter()
-        self.reservation = QuotaReservation()
-        """What the question uses; set by whoever takes a place for it."""
-        self.headers = {"Cache-Control": "no-store", "Vary": "Accept", "X-Chat-Model": service.model_label}
-        conversation: str | None = prompt.request.context.get(CONVERSATION_ID)
-        self.session = session_of(conversation) if conversation else None
-        if self.session:
-            self.headers["X-Session-ID"] = self.session
-            self._summary["session"] = hashed(self.session)
-        sandboxed = [tool.definition.name for tool in prompt.request.tools if tool.metadata.sandbox]
-        if sandboxed:
-            self.headers["X-Sandbox"] = ", ".join(name for name in sandboxed if name.isascii()) or "true"
-
-    @property
-    def client_is_gone(self) -> bool:
-        """Whether the client left, so that nobody reads the answer."""
-        return self._state.get("outcome") == CLIENT_GONE
-
-    @property
-    def pending(self) -> Mapping[str, Any] | None:
-        """What waits for approval, when the answer does: its id, seconds, and calls."""
-        return self._consent.pending
-
-    @property
-    def notice(self) -> str:
-        """What the text of an answer that waits for approval says of that; a stream does not tell it before its end."""
-        if self._consent.pending is None:
-            return ""
-        names = ", ".join(call["name"] for call in self._consent.pending["calls"])
-        return f"Waiting for approval of {names}: POST /approvals/{self._consent.pending['id']}"
-
-    def complete(self) -> Coroutine[Any, Any, ChatResponse]:
-        """The whole answer; raises :class:`DeadlineExceeded` and what ``CallSpec.response`` raises."""
-        return self._in_time(self.prompt.call().response())
-
-    def stream(self, emit: Emit) -> Coroutine[Any, Any, ChatResponse]:
-        """The same answer; ``emit`` is told what happens until then."""
-        return self._in_time(self.prompt.stream().response(emit))
-
-    def _in_time(self, answering: Coroutine[Any, Any, ChatResponse]) -> Coroutine[Any, Any, ChatResponse]:
-        span, client = current_span.get(), self.prompt.client
-        if span is None or not span.trace.is_sampled or client is self.service.manual_client:
-            return self._bounded(answering)
-        span.trace.conversation = self._summary.get("session", "")
-        messages = self.prompt.request.messages
-        return agent_run(span, client.model.provider, client.model.name, messages, self._bounded(answering))
-
-    async def _bounded(self, answering: Coroutine[Any, Any, ChatResponse]) -> ChatResponse:
-        limit = self.service.settings.request_timeout
-        if self._connection is not None:
-            self._connection.abort_after(limit + _READING_SECONDS)
-        # As asyncio.timeout does it, at two thirds of the cost.
-        with ModelTimeouts(deadline=inf, idle=limit, error=lambda: _too_late(limit)):
-            response = await answering
-        self._note(response)
-        self.name_model()
-        if self._consent.pending:
-            self.headers["X-Approval-ID"] = self._consent.pending["id"]
-            response = _waiting(response, self.notice)
-        return response
-
-    def name_model(self) -> None:
-        """Say in the headers which model has answered, where it was not the first of several."""
-        answered_by = current_request.get().answered_by
-        if answered_by and "X-Chat-Model" in self.headers:
-            self.headers["X-Chat-Model"] = model_label(*answered_by)
-
-    def _note(self, response: ChatResponse) -> None:
-        """Leave what the log line of the request says about the answer."""
-        calls = [
-            {"name": each.call.name[:64], "outcome": each.error_kind or "ok", "ms": each.duration_ms}
-            for each in response.executions
-        ]
-        self._summary |= {"rounds": response.rounds, "tool_calls": calls}
-        if self.reservation.counts_tokens:
-            self.reservation.tokens = response.usage.total_tokens or estimate_size(
-                (*response.history, response.message)
-            )
-
-    def record_error(self, error: ToolchatError) -> None:
-        """Leave an error that is told within a stream for the log line of the request."""
-        self._state["outcome"] = error.code
-
-    def document(self, response: ChatResponse) -> dict[str, Any]:
-        """The answer's JSON document."""
-        document = answer_document(response, self.service.chat.model.provider)
-        document["duration_ms"] = round((time.perf_counter() - self._started) * 1000, 3)
-        document["request_id"] = self.request_id
-        if self.session:
-            document["session_id"] = self.session
-        return document | ({"approval": self._consent.pending} if self._consent.pending else {})
+def _with_consent(
+    service: ServiceState, prompt: PromptSpec, taken: PendingTurn | None
+) -> tuple[PromptSpec, ConsentAdvisor]:
+    """Restrict a prompt to the caller's tools, and add the advisor that saves the turn if it needs an approval."""
+    principal = current_request_caller().principal
+    if principal.tools != ALL_TOOLS:
+        prompt = prompt.filter_tools(principal.may_use)
+    consent = ConsentAdvisor(service.approvals, prompt.own_advisors, taken)
+    # An additional advisor means that this question builds an advisor chain of its own, so it is added only if the turn
+    # can pause: if a tool needs approval, or if a tool module's advisor may offer one. The memory offers no tools.
+    can_pause = any(tool.metadata.requires_approval for tool in prompt.request.tools)
+    can_pause = can_pause or prompt.own_advisors not in ((), (service.memory_advisor,))
+    return (prompt.advisors(consent) if can_pause or taken else prompt), consent
 
 
 def _too_late(limit: float) -> DeadlineExceeded:
     return DeadlineExceeded(f"the question was not answered within {limit:g} s")
-
-
-def _waiting(response: ChatResponse, notice: str) -> ChatResponse:
-    """An answer that waits for approval, and says in its text how it is decided."""
-    return response.with_text("\n\n".join(filter(None, (response.message.text, notice))))

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from pydantic_core import from_json, to_json
 
 from app.api.responses.active_request import ActiveRequest
-from app.api.responses.formats import StreamFormat, StreamWriter
+from app.api.responses.event_stream import StreamFormat, StreamWriter
 from app.protocols.ai_sdk.requests import approval_requests
 from toolchat.chat.request import ChatEvent, Notice
 from toolchat.errors import ToolchatError
@@ -26,11 +26,10 @@ class PartWriter(StreamWriter):
 
     Args:
         resumed: ids of the calls that a resumed answer continues with; the page has their inputs already.
-        in_session: whether the page named the conversation.
         asked: the active request.
     """
 
-    def __init__(self, resumed: frozenset[str], in_session: bool, asked: ActiveRequest) -> None:
+    def __init__(self, resumed: frozenset[str], asked: ActiveRequest) -> None:
         super().__init__(asked)
         self._known = set(resumed)
         self._has_started = self._in_step = self._has_text = False
@@ -39,9 +38,6 @@ class PartWriter(StreamWriter):
         self._open = ""
         """``text`` or ``reasoning`` while such a part is open."""
         self._part_number = 0
-        asked.headers["x-vercel-ai-ui-message-stream"] = "v1"
-        if not in_session:
-            asked.headers.pop("X-Session-ID", None)
 
     def event(self, event: ChatEvent) -> bytes:
         """See :meth:`StreamWriter.event`."""
@@ -57,7 +53,7 @@ class PartWriter(StreamWriter):
 
     def done(self, response: ChatResponse) -> bytes:
         """See :meth:`StreamWriter.done`."""
-        pieces = [self._approval(self.asked.pending) if self.asked.pending else self._remaining_text(response)]
+        pieces = [self._approval(self.active.pending) if self.active.pending else self._remaining_text(response)]
         pieces += [self._start(), self._finish_step()]
         pieces += [_part({"type": "finish", "finishReason": _REASONS.get(response.finish_reason, "stop")}), _DONE]
         return b"".join(pieces)
@@ -133,7 +129,15 @@ class MessageStream(StreamFormat):
     negotiated = False
 
     def __init__(self, resumed: frozenset[str] = frozenset(), *, in_session: bool = False) -> None:
-        self.writer = partial(PartWriter, resumed, in_session)
+        self.writer = partial(PartWriter, resumed)
+        self._in_session = in_session
+
+    def headers(self, active: ActiveRequest, response: ChatResponse | None = None) -> dict[str, str]:
+        """See :meth:`AnswerFormat.headers`; the session id is hidden if the page did not name the conversation."""
+        headers = super().headers(active, response) | {"x-vercel-ai-ui-message-stream": "v1"}
+        if not self._in_session:
+            headers.pop("X-Session-ID", None)
+        return headers
 
 
 def _part(part: Mapping[str, Any]) -> bytes:

@@ -8,7 +8,7 @@ from app.api.body_limits import body_of
 from app.api.dependencies import refuse_cross_site
 from app.api.fast_router import QuestionRoute
 from app.api.responses import answer_prompt
-from app.api.responses.formats import EVENT_SCHEMA
+from app.api.responses.event_stream import EVENT_SCHEMA
 from app.api.service import ServiceState, service_state
 from app.api.sessions import SESSION_HEADER, conversation_by_header, conversation_prompt
 from app.protocols.ai_sdk.message_stream import MessageStream

@@ -131,7 +131,9 @@ async def _prepare_tool_call(
         consent = await require_consent(exchange, service.store, owner, name, arguments)
         if not isinstance(consent, IdempotentRequest):
             return consent
-        prompt = prompt.advisors(IdempotencyAdvisor(service.once, consent, await service.once.find(consent)))
+        prompt = prompt.advisors(
+            IdempotencyAdvisor(service.idempotency, consent, await service.idempotency.find(consent))
+        )
     return Call(prompt, TOOL_RESULT, reports_progress=tool.takes_context)
 
 

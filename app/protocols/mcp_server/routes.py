@@ -11,9 +11,10 @@ from app.api import problems
 from app.api.body_limits import body_of
 from app.api.dependencies import refuse_cross_site, tenant_of
 from app.api.fast_router import QuestionRoute
+from app.api.headers import answer_headers
 from app.api.problems import ERROR_RESPONSE, PROBLEM_MEDIA_TYPE
 from app.api.responses.active_request import ActiveRequest
-from app.api.responses.formats import EVENT_SCHEMA
+from app.api.responses.event_stream import EVENT_SCHEMA
 from app.api.service import service_state
 from app.api.sessions import conversation_of
 from app.protocols.mcp_server.jsonrpc import (
@@ -27,7 +28,7 @@ from app.protocols.mcp_server.jsonrpc import (
 )
 from app.protocols.mcp_server.methods import perform
 from app.protocols.mcp_server.streaming import streamed_call
-from app.protocols.mcp_server.tools import TOOL_RESULT, execute_call
+from app.protocols.mcp_server.tools import execute_call
 from toolchat.errors import ToolchatError
 from toolchat.tool_calling.context import CONVERSATION_ID
 
@@ -121,9 +122,7 @@ async def _answer(request: Request, exchange: Exchange) -> Response:
     request.state.form = call.form.media_type
     asked = ActiveRequest(request, service, call.prompt, call.taken)
     result = await execute_call(asked, call.form)
-    if call.form is TOOL_RESULT:
-        del asked.headers["X-Chat-Model"]  # no model takes part in it
-    return _json_response(exchange.response(result), asked.headers)
+    return _json_response(exchange.response(result), answer_headers(asked))
 
 
 def _context(request: Request) -> dict[str, Any]:
@@ -141,6 +140,4 @@ def _json_response(body: bytes, headers: Mapping[str, str] = _NO_STORE, status: 
 def _error_response(exchange: Exchange, error: ToolchatError, request_id: str) -> Response:
     """Answer an error of the service as a JSON-RPC error, with the headers of its problem document."""
     rpc_error = RpcError.from_error(error, problems.problem(error, request_id))
-    headers = dict(problems.error_response(error, request_id).headers)
-    headers = {name: value for name, value in headers.items() if name not in ("content-type", "content-length")}
-    return _json_response(exchange.error(rpc_error), headers, exchange.status(rpc_error))
+    return _json_response(exchange.error(rpc_error), problems.error_headers(error), exchange.status(rpc_error))

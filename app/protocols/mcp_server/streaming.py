@@ -8,8 +8,7 @@ from pydantic_core import to_json
 
 from app.api.problems import problem
 from app.api.responses.active_request import ActiveRequest
-from app.api.responses.answers import StreamedAnswer
-from app.api.responses.formats import StreamFormat, StreamWriter
+from app.api.responses.event_stream import StreamedAnswer, StreamFormat, StreamWriter
 from app.api.service import ServiceState
 from app.protocols.mcp_server.jsonrpc import Exchange, Id, RpcError
 from app.protocols.mcp_server.tools import TOOL_RESULT, Call
@@ -68,8 +67,6 @@ class ProgressNotifier:
 def streamed_call(request: Request, service: ServiceState, exchange: Exchange, call: Call, token: Id) -> Response:
     """Run a call and stream its progress under the client's token, then its result."""
     asked = ActiveRequest(request, service, call.prompt, call.taken)
-    if call.form is TOOL_RESULT:
-        del asked.headers["X-Chat-Model"]  # no model takes part in it
     return StreamedAnswer(asked, _EventStream(exchange, call, token))
 
 
@@ -96,11 +93,11 @@ class _EventWriter(StreamWriter):
 
     def done(self, response: ChatResponse) -> bytes:
         """See :meth:`StreamWriter.done`."""
-        return _sse(self._exchange.response(self._form.render(self.asked, response)))
+        return _sse(self._exchange.response(self._form.render(self.active, response)))
 
     def on_error(self, error: ToolchatError) -> bytes:
         """See :meth:`StreamWriter.on_error`."""
-        return _sse(self._exchange.error(RpcError.from_error(error, problem(error, self.asked.request_id))))
+        return _sse(self._exchange.error(RpcError.from_error(error, problem(error, self.active.request_id))))
 
 
 def _sse(message: bytes) -> bytes:

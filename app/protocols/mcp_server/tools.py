@@ -125,7 +125,6 @@ async def execute_call(asked: ActiveRequest, form: BufferedFormat, emit: Emit = 
         ToolchatError: the limit is reached, or the call could not run.
     """
     async with asked.service.admission.slot() as asked.reservation:
-        asked.headers |= asked.reservation.headers
         return form.render(asked, await (asked.complete() if emit is silent else asked.stream(emit)))
 
 

@@ -10,7 +10,8 @@ from typing import Any, ClassVar
 from pydantic_core import to_json
 
 from app.api.responses.active_request import ActiveRequest
-from app.api.responses.formats import AnswerFormat, BufferedFormat, StreamFormat, StreamWriter
+from app.api.responses.event_stream import StreamFormat, StreamWriter
+from app.api.responses.formats import AnswerFormat, BufferedFormat
 from app.protocols.openai.errors import error_document, limit_headers
 from app.protocols.openai.partial_turns import save_turn
 from toolchat.chat.request import ChatEvent
@@ -54,8 +55,16 @@ class _ChatFormat(AnswerFormat):
     def __init__(self, context: ResponseContext) -> None:
         self._context = context
 
-    async def finished(self, asked: ActiveRequest, response: ChatResponse) -> ChatResponse:
-        """See :meth:`AnswerFormat.finished`."""
+    def headers(self, active: ActiveRequest, response: ChatResponse | None = None) -> dict[str, str]:
+        """See :meth:`AnswerFormat.headers`; the session id is hidden if the client did not name the conversation."""
+        headers = super().headers(active, response)
+        headers["openai-processing-ms"] = str(round((time.perf_counter() - self._context.started) * 1000))
+        if not self._context.in_session:
+            headers.pop("X-Session-ID", None)
+        return headers | limit_headers(active.reservation.usage)
+
+    async def finish(self, asked: ActiveRequest, response: ChatResponse) -> ChatResponse:
+        """See :meth:`AnswerFormat.finish`."""
         names = self._context.client_tools
         return await save_turn(asked.service.store, response, names) if names else response
 
@@ -69,8 +78,6 @@ class Completion(_ChatFormat, BufferedFormat):
     def render(self, asked: ActiveRequest, response: ChatResponse) -> bytes:
         """See :meth:`BufferedFormat.render`."""
         context = self._context
-        _set_headers(asked, context)
-        asked.headers |= limit_headers(asked.reservation.headers)
         calls = _client_calls(response, context.client_tools)
         choice = {
             "index": 0,
@@ -120,7 +127,6 @@ class ChunkWriter(StreamWriter):
         # Serialized once: nearly all chunks differ in their text alone.
         self._before_text = b'%b"choices":[{"index":0,"delta":{"content":' % self._head
         self._after_text = b'},"logprobs":null,"finish_reason":null}]%b' % self._tail
-        _set_headers(asked, context)
 
     def event(self, event: ChatEvent) -> bytes:
         """See :meth:`StreamWriter.event`."""
@@ -139,7 +145,7 @@ class ChunkWriter(StreamWriter):
         if calls:
             numbered = [{"index": number, **call} for number, call in enumerate(calls)]
             pieces.append(self._chunk(self._delta({"tool_calls": numbered})))
-        approval = b',"approval":%b' % to_json(self.asked.pending) if self.asked.pending else b""
+        approval = b',"approval":%b' % to_json(self.active.pending) if self.active.pending else b""
         reason = _finish_reason(response, has_calls=bool(calls))
         pieces.append(self._chunk(self._delta({}), reason, approval))
         if self._context.include_usage:
@@ -152,8 +158,8 @@ class ChunkWriter(StreamWriter):
 
     def _remaining_text(self, response: ChatResponse) -> bytes:
         """Text that was not streamed: the notice of a pending approval, or an answer that no model wrote."""
-        if notice := self.asked.notice:
-            notice += _approval_link(self.asked, self._context)
+        if notice := self.active.notice:
+            notice += _approval_link(self.active, self._context)
             return self._text(f"\n\n{notice}" if self._has_text else notice)
         text = response.message.text
         return self._text(text) if text and not self._has_text else b""
@@ -172,10 +178,6 @@ class ChunkWriter(StreamWriter):
         return {"role": "assistant", "content": "", **fields}
 
     def _chunk(self, delta: Mapping[str, Any], reason: str | None = None, more: bytes = b"") -> bytes:
-        if not self._has_chunk:
-            self._has_chunk = True
-            # Only now: the remaining quota is known once the request has been admitted.
-            self.asked.headers |= limit_headers(self.asked.reservation.headers)
         choice = to_json({"index": 0, "delta": delta, "logprobs": None, "finish_reason": reason})
         return b'%b"choices":[%b]%b%b' % (self._head, choice, more, self._tail)
 
@@ -203,13 +205,6 @@ class ToolStatus:
 
 def _status(description: str, *, done: bool) -> dict[str, Any]:
     return {"type": "status", "data": {"description": description, "done": done}}
-
-
-def _set_headers(asked: ActiveRequest, context: ResponseContext) -> None:
-    """Add OpenAI's headers; hide the session id if the client did not name the conversation."""
-    asked.headers["openai-processing-ms"] = str(round((time.perf_counter() - context.started) * 1000))
-    if not context.in_session:
-        asked.headers.pop("X-Session-ID", None)
 
 
 def _approval_link(asked: ActiveRequest, context: ResponseContext) -> str:

@@ -1,36 +1,34 @@
 """Errors in OpenAI's format: types, codes, status codes and rate limit headers."""
 
-import re
-from collections.abc import Mapping
+import math
+from collections.abc import Sequence
 from typing import Any
 
 from fastapi import Response
 from pydantic_core import to_json
 
-from app.api import problems
-from toolchat.errors import InvalidRequest, NotFound, ToolchatError
+from app.access.quotas import QuotaUsage
+from app.api.problems import error_headers
+from toolchat.errors import InvalidRequest, NotFound, QuotaExceeded, ToolchatError
 
 __all__ = ["BadRequest", "ModelNotFound", "error_document", "error_response", "limit_headers"]
 
 
 _KINDS = {"minute": "requests", "day": "tokens"}
 """OpenAI's names for two of the quotas; it has none for concurrent requests."""
-_POLICY = re.compile(r'"(\w+)";q=(\d+)')
-_STATE = re.compile(r'"(\w+)";r=(\d+);t=(\d+)')
 
 
-def limit_headers(headers: Mapping[str, str]) -> dict[str, str]:
-    """Translate ``RateLimit-Policy`` and ``RateLimit`` into OpenAI's headers; empty if they are missing."""
-    limits = dict(_POLICY.findall(headers.get("RateLimit-Policy", "")))
-    translated: dict[str, str] = {}
-    for name, remaining, seconds in _STATE.findall(headers.get("RateLimit", "")):
-        if kind := _KINDS.get(name):
-            translated |= {
-                f"x-ratelimit-limit-{kind}": limits[name],
-                f"x-ratelimit-remaining-{kind}": remaining,
-                f"x-ratelimit-reset-{kind}": f"{seconds}s",
+def limit_headers(usage: Sequence[QuotaUsage]) -> dict[str, str]:
+    """Translate the state of the quotas into OpenAI's headers; empty if no quota applies."""
+    headers: dict[str, str] = {}
+    for each in usage:
+        if kind := _KINDS.get(each.kind):
+            headers |= {
+                f"x-ratelimit-limit-{kind}": str(each.limit),
+                f"x-ratelimit-remaining-{kind}": str(max(each.remaining, 0)),
+                f"x-ratelimit-reset-{kind}": f"{math.ceil(each.wait)}s",
             }
-    return translated
+    return headers
 
 
 _STATUSES = {"validation": 400, "context-too-long": 400, "content-filtered": 400, "provider-rate-limited": 429}
@@ -71,15 +69,13 @@ def error_document(error: ToolchatError) -> dict[str, Any]:
     return {"error": {"message": error.detail, "type": kind, "param": getattr(error, "param", None), "code": code}}
 
 
-def error_response(error: ToolchatError, request_id: str) -> Response:
+def error_response(error: ToolchatError, request_id: str) -> Response:  # noqa: ARG001
     """Answer with an error in OpenAI's format, with the headers of its problem document.
 
     Without ``x-should-retry`` the official clients would retry most errors, and every attempt costs a model call.
     """
-    headers = dict(problems.error_response(error, request_id).headers)
-    for name in ("content-length", "content-type"):
-        del headers[name]
-    headers |= limit_headers(error.headers)
-    headers["x-should-retry"] = "true" if error.retryable else "false"
+    headers = error_headers(error) | {"x-should-retry": "true" if error.retryable else "false"}
+    if isinstance(error, QuotaExceeded):
+        headers |= limit_headers(error.usage)
     status = _STATUSES.get(error.code, error.status)
     return Response(to_json(error_document(error)), status, headers, "application/json")

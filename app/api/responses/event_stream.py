@@ -1,0 +1,222 @@
+"""Streamed answers: the events of ``text/event-stream``, and the response that sends them while the model writes.
+
+Event types: ``tool_call_started``, ``tool_call_progress``, ``tool_call_finished``, ``delta``, ``usage``, ``done`` and
+``error``; a notice of an advisor is sent under its own name, such as ``todo``.
+"""
+
+import asyncio
+import logging
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
+
+from fastapi import Request, Response
+from pydantic_core import to_json
+from starlette.types import Receive, Scope, Send
+
+from app.api.problems import as_toolchat_error, problem
+from app.api.responses.active_request import ActiveRequest
+from app.api.responses.formats import AnswerFormat
+from toolchat.chat.request import ChatEvent, Notice
+from toolchat.errors import Draining, ToolchatError
+from toolchat.models.base import ChatResponse, TextDelta
+from toolchat.tool_calling.events import ToolCallFinished, ToolCallProgress, ToolCallStarted, parse_arguments
+
+__all__ = ["EVENT_SCHEMA", "EventWriter", "ServerSentEvents", "StreamFormat", "StreamWriter", "StreamedAnswer"]
+
+_log = logging.getLogger(__name__)
+
+EVENT_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "required": ["data"],
+    "properties": {
+        "event": {"type": "string"},
+        "data": {"type": "string", "contentMediaType": "application/json"},
+        "id": {"type": "string"},
+    },
+}
+"""One event of a stream, for OpenAPI: readers apply the schema of ``text/event-stream`` to each event."""
+
+
+class StreamFormat(AnswerFormat):
+    """A format that is sent while the model writes."""
+
+    writer: Callable[[ActiveRequest], "StreamWriter"]
+    """Creates the writer of one answer; writers remember what they have written."""
+
+    def headers(self, active: ActiveRequest, response: ChatResponse | None = None) -> dict[str, str]:
+        """See :meth:`AnswerFormat.headers`; nginx would otherwise buffer the stream."""
+        return super().headers(active, response) | {"X-Accel-Buffering": "no"}
+
+
+class StreamWriter(ABC):
+    """Encodes the events of one streamed answer as bytes; an event that the format does not have is empty."""
+
+    def __init__(self, active: ActiveRequest) -> None:
+        self.active = active
+
+    def keep_alive(self) -> bytes:
+        """The bytes that keep a silent stream open: a comment of server-sent events."""
+        return b": keep-alive\n\n"
+
+    @abstractmethod
+    def event(self, event: ChatEvent) -> bytes:
+        """Encode an event that occurs before the answer is complete."""
+
+    @abstractmethod
+    def done(self, response: ChatResponse) -> bytes:
+        """Encode the end: the complete answer."""
+
+    @abstractmethod
+    def on_error(self, error: ToolchatError) -> bytes:
+        """Encode an error after the first byte; it ends the stream."""
+
+
+_EXAMPLE = 'event: delta\ndata: {"text":"北京现在是 17:30。"}\n\nevent: done\ndata: {"answer":"北京现在是 17:30。"}\n\n'
+
+_EVENTS = (
+    "Events, each with a JSON object: `tool_call_started`, `tool_call_finished` (an entry of `tool_calls`), `delta` "
+    "(`text`), the notices of advisors, `usage`, then `done` (a ChatAnswer), or `error` (a Problem) and no `done`"
+)
+
+
+class EventWriter(StreamWriter):
+    """Writes each event as its type and a JSON object."""
+
+    def __init__(self, active: ActiveRequest) -> None:
+        super().__init__(active)
+        # A browser that loses the connection reconnects with this id, and gets 204 to stop it.
+        self._id = b"id: %b\n" % active.request_id.encode()
+
+    def keep_alive(self) -> bytes:
+        """See :meth:`StreamWriter.keep_alive`."""
+        return self._with_id(super().keep_alive())
+
+    def event(self, event: ChatEvent) -> bytes:
+        """See :meth:`StreamWriter.event`."""
+        if isinstance(event, TextDelta):
+            return self._write("delta", {"text": event.text})
+        if isinstance(event, ToolCallStarted):
+            return self._write("tool_call_started", _started(event))
+        if isinstance(event, ToolCallProgress):
+            return self._write("tool_call_progress", event.to_dict())
+        if isinstance(event, ToolCallFinished):
+            return self._write("tool_call_finished", event.to_dict())
+        return self._write(event.name, event.data) if isinstance(event, Notice) else b""
+
+    def done(self, response: ChatResponse) -> bytes:
+        """See :meth:`StreamWriter.done`."""
+        usage = self._write("usage", response.usage.to_dict())
+        return usage + self._write("done", self.active.document(response))
+
+    def on_error(self, error: ToolchatError) -> bytes:
+        """See :meth:`StreamWriter.on_error`; a problem document."""
+        return self._write("error", problem(error, self.active.request_id))
+
+    def _write(self, name: str, data: Mapping[str, Any]) -> bytes:
+        return self._with_id(b"event: %b\ndata: %b\n\n" % (name.encode(), to_json(data, inf_nan_mode="strings")))
+
+    def _with_id(self, piece: bytes) -> bytes:
+        identifier, self._id = self._id, b""
+        return identifier + piece
+
+
+def _started(event: ToolCallStarted) -> dict[str, Any]:
+    call = event.call
+    return {"id": call.id, "name": call.name, "arguments": parse_arguments(call), "round": event.round}
+
+
+class ServerSentEvents(StreamFormat):
+    """Server-sent events, each with a JSON object."""
+
+    media_type = "text/event-stream"
+    parameters = "; charset=utf-8"
+    documentation: ClassVar = {"schema": {**EVENT_SCHEMA, "description": _EVENTS}, "example": _EXAMPLE}
+    writer = EventWriter
+
+    def short_circuit(self, request: Request) -> Response | None:
+        """Answer a browser that reconnects with 204, which stops it; else the model would run twice."""
+        if "last-event-id" not in request.headers:
+            return None
+        return Response(status_code=204, headers={"Cache-Control": "no-store"})
+
+
+class StreamedAnswer(Response):
+    """Sends an answer while the model writes it.
+
+    The status line goes out with the first piece, so that an error before it still has its own HTTP status; it is
+    raised, and the exception handlers answer. After the first piece an error becomes the last piece. Comments keep a
+    silent stream open: proxies close connections that are silent for 60 s.
+    """
+
+    def __init__(self, active: ActiveRequest, form: StreamFormat) -> None:
+        super().__init__(media_type=form.media_type + form.parameters)
+        del self.headers["content-length"]
+        self._active = active
+        self._form = form
+        self._writer = form.writer(active)
+        self._started = False
+        self._writing = False
+        self._last_sent = time.monotonic()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002
+        """Answer one request."""
+        self._send = send
+        async with self._active.service.admission.slot() as self._active.reservation:
+            keep_alive = asyncio.create_task(self._keep_alive())
+            try:
+                await self._answer()
+            finally:
+                keep_alive.cancel()
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def _answer(self) -> None:
+        active = self._active
+        try:
+            response = await self._form.finish(active, await active.stream(self._emit))
+            await self._write(self._writer.done(response))
+        except (Exception, asyncio.CancelledError) as error:
+            if not self._started or (isinstance(error, asyncio.CancelledError) and active.client_is_gone):
+                raise
+            last = _last_error(error)
+            active.record_error(last)
+            await self._write(self._writer.on_error(last))
+
+    async def _emit(self, event: ChatEvent) -> None:
+        if piece := self._writer.event(event):
+            await self._write(piece)
+
+    async def _write(self, piece: bytes) -> None:
+        if not self._started:
+            self._started = True
+            self.headers.update(self._form.headers(self._active))
+            await self._send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+        self._writing = True
+        try:
+            await self._send({"type": "http.response.body", "body": piece, "more_body": True})
+        finally:
+            self._writing = False
+            self._last_sent = time.monotonic()
+
+    async def _keep_alive(self) -> None:
+        longest = self._active.service.settings.stream_keep_alive
+        while True:
+            silent = time.monotonic() - self._last_sent
+            if silent >= longest:
+                silent = 0
+                if not self._writing:  # a piece that waits for a slow client is not silence
+                    await self._write(self._writer.keep_alive())
+            await asyncio.sleep(longest - silent)
+
+
+def _last_error(error: BaseException) -> ToolchatError:
+    """The error that a started stream ends with."""
+    if isinstance(error, ToolchatError):
+        return error
+    if not isinstance(error, Exception):  # the server cancels what still runs when its time to stop is over
+        return Draining("the service was stopped before the answer was ready")
+    converted = as_toolchat_error(error)
+    if type(converted) is ToolchatError:
+        _log.error("unhandled exception", exc_info=error)
+    return converted

@@ -47,6 +47,8 @@ class TodoPlanning(BaseAdvisor):
 class TodoRepairs(ToolCallRepairAdvisor):
     """Sends a plan's broken calls back to the model, where the service does not do so with every question's."""
 
+    record_name = "app.tools.todo.planning.TodoRepairs"
+
     def __init__(self, settings: Settings) -> None:
         super().__init__()
         self._is_needed = not settings.tool_call_repairs

@@ -117,7 +117,6 @@ class SandboxNoticeAdvisor(Advisor):
     """
 
     order = 210
-    record_name = "app.chat.advisors.SandboxNoticeAdvisor"
     notice = "\n\n【演示数据，并非真实结果 / Sandbox data, not real】"
 
     def applies(self, request: ChatRequest) -> bool:

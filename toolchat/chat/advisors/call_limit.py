@@ -26,7 +26,6 @@ class ConversationCallLimit(Advisor):
     """
 
     order = 260
-    record_name = "app.chat.call_limit_advisor.ConversationCallLimit"
 
     def __init__(self, store: StateStore, limit: int, *, ttl: float) -> None:
         self._store = store

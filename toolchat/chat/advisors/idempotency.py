@@ -133,7 +133,6 @@ class IdempotencyAdvisor(Advisor):
     """
 
     order = -2000
-    record_name = "app.chat.idempotency.IdempotencyAdvisor"
 
     def __init__(self, store: IdempotencyStore, idempotent: IdempotentRequest, known: ChatResponse | None) -> None:
         self._store = store

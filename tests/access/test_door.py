@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import httpx
@@ -33,6 +34,12 @@ async def test_a_key_is_taken_from_either_header() -> None:
         assert {(await client.get(PATH, headers=headers)).status_code for headers in bearing} == {200}
 
 
+@pytest.fixture(scope="module")
+async def guarded() -> AsyncGenerator[httpx.AsyncClient, None]:
+    async with service(API_KEYS=ALICE) as client:
+        yield client
+
+
 @pytest.mark.parametrize(
     "headers",
     [
@@ -49,9 +56,10 @@ async def test_a_key_is_taken_from_either_header() -> None:
     ],
     ids=str,
 )
-async def test_whatever_else_is_refused_in_the_same_words_as_a_problem(headers: dict[str, str]) -> None:
-    async with service(API_KEYS=ALICE) as client:
-        answer = await client.get(PATH, params={"api_key": KEY, "key": KEY}, headers=headers)
+async def test_whatever_else_is_refused_in_the_same_words_as_a_problem(
+    headers: dict[str, str], guarded: httpx.AsyncClient
+) -> None:
+    answer = await guarded.get(PATH, params={"api_key": KEY, "key": KEY}, headers=headers)
     assert answer.status_code == 401
     assert answer.headers["www-authenticate"] == 'Bearer realm="toolchat"'
     assert answer.headers["content-type"] == "application/problem+json"

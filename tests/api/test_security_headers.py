@@ -1,6 +1,7 @@
 """What every answer tells a browser that it must not do with it."""
 
 import asyncio
+from collections.abc import AsyncGenerator
 
 import httpx
 import pytest
@@ -37,13 +38,18 @@ UPGRADE = (
 )
 
 
-@pytest.mark.parametrize(("method", "path", "headers", "status"), ANSWERS, ids=lambda each: str(each)[:40])
-async def test_an_answer_that_is_no_page_may_load_nothing_and_be_framed_nowhere(
-    method: str, path: str, headers: dict[str, str], status: int
-) -> None:
+@pytest.fixture(scope="module")
+async def guarded() -> AsyncGenerator[httpx.AsyncClient, None]:
     variables = {"API_KEYS": f"alice={digest_of('right')}", "ALLOW_ANONYMOUS": "true", "CORS_ORIGINS": ORIGIN}
     async with service(**variables) as client:
-        answer = await client.request(method, path, headers=headers)
+        yield client
+
+
+@pytest.mark.parametrize(("method", "path", "headers", "status"), ANSWERS, ids=lambda each: str(each)[:40])
+async def test_an_answer_that_is_no_page_may_load_nothing_and_be_framed_nowhere(
+    method: str, path: str, headers: dict[str, str], status: int, guarded: httpx.AsyncClient
+) -> None:
+    answer = await guarded.request(method, path, headers=headers)
     assert answer.status_code == status
     assert [answer.headers.get_list(name) for name in NAMES] == [["nosniff"], ["no-referrer"], [NOTHING]]
 
@@ -63,12 +69,13 @@ async def test_a_page_may_load_what_lies_beside_it_and_nothing_inline(path: str,
 
 
 @pytest.mark.parametrize("sent", [UNREADABLE, UPGRADE], ids=["no request", "a websocket"])
-async def test_what_is_refused_before_it_reaches_the_application_has_them_too(sent: bytes) -> None:
-    async with service() as client:
-        reader, writer = await asyncio.open_connection(client.base_url.host, client.base_url.port)
-        writer.write(sent)
-        head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
-        writer.close()
-        await writer.wait_closed()
+async def test_what_is_refused_before_it_reaches_the_application_has_them_too(
+    sent: bytes, offline: httpx.AsyncClient
+) -> None:
+    reader, writer = await asyncio.open_connection(offline.base_url.host, offline.base_url.port)
+    writer.write(sent)
+    head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
+    writer.close()
+    await writer.wait_closed()
     assert head.startswith("http/1.1 4")
     assert [head.count(f"\r\n{name}: ") for name in NAMES] == [1, 1, 1]

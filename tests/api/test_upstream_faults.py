@@ -1,7 +1,11 @@
 """The chat model is dead, slow, lying or cut: the client learns the truth in the form that it asked for."""
 
 import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import NamedTuple
 
+import httpx
 import pytest
 
 from tests.players.openai_player import Answer, OpenAIPlayer, body, delta, finish, message, sse, whole
@@ -34,14 +38,42 @@ FAULTS = [
 ]
 
 
+class Replay(NamedTuple):
+    """A service that the tests of this module share; its model gives the answers of a list, which they fill."""
+
+    client: httpx.AsyncClient
+    answers: list[Answer]
+
+
+@asynccontextmanager
+async def replayed(**variables: str) -> AsyncGenerator[Replay, None]:
+    answers: list[Answer] = []
+    async with (
+        OpenAIPlayer(lambda _: answers.pop(0)) as player,
+        service(OPENAI_BASE_URL=player.base_url, BREAKER_FAILURES="0", **variables) as client,
+    ):
+        yield Replay(client, answers)
+
+
+@pytest.fixture(scope="module")
+async def trying_once() -> AsyncGenerator[Replay, None]:
+    async with replayed(OPENAI_API_KEY=SECRET, **ONCE) as shared:
+        yield shared
+
+
+@pytest.fixture(scope="module")
+async def trying_again() -> AsyncGenerator[Replay, None]:
+    async with replayed() as shared:
+        yield shared
+
+
 @pytest.mark.parametrize("headers", [{}, EVENTS], ids=["whole", "stream"])
 @pytest.mark.parametrize(("fault", "status", "code", "retryable"), FAULTS)
 async def test_a_fault_before_the_first_byte_has_its_own_status_and_code(
-    fault: Answer, status: int, code: str, retryable: bool, headers: dict[str, str]
+    fault: Answer, status: int, code: str, retryable: bool, headers: dict[str, str], trying_once: Replay
 ) -> None:
-    environment = {"OPENAI_API_KEY": SECRET, **ONCE}
-    async with OpenAIPlayer([fault]) as player, service(OPENAI_BASE_URL=player.base_url, **environment) as client:
-        answer = await client.get("/time/chat", headers=headers)
+    trying_once.answers[:] = [fault]
+    answer = await trying_once.client.get("/time/chat", headers=headers)
     assert (answer.status_code, answer.json()["code"]) == (status, code)
     assert answer.json()["retryable"] is retryable
     assert ("retry-after" in answer.headers) is (status == 503 and retryable)
@@ -128,13 +160,14 @@ async def test_a_lost_connection_is_tried_again() -> None:
     ],
     ids=["half", "bytes", "page", "nothing", "event", "no text", "no end"],
 )
-async def test_an_answer_that_is_no_json_is_asked_for_again(garbled: Answer, headers: dict[str, str]) -> None:
-    script = [garbled, whole(message(content="again"))]
-    async with OpenAIPlayer(script) as player, service(OPENAI_BASE_URL=player.base_url) as client:
-        answer = await client.get("/time/chat", headers=headers)
+async def test_an_answer_that_is_no_json_is_asked_for_again(
+    garbled: Answer, headers: dict[str, str], trying_again: Replay
+) -> None:
+    trying_again.answers[:] = [garbled, whole(message(content="again"))]
+    answer = await trying_again.client.get("/time/chat", headers=headers)
     assert answer.status_code == 200
     assert "again" in answer.text
-    assert len(player.requests) == 2
+    assert trying_again.answers == []
 
 
 def asks(*calls: tuple[str, str]) -> Answer:

@@ -5,12 +5,25 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any, NamedTuple
 
 import httpx
+from axe_playwright_python.async_playwright import Axe  # type: ignore[import-untyped]
 from playwright.async_api import Locator, Page, expect
 
 from tests.players.openai_player import Answer, OpenAIPlayer, PlayedRequest, delta, finish, sse
 from tests.serving import service
 
-__all__ = ["CONVERSATION", "HOSTILE", "LONDON", "Played", "Visit", "hanging", "pane", "played", "say", "streamed"]
+__all__ = [
+    "CONVERSATION",
+    "HOSTILE",
+    "LONDON",
+    "Played",
+    "Visit",
+    "hanging",
+    "pane",
+    "played",
+    "say",
+    "streamed",
+    "violations",
+]
 
 CONVERSATION = "?view=conversation"
 LONDON = "What time is it in London?"
@@ -54,6 +67,19 @@ async def say(page: Page, message: str) -> None:
     await expect(page.locator("#send")).to_be_enabled()
     await page.locator("#message").fill(message)
     await page.locator("#message").press("Enter")
+
+
+async def violations(page: Page) -> list[object]:
+    """The accessibility rules of axe-core that a page violates, each with the elements."""
+    if not await page.evaluate("'axe' in window"):
+        await page.evaluate(Axe().axe_script)
+    return list(await page.evaluate(_VIOLATIONS))
+
+
+_VIOLATIONS = """async () => {
+    const { violations } = await axe.run({ resultTypes: ["violations"] });
+    return violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)]);
+}"""
 
 
 def streamed(text: str) -> Answer:

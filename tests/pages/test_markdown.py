@@ -145,13 +145,16 @@ HALVES = (
 )
 
 
-@pytest.mark.parametrize("half", HALVES)
-async def test_half_an_answer_is_shown_while_it_is_written(visit: Visit, half: str) -> None:
-    async with played(visit, lambda _: hanging(f"Whole.\n\n{half}"), CONVERSATION) as (page, _, _):
-        await say(page, "Write")
-        await expect(page.locator(".turn.assistant .text > p").first).to_have_text("Whole.")
-        await page.get_by_role("button", name="Stop").click()
-        await expect(page.locator(".turn.assistant")).to_contain_text("Stopped.")
+async def test_half_an_answer_is_shown_while_it_is_written(visit: Visit) -> None:
+    halves = iter(HALVES)
+    async with played(visit, lambda _: hanging(f"Whole.\n\n{next(halves)}"), CONVERSATION) as (page, _, _):
+        for number, half in enumerate(HALVES, start=1):
+            await say(page, f"Write {half}")
+            turns = page.locator(".turn.assistant")
+            await expect(turns).to_have_count(number)
+            await expect(turns.last.locator(".text > p").first).to_have_text("Whole.")
+            await page.get_by_role("button", name="Stop").click()
+            await expect(turns.last).to_contain_text("Stopped.")
 
 
 async def test_code_is_copied_by_its_button_and_wide_things_scroll_by_themselves(visit: Visit) -> None:

@@ -21,8 +21,8 @@ The chat model is chosen in this order: DashScope if `DASHSCOPE_API_KEY` is set;
 `OPENAI_API_KEY` is set, or only `OPENAI_BASE_URL` for a server without keys (Ollama, vLLM); else the
 [offline model](offline-model.md).
 
-A tool module has variables of its own, which start with its name: [tools.md](tools.md#a-folder-is-a-tool). *The
-documents* are the articles about Spring AI whose examples are part of the service:
+A tool module has variables of its own, which start with its name: [tools.md](tools.md#settings-clients-and-routes).
+*The documents* are the articles about Spring AI whose examples are part of the service:
 [endpoints.md](endpoints.md#the-documents-examples).
 
 <!-- Written by `make env-example` from the settings classes. -->

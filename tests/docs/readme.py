@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.command_line import ROOT, copy_of_the_app, environment, started
+from tests.command_line import ROOT, environment, started
 from tests.waiting import PATIENCE
 
 READMES = (ROOT / "README.md", ROOT / "README.zh-CN.md")
@@ -17,7 +17,7 @@ PAGES = (*READMES, *sorted((ROOT / "docs").glob("*.md")))
 BASE_URL = "http://127.0.0.1:8083"
 APPROVAL_ID = "Qk3v0dWnT8yRz1LcXa5uEg"
 """Stands on a page for the id of the answer that waits for approval, which is another one each time."""
-_TOOL = re.compile(r"`(app/tools/\w+/__init__\.py)`[^\n]*\n\n```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_TOOL = re.compile(r"`(tools/[\w/]+\.py)`[^\n]*\n\n```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _APPROVAL = re.compile(r'"approval": \{\s*"id": "([\w-]+)"')
 _BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
@@ -40,14 +40,13 @@ def tool_folders(text: str) -> dict[str, str]:
     return dict(_TOOL.findall(text))
 
 
-def project_with_the_tools(folder: Path, *pages: Path) -> Path:
-    """Copy the application and add the tools that pages show, as a reader adds them."""
-    copy_of_the_app(folder, {})
+def written_tools(folder: Path, *pages: Path) -> Path:
+    """Write the tools that pages show, as a reader does; gives their folder, for ``TOOLS_PATH``."""
     for page in pages:
         for file, source in tool_folders(page.read_text(encoding="utf-8")).items():
-            (folder / file).parent.mkdir(exist_ok=True)
+            (folder / file).parent.mkdir(parents=True, exist_ok=True)
             (folder / file).write_text(source, encoding="utf-8")
-    return folder
+    return folder / "tools"
 
 
 def steady(answer: str) -> str:
@@ -106,9 +105,9 @@ def _shown(block: str) -> Shown:
 def main() -> None:
     """Fill every answer of every page in anew."""
     with tempfile.TemporaryDirectory() as folder:
-        project = project_with_the_tools(Path(folder), *PAGES)
-        with started(cwd=project, PYTHONPATH=str(project)) as (_, url):
-            reader = Reader(url, project)
+        tools = written_tools(Path(folder), *PAGES)
+        with started(cwd=Path(folder), TOOLS_PATH=str(tools)) as (_, url):
+            reader = Reader(url, Path(folder))
             for page in PAGES:
                 page.write_text(filled(page.read_text(encoding="utf-8"), reader.run), encoding="utf-8")
 

@@ -21,7 +21,7 @@ from app.composition.configuration import read_configuration
 from app.composition.lifespan import open_service
 from tests.command_line import ROOT, started
 from tests.deploy.env_example import settings_classes
-from tests.docs.readme import project_with_the_tools
+from tests.docs.readme import tool_folders, written_tools
 from tests.players.openai_player import OpenAIPlayer, sensible_model
 from tests.serving import serving
 from tests.waiting import PATIENCE
@@ -31,11 +31,17 @@ from toolchat.errors import ToolchatError, UpstreamError
 JSON = {"Accept": "application/json"}
 PAGES = [ROOT / name for name in ("docs/tools.md", "docs/advisors.md", "docs/offline-model.md", "CONTRIBUTING.md")]
 ERRORS = (ROOT / "docs" / "errors.md").read_text(encoding="utf-8")
-BLOCKS = [
-    (page, block)
-    for page in PAGES
-    for block in re.findall(r"^```python\n(.*?)^```$", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
-]
+
+
+def blocks_of(page: Path) -> Iterator[str]:
+    """Every Python block of a page; not those of files that import another file of their package."""
+    text = page.read_text(encoding="utf-8")
+    beside = [source for file, source in tool_folders(text).items() if not file.endswith("__init__.py")]
+    found = re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    yield from (each for each in found if each not in beside)
+
+
+BLOCKS = [(page, block) for page in PAGES for block in blocks_of(page)]
 
 
 def compiled(page: Path, block: str) -> CodeType:
@@ -77,9 +83,9 @@ async def air(request: Request) -> JSONResponse:
 @contextmanager
 def documented_folder(tmp_path: Path, **variables: str) -> Generator[httpx.Client, None, None]:
     """The service with the folder that ``tools.md`` shows; gives a client for it."""
-    project = project_with_the_tools(tmp_path, ROOT / "docs" / "tools.md")
+    tools = written_tools(tmp_path, ROOT / "docs" / "tools.md")
     with (
-        started(cwd=project, PYTHONPATH=str(project), **variables) as (_, url),
+        started(cwd=tmp_path, TOOLS_PATH=str(tools), **variables) as (_, url),
         httpx.Client(base_url=url, timeout=PATIENCE, trust_env=False, verify=False) as client,
     ):
         yield client

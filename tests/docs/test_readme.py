@@ -10,7 +10,7 @@ import pytest
 
 from app.main import create_app
 from tests.command_line import ROOT, started
-from tests.docs.readme import PAGES, READMES, Reader, commands, project_with_the_tools, steady, tool_folders
+from tests.docs.readme import PAGES, READMES, Reader, commands, steady, tool_folders, written_tools
 
 ENGLISH, CHINESE = (readme.read_text(encoding="utf-8") for readme in READMES)
 ENDPOINTS = (ROOT / "docs" / "endpoints.md").read_text(encoding="utf-8")
@@ -25,8 +25,8 @@ needs_curl = pytest.mark.skipif(shutil.which("curl") is None, reason="curl is no
 @pytest.fixture(scope="module")
 def printed(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """What the commands print for a reader who types one after the other, with the pages' own tools added."""
-    project = project_with_the_tools(tmp_path_factory.mktemp("project"), *PAGES)
-    with started(cwd=project, PYTHONPATH=str(project)) as (_, base_url):
+    project = tmp_path_factory.mktemp("project")
+    with started(cwd=project, TOOLS_PATH=str(written_tools(project, *PAGES))) as (_, base_url):
         reader = Reader(base_url, project)
         return [reader.run(shown.command) for _, shown in ANSWERED]
 

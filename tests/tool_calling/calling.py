@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from tests.waiting import until
 from toolchat.messages import AssistantMessage, ToolCall, UserMessage
-from toolchat.tool_calling.caching import _Flight
+from toolchat.tool_calling.caching import SharedCall
 from toolchat.tool_calling.callback import ToolCallback
 from toolchat.tool_calling.context import ToolContext
 from toolchat.tool_calling.definition import ToolMetadata
@@ -143,10 +143,10 @@ async def asking(
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def flights(callback: FunctionToolCallback) -> dict[bytes, _Flight]:
+def flights(callback: FunctionToolCallback) -> dict[bytes, SharedCall]:
     """The runs that calls of a tool wait for."""
     assert callback._cache is not None
-    return callback._cache._flights
+    return callback._cache._running
 
 
 class Place(BaseModel):

@@ -22,7 +22,7 @@ def test_all_results_together_take_no_more_memory_than_allowed(letter: str) -> N
     recent = RecentResults(60, max_bytes=10_000)
     for number in range(200):
         recent.put(b"%d" % (number % 150), letter * (number * 37 % 900))
-        assert recent._bytes == sum(text.__sizeof__() for text, _ in recent._kept.values()) <= 10_000
+        assert recent._bytes == sum(text.__sizeof__() for text, _ in recent._stored.values()) <= 10_000
     assert recent.get(b"49") is not None
     recent.put(b"49", letter * 10_000)
     assert recent.get(b"49") is None
@@ -49,4 +49,4 @@ async def test_ten_thousand_different_calls_leave_a_thousand_results() -> None:
         await callback.result(f'{{"number": {number}}}', ToolContext())
     assert flights(callback) == {}
     assert callback._cache is not None
-    assert len(callback._cache.recent._kept) == 1000
+    assert len(callback._cache.recent._stored) == 1000

@@ -9,7 +9,7 @@ from app.observability.logs import request_id
 from tests.tool_calling.calling import Atlas, asking, called, flights
 from tests.waiting import until
 from toolchat.errors import UpstreamTimeout
-from toolchat.tool_calling.caching import RecentResults, ResultCache
+from toolchat.tool_calling.caching import RecentResults, SingleFlight
 from toolchat.tool_calling.errors import ToolExecutionError
 from toolchat.tool_calling.function_callback import FunctionToolCallback, tool
 
@@ -40,7 +40,7 @@ async def test_an_error_is_told_to_all_who_wait_and_is_not_kept(fault: BaseExcep
 
 async def test_a_shared_error_does_not_grow_with_those_who_are_told() -> None:
     fault = ToolExecutionError("no")
-    cache, door = ResultCache(RecentResults(60)), asyncio.Event()
+    cache, door = SingleFlight(RecentResults(60)), asyncio.Event()
 
     async def fails() -> str:
         await door.wait()

@@ -8,7 +8,7 @@ from functools import lru_cache
 from inspect import isawaitable, iscoroutinefunction
 from typing import Any, Self, Unpack
 
-from toolchat.tool_calling.caching import RecentResults, ResultCache, call_key
+from toolchat.tool_calling.caching import RecentResults, SingleFlight, call_key
 from toolchat.tool_calling.callback import ToolCallback, ToolCallbackProvider, ToolResult, duplicate_name_error
 from toolchat.tool_calling.context import ToolContext
 from toolchat.tool_calling.definition import (
@@ -57,14 +57,14 @@ class FunctionToolCallback(ToolCallback):
     _input: ToolInput
     _converter: ToolCallResultConverter
     _is_async: bool = field(init=False, repr=False, compare=False)
-    _cache: ResultCache | None = field(init=False, default=None, repr=False, compare=False)
+    _cache: SingleFlight | None = field(init=False, default=None, repr=False, compare=False)
     """Belongs to this object alone; a copy begins with an empty one."""
 
     def __post_init__(self) -> None:
         validate_metadata(self.definition.name, self.metadata, self._input.context_parameter)
         object.__setattr__(self, "_is_async", _is_async(self._function))
         if self.metadata.cache_seconds:
-            object.__setattr__(self, "_cache", ResultCache(RecentResults(self.metadata.cache_seconds)))
+            object.__setattr__(self, "_cache", SingleFlight(RecentResults(self.metadata.cache_seconds)))
 
     @classmethod
     def from_function(

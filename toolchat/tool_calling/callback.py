@@ -1,4 +1,4 @@
-"""A tool that can be run."""
+"""Tool callbacks, and the providers and resolvers that find them."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
@@ -22,29 +22,29 @@ __all__ = [
 
 
 class ToolResult(NamedTuple):
-    """A call's result as text for the model, and what is worth knowing about it."""
+    """A call's result as text for the model."""
 
     text: str
     cached: bool = False
-    """It was made for an equal call, before this one or at the same time."""
+    """The result belongs to an equal call, an earlier or a simultaneous one; this call did not run."""
     repaired: bool = False
-    """The arguments did not fit as the model wrote them, and were read as they were meant."""
+    """The arguments did not fit the schema and were repaired."""
 
 
 class ToolCallback(ABC):
-    """A definition, and the code behind it."""
+    """A tool: its definition and the code that runs it."""
 
     definition: ToolDefinition
     metadata: ToolMetadata
 
     @property
     def owner(self) -> str:
-        """The code behind the tool, for messages to developers."""
+        """The name of the tool's code, for messages to developers."""
         return f"{type(self).__module__}.{type(self).__qualname__}"
 
     @property
     def takes_context(self) -> bool:
-        """Whether the tool looks at the context of a call, and may report by it."""
+        """Whether the tool reads the context of a call and may report progress through it."""
         return True
 
     @abstractmethod
@@ -53,36 +53,36 @@ class ToolCallback(ABC):
 
         Args:
             tool_input: the arguments as JSON text, as a model writes them.
-            context: what the caller passes behind the model's back.
+            context: values from the application, hidden from the model.
 
         Returns:
             The result as text for the model.
 
         Raises:
-            ToolArgumentsError: the arguments do not fit; nothing was run.
-            ToolExecutionError: the tool's own, expected failure.
+            ToolArgumentsError: the arguments do not fit the schema; nothing was run.
+            ToolExecutionError: an expected failure of the tool.
         """
 
-    def check(self, tool_input: str) -> None:  # noqa: B027 - what only the tool's own side can check is left to a call
-        """Say whether a call would run with these arguments, without running it.
+    def check(self, tool_input: str) -> None:  # noqa: B027 - a remote tool can be checked only by a call
+        """Validate arguments without running the tool.
 
         Raises:
-            ToolArgumentsError: they do not fit.
+            ToolArgumentsError: the arguments do not fit the schema.
         """
 
     async def result(self, tool_input: str, context: ToolContext) -> ToolResult:
-        """Answer a call of a question: run the tool, or take the result of an equal call where it may repeat.
+        """Run the tool, or reuse the result of an equal call if the tool is cached.
 
-        Arguments and errors are those of :meth:`call`.
+        Takes the arguments and raises the errors of :meth:`call`.
         """
         return ToolResult(await self.call(tool_input, context))
 
 
 class ClientToolCallback(ToolCallback):
-    """Offered like any other tool; a message that calls it ends the question, and the caller is given the call.
+    """A tool that the client runs: the engine offers it, and returns its calls to the client.
 
-    What else the message calls is run before that. The caller goes on with the answer's ``history``, its message and
-    the results.
+    A message that calls it ends the chat request after the message's other calls were run. The client continues with
+    the answer's ``history``, its message and the results.
     """
 
     def __init__(self, definition: ToolDefinition) -> None:
@@ -90,8 +90,8 @@ class ClientToolCallback(ToolCallback):
         self.metadata = ToolMetadata(run_by_caller=True)
 
     async def call(self, tool_input: str, context: ToolContext) -> str:  # noqa: ARG002
-        """See :meth:`ToolCallback.call`; only whoever asks has the code."""
-        raise ToolExecutionError("this tool is run by whoever asks", kind="not-run")
+        """See :meth:`ToolCallback.call`; always fails, since only the client has the code."""
+        raise ToolExecutionError("this tool is run by the client", kind="not-run")
 
 
 @runtime_checkable
@@ -99,40 +99,40 @@ class ToolCallbackProvider(Protocol):
     """Offers tools."""
 
     def tool_callbacks(self) -> tuple[ToolCallback, ...]:
-        """The tools on offer."""
+        """List the tools."""
         ...
 
 
 class StaticToolCallbackProvider:
-    """Offers the tools that it was given."""
+    """Offers a fixed set of tools."""
 
     def __init__(self, *callbacks: ToolCallback) -> None:
         self._callbacks = callbacks
 
     def tool_callbacks(self) -> tuple[ToolCallback, ...]:
-        """The tools on offer."""
+        """List the tools."""
         return self._callbacks
 
 
 class ToolCallbackResolver(Protocol):
-    """Finds a tool by name, or nothing."""
+    """Finds tools by name."""
 
     def resolve(self, name: str) -> ToolCallback | None:
-        """Look up one tool."""
+        """Find a tool; ``None`` for an unknown name."""
         ...
 
     def names(self) -> tuple[str, ...]:
-        """Every name that would be found."""
+        """List the names of all tools."""
         ...
 
 
 def duplicate_name_error(one: ToolCallback, other: ToolCallback) -> ToolDefinitionError:
-    """The error of two tools that have one name, naming both owners."""
+    """Build the error about two tools of one name; the message has both owners."""
     return ToolDefinitionError(f"two tools have the name {one.definition.name}: {other.owner} and {one.owner}")
 
 
 class StaticToolCallbackResolver:
-    """Finds among the tools that it was given."""
+    """Finds tools in a fixed set."""
 
     def __init__(self, callbacks: Iterable[ToolCallback]) -> None:
         self._callbacks: dict[str, ToolCallback] = {}
@@ -142,24 +142,24 @@ class StaticToolCallbackResolver:
                 raise duplicate_name_error(callback, other)
 
     def resolve(self, name: str) -> ToolCallback | None:
-        """Look up one tool."""
+        """See :meth:`ToolCallbackResolver.resolve`."""
         return self._callbacks.get(name)
 
     def names(self) -> tuple[str, ...]:
-        """Every name that would be found."""
+        """See :meth:`ToolCallbackResolver.names`."""
         return tuple(self._callbacks)
 
 
 class DelegatingToolCallbackResolver:
-    """Asks each resolver in turn; the first hit wins."""
+    """Tries several resolvers in order; the first result wins."""
 
     def __init__(self, *resolvers: ToolCallbackResolver) -> None:
         self._resolvers = resolvers
 
     def resolve(self, name: str) -> ToolCallback | None:
-        """Look up one tool."""
+        """See :meth:`ToolCallbackResolver.resolve`."""
         return next((found for each in self._resolvers if (found := each.resolve(name)) is not None), None)
 
     def names(self) -> tuple[str, ...]:
-        """Every name that would be found."""
+        """See :meth:`ToolCallbackResolver.names`."""
         return tuple(dict.fromkeys(name for each in self._resolvers for name in each.names()))

@@ -1,4 +1,4 @@
-"""What a caller tells a tool behind the model's back."""
+"""The context of a tool call: values hidden from the model, and progress reports from the tool."""
 
 import asyncio
 import contextvars
@@ -31,11 +31,11 @@ else:
 
 
 CONVERSATION_ID = "conversation_id"
-"""The value that names the conversation: what a tool or an advisor keeps between two questions is kept under it."""
+"""The name of the value that identifies the conversation, for tools and advisors that store something under it."""
 
 
-_LOOKED_AT = 1000
-"""Characters of a report's text that are looked at."""
+_MAX_REPORT_CHARS = 1000
+"""Characters of a report's text that are read; the event carries fewer."""
 
 _Report = Callable[[float, float | None, str | None], None]
 
@@ -44,24 +44,24 @@ _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 @final
 class ToolContext(Generic[_Value]):
-    """Values for tools, such as a tenant, and the conversation that led to the call.
+    """Values that the application passes to tools, such as a tenant, and the conversation before the call.
 
-    It never enters a tool's schema, is never sent to the model and never made of what a model sends. A tool receives
-    it by declaring one parameter of this type, alone, with ``| None`` or within ``Annotated``; without values it is
-    empty, never missing. It cannot be changed: several calls share it.
+    The context is no part of a tool's schema, is never sent to the model and never built from a model's output. A tool
+    receives it by declaring one parameter of this type, alone, with ``| None`` or within ``Annotated``. Without values
+    the context is empty, never missing. It is immutable, because several calls share it.
 
-    A class of one's own takes the place of names and ``Any``: where the caller gives ``ToolContext(value=Tenant())``, a
-    tool that declares ``ToolContext[Tenant]`` reads ``context.value.name``, and a type checker knows it.
+    For typed values, pass an object of your own class: with ``ToolContext(value=Tenant())``, a tool that declares
+    ``ToolContext[Tenant]`` reads ``context.value.name``, and a type checker knows its type.
     """
 
-    # No dataclass: pydantic would build a parametrised one out of a model's JSON, whatever the class itself says.
+    # Not a dataclass: pydantic would build a parametrised one from a model's JSON, whatever the schema hooks below say.
     __slots__ = ("_report", "history", "value", "values")
 
     values: Mapping[str, Any]
     history: tuple[Message, ...]
     """The messages before the call, oldest first, the assistant message with the call last."""
     value: _Value
-    """The caller's own object; ``None`` where the caller gave none."""
+    """The application's own object, if it passed one."""
     _report: _Report | None
 
     def __init__(
@@ -89,11 +89,11 @@ class ToolContext(Generic[_Value]):
         return (self.values, self.history, self.value) == (other.values, other.history, other.value)
 
     def get(self, key: str, default: Any = None) -> Any:
-        """Look up one value."""
+        """Get one value by its name."""
         return self.values.get(key, default)
 
     def with_values(self, values: Mapping[str, Any]) -> "ToolContext[_Value]":
-        """Copy with further values; each takes the place of an earlier one of its name."""
+        """Copy with more values, which replace earlier ones of the same name."""
         return _reporting(ToolContext({**self.values, **values}, self.history, self.value), self._report)
 
     def with_history(self, history: tuple[Message, ...]) -> "ToolContext[_Value]":
@@ -101,34 +101,35 @@ class ToolContext(Generic[_Value]):
         return _reporting(ToolContext(self.values, history, self.value), self._report)
 
     def reporting_to(self, report: _Report | None) -> "ToolContext[_Value]":
-        """Copy whose reports are handed to somebody: numbers that are finite and not negative, and a text."""
+        """Copy whose reports are passed to a function, with numbers that are finite and not negative."""
         return _reporting(ToolContext(self.values, self.history, self.value), report)
 
     def report(self, done: float, *, of: float | None = None, text: str | None = None) -> None:
-        """Say how far the call is; whoever listens to the question is told, at most ten times a second.
+        """Report the progress of the call; a streaming client receives at most ten reports a second.
 
-        From any thread, as often as one likes: of what comes too fast the latest is told. After the call's end, and
-        where nobody listens, it does nothing. What a computation may yield makes no tool fail: a ``done`` that is not
-        finite is no report, a negative one counts as 0, an ``of`` that is not finite or not above 0 as not known.
+        Can be called from any thread and as often as needed: of reports that come too fast, only the latest is sent.
+        Without a streaming client, and after the end of the call, it does nothing. Odd numbers do not make a tool fail:
+        a ``done`` that is not finite is ignored, a negative one counts as 0, and an ``of`` that is not finite or not
+        above 0 counts as unknown.
 
         Args:
-            done: how much is done, in a unit of one's own.
-            of: how much there is to do, in the same unit.
-            text: what is done just now; told as one line of at most 200 characters.
+            done: the work done, in any unit.
+            of: the total work, in the same unit.
+            text: the current step, sent as one line of at most 200 characters.
 
         Raises:
-            TypeError: a number is no number, or the text no text.
+            TypeError: an argument has the wrong type.
         """
         reached, goal = _finite(done), None if of is None else _finite(of)
         if not (text is None or isinstance(text, str)):
             raise TypeError(f"the text of a report must be a str, not {type(text).__name__}")
         if self._report is not None and reached is not None:
-            shown = None if text is None else text[:_LOOKED_AT]
+            shown = None if text is None else text[:_MAX_REPORT_CHARS]
             self._report(max(reached, 0), goal if goal and goal > 0 else None, shown)
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        # A model class may hold one for its own use; no JSON is an instance, so none is ever made from a model's text.
+        # A pydantic model may have a field of this type. No JSON is an instance, so a model's output never becomes one.
         return core_schema.is_instance_schema(cls)
 
     @classmethod
@@ -143,7 +144,7 @@ def _reporting(context: "ToolContext[_Value]", report: _Report | None) -> "ToolC
 
 
 def _finite(number: float) -> float | None:
-    """A number as JSON can carry it; ``None`` where it is not finite."""
+    """A plain int or float, as JSON needs it; ``None`` if it is not finite."""
     if isinstance(number, bool) or not isinstance(number, Real):
         raise TypeError(f"a report needs a number, not {type(number).__name__}")
     try:
@@ -154,15 +155,16 @@ def _finite(number: float) -> float | None:
 
 
 PAUSE = 1 / 9
-"""Seconds between two events of one call: with the last one, which does not wait, there are ten in a second."""
-_LONGEST_TEXT = 200
+"""Seconds between two reports of one call: nine a second, and the last one, which does not wait."""
+_MAX_LINE_CHARS = 200
 
 
 class ProgressReporter:
-    """Tells a listener what one call reports.
+    """Emits the progress reports of one call at a limited rate.
 
-    What comes first is told at once, what follows a pause apart: of those that come meanwhile only the latest. What
-    is left when the call ends is told then, and nothing after it. No task is made before the first report.
+    The first report is emitted at once and each further one after a pause; of those reported meanwhile, the latest.
+    The last report is emitted when the call ends, and none after it. The emitting task starts with the first report,
+    since most calls have none.
     """
 
     __slots__ = (
@@ -173,7 +175,7 @@ class ProgressReporter:
         "_latest",
         "_loop",
         "_pause",
-        "_rest",
+        "_pausing",
         "_round",
         "_task",
         "_woken",
@@ -185,37 +187,37 @@ class ProgressReporter:
         self._emit = emit
         self._pause = pause
         self._loop = asyncio.get_running_loop()
-        # A report may come from a thread that knows nothing of the request; what it causes belongs to the request.
+        # A report may come from a thread outside the request; what it emits still belongs to the request.
         self._context = contextvars.copy_context()
-        # Its append and its pop are atomic: a report is either the one that is told, or still there.
+        # A deque is thread-safe: each report is either emitted, replaced by a later one, or still here at the end.
         self._latest: deque[tuple[float, float | None, str | None]] = deque(maxlen=1)
         self._woken = self._ended = False
         self._task: asyncio.Task[None] | None = None
-        self._rest: asyncio.Future[None] | None = None
+        self._pausing: asyncio.Future[None] | None = None
 
     def report(self, done: float, of: float | None, text: str | None) -> None:
-        """Take a report, from any thread; see :meth:`ToolContext.report`."""
+        """Accept a report from any thread; see :meth:`ToolContext.report`."""
         if self._ended:
             return
         self._latest.append((done, of, text))
         if not self._woken:
             self._woken = True
-            # The loop may be gone when a thread for which nobody waits any more comes this far.
+            # An abandoned thread may report after the event loop has been closed.
             with suppress(RuntimeError):
                 self._loop.call_soon_threadsafe(self._wake, context=self._context)
 
     async def finish(self) -> None:
-        """Tell what is left, and ignore what comes from now on; raises what the listener raised."""
+        """Emit the last report and ignore later ones; raises what ``emit`` raised."""
         self._ended = True
         if self._task is None and self._latest:
-            self._task = self._loop.create_task(self._tell())
+            self._task = self._loop.create_task(self._emit_reports())
         if self._task is not None:
-            if self._rest is not None:
-                _end(self._rest)
+            if self._pausing is not None:
+                _resolve(self._pausing)
             await self._task
 
     async def cancel(self) -> None:
-        """Tell nothing any more."""
+        """Stop emitting at once."""
         self._ended = True
         if self._task is not None:
             self._task.cancel()
@@ -223,11 +225,11 @@ class ProgressReporter:
 
     def _wake(self) -> None:
         if self._task is None and not self._ended:
-            self._task = self._loop.create_task(self._tell())
+            self._task = self._loop.create_task(self._emit_reports())
 
-    async def _tell(self) -> None:
+    async def _emit_reports(self) -> None:
         while True:
-            self._woken = False  # Before the look, so that whoever comes behind it wakes us again.
+            self._woken = False  # Cleared before the check: a report that comes after the check wakes the task again.
             if not self._latest:
                 break
             await self._emit(self._progress(*self._latest.pop()))
@@ -237,23 +239,23 @@ class ProgressReporter:
     async def _throttle(self) -> None:
         if self._ended:
             return
-        self._rest = self._loop.create_future()
-        timer = self._loop.call_later(self._pause, _end, self._rest)
+        self._pausing = self._loop.create_future()
+        timer = self._loop.call_later(self._pause, _resolve, self._pausing)
         try:
-            await self._rest
+            await self._pausing
         finally:
             timer.cancel()
 
     def _progress(self, done: float, of: float | None, text: str | None) -> ToolCallProgress:
-        return ToolCallProgress(self._call, self._round, done, of, _line(text) if text else None)
+        return ToolCallProgress(self._call, self._round, done, of, _one_line(text) if text else None)
 
 
-def _end(rest: asyncio.Future[None]) -> None:
-    if not rest.done():
-        rest.set_result(None)
+def _resolve(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)
 
 
-def _line(text: str) -> str | None:
-    """A text as one line of what can be shown."""
+def _one_line(text: str) -> str | None:
+    """Make a text one printable line."""
     line = " ".join("".join(each if each.isprintable() else " " for each in text).split())
-    return (line if len(line) <= _LONGEST_TEXT else f"{line[: _LONGEST_TEXT - 1]}…") or None
+    return (line if len(line) <= _MAX_LINE_CHARS else f"{line[: _MAX_LINE_CHARS - 1]}…") or None

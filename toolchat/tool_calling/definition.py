@@ -1,4 +1,4 @@
-"""What a chat model is told about a tool, and how the service treats it."""
+"""Tool definitions: what the model sees of a tool, how the engine treats it, and the ``@tool`` marker."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -12,14 +12,14 @@ __all__ = ["ToolDefinition", "ToolMarker", "ToolMetadata", "ToolOptions", "tool"
 
 @dataclass(frozen=True, slots=True)
 class ToolDefinition:
-    """A tool as the model sees it: the model picks by name and description and fills the schema."""
+    """A tool as the model sees it: it chooses by name and description and fills the schema."""
 
     name: str
     description: str
     input_schema: Mapping[str, Any]
     """JSON Schema 2020-12 of an object."""
     output_schema: Mapping[str, Any] = field(default_factory=dict)
-    """JSON Schema of the result, with the titles that its fields were given; empty where nothing gives any."""
+    """JSON Schema of the result, with explicit titles only; empty if the return type has no fields."""
 
     def __post_init__(self) -> None:
         for part in ("name", "description"):
@@ -29,50 +29,50 @@ class ToolDefinition:
 
 @dataclass(frozen=True, slots=True)
 class ToolMetadata:
-    """How the service treats a tool; the model never sees it."""
+    """How the engine treats a tool. The model does not see it."""
 
     return_direct: bool = False
-    """The result is the answer; the model is not asked again."""
+    """The result is the answer; the model is not called again."""
     sandbox: bool = False
-    """The tool answers from invented data; every answer that used it says so."""
+    """The tool returns invented data; every answer that used it says so."""
     requires_approval: bool = False
-    """A call waits for the user's consent before it runs."""
+    """A call waits for the user's approval before it runs."""
     read_only: bool = False
-    """The tool looks something up and changes nothing; told to whoever decides about calls."""
+    """The tool changes nothing; shown to users and clients that decide about calls."""
     timeout: float | None = None
-    """Seconds a call may take, with its retries; ``None`` means the manager's own limit."""
+    """Seconds for a call with its retries; ``None`` means the manager's limit."""
     cache_seconds: float | None = None
-    """Seconds for which a result also answers equal calls; ``None`` or 0 means that every call runs."""
+    """Seconds for which equal calls share a result; ``None`` or 0: every call runs."""
     max_calls: int | None = None
-    """Calls that one question may make; ``None`` means the service's own limit."""
+    """Calls of the tool in one chat request; ``None`` means the limit in ``ToolCallLimits``."""
     max_identical_calls: int | None = None
-    """Calls with the same arguments that one question may make; ``None`` means the service's own limit."""
+    """Calls with the same arguments in one chat request; ``None`` means the limit in ``ToolCallLimits``."""
     exclusive: bool = False
-    """Calls of one message run one after another, in the order of the message."""
+    """Calls of one message run one after another, in their order."""
     retries: int = 0
-    """How often a call is tried again after an error that is marked retryable."""
+    """Further attempts after an error that is marked retryable."""
     run_by_caller: bool = False
-    """Whoever asks runs it: a message that calls it ends the question, and the caller is given the call."""
+    """The client runs the tool: a message that calls it ends the chat request; see ``ClientToolCallback``."""
 
     @property
     def is_read_only(self) -> bool:
-        """Whether it is known that a call changes nothing: it says so, or its results may be told again."""
+        """Whether a call is known to change nothing: the tool says so, or its results are cached."""
         return self.read_only or self.cache_seconds is not None
 
     only_reads = is_read_only  # deprecated alias, removed in 0.3
 
     def updated(self, other: "ToolMetadata") -> Self:
-        """Copy with what another one says; where that says nothing but the default, this one's word stays."""
-        said = {each.name: word for each in fields(other) if (word := getattr(other, each.name)) != each.default}
-        return replace(self, **said)
+        """Copy with every value of another one that differs from the default."""
+        changed = {each.name: value for each in fields(other) if (value := getattr(other, each.name)) != each.default}
+        return replace(self, **changed)
 
 
 def validate_metadata(tool: str, metadata: ToolMetadata, context_parameter: str | None) -> None:
-    """Make sure that a tool can be treated as it asks to be.
+    """Reject metadata that is invalid or unsafe.
 
     Raises:
-        ToolDefinitionError: a number makes no sense; or it would be run again, or not run, where that may do harm: it
-            changes something, or its answer may depend on who asks.
+        ToolDefinitionError: a number is out of range; or the tool would be repeated or cached although it has effects,
+            or although its result may depend on the caller.
     """
     for fault in _faults(metadata, context_parameter):
         raise ToolDefinitionError(f"tool {tool}: {fault}")
@@ -96,7 +96,7 @@ def _faults(metadata: ToolMetadata, context_parameter: str | None) -> Iterator[s
     if context_parameter is not None:
         yield (
             f"cache_seconds is not for a tool with a ToolContext (parameter {context_parameter}): "
-            "its answer may depend on who asks"
+            "its result may depend on the caller"
         )
 
 
@@ -105,40 +105,40 @@ _MARKER = "__tool__"
 
 
 class ToolOptions(TypedDict, total=False):
-    """Everything that can be said about a tool; what is left out stays as it is."""
+    """The options of a tool; an option that is left out does not change anything."""
 
     name: str | None
-    """The name that the model sees; else the function's own."""
+    """The name that the model sees; default: the function's name."""
     description: str | None
-    """What the model decides by; else the first paragraph of the docstring, else the name in words."""
+    """The model uses it to decide when to call the tool; default: the first paragraph of the docstring."""
     return_direct: bool
-    """The result is the answer, the model is not asked again."""
+    """The result is the answer; the model is not called again."""
     requires_approval: bool
-    """A call waits for the user's consent; for tools that change something."""
+    """A call waits for the user's approval; for tools with effects."""
     read_only: bool
-    """The tool looks something up and changes nothing; MCP hosts need not ask their users before a call."""
+    """The tool changes nothing, so MCP hosts need not ask their users before a call."""
     timeout: float | None
-    """Seconds that a call may take, with its retries."""
+    """Seconds for a call with its retries."""
     cache_seconds: float | None
-    """Seconds for which a result also answers equal calls; for tools that only look something up."""
+    """Seconds for which equal calls share a result; for tools without effects."""
     max_calls: int | None
-    """Calls that one question may make, in place of the service's own limit."""
+    """Calls of the tool in one chat request, in place of the general limit."""
     max_identical_calls: int | None
-    """Calls with the same arguments that one question may make; for tools that are asked again and again."""
+    """Calls with the same arguments in one chat request; raise it for tools that are polled."""
     exclusive: bool
-    """Calls of one message run one after another, in the order of the message; for tools that build on each other."""
+    """Calls of one message run one after another, in their order; for tools whose calls depend on each other."""
     retries: int
-    """How often a call is tried again after an error that is marked retryable; for tools that may run twice."""
+    """Further attempts after an error that is marked retryable; for tools that may run twice."""
     result_converter: ToolCallResultConverter | None
-    """Turns the return value into text for the model; else :func:`convert_result`."""
+    """Converts the return value to text for the model; default: :func:`convert_result`."""
 
 
-_OWN_WORDS = ("name", "description", "result_converter")
+_NO_METADATA = ("name", "description", "result_converter")
 
 
 @dataclass(frozen=True, slots=True)
 class ToolMarker:
-    """What ``@tool`` says about a function, a method or a class of callable objects."""
+    """What ``@tool`` attaches to a function, a method or a class of callable objects."""
 
     name: str | None = None
     description: str | None = None
@@ -152,16 +152,16 @@ class ToolMarker:
         return found if isinstance(found, cls) else None
 
     def updated(self, options: ToolOptions) -> "ToolMarker":
-        """Copy with what the options say.
+        """Copy with options applied.
 
         Raises:
-            TypeError: there is no such option.
+            TypeError: an option is unknown.
         """
         if unknown := options.keys() - ToolOptions.__annotations__.keys():
             raise TypeError(f"a tool has no option {min(unknown)}")
-        own = {name: word for name, word in options.items() if name in _OWN_WORDS and word is not None}
-        rest = {name: word for name, word in options.items() if name not in _OWN_WORDS}
-        return replace(self, **own, metadata=replace(self.metadata, **rest))  # type: ignore[arg-type]
+        own = {name: value for name, value in options.items() if name in _NO_METADATA and value is not None}
+        metadata = {name: value for name, value in options.items() if name not in _NO_METADATA}
+        return replace(self, **own, metadata=replace(self.metadata, **metadata))  # type: ignore[arg-type]
 
 
 @overload
@@ -175,11 +175,11 @@ def tool(**options: Unpack[ToolOptions]) -> Callable[[_F], _F]: ...
 def tool(function: _F | None = None, /, **options: Unpack[ToolOptions]) -> _F | Callable[[_F], _F]:
     """Mark a function, a method or a class of callable objects as a tool: ``@tool``, or ``@tool(...)`` with arguments.
 
-    It may stand above or below ``@staticmethod`` and ``@classmethod``.
+    It can be placed above or below ``@staticmethod`` and ``@classmethod``.
 
     Args:
-        function: what is marked, where nothing more is to be said.
-        options: what is said about it; see :class:`ToolOptions`.
+        function: the marked function, if ``@tool`` is used without arguments.
+        options: see :class:`ToolOptions`.
     """
     marker = ToolMarker().updated(options)
 
@@ -192,6 +192,6 @@ def tool(function: _F | None = None, /, **options: Unpack[ToolOptions]) -> _F | 
 
 
 def tool_name(function: Callable[..., Any]) -> str:
-    """The tool name of a function, a callable object or its class: what ``@tool`` says, else its own name."""
+    """The tool name of a function, a callable object or its class: the name in ``@tool``, else its own."""
     marker = ToolMarker.find(function)
     return (marker and marker.name) or getattr(function, "__name__", None) or type(function).__name__

@@ -1,4 +1,4 @@
-"""What is wrong, or worth a word, about the way a tool is defined; found before anything is opened."""
+"""Checks of tool definitions at start: errors stop the start, warnings are logged."""
 
 import inspect
 import re
@@ -21,7 +21,7 @@ _LONGEST_NAME = 64
 
 @dataclass(frozen=True, slots=True)
 class DeclaredTool:
-    """A function, a class of callable objects or a marked method that a folder declares."""
+    """A function, a class of callable objects or a marked method that a tool module declares."""
 
     function: Callable[..., Any]
     kind: Literal["function", "method"]
@@ -34,7 +34,7 @@ class DeclaredTool:
 
     @property
     def file(self) -> str:
-        """The file that it is written in; the folder's ``__init__.py`` for one that comes from elsewhere."""
+        """The file of the code; the folder's ``__init__.py`` for code from outside the folder."""
         try:
             file = Path(inspect.getfile(inspect.unwrap(self.function)))
         except TypeError:
@@ -44,28 +44,28 @@ class DeclaredTool:
 
 @dataclass(frozen=True, slots=True)
 class DefinitionFaults:
-    """One line for each, with the file, the tool and the parameter."""
+    """The problems of a definition: one line each, with the file, the tool and the parameter."""
 
     errors: tuple[str, ...] = ()
-    """These stop the start."""
+    """Problems that stop the start."""
     warnings: tuple[str, ...] = ()
-    """With these the tool works, but a model or a provider may have trouble with it."""
+    """Problems that some models or providers have with a tool that works."""
 
 
 def shown_path(file: Path) -> str:
-    """A file as a user looks for it: relative to the working directory where it lies below."""
+    """Show a path relative to the working directory, if it is below."""
     here = Path.cwd()
     return str(file.relative_to(here) if file.is_relative_to(here) else file)
 
 
 def marked_methods(cls: type) -> list[Callable[..., Any]]:
-    """The functions behind every method of a class that ``@tool`` marks."""
+    """List the functions of all methods of a class that ``@tool`` marks."""
     members = (getattr(each, "__func__", each) for _, each in inspect.getmembers_static(cls))
     return [each for each in members if ToolMarker.find(each) is not None]
 
 
 def definition_faults(declared: DeclaredTool) -> DefinitionFaults:
-    """Check one tool's definition.
+    """Check the definition of one tool.
 
     Sources of the rules for names: the OpenAI function calling reference allows ``[A-Za-z0-9_-]`` and 64
     characters; other providers add the dot.
@@ -88,9 +88,9 @@ def definition_faults(declared: DeclaredTool) -> DefinitionFaults:
 
 
 def duplicate_names(tools: Iterable[DeclaredTool]) -> list[str]:
-    """One line for each tool whose name another has: function tools everywhere, methods also within their folder.
+    """Report tools of one name, one line each: function tools of all folders, and methods of one folder.
 
-    A function and a method of one folder may share a name: they are two forms of one tool, never offered together.
+    A function and a method of one folder may share a name: they are two kinds of one tool, never offered together.
     """
     tools = list(tools)
     functions = [each for each in tools if each.kind == "function"]
@@ -101,7 +101,7 @@ def duplicate_names(tools: Iterable[DeclaredTool]) -> list[str]:
         other = seen.get(each.name, each) if each.kind == "method" else first
         taken = first if first is not each else other
         if taken is not each and (taken.kind == each.kind or taken.folder != each.folder):
-            lines.append(f"{each.file}: tool {each.name}: {taken.file} has a tool of this name already")
+            lines.append(f"{each.file}: tool {each.name}: {taken.file} already has a tool of this name")
     return lines
 
 

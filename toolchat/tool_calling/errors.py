@@ -1,4 +1,4 @@
-"""What can go wrong in a tool call, in the words that the model is told."""
+"""Errors of tools and of tool calls, and the JSON that the model receives for them."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -9,17 +9,17 @@ __all__ = ["ToolArgumentsError", "ToolDefinitionError", "ToolExecutionError"]
 
 
 class ToolDefinitionError(Exception):
-    """A tool cannot be defined as it is written; found at start, the message names the tool."""
+    """A tool's definition is invalid. Found at start; the message names the tool."""
 
 
 class ToolExecutionError(Exception):
-    """A tool's expected failure: the model is told its text, the turn goes on.
+    """An expected failure of a tool: the model receives the message, and the turn continues.
 
     Args:
         message: one sentence that the model can act on; no secret, no URL, no upstream body.
         kind: a stable word for programs, such as ``no-such-place``.
-        hint: what to try instead, where that is known.
-        retryable: trying again may help; a tool with ``retries`` does so before the model is told.
+        hint: what the model can try instead.
+        retryable: whether another attempt may succeed; a tool with ``retries`` makes it before the model is informed.
     """
 
     kind = "failed"
@@ -29,26 +29,26 @@ class ToolExecutionError(Exception):
         self, message: str, *, kind: str | None = None, hint: str | None = None, retryable: bool | None = None
     ) -> None:
         super().__init__(message)
-        self.message = str(message)  # ``raise ToolExecutionError(error)`` is soon written
+        self.message = str(message)  # callers also pass an exception
         self.kind = kind or self.kind
         self.hint = hint
         if retryable is not None:
             self.retryable = retryable
 
     def details(self) -> dict[str, Any]:
-        """The error as an object for the model."""
+        """Describe the error as an object for the model."""
         error: dict[str, Any] = {"kind": self.kind, "message": self.message}
         if self.hint:
             error["hint"] = self.hint
         return error
 
     def as_result(self) -> str:
-        """The text that takes the place of the tool's result: short JSON with an ``error`` object."""
+        """Write the error as JSON with an ``error`` object, which replaces the tool's result."""
         return json_text({"error": self.details()})
 
 
 class ToolArgumentsError(ToolExecutionError):
-    """The arguments do not fit the tool's schema; nothing was run."""
+    """The arguments do not fit the tool's schema. Nothing was run."""
 
     kind = "invalid-arguments"
 
@@ -57,5 +57,5 @@ class ToolArgumentsError(ToolExecutionError):
         self.fields = tuple(fields)
 
     def details(self) -> dict[str, Any]:
-        """The error with one entry per field at fault."""
+        """Describe the error with one entry for each invalid field."""
         return super().details() | ({"fields": list(self.fields)} if self.fields else {})

@@ -1,4 +1,4 @@
-"""What a caller is told of tool calls while they run."""
+"""Events of tool calls: started, progress, finished. A stream carries them to the client."""
 
 from collections.abc import Callable, Coroutine
 from typing import Any, Literal
@@ -20,28 +20,28 @@ __all__ = [
 
 @immutable
 class ToolCallStarted:
-    """The service is about to run a call."""
+    """A call starts."""
 
     call: ToolCall
     round: int
-    """The model turn that asked for it, from 1."""
+    """The round of the model call that requested it, from 1."""
 
 
 @immutable
 class ToolCallProgress:
-    """A call that runs says how far it is."""
+    """A running call reports progress."""
 
     call: ToolCall
     round: int
     done: float
-    """In a unit of the tool's own; finite and not negative."""
+    """The work done, in a unit of the tool; finite and not negative."""
     of: float | None = None
-    """What ``done`` goes up to, greater than 0; ``None`` where the tool does not know."""
+    """The total work in the same unit, greater than 0; ``None`` if unknown."""
     text: str | None = None
-    """What the tool does just now: one short line without control characters; ``None`` where it does not say."""
+    """The current step: one short line without control characters."""
 
     def to_dict(self) -> dict[str, Any]:
-        """The report as a plain object; what the tool does not say is absent."""
+        """Convert the report to a plain object without its missing parts."""
         record = {"id": self.call.id, "name": self.call.name, "done": self.done, "of": self.of, "text": self.text}
         return {key: value for key, value in record.items() if value is not None} | {"round": self.round}
 
@@ -54,31 +54,31 @@ class ToolCallProgress:
 
 @immutable
 class ToolCallFinished:
-    """One call and what became of it."""
+    """A call has ended, with its result or an error."""
 
     call: ToolCall
     round: int
     result: str
-    """The text that the model is given: the tool's result, or an ``error`` object as JSON."""
+    """The text for the model: the tool's result, or JSON with an ``error`` object."""
     outcome: Literal["ok", "error"]
     duration_ms: float
     error_kind: str | None = None
-    """A stable word for the failure; ``None`` when the outcome is ``ok``."""
+    """A stable word for the failure; ``None`` if the outcome is ``ok``."""
     return_direct: bool = False
     sandbox: bool = False
     """The result is a sandbox's invented data."""
     cached: bool = False
-    """The result was made for an equal call; this one did not run."""
+    """The result belongs to an equal call; this call did not run."""
     repaired: bool = False
-    """The arguments did not fit as the model wrote them, and were read as they were meant."""
+    """The arguments did not fit the schema and were repaired."""
 
     @property
     def response(self) -> ToolResponse:
-        """The call's answer as a message part."""
+        """The result as a part of a tool response message."""
         return ToolResponse(self.call.id, self.call.name, self.result, self.sandbox)
 
     def to_dict(self) -> dict[str, Any]:
-        """The call as a plain object for traces and answers; arguments parsed where they are JSON."""
+        """Convert the call to a plain object; arguments that are valid JSON are parsed."""
         record: dict[str, Any] = {
             "id": self.call.id,
             "name": self.call.name,
@@ -102,15 +102,15 @@ class ToolCallFinished:
 ToolCallEvent = ToolCallStarted | ToolCallProgress | ToolCallFinished
 
 EmitToolCall = Callable[[ToolCallEvent], Coroutine[Any, Any, None]]
-"""Tells whoever listens; awaited, so that a slow listener slows what is told."""
+"""Sends an event to the client. It is awaited, so that a slow client slows the stream down."""
 
 
 async def silent(event: object) -> None:
-    """Tell nobody: the ``emit`` of a whole answer."""
+    """Discard an event: the ``emit`` of a request that is not streamed."""
 
 
 def parse_arguments(call: ToolCall) -> Any:
-    """A call's arguments as an object, or as the text that the model wrote when it is not JSON."""
+    """Parse a call's arguments; text that is not valid JSON is returned as it is."""
     try:
         return from_json(call.arguments, allow_inf_nan=False) if call.arguments.strip() else {}
     except ValueError:

@@ -1,100 +1,157 @@
-"""The check of what a model sends."""
+"""Validation of the arguments that a model sends, and their binding to a function's parameters."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails, from_json, to_json
 
 from toolchat.tool_calling.argument_repair import repair_arguments, strip_wrapping
 from toolchat.tool_calling.errors import ToolArgumentsError
 
-__all__ = ["ToolInput", "invalid_arguments"]
+__all__ = ["Binding", "BoundParameter", "ToolInput", "invalid_arguments"]
 
 
 _MAX_INPUT_CHARS = 1_000_000
-_MAX_MENDED_CHARS = 65_536
-"""What is longer is not looked through for what was meant: everybody else would wait."""
-_SHOWN_FAULTS = 10
-_READ_FROM_TEXT = ("int_type", "float_type", "bool_type", "enum")
+_MAX_REPAIRED_CHARS = 65_536
+"""Longer arguments are not repaired: the repair would hold up the event loop."""
+_MAX_ERRORS = 10
+_COERCED_FROM_TEXT = ("int_type", "float_type", "bool_type", "enum")
 
 
 class Validator(Protocol):
-    """What pydantic makes of a type or of a schema."""
+    """The part of pydantic's validators that is used here."""
 
     def validate_json(self, data: str, /, *, strict: bool | None = None) -> Any:
-        """Check JSON text; raises ``ValidationError``."""
+        """Validate JSON text; raises ``ValidationError``."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
+class BoundParameter:
+    """A parameter of a function, and the argument that it receives."""
+
+    parameter: str
+    name: str | None
+    """The name of the argument; ``None``: the parameter receives all arguments as one value."""
+    required: bool = False
+    adapter: TypeAdapter[Any] | None = None
+    """Converts the argument to the parameter's type, if the validator has not done so."""
+
+    def convert(self, value: Any) -> Any:
+        """Convert an argument to the type of the parameter."""
+        if self.adapter is None:
+            return value
+        try:
+            return self.adapter.validate_python(value)
+        except ValidationError as error:
+            raise invalid_arguments(error, *([] if self.name is None else [self.name])) from None
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """Turns validated arguments, a dict or a pydantic model, into keyword arguments."""
+
+    parameters: tuple[BoundParameter, ...]
+    extra_without: frozenset[str] | None = None
+    """``**`` receives every other argument but these; ``None``: the function has no ``**``."""
+
+    def keywords(self, validated: Any) -> dict[str, Any]:
+        """Bind validated arguments.
+
+        Raises:
+            ToolArgumentsError: a required argument is missing, or one cannot be converted to its parameter's type.
+        """
+        if len(self.parameters) == 1 and self.parameters[0].name is None:
+            only = self.parameters[0]
+            return {only.parameter: only.convert(validated)}
+        arguments = validated if isinstance(validated, dict) else vars(validated)
+        keywords = {} if self.extra_without is None else self._extra(arguments, self.extra_without)
+        missing = []
+        for each in self.parameters:
+            if each.name in arguments:
+                value = arguments[each.name]
+                keywords[each.parameter] = value if each.adapter is None else each.convert(value)
+            elif each.required:
+                missing.append(each.name)
+        if missing:
+            raise ToolArgumentsError("; ".join(f"{name}: Field required" for name in missing))
+        return keywords
+
+    def _extra(self, arguments: Mapping[str, Any], without: frozenset[str]) -> dict[str, Any]:
+        names = without.union(each.name for each in self.parameters if each.name)
+        return {name: value for name, value in arguments.items() if name not in names}
+
+
+@dataclass(frozen=True, slots=True)
 class ToolInput:
-    """What a tool takes: its schema for the model, and the check of what the model sends."""
+    """The input of a tool: the schema for the model, and the validation of its arguments."""
 
     schema: Mapping[str, Any]
     """JSON Schema 2020-12 of an object."""
     context_parameter: str | None
     """The parameter that receives the :class:`ToolContext`."""
     _validator: Validator
-    _keywords: Callable[[Any], dict[str, Any]]
-    """From what has been checked to keyword arguments."""
-    _wanted: Mapping[str, Any]
-    """The schema for repairs; it may know more than the model is told."""
+    _binding: Binding
+    _repair_schema: Mapping[str, Any]
+    """The schema for repairs; it may contain more than the model sees, such as the names of enum members."""
 
     def read(self, tool_input: str) -> tuple[dict[str, Any], bool]:
-        """Check a model's JSON text and turn it into keyword arguments; also say whether it had to be repaired.
+        """Validate a model's JSON text; returns keyword arguments, and whether they had to be repaired.
 
-        An empty text means no arguments. What does not fit is repaired where only one reading is possible: a code
-        fence around it, an object encoded twice, a trailing comma, and what :func:`repair_arguments` knows.
+        Empty text means no arguments. Text that does not fit is repaired where only one reading is possible: a code
+        fence, an object encoded twice, a trailing comma, and the cases of :func:`repair_arguments`.
 
         Raises:
-            ToolArgumentsError: it does not fit; the message names each field at fault.
+            ToolArgumentsError: the arguments do not fit; the message names each invalid field.
         """
         if len(tool_input) > _MAX_INPUT_CHARS:
             raise ToolArgumentsError("the arguments are too long")
         text = tool_input.strip() or "{}"
         try:
-            return self._keywords(self._validator.validate_json(text, strict=True)), False
+            # Strict first: nearly all calls fit, and only this way shows whether a lenient read changed anything.
+            return self._binding.keywords(self._validator.validate_json(text, strict=True)), False
         except ValidationError as error:
-            checked, repaired = self._leniently(text, error)
-        return self._keywords(checked), repaired
+            validated, repaired = self._validate_leniently(text, error)
+        return self._binding.keywords(validated), repaired
 
     def arguments(self, tool_input: str) -> dict[str, Any]:
         """The keyword arguments alone; see :meth:`read`."""
         return self.read(tool_input)[0]
 
-    def _leniently(self, text: str, strict: ValidationError) -> tuple[Any, bool]:
+    def _validate_leniently(self, text: str, strict: ValidationError) -> tuple[Any, bool]:
+        # In lax mode pydantic reads "3" as 3, which counts as a repair; a date from a string does not.
         try:
-            return self._validator.validate_json(text), any(map(_is_read_from_text, _faults(strict)))
+            return self._validator.validate_json(text), any(map(_is_coerced_from_text, _errors(strict)))
         except ValidationError:
-            text = self._mended(strip_wrapping(text))
+            text = self._repair(strip_wrapping(text))
         try:
             return self._validator.validate_json(text), True
         except ValidationError as error:
             raise invalid_arguments(error) from None
 
-    def _mended(self, text: str) -> str:
-        if len(text) > _MAX_MENDED_CHARS:
+    def _repair(self, text: str) -> str:
+        if len(text) > _MAX_REPAIRED_CHARS:
             return text
         try:
-            return to_json(repair_arguments(from_json(text, allow_inf_nan=False), self._wanted)).decode()
+            return to_json(repair_arguments(from_json(text, allow_inf_nan=False), self._repair_schema)).decode()
         except ValueError:
             return text
 
 
 def invalid_arguments(error: ValidationError, *path: str) -> ToolArgumentsError:
-    """Tell a model what is wrong with its arguments; ``path`` says where the checked value stands in them."""
-    faults = _faults(error)[:_SHOWN_FAULTS]
+    """Describe invalid arguments for the model; ``path`` is the place of the validated value in them."""
+    faults = _errors(error)[:_MAX_ERRORS]
     fields = [{"field": ".".join(map(str, (*path, *f["loc"]))), "problem": f["msg"]} for f in faults]
     if not all(each["field"] for each in fields):
         return ToolArgumentsError(f"the arguments must be one JSON object: {faults[0]['msg']}")
     return ToolArgumentsError("; ".join(f"{each['field']}: {each['problem']}" for each in fields), fields)
 
 
-def _faults(error: ValidationError) -> list[ErrorDetails]:
+def _errors(error: ValidationError) -> list[ErrorDetails]:
     return error.errors(include_url=False, include_context=False)
 
 
-def _is_read_from_text(fault: ErrorDetails) -> bool:
-    return fault["type"] in _READ_FROM_TEXT and isinstance(fault["input"], str)
+def _is_coerced_from_text(fault: ErrorDetails) -> bool:
+    return fault["type"] in _COERCED_FROM_TEXT and isinstance(fault["input"], str)

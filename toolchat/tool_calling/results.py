@@ -55,22 +55,21 @@ def json_text(value: Any) -> str:
 
 def _refuse_iterators(value: Any) -> None:
     """Reject iterators before pydantic sees them: it would run one to its end, which may never come."""
-    if type(value) in _SCALARS:
-        return
-    if isinstance(value, Iterator):
-        raise ToolResultError(type(value).__name__)
     parts = _parts(value)
-    if not _SCALARS.issuperset(map(type, parts)):  # rarely: this test takes no Python step for each part
+    if not _SCALARS.issuperset(map(type, parts)):  # this test takes no Python step for each part
         for part in parts:
-            _refuse_iterators(part)
+            if type(part) not in _SCALARS:
+                _refuse_iterators(part)
 
 
 def _parts(value: Any) -> Collection[Any]:
-    """The values in a container, a dataclass or a pydantic model."""
+    """The values in a container, a dataclass or a pydantic model; raises for an iterator."""
     if isinstance(value, dict):
         return value.values()
-    if isinstance(value, list | tuple | set | frozenset):
+    if isinstance(value, (list, tuple, set, frozenset)):  # noqa: UP038 - called for every part of a result
         return value
+    if isinstance(value, Iterator):
+        raise ToolResultError(type(value).__name__)
     kind: Any = type(value)
     fields = getattr(kind, "__dataclass_fields__", ()) or getattr(kind, "__pydantic_fields__", ())
     return [getattr(value, name, None) for name in fields]

@@ -1,4 +1,4 @@
-"""What a Python signature says about a tool."""
+"""Read a tool's parameters, types and descriptions from a Python signature and its docstring."""
 
 import inspect
 import re
@@ -14,12 +14,12 @@ __all__ = ["Signature", "argument_descriptions", "docstring_summary", "read_sign
 
 
 def docstring_summary(function: Callable[..., Any]) -> str:
-    """The first paragraph of a docstring on one line; empty without one."""
+    """The first paragraph of a docstring as one line; empty without a docstring."""
     return " ".join((inspect.getdoc(function) or "").split("\n\n", 1)[0].split())
 
 
 def argument_descriptions(function: Callable[..., Any]) -> dict[str, str]:
-    """By parameter, what the section ``Args`` of a Google style docstring says."""
+    """Read the descriptions of parameters from the ``Args`` section of a Google style docstring."""
     section = re.search(r"^Args:\n((?:[ \t]+.*\n?|\n)+)", inspect.getdoc(function) or "", re.MULTILINE)
     if section is None:
         return {}
@@ -33,24 +33,25 @@ _UNREADABLE = (NameError, AttributeError, SyntaxError, TypeError)
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """The parameters that a model fills, and what else the service must know to call a function."""
+    """The parameters that a model fills, and what else is needed to call the function."""
 
     parameters: tuple[inspect.Parameter, ...]
-    """All but the one that receives the :class:`ToolContext`."""
+    """All parameters but the one that receives the :class:`ToolContext`."""
     hints: Mapping[str, Any]
-    """Types by parameter; one without a type is missing."""
+    """Types by parameter; parameters without a type are missing."""
     descriptions: Mapping[str, str]
-    """What the docstring says, by parameter."""
+    """Descriptions from the docstring, by parameter."""
     context_parameter: str | None
     returns_none: bool
-    """It is annotated ``-> None``."""
+    """Whether the function is annotated ``-> None``."""
 
 
 def read_signature(function: Callable[..., Any], tool: str) -> Signature:
     """Read a function, a bound method or a callable object.
 
     Raises:
-        ToolDefinitionError: a type cannot be read, two parameters want the :class:`ToolContext`, or it is a generator.
+        ToolDefinitionError: a type cannot be read, two parameters take the :class:`ToolContext`, or the function
+            returns an iterator.
     """
     called = function if inspect.isroutine(function) else type(function).__call__
     if inspect.isgeneratorfunction(called) or inspect.isasyncgenfunction(called):
@@ -81,7 +82,7 @@ def _context_parameter(
 
 
 def _is_context(hint: Any) -> bool:
-    """Whether the caller fills a parameter: its type is the context, be it with ``None`` or within ``Annotated``."""
+    """Whether a type is the context, also in a union with ``None`` or within ``Annotated``."""
     origin = get_origin(hint)
     if origin is Annotated:
         return _is_context(get_args(hint)[0])

@@ -1,4 +1,4 @@
-"""Threads for tools that block: a bounded pool, in which an abandoned call keeps its place until it ends."""
+"""The thread pool for blocking tools. It is bounded, and an abandoned call occupies its thread until it ends."""
 
 import asyncio
 import contextvars
@@ -17,7 +17,7 @@ _pool = ThreadPoolExecutor(_number, _PREFIX)
 
 
 def limit_threads(number: int) -> None:
-    """Set how many blocking calls may run at once in this process; further ones wait, within their time limits."""
+    """Set the size of the pool; further calls wait for a thread, within their time limits."""
     global _number, _pool
     if number != _number:
         _pool.shutdown(wait=False)
@@ -25,13 +25,13 @@ def limit_threads(number: int) -> None:
 
 
 def stop_threads(seconds: float) -> bool:
-    """Let the pool end with the process.
+    """Stop the pool before the process exits.
 
     Args:
-        seconds: how long calls that still run may take.
+        seconds: time for the calls that still run.
 
     Returns:
-        Whether all threads have ended; Python would wait for the others, and cannot stop them.
+        Whether all threads have ended. Python cannot stop the others, and would wait for them at exit.
     """
     _pool.shutdown(wait=False, cancel_futures=True)
     deadline = time.monotonic() + seconds

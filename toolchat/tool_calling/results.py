@@ -66,7 +66,7 @@ def _parts(value: Any) -> Collection[Any]:
     """The values in a container, a dataclass or a pydantic model; raises for an iterator."""
     if isinstance(value, dict):
         return value.values()
-    if isinstance(value, (list, tuple, set, frozenset)):  # noqa: UP038 - called for every part of a result
+    if isinstance(value, (list, tuple, set, frozenset)):
         return value
     if isinstance(value, Iterator):
         raise ToolResultError(type(value).__name__)

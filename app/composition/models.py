@@ -247,6 +247,9 @@ def manager(settings: Settings, processor: ToolExecutionExceptionProcessor) -> T
 def tool_loop(settings: Settings, manager: ToolCallingManager) -> ToolCallingAdvisor:
     """The loop around model and tools."""
     limits = ToolCallLimits(
-        settings.tool_max_calls_per_tool, settings.tool_max_calls, settings.tool_max_identical_calls
+        per_tool=settings.tool_max_calls_per_tool,
+        in_total=settings.tool_max_calls,
+        identical=settings.tool_max_identical_calls,
+        rounds=settings.tool_max_rounds,
     )
-    return ToolCallingAdvisor(manager, max_rounds=settings.tool_max_rounds, limits=limits)
+    return ToolCallingAdvisor(manager, limits=limits)

@@ -1,4 +1,4 @@
-"""Runs the tool calls of one assistant message."""
+"""The tool calling manager: runs the calls of one assistant message, each with its own time limit and error."""
 
 import asyncio
 import logging
@@ -23,7 +23,7 @@ from toolchat.tool_calling.limits import CallCounter, ToolCallLimits
 from toolchat.tool_calling.results import ToolResultError, shorten
 
 __all__ = [
-    "Ended",
+    "RunOutcome",
     "ToolCallingManager",
     "ToolExecutionExceptionProcessor",
     "ToolExecutionResult",
@@ -34,34 +34,35 @@ __all__ = [
 
 
 _GRACE = 1.0
-"""Seconds that a cancelled tool may take to tidy up before it is left to itself."""
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 5.0
-"""Seconds before a call is tried again: doubled each time, and cut by chance, so that many do not come at once."""
+"""Seconds for the clean-up of a cancelled tool; after them it is abandoned."""
+_FIRST_PAUSE, _MAX_PAUSE = 0.2, 5.0
+"""Seconds before another attempt: doubled each time, with jitter, so that many callers do not retry at once."""
 
-Ended = ToolResult | BaseException
-"""An error is a value here; raised, some would take the event loop with them."""
+RunOutcome = ToolResult | BaseException
+"""The result of a run, or its error as a value: raised in a task, ``SystemExit`` would end the event loop."""
 
 
 async def run_with_progress(
     seconds: float, callback: ToolCallback, arguments: str, context: ToolContext, reporter: ProgressReporter
-) -> Ended:
-    """The same for a tool that may report: every report is told before the end, and nothing after it."""
+) -> RunOutcome:
+    """Run a tool that may report progress: every report is emitted before the end, and none after it."""
     try:
-        ended = await run_with_timeout(seconds, callback, arguments, context.reporting_to(reporter.report))
+        outcome = await run_with_timeout(seconds, callback, arguments, context.reporting_to(reporter.report))
         await reporter.finish()
     except BaseException:
         await reporter.cancel()
         raise
-    return ended
+    return outcome
 
 
-async def run_with_timeout(seconds: float, callback: ToolCallback, arguments: str, context: ToolContext) -> Ended:
-    """Run a tool so that it can neither cancel its caller nor outstay its time; gives whatever it raised."""
+async def run_with_timeout(seconds: float, callback: ToolCallback, arguments: str, context: ToolContext) -> RunOutcome:
+    """Run a tool with a time limit, isolated from its caller: it can neither cancel it nor raise in it."""
     loop = asyncio.get_running_loop()
-    task = loop.create_task(_contained(callback, arguments, context, seconds))
+    # Not ``asyncio.timeout``: a tool that swallows its cancellation would hold the caller up for as long as it likes.
+    task = loop.create_task(_run_caught(callback, arguments, context, seconds))
     ended: asyncio.Future[None] = loop.create_future()
-    timer = loop.call_later(seconds, _end, ended)
-    task.add_done_callback(lambda _: _end(ended))
+    timer = loop.call_later(seconds, _resolve, ended)
+    task.add_done_callback(lambda _: _resolve(ended))
     try:
         await ended
         if not task.done():
@@ -74,24 +75,24 @@ async def run_with_timeout(seconds: float, callback: ToolCallback, arguments: st
             await asyncio.wait({task}, timeout=_GRACE)
 
 
-def _end(ended: asyncio.Future[None]) -> None:
-    if not ended.done():
-        ended.set_result(None)
+def _resolve(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)
 
 
-async def _contained(callback: ToolCallback, arguments: str, context: ToolContext, seconds: float) -> Ended:
+async def _run_caught(callback: ToolCallback, arguments: str, context: ToolContext, seconds: float) -> RunOutcome:
     try:
-        run = partial(_tried, seconds, callback) if callback.metadata.retries else callback.result
-        told = await run(arguments, context)
-        if not isinstance(told.text, str):
-            raise ToolResultError(type(told.text).__name__)
+        run = partial(_run_with_retries, seconds, callback) if callback.metadata.retries else callback.result
+        result = await run(arguments, context)
+        if not isinstance(result.text, str):  # a converter of the tool's own returned something else
+            raise ToolResultError(type(result.text).__name__)
     except BaseException as error:  # noqa: BLE001
         return error
-    return told
+    return result
 
 
-async def _tried(seconds: float, callback: ToolCallback, arguments: str, context: ToolContext) -> ToolResult:
-    """Run a tool, again after an error that is marked retryable, unless the pause would outlast the call's time."""
+async def _run_with_retries(seconds: float, callback: ToolCallback, arguments: str, context: ToolContext) -> ToolResult:
+    """Run a tool, and again after a retryable error unless the pause would exceed the time limit of the call."""
     loop = asyncio.get_running_loop()
     until = loop.time() + seconds
     for attempt in range(callback.metadata.retries):
@@ -107,7 +108,7 @@ async def _tried(seconds: float, callback: ToolCallback, arguments: str, context
 
 
 def _pause(error: Exception, attempt: int) -> float:
-    pause: float = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2**attempt) * random.uniform(0.5, 1)  # noqa: S311 - no secret
+    pause: float = min(_MAX_PAUSE, _FIRST_PAUSE * 2**attempt) * random.uniform(0.5, 1)  # noqa: S311 - no secret
     return max(pause, getattr(error, "retry_after", None) or 0)
 
 
@@ -116,41 +117,41 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class ToolExecutionExceptionProcessor:
-    """Turns an exception into what the model is told, or ends the question with it.
+    """Converts an exception of a tool to the error that the model receives, or ends the chat request with it.
 
-    A tool's own :class:`ToolExecutionError` is told word for word, an upstream's failure by its client-safe detail.
-    Of any other exception only the log has the details; the model is told that the tool failed. So it is, with the kind
-    ``tool-result``, where a tool returned what JSON cannot carry; the log then names the type.
+    The model receives the message of a :class:`ToolExecutionError` and the client-safe detail of a
+    :class:`ToolchatError`. For any other exception it learns only that the tool failed; the details are logged.
+    A result without a JSON form counts as such an exception, of the kind ``tool-result``; the log names its type.
     """
 
     always_throw: bool = False
-    """Spring AI's ``throw-exception-on-error``: a failing tool ends the question."""
+    """A failing tool ends the chat request; Spring AI's ``throw-exception-on-error``."""
     rethrow: tuple[type[BaseException], ...] = ()
-    """Exceptions that pass through as they are, for the caller to handle."""
+    """Exceptions that are raised unchanged, for the caller to handle."""
 
     def process(self, error: BaseException, tool: str) -> ToolExecutionError:
-        """Decide about one exception.
+        """Convert one exception.
 
         Returns:
-            What the model is told.
+            The error for the model.
 
         Raises:
-            ToolFailed: with ``always_throw``, unless the model itself is at fault by its arguments.
-            BaseException: the exception itself, when it is one to rethrow.
+            ToolFailed: with ``always_throw``, unless the model's arguments are the cause.
+            BaseException: the exception itself, if it is listed in ``rethrow``.
         """
         if isinstance(error, self.rethrow):
             raise error
-        told = _told(error, tool)
+        converted = _convert(error, tool)
         if self.always_throw and not isinstance(error, ToolArgumentsError):
-            raise ToolFailed(f"{tool}: {told.message}") from error
-        return told
+            raise ToolFailed(f"{tool}: {converted.message}") from error
+        return converted
 
 
-def _told(error: BaseException, tool: str) -> ToolExecutionError:
+def _convert(error: BaseException, tool: str) -> ToolExecutionError:
     if isinstance(error, ToolchatError):
         error = ToolExecutionError(error.detail, kind=error.code)
     if isinstance(error, ToolExecutionError):
-        return error if error.message.strip() else _speaking(error, tool)
+        return error if error.message.strip() else _with_message(error, tool)
     fields = {"tool": tool, "error": type(error).__name__}
     if isinstance(error, ToolResultError):
         fields["result_type"] = error.type_name
@@ -158,41 +159,41 @@ def _told(error: BaseException, tool: str) -> ToolExecutionError:
     return ToolExecutionError("the tool failed", kind="tool-result" if "result_type" in fields else "failed")
 
 
-def _speaking(error: ToolExecutionError, tool: str) -> ToolExecutionError:
+def _with_message(error: ToolExecutionError, tool: str) -> ToolExecutionError:
     return ToolExecutionError(f"the tool {tool} failed and did not say why", kind=error.kind, hint=error.hint)
 
 
-_SHOWN_NAME = 64
+_MAX_SHOWN_NAME = 64
 _UNKNOWN = ToolMetadata()
-"""How a tool that is not there is treated."""
+"""The metadata of a tool that does not exist."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolExecutionResult:
-    """What a caller who runs tool calls on his own goes on with."""
+    """The results of a message's calls, for callers that control the loop themselves."""
 
     conversation_history: tuple[Message, ...]
     """The messages before, the assistant's message with the calls, and the responses to them."""
     executions: tuple[ToolCallFinished, ...]
     return_direct: bool
-    """Every call's result is an answer in itself, so the model need not be asked again."""
+    """Every result is an answer in itself, so the model need not be called again."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolCallingManager:
-    """Runs calls side by side, each with a time limit of its own.
+    """Runs the calls of a message concurrently, each with its own time limit.
 
-    Whatever happens to a call, the model gets exactly one answer to it: an unknown name, arguments that do not
-    fit, a time-out or an exception become a short error that it can act on, and the other calls keep their results.
+    The model receives exactly one response for each call. An unknown name, invalid arguments, a time-out or an
+    exception becomes a short error that the model can act on; the other calls keep their results.
     """
 
     timeout: float = 20
-    """Seconds a call may take, unless its tool says otherwise."""
+    """Seconds for a call, unless its tool has a limit of its own."""
     max_concurrency: int = 8
     max_result_chars: int = 32768
     exception_processor: ToolExecutionExceptionProcessor = field(default_factory=ToolExecutionExceptionProcessor)
     progress_pause: float = PAUSE
-    """Seconds between two reports of one call that listeners are told of."""
+    """Seconds between two progress events of one call."""
 
     async def execute_tool_calls(
         self,
@@ -204,32 +205,32 @@ class ToolCallingManager:
         round: int = 1,  # noqa: A002
         emit: EmitToolCall = silent,
     ) -> ToolExecutionResult:
-        """Run the calls of one message for a caller who controls the loop himself.
+        """Run the calls of one message, for a caller that controls the loop itself.
 
-        Where the conversation ends with the message and the responses to some of its calls, only the others run.
+        If the conversation ends with the message and responses to some of its calls, only the others run.
 
         Args:
-            messages: the conversation that led to the message.
+            messages: the conversation before the message.
             message: the assistant's message with the calls.
             tools: the tools that were offered; only these can run.
-            context: what the tools are told behind the model's back.
-            round: the model turn that asked for the calls, from 1.
-            emit: is told as by :meth:`execute`.
+            context: values for the tools, hidden from the model.
+            round: the round of the model call that requested the calls, from 1.
+            emit: receives the events; see :meth:`execute`.
 
         Raises:
             ValueError: the message has no calls.
         """
         if not message.tool_calls:
             raise ValueError("the message has no tool calls")
-        before, answered = _answered(messages, message)
+        before, answered = _split_answered(messages, message)
         calls = [call for call in message.tool_calls if call.id not in answered]
         offered = {tool.definition.name: tool for tool in tools}
         context = (context or ToolContext()).with_history((*before, message))
         executions = await self.execute(
             calls, offered, context, emit, counter=CallCounter(ToolCallLimits()), round=round
         )
-        ended = iter(executions)
-        responses = (answered.get(call.id) or next(ended).response for call in message.tool_calls)
+        finished = iter(executions)
+        responses = (answered.get(call.id) or next(finished).response for call in message.tool_calls)
         history = (*before, message, ToolResponseMessage(tuple(responses)))
         return ToolExecutionResult(history, executions, is_direct(executions) and not answered)
 
@@ -244,14 +245,23 @@ class ToolCallingManager:
         round: int = 1,  # noqa: A002
         rejected: Mapping[str, ToolExecutionError] | None = None,
     ) -> tuple[ToolCallFinished, ...]:
-        """Run the calls of one message; only tools in ``offered`` can run, and no call whose id is in ``rejected``.
+        """Run the calls of one message; cancelling this cancels the calls.
 
-        ``emit`` is told the start of every call, then each call's end as it comes, by the caller's own task; between
-        the two, by a task of the call, what its tool reports. Calls of a tool that is ``exclusive`` run one after
-        another, in their order. Being cancelled cancels what runs.
+        First ``emit`` receives the start of every call, then the end of each as it comes, both from the caller's task.
+        Progress in between comes from a task of the call. Calls of an ``exclusive`` tool run one after another, in
+        their order.
+
+        Args:
+            calls: the calls, in the order of the message.
+            offered: the tools that can run, by name.
+            context: values for the tools, and the messages before the calls.
+            emit: receives the events.
+            counter: the limits of the chat request.
+            round: the round of the model call that requested the calls, from 1.
+            rejected: errors of calls that must not run, by the calls' ids.
 
         Returns:
-            What became of the calls, in the order in which the model asked for them.
+            One event for each call, in the order of the calls.
         """
         rejected = rejected or {}
         for call in calls:
@@ -261,13 +271,14 @@ class ToolCallingManager:
             finished = await self._run(calls[0], offered, context, emit, counter, round, rejection)
             await emit(finished)
             return (finished,)
-        gate, turns = asyncio.Semaphore(self.max_concurrency), _turns(calls, offered)
+        slots, locks = asyncio.Semaphore(self.max_concurrency), _exclusive_locks(calls, offered)
 
-        async def gated(call: ToolCall) -> ToolCallFinished:
-            async with turns.get(call.name) or nullcontext(), gate:
+        async def run(call: ToolCall) -> ToolCallFinished:
+            # The lock comes first: a call that waits for it must not occupy a slot.
+            async with locks.get(call.name) or nullcontext(), slots:
                 return await self._run(call, offered, context, emit, counter, round, rejected.get(call.id))
 
-        tasks = [asyncio.create_task(gated(call)) for call in calls]
+        tasks = [asyncio.create_task(run(call)) for call in calls]
         try:
             for ended in asyncio.as_completed(tasks):
                 await emit(await ended)
@@ -291,42 +302,43 @@ class ToolCallingManager:
         observer = instruments.observer
         with observer.observe_tool_run(call) as observed:
             may_use = current_caller.get().may_use
-            # Not only where tools are offered: whichever way a call has come, this is the last door before it runs.
+            # The final authorisation check before execution, whichever way the call has come.
             callback = offered.get(call.name) if may_use(call.name) else None
             metadata = callback.metadata if callback else _UNKNOWN
-            told: ToolResult | ToolExecutionError | None = rejection or counter.refusal(call, metadata)
-            if told is None and callback is not None:
+            result: ToolResult | ToolExecutionError | None = rejection or counter.count(call, metadata)
+            if result is None and callback is not None:
                 observer.begin_waiting()
                 try:
-                    ended = await self._ended(call, turn, callback, context, emit)
+                    outcome = await self._run_tool(call, turn, callback, context, emit)
                 finally:
                     observer.end_waiting()
-                told = self.exception_processor.process(ended, call.name) if isinstance(ended, BaseException) else ended
-            told = told or _unknown_tool(call.name, filter(may_use, offered))
-            finished = self._finished(call, turn, metadata, told, started)
+                processor = self.exception_processor
+                result = processor.process(outcome, call.name) if isinstance(outcome, BaseException) else outcome
+            result = result or _unknown_tool(call.name, filter(may_use, offered))
+            finished = self._finish(call, turn, metadata, result, started)
             observer.record_tool_call(call.name if callback else None, finished)
             observed.record_result(finished)
             return finished
 
-    def _ended(
+    def _run_tool(
         self, call: ToolCall, turn: int, callback: ToolCallback, context: ToolContext, emit: EmitToolCall
-    ) -> Coroutine[Any, Any, Ended]:
+    ) -> Coroutine[Any, Any, RunOutcome]:
         seconds = callback.metadata.timeout or self.timeout
         if emit is silent or not callback.takes_context:
             return run_with_timeout(seconds, callback, call.arguments, context)
         reporter = ProgressReporter(call, turn, emit, self.progress_pause)
         return run_with_progress(seconds, callback, call.arguments, context, reporter)
 
-    def _finished(
+    def _finish(
         self,
         call: ToolCall,
         turn: int,
         metadata: ToolMetadata,
-        told: ToolResult | ToolExecutionError,
+        outcome: ToolResult | ToolExecutionError,
         started: float,
     ) -> ToolCallFinished:
-        error = told if isinstance(told, ToolExecutionError) else None
-        result = ToolResult(told.as_result()) if isinstance(told, ToolExecutionError) else told
+        error = outcome if isinstance(outcome, ToolExecutionError) else None
+        result = ToolResult(outcome.as_result()) if isinstance(outcome, ToolExecutionError) else outcome
         return ToolCallFinished(
             call=call,
             round=turn,
@@ -341,37 +353,37 @@ class ToolCallingManager:
         )
 
 
-def _answered(
+def _split_answered(
     messages: Sequence[Message], message: AssistantMessage
 ) -> tuple[Sequence[Message], Mapping[str, ToolResponse]]:
-    """The messages before one, and the responses to some of its calls, where the messages end with it and with these.
+    """Split a conversation into the messages before ``message`` and the responses to some of its calls, by id.
 
-    A message all of whose calls are answered is another one: a model may say the very same again.
+    An equal message whose calls are all answered is an earlier one: a model may repeat itself.
     """
-    place = len(messages)
-    while place and isinstance(messages[place - 1], ToolResponseMessage):
-        place -= 1
-    if not place or messages[place - 1] != message:
+    end = len(messages)
+    while end and isinstance(messages[end - 1], ToolResponseMessage):
+        end -= 1
+    if not end or messages[end - 1] != message:
         return messages, {}
-    after = [each for each in messages[place:] if isinstance(each, ToolResponseMessage)]
+    after = [each for each in messages[end:] if isinstance(each, ToolResponseMessage)]
     answered = {response.id: response for each in after for response in each.responses}
     if all(call.id in answered for call in message.tool_calls):
         return messages, {}
-    return messages[: place - 1], answered
+    return messages[: end - 1], answered
 
 
-def _turns(calls: Sequence[ToolCall], offered: Mapping[str, ToolCallback]) -> Mapping[str, asyncio.Lock]:
-    """For each tool that is exclusive a lock; who waits for it gets it in the order of coming."""
+def _exclusive_locks(calls: Sequence[ToolCall], offered: Mapping[str, ToolCallback]) -> Mapping[str, asyncio.Lock]:
+    """One lock for each exclusive tool; ``asyncio.Lock`` is fair, so the calls keep their order."""
     named = {call.name: offered.get(call.name) for call in calls}
     return {name: asyncio.Lock() for name, callback in named.items() if callback and callback.metadata.exclusive}
 
 
 def is_direct(executions: Sequence[ToolCallFinished]) -> bool:
-    """Whether all results are answers in themselves; one that is not sends the whole batch back to the model."""
+    """Whether every result is an answer in itself; otherwise all of them go back to the model."""
     return bool(executions) and all(each.return_direct and each.outcome == "ok" for each in executions)
 
 
 def _unknown_tool(name: str, offered: Iterable[str]) -> ToolExecutionError:
-    shown = name[:_SHOWN_NAME].replace("\n", " ")
+    shown = name[:_MAX_SHOWN_NAME].replace("\n", " ")
     available = ", ".join(offered) or "none"
     return ToolExecutionError(f"there is no tool {shown!r}", kind="unknown-tool", hint=f"available: {available}")

@@ -36,8 +36,9 @@ class ToolCallingAdvisor(Advisor):
     - A call of a client tool ends the turn after the message's other calls have run: the response holds the message,
       and its history ends with the message and their results. A call among them that needs approval is not run; its
       result says so, and the model may repeat it.
-    - After ``max_rounds`` rounds, or if the model only repeats refused calls, the tools are withdrawn and the model is
-      called once more, so that it answers from the results it has.
+    - After the last allowed round (``limits.rounds``, or ``max_rounds`` if it is given), or if the model only repeats
+      refused calls, the tools are withdrawn and the model is called once more, so that it answers from the results it
+      has.
     """
 
     order = 300
@@ -47,14 +48,14 @@ class ToolCallingAdvisor(Advisor):
         self,
         manager: ToolCallingManager | None = None,
         *,
-        max_rounds: int = 10,
+        max_rounds: int | None = None,
         limits: ToolCallLimits | None = None,
         eligibility: ToolExecutionEligibility = is_eligible,
     ) -> None:
         self._manager = manager or ToolCallingManager()
         self._eligibility = eligibility
-        self._max_rounds = max(max_rounds, 1)
         self._limits = limits or ToolCallLimits()
+        self._max_rounds = max(self._limits.rounds if max_rounds is None else max_rounds, 1)
 
     async def advise(self, request: ChatRequest, chain: AdvisorChain, emit: Emit) -> ChatResponse:
         """See :meth:`Advisor.advise`.

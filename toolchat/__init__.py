@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from toolchat.chat.request import ChatRequest as ChatRequest
     from toolchat.chat.request import Emit as Emit
     from toolchat.chat.request import Notice as Notice
+    from toolchat.chat.request import Resume as Resume
     from toolchat.errors import ConfigurationError as ConfigurationError
     from toolchat.errors import NotConfigured as NotConfigured
     from toolchat.errors import NotFound as NotFound
@@ -114,7 +115,7 @@ _EXPORTS = {
     "chat.client": ("ChatClient", "PromptSpec"),
     "chat.manual_execution": ("run_tool_call",),
     "chat.memory": ("ChatMemory", "MemoryAdvisor", "MemoryWindow"),
-    "chat.request": ("Approval", "ChatEvent", "ChatRequest", "Emit", "Notice"),
+    "chat.request": ("Approval", "ChatEvent", "ChatRequest", "Emit", "Notice", "Resume"),
     "errors": (
         "ConfigurationError",
         "NotConfigured",

@@ -1,7 +1,7 @@
 """The AI SDK's UI message stream, for pages with ``useChat``."""
 
 from app.api.guard import ProtocolAdapter
-from app.protocols.ai_sdk.errors import error_response
+from app.protocols.ai_sdk.answers import error_response
 from app.protocols.ai_sdk.routes import add_routes
 
 __all__ = ["AI_SDK"]

@@ -11,7 +11,7 @@ from app.api.responses import answer_prompt
 from app.api.responses.event_stream import EVENT_SCHEMA
 from app.api.service import ServiceState, service_state
 from app.api.sessions import SESSION_HEADER, conversation_by_header, conversation_prompt
-from app.protocols.ai_sdk.message_stream import MessageStream
+from app.protocols.ai_sdk.answers import MessageStream
 from app.protocols.ai_sdk.requests import ChatRequest, conversation, decisions, read_request
 from toolchat.chat.client import PromptSpec
 

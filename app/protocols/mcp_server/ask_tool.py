@@ -115,11 +115,11 @@ class _AnswerOrConsentRequest(ResultFormat):
     def __init__(self, digest: str) -> None:
         self._digest = digest
 
-    def render(self, asked: ActiveRequest, response: ChatResponse) -> bytes:
+    def render(self, active: ActiveRequest, response: ChatResponse) -> bytes:
         """See :meth:`BufferedFormat.render`."""
-        pending = asked.pending
+        pending = active.pending
         if pending is None:
-            return ANSWER.render(asked, response)
+            return ANSWER.render(active, response)
         return self.request_consent(pending["id"], [(call["name"], call["arguments"]) for call in pending["calls"]])
 
     def request_consent(self, identifier: str, calls: list[tuple[str, Any]]) -> bytes:

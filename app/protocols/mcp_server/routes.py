@@ -120,9 +120,9 @@ async def _answer(request: Request, exchange: Exchange) -> Response:
         request.state.form = _EVENTS
         return streamed_call(request, service, exchange, call, token)
     request.state.form = call.form.media_type
-    asked = ActiveRequest(request, service, call.prompt, call.taken)
-    result = await execute_call(asked, call.form)
-    return _json_response(exchange.response(result), answer_headers(asked))
+    active = ActiveRequest(request, service, call.prompt, call.taken)
+    result = await execute_call(active, call.form)
+    return _json_response(exchange.response(result), answer_headers(active))
 
 
 def _context(request: Request) -> dict[str, Any]:

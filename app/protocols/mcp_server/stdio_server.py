@@ -100,8 +100,8 @@ class StdioServer:
             return exchange.response(call)
         # An active request belongs to an HTTP request. This one stands in for it and collects the log summary.
         request = Request({"type": "http", "state": {"request_id": request_id}})
-        asked = ActiveRequest(request, self._service, call.prompt, call.taken)
-        result = await execute_call(asked, call.form, self._progress_emitter(exchange, call))
+        active = ActiveRequest(request, self._service, call.prompt, call.taken)
+        result = await execute_call(active, call.form, self._progress_emitter(exchange, call))
         log_event(_log, logging.INFO, "request finished", {"method": message.method, **request.state.summary})
         return exchange.response(result)
 

@@ -66,8 +66,8 @@ class ProgressNotifier:
 
 def streamed_call(request: Request, service: ServiceState, exchange: Exchange, call: Call, token: Id) -> Response:
     """Run a call and stream its progress under the client's token, then its result."""
-    asked = ActiveRequest(request, service, call.prompt, call.taken)
-    return StreamedAnswer(asked, _EventStream(exchange, call, token))
+    active = ActiveRequest(request, service, call.prompt, call.taken)
+    return StreamedAnswer(active, _EventStream(exchange, call, token))
 
 
 class _EventStream(StreamFormat):
@@ -81,8 +81,8 @@ class _EventStream(StreamFormat):
 class _EventWriter(StreamWriter):
     """Writes progress notifications, then the response."""
 
-    def __init__(self, exchange: Exchange, call: Call, token: Id, asked: ActiveRequest) -> None:
-        super().__init__(asked)
+    def __init__(self, exchange: Exchange, call: Call, token: Id, active: ActiveRequest) -> None:
+        super().__init__(active)
         self._exchange = exchange
         self._form = call.form
         self._progress = ProgressNotifier(token, of_one_tool=call.form is TOOL_RESULT)

@@ -99,33 +99,33 @@ class ResultFormat(BufferedFormat):
 class _ToolResult(ResultFormat):
     """The result of a tool that the host called."""
 
-    def render(self, asked: ActiveRequest, response: ChatResponse) -> bytes:
+    def render(self, active: ActiveRequest, response: ChatResponse) -> bytes:
         """See :meth:`BufferedFormat.render`."""
         execution = response.executions[0]
-        tool = next((each for each in asked.prompt.request.tools if each.definition.name == execution.call.name), None)
+        tool = next((each for each in active.prompt.request.tools if each.definition.name == execution.call.name), None)
         return _json(_tool_result(execution, tool))
 
 
 class _Answer(ResultFormat):
     """The answer of the tool ``ask``, with its tool calls."""
 
-    def render(self, asked: ActiveRequest, response: ChatResponse) -> bytes:
+    def render(self, active: ActiveRequest, response: ChatResponse) -> bytes:
         """See :meth:`BufferedFormat.render`."""
-        return _json({"content": [_text(response.message.text)], "structuredContent": asked.document(response)})
+        return _json({"content": [_text(response.message.text)], "structuredContent": active.document(response)})
 
 
 TOOL_RESULT = _ToolResult()
 ANSWER = _Answer()
 
 
-async def execute_call(asked: ActiveRequest, form: BufferedFormat, emit: Emit = silent) -> bytes:
+async def execute_call(active: ActiveRequest, form: BufferedFormat, emit: Emit = silent) -> bytes:
     """Run a call within the limit of concurrent requests and return its result; events go to ``emit``.
 
     Raises:
         ToolchatError: the limit is reached, or the call could not run.
     """
-    async with asked.service.admission.slot() as asked.reservation:
-        return form.render(asked, await (asked.complete() if emit is silent else asked.stream(emit)))
+    async with active.service.admission.slot() as active.reservation:
+        return form.render(active, await (active.complete() if emit is silent else active.stream(emit)))
 
 
 def error_result(error: ToolExecutionError) -> bytes:

@@ -63,10 +63,10 @@ class _ChatFormat(AnswerFormat):
             headers.pop("X-Session-ID", None)
         return headers | limit_headers(active.reservation.usage)
 
-    async def finish(self, asked: ActiveRequest, response: ChatResponse) -> ChatResponse:
+    async def finish(self, active: ActiveRequest, response: ChatResponse) -> ChatResponse:
         """See :meth:`AnswerFormat.finish`."""
         names = self._context.client_tools
-        return await save_turn(asked.service.store, response, names) if names else response
+        return await save_turn(active.service.store, response, names) if names else response
 
 
 class Completion(_ChatFormat, BufferedFormat):
@@ -75,13 +75,13 @@ class Completion(_ChatFormat, BufferedFormat):
     media_type = "application/json"
     documentation: ClassVar = {"schema": {"type": "object"}}
 
-    def render(self, asked: ActiveRequest, response: ChatResponse) -> bytes:
+    def render(self, active: ActiveRequest, response: ChatResponse) -> bytes:
         """See :meth:`BufferedFormat.render`."""
         context = self._context
         calls = _client_calls(response, context.client_tools)
         choice = {
             "index": 0,
-            "message": _message(response, calls, _approval_link(asked, context)),
+            "message": _message(response, calls, _approval_link(active, context)),
             "logprobs": None,
             "finish_reason": _finish_reason(response, has_calls=bool(calls)),
         }
@@ -93,7 +93,7 @@ class Completion(_ChatFormat, BufferedFormat):
             "choices": [choice],
             "usage": _usage(response.usage),
         }
-        return to_json(document | ({"approval": asked.pending} if asked.pending else {}))
+        return to_json(document | ({"approval": active.pending} if active.pending else {}))
 
 
 class Chunks(_ChatFormat, StreamFormat):
@@ -111,8 +111,8 @@ class Chunks(_ChatFormat, StreamFormat):
 class ChunkWriter(StreamWriter):
     """Writes the text as it arrives, then the calls that the client must run, the finish reason, and the usage."""
 
-    def __init__(self, context: ResponseContext, asked: ActiveRequest) -> None:
-        super().__init__(asked)
+    def __init__(self, context: ResponseContext, active: ActiveRequest) -> None:
+        super().__init__(active)
         self._context = context
         self._status = ToolStatus() if context.reports_progress else None
         self._has_chunk = self._has_role = self._has_text = False
@@ -207,9 +207,9 @@ def _status(description: str, *, done: bool) -> dict[str, Any]:
     return {"type": "status", "data": {"description": description, "done": done}}
 
 
-def _approval_link(asked: ActiveRequest, context: ResponseContext) -> str:
+def _approval_link(active: ActiveRequest, context: ResponseContext) -> str:
     """A line with the page on which the user decides, if the answer waits for approval."""
-    return f"\n{context.page_url()}?approval={asked.pending['id']}" if asked.pending else ""
+    return f"\n{context.page_url()}?approval={active.pending['id']}" if active.pending else ""
 
 
 def _message(response: ChatResponse, calls: list[dict[str, Any]], link: str) -> dict[str, Any]:

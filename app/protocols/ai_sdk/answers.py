@@ -1,11 +1,13 @@
-"""Answers as the AI SDK's UI message stream."""
+"""Answers as the AI SDK's UI message stream, and errors as plain text."""
 
 from collections.abc import Mapping
 from functools import partial
 from typing import Any, ClassVar
 
+from fastapi import Response
 from pydantic_core import from_json, to_json
 
+from app.api.problems import error_headers
 from app.api.responses.active_request import ActiveRequest
 from app.api.responses.event_stream import StreamFormat, StreamWriter
 from app.protocols.ai_sdk.requests import approval_requests
@@ -14,7 +16,7 @@ from toolchat.errors import ToolchatError
 from toolchat.models.base import ChatResponse, Progress, TextDelta
 from toolchat.tool_calling.events import ToolCallFinished, ToolCallStarted, parse_arguments
 
-__all__ = ["MessageStream"]
+__all__ = ["MessageStream", "error_response"]
 
 _DONE = b"data: [DONE]\n\n"
 _REASONS = {"length": "length", "content_filter": "content-filter", "approval_required": "tool-calls"}
@@ -26,11 +28,11 @@ class PartWriter(StreamWriter):
 
     Args:
         resumed: ids of the calls that a resumed answer continues with; the page has their inputs already.
-        asked: the active request.
+        active: the active request.
     """
 
-    def __init__(self, resumed: frozenset[str], asked: ActiveRequest) -> None:
-        super().__init__(asked)
+    def __init__(self, resumed: frozenset[str], active: ActiveRequest) -> None:
+        super().__init__(active)
         self._known = set(resumed)
         self._has_started = self._in_step = self._has_text = False
         self._finished_round = 0
@@ -46,10 +48,10 @@ class PartWriter(StreamWriter):
         if isinstance(event, Progress):
             return self._delta("reasoning", event.reasoning)
         if isinstance(event, ToolCallStarted):
-            return self._started_call(event)
+            return self._on_call_started(event)
         if isinstance(event, ToolCallFinished):
-            return self._finished_call(event)
-        return self._notice(event) if isinstance(event, Notice) else b""
+            return self._on_call_finished(event)
+        return self._on_notice(event) if isinstance(event, Notice) else b""
 
     def done(self, response: ChatResponse) -> bytes:
         """See :meth:`StreamWriter.done`."""
@@ -62,20 +64,20 @@ class PartWriter(StreamWriter):
         """See :meth:`StreamWriter.on_error`."""
         return self._close_part() + _part({"type": "error", "errorText": error.detail}) + _DONE
 
-    def _started_call(self, event: ToolCallStarted) -> bytes:
+    def _on_call_started(self, event: ToolCallStarted) -> bytes:
         if event.call.id in self._known:
             return b""
         begin = self._step(event.round) + self._close_part()
         return begin + _input(event.call.id, event.call.name, parse_arguments(event.call))
 
-    def _finished_call(self, event: ToolCallFinished) -> bytes:
+    def _on_call_finished(self, event: ToolCallFinished) -> bytes:
         if event.call.id in self._known:
             self._known.remove(event.call.id)  # a later call may have the same id
         else:
             self._finished_round = event.round
         return self._start() + _part({**_outcome(event), "toolCallId": event.call.id})
 
-    def _notice(self, notice: Notice) -> bytes:
+    def _on_notice(self, notice: Notice) -> bytes:
         # Transient: the page must not send it back with every later request.
         return self._start() + _part({"type": f"data-{notice.name}", "data": notice.data, "transient": True})
 
@@ -138,6 +140,14 @@ class MessageStream(StreamFormat):
         if not self._in_session:
             headers.pop("X-Session-ID", None)
         return headers
+
+
+def error_response(error: ToolchatError, request_id: str) -> Response:  # noqa: ARG001
+    """Answer with the error's message, with the status and the headers of its problem document.
+
+    ``useChat`` uses the body as the message of its ``error``, which pages show unchanged.
+    """
+    return Response(error.detail, error.status, error_headers(error), "text/plain")
 
 
 def _part(part: Mapping[str, Any]) -> bytes:

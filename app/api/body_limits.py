@@ -1,4 +1,7 @@
-"""The bodies of requests: read whole, within bounds of size and time, before anything parses them."""
+"""Limits of request bodies, and of responses that wait for slow clients.
+
+Both bound memory across all requests: a few large bodies are fine, many at once would exhaust the process.
+"""
 
 import asyncio
 from collections.abc import Callable, Generator
@@ -25,52 +28,57 @@ __all__ = [
 
 
 MAX_BODY_BYTES = 64 * 1024
-"""Longest body, except where a protocol needs more."""
+"""The longest body, unless a protocol allows more."""
 MAX_LARGE_BODIES = 128 * 1024 * 1024
-"""Bytes that all bodies beyond the usual bound may take together while their requests are answered."""
+"""The limit of all longer bodies together while their requests are answered."""
 
 
 class Body:
-    """What the application receives of a request: its whole body, and after that nothing for ever."""
+    """ASGI's ``receive`` for a request whose body has been read: the body once, and then nothing."""
 
-    __slots__ = ("content", "counted", "given")
+    __slots__ = ("content", "counted", "received")
 
     def __init__(self, content: bytes = b"", counted: int = 0) -> None:
         self.content = content
         self.counted = counted
-        """How many of its bytes count among those of large bodies."""
-        self.given = False
+        """The bytes of it that count towards the limit of large bodies."""
+        self.received = False
 
     async def __call__(self) -> Message:
         """See ASGI's ``receive``."""
-        if self.given:
-            await asyncio.get_running_loop().create_future()
-        self.given = True
+        if self.received:
+            await asyncio.get_running_loop().create_future()  # a disconnect is reported by cancellation
+        self.received = True
         return {"type": "http.request", "body": self.content, "more_body": False}
 
 
 async def body_of(request: Request) -> bytes:
-    """The body of a request that has come through the door, in one piece; ``Request.body`` costs much more."""
+    """The body of a request that the guard has read, in one piece; ``Request.body`` costs much more."""
     content: bytes = (await request.receive())["body"]
     return content
 
 
 class Bodies:
-    """Reads bodies; the large ones share a bound, so that many of them do not take all memory."""
+    """Reads request bodies; all large ones together share a limit."""
 
     def __init__(self, seconds: float) -> None:
-        """Read each in so many seconds."""
+        """Each body must arrive within these seconds."""
         self._seconds = seconds
         self._large = 0
 
     async def read(self, receive: Receive, longest: int = MAX_BODY_BYTES, *, announced: int = 0) -> Body:
-        """Read a body whole; it counts until it is released. One that is announced as too long is not waited for.
+        """Read a whole body; a large one counts until it is released.
+
+        Args:
+            receive: ASGI's ``receive``.
+            longest: the limit in bytes.
+            announced: ``Content-Length``; a body that is announced as too long is refused without reading it.
 
         Raises:
-            BodyTooLarge: it is longer than ``longest`` bytes.
+            BodyTooLarge: it is longer than ``longest``.
             BodyTimeout: it did not arrive in time.
-            Overloaded: there are too many large ones.
-            ClientDisconnect: the client has left, or what it sent of it cannot be read.
+            Overloaded: the large bodies exceed their shared limit.
+            ClientDisconnect: the client disconnected, or its chunks cannot be parsed.
         """
         content, body = bytearray(), Body()
         self._refuse_longer(announced, longest)
@@ -81,6 +89,7 @@ class Bodies:
                     if message["type"] == "http.disconnect":
                         raise ClientDisconnect
                     content += message.get("body", b"")
+                    # Counted as it arrives, not as announced: a client may announce much and send nothing.
                     if len(content) > MAX_BODY_BYTES:
                         self._count(body, len(content), longest)
                     if not message.get("more_body", False):
@@ -95,7 +104,7 @@ class Bodies:
         return body
 
     def release(self, body: Body) -> None:
-        """Make room: its request has been answered."""
+        """Stop counting a body: its request has been answered."""
         self._large -= body.counted
         body.counted = 0
 
@@ -113,88 +122,92 @@ class Bodies:
 
 
 PIECE_BYTES = 64 * 1024
-"""Most that is handed to the server at once; it takes the next only when the client has read of those before."""
+"""The most that is passed to the server at once; the next piece follows when the client has read the ones before."""
 LONG_BYTES = 256 * 1024
-"""Answers up to this length may wait for every client."""
-MOST_BYTES = 16 * 1024 * 1024
-"""What longer ones may take together."""
+"""Responses up to this length may wait for any client."""
+MAX_UNREAD_BYTES = 16 * 1024 * 1024
+"""The limit of all longer responses together."""
 
 
 class UnreadAnswers:
-    """Long answers that are being sent; one at a time may be longer than the bound."""
+    """Limits the long responses that wait for their clients; a single one may exceed the limit."""
 
     def __init__(self) -> None:
         self._size = 0
-        self._sent: dict[int, tuple[int, Callable[[], None]]] = {}
+        self._sending: dict[int, tuple[int, Callable[[], None]]] = {}
+        """By number, the oldest first: size, and what aborts the connection."""
         self._number = 0
 
     @contextmanager
     def counted(self, size: int, abort: Callable[[], None]) -> Generator[None, None, None]:
-        """Count an answer while it is sent; those that have been sent for the longest time give way to it.
+        """Count a response while it is sent.
+
+        Above the limit the oldest ones are aborted, not the new one: a client that has not read its response for the
+        longest time is the least likely to read it at all.
 
         Args:
             size: its bytes.
-            abort: ends the connection when it has to give way itself.
+            abort: aborts its connection.
         """
         if size <= LONG_BYTES:
             yield
             return
         self._number += 1
         number = self._number
-        self._sent[number] = size, abort
+        self._sending[number] = size, abort
         self._size += size
-        while self._size > MOST_BYTES and len(self._sent) > 1:
-            self._end(next(iter(self._sent)))()
+        while self._size > MAX_UNREAD_BYTES and len(self._sending) > 1:
+            self._remove(next(iter(self._sending)))()
             record_reader_left()
         try:
             yield
         finally:
-            self._end(number)
+            self._remove(number)
 
-    def _end(self, number: int) -> Callable[[], None]:
-        size, abort = self._sent.pop(number, (0, _nothing))
+    def _remove(self, number: int) -> Callable[[], None]:
+        size, abort = self._sending.pop(number, (0, _already_aborted))
         self._size -= size
         return abort
 
 
-def _nothing() -> None:
-    """What is left to do for an answer that has given way."""
+def _already_aborted() -> None:
+    """Takes the place of ``abort`` for a response that was aborted."""
 
 
 CONNECTION = "toolchat.connection"
-"""The extension of the ASGI scope by which the server gives the request's :class:`Connection`."""
+"""The extension of the ASGI scope in which our server passes the request's :class:`Connection`."""
 
 
 class Connection(Protocol):
-    """The client's connection."""
+    """The client's connection, as our server offers it beside ASGI."""
 
     def on_disconnect(self, callback: Callable[[], None]) -> Callable[[], object]:
-        """Call back when the client is gone; gives what takes that back."""
+        """Call back if the client disconnects; returns a function that removes the callback."""
         ...
 
     @property
     def is_receiving(self) -> bool:
-        """Whether the request is still on its way."""
+        """Whether the request's body is still arriving."""
         ...
 
     def end_after_answer(self) -> None:
-        """Read little more of a request that is being answered already, and end with the answer."""
+        """Close the connection after this response, and read little more of its request."""
         ...
 
     def allow_half_close(self) -> None:
-        """Send the rest of an answer, which is complete, even if the client says that it sends no more."""
+        """Send the rest of a complete response even if the client has closed its sending side."""
         ...
 
     def abort(self) -> None:
-        """Drop the client, and what waits to be sent."""
+        """Close the connection at once, and drop unsent bytes."""
         ...
 
     def abort_after(self, seconds: float) -> None:
-        """Do so unless the client has taken the whole answer by then, but for what the server may keep of any."""
+        """Abort after some seconds, unless the client has received the response (except for the send buffer)."""
         ...
 
 
 def connection_of(scope: Scope) -> Connection | None:
-    """The connection of a request; none with other servers."""
+    """The connection of a request; ``None`` with other servers."""
     connection: Connection | None = scope.get("extensions", {}).get(CONNECTION)
     return connection

@@ -1,4 +1,4 @@
-"""The routes that answer a question, by GET and by POST: their parameter, how they are found and documented."""
+"""Question routes: their registration, their parameter ``query``, and the router that finds them fast."""
 
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
@@ -7,7 +7,7 @@ from urllib.parse import unquote_to_bytes
 
 from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.routing import APIRoute
-from starlette.middleware.exceptions import ExceptionMiddleware
+from starlette.exceptions import HTTPException
 from starlette.routing import Match
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -29,7 +29,7 @@ __all__ = [
 
 
 MAX_QUERY_CHARS = 4000
-"""Longest question; even all Chinese and percent-encoded it stays below the server's 64 KiB for a URL."""
+"""The longest question; in Chinese and percent-encoded it still fits into the server's 64 KiB for a URL."""
 
 Ask = Callable[[Request], Awaitable[Response]]
 """Answers a question; the endpoint of a :class:`QuestionRoute`."""
@@ -38,27 +38,26 @@ _BY_POST = (
     "The better way for clients: proxies and logs do not see the question, and no URL is too long for it. "
     "The parameters of the GET are the fields of the JSON body; the answers are the same."
 )
-_ERROR = "toolchat.error"
 _Endpoint = TypeVar("_Endpoint", bound=Callable[..., Awaitable[Response]])
 
 
 class Documented(Protocol):
-    """Whatever a question is asked with."""
+    """Parameters of a question that document themselves."""
 
     def documented(self, method: str) -> dict[str, Any]:
-        """What OpenAPI says of it, for a route's ``openapi_extra``."""
+        """Their part of an OpenAPI operation, for a route's ``openapi_extra``."""
         ...
 
 
 class QuestionParameter:
-    """The parameter ``query`` of routes that have no other: read, checked and documented from the same words.
+    """The parameter ``query`` of routes that have no other.
 
-    FastAPI's own ``Query`` costs more than all else that is done to a request here.
+    FastAPI's own ``Query`` costs more than everything else that is done to a question here.
 
     Args:
-        default: the question that is meant where ``query`` is missing or empty, as in Spring.
+        default: the question if ``query`` is missing or empty, as in Spring.
         examples: further questions for the documentation, by label.
-        url_of_post: as :class:`Parameters` takes it.
+        url_of_post: see :class:`Parameters`.
     """
 
     def __init__(self, default: str, examples: Mapping[str, str] | None = None, *, url_of_post: bool = False) -> None:
@@ -73,17 +72,17 @@ class QuestionParameter:
         self.documented = self._parameters.documented
 
     async def read(self, request: Request) -> str:
-        """The question to ask; raises as :meth:`Parameters.read`."""
+        """The question of a request; raises as :meth:`Parameters.read`."""
         raw: bytes = request.scope["query_string"]
         if request.scope["method"] == "GET" and b"&" not in raw and (not raw or raw.startswith(b"query=")):
-            # Nearly every question; UTF-8 has been checked at the door.
+            # Nearly every question; the guard has checked that it is UTF-8.
             text = unquote_to_bytes(raw[6:].replace(b"+", b" ")).decode()
             return checked_text("query", text, MAX_QUERY_CHARS) or self.default
         return (await self._parameters.read(request)).get("query") or self.default
 
 
 class QuestionRoute(APIRoute):
-    """A route whose endpoint takes the request alone, so that the :class:`FastRouter` can call it."""
+    """A route whose endpoint takes only the request, so that the :class:`FastRouter` can call it."""
 
 
 def question_routes(
@@ -94,13 +93,13 @@ def question_routes(
     Args:
         router: the application's router, or one that is included there.
         path: the path.
-        parameters: what the endpoint reads of its request; documents it.
-        **documentation: what ``add_api_route`` takes, such as ``summary``.
+        parameters: the parameters that the endpoint reads, for the documentation.
+        **documentation: arguments of ``add_api_route``, such as ``summary``.
     """
-    responses, told = documentation.pop("responses", ANSWER_RESPONSES), documentation.pop("description", None)
+    responses, given = documentation.pop("responses", ANSWER_RESPONSES), documentation.pop("description", None)
 
     def add(endpoint: _Endpoint) -> _Endpoint:
-        text = told or inspect.getdoc(endpoint) or ""
+        text = given or inspect.getdoc(endpoint) or ""
         for method, description, more in (
             ("GET", text, {}),
             ("POST", f"{text}\n\n{_BY_POST}", problems(UnsupportedMediaType)),
@@ -121,65 +120,73 @@ def question_routes(
 
 
 class FastRouter:
-    """Finds a question's route by its path instead of trying one route after the other.
+    """Finds a question route by its path, instead of trying one route after the other.
 
-    It stands in front of the framework's own way, as the innermost middleware. All that it knows it learns from the
-    application's router: a route that has dependencies, such as a guard of the application, that stands in a router
-    which was included, or that another route comes before, is left to the framework. For the others the framework's way
-    (four exit stacks, and a look at every route) costs five times as much as all else that is done to a question here.
+    It is the innermost middleware, in front of the framework's routing, which costs five times as much as everything
+    else that is done to a question here: four exit stacks, and a look at every route. A route is called directly only
+    if the framework would do nothing else: it has no dependencies, it is not in an included router, and no other route
+    matches first. Everything else goes to the framework.
 
     Args:
-        app: the framework's way, which whatever is no question goes.
-        service: the application: its routes, and its handlers of exceptions, which answer for questions too.
+        app: the framework's routing.
+        service: the application, with its routes and its exception handlers.
     """
 
     def __init__(self, app: ASGIApp, service: FastAPI) -> None:
-        self._way = app
+        self._framework = app
         self._router = service.router
-        handlers = {kind: each for kind, each in service.exception_handlers.items() if kind not in (500, Exception)}
-        self._failed = ExceptionMiddleware(_fail, handlers)
-        self._endpoints: dict[tuple[str, str], QuestionRoute] = {}
+        self._handlers = service.exception_handlers
+        self._routes: dict[tuple[str, str], QuestionRoute] = {}
         self._known = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request, or hand it on."""
+        """Answer one request, or pass it to the framework."""
         route = self.route_of(scope) if scope["type"] == "http" else None
         if route is None:
-            await self._way(scope, receive, send)
+            await self._framework(scope, receive, send)
             return
         scope.update(router=self._router, route=route, endpoint=route.endpoint, path_params={})
+        request = Request(scope, receive, send)
         try:
-            response = await route.endpoint(Request(scope, receive, send))
+            response = await route.endpoint(request)
             await response(scope, receive, send)
-        except Exception as error:  # noqa: BLE001 - raised again where the framework's handlers are
-            scope[_ERROR] = error
-            await self._failed(scope, receive, send)
+        except Exception as error:
+            handler = self._handler_of(error)
+            if handler is None:
+                raise
+            answered = handler(request, error)
+            response = await answered if inspect.isawaitable(answered) else answered
+            await response(scope, receive, send)
+
+    def _handler_of(self, error: Exception) -> Any:
+        """The application's handler of an exception, as Starlette finds it: by the nearest class."""
+        if isinstance(error, HTTPException) and (handler := self._handlers.get(error.status_code)):
+            return handler
+        # What the application handles as Exception is left to the guard, which is outside of every middleware.
+        classes = (each for each in type(error).__mro__ if each is not Exception)
+        return next((self._handlers[each] for each in classes if each in self._handlers), None)
 
     def route_of(self, scope: Scope) -> QuestionRoute | None:
-        """The question's route that can be called at once; ``None`` for whatever the framework must answer."""
+        """The question route that can be called directly; ``None`` if the framework must route the request."""
         if self._known != len(self._router.routes):
             self._known = len(self._router.routes)
             questions = [each for each in self._router.routes if isinstance(each, QuestionRoute)]
             methods = [(method, each) for each in questions for method in each.methods or ()]
-            self._endpoints = {(method, each.path): each for method, each in methods if self._is_free(method, each)}
-        return self._endpoints.get((scope["method"], path_below_root(scope)))
+            self._routes = {(method, each.path): each for method, each in methods if self._is_direct(method, each)}
+        return self._routes.get((scope["method"], path_below_root(scope)))
 
-    def _is_free(self, method: str, route: QuestionRoute) -> bool:
-        """Whether nothing stands between a request and the route's endpoint."""
-        asked = {"type": "http", "method": method, "path": route.path, "root_path": "", "headers": []}
-        # A route of the path with other methods only matches in part, and gives way to a later one that has this one.
-        matching = (each for each in self._router.routes if each.matches(dict(asked))[0] is Match.FULL)
+    def _is_direct(self, method: str, route: QuestionRoute) -> bool:
+        """Whether the framework would call the route's endpoint and do nothing else."""
+        probe = {"type": "http", "method": method, "path": route.path, "root_path": "", "headers": []}
+        # A route of the same path with other methods matches only in part, and the framework tries later ones.
+        matching = (each for each in self._router.routes if each.matches(dict(probe))[0] is Match.FULL)
         return not route.dependant.dependencies and next(matching, None) is route
 
 
-async def _fail(scope: Scope, _: Receive, __: Send) -> None:
-    raise scope.pop(_ERROR)
-
-
 class ReadRoute(APIRoute):
-    """A route that answers HEAD as it answers GET (RFC 9110, section 9.3.2); the server leaves the body out.
+    """A route that answers HEAD like GET (RFC 9110, section 9.3.2); the server omits the body.
 
-    Routes that ask a model are none of these: HEAD would cost as much as GET, and say nothing.
+    Question routes are not: HEAD would cost a model call and return nothing.
     """
 
     def matches(self, scope: Scope) -> tuple[Match, Scope]:

@@ -1,4 +1,4 @@
-"""What every request passes: its id, its log lines, its last safety net, and the watch for a client who leaves."""
+"""The guard: gives every request an id and log lines, checks and authenticates it, and ends it on disconnect."""
 
 import asyncio
 import logging
@@ -36,43 +36,47 @@ __all__ = [
 ]
 
 
+_log = logging.getLogger("app.request")
+MAX_URL_BYTES = 60_000
+_SUSPICIOUS = re.compile(rb"%(?:[89A-Fa-f]|00)|[^\x00-\x7f]")
+"""Bytes that may not be UTF-8, and an encoded NUL; a query string without them needs no further check."""
+_WELL_FORMED_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
+_POLLED = ("/health/", "/metrics")
+"""Paths that programs request every few seconds; they are logged at DEBUG and not traced."""
+_PRIVATE = ("chat", "todo", "approvals")
+"""Paths that contain ids, which logs must not show."""
+_UNEXPECTED = "An unexpected error; the log has it under this request id"
+
+
 @dataclass(frozen=True, slots=True)
 class ProtocolAdapter:
-    """What the door and the assembly must know of it; everything else is in its folder."""
+    """A foreign wire protocol, as the application and the guard see it; its code is in a folder of its own."""
 
     prefix: str
-    """Where all its paths begin, such as ``/v1/``."""
+    """The prefix of all its paths, such as ``/v1/``."""
     add_routes: Callable[[APIRouter], None]
-    """Adds them to the application's router."""
+    """Adds its routes to the application's router."""
     error_response: Callable[[ToolchatError, str], Response] = problems.error_response
-    """Answers with an error, given the request's id, in the protocol's own words: also for the door."""
+    """Answers with an error, given the request's id, in the protocol's format; the guard uses it, too."""
     max_body_bytes: int = MAX_BODY_BYTES
 
 
-_log = logging.getLogger("app.request")
-_BEYOND_ASCII = re.compile(rb"%(?:[89A-Fa-f]|00)|[^\x00-\x7f]")
-"""What may be no UTF-8, and an encoded NUL."""
-_WELL_FORMED_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
-MAX_URL_BYTES = 60_000
-_ASKED_OFTEN = ("/health/", "/metrics")
-"""Every few seconds, by programs; the log and traces would be full of it."""
-_PRIVATE = ("chat", "todo", "approvals")
-
-
 class RequestMiddleware:
-    """Pure ASGI, since a ``BaseHTTPMiddleware`` hides the client's leaving and costs more than all of this.
+    """The outermost middleware: what happens to every request, whichever route answers it.
 
-    - accepts a well-formed ``X-Request-ID`` or makes one, and always sends it;
-    - refuses a query string that is not UTF-8, holds a NUL or is too long, before anything reads it;
-    - reads a body whole, within bounds of size and time, before anything parses it;
-    - cancels the answer when the client leaves;
-    - turns an exception that nobody expected into an error that the client understands, and logs it;
-    - logs one line when a request begins and one when it ends.
+    - It accepts a well-formed ``X-Request-ID`` or creates one, and always sends it.
+    - It rejects a query string that is too long, is not UTF-8 or contains a NUL, before anything parses it.
+    - It reads the whole body, within limits of size and time, before anything parses it.
+    - It cancels the request when the client disconnects.
+    - It turns an unexpected exception into an error response, and logs it.
+    - It logs one line when a request starts and one when it ends.
+
+    It is pure ASGI: a ``BaseHTTPMiddleware`` hides disconnects, and costs more than all of this.
 
     Args:
-        app: what is behind it.
-        protocols: those of others; below their prefixes errors are told in their words, and their bounds hold.
-        body_timeout: seconds in which a body must have arrived.
+        app: the inner application.
+        protocols: foreign protocols; below their prefixes their error formats and body limits apply.
+        body_timeout: seconds in which a body must arrive.
     """
 
     def __init__(self, app: ASGIApp, protocols: Sequence[ProtocolAdapter] = (), *, body_timeout: float = 20) -> None:
@@ -83,7 +87,7 @@ class RequestMiddleware:
         self._unread = UnreadAnswers()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handle one connection event; only HTTP requests are touched."""
+        """Handle a connection; only HTTP requests are guarded."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -93,7 +97,7 @@ class RequestMiddleware:
         answer = _Answer(send, request_id, scope["state"], self._unread, connection_of(scope))
         observed = current_request.set(answer.observed)
         path = path_below_root(scope)
-        shown, level = _shown_path(path), logging.DEBUG if path.startswith(_ASKED_OFTEN) else logging.INFO
+        shown, level = _shown_path(path), logging.DEBUG if path.startswith(_POLLED) else logging.INFO
         if spans.tracer is not None and level != logging.DEBUG:
             answer.observed.trace(spans.tracer, scope, shown)
         log_event(_log, level, "request started", {"method": scope["method"], "path": shown})
@@ -130,17 +134,17 @@ class RequestMiddleware:
         except ToolchatError as error:
             await answer.fail(error, scope)
         except asyncio.CancelledError:
-            # The server cancels what still runs when its time to stop is over; the client must not take that for a bug.
+            # The server cancels what still runs when its time to stop is over: an error to retry, not a bug.
             answer.outcome = Draining.code
             await answer.fail(Draining("the service was stopped before the answer was ready", retry_after=1), scope)
-        except Exception as error:  # noqa: BLE001 - the last net: nothing may fall through to the server
+        except Exception as error:  # noqa: BLE001 - the server would answer without an id
             _log.error("unhandled exception", exc_info=error)
             answer.outcome = "internal"
-            await answer.fail(ToolchatError("An unexpected error; the log has it under this request id"), scope)
+            await answer.fail(ToolchatError(_UNEXPECTED), scope)
 
 
 class _Answer:
-    """Watches what is sent, adds the headers that every answer has."""
+    """Sends a response: adds the headers of every response, and records its status and its times."""
 
     def __init__(
         self,
@@ -175,10 +179,12 @@ class _Answer:
             await self._send_pieces(message, self._connection)
         else:
             await self._send(message)
-        # Only now: sending waits for a client that reads slowly, and that client can still leave.
+        # After sending, not before: sending waits for a slow client, and until then that client can disconnect.
         self.complete = not message.get("more_body", False)
 
     async def _begin(self, message: Message) -> None:
+        # A response may start before the request's body has arrived, as a refusal does. The rest of the body would then
+        # be parsed as the next request, so the connection must end with this response.
         if self._connection is None or not self._connection.is_receiving:
             await self._send(message)
             return
@@ -187,7 +193,7 @@ class _Answer:
         self._connection.end_after_answer()
 
     async def _send_pieces(self, message: Message, connection: Connection) -> None:
-        """Send what is long a piece at a time, so that little of it waits a second time in the server."""
+        """Send a long body in pieces, so that the server does not buffer a second copy of it."""
         body, more = message["body"], message.get("more_body", False)
         if not more:
             connection.allow_half_close()
@@ -198,13 +204,13 @@ class _Answer:
                 await self._send(piece)
 
     async def fail(self, error: ToolchatError, scope: Scope) -> None:
-        """Answer with an error, unless something has gone out already."""
+        """Answer with an error, unless the response has started."""
         scope["state"]["outcome"] = error.code
         if self.status == 0:
             await refusal(error, scope["state"])(scope, Body(), self.send)
 
     def end(self, scope: Scope) -> dict[str, Any]:
-        """Count the request; gives what the log says of its end."""
+        """Count the request; returns the fields of its last log line."""
         observed, ended = self.observed, perf_counter()
         outcome: str = self.outcome or self._state.get("outcome", "ok")
         observed.end(getattr(scope.get("route"), "path_format", OTHER), outcome, self._state, ended, self.status)
@@ -220,47 +226,53 @@ class _Answer:
 
 
 async def _cancel_on_disconnect(app: ASGIApp, scope: Scope, receive: Receive, answer: _Answer, body: Body) -> None:
-    """Run the application; cancel it, and all that it waits for, when the client leaves before the end."""
+    """Run the application; if the client disconnects before the response is complete, cancel it."""
     task = asyncio.current_task()
 
-    def leave() -> None:
+    def cancel() -> None:
         if task is not None and not answer.complete:
             answer.outcome = scope["state"]["outcome"] = CLIENT_GONE
             task.cancel()
 
-    stop = _watch(scope, receive, leave)
+    stop = _watch(scope, receive, cancel)
     try:
         await app(scope, body, answer.send)
     except asyncio.CancelledError:
+        # Only our own cancellation ends here. One by the server must go on, also if both came at once: uncancel()
+        # then still counts the other one.
         if answer.outcome != CLIENT_GONE or task is None or task.uncancel() > 0:
             raise
     finally:
         stop()
 
 
-def _watch(scope: Scope, receive: Receive, leave: Callable[[], None]) -> Callable[[], object]:
-    """Call ``leave`` when the client is gone; gives what ends the watch."""
+def _watch(scope: Scope, receive: Receive, on_disconnect: Callable[[], None]) -> Callable[[], object]:
+    """Call ``on_disconnect`` if the client disconnects; returns a function that ends the watch.
+
+    Our server reports a disconnect by a callback. Other servers report it by ``receive`` only, which needs a task for
+    each request.
+    """
     connection = connection_of(scope)
     if connection is not None:
-        return connection.on_disconnect(leave)
+        return connection.on_disconnect(on_disconnect)
 
     async def wait() -> None:
         while (await receive())["type"] != "http.disconnect":
             pass
-        leave()
+        on_disconnect()
 
     return asyncio.create_task(wait()).cancel
 
 
 def path_below_root(scope: Scope) -> str:
-    """The path as the application's routes have it: a server that is told its prefix puts that before every path."""
+    """The path as the routes declare it: a server with a ``root_path`` puts that in front of every path."""
     root: str = scope.get("root_path", "")
     path: str = scope["path"]
     return path[len(root) :] if root and path.startswith(f"{root}/") else path
 
 
 def _shown_path(path: str) -> str:
-    """A path without the ids that logs must not show."""
+    """A path for logs and traces: ids are hashed."""
     first, *rest = path[:200].lstrip("/").split("/")
     if first.lower() not in _PRIVATE:
         return path[:200]
@@ -275,12 +287,12 @@ def _request_id(scope: Scope) -> str:
 
 
 def _content_length(scope: Scope) -> int:
-    """How long the body says to be; 0 where it does not."""
+    """The body's ``Content-Length``; 0 without one."""
     return next((int(text) for name, text in scope["headers"] if name == b"content-length" and text.isdigit()), 0)
 
 
 def _check_host(scope: Scope) -> None:
-    """Require exactly one ``Host``, as RFC 9112, section 3.2 does of HTTP/1.1."""
+    """Require exactly one ``Host`` (RFC 9112, section 3.2): proxies that pick another one could be tricked."""
     if scope["http_version"] != "1.0" and [name for name, _ in scope["headers"]].count(b"host") != 1:
         raise InvalidRequest("the request must have exactly one Host header")
 
@@ -288,7 +300,7 @@ def _check_host(scope: Scope) -> None:
 def _check_query(query_string: bytes) -> None:
     if len(query_string) > MAX_URL_BYTES:
         raise TooLarge(f"the query string is longer than {MAX_URL_BYTES} bytes")
-    if not _BEYOND_ASCII.search(query_string):
+    if not _SUSPICIOUS.search(query_string):
         return
     try:
         text = unquote_to_bytes(query_string).decode("utf-8")
@@ -299,11 +311,11 @@ def _check_query(query_string: bytes) -> None:
 
 
 class GuardMiddleware:
-    """Pure ASGI, inside of ``RequestMiddleware``, so that refusals have ids and log lines like every other answer.
+    """Authenticates every request; inside ``RequestMiddleware``, so that refusals have ids and log lines, too.
 
     Args:
-        app: what is behind it.
-        access: knows who may ask.
+        app: the inner application.
+        access: the keys, tokens and hosts of the service.
     """
 
     def __init__(self, app: ASGIApp, access: Access) -> None:
@@ -311,7 +323,7 @@ class GuardMiddleware:
         self._authenticator = access.authenticator
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let one request in, or refuse it."""
+        """Authenticate a request, or refuse it."""
         if scope["type"] not in ("http", "websocket"):
             await self._app(scope, receive, send)
             return
@@ -330,7 +342,7 @@ class GuardMiddleware:
             current_caller.reset(token)
 
     async def _refuse(self, error: ToolchatError, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "websocket":  # closed before it was accepted, it is answered with 403
+        if scope["type"] == "websocket":  # a close before the handshake becomes a 403
             await send({"type": "websocket.close", "code": 1008, "reason": error.title})
             return
         scope["state"]["outcome"] = error.code

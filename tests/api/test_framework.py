@@ -74,9 +74,7 @@ def test_a_test_client_asks_the_whole_service() -> None:
 def test_without_its_lifespan_the_application_says_what_is_missing(path: str) -> None:
     answer = TestClient(create_app()).get(path)
     assert answer.status_code == 500
-    assert answer.json()["detail"] == (
-        "the application has not been started; a test does it by: with TestClient(app) as client"
-    )
+    assert answer.json()["detail"] == "the application is not started; in a test, use: with TestClient(app) as client"
 
 
 def test_a_test_can_replace_the_service_that_a_route_is_given() -> None:

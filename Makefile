@@ -36,7 +36,7 @@ PACKAGES := wire_clients/npm/node_modules
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help run demo test test-fast test-slowest test-clients nightly lint lock bench bench-quick bench-guard bench-lock lab lab-fast lab-long clients-lock env-example answers pictures architecture audit hooks clean
+.PHONY: help run demo test test-fast test-slowest test-clients nightly lint lock wheel bench bench-quick bench-guard bench-lock lab lab-fast lab-long clients-lock env-example answers pictures architecture audit hooks clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -73,7 +73,7 @@ lint: $(VENV)/.dev ## Check the code: ruff, its formatting, mypy
 	$(PY) -m mypy
 
 lock: $(UV) ## Write both lock files after a change in pyproject.toml (LOCK=--upgrade: newest versions)
-	$(COMPILE) $(LOCK) --extra redis --extra jwt --extra mcp --extra observability --output-file requirements.lock
+	$(COMPILE) $(LOCK) --extra service --extra redis --extra jwt --extra mcp --extra observability --output-file requirements.lock
 	$(COMPILE) $(LOCK) --extra dev --constraint requirements.lock --output-file requirements-dev.lock
 	$(RESOLVE) --group audit --custom-compile-command "make lock" $(LOCK) --output-file requirements-audit.lock
 
@@ -116,6 +116,9 @@ pictures: $(VENV)/.dev ## Take the pictures of the page and of Swagger UI in doc
 
 audit: $(VENV)/.runtime $(AUDIT)/.tools ## Look for known vulnerabilities and licences, and list all parts (SBOM) in dist/
 	$(PY) -m tests.deploy.audit
+
+wheel: $(VENV)/.dev ## Build the wheel of the engine (toolchat alone) in dist/
+	$(PY) -m pip wheel --disable-pip-version-check --quiet --no-build-isolation --no-deps --wheel-dir dist .
 
 architecture: $(VENV)/.dev ## Draw docs/architecture.svg from the code
 	$(PY) -m tests.architecture

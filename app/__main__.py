@@ -1,4 +1,4 @@
-"""The command line: ``python -m app``, which is also installed as ``toolchat``."""
+"""The command line: ``python -m app``."""
 
 import argparse
 import gc

@@ -1,1 +1,1 @@
-"""The command line, ``toolchat COMMAND``: each command is a function that returns its exit code."""
+"""The command line, ``python -m app COMMAND``: each command is a function that returns its exit code."""

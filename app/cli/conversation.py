@@ -44,7 +44,7 @@ def ask(*, query: str | None, tool: Sequence[str] | None, approve: Collection[st
     if query == "-" or (query is None and not sys.stdin.isatty()):
         query = _read_standard_input()
     if query is None:
-        raise ConfigurationError('the question is missing: toolchat ask "…", or - to read it from standard input')
+        raise ConfigurationError('the question is missing: python -m app ask "…", or - to read it from standard input')
     if not _has_valid_length(query):
         return FAILED
     with opened_service(demo=demo) as service:

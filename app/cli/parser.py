@@ -11,67 +11,67 @@ __all__ = ["parse"]
 
 _EXAMPLES = {
     "": """
-  toolchat serve                              serve over HTTP, configured by .env and the environment
-  toolchat ask "What time is it in Tokyo?"    answer one question in the terminal
-  toolchat COMMAND --help                     options and examples of a command
+  python -m app serve                            serve over HTTP, configured by .env and the environment
+  python -m app ask "What time is it in Tokyo?"  answer one question in the terminal
+  python -m app COMMAND --help                   options and examples of a command
 
 exit codes: 0 success; 1 a failure; 2 invalid configuration or command line; 3 a tool call needs approval""",
     "serve": """
-  toolchat serve
-  toolchat serve --workers 4
-  SERVER_PORT=9000 LOG_LEVEL=debug toolchat serve""",
+  python -m app serve
+  python -m app serve --workers 4
+  SERVER_PORT=9000 LOG_LEVEL=debug python -m app serve""",
     "demo": """
-  toolchat demo""",
+  python -m app demo""",
     "ask": """
-  toolchat ask "What time is it in Tokyo?"
-  toolchat ask --json "东京现在几点？" 2>/dev/null
-  echo "Translate into French: good morning" | toolchat ask -
-  toolchat ask --demo "What is the weather in Paris tomorrow?"
-  toolchat ask --tool switchLight --approve switchLight "Light on"
+  python -m app ask "What time is it in Tokyo?"
+  python -m app ask --json "东京现在几点？" 2>/dev/null
+  echo "Translate into French: good morning" | python -m app ask -
+  python -m app ask --demo "What is the weather in Paris tomorrow?"
+  python -m app ask --tool switchLight --approve switchLight "Light on"
 
 The answer goes to standard output, tool calls go to standard error. In a terminal, a tool that requires approval is
 prompted for: y, n, n REASON, or edit. Without a terminal the exit code is 3.""",
     "chat": """
-  toolchat chat
-  toolchat chat --demo --tool getCityTimeFunction
+  python -m app chat
+  python -m app chat --demo --tool getCityTimeFunction
 
 Commands: /tools, /new, /save FILE, /help, /quit. The arrow keys recall earlier questions; Ctrl-C stops an answer.""",
     "tools": """
-  toolchat tools
-  toolchat tools run getCityTimeFunction timeZoneId=Asia/Tokyo
-  toolchat tools run --demo getWeatherFunction city=Paris days=2""",
+  python -m app tools
+  python -m app tools run getCityTimeFunction timeZoneId=Asia/Tokyo
+  python -m app tools run --demo getWeatherFunction city=Paris days=2""",
     "tools run": """
-  toolchat tools run getCityTimeFunction timeZoneId=Asia/Tokyo
-  toolchat tools run --demo getWeatherFunction '{"city": "Paris", "days": 2}'
-  toolchat tools run rollDice sides=20 labels:='["a", "b"]'
+  python -m app tools run getCityTimeFunction timeZoneId=Asia/Tokyo
+  python -m app tools run --demo getWeatherFunction '{"city": "Paris", "days": 2}'
+  python -m app tools run rollDice sides=20 labels:='["a", "b"]'
 
 key=value is converted to the type in the tool's schema: days=2 becomes a number if the schema asks for one. key:=JSON
 is always parsed as JSON. The result goes to standard output, progress goes to standard error; the exit code is 1 if the
 tool fails. A tool that requires approval runs at once: running it here counts as approval.""",
     "new-tool": """
-  toolchat new-tool air_quality
-  toolchat new-tool air_quality --path ../our-tools
+  python -m app new-tool air_quality
+  python -m app new-tool air_quality --path ../our-tools
 
 Writes a package with one tool, and a test beside it, to the first folder of TOOLS_PATH, else to ./tools. Nothing is
 overwritten. docs/tools.md explains what a package can declare.""",
     "check": """
-  toolchat check
-  toolchat check && toolchat serve
+  python -m app check
+  python -m app check && python -m app serve
 
 Sends one request to each configured upstream; the exit code is 1 if one of them does not work.""",
     "mcp": """
-  toolchat mcp
-  WEATHER_API_KEY=... toolchat mcp
+  python -m app mcp
+  WEATHER_API_KEY=... python -m app mcp
 
 For MCP hosts that start a process; docs/mcp.md shows their configuration. Logs go to standard error.""",
     "keys": """
-  toolchat keys new alice >> keys.toml
+  python -m app keys new alice >> keys.toml
 
 The key is shown only once, on standard error; its entry for API_KEYS_FILE goes to standard output.""",
     "eval": """
-  toolchat eval docs/eval-example.yaml --demo
-  toolchat eval questions.yaml --times 3 --json today.json
-  toolchat eval questions.yaml --baseline yesterday.json --at-least 0.95 --junit report.xml
+  python -m app eval docs/eval-example.yaml --demo
+  python -m app eval questions.yaml --times 3 --json today.json
+  python -m app eval questions.yaml --baseline yesterday.json --at-least 0.95 --junit report.xml
 
 The format of the questions: docs/command-line.md.""",
 }
@@ -117,7 +117,7 @@ def _refuse_unknown(parser: argparse.ArgumentParser, words: Sequence[str], known
 
 def _parser() -> tuple[argparse.ArgumentParser, Collection[str]]:
     """Return the parser and the names of its commands."""
-    parser = argparse.ArgumentParser(prog="toolchat")
+    parser = argparse.ArgumentParser(prog="python -m app")
     parser.add_argument("--version", action="version", version=f"toolchat {__version__}")
     _describe(parser, "", "Chat questions answered with live tools.", _SERVE)
     _add_workers(parser)
@@ -171,7 +171,7 @@ def _add_tools(parser: argparse.ArgumentParser) -> None:
     _add_demo(parser)
     run = parser.add_subparsers(title="commands", metavar="run").add_parser("run", help="run one tool without a model")
     _describe(run, "tools run", "Run one tool as a model's call would, without a model.", "app.cli.tools:run_tool")
-    run.add_argument("name", help="name of the tool, as listed by toolchat tools")
+    run.add_argument("name", help="name of the tool, as listed by python -m app tools")
     run.add_argument("arguments", nargs="*", metavar="key=value", help="or key:=JSON, or one JSON object with all")
     run.add_argument("--json", action="store_true", help="print the whole call as JSON")
     _add_demo(run, default=argparse.SUPPRESS)  # keeps a --demo that was typed before the word run

@@ -1,4 +1,4 @@
-"""``toolchat check``: what answers, what does not, and what is not set up."""
+"""``python -m app check``: what answers, what does not, and what is not set up."""
 
 import asyncio
 import json

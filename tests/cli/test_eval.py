@@ -1,4 +1,4 @@
-"""``toolchat eval``: figures about the tool calls of the configured model."""
+"""``python -m app eval``: figures about the tool calls of the configured model."""
 
 import json
 import re

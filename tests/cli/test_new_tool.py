@@ -1,4 +1,4 @@
-"""``toolchat new-tool``: what it writes works as it stands, by the rules of this project too."""
+"""``python -m app new-tool``: what it writes works as it stands, by the rules of this project too."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""``toolchat tools run``: one tool by hand."""
+"""``python -m app tools run``: one tool by hand."""
 
 import json
 import re

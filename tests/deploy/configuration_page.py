@@ -14,7 +14,7 @@ HEAD = """\
 The service is configured by environment variables, or by a file `.env` in the working directory; the environment takes
 precedence. Variables are read once and validated at start: an invalid value stops the start with one line that names
 the variable. An inner time limit that is longer than its outer one, such as a `TOOL_TIMEOUT` above `REQUEST_TIMEOUT`,
-is reported as a warning at start and by `toolchat check`. An empty variable counts as not set.
+is reported as a warning at start and by `python -m app check`. An empty variable counts as not set.
 [`.env.example`](../.env.example) lists all variables, ready to be copied.
 
 The chat model is chosen in this order: DashScope if `DASHSCOPE_API_KEY` is set; the OpenAI-compatible provider if

@@ -1,4 +1,4 @@
-"""``toolchat eval``: how often does the model call the right tools? Asked of a file of questions, told in figures."""
+"""``python -m app eval``: measure how often the model calls the right tools, from a file of questions."""
 
 import asyncio
 from functools import partial

@@ -6,6 +6,7 @@
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import cache
+from typing import Any
 
 from fastapi import FastAPI
 from fastapi.params import Depends
@@ -44,13 +45,30 @@ class Application(FastAPI):
 
     ``RequestMiddleware`` already turns exceptions into problem documents. An exception of a middleware outside of it
     reaches the server, which answers 500 as well.
+
+    Args:
+        run: opens what the application needs while it runs.
+        **options: arguments of ``FastAPI``.
     """
+
+    def __init__(self, run: "_Run", **options: Any) -> None:
+        super().__init__(lifespan=self.lifespan, **options)
+        self._run = run
+
+    def lifespan(self, _host: object = None) -> AbstractAsyncContextManager[None]:
+        """Start the application on entry and stop it on exit.
+
+        Starlette does not start a mounted application, so the outer one does: ``FastAPI(lifespan=ai.lifespan)``.
+        """
+        return self._run(self)
 
     def build_middleware_stack(self) -> ASGIApp:
         """Build Starlette's middleware stack without its outermost layer."""
         outermost = super().build_middleware_stack()
         return outermost.app if isinstance(outermost, ServerErrorMiddleware) else outermost
 
+
+_Run = Callable[[FastAPI], AbstractAsyncContextManager[None]]
 
 PROTOCOLS: tuple[ProtocolAdapter, ...] = (OPENAI, MCP, AI_SDK)
 """Foreign wire protocols that the service speaks, one package in ``app/protocols`` each."""
@@ -61,7 +79,7 @@ def create_app(
     *,
     dependencies: Sequence[Depends] = (),
     answer_formats: Sequence[AnswerFormat] = ANSWER_FORMATS,
-) -> FastAPI:
+) -> Application:
     """Build the application; connections and files are opened by its lifespan.
 
     Args:
@@ -74,7 +92,7 @@ def create_app(
     """
     read = configuration or read_configuration()
     access = Access(read.access)
-    app = _application(_lifespan(read, access), dependencies)
+    app = _application(_runner(read, access), dependencies)
     app.state.answer_formats, app.state.access = tuple(answer_formats), access
     _add_guards(app, read, access)
     add_problem_handlers(app)
@@ -83,29 +101,27 @@ def create_app(
     return app
 
 
-def _lifespan(read: Configuration, access: Access) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
+def _runner(read: Configuration, access: Access) -> _Run:
     @asynccontextmanager
-    async def lifespan(app: FastAPI) -> AsyncGenerator[None, None]:
+    async def run(app: FastAPI) -> AsyncGenerator[None, None]:
         async with traced(read.tracing, read.settings.shutdown_timeout), open_service(read) as (state, _):
             app.state.service = state
             app.openapi_schema = None  # a schema built earlier lacks the tools that were just opened
             async with access.running(await state.container.get(OutboundHttp)):
                 yield
 
-    return lifespan
+    return run
 
 
-def _application(
-    lifespan: Callable[[FastAPI], AbstractAsyncContextManager[None]], dependencies: Sequence[Depends]
-) -> FastAPI:
+def _application(run: _Run, dependencies: Sequence[Depends]) -> Application:
     return Application(
+        run,
         title="toolchat",
         description=DESCRIPTION,
         version=__version__,
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
-        lifespan=lifespan,
         dependencies=dependencies,
         generate_unique_id_function=operation_id,
         telemetry={"tracing": False, "metrics": False, "logs": False},
@@ -133,11 +149,11 @@ def _add_routes(app: FastAPI, modules: Sequence[ConfiguredModule]) -> None:
 
 
 @cache
-def _shared_app() -> FastAPI:
+def _shared_app() -> Application:
     return create_app()
 
 
-def __getattr__(name: str) -> FastAPI:
+def __getattr__(name: str) -> Application:
     """Create ``app`` on first access: importing this module for ``create_app`` must not read the environment."""
     if name == "app":
         return _shared_app()

@@ -139,6 +139,13 @@ def model_label(provider: str, name: str) -> str:
     return quote(full_name(provider, name), safe="/:.@")
 
 
+_HOW_TO_TEST = "in a test, use: with TestClient(app) as client"
+_HOW_TO_MOUNT = (
+    "the outer application must start it: ai = create_app(); outer = FastAPI(lifespan=ai.lifespan); "
+    'outer.mount("/ai", ai)'
+)
+
+
 def service_state(connection: HTTPConnection) -> ServiceState:
     """The state of the running service.
 
@@ -147,7 +154,9 @@ def service_state(connection: HTTPConnection) -> ServiceState:
     """
     state = getattr(connection.app.state, "service", None)
     if not isinstance(state, ServiceState):
-        raise ToolchatError("the application is not started; in a test, use: with TestClient(app) as client")
+        # Starlette puts this key into the scope of mounted applications only.
+        is_mounted = "app_root_path" in connection.scope
+        raise ToolchatError(f"the application is not started; {_HOW_TO_MOUNT if is_mounted else _HOW_TO_TEST}")
     return state
 
 

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from toolchat.chat.request import Emit as Emit
     from toolchat.chat.request import Notice as Notice
     from toolchat.chat.request import Resume as Resume
+    from toolchat.chat.tool_module import Components as Components
+    from toolchat.chat.tool_module import ToolModule as ToolModule
+    from toolchat.chat.tool_module import ToolSettings as ToolSettings
     from toolchat.errors import ConfigurationError as ConfigurationError
     from toolchat.errors import NotConfigured as NotConfigured
     from toolchat.errors import NotFound as NotFound
@@ -62,9 +65,6 @@ if TYPE_CHECKING:
     from toolchat.models.openai.model import OpenAICompatibleChatModel as OpenAICompatibleChatModel
     from toolchat.models.resilience import ResilientChatModel as ResilientChatModel
     from toolchat.models.resilience import RetryPolicy as RetryPolicy
-    from toolchat.setting_types import BaseUrl as BaseUrl
-    from toolchat.setting_types import Secret as Secret
-    from toolchat.setting_types import Url as Url
     from toolchat.state.base import StateStore as StateStore
     from toolchat.state.locks import Locks as Locks
     from toolchat.state.memory import InMemoryStateStore as InMemoryStateStore
@@ -101,9 +101,9 @@ if TYPE_CHECKING:
     from toolchat.tool_calling.results import ToolCallResultConverter as ToolCallResultConverter
     from toolchat.tool_calling.results import convert_result as convert_result
     from toolchat.tool_calling.results import quoted_result as quoted_result
-    from toolchat.tool_module import Components as Components
-    from toolchat.tool_module import ToolModule as ToolModule
-    from toolchat.tool_module import ToolSettings as ToolSettings
+    from toolchat.tool_calling.setting_types import BaseUrl as BaseUrl
+    from toolchat.tool_calling.setting_types import Secret as Secret
+    from toolchat.tool_calling.setting_types import Url as Url
 
 __version__ = "0.1.0"
 
@@ -116,6 +116,7 @@ _EXPORTS = {
     "chat.manual_execution": ("run_tool_call",),
     "chat.memory": ("ChatMemory", "MemoryAdvisor", "MemoryWindow"),
     "chat.request": ("Approval", "ChatEvent", "ChatRequest", "Emit", "Notice", "Resume"),
+    "chat.tool_module": ("Components", "ToolModule", "ToolSettings"),
     "errors": (
         "ConfigurationError",
         "NotConfigured",
@@ -155,7 +156,6 @@ _EXPORTS = {
     "models.fallbacks": ("FallbackChatModel",),
     "models.openai.model": ("OpenAICompatibleChatModel",),
     "models.resilience": ("ResilientChatModel", "RetryPolicy"),
-    "setting_types": ("BaseUrl", "Secret", "Url"),
     "state.base": ("StateStore",),
     "state.locks": ("Locks",),
     "state.memory": ("InMemoryStateStore",),
@@ -183,7 +183,7 @@ _EXPORTS = {
     "tool_calling.limits": ("ToolCallLimits",),
     "tool_calling.manager": ("ToolCallingManager", "ToolExecutionExceptionProcessor", "ToolExecutionResult"),
     "tool_calling.results": ("ToolCallResultConverter", "convert_result", "quoted_result"),
-    "tool_module": ("Components", "ToolModule", "ToolSettings"),
+    "tool_calling.setting_types": ("BaseUrl", "Secret", "Url"),
 }
 _MODULES = {name: f"toolchat.{module}" for module, names in _EXPORTS.items() for name in names}
 

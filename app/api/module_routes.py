@@ -11,9 +11,9 @@ from app.api.fast_router import Ask, QuestionParameter, QuestionRoute, question_
 from app.api.problems import problems
 from app.api.responses import answer
 from app.api.service import service_state
+from toolchat.chat.tool_module import ToolModule
 from toolchat.errors import NotConfigured
 from toolchat.tool_calling.function_callback import marked_tool_names
-from toolchat.tool_module import ToolModule
 
 __all__ = ["add_module_routes"]
 

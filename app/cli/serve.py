@@ -25,16 +25,35 @@ def _raise_stopped_early(*_: object) -> None:
 def serve(*, workers: str | None) -> int:
     """Serve over HTTP; ``workers`` takes precedence over ``SERVER_WORKERS``."""
     handle_startup_sigterm()
-    from app.server import runner
-
     if workers is not None:
         os.environ["SERVER_WORKERS"] = workers
-    return runner.serve()
+    return _serve()
 
 
 def demo() -> int:
     """Serve over HTTP with the sandbox in place of the tools' upstreams."""
     handle_startup_sigterm()
+    from app.sandbox import running_sandbox
+
+    with running_sandbox() as url:
+        os.environ["SANDBOX_URL"] = url
+        os.environ["SERVER_WORKERS"] = "1"  # the sandbox is a thread of this process
+        return _serve(f"sandbox on {url}: weather and translations are invented and marked as such\n")
+
+
+def _serve(notice: str = "") -> int:
+    """Read the configuration, create the application and run the server.
+
+    Raises:
+        ConfigurationError: the configuration is invalid, or the address is in use.
+    """
+    from app.composition.configuration import read_configuration
+    from app.main import create_app
+    from app.observability.logs import configure_logging
     from app.server import runner
 
-    return runner.demo()
+    configuration = read_configuration()
+    settings = configuration.settings
+    configure_logging(settings.log_level, thread=settings.server_workers == 1)
+    app = create_app(configuration)
+    return runner.serve(app, settings, provider=configuration.chat_model.provider, notice=notice)

@@ -9,6 +9,7 @@ from app.composition.container import classes, instance, instances, make_contain
 from app.composition.models import exception_processor, manager, tool_loop
 from app.settings.service_settings import Settings
 from app.tools.discovery import ConfiguredModule
+from toolchat.chat.tool_module import ToolSettings
 from toolchat.errors import ConfigurationError
 from toolchat.http.client import OutboundHttp
 from toolchat.state.base import StateStore
@@ -18,7 +19,6 @@ from toolchat.tool_calling.caller import current_client_key
 from toolchat.tool_calling.definition import tool_name
 from toolchat.tool_calling.function_callback import FunctionToolCallback
 from toolchat.tool_calling.results import ToolCallResultConverter, convert_result
-from toolchat.tool_module import ToolSettings
 
 __all__ = ["module_providers", "state_store", "wired"]
 

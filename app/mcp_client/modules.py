@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from app.mcp_client.file import McpServersSettings
 from app.settings.base import read_settings
 from app.tools.discovery import ConfiguredModule
+from toolchat.chat.tool_module import Components, ToolModule, ToolSettings
 from toolchat.errors import UpstreamUnavailable
-from toolchat.tool_module import Components, ToolModule, ToolSettings
 
 if TYPE_CHECKING:
     from app.mcp_client.file import ServerEntry

@@ -21,8 +21,6 @@ from fastapi import FastAPI
 
 from app.access.runtime import Access, generated_key_notice
 from app.api.service import Admission, ServiceState
-from app.composition.configuration import read_configuration
-from app.main import create_app
 from app.observability.logs import configure_logging, write_text
 from app.server.connection_limit import ConnectionLimit, raise_file_limit
 from app.server.protocol import ProblemProtocol
@@ -33,7 +31,7 @@ from toolchat.tool_calling.threads import stop_threads
 if TYPE_CHECKING:
     from app.server.workers import Worker
 
-__all__ = ["demo", "serve", "server_config"]
+__all__ = ["serve", "server_config"]
 
 _log = logging.getLogger(__name__)
 
@@ -69,22 +67,21 @@ def server_config(app: object, settings: Settings) -> uvicorn.Config:
     )
 
 
-def serve(notice: str = "") -> int:
+def serve(app: FastAPI, settings: Settings, *, provider: str, notice: str = "") -> int:
     """Serve until a signal stops the server; return the exit code.
 
     Args:
+        app: the application.
+        settings: those of the service.
+        provider: the chat model's provider, which the banner names.
         notice: lines to print before the address of the service.
 
     Raises:
-        ConfigurationError: the configuration is invalid, or the address is in use.
+        ConfigurationError: the address cannot be listened on.
     """
-    configuration = read_configuration()
-    settings = configuration.settings
-    configure_logging(settings.log_level, thread=settings.server_workers == 1)
     raise_file_limit()
-    app = create_app(configuration)
     with _listen(settings) as listener:
-        banner = notice + _banner(listener, configuration.chat_model.provider, app.state.access.claim_generated_key())
+        banner = notice + _banner(listener, provider, app.state.access.claim_generated_key())
         _reload_on_sighup(app.state.access)
         worker = _fork_workers(listener, settings, banner) if settings.server_workers > 1 else None
         if isinstance(worker, int):
@@ -217,20 +214,6 @@ def _banner(listener: socket.socket, provider: str, generated_key: str) -> str:
     reachable = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}.get(shown, shown)
     page = f"http://{reachable}:{port}/playground/#key={generated_key}"
     return f"{banner}\n{generated_key_notice(generated_key)}\n  playground with this key: {page}"
-
-
-def demo() -> int:
-    """Serve with the sandbox in place of the tools' upstreams.
-
-    Raises:
-        ConfigurationError: as for :func:`serve`.
-    """
-    from app.sandbox import running_sandbox
-
-    with running_sandbox() as url:
-        os.environ["SANDBOX_URL"] = url
-        os.environ["SERVER_WORKERS"] = "1"  # the sandbox is a thread of this process
-        return serve(f"sandbox on {url}: weather and translations are invented and marked as such\n")
 
 
 def _listen(settings: Settings) -> socket.socket:

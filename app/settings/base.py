@@ -7,7 +7,7 @@ from pydantic import BaseModel, BeforeValidator, ValidationError, model_validato
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from toolchat.errors import ConfigurationError
-from toolchat.setting_types import BaseUrl, Secret, Url, strip_text
+from toolchat.tool_calling.setting_types import BaseUrl, Secret, Url, strip_text
 
 __all__ = [
     "BaseUrl",

@@ -15,10 +15,10 @@ from pydantic_settings import NoDecode, SettingsConfigDict
 from app.settings.base import EnvironmentSettings, environment_class, environment_name, read_settings
 from app.tools.packages import import_package, parent_package
 from toolchat.chat.advisors.base import Advisor
+from toolchat.chat.tool_module import ToolModule, ToolSettings
 from toolchat.errors import ConfigurationError
 from toolchat.tool_calling.definition_checks import definition_faults, duplicate_names, shown_path
 from toolchat.tool_calling.function_callback import marked_tool_names
-from toolchat.tool_module import ToolModule, ToolSettings
 
 __all__ = ["ConfiguredModule", "ToolsPathSettings", "discover"]
 

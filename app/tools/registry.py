@@ -12,6 +12,7 @@ from dishka import AsyncContainer
 from app.tools.discovery import ConfiguredModule
 from app.tools.dynamic_tools import DynamicTools, LiveResolver, ToolNames
 from toolchat.chat.advisors.base import Advisor
+from toolchat.chat.tool_module import ToolModule
 from toolchat.errors import ConfigurationError, NotConfigured, NotFound, ToolServerUnavailable, ValidationFailed
 from toolchat.tool_calling.callback import StaticToolCallbackProvider, StaticToolCallbackResolver, ToolCallback
 from toolchat.tool_calling.caller import current_caller
@@ -23,7 +24,6 @@ from toolchat.tool_calling.function_callback import (
     to_callbacks,
 )
 from toolchat.tool_calling.results import ToolCallResultConverter
-from toolchat.tool_module import ToolModule
 
 __all__ = ["Entry", "Snapshot", "ToolRegistry", "described_tool"]
 

@@ -9,11 +9,11 @@ from typing import Any, ClassVar, Protocol, TypeGuard, TypeVar
 from pydantic import BaseModel, ConfigDict, Field
 
 from toolchat.chat.advisors.base import Advisor
-from toolchat.setting_types import BaseUrl
 from toolchat.tool_calling.callback import ToolCallback, ToolCallbackProvider
 from toolchat.tool_calling.definition import tool_name
 from toolchat.tool_calling.definition_checks import DeclaredTool, marked_methods
 from toolchat.tool_calling.function_callback import FunctionToolCallback
+from toolchat.tool_calling.setting_types import BaseUrl
 
 __all__ = ["Components", "ToolModule", "ToolSettings"]
 

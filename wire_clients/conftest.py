@@ -1,4 +1,4 @@
-"""The service as a process of its own, and a model behind it that each test gives its turns."""
+"""The service as a separate process, and a scripted model behind it."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""A server made with the SDK whose list of tools grows while it runs; a port as the only word lets it speak HTTP."""
+"""An MCP server by the SDK whose list of tools grows at run time; with a port as argument it serves HTTP."""
 
 import sys
 

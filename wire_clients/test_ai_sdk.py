@@ -1,7 +1,6 @@
-"""The AI SDK's useChat in a browser: the component of the page about clients, made with the packages from npm."""
+"""The AI SDK's useChat in a browser: the component of docs/clients.md, bundled with the packages from npm."""
 
 import re
-import shutil
 from collections.abc import AsyncGenerator, Iterator
 from typing import Any
 
@@ -9,6 +8,7 @@ import pytest
 from playwright.async_api import Page, Route, expect
 
 from tests.browser import OpenPage
+from tests.command_line import copy_of_the_app
 from tests.players.openai_player import Answer, delta, finish, sse, whole
 from wire_clients.conftest import ROOT, TIME, Model, bundled, started
 
@@ -52,11 +52,9 @@ def calls(*functions: dict[str, str]) -> Answer:
 
 @pytest.fixture(scope="module")
 def service(_played: tuple[Model, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The URL of a service with one more tool, added as a user adds it."""
+    """The URL of a service with one more tool."""
     project = tmp_path_factory.mktemp("project")
-    shutil.copytree(ROOT / "app", project / "app")
-    (project / "app" / "tools" / "ship").mkdir()
-    (project / "app" / "tools" / "ship" / "__init__.py").write_text(SHIP, encoding="utf-8")
+    copy_of_the_app(project, {"ship": SHIP})
     with started(project, tmp_path_factory.mktemp("service"), _played[1]) as url:
         yield url
 
@@ -101,7 +99,7 @@ def sent(model: Model) -> list[Any]:
     return [each for each in messages if each["role"] != "system"]
 
 
-async def test_a_question_is_answered_with_a_tool_and_the_next_one_tells_the_whole_conversation(
+async def test_a_question_is_answered_with_a_tool_and_the_next_one_sends_the_whole_conversation(
     page: Page, model: Model
 ) -> None:
     model.plays(calls(TIME), says("It is noon."), says("You are welcome."))
@@ -117,9 +115,7 @@ async def test_a_question_is_answered_with_a_tool_and_the_next_one_tells_the_who
     assert len(model.requests) == 3
 
 
-async def test_what_the_user_approves_is_run_and_the_answer_goes_on_in_the_same_message(
-    page: Page, model: Model
-) -> None:
+async def test_an_approved_call_runs_and_the_answer_continues_in_the_same_message(page: Page, model: Model) -> None:
     model.plays(calls(SHIPS), says("It is on its way."), says("Bye."))
     await ask(page, "Ship order 1")
     await page.get_by_role("button", name="Approve").click()
@@ -132,7 +128,7 @@ async def test_what_the_user_approves_is_run_and_the_answer_goes_on_in_the_same_
     assert len(model.requests) == 3
 
 
-async def test_what_the_user_rejects_is_not_run_and_the_model_is_told(page: Page, model: Model) -> None:
+async def test_a_rejected_call_does_not_run_and_the_model_is_informed(page: Page, model: Model) -> None:
     model.plays(calls(SHIPS), says("Then not."))
     await ask(page, "Ship order 1")
     await page.get_by_role("button", name="Reject").click()
@@ -142,7 +138,7 @@ async def test_what_the_user_rejects_is_not_run_and_the_model_is_told(page: Page
     assert len(model.requests) == 2
 
 
-async def test_of_several_calls_each_is_decided_by_itself(page: Page, model: Model) -> None:
+async def test_each_of_several_calls_is_decided_separately(page: Page, model: Model) -> None:
     model.plays(calls(SHIPS, {"name": "ship", "arguments": '{"number":2}'}), says("One of two."))
     await ask(page, "Ship orders 1 and 2")
     await page.get_by_role("button", name="Approve").last.click()
@@ -154,7 +150,7 @@ async def test_of_several_calls_each_is_decided_by_itself(page: Page, model: Mod
     assert ["rejected" in each for each in results] == [True, False]
 
 
-async def test_an_error_is_shown_in_words_and_the_next_question_is_answered(page: Page, model: Model) -> None:
+async def test_an_error_is_shown_as_text_and_the_next_question_is_answered(page: Page, model: Model) -> None:
     refused = whole({"error": {"message": "no", "code": "context_length_exceeded"}}, 400)
     model.plays(refused, sse(delta(content="It is "), done=False, ending="cut"), says("Noon."))
     shown = []

@@ -1,4 +1,4 @@
-"""langchain-openai: whole, streamed, typed, and with tools that are bound."""
+"""langchain-openai: complete, streamed and typed answers, and bound tools."""
 
 from typing import Any
 
@@ -38,7 +38,7 @@ def roll(sides: int) -> int:
     return sides
 
 
-def test_a_tool_that_is_bound_is_called_and_its_result_leads_to_the_answer(chat: ChatOpenAI, model: Model) -> None:
+def test_a_bound_tool_is_called_and_its_result_leads_to_the_answer(chat: ChatOpenAI, model: Model) -> None:
     model.plays(calls(TIME, {"name": "roll", "arguments": '{"sides":6}'}), says("Noon, and 6."))
     bound, asked = chat.bind_tools([roll]), HumanMessage("What time is it? And roll a die.")
     called = bound.invoke([asked])

@@ -1,4 +1,4 @@
-"""litellm: as its proxies and the many programs above it ask."""
+"""litellm, which proxies and many programs use."""
 
 from typing import Any
 
@@ -37,6 +37,6 @@ def test_a_tool_of_the_client_comes_back(given: dict[str, Any], model: Model) ->
     assert answer.choices[0].message.tool_calls[0].function.name == "roll"
 
 
-def test_a_model_that_is_not_there_is_its_own_kind_of_error(given: dict[str, Any]) -> None:
+def test_an_unknown_model_raises_the_clients_exception(given: dict[str, Any]) -> None:
     with pytest.raises(litellm.NotFoundError):
         litellm.completion(**(given | {"model": "openai/gpt-4o"}))

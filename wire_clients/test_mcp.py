@@ -1,4 +1,4 @@
-"""The official SDK of MCP, by HTTP and as the host of a process, in every revision that it speaks."""
+"""The official SDK of MCP, over HTTP and as the host of a process, in every version that it supports."""
 
 import os
 import re
@@ -97,7 +97,7 @@ async def test_the_sdk_lists_and_calls_the_tools(mode: str, server: Any) -> None
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("mode", MODES)
-async def test_the_sdk_asks_a_question_and_hears_which_tools_run(mode: str, server: Any) -> None:
+async def test_the_sdk_asks_a_question_and_receives_progress(mode: str, server: Any) -> None:
     heard: list[str | None] = []
 
     async def hear(progress: float, total: float | None, message: str | None) -> None:  # noqa: ARG001
@@ -112,7 +112,7 @@ async def test_the_sdk_asks_a_question_and_hears_which_tools_run(mode: str, serv
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("action", ["accept", "decline"])
-async def test_the_sdk_asks_its_user_before_a_call_that_needs_it(action: Any, server: Any) -> None:
+async def test_the_sdk_asks_its_user_before_a_guarded_call(action: Any, server: Any) -> None:
     asked: list[str] = []
 
     async def decide(context: Any, params: Any) -> ElicitResult:  # noqa: ARG001
@@ -126,7 +126,7 @@ async def test_the_sdk_asks_its_user_before_a_call_that_needs_it(action: Any, se
 
 
 @pytest.mark.anyio
-async def test_the_sdk_asks_its_user_about_what_the_services_own_model_calls(server: Any) -> None:
+async def test_the_sdk_asks_its_user_about_calls_of_the_services_model(server: Any) -> None:
     asked: list[str] = []
 
     async def decide(context: Any, params: Any) -> ElicitResult:  # noqa: ARG001
@@ -141,7 +141,7 @@ async def test_the_sdk_asks_its_user_about_what_the_services_own_model_calls(ser
 
 
 @pytest.mark.anyio
-async def test_the_sdk_is_told_how_to_consent_where_its_revision_cannot_ask(server: Any) -> None:
+async def test_the_sdk_learns_how_to_consent_if_its_version_cannot_ask(server: Any) -> None:
     async with Client(server, mode="legacy", read_timeout_seconds=PATIENCE) as client:
         result: Any = await client.call_tool("switchLight", {"on": True})
     assert result.is_error is True

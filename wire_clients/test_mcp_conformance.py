@@ -1,4 +1,4 @@
-"""The official conformance suite, at the wire of each revision that has one; every check that fails is named here."""
+"""The official conformance suite for each protocol version; every failing check is listed here."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -136,7 +136,7 @@ def failed(results: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("revision", EXPECTED)
-def test_the_suites_checks_pass_but_for_those_of_what_is_not_offered(revision: str, url: str, tmp_path: Path) -> None:
+def test_the_suites_checks_pass_except_those_of_missing_features(revision: str, url: str, tmp_path: Path) -> None:
     suite = PACKAGES / "@modelcontextprotocol" / "conformance" / "dist" / "index.js"
     done = node(suite, "server", "--url", url, "--requirements", revision, "-o", tmp_path / "out", cwd=tmp_path)
     assert "=== SUMMARY ===" in done.stdout, done.stderr

@@ -1,4 +1,4 @@
-"""Servers from the registries whose tools the service takes over: two of PyPI, and npm's reference server both ways."""
+"""Published MCP servers as tools: two from PyPI, and npm's reference server over both transports."""
 
 import json
 import os
@@ -91,14 +91,14 @@ def test_a_model_is_offered_the_clock_of_pypi_and_answers_from_it(client: httpx.
     assert names(client, "clock") == ["get_current_time"]  # the other one is not included
 
 
-def test_git_of_pypi_reads_and_what_changes_something_says_so(client: httpx.Client, repository: Path) -> None:
+def test_the_git_server_of_pypi_reads_and_marks_tools_that_write(client: httpx.Client, repository: Path) -> None:
     assert "new.txt" in run(client, "git_status", repo_path=str(repository))
     tools = {each["name"]: each for each in folder_of(client, "git")["tools"]}
     assert tools["git_status"]["read_only"]
     assert not tools["git_add"]["read_only"]
 
 
-def test_the_reference_server_gives_texts_structures_images_and_links(client: httpx.Client) -> None:
+def test_the_reference_server_returns_text_structures_images_and_links(client: httpx.Client) -> None:
     assert run(client, "get-sum", a=2, b=3) == "The sum of 2 and 3 is 5."
     assert json.loads(run(client, "get-structured-content", location="Chicago")).keys() >= {"temperature"}
     assert re.search(r"\[image: image/png, \d+ bytes, not shown\]", run(client, "get-tiny-image"))
@@ -107,20 +107,20 @@ def test_the_reference_server_gives_texts_structures_images_and_links(client: ht
     assert refused.status_code == 422
 
 
-def test_the_reference_server_is_given_no_variable_of_the_service(client: httpx.Client) -> None:
+def test_the_reference_server_inherits_no_variable_of_the_service(client: httpx.Client) -> None:
     variables = json.loads(run(client, "get-env"))
     assert "PATH" in variables
     assert not {"OPENAI_BASE_URL", "MCP_SERVERS_FILE", "SERVER_PORT"} & variables.keys()
 
 
-def test_the_reference_server_tells_how_far_a_call_is(client: httpx.Client) -> None:
+def test_the_reference_server_reports_progress(client: httpx.Client) -> None:
     events = {"Accept": "text/event-stream"}
     stream = client.post("/tools/trigger-long-running-operation", json={"duration": 1, "steps": 2}, headers=events)
     told = re.findall(r"event: tool_call_progress\ndata: (.*)", stream.text)
     assert [(json.loads(each)["done"], json.loads(each)["of"]) for each in told][-1] == (2, 2)
 
 
-def test_the_reference_server_over_http_is_found_when_it_comes_and_again_when_it_comes_back(
+def test_the_reference_server_over_http_is_connected_and_reconnected(
     client: httpx.Client, everything: list[str], port: int
 ) -> None:
     assert folder_of(client, "far")["reason"] == "it cannot be reached (ConnectError)"
@@ -137,7 +137,7 @@ def test_the_reference_server_over_http_is_found_when_it_comes_and_again_when_it
 
 
 @pytest.mark.parametrize("way", ["stdio", "http"])
-def test_a_server_of_the_newest_revision_tells_that_its_tools_have_changed(way: str, port: int, tmp_path: Path) -> None:
+def test_a_server_of_the_newest_version_reports_changed_tools(way: str, port: int, tmp_path: Path) -> None:
     script = str(ROOT / "wire_clients" / "growing_mcp_server.py")
     command = [sys.executable, script, *([str(port)] if way == "http" else [])]
     far = {"command": command[0], "args": command[1:]} if way == "stdio" else {"url": f"http://127.0.0.1:{port}/mcp"}

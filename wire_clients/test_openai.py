@@ -1,4 +1,4 @@
-"""The official client: whole, streamed, typed, with tools, and its errors."""
+"""The official client: complete, streamed and typed answers, tools, and errors."""
 
 import json
 from typing import Any
@@ -101,7 +101,7 @@ def test_the_clients_tools_come_back_and_lead_to_the_answer(client: OpenAI, mode
     assert [each["role"] for each in model.requests[-1].body["messages"]][-3:] == ["assistant", "tool", "tool"]
 
 
-def test_the_stream_helper_puts_a_call_together(client: OpenAI, model: Model) -> None:
+def test_the_stream_helper_assembles_a_call(client: OpenAI, model: Model) -> None:
     model.plays(calls(ROLLED))
     with client.chat.completions.stream(model="toolchat", messages=ASKED, tools=[ROLL]) as stream:
         kinds = [event.type for event in stream]
@@ -113,7 +113,7 @@ def test_the_stream_helper_puts_a_call_together(client: OpenAI, model: Model) ->
     assert (call.function.name, call.function.arguments) == ("roll", '{"sides":6}')
 
 
-def test_errors_are_the_clients_own_kinds_and_say_where(client: OpenAI, model: Model) -> None:
+def test_errors_become_the_clients_exceptions_with_the_field(client: OpenAI, model: Model) -> None:
     with pytest.raises(openai.NotFoundError) as missing:
         client.chat.completions.create(model="gpt-4o", messages=ASKED)
     assert (missing.value.code, missing.value.param) == ("model_not_found", "model")
@@ -127,7 +127,7 @@ def test_errors_are_the_clients_own_kinds_and_say_where(client: OpenAI, model: M
     assert long.value.code == "context_length_exceeded"
 
 
-def test_what_cannot_succeed_is_not_tried_again(client: OpenAI, model: Model) -> None:
+def test_errors_that_cannot_succeed_are_not_retried(client: OpenAI, model: Model) -> None:
     model.plays(whole({"error": {"message": "no"}}, 401), says("never asked"))
     with pytest.raises(openai.InternalServerError) as refused:
         client.chat.completions.create(model="toolchat", messages=ASKED)
@@ -135,7 +135,7 @@ def test_what_cannot_succeed_is_not_tried_again(client: OpenAI, model: Model) ->
     assert len(model.requests) == 1
 
 
-def test_an_error_in_mid_stream_is_raised(client: OpenAI, model: Model) -> None:
+def test_an_error_during_the_stream_is_raised(client: OpenAI, model: Model) -> None:
     model.plays(sse(delta(content="It is "), done=False, ending="cut"))
     told = []
     with pytest.raises(openai.APIError) as broken:  # noqa: PT012 - the stream itself raises

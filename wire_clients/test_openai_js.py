@@ -1,4 +1,4 @@
-"""The official client for JavaScript, on a page of another origin that the service allows."""
+"""The official JavaScript client on a page of another origin that the service allows."""
 
 from collections.abc import AsyncGenerator, Iterator
 from functools import partial

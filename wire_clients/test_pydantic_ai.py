@@ -12,7 +12,7 @@ def chat_model(base_url: str) -> OpenAIChatModel:
     return OpenAIChatModel("toolchat", provider=OpenAIProvider(base_url=base_url, api_key="unused"))
 
 
-async def test_an_agent_gets_the_answer_with_the_services_tools_run_inside(base_url: str, model: Model) -> None:
+async def test_an_agent_gets_an_answer_that_used_the_services_tools(base_url: str, model: Model) -> None:
     model.plays(calls(TIME), says("It is noon."))
     answer = await Agent(chat_model(base_url)).run("What time is it?")
     assert answer.output == "It is noon."
@@ -39,7 +39,7 @@ class Moment(BaseModel):
     hour: int
 
 
-async def test_an_output_type_is_asked_for_until_it_comes(base_url: str, model: Model) -> None:
+async def test_an_output_type_is_requested_until_it_is_valid(base_url: str, model: Model) -> None:
     # The agent offers a tool for its answer and requires a call; the service's own tool does not end that.
     agent = Agent(chat_model(base_url), output_type=Moment)
     model.plays(calls(TIME), calls({"name": "final_result", "arguments": '{"hour":12}'}))

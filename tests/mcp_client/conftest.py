@@ -1,4 +1,4 @@
-"""A service with two hostile servers that the tests of a module share, and a model that calls what it is asked for."""
+"""A service with two hostile MCP servers, shared by the tests of a module, and a model that calls the named tool."""
 
 from collections.abc import AsyncGenerator
 from functools import partial

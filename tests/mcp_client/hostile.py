@@ -1,4 +1,4 @@
-"""A server that does wrong whatever a server can do wrong: lines of JSON, and nothing but Python's own library.
+"""A server that misbehaves in every way: lines of JSON, with the standard library only.
 
 Run as a script; the words after it say what else is wrong with it: ``silent`` answers nothing, ``stubborn`` does not
 end when it is asked to.

@@ -1,4 +1,4 @@
-"""A server on HTTP, played without the SDK: the lane before 2026-07-28, with session ids, and faults on request."""
+"""An MCP server over HTTP without the SDK: the legacy lane with session ids, and faults on request."""
 
 from dataclasses import dataclass, field
 from itertools import count

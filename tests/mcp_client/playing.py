@@ -1,4 +1,4 @@
-"""Files that name servers, and what a test asks of their tools by hand."""
+"""Files with MCP servers, and requests for their tools."""
 
 import json
 import sys

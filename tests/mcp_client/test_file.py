@@ -1,4 +1,4 @@
-"""The file that names servers: what it may say, and the one line that tells what is wrong with it."""
+"""``MCP_SERVERS_FILE``: valid contents, and the one line that reports a mistake."""
 
 import json
 import subprocess
@@ -29,7 +29,7 @@ def refusal(monkeypatch: pytest.MonkeyPatch, content: str) -> str:
     return str(caught.value)
 
 
-def test_each_server_is_a_folder_in_the_order_of_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_server_is_a_tool_module_in_the_order_of_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
     servers = {"web": WEB, "process": PROCESS, "off": {"disabled": True, "url": "${NOT_SET}"}}
     modules = [each.module for each in read(monkeypatch, json.dumps({"mcpServers": servers})).modules]
     assert [(each.name, each.path) for each in modules if each.name.startswith("mcp-")] == [
@@ -63,7 +63,7 @@ def test_each_server_is_a_folder_in_the_order_of_the_file(monkeypatch: pytest.Mo
         (["SECRET"], ": Input should be a valid dictionary or instance of ServerEntry"),
     ],
 )
-def test_a_fault_is_one_line_with_the_file_and_the_key_and_no_value(
+def test_a_mistake_is_reported_in_one_line_with_file_and_key_but_no_value(
     entry: Any, line: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told = refusal(monkeypatch, json.dumps({"mcpServers": {"far": entry}}))
@@ -95,22 +95,22 @@ def test_keys_of_this_service_cannot_be_forwarded(header: str, monkeypatch: pyte
         (" " * 1_100_000, "is longer than 1048576 bytes"),
     ],
 )
-def test_a_file_of_another_form_is_told_so(content: str, told: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_invalid_file_is_rejected_with_the_reason(content: str, told: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert refusal(monkeypatch, content) == f"MCP_SERVERS_FILE: mcp.json: {told}"
 
 
-def test_a_mark_of_the_byte_order_before_the_file_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_byte_order_mark_is_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
     read_file = read(monkeypatch, "\ufeff" + json.dumps({"mcpServers": {"web": WEB}}))
     assert "mcp-web" in [each.module.name for each in read_file.modules]
 
 
-def test_a_file_that_is_not_there_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_file_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MCP_SERVERS_FILE", "none.json")
     with pytest.raises(ConfigurationError, match=r"^MCP_SERVERS_FILE: none.json: cannot be read: No such file"):
         read_configuration()
 
 
-def test_a_variable_of_the_file_may_stand_in_env_and_is_not_called_unread(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_variable_of_the_file_may_come_from_dotenv_without_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
     Path(".env").write_text("GITHUB_TOKEN=abc\nNOBODYS_VARIABLE=x\n", encoding="utf-8")
     servers = {"far": {**WEB, "headers": {"A": "Bearer ${GITHUB_TOKEN}", "B": "${NONE:-else}"}}}
     warnings = read(monkeypatch, json.dumps({"mcpServers": servers})).warnings
@@ -129,7 +129,7 @@ asyncio.run(main())
 """
 
 
-def test_a_service_whose_file_names_no_server_does_not_load_the_sdk(tmp_path: Path) -> None:
+def test_without_an_enabled_server_the_sdk_is_not_imported(tmp_path: Path) -> None:
     file = written(tmp_path, off=hostile(disabled=True))
     variables = {"CHAT_PROVIDER": "offline", "MCP_SERVERS_FILE": file}
     command = [sys.executable, "-c", LOADED]
@@ -137,7 +137,7 @@ def test_a_service_whose_file_names_no_server_does_not_load_the_sdk(tmp_path: Pa
     assert told.stdout == "[]\n"
 
 
-def test_the_command_line_has_the_tools_too_and_leaves_no_process(tmp_path: Path) -> None:
+def test_the_command_line_runs_the_tools_and_leaves_no_process(tmp_path: Path) -> None:
     file = written(tmp_path, far=hostile("stubborn", include=["echo", "destroys"]))
     done = run("tools", "run", "echo", "text=hello", cwd=tmp_path, MCP_SERVERS_FILE=file, CHAT_PROVIDER="offline")
     assert json.loads(done.stdout) == {"name": "echo", "given": {"text": "hello"}}

@@ -1,4 +1,4 @@
-"""Servers that are asked over HTTP: what they are sent, and what becomes of them."""
+"""MCP servers over HTTP: the requests that they get, and reconnects."""
 
 import asyncio
 import gzip
@@ -48,14 +48,14 @@ async def state(client: httpx.AsyncClient) -> str:
     return "registered" if folder["registered"] else folder["reason"]
 
 
-async def test_the_headers_of_the_file_are_sent_with_everything(player: McpPlayer, opened: Opened) -> None:
+async def test_the_headers_of_the_file_are_sent_with_every_request(player: McpPlayer, opened: Opened) -> None:
     async with opened({"headers": {"Authorization": "Bearer ${TOKEN}"}}, TOKEN="s3cret") as client:
         assert await ran(client, "look") == ("ok", "seen")
     assert {"initialize", "tools/list", "tools/call"} <= set(player.methods())
     assert {each.headers.get("authorization") for each in player.received} == {"Bearer s3cret"}
 
 
-async def test_headers_of_who_asks_are_forwarded_by_the_list_and_a_key_of_ours_never(
+async def test_only_listed_headers_are_forwarded_and_never_a_key_of_the_service(
     player: McpPlayer, opened: Opened, tmp_path: Path
 ) -> None:
     entry = {"forward_headers": {"X-Their-Token": "Authorization"}, "headers": {"X-Own": "1", "authorization": "ours"}}
@@ -73,7 +73,7 @@ async def test_headers_of_who_asks_are_forwarded_by_the_list_and_a_key_of_ours_n
         assert "alice" not in str(each)
 
 
-async def test_calls_with_headers_of_different_people_never_share_a_session(player: McpPlayer, opened: Opened) -> None:
+async def test_calls_with_headers_of_different_users_never_share_a_session(player: McpPlayer, opened: Opened) -> None:
     async with opened({"forward_headers": ["X-User"]}) as client:
         await asyncio.gather(*(run(client, "look", **{"X-User": name}) for name in ("ann", "ben", "cem", "ann")))
     sessions = [each.headers["mcp-session-id"] for each in player.calls()]
@@ -84,7 +84,7 @@ async def test_calls_with_headers_of_different_people_never_share_a_session(play
     assert not player.sessions  # each was ended
 
 
-async def test_a_refusal_of_somebodys_header_is_told_for_this_call_alone(player: McpPlayer, opened: Opened) -> None:
+async def test_a_rejected_header_fails_only_its_own_call(player: McpPlayer, opened: Opened) -> None:
     async with opened({"forward_headers": ["X-User"]}) as client:
         player.status = 401
         ended, told = await ran(client, "look", **{"X-User": "mallory"})
@@ -96,7 +96,7 @@ async def test_a_refusal_of_somebodys_header_is_told_for_this_call_alone(player:
         assert await ran(client, "look") == ("ok", "seen")
 
 
-async def test_a_header_that_cannot_be_forwarded_is_not_left_out(player: McpPlayer, opened: Opened) -> None:
+async def test_a_header_that_cannot_be_forwarded_fails_the_call(player: McpPlayer, opened: Opened) -> None:
     # Without it the call would be made in the name of the service.
     async with opened({"forward_headers": ["X-User"], "headers": {"X-User": "service"}}) as client:
         headers = [(b"X-User", "müller".encode())]
@@ -106,7 +106,7 @@ async def test_a_header_that_cannot_be_forwarded_is_not_left_out(player: McpPlay
 
 
 @pytest.mark.parametrize("status", [401, 503])
-async def test_a_server_that_refuses_at_start_is_found_by_itself_later(
+async def test_a_server_that_refuses_at_startup_is_connected_later(
     status: int, player: McpPlayer, opened: Opened
 ) -> None:
     player.status = status
@@ -125,7 +125,7 @@ async def _is(client: httpx.AsyncClient, wanted: str) -> bool:
     return await state(client) == wanted
 
 
-async def test_a_server_that_goes_away_is_noticed_without_a_call(player: McpPlayer, opened: Opened) -> None:
+async def test_an_unavailable_server_is_noticed_without_a_call(player: McpPlayer, opened: Opened) -> None:
     async with opened(**QUICK) as client:
         assert await _is_up(client) == 1
         player.status = 500
@@ -141,9 +141,7 @@ async def _is_up(client: httpx.AsyncClient) -> float:
     return (await figures_of(client))["toolchat_mcp_server_up", (("server", "far"),)]
 
 
-async def test_a_session_that_the_server_has_forgotten_is_begun_anew_and_the_call_is_made_once(
-    player: McpPlayer, opened: Opened
-) -> None:
+async def test_a_forgotten_session_is_renewed_and_the_call_runs_once(player: McpPlayer, opened: Opened) -> None:
     async with opened() as client:
         player.sessions.clear()
         assert await ran(client, "look") == ("ok", "seen")
@@ -164,7 +162,7 @@ async def test_a_session_that_the_server_has_forgotten_is_begun_anew_and_the_cal
     ],
     ids=["too long", "packed", "html", "garbage", "garbage in a stream", "no event", "accepted", "redirect"],
 )
-async def test_an_answer_that_cannot_be_used_fails_its_call_and_no_other(
+async def test_an_unusable_response_fails_only_its_own_call(
     answer: Response, player: McpPlayer, opened: Opened
 ) -> None:
     async with opened() as client:
@@ -174,7 +172,7 @@ async def test_an_answer_that_cannot_be_used_fails_its_call_and_no_other(
         assert await state(client) == "registered"
 
 
-async def test_nobody_who_listens_is_a_server_that_is_away(tmp_path: Path) -> None:
+async def test_a_closed_port_makes_the_server_unavailable(tmp_path: Path) -> None:
     with silent_port() as port:
         file = written(tmp_path, far={"url": f"http://127.0.0.1:{port}/mcp"}, none={"command": str(tmp_path / "none")})
         async with service(MCP_SERVERS_FILE=file, CHAT_PROVIDER="offline") as client:
@@ -186,7 +184,7 @@ async def test_nobody_who_listens_is_a_server_that_is_away(tmp_path: Path) -> No
     assert ready["tools"]["mcp-far"] is False
 
 
-async def test_the_start_waits_no_longer_than_it_is_told_for_a_server_that_says_nothing(tmp_path: Path) -> None:
+async def test_the_startup_waits_for_a_silent_server_until_its_timeout(tmp_path: Path) -> None:
     file = written(tmp_path, far=hostile("silent"), near=hostile(include=["reads"]))
     async with service(MCP_SERVERS_FILE=file, MCP_SERVERS_START_TIMEOUT="0.1", CHAT_PROVIDER="offline") as client:
         assert await state(client) == "the server has not answered yet"
@@ -194,7 +192,7 @@ async def test_the_start_waits_no_longer_than_it_is_told_for_a_server_that_says_
         assert (await client.get("/time/chat-tool-function")).status_code == 200
 
 
-async def test_of_an_endless_list_no_more_is_taken_than_can_be_used(player: McpPlayer, opened: Opened) -> None:
+async def test_an_endless_list_of_tools_is_cut(player: McpPlayer, opened: Opened) -> None:
     player.is_endless = True
     async with opened() as client:
         assert len(await tools_of(client, "far")) == 256

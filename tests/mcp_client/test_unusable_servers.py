@@ -1,4 +1,4 @@
-"""Servers that cannot be used as the file names them: what is told of each lets its owner mend it."""
+"""MCP servers that cannot be used as configured: the reason helps to fix the file."""
 
 from functools import partial
 from pathlib import Path
@@ -15,7 +15,7 @@ async def is_tried(client: httpx.AsyncClient, server: str, word: str) -> bool:
     return word in (await described(client, server)).get("reason", "")
 
 
-async def test_a_server_that_cannot_be_started_or_understood_is_told_with_the_reason(tmp_path: Path) -> None:
+async def test_a_server_that_cannot_be_started_or_parsed_is_reported_with_the_reason(tmp_path: Path) -> None:
     file = written(
         tmp_path,
         homeless=hostile(cwd=str(tmp_path / "nowhere")),
@@ -29,7 +29,7 @@ async def test_a_server_that_cannot_be_started_or_understood_is_told_with_the_re
         await until(partial(is_tried, client, "chatty", told))
 
 
-async def test_a_pattern_that_no_tool_of_the_server_has_is_told_with_the_names_that_there_are(
+async def test_a_pattern_without_a_match_is_logged_with_the_available_names(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     file = written(tmp_path, far=hostile(include=["echo", "get-*"]))

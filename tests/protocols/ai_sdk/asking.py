@@ -1,4 +1,4 @@
-"""Asking as ``useChat`` does: its messages, and the parts of what comes back."""
+"""Requests in the format of ``useChat``, and the parts of the response."""
 
 from typing import Any
 

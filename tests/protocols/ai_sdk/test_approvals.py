@@ -1,4 +1,4 @@
-"""Consent: asked for in the stream, given by the page's next request, and asked for again where it is needed again."""
+"""Approvals: requested in the stream, and given by the page's next request."""
 
 from typing import Any
 
@@ -30,7 +30,7 @@ def kinds(answer: httpx.Response) -> list[str]:
     return [each["type"] for each in parts_of(answer)]
 
 
-async def test_consent_is_asked_for_behind_the_call_and_the_answer_ends() -> None:
+async def test_approval_is_requested_after_the_call_and_ends_the_answer() -> None:
     async with played([asks(SHIP, content="Shipping.")], SHIP_FOLDERS) as (client, _):
         answer = await sent(client, ASKED)
     parts = parts_of(answer)
@@ -46,7 +46,7 @@ async def test_consent_is_asked_for_behind_the_call_and_the_answer_ends() -> Non
     assert "Waiting for approval" not in answer.text
 
 
-async def test_with_consent_the_call_runs_and_the_answer_goes_on() -> None:
+async def test_an_approved_call_runs_and_the_answer_continues() -> None:
     async with played([asks(SHIP), says("On its way.")], SHIP_FOLDERS) as (client, player):
         identifier = requests_of(await sent(client, ASKED))["call_1"]
         answer = await sent(client, ASKED, said(decided(identifier, True)), messageId="m-2")
@@ -61,7 +61,7 @@ async def test_with_consent_the_call_runs_and_the_answer_goes_on() -> None:
     assert player.requests[1].body["messages"][-1]["content"] == "shipped 1"
 
 
-async def test_without_consent_the_model_is_told_why() -> None:
+async def test_the_model_sees_the_reason_of_a_rejection() -> None:
     async with played([asks(SHIP), says("Then not.")], SHIP_FOLDERS) as (client, player):
         identifier = requests_of(await sent(client, ASKED))["call_1"]
         answer = await sent(client, ASKED, said(decided(identifier, False, reason="too dear")))
@@ -79,7 +79,7 @@ async def test_each_call_of_the_answer_has_an_id_and_a_decision_of_its_own() -> 
     assert ["rejected" in each for each in results] == [True, False]
 
 
-async def test_a_second_call_of_the_same_id_is_told_and_asked_for_anew() -> None:
+async def test_a_second_call_with_the_same_id_requires_its_own_approval() -> None:
     async with played([asks(SHIP), asks(SHIP), says("Both.")], SHIP_FOLDERS) as (client, player):
         first = requests_of(await sent(client, ASKED))["call_1"]
         paused = await sent(client, ASKED, said(decided(first, True)))
@@ -97,7 +97,7 @@ async def test_a_second_call_of_the_same_id_is_told_and_asked_for_anew() -> None
     assert len(player.requests) == 3
 
 
-async def test_the_message_that_is_named_goes_on_though_another_question_came_after_it() -> None:
+async def test_the_named_message_continues_although_another_question_follows() -> None:
     async with played([asks(SHIP), says("Hello."), says("On its way.")], SHIP_FOLDERS) as (client, player):
         identifier = requests_of(await sent(client, ASKED))["call_1"]
         later = (user("Hi"), {**said(text("Hello.")), "id": "m-3"})
@@ -107,7 +107,7 @@ async def test_the_message_that_is_named_goes_on_though_another_question_came_af
     assert player.requests[2].body["messages"][-1]["content"] == "shipped 1"
 
 
-async def test_in_a_session_the_turn_is_remembered_when_it_has_its_answer() -> None:
+async def test_a_session_remembers_the_turn_once_it_is_complete() -> None:
     named = {"X-Session-ID": "s-1"}
     async with played([asks(SHIP), says("On its way.")], SHIP_FOLDERS) as (client, _):
         identifier = requests_of(await sent(client, ASKED, headers=named))["call_1"]
@@ -128,7 +128,7 @@ async def test_a_decision_counts_once() -> None:
 
 
 @pytest.mark.parametrize("second", [None, True], ids=["one is not decided", "another answer's"])
-async def test_what_is_decided_in_part_is_refused_and_goes_on_waiting(second: bool | None) -> None:
+async def test_partial_decisions_are_rejected_and_the_answer_stays_pending(second: bool | None) -> None:
     async with played([asks(SHIP), says("On its way.")], SHIP_FOLDERS) as (client, player):
         identifier = requests_of(await sent(client, ASKED))["call_1"]
         refused = await sent(client, ASKED, said(decided(identifier, True), decided("x/call_2", second)))
@@ -138,12 +138,12 @@ async def test_what_is_decided_in_part_is_refused_and_goes_on_waiting(second: bo
 
 
 @pytest.mark.parametrize("identifier", ["", "x", "x/", "/call_1", "../../x/call_1", "\u0000/\u0000", "字" * 1000])
-async def test_consent_that_nobody_asked_for_is_refused(identifier: str, offline: httpx.AsyncClient) -> None:
+async def test_an_unrequested_approval_is_rejected(identifier: str, offline: httpx.AsyncClient) -> None:
     answer = await sent(offline, ASKED, said(decided(identifier, True) | {"toolCallId": "call_1"}))
     assert answer.status_code == 404
 
 
-async def test_a_decision_about_another_call_is_refused() -> None:
+async def test_a_decision_about_another_call_is_rejected() -> None:
     async with played([asks(SHIP)], SHIP_FOLDERS) as (client, player):
         identifier = requests_of(await sent(client, ASKED))["call_1"]
         answer = await sent(client, ASKED, said(decided(identifier.replace("call_1", "call_9"), True)))

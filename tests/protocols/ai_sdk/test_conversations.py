@@ -1,4 +1,4 @@
-"""The messages of a page, as the model is given them."""
+"""Messages of a page as the model receives them."""
 
 from typing import Any
 
@@ -76,20 +76,20 @@ def given(player: OpenAIPlayer) -> list[Any]:
         pytest.param([user("a"), user(" "), said(), user("c")], [("user", "a"), ("user", "c")], id="empty messages"),
     ],
 )
-async def test_each_message_becomes_what_providers_know(messages: list[Any], expected: list[Any]) -> None:
+async def test_each_message_is_converted_for_the_provider(messages: list[Any], expected: list[Any]) -> None:
     async with played([says("ok")]) as (client, player):
         parts_of(await sent(client, *messages))
     assert given(player) == expected
 
 
-async def test_instructions_of_the_page_stand_below_those_of_the_service() -> None:
+async def test_instructions_of_the_page_are_appended_to_those_of_the_service() -> None:
     system = {"id": "s", "role": "system", "parts": [text("Be brief.")]}
     async with played([says("ok")], SYSTEM_PROMPT="Be kind.") as (client, player):
         parts_of(await sent(client, system, user("Hi")))
     assert player.requests[0].body["messages"][0] == {"role": "system", "content": "Be kind.\n\nBe brief."}
 
 
-async def test_in_a_session_the_service_remembers_and_takes_the_last_question() -> None:
+async def test_in_a_session_only_the_last_question_is_read() -> None:
     named = {"X-Session-ID": "s-1"}
     async with played([says("one"), says("two")]) as (client, player):
         first = await sent(client, user("first"), headers=named)
@@ -107,6 +107,6 @@ async def test_every_tool_of_the_service_is_offered() -> None:
     assert {"getCityTimeFunction", "todoUpdate"} <= offered
 
 
-async def test_another_trigger_and_fields_that_nobody_knows_are_no_hindrance(offline: httpx.AsyncClient) -> None:
+async def test_unknown_triggers_and_fields_are_ignored(offline: httpx.AsyncClient) -> None:
     answer = await sent(offline, user("Hi"), trigger="regenerate-message", messageId="gone", theme="dark")
     assert parts_of(answer)[-1]["type"] == "finish"

@@ -1,4 +1,4 @@
-"""Errors as a page shows them: words, with a true status before the first byte, and as a part after it."""
+"""Errors for pages: text with a status before the first byte, and a part of the stream after it."""
 
 from typing import Any
 
@@ -34,7 +34,7 @@ def nested(depth: int) -> Any:
         ({"messages": [user("?"), said(ended(toolCallId="x" * 257))]}, "messages[1].parts[1].toolCallId: "),
     ],
 )
-async def test_a_request_that_cannot_be_answered_gets_400_that_names_the_place(
+async def test_an_invalid_request_gets_400_with_the_field(
     fields: dict[str, Any], words: str, offline: httpx.AsyncClient
 ) -> None:
     answer = await offline.post(CHAT, json=fields)
@@ -45,7 +45,7 @@ async def test_a_request_that_cannot_be_answered_gets_400_that_names_the_place(
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"\xff", b'{"messages":"\\ud800"}', b"[" * 100_000, b"null"])
-async def test_what_is_no_request_gets_400(content: bytes, offline: httpx.AsyncClient) -> None:
+async def test_a_malformed_body_gets_400(content: bytes, offline: httpx.AsyncClient) -> None:
     assert (await offline.post(CHAT, content=content)).status_code == 400
 
 
@@ -65,14 +65,14 @@ HOSTILE: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("message", HOSTILE, ids=range(len(HOSTILE)))
-async def test_what_is_sent_never_breaks_the_service(message: dict[str, Any], offline: httpx.AsyncClient) -> None:
+async def test_hostile_requests_never_break_the_service(message: dict[str, Any], offline: httpx.AsyncClient) -> None:
     answer = await sent(offline, user("What time is it?"), message, user("And in London?"))
     if answer.status_code != 400:
         assert parts_of(answer)[-1]["type"] == "finish"
 
 
 @pytest.mark.parametrize(("method", "path", "status"), [("GET", CHAT, 405), ("GET", f"{CHAT}/c-1/stream", 404)])
-async def test_what_the_service_does_not_have_is_told_in_words_too(
+async def test_unknown_routes_and_methods_are_reported_as_text(
     method: str, path: str, status: int, offline: httpx.AsyncClient
 ) -> None:
     answer = await offline.request(method, path)
@@ -84,7 +84,7 @@ async def test_a_page_of_another_site_gets_403(offline: httpx.AsyncClient) -> No
     assert (answer.status_code, answer.text) == (403, "a page of another site must not ask for this")
 
 
-async def test_a_session_must_have_a_proper_name(offline: httpx.AsyncClient) -> None:
+async def test_an_invalid_session_id_is_rejected(offline: httpx.AsyncClient) -> None:
     assert (await sent(offline, user("?"), headers={"X-Session-ID": "../x"})).status_code == 422
 
 
@@ -104,7 +104,7 @@ async def test_an_error_before_the_first_byte_has_its_status(upstream: Any, stat
     assert "x-vercel-ai-ui-message-stream" not in answer.headers
 
 
-async def test_a_full_house_says_when_to_come_again() -> None:
+async def test_an_overloaded_service_sends_retry_after() -> None:
     waiting = [sse(delta(content="Hel"), done=False, ending="hang")]
     async with (
         played(waiting, MAX_QUESTIONS="1") as (client, _),
@@ -114,7 +114,7 @@ async def test_a_full_house_says_when_to_come_again() -> None:
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
 
 
-async def test_an_error_in_mid_stream_is_the_last_part() -> None:
+async def test_an_error_during_the_stream_is_its_last_part() -> None:
     async with played([sse(delta(content="Hel"), done=False, ending="cut")]) as (client, _):
         *_, last_but_one, last = parts_of(await sent(client, user("?")))
     assert last_but_one == {"type": "text-end", "id": "1"}
@@ -122,7 +122,7 @@ async def test_an_error_in_mid_stream_is_the_last_part() -> None:
     assert last["errorText"]
 
 
-async def test_a_long_conversation_is_taken_and_a_longer_one_refused() -> None:
+async def test_a_long_conversation_is_accepted_and_a_longer_one_rejected() -> None:
     long = "字" * 200_000
     async with played([says("ok")]) as (client, player):
         parts_of(await sent(client, user(long)))

@@ -1,4 +1,4 @@
-"""The stream of parts: what the model says and what tools do, live, in the order in which a page puts it together."""
+"""The stream of parts: text and tool calls, live, in the order that a page expects."""
 
 import asyncio
 from typing import Any
@@ -18,7 +18,7 @@ def kinds(parts: list[dict[str, Any]]) -> list[str]:
     return [each["type"] for each in parts]
 
 
-async def test_a_text_is_a_part_of_a_step_of_a_message() -> None:
+async def test_text_is_a_part_within_a_step_of_a_message() -> None:
     async with played([says("Hel", "lo.")]) as (client, player):
         answer = await sent(client, user("Hi"))
     assert parts_of(answer) == [
@@ -37,7 +37,7 @@ async def test_a_text_is_a_part_of_a_step_of_a_message() -> None:
     assert "x-session-id" not in answer.headers
 
 
-async def test_a_call_is_told_with_its_result_and_what_follows_is_a_step_of_its_own() -> None:
+async def test_a_call_has_its_result_and_the_next_text_starts_a_step() -> None:
     async with played([asks(TIME, content="Looking."), says("Noon.")]) as (client, _):
         parts = parts_of(await sent(client, user("What time is it in Shanghai?")))
     spoken = ["text-start", "text-delta", "text-end"]
@@ -57,7 +57,7 @@ async def test_a_call_is_told_with_its_result_and_what_follows_is_a_step_of_its_
     assert isinstance(told["tool-output-available"]["output"], dict)
 
 
-async def test_calls_of_one_message_are_one_step_and_those_of_the_next_message_another() -> None:
+async def test_calls_of_one_round_share_a_step() -> None:
     london = call("getCityTimeFunction", '{"timeZoneId":"Europe/London"}', "call_2")
     async with played([asks(TIME, london), asks(TIME), says("Noon.")]) as (client, _):
         parts = parts_of(await sent(client, user("?")))
@@ -80,7 +80,7 @@ async def test_calls_of_one_message_are_one_step_and_those_of_the_next_message_a
     ],
     ids=["an unknown tool", "a missing argument", "arguments that are no JSON"],
 )
-async def test_what_goes_wrong_with_a_call_is_told_in_words(asked: dict[str, Any], given: Any, words: str) -> None:
+async def test_a_failed_call_is_reported_as_text(asked: dict[str, Any], given: Any, words: str) -> None:
     async with played([asks(asked), says("Sorry.")], TOOL_CALL_REPAIRS="0") as (client, _):
         parts = parts_of(await sent(client, user("?")))
     told = {each["type"]: each for each in parts}
@@ -90,7 +90,7 @@ async def test_what_goes_wrong_with_a_call_is_told_in_words(asked: dict[str, Any
     assert parts[-1]["finishReason"] == "stop"
 
 
-async def test_reasoning_is_a_part_of_its_own_before_the_text() -> None:
+async def test_reasoning_is_a_separate_part_before_the_text() -> None:
     script = [sse(delta(reasoning_content="2 and 2"), delta(reasoning_content=" make 4"), delta("stop", content="4"))]
     async with played(script) as (client, _):
         parts = parts_of(await sent(client, user("?")))
@@ -107,13 +107,13 @@ async def test_reasoning_is_a_part_of_its_own_before_the_text() -> None:
 @pytest.mark.parametrize(
     ("reason", "told"), [("stop", "stop"), ("length", "length"), ("content_filter", "content-filter")]
 )
-async def test_why_the_answer_ended_is_told_in_the_words_of_the_sdk(reason: str, told: str) -> None:
+async def test_the_finish_reason_is_one_of_the_sdk(reason: str, told: str) -> None:
     async with played([sse(delta(content="Hel"), finish(reason))]) as (client, _):
         parts = parts_of(await sent(client, user("?")))
     assert parts[-1] == {"type": "finish", "finishReason": told}
 
 
-async def test_what_an_advisor_tells_is_data_that_the_page_does_not_keep() -> None:
+async def test_notices_of_advisors_are_transient_data() -> None:
     todos = call("todoUpdate", '{"items":[{"id":"1","text":"Look","status":"pending"}]}')
     async with played([asks(todos), says("Planned.")]) as (client, _):
         parts = parts_of(await sent(client, user("?")))
@@ -122,7 +122,7 @@ async def test_what_an_advisor_tells_is_data_that_the_page_does_not_keep() -> No
     assert "text-delta" in kinds(parts)
 
 
-async def test_the_text_arrives_while_the_model_still_writes_and_who_leaves_stops_it() -> None:
+async def test_text_is_streamed_live_and_a_disconnect_stops_the_model() -> None:
     async with played([HANGS]) as (client, player):
         async with client.stream("POST", CHAT, json={"messages": [user("?")]}) as answer:
             received = b""
@@ -136,14 +136,14 @@ async def test_the_text_arrives_while_the_model_still_writes_and_who_leaves_stop
 
 
 @pytest.mark.slow
-async def test_a_long_silence_is_bridged_by_comments() -> None:
+async def test_a_silent_stream_is_kept_alive_by_comments() -> None:
     async with played([HANGS], STREAM_KEEP_ALIVE="0.05", REQUEST_TIMEOUT="1") as (client, _):
         answer = await sent(client, user("?"))
     assert ": keep-alive\n\n" in answer.text
     assert [each["type"] for each in parts_of(answer)][-2:] == ["text-end", "error"]
 
 
-async def test_the_offline_model_answers_in_the_same_parts(offline: Any) -> None:
+async def test_the_offline_model_answers_with_the_same_parts(offline: Any) -> None:
     parts = parts_of(await sent(offline, user("What time is it in London?")))
     assert "tool-output-available" in kinds(parts)
     assert kinds(parts)[-2:] == ["finish-step", "finish"]

@@ -1,4 +1,4 @@
-"""A service that the tests of a module share, with tools for what a call can come to."""
+"""A service with the tools of the workshop, shared by the tests of a module."""
 
 from collections.abc import AsyncGenerator
 

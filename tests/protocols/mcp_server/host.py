@@ -1,4 +1,4 @@
-"""What an MCP host sends, on any HTTP client."""
+"""Requests of an MCP host on any HTTP client."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""Calls that the model of the tool ``ask`` makes and the user must agree with."""
+"""Consent to calls that the model of the tool ``ask`` makes."""
 
 from collections.abc import AsyncGenerator, Callable
 from typing import Any
@@ -47,7 +47,7 @@ def decided(*actions: str) -> dict[str, Any]:
     return dict(zip(("consent", "consent-1"), ({"action": each} for each in actions), strict=False))
 
 
-async def test_the_host_is_asked_for_each_call_of_the_answer_that_waits(host: Host) -> None:
+async def test_the_host_is_asked_about_each_pending_call(host: Host) -> None:
     before = Seen.switched
     result = await host.result("tools/call", **ASK)
     requests = result["inputRequests"].values()
@@ -57,7 +57,7 @@ async def test_the_host_is_asked_for_each_call_of_the_answer_that_waits(host: Ho
 
 
 @pytest.mark.parametrize("actions", [("accept", "accept"), ("accept", "decline"), ("cancel", "decline")])
-async def test_the_answer_goes_on_with_what_the_user_has_decided(actions: tuple[str, str], host: Host) -> None:
+async def test_the_answer_continues_with_the_users_decisions(actions: tuple[str, str], host: Host) -> None:
     before = Seen.switched
     state = (await host.result("tools/call", **ASK))["requestState"]
     result = await host.result("tools/call", **ASK, requestState=state, inputResponses=decided(*actions))
@@ -68,7 +68,7 @@ async def test_the_answer_goes_on_with_what_the_user_has_decided(actions: tuple[
     assert len(result["structuredContent"]["tool_calls"]) == 2
 
 
-async def test_a_host_that_has_not_asked_for_every_call_is_asked_again(host: Host) -> None:
+async def test_a_missing_decision_is_requested_again(host: Host) -> None:
     state = (await host.result("tools/call", **ASK))["requestState"]
     again = await host.result("tools/call", **ASK, requestState=state, inputResponses=decided("accept"))
     assert len(again["inputRequests"]) == 2
@@ -77,7 +77,7 @@ async def test_a_host_that_has_not_asked_for_every_call_is_asked_again(host: Hos
     assert result["content"][0]["text"] == "done done"
 
 
-async def test_a_decision_counts_once_and_for_its_own_question_and_caller(host: Host) -> None:
+async def test_a_decision_counts_once_and_only_for_its_question_and_caller(host: Host) -> None:
     before = Seen.switched
     brought = {
         "requestState": (await host.result("tools/call", **ASK))["requestState"],
@@ -92,7 +92,7 @@ async def test_a_decision_counts_once_and_for_its_own_question_and_caller(host: 
     assert Seen.switched == before + 2
 
 
-async def test_a_host_that_is_told_of_progress_is_asked_at_the_end_of_the_stream(host: Host) -> None:
+async def test_a_stream_with_progress_ends_with_the_consent_request(host: Host) -> None:
     asked = await host.ask("tools/call", **ASK, _meta={"progressToken": 1})
     state = messages_of(asked.text)[-1]["result"]["requestState"]
     brought = {"requestState": state, "inputResponses": decided("accept", "accept")}
@@ -102,7 +102,7 @@ async def test_a_host_that_is_told_of_progress_is_asked_at_the_end_of_the_stream
 
 
 @pytest.mark.parametrize("change", [lambda state: state[1:], lambda state: state.partition(".")[0], lambda _: 5])
-async def test_a_state_that_was_not_handed_out_is_refused(change: Callable[[str], object], host: Host) -> None:
+async def test_a_forged_state_is_rejected(change: Callable[[str], object], host: Host) -> None:
     before, state = Seen.switched, (await host.result("tools/call", **ASK))["requestState"]
     brought: dict[str, Any] = {"requestState": change(state), "inputResponses": decided("accept", "accept")}
     assert await host.error("tools/call", **ASK, **brought) == (400, -32602)
@@ -110,7 +110,7 @@ async def test_a_state_that_was_not_handed_out_is_refused(change: Callable[[str]
 
 
 @pytest.mark.parametrize("version", [MODERN, *LEGACY])
-async def test_a_host_that_cannot_ask_is_told_where_consent_is_given(version: str, client: httpx.AsyncClient) -> None:
+async def test_a_host_without_elicitation_learns_how_to_consent(version: str, client: httpx.AsyncClient) -> None:
     result = await Host(client, version).result("tools/call", **ASK)
     approval = result["structuredContent"]["approval"]
     assert f"POST /approvals/{approval['id']}" in result["content"][0]["text"]

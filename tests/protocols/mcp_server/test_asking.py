@@ -1,4 +1,4 @@
-"""The tool that answers a question with the others."""
+"""The tool ``ask``, which answers a question with the other tools."""
 
 import httpx
 import pytest
@@ -16,12 +16,12 @@ async def test_a_question_is_answered_with_the_services_tools(modern: Host) -> N
     assert [each.name for each in document.tool_calls] == ["getCityTimeFunction"]
 
 
-async def test_a_question_is_offered_the_tools_that_it_names(modern: Host) -> None:
+async def test_a_question_uses_only_the_tools_that_it_names(modern: Host) -> None:
     result = await modern.call("ask", question="北京现在几点？", tools=["todoRead"])
     assert "getCityTimeFunction" not in [each["name"] for each in result["structuredContent"]["tool_calls"]]
 
 
-async def test_a_question_goes_on_with_the_conversation_of_an_earlier_answer() -> None:
+async def test_a_question_continues_the_conversation_of_an_earlier_answer() -> None:
     async with (
         OpenAIPlayer(sensible_model({"timeZoneId": "Asia/Shanghai"})) as player,
         service(OPENAI_BASE_URL=player.base_url) as client,
@@ -46,9 +46,7 @@ async def test_a_model_that_fails_is_an_error_of_the_service(token: dict[str, in
     assert error["data"]["request_id"] == answer.headers["x-request-id"]
 
 
-async def test_the_answer_says_which_model_gave_it_and_a_tools_result_does_not(
-    modern: Host, client: httpx.AsyncClient
-) -> None:
+async def test_only_answers_of_a_model_name_the_model(modern: Host, client: httpx.AsyncClient) -> None:
     asked = await modern.ask("tools/call", name="ask", arguments={"question": "hello"})
     called = await modern.ask("tools/call", name="quotes", arguments={})
     streamed = await modern.ask("tools/call", name="count", arguments={"to": 1}, _meta={"progressToken": 1})

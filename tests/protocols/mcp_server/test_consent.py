@@ -1,4 +1,4 @@
-"""Tools that need the user's consent, which the host asks for."""
+"""Tools that require the user's consent, requested through the host."""
 
 from collections.abc import AsyncGenerator, Mapping
 from typing import Any
@@ -31,7 +31,7 @@ async def asked(host: Host) -> str:
     return state
 
 
-async def test_a_guarded_call_asks_the_user_by_way_of_the_host_and_runs_nothing(host: Host) -> None:
+async def test_a_guarded_call_asks_the_user_through_the_host_and_runs_nothing(host: Host) -> None:
     before = Seen.switched
     result = await host.result("tools/call", **CALL)
     assert result["resultType"] == "input_required"
@@ -42,7 +42,7 @@ async def test_a_guarded_call_asks_the_user_by_way_of_the_host_and_runs_nothing(
     assert Seen.switched == before
 
 
-async def test_a_call_runs_once_when_the_user_accepts_however_often_that_is_told(host: Host) -> None:
+async def test_an_accepted_call_runs_once_however_often_it_is_sent(host: Host) -> None:
     before, state = Seen.switched, await asked(host)
     for _ in range(3):
         result = await host.result("tools/call", **CALL, inputResponses=ACCEPTED, requestState=state)
@@ -51,7 +51,7 @@ async def test_a_call_runs_once_when_the_user_accepts_however_often_that_is_told
 
 
 @pytest.mark.parametrize("action", ["decline", "cancel"])
-async def test_a_call_that_the_user_does_not_want_does_not_run(action: str, host: Host) -> None:
+async def test_a_rejected_call_does_not_run(action: str, host: Host) -> None:
     before, state = Seen.switched, await asked(host)
     answers = {"consent": {"action": action}}
     result = await host.result("tools/call", **CALL, inputResponses=answers, requestState=state)
@@ -60,13 +60,13 @@ async def test_a_call_that_the_user_does_not_want_does_not_run(action: str, host
 
 
 @pytest.mark.parametrize("responses", [None, [], {}, {"other": {"action": "accept"}}, {"consent": "accept"}], ids=str)
-async def test_a_host_that_brings_no_answer_is_asked_again(responses: Any, host: Host) -> None:
+async def test_without_a_response_the_host_is_asked_again(responses: Any, host: Host) -> None:
     state = await asked(host)
     result = await host.result("tools/call", **CALL, inputResponses=responses, requestState=state)
     assert result["resultType"] == "input_required"
 
 
-async def test_an_answer_without_the_state_is_no_consent(host: Host) -> None:
+async def test_a_response_without_the_state_is_not_consent(host: Host) -> None:
     result = await host.result("tools/call", **CALL, inputResponses=ACCEPTED)
     assert result["resultType"] == "input_required"
 
@@ -86,13 +86,13 @@ def forged(state: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("kind", list(forged("0")))
-async def test_a_state_that_was_not_handed_out_is_refused(kind: str, host: Host) -> None:
+async def test_a_forged_state_is_rejected(kind: str, host: Host) -> None:
     before, state = Seen.switched, forged(await asked(host))[kind]
     error = await host.error("tools/call", **CALL, inputResponses=ACCEPTED, requestState=state)
     assert (error, Seen.switched) == ((400, -32602), before)
 
 
-async def test_a_state_holds_for_its_own_call_and_tenant_alone(host: Host) -> None:
+async def test_a_state_is_valid_for_its_own_call_and_tenant_only(host: Host) -> None:
     before, state = Seen.switched, await asked(host)
     brought: dict[str, Any] = {"inputResponses": ACCEPTED, "requestState": state}
     other = {**CALL, "arguments": {"on": False}}
@@ -102,7 +102,7 @@ async def test_a_state_holds_for_its_own_call_and_tenant_alone(host: Host) -> No
 
 
 @pytest.mark.parametrize("capabilities", [{}, {"elicitation": {"url": {}}}, {"elicitation": True}], ids=str)
-async def test_a_host_that_cannot_ask_its_user_is_told_what_it_lacks(
+async def test_a_host_without_elicitation_learns_which_capability_is_missing(
     capabilities: Mapping[str, Any], client: httpx.AsyncClient
 ) -> None:
     answer = await Host(client, **capabilities).ask("tools/call", **CALL)
@@ -113,7 +113,7 @@ async def test_a_host_that_cannot_ask_its_user_is_told_what_it_lacks(
 
 
 @pytest.mark.parametrize("version", LEGACY)
-async def test_in_the_legacy_lane_the_hosts_model_is_told_how_to_consent(
+async def test_in_the_legacy_lane_the_hosts_model_learns_how_to_consent(
     version: str, client: httpx.AsyncClient
 ) -> None:
     before = Seen.switched
@@ -122,7 +122,7 @@ async def test_in_the_legacy_lane_the_hosts_model_is_told_how_to_consent(
     assert "POST /tools/switchLight with an Idempotency-Key" in result["content"][0]["text"]
 
 
-async def test_arguments_that_do_not_fit_are_told_before_the_user_is_asked(host: Host) -> None:
+async def test_invalid_arguments_are_reported_before_the_user_is_asked(host: Host) -> None:
     result = await host.call("switchLight", on="perhaps")
     assert result["isError"] is True
 
@@ -138,7 +138,7 @@ async def replicas() -> AsyncGenerator[tuple[Host, Host], None]:
         yield Host(one, elicitation={}), Host(other, elicitation={})
 
 
-async def test_any_replica_takes_the_answer_and_only_one_runs_the_call(replicas: tuple[Host, Host]) -> None:
+async def test_any_replica_accepts_the_response_and_only_one_runs_the_call(replicas: tuple[Host, Host]) -> None:
     one, other = replicas
     before, state = Seen.switched, await asked(one)
     for host in (other, one):
@@ -147,7 +147,7 @@ async def test_any_replica_takes_the_answer_and_only_one_runs_the_call(replicas:
     assert Seen.switched == before + 1
 
 
-async def test_a_state_has_its_time() -> None:
+async def test_a_state_expires() -> None:
     store = InMemoryStateStore()
 
     async def consent(params: Mapping[str, Any], ttl: int) -> IdempotentRequest | bytes:

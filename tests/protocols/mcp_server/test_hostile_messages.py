@@ -1,4 +1,4 @@
-"""What no client of good will sends."""
+"""Malformed and hostile messages."""
 
 from typing import Any
 
@@ -42,25 +42,27 @@ PARSE, INVALID = (400, -32700), (400, -32600)
     ],
     ids=lambda value: value[:60].decode("latin-1") if isinstance(value, bytes) else "",
 )
-async def test_what_is_no_request_is_refused(body: bytes, expected: tuple[int, int], client: httpx.AsyncClient) -> None:
+async def test_malformed_messages_are_rejected(
+    body: bytes, expected: tuple[int, int], client: httpx.AsyncClient
+) -> None:
     answer = await client.post("/mcp", content=body, headers=JSON)
     assert (answer.status_code, answer.json()["error"]["code"]) == expected
     assert answer.json()["jsonrpc"] == "2.0"
 
 
 @pytest.mark.parametrize("body", [b'{"jsonrpc":"2.0","id":1}', b'{"jsonrpc":"1.0","id":"a","method":"ping"}'])
-async def test_an_error_bears_the_id_where_it_could_be_read(body: bytes, client: httpx.AsyncClient) -> None:
+async def test_an_error_has_the_id_if_it_could_be_read(body: bytes, client: httpx.AsyncClient) -> None:
     answer = await client.post("/mcp", content=body, headers=JSON)
     assert answer.json()["id"] in (1, "a")
 
 
 @pytest.mark.parametrize("identifier", [0, -1, 10**30, "", "a\u0000b", "時", "x" * 10_000])
-async def test_every_id_comes_back_as_it_was(identifier: Any, client: httpx.AsyncClient) -> None:
+async def test_every_id_is_returned_unchanged(identifier: Any, client: httpx.AsyncClient) -> None:
     answer = await client.post("/mcp", json={"jsonrpc": "2.0", "id": identifier, "method": "ping"}, headers=JSON)
     assert answer.json()["id"] == identifier
 
 
-async def test_of_a_key_that_stands_twice_the_last_counts_and_the_headers_are_held_to_that(
+async def test_the_last_of_repeated_keys_counts_and_must_match_the_headers(
     modern: Host, client: httpx.AsyncClient
 ) -> None:
     body, headers = modern.request("tools/call", name="quotes", arguments={})
@@ -71,13 +73,13 @@ async def test_of_a_key_that_stands_twice_the_last_counts_and_the_headers_are_he
     assert (other.status_code, other.json()["error"]["code"]) == (400, -32020)
 
 
-async def test_a_message_that_is_too_long_is_refused_before_it_is_read(modern: Host) -> None:
+async def test_a_message_that_is_too_long_is_rejected_unread(modern: Host) -> None:
     answer = await modern.ask("tools/call", name="quote", arguments={"price": "1" * 70_000})
     assert (answer.status_code, answer.json()["code"]) == (413, "too-large")
 
 
 @pytest.mark.parametrize("media_type", ["text/plain", "application/x-www-form-urlencoded", ""])
-async def test_a_form_of_a_page_cannot_send_a_message(media_type: str, client: httpx.AsyncClient) -> None:
+async def test_an_html_form_cannot_send_a_message(media_type: str, client: httpx.AsyncClient) -> None:
     body = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
     answer = await client.post("/mcp", content=body, headers={**JSON, "Content-Type": media_type})
     assert (answer.status_code, answer.json()["error"]["code"]) == INVALID
@@ -96,7 +98,7 @@ async def test_a_form_of_a_page_cannot_send_a_message(media_type: str, client: h
         ("ask", {"question": "?", "sessionId": "a/b"}),
     ],
 )
-async def test_arguments_that_do_not_fit_are_told_to_the_hosts_model(
+async def test_invalid_arguments_are_reported_to_the_hosts_model(
     name: str, arguments: dict[str, Any], modern: Host
 ) -> None:
     result = await modern.call(name, **arguments)
@@ -105,7 +107,7 @@ async def test_arguments_that_do_not_fit_are_told_to_the_hosts_model(
 
 
 @pytest.mark.parametrize("meta", [None, [], "x", {"io.modelcontextprotocol/protocolVersion": None}])
-async def test_a_meta_that_is_none_is_taken_for_none(meta: Any, client: httpx.AsyncClient) -> None:
+async def test_an_invalid_meta_counts_as_missing(meta: Any, client: httpx.AsyncClient) -> None:
     body = {"jsonrpc": "2.0", "id": 1, "method": "ping", "params": {"_meta": meta}}
     answer = await client.post("/mcp", json=body, headers=JSON)
     expected = (400, "error") if isinstance(meta, dict) else (200, "result")

@@ -1,4 +1,4 @@
-"""Clients of the revisions with a handshake, without a session id."""
+"""Clients of the versions with a handshake, without a session id."""
 
 from typing import Any
 
@@ -10,9 +10,7 @@ from tests.protocols.mcp_server.host import ACCEPT, LEGACY, Host
 ANYWHERE = {"capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
 
 
-async def test_a_client_shakes_hands_tells_so_and_calls_without_a_session_id(
-    legacy: Host, client: httpx.AsyncClient
-) -> None:
+async def test_a_client_initializes_and_calls_without_a_session_id(legacy: Host, client: httpx.AsyncClient) -> None:
     hello, _ = legacy.request("initialize", protocolVersion="2025-06-18", **ANYWHERE)
     answer = await client.post("/mcp", json=hello, headers=ACCEPT)  # nobody knows a version to name before that
     assert "mcp-session-id" not in answer.headers
@@ -37,7 +35,7 @@ async def test_the_version_is_the_clients_own_or_the_newest_with_a_handshake(
     assert result["protocolVersion"] == given
 
 
-async def test_results_have_nothing_that_only_the_newest_revision_knows(legacy: Host) -> None:
+async def test_results_have_no_members_of_the_modern_lane(legacy: Host) -> None:
     for result in (await legacy.result("tools/list"), await legacy.call("fail")):
         assert result.keys().isdisjoint({"resultType", "ttlMs", "cacheScope", "_meta"})
 
@@ -46,7 +44,7 @@ async def test_both_lanes_list_the_same_tools(legacy: Host, modern: Host) -> Non
     assert (await legacy.result("tools/list"))["tools"] == (await modern.result("tools/list"))["tools"]
 
 
-async def test_a_request_without_a_version_is_taken_for_one_of_this_lane(client: httpx.AsyncClient) -> None:
+async def test_a_request_without_a_version_belongs_to_this_lane(client: httpx.AsyncClient) -> None:
     answer = await client.post("/mcp", json={"jsonrpc": "2.0", "id": "a", "method": "ping"}, headers=ACCEPT)
     assert (answer.status_code, answer.json()) == (200, {"jsonrpc": "2.0", "id": "a", "result": {}})
 
@@ -73,7 +71,7 @@ async def test_an_error_does_not_look_like_the_end_of_a_session(
 
 
 @pytest.mark.parametrize("version", ["2024-11-05", "2099-01-01", "x" * 1000])
-async def test_an_unknown_version_in_the_header_is_refused(version: str, client: httpx.AsyncClient) -> None:
+async def test_an_unknown_version_in_the_header_is_rejected(version: str, client: httpx.AsyncClient) -> None:
     for message in ({"id": 1, "method": "ping"}, {"method": "notifications/initialized"}):
         headers = {**ACCEPT, "MCP-Protocol-Version": version}
         answer = await client.post("/mcp", json={"jsonrpc": "2.0", **message}, headers=headers)

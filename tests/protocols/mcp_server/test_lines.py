@@ -1,4 +1,4 @@
-"""The protocol over standard input and output, as desktop hosts start it."""
+"""MCP over standard input and output, as desktop hosts start it."""
 
 import asyncio
 import os
@@ -71,7 +71,7 @@ async def desktop(cwd: Path = ROOT, **variables: str) -> AsyncGenerator[Desktop,
             await process.wait()
 
 
-async def test_both_lanes_are_spoken_by_one_process_which_ends_with_its_input() -> None:
+async def test_one_process_serves_both_lanes_and_exits_with_its_input() -> None:
     async with desktop() as host:
         host.send(HELLO)
         assert (await host.read())["result"]["protocolVersion"] == "2025-11-25"
@@ -115,7 +115,7 @@ async def test_what_a_tool_prints_does_not_reach_the_host(tmp_path: Path) -> Non
         assert [each["result"]["content"][0]["text"] for each in await host.end()] == ["done"]
 
 
-async def test_a_set_up_that_does_not_allow_a_start_says_so_and_nothing_to_the_host() -> None:
+async def test_a_configuration_error_goes_to_standard_error_only() -> None:
     process = await asyncio.create_subprocess_exec(
         *COMMAND,
         cwd=ROOT,
@@ -163,7 +163,7 @@ async def wired() -> AsyncGenerator[Wire, None]:
         await asyncio.wait_for(serving, PATIENCE)
 
 
-async def test_a_call_that_is_cancelled_ends_and_is_not_answered() -> None:
+async def test_a_cancelled_call_ends_without_a_response() -> None:
     async with wired() as wire:
         before = Seen.cancelled
         wire.send(call("slow", "wait"))
@@ -176,7 +176,7 @@ async def test_a_call_that_is_cancelled_ends_and_is_not_answered() -> None:
     assert wire.written == [{"jsonrpc": "2.0", "id": "next", "result": {}}]
 
 
-async def test_progress_is_told_between_and_requests_are_answered_side_by_side() -> None:
+async def test_requests_run_concurrently_and_report_progress() -> None:
     async with wired() as wire:
         wire.send(call(1, "wait"))
         await until(lambda: Seen.waiting)
@@ -190,7 +190,7 @@ async def test_progress_is_told_between_and_requests_are_answered_side_by_side()
     assert response["result"]["content"][0]["text"] == "counted to 20"
 
 
-async def test_an_id_that_still_runs_is_not_taken_a_second_time() -> None:
+async def test_a_running_id_is_not_accepted_twice() -> None:
     async with wired() as wire:
         for _ in range(2):
             wire.send(call(1, "wait"))
@@ -200,7 +200,7 @@ async def test_an_id_that_still_runs_is_not_taken_a_second_time() -> None:
     assert [each["error"]["code"] for each in wire.written] == [-32600]
 
 
-async def test_consent_is_asked_for_here_as_well() -> None:
+async def test_consent_is_requested_over_standard_input_as_well() -> None:
     async with wired() as wire:
         asking = call(1, "switchLight", on=True)
         asking["params"]["_meta"][f"{PREFIX}clientCapabilities"] = {"elicitation": {}}

@@ -1,4 +1,4 @@
-"""Requests of the revision without sessions, each of which says all about itself."""
+"""Requests of the version without sessions, which carry all their metadata."""
 
 import base64
 from typing import Any
@@ -12,7 +12,7 @@ TIME: dict[str, Any] = {"name": "getCityTimeFunction", "arguments": {"timeZoneId
 MISMATCH, MISSING, UNSUPPORTED, UNKNOWN_METHOD = (400, -32020), (400, -32602), (400, -32022), (404, -32601)
 
 
-async def test_a_host_discovers_what_the_server_is_and_can(modern: Host) -> None:
+async def test_a_host_discovers_the_server(modern: Host) -> None:
     result = await modern.result("server/discover")
     assert (result["resultType"], result["supportedVersions"]) == ("complete", [MODERN])
     assert (result["capabilities"], result["cacheScope"]) == ({"tools": {}}, "public")
@@ -32,7 +32,7 @@ async def test_the_list_has_every_tool_once_in_the_same_order_each_time(modern: 
     assert first["ttlMs"] > 0
 
 
-async def test_annotations_say_what_the_tools_metadata_says(modern: Host) -> None:
+async def test_annotations_reflect_the_tools_metadata(modern: Host) -> None:
     listed = (await modern.result("tools/list"))["tools"]
     hints = {tool["name"]: tool["annotations"] for tool in listed}
     assert hints["getCityTimeFunction"] == {"readOnlyHint": True}
@@ -41,14 +41,14 @@ async def test_annotations_say_what_the_tools_metadata_says(modern: Host) -> Non
     assert hints["ask"]["readOnlyHint"] is False
 
 
-async def test_a_tool_promises_the_structure_of_its_result_only_where_it_is_an_object(modern: Host) -> None:
+async def test_only_tools_with_object_results_have_an_output_schema(modern: Host) -> None:
     listed = {tool["name"]: tool for tool in (await modern.result("tools/list"))["tools"]}
     assert set(listed["quote"]["outputSchema"]["properties"]) == {"price", "note"}
     assert [name for name in ("quotes", "fail") if "outputSchema" in listed[name]] == []
     assert all(tool["inputSchema"]["type"] == "object" for tool in listed.values())
 
 
-async def test_a_call_answers_with_text_and_with_the_promised_structure(modern: Host) -> None:
+async def test_a_result_has_text_and_structured_content(modern: Host) -> None:
     result = await modern.result("tools/call", **TIME)
     assert result["resultType"] == "complete"
     assert result["structuredContent"]["time_zone"] == "Asia/Shanghai"
@@ -58,7 +58,7 @@ async def test_a_call_answers_with_text_and_with_the_promised_structure(modern: 
     assert "isError" not in result
 
 
-async def test_a_call_needs_no_arguments_where_its_tool_takes_none(modern: Host) -> None:
+async def test_a_tool_without_parameters_needs_no_arguments(modern: Host) -> None:
     result = await modern.result("tools/call", name="quotes")
     assert result["content"][0]["text"].startswith("[{")
 
@@ -79,7 +79,7 @@ async def test_a_call_needs_no_arguments_where_its_tool_takes_none(modern: Host)
     ],
     ids=lambda changed: str(changed)[:40],
 )
-async def test_headers_must_be_there_and_say_what_the_body_says(
+async def test_headers_must_be_present_and_match_the_body(
     changed: dict[str, str | None], expected: tuple[int, int], modern: Host, client: httpx.AsyncClient
 ) -> None:
     body, headers = modern.request("tools/call", **TIME)
@@ -89,13 +89,13 @@ async def test_headers_must_be_there_and_say_what_the_body_says(
     assert answer.json()["id"] == 1
 
 
-async def test_a_header_that_is_given_twice_is_refused(modern: Host, client: httpx.AsyncClient) -> None:
+async def test_a_repeated_header_is_rejected(modern: Host, client: httpx.AsyncClient) -> None:
     body, headers = modern.request("tools/call", **TIME)
     answer = await client.post("/mcp", json=body, headers=[*headers.items(), ("Mcp-Name", "getCityTimeFunction")])
     assert (answer.status_code, answer.json()["error"]["code"]) == MISMATCH
 
 
-async def test_a_name_may_be_disguised_as_base64(modern: Host) -> None:
+async def test_a_name_may_be_encoded_in_base64(modern: Host) -> None:
     disguised = base64.b64encode(b"getCityTimeFunction").decode()
     answer = await modern.ask("tools/call", {"Mcp-Name": f"=?base64?{disguised}?="}, **TIME)
     assert answer.status_code == 200
@@ -112,20 +112,18 @@ async def test_a_name_may_be_disguised_as_base64(modern: Host) -> None:
     ],
     ids=str,
 )
-async def test_what_a_request_must_say_about_itself_is_checked(
-    said: dict[str, Any], expected: tuple[int, int], modern: Host
-) -> None:
+async def test_required_metadata_is_checked(said: dict[str, Any], expected: tuple[int, int], modern: Host) -> None:
     assert await modern.error("tools/call", _meta=said, **TIME) == expected
 
 
-async def test_a_modern_header_without_a_word_in_the_body_is_refused(modern: Host, client: httpx.AsyncClient) -> None:
+async def test_a_modern_header_requires_modern_metadata(modern: Host, client: httpx.AsyncClient) -> None:
     body, headers = modern.request("tools/list")
     del body["params"]["_meta"]
     answer = await client.post("/mcp", json=body, headers=headers)
     assert (answer.status_code, answer.json()["error"]["code"]) == MISSING
 
 
-async def test_a_version_that_nobody_knows_is_answered_with_those_that_are_spoken(modern: Host) -> None:
+async def test_an_unknown_version_is_answered_with_the_supported_ones(modern: Host) -> None:
     answer = await modern.ask(
         "tools/list", {"MCP-Protocol-Version": "1900-01-01"}, _meta={f"{PREFIX}protocolVersion": "1900-01-01"}
     )
@@ -136,7 +134,7 @@ async def test_a_version_that_nobody_knows_is_answered_with_those_that_are_spoke
 
 
 @pytest.mark.parametrize("method", ["initialize", "ping", "resources/list", "subscriptions/listen", "x" * 1000])
-async def test_a_method_that_is_not_spoken_is_not_found(method: str, modern: Host) -> None:
+async def test_an_unsupported_method_is_not_found(method: str, modern: Host) -> None:
     assert await modern.error(method) == UNKNOWN_METHOD
 
 
@@ -150,13 +148,11 @@ async def test_a_method_that_is_not_spoken_is_not_found(method: str, modern: Hos
     ],
     ids=["unknown", "not configured", "list", "null"],
 )
-async def test_a_call_that_cannot_be_understood_is_an_error_of_the_protocol(
-    params: dict[str, Any], modern: Host
-) -> None:
+async def test_a_malformed_call_is_a_protocol_error(params: dict[str, Any], modern: Host) -> None:
     assert await modern.error("tools/call", **params) == MISSING
 
 
-async def test_a_page_that_was_never_handed_out_is_refused(modern: Host) -> None:
+async def test_an_unknown_cursor_is_rejected(modern: Host) -> None:
     assert await modern.error("tools/list", cursor="abc") == MISSING
 
 
@@ -166,30 +162,30 @@ async def test_other_http_methods_are_not_allowed(method: str, client: httpx.Asy
     assert (answer.status_code, answer.headers["allow"]) == (405, "POST")
 
 
-async def test_a_session_id_is_neither_needed_nor_handed_out(modern: Host) -> None:
+async def test_session_ids_are_neither_required_nor_issued(modern: Host) -> None:
     answer = await modern.ask("tools/call", {"Mcp-Session-Id": "x", "Last-Event-ID": "1"}, **TIME)
     assert answer.status_code == 200
     assert "mcp-session-id" not in answer.headers
 
 
 @pytest.mark.parametrize("origin", ["https://evil.example", "http://127.0.0.1:1", "null", "http://[", ""])
-async def test_a_page_of_another_origin_is_refused(origin: str, modern: Host) -> None:
+async def test_a_page_of_another_origin_is_rejected(origin: str, modern: Host) -> None:
     answer = await modern.ask("tools/call", {"Origin": origin}, **TIME)
     assert (answer.status_code, answer.json()["code"]) == (403, "cross-site")
 
 
-async def test_a_page_of_the_service_itself_may_ask(modern: Host, client: httpx.AsyncClient) -> None:
+async def test_a_page_of_the_service_itself_is_allowed(modern: Host, client: httpx.AsyncClient) -> None:
     answer = await modern.ask("tools/call", {"Origin": str(client.base_url).rstrip("/")}, **TIME)
     assert answer.status_code == 200
 
 
-async def test_a_notification_is_taken_and_not_answered(client: httpx.AsyncClient) -> None:
+async def test_a_notification_is_accepted_without_a_response(client: httpx.AsyncClient) -> None:
     body = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1, "_meta": meta()}}
     answer = await client.post("/mcp", json=body, headers={**ACCEPT, "MCP-Protocol-Version": MODERN})
     assert (answer.status_code, answer.content) == (202, b"")
 
 
-async def test_a_call_is_made_for_the_tenant_and_in_the_conversation_that_the_request_names(
+async def test_a_call_uses_the_tenant_and_the_conversation_of_the_request(
     modern: Host, client: httpx.AsyncClient
 ) -> None:
     body, headers = modern.request("tools/call", name="whose", arguments={})
@@ -199,7 +195,7 @@ async def test_a_call_is_made_for_the_tenant_and_in_the_conversation_that_the_re
 
 
 @pytest.mark.parametrize(("query", "tenant"), [("?sessionId=a/b", "zh"), ("", "not a name"), ("", "x" * 65)])
-async def test_a_conversation_or_a_tenant_that_cannot_be_is_refused(
+async def test_an_invalid_conversation_or_tenant_is_rejected(
     query: str, tenant: str, modern: Host, client: httpx.AsyncClient
 ) -> None:
     body, headers = modern.request("tools/call", name="whose", arguments={})

@@ -1,4 +1,4 @@
-"""Calls that say how far they are, and hosts that leave."""
+"""Progress notifications, and hosts that disconnect."""
 
 import asyncio
 
@@ -17,7 +17,7 @@ async def told(client: httpx.AsyncClient, version: str, name: str, **arguments: 
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-async def test_a_tools_progress_is_told_under_the_clients_token_and_then_the_result(
+async def test_progress_is_reported_under_the_clients_token_before_the_result(
     version: str, client: httpx.AsyncClient
 ) -> None:
     answer = await told(client, version, "count", to=50)
@@ -32,26 +32,26 @@ async def test_a_tools_progress_is_told_under_the_clients_token_and_then_the_res
     assert response["result"].get("resultType") == ("complete" if version == MODERN else None)
 
 
-async def test_progress_that_goes_back_is_not_told(client: httpx.AsyncClient) -> None:
+async def test_progress_that_decreases_is_dropped(client: httpx.AsyncClient) -> None:
     *notifications, response = messages_of((await told(client, MODERN, "countBack")).text)
     assert [each["params"] for each in notifications] == [{"progressToken": "t", "progress": 2}]
     assert response["result"]["content"][0]["text"] == "counted back"
 
 
-async def test_a_tool_that_cannot_tell_is_answered_with_json(client: httpx.AsyncClient) -> None:
+async def test_a_tool_without_progress_is_answered_with_json(client: httpx.AsyncClient) -> None:
     answer = await told(client, MODERN, "quotes")
     assert answer.headers["content-type"] == "application/json"
 
 
 @pytest.mark.parametrize("asked", [{"progressToken": 7}, {}], ids=["json alone", "no token"])
-async def test_nothing_is_told_to_who_does_not_want_it(asked: dict[str, int], client: httpx.AsyncClient) -> None:
+async def test_progress_is_reported_only_on_request(asked: dict[str, int], client: httpx.AsyncClient) -> None:
     accept = {"Accept": "application/json"} if asked else {}
     answer = await Host(client).ask("tools/call", accept, name="count", arguments={"to": 3}, _meta=asked)
     assert answer.headers["content-type"] == "application/json"
     assert answer.json()["result"]["content"][0]["text"] == "counted to 3"
 
 
-async def test_a_question_tells_which_tools_run(client: httpx.AsyncClient) -> None:
+async def test_a_question_reports_the_running_tools(client: httpx.AsyncClient) -> None:
     answer = await told(client, MODERN, "ask", question="What time is it in Rome?")
     *notifications, response = messages_of(answer.text)
     assert [(each["params"]["progress"], each["params"]["message"]) for each in notifications] == [
@@ -63,7 +63,7 @@ async def test_a_question_tells_which_tools_run(client: httpx.AsyncClient) -> No
 
 @pytest.mark.parametrize("token", ["t", None], ids=["as events", "as json"])
 @pytest.mark.parametrize("version", VERSIONS)
-async def test_a_call_ends_when_its_client_leaves(version: str, token: str | None, client: httpx.AsyncClient) -> None:
+async def test_a_disconnect_cancels_the_call(version: str, token: str | None, client: httpx.AsyncClient) -> None:
     before = Seen.cancelled
     meta = {} if token is None else {"progressToken": token}
     asking = asyncio.create_task(Host(client, version).ask("tools/call", name="wait", arguments={}, _meta=meta))

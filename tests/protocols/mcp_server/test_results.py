@@ -1,4 +1,4 @@
-"""What a call can come to."""
+"""Results of calls."""
 
 import httpx
 import pytest
@@ -9,33 +9,33 @@ from tests.protocols.mcp_server.host import FOLDERS, LEGACY, MODERN, Host
 from tests.serving import service, serving
 
 
-async def test_a_result_that_is_an_object_is_given_as_such(modern: Host) -> None:
+async def test_an_object_is_returned_as_structured_content(modern: Host) -> None:
     result = await modern.call("quote", price=1.5)
     assert result["structuredContent"] == {"price": 1.5, "note": "fresh"}
     assert from_json(result["content"][0]["text"]) == result["structuredContent"]
 
 
-async def test_a_result_that_is_no_object_is_given_as_text(modern: Host) -> None:
+async def test_other_results_are_returned_as_text(modern: Host) -> None:
     result = await modern.call("quotes")
     assert "structuredContent" not in result
     assert [each["price"] for each in from_json(result["content"][0]["text"])] == [1, 2]
 
 
-async def test_a_result_that_breaks_the_tools_own_promise_is_marked_and_can_be_read(modern: Host) -> None:
+async def test_a_result_that_violates_the_output_schema_is_marked_and_readable(modern: Host) -> None:
     result = await modern.call("wrongQuote")
     assert result["isError"] is True
     assert "structuredContent" not in result
     assert "dear" in result["content"][-1]["text"]
 
 
-async def test_a_failure_tells_the_hosts_model_what_to_try_instead(modern: Host) -> None:
+async def test_a_failure_has_a_hint_for_the_hosts_model(modern: Host) -> None:
     result = await modern.call("fail")
     assert result["isError"] is True
     error = from_json(result["content"][0]["text"])["error"]
     assert error == {"kind": "closed", "message": "the workshop is closed", "hint": "come back tomorrow"}
 
 
-async def test_invented_data_says_so() -> None:
+async def test_sandbox_data_is_marked() -> None:
     async with serving(create_sandbox()) as url, service(CHAT_PROVIDER="offline", SANDBOX_URL=url) as client:
         result = await Host(client).call("getWeatherFunction", city="Rome", days=1)
     assert "Sandbox data, not real" in result["content"][1]["text"]
@@ -43,7 +43,7 @@ async def test_invented_data_says_so() -> None:
 
 
 @pytest.mark.parametrize(("version", "status"), [(MODERN, 503), (LEGACY[0], 200)])
-async def test_a_service_without_room_says_so_and_when_to_come_back(version: str, status: int) -> None:
+async def test_an_overloaded_service_sends_retry_after(version: str, status: int) -> None:
     async with service(FOLDERS, CHAT_PROVIDER="offline", MAX_QUESTIONS="1") as client:
         host = Host(client, version)
         body, headers = host.request("tools/call", name="wait", arguments={}, _meta={"progressToken": 1})
@@ -58,13 +58,13 @@ async def test_a_service_without_room_says_so_and_when_to_come_back(version: str
         assert refused.headers["content-type"] == "application/json"
 
 
-async def test_a_failure_ends_the_request_where_the_service_is_set_up_so() -> None:
+async def test_a_failure_ends_the_request_if_so_configured() -> None:
     async with service(FOLDERS, CHAT_PROVIDER="offline", TOOL_THROW_EXCEPTION_ON_ERROR="true") as client:
         answer = await Host(client).ask("tools/call", name="fail", arguments={})
     assert (answer.status_code, answer.json()["error"]["data"]["code"]) == (502, "tool-failed")
 
 
-async def test_a_tool_of_the_name_ask_takes_the_place_of_the_services_own(client: httpx.AsyncClient) -> None:
+async def test_a_tool_named_ask_replaces_the_services_own(client: httpx.AsyncClient) -> None:
     names = [tool["name"] for tool in (await Host(client).result("tools/list"))["tools"]]
     async with service("tests.protocols.mcp_server.asking_folders", CHAT_PROVIDER="offline") as other:
         host = Host(other)

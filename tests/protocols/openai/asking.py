@@ -1,4 +1,4 @@
-"""Asking in OpenAI's words: the service with a played model, and the pieces of its streams."""
+"""Requests in OpenAI's format to a service with a played model, and the chunks of its streams."""
 
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager

@@ -1,4 +1,4 @@
-"""Answers that wait for the user's consent: told in words, with a header that names the id."""
+"""Answers that wait for approval: explained in the text, with the id in a header."""
 
 import httpx
 import pytest
@@ -20,7 +20,7 @@ async def consent(client: httpx.AsyncClient, identifier: str) -> str:
 
 
 @pytest.mark.parametrize("tools", [[], [ROLL]], ids=["no tools", "with tools of the client"])
-async def test_the_answer_says_what_waits_and_how_to_consent(tools: list[object]) -> None:
+async def test_the_answer_names_the_pending_call_and_how_to_approve_it(tools: list[object]) -> None:
     async with played([asks(SHIP), SHIPPED], FOLDERS) as (client, _):
         body = {"model": "toolchat-ship", "messages": [user("Ship order 1")], "tools": tools}
         answer = await client.post(COMPLETIONS, json=body)
@@ -38,7 +38,7 @@ async def test_the_answer_says_what_waits_and_how_to_consent(tools: list[object]
         assert (await client.get(f"/approvals/{identifier}")).status_code == 404
 
 
-async def test_a_stream_says_so_at_its_end_and_in_its_header_if_nothing_has_gone_out() -> None:
+async def test_a_stream_names_it_at_its_end_and_in_its_header_if_nothing_was_sent() -> None:
     script = [sse(delta(tool_calls=[{"index": 0, **SHIP}]), finish("tool_calls")), SHIPPED]
     async with played(script, FOLDERS) as (client, _):
         answer = await streamed(client, user("Ship order 1"), model="toolchat-ship")
@@ -49,7 +49,7 @@ async def test_a_stream_says_so_at_its_end_and_in_its_header_if_nothing_has_gone
         assert await consent(client, identifier) == "It is on its way."
 
 
-async def test_a_stream_that_has_begun_says_so_behind_its_text() -> None:
+async def test_a_stream_that_has_started_names_it_after_its_text() -> None:
     first = sse(delta(content="Shipping."), delta(tool_calls=[{"index": 0, **SHIP}]), finish("tool_calls"))
     async with played([first], FOLDERS) as (client, _):
         answer = await streamed(client, user("Ship order 1"), model="toolchat-ship")
@@ -59,7 +59,7 @@ async def test_a_stream_that_has_begun_says_so_behind_its_text() -> None:
     assert text.startswith("Shipping.\n\nWaiting for approval of ship: POST /approvals/")
 
 
-async def test_beside_a_call_of_the_clients_tool_nothing_waits() -> None:
+async def test_nothing_is_pending_beside_a_call_of_the_clients_tool() -> None:
     # The model is told that the call was not run, and may ask for it anew when the client's result is there.
     async with played([asks(SHIP, call("roll", identifier="call_2")), asks(SHIP)], FOLDERS) as (client, player):
         first = (await completion(client, model="toolchat-ship", tools=[ROLL]))["choices"][0]["message"]

@@ -1,4 +1,4 @@
-"""Tools that the client offers: called by the model, run by the client, beside those of the service."""
+"""Tools of the client: called by the model, run by the client, beside those of the service."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ def said(document: dict[str, Any]) -> dict[str, Any]:
     return message
 
 
-async def test_a_call_of_the_clients_tool_goes_back_to_the_client() -> None:
+async def test_a_call_of_the_clients_tool_is_returned_to_the_client() -> None:
     async with played([asks(ROLLED, content="Rolling.")]) as (client, player):
         document = await completion(client, ASKED, tools=[ROLL])
     assert document["choices"][0]["finish_reason"] == "tool_calls"
@@ -41,7 +41,7 @@ async def test_the_clients_result_leads_to_the_answer() -> None:
     ]
 
 
-async def test_a_stream_gives_whole_calls_at_its_end() -> None:
+async def test_a_stream_ends_with_complete_calls() -> None:
     async with played([asks(ROLLED, call("roll", "", "call_2"))]) as (client, _):
         answer = await streamed(client, ASKED, tools=[ROLL])
     called, last, done = chunks_of(answer.text)
@@ -64,7 +64,7 @@ async def go_on(client: httpx.AsyncClient, first: dict[str, Any]) -> dict[str, A
 
 
 @pytest.mark.parametrize("order", [(TIME, ROLLED), (ROLLED, TIME)], ids=["ours first", "theirs first"])
-async def test_in_a_mixed_message_ours_run_first_and_are_kept_for_the_next_request(
+async def test_calls_of_the_service_run_first_and_are_saved_for_the_next_request(
     order: tuple[dict[str, Any], ...],
 ) -> None:
     async with played([asks(*order), SAYS]) as (client, player):
@@ -81,14 +81,14 @@ async def test_in_a_mixed_message_ours_run_first_and_are_kept_for_the_next_reque
     assert list(texts.values()) == ["4"]
 
 
-async def test_what_ran_in_messages_before_is_kept_as_well() -> None:
+async def test_earlier_rounds_are_saved_as_well() -> None:
     async with played([asks(TIME), asks(ROLLED), SAYS]) as (client, player):
         await go_on(client, said(await completion(client, ASKED, tools=[ROLL])))
     roles = [each["role"] for each in player.requests[2].body["messages"]]
     assert roles[-5:] == ["user", "assistant", "tool", "assistant", "tool"]
 
 
-async def test_what_is_kept_grows_with_every_request_of_the_turn() -> None:
+async def test_the_saved_turn_grows_with_every_request() -> None:
     async with played([asks(TIME, ROLLED), asks(TIME), asks(ROLLED), SAYS]) as (client, player):
         first = said(await completion(client, ASKED, tools=[ROLL]))
         second = said(await go_on(client, first))
@@ -100,7 +100,7 @@ async def test_what_is_kept_grows_with_every_request_of_the_turn() -> None:
     assert names == ["getCityTimeFunction", "roll", "getCityTimeFunction", "roll"]
 
 
-async def test_what_only_the_provider_knows_of_a_call_goes_back_to_it() -> None:
+async def test_provider_data_of_a_call_is_returned_to_the_provider() -> None:
     signed = ROLLED | {"extra_content": {"google": {"thought_signature": "s"}}}
     async with played([asks(signed), SAYS]) as (client, player):
         first = said(await completion(client, ASKED, tools=[ROLL]))
@@ -109,7 +109,7 @@ async def test_what_only_the_provider_knows_of_a_call_goes_back_to_it() -> None:
     assert player.requests[1].body["messages"][-2]["tool_calls"][0]["extra_content"] == signed["extra_content"]
 
 
-async def test_what_is_no_longer_kept_is_left_out_and_nothing_is_run_again() -> None:
+async def test_a_lost_turn_is_left_out_and_nothing_runs_again() -> None:
     async with played([asks(TIME, ROLLED), SAYS]) as (client, player):
         first = said(await completion(client, ASKED, tools=[ROLL]))
         first["tool_calls"][0]["id"] = f"call_kept_{'0' * 24}"
@@ -120,7 +120,7 @@ async def test_what_is_no_longer_kept_is_left_out_and_nothing_is_run_again() -> 
     assert len(player.requests) == 2
 
 
-async def test_a_client_that_offers_a_tool_of_our_name_means_its_own() -> None:
+async def test_a_clients_tool_replaces_the_services_tool_of_its_name() -> None:
     own = {"type": "function", "function": {"name": "getCityTimeFunction", "parameters": {"type": "object"}}}
     async with played([asks(TIME)]) as (client, player):
         document = await completion(client, ASKED, tools=[own])
@@ -140,7 +140,7 @@ async def test_a_client_that_offers_a_tool_of_our_name_means_its_own() -> None:
         ({"type": "function", "function": {"name": "roll"}}, ["roll"], "roll"),
     ],
 )
-async def test_a_choice_of_tools_holds_for_the_clients_as_well(
+async def test_tool_choice_applies_to_the_clients_tools(
     choice: object, offered: list[str] | None, sent: str | None
 ) -> None:
     async with played([SAYS]) as (client, player):
@@ -150,14 +150,14 @@ async def test_a_choice_of_tools_holds_for_the_clients_as_well(
     assert (names, body.get("tool_choice", {}).get("function", {}).get("name")) == (offered, sent)
 
 
-async def test_a_call_must_come_back_until_the_clients_tool_was_called() -> None:
+async def test_required_applies_until_the_clients_tool_is_called() -> None:
     async with played([asks(TIME), asks(ROLLED)]) as (client, player):
         document = await completion(client, ASKED, tools=[ROLL], tool_choice="required")
     assert document["choices"][0]["finish_reason"] == "tool_calls"
     assert [each.body["tool_choice"] for each in player.requests] == ["required", "required"]
 
 
-async def test_the_same_definitions_are_written_for_the_provider_once() -> None:
+async def test_equal_definitions_are_sent_as_equal_bytes() -> None:
     # Two questions with equal tools: what the model is told is the same bytes, for the provider's own cache, too.
     async with played([SAYS, SAYS]) as (client, player):
         for _ in range(2):

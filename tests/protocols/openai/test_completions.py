@@ -1,4 +1,4 @@
-"""Whole completions: what the model is given, and what the client gets."""
+"""Complete answers: the request to the model, and the response to the client."""
 
 from typing import Any
 
@@ -38,7 +38,7 @@ async def test_an_answer_is_a_chat_completion() -> None:
     }
 
 
-async def test_the_services_tools_run_inside_and_are_never_shown_as_calls() -> None:
+async def test_calls_of_the_service_are_never_returned() -> None:
     async with played([asks(TIME), SAYS]) as (client, player):
         document = await completion(client, user("What time is it?"), model="toolchat-time")
     (choice,) = document["choices"]
@@ -59,7 +59,7 @@ async def test_the_headers_are_those_that_clients_of_openai_read() -> None:
 
 
 @pytest.mark.parametrize("accept", ["application/json", "text/event-stream", "text/html"])
-async def test_the_body_and_not_accept_says_how_to_answer(accept: str, offline: httpx.AsyncClient) -> None:
+async def test_the_body_chooses_the_format_and_not_accept(accept: str, offline: httpx.AsyncClient) -> None:
     # The official client asks for JSON also where it wants a stream.
     body = {"model": "toolchat-plain", "messages": [user("hello")]}
     answer = await offline.post(COMPLETIONS, json=body, headers={"Accept": accept})
@@ -111,33 +111,33 @@ async def test_options_are_passed_on_and_unknown_fields_ignored(sent: dict[str, 
         ),
     ],
 )
-async def test_a_choice_of_tools_holds_for_those_of_the_service(choice: object, tools: bool, sent: object) -> None:
+async def test_tool_choice_applies_to_the_services_tools(choice: object, tools: bool, sent: object) -> None:
     async with played([SAYS]) as (client, player):
         await completion(client, user("?"), tool_choice=choice)
     body = player.requests[0].body
     assert ("tools" in body, body.get("tool_choice")) == (tools, sent)
 
 
-async def test_a_tool_that_must_be_called_must_be_called_once() -> None:
+async def test_a_required_tool_is_required_once() -> None:
     async with played([asks(TIME), SAYS]) as (client, player):
         await completion(client, user("?"), tool_choice="required")
     assert [each.body.get("tool_choice") for each in player.requests] == ["required", None]
 
 
 @pytest.mark.parametrize(("reason", "told"), [("stop", "stop"), ("length", "length"), ("content_filter",) * 2])
-async def test_the_reason_for_the_end_is_told(reason: str, told: str) -> None:
+async def test_the_finish_reason_is_one_of_openai(reason: str, told: str) -> None:
     async with played([whole(message(reason, content="Hel"))]) as (client, _):
         document = await completion(client)
     assert document["choices"][0]["finish_reason"] == told
 
 
-async def test_reasoning_is_told_beside_the_content() -> None:
+async def test_reasoning_is_returned_beside_the_content() -> None:
     async with played([whole(message(content="4", reasoning_content="2 and 2"))]) as (client, _):
         document = await completion(client)
     assert document["choices"][0]["message"]["reasoning_content"] == "2 and 2"
 
 
-async def test_a_tool_that_the_model_calls_with_sense_answers_with_its_result() -> None:
+async def test_a_tool_call_leads_to_an_answer_with_its_result() -> None:
     async with played(sensible_model({"timeZoneId": "Asia/Shanghai"})) as (client, _):
         document = await completion(client, user("What time is it in Shanghai?"), model="toolchat-time")
     assert "Asia/Shanghai" in document["choices"][0]["message"]["content"]

@@ -1,4 +1,4 @@
-"""Conversations: as the client sends them, or as the service remembers them under a session."""
+"""Conversations: sent by the client, or remembered by the service under a session."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ def given(player: OpenAIPlayer, number: int = -1) -> list[tuple[str, str]]:
     return [(each["role"], each["content"].split("\n\n", 1)[-1]) for each in messages if each["content"] != SYSTEM]
 
 
-async def test_messages_reach_the_model_as_they_are() -> None:
+async def test_messages_reach_the_model_unchanged() -> None:
     sent = [user("1+1?"), {"role": "assistant", "content": "2"}, user("and 1?")]
     async with played(says("3"), SYSTEM_PROMPT=SYSTEM) as (client, player):
         await completion(client, *sent, model="toolchat-plain")
@@ -29,7 +29,7 @@ async def test_messages_reach_the_model_as_they_are() -> None:
 
 
 @pytest.mark.parametrize("role", ["system", "developer"])
-async def test_the_clients_instructions_stand_below_the_services_in_one_message(role: str) -> None:
+async def test_the_clients_instructions_are_appended_to_the_services(role: str) -> None:
     sent = [{"role": role, "content": "Be brief."}, {"role": "system", "content": "Be kind."}, user("?")]
     async with played(says("ok"), SYSTEM_PROMPT=SYSTEM) as (client, player):
         await completion(client, *sent, {"role": "system", "content": "Now!"}, model="toolchat-plain")
@@ -64,7 +64,7 @@ async def test_without_a_session_nothing_is_remembered() -> None:
     assert ("user", "first") not in given(player)
 
 
-async def test_a_session_is_remembered_whether_the_client_sends_it_all_or_the_question_alone() -> None:
+async def test_a_session_is_remembered_with_all_messages_or_the_last_one() -> None:
     named = {"X-Session-ID": "s-1"}
     async with played(says("one", "two", "three")) as (client, player):
         first = await client.post(COMPLETIONS, json={"model": "toolchat", "messages": [user("first")]}, headers=named)
@@ -78,7 +78,7 @@ async def test_a_session_is_remembered_whether_the_client_sends_it_all_or_the_qu
     assert kept["turns"] == 3
 
 
-async def test_a_turn_with_the_clients_calls_is_remembered_when_it_has_its_answer() -> None:
+async def test_a_turn_with_the_clients_calls_is_remembered_once_complete() -> None:
     named, asked = {"X-Session-ID": "s-1"}, user("Roll")
     async with played([asks(call("roll")), *says("You rolled 4.", "ok")]) as (client, player):
         first = await completion(client, asked, tools=[ROLL], headers=named)
@@ -89,13 +89,13 @@ async def test_a_turn_with_the_clients_calls_is_remembered_when_it_has_its_answe
     assert given(player)[-3:] == [("user", "Roll"), ("assistant", "You rolled 4."), ("user", "And?")]
 
 
-async def test_a_session_id_that_is_none_is_refused(offline: httpx.AsyncClient) -> None:
+async def test_an_invalid_session_id_is_rejected(offline: httpx.AsyncClient) -> None:
     body = {"model": "toolchat", "messages": [user("?")]}
     answer = await offline.post(COMPLETIONS, json=body, headers={"X-Session-ID": "a b"})
     assert error_of(answer)[:2] == (400, "validation")
 
 
-async def test_a_tool_that_keeps_something_for_a_conversation_works_without_a_session() -> None:
+async def test_a_tool_with_state_works_without_a_session() -> None:
     script = sensible_model({"items": [{"id": "1", "text": "a", "status": "pending"}]})
     async with played(script) as (client, _):
         document = await completion(client, user("Plan"), model="toolchat-todo")

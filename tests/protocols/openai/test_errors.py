@@ -1,4 +1,4 @@
-"""Errors in OpenAI's form and with its statuses, wherever they arise."""
+"""Errors in OpenAI's format with OpenAI's status codes, wherever they arise."""
 
 import json
 from typing import Any
@@ -43,7 +43,7 @@ def image() -> dict[str, Any]:
         ({"tools": [{"type": "function", "function": FUNCTION | {"description": "x" * 300_000}}]}, "tools"),
     ],
 )
-async def test_a_request_that_cannot_be_answered_gets_400_that_names_the_place(
+async def test_an_invalid_request_gets_400_with_the_field(
     fields: dict[str, Any], param: str, offline: httpx.AsyncClient
 ) -> None:
     answer = await offline.post(COMPLETIONS, json={"model": "toolchat", "messages": [user("?")], **fields})
@@ -55,18 +55,18 @@ async def test_a_request_that_cannot_be_answered_gets_400_that_names_the_place(
 @pytest.mark.parametrize(
     "sent", [b"", b"{", b"\xff", b'{"model":"\\ud800","messages":[{"role":"user","content":"?"}]}', b"[" * 100_000]
 )
-async def test_what_is_no_json_gets_400(sent: bytes, offline: httpx.AsyncClient) -> None:
+async def test_invalid_json_gets_400(sent: bytes, offline: httpx.AsyncClient) -> None:
     status, code, _ = error_of(await offline.post(COMPLETIONS, content=sent))
     assert (status, code) == (400, "invalid_request")
 
 
-async def test_a_model_that_is_not_there_gets_404(offline: httpx.AsyncClient) -> None:
+async def test_an_unknown_model_gets_404(offline: httpx.AsyncClient) -> None:
     answer = await offline.post(COMPLETIONS, json={"model": "gpt-4o", "messages": [user("?")]})
     assert error_of(answer) == (404, "model_not_found", "model")
 
 
 @pytest.mark.parametrize(("method", "path", "status"), [("GET", COMPLETIONS, 405), ("POST", "/v1/embeddings", 404)])
-async def test_what_the_service_does_not_have_is_told_in_openais_form_too(
+async def test_unknown_routes_and_methods_are_reported_in_openais_format(
     method: str, path: str, status: int, offline: httpx.AsyncClient
 ) -> None:
     assert error_of(await offline.request(method, path))[0] == status
@@ -93,7 +93,7 @@ async def test_a_page_of_another_site_gets_403(offline: httpx.AsyncClient) -> No
         ),
     ],
 )
-async def test_an_error_before_the_first_byte_has_its_status_whole_or_streamed(
+async def test_an_error_before_the_first_byte_has_its_status(
     upstream: Any, status: int, code: str, again: str, stream: bool
 ) -> None:
     async with played([upstream]) as (client, _):
@@ -103,7 +103,7 @@ async def test_an_error_before_the_first_byte_has_its_status_whole_or_streamed(
     assert answer.headers["content-type"] == "application/json"
 
 
-async def test_a_full_house_gets_503_and_when_to_come_again() -> None:
+async def test_an_overloaded_service_sends_503_and_retry_after() -> None:
     waiting = [sse(delta(content="Hel"), done=False, ending="hang")]
     async with played(waiting, MAX_QUESTIONS="1") as (client, _):
         first = {"model": "toolchat", "messages": [user("?")], "stream": True}
@@ -113,7 +113,7 @@ async def test_a_full_house_gets_503_and_when_to_come_again() -> None:
     assert answer.headers["retry-after"] == "1"
 
 
-async def test_a_long_conversation_is_taken_and_a_longer_one_refused_in_openais_form() -> None:
+async def test_a_long_conversation_is_accepted_and_a_longer_one_rejected() -> None:
     long = "字" * 200_000
     async with played([whole({"choices": [{"message": {"content": "ok"}, "finish_reason": "stop"}]})]) as (
         client,
@@ -126,12 +126,12 @@ async def test_a_long_conversation_is_taken_and_a_longer_one_refused_in_openais_
         assert error_of(answer) == (413, "too_large", None)
 
 
-async def test_the_longer_bound_holds_for_this_protocol_alone(offline: httpx.AsyncClient) -> None:
+async def test_the_larger_limit_applies_to_this_protocol_only(offline: httpx.AsyncClient) -> None:
     answer = await offline.post("/approvals/x", content=json.dumps({"a": "x" * bodies.MAX_BODY_BYTES}))
     assert (answer.status_code, answer.json()["code"]) == (413, "too-large")
 
 
-async def test_all_large_bodies_together_have_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_all_large_bodies_together_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bodies, "MAX_LARGE_BODIES", 100_000)
     async with played([]) as (client, _):
         for _ in range(2):  # the place of a refused one is free again

@@ -1,4 +1,4 @@
-"""Whatever is sent, the answer is one of this wire: a completion, or an error that tells the client it is its own."""
+"""Hostile requests: the response is a completion, or an error that blames the client."""
 
 from typing import Any
 
@@ -55,7 +55,7 @@ HOSTILE: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize("number", range(len(HOSTILE)))
-async def test_what_is_sent_never_breaks_the_service(number: int, stream: bool, offline: httpx.AsyncClient) -> None:
+async def test_hostile_requests_never_break_the_service(number: int, stream: bool, offline: httpx.AsyncClient) -> None:
     body = {"model": "toolchat", "messages": [user("What time is it?")], "stream": stream, **HOSTILE[number]}
     answer = await offline.post(COMPLETIONS, json=body)
     if answer.status_code == 200:

@@ -1,4 +1,4 @@
-"""The models that are listed: the service with all its tools, with none, and with those of one folder."""
+"""The listed models: the service with all its tools, with none, and with those of one module."""
 
 import httpx
 import pytest
@@ -7,7 +7,7 @@ from tests.players.openai_player import message, whole
 from tests.protocols.openai.asking import COMPLETIONS, completion, error_of, played, user
 
 
-async def test_the_models_are_the_service_and_each_folder_that_has_tools(offline: httpx.AsyncClient) -> None:
+async def test_the_models_are_the_service_and_each_module_with_tools(offline: httpx.AsyncClient) -> None:
     answer = await offline.get("/v1/models")
     document = answer.json()
     assert document["object"] == "list"
@@ -22,11 +22,11 @@ async def test_the_models_are_the_service_and_each_folder_that_has_tools(offline
 
 
 @pytest.mark.parametrize("name", ["gpt-4o", "toolchat-", "toolchat-weather", "Toolchat"])
-async def test_another_model_is_not_there(name: str, offline: httpx.AsyncClient) -> None:
+async def test_other_models_do_not_exist(name: str, offline: httpx.AsyncClient) -> None:
     assert error_of(await offline.get(f"/v1/models/{name}")) == (404, "model_not_found", "model")
 
 
-async def test_the_model_of_a_folder_that_is_not_registered_says_what_to_set(offline: httpx.AsyncClient) -> None:
+async def test_the_model_of_an_unregistered_module_names_the_missing_setting(offline: httpx.AsyncClient) -> None:
     answer = await offline.post(COMPLETIONS, json={"model": "toolchat-weather", "messages": [user("?")]})
     assert error_of(answer) == (404, "model_not_found", "model")
     assert "WEATHER_API_KEY" in answer.json()["error"]["message"]
@@ -41,7 +41,7 @@ async def test_the_model_of_a_folder_that_is_not_registered_says_what_to_set(off
         ("toolchat-plain", set()),
     ],
 )
-async def test_a_model_is_offered_its_tools(model: str, tools: set[str]) -> None:
+async def test_a_model_gets_its_tools(model: str, tools: set[str]) -> None:
     async with played([whole(message(content="ok"))]) as (client, player):
         await completion(client, user("?"), model=model)
     assert {each["function"]["name"] for each in player.requests[0].body.get("tools", ())} == tools

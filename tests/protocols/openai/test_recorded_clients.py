@@ -1,4 +1,4 @@
-"""What chat pages and editors send, from their sources, and what each of them reads of the answers.
+"""Requests of chat pages and editors, from their sources, and the parts of the responses that they read.
 
 A file in ``recorded`` says where the shapes of its requests come from; ``KEY`` stands for the user's key.
 """
@@ -46,7 +46,7 @@ async def sent(client: httpx.AsyncClient, name: str, kind: str, key: str = "key"
     return await client.get("/v1/models", headers=headers)
 
 
-def test_every_recording_says_where_it_comes_from() -> None:
+def test_every_recording_names_its_source() -> None:
     assert set(RECORDED) == {"open_webui", "librechat", "cherry_studio", "continue"}
     assert all(" at " in " ".join(each["source"]) for each in RECORDED.values())
 
@@ -87,14 +87,14 @@ async def test_a_title_is_written_without_tools(name: str, played: tuple[httpx.A
 
 
 @pytest.mark.parametrize("name", RECORDED)
-async def test_a_wrong_key_is_told_in_words_that_the_client_shows(name: str) -> None:
+async def test_a_wrong_key_leads_to_a_message_that_the_client_shows(name: str) -> None:
     async with service(API_KEYS=f"page={digest_of('key')}") as client:
         answer: Any = await sent(client, name, "chat", key="wrong")
     assert error_of(answer) == (401, "invalid_api_key", None)
     assert isinstance(answer.json()["error"]["message"], str)
 
 
-async def test_a_tool_that_is_no_function_is_named_and_not_dropped() -> None:
+async def test_an_unsupported_kind_of_tool_is_named() -> None:
     # As LibreChat sends what its users add for Google.
     async with service() as client:
         body = {"model": "toolchat", "messages": [user("?")], "tools": [{"googleSearch": {}}]}

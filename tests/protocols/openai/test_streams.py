@@ -1,4 +1,4 @@
-"""Streams of chunks: live, in OpenAI's form, with what Open WebUI shows where it is asked for."""
+"""Streams of chunks: live, in OpenAI's format, with Open WebUI's status events on request."""
 
 import asyncio
 from typing import Any
@@ -27,7 +27,7 @@ def text_of(chunks: list[Any]) -> str:
     return "".join(each.get("content") or "" for each in deltas(chunks))
 
 
-async def test_a_stream_has_a_chunk_for_each_piece_the_reason_for_the_end_and_done() -> None:
+async def test_a_stream_has_a_chunk_per_piece_then_the_finish_reason_and_done() -> None:
     async with played([HELLO]) as (client, _):
         answer = await streamed(client, user("Hi"), model="toolchat-plain")
     assert answer.headers["content-type"] == "text/event-stream; charset=utf-8"
@@ -42,7 +42,7 @@ async def test_a_stream_has_a_chunk_for_each_piece_the_reason_for_the_end_and_do
     assert all("usage" not in each for each in chunks)
 
 
-async def test_tokens_are_told_in_a_chunk_of_their_own_only_when_asked_for() -> None:
+async def test_usage_is_sent_in_its_own_chunk_on_request() -> None:
     async with played([HELLO]) as (client, _):
         answer = await streamed(client, stream_options={"include_usage": True})
     *chunks, last, _ = chunks_of(answer.text)
@@ -50,7 +50,7 @@ async def test_tokens_are_told_in_a_chunk_of_their_own_only_when_asked_for() -> 
     assert (last["choices"], last["usage"]["total_tokens"]) == ([], 10)
 
 
-async def test_the_services_calls_are_never_told_as_calls() -> None:
+async def test_calls_of_the_service_are_never_streamed() -> None:
     async with played([asks_in_a_stream(), HELLO]) as (client, _):
         answer = await streamed(client, user("What time is it?"), model="toolchat-time")
     chunks = chunks_of(answer.text)
@@ -61,7 +61,7 @@ async def test_the_services_calls_are_never_told_as_calls() -> None:
 
 
 @pytest.mark.parametrize(("headers", "variables"), [(PROGRESS, {}), ({}, {"OPENAI_API_PROGRESS": "open-webui"})])
-async def test_open_webui_is_told_what_tools_do_in_chunks_that_others_can_read(
+async def test_open_webui_gets_tool_status_in_ordinary_chunks(
     headers: dict[str, str], variables: dict[str, str]
 ) -> None:
     async with played([asks_in_a_stream(), HELLO], **variables) as (client, _):
@@ -78,7 +78,7 @@ async def test_open_webui_is_told_what_tools_do_in_chunks_that_others_can_read(
     assert text_of(chunks) == "Hello."
 
 
-async def test_reasoning_comes_as_deltas_of_its_own() -> None:
+async def test_reasoning_is_streamed_in_its_own_deltas() -> None:
     script = [sse(delta(reasoning_content="2 and 2"), delta(reasoning_content=" make 4"), delta("stop", content="4"))]
     async with played(script) as (client, _):
         answer = await streamed(client)
@@ -87,7 +87,7 @@ async def test_reasoning_comes_as_deltas_of_its_own() -> None:
     assert text_of(chunks_of(answer.text)) == "4"
 
 
-async def test_how_far_a_tool_is_is_told_while_it_runs() -> None:
+async def test_progress_of_a_tool_is_streamed_while_it_runs() -> None:
     async with played([asks_in_a_stream(call("pack")), HELLO], "tests.protocols.openai.folders") as (client, _):
         answer = await streamed(client, user("Pack"), model="toolchat-ship", headers=PROGRESS)
     told = [each["event"]["data"] for each in chunks_of(answer.text) if "event" in each]
@@ -95,7 +95,7 @@ async def test_how_far_a_tool_is_is_told_while_it_runs() -> None:
     assert [each["done"] for each in told] == [False, False, True]
 
 
-async def test_an_error_in_mid_stream_is_told_in_openais_form_and_nothing_follows() -> None:
+async def test_an_error_during_the_stream_is_its_last_event() -> None:
     script = [sse(delta(content="Hel"), done=False, ending="cut")]
     async with played(script) as (client, _):
         answer = await streamed(client)
@@ -105,7 +105,7 @@ async def test_an_error_in_mid_stream_is_told_in_openais_form_and_nothing_follow
     assert last == {"error": {"type": "server_error", "param": None, "code": "upstream_invalid"}}
 
 
-async def test_the_text_arrives_while_the_model_still_writes() -> None:
+async def test_text_is_streamed_live() -> None:
     script = [sse(delta(content="Hel"), done=False, ending="hang")]
     async with played(script) as (client, player):
         body = {"model": "toolchat", "messages": [user("?")], "stream": True}
@@ -116,7 +116,7 @@ async def test_the_text_arrives_while_the_model_still_writes() -> None:
             await player.aborted.wait()
 
 
-async def test_a_long_silence_is_bridged_by_comments_that_clients_skip() -> None:
+async def test_a_silent_stream_is_kept_alive_by_comments() -> None:
     script = [sse(delta(content="Hel"), done=False, ending="hang")]
     async with played(script, STREAM_KEEP_ALIVE="0.05") as (client, _):
         body = {"model": "toolchat", "messages": [user("?")], "stream": True}
@@ -128,7 +128,7 @@ async def test_a_long_silence_is_bridged_by_comments_that_clients_skip() -> None
                 raise AssertionError("the stream ended")
 
 
-async def test_a_whole_question_that_takes_too_long_ends_in_mid_stream_with_an_error() -> None:
+async def test_a_timeout_during_the_stream_ends_it_with_an_error() -> None:
     script = [sse(delta(content="Hel"), done=False, ending="hang")]
     async with played(script, REQUEST_TIMEOUT="0.3") as (client, _):
         answer = await streamed(client)

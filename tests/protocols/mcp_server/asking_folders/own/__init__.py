@@ -1,4 +1,4 @@
-"""A tool that has the name of the service's own."""
+"""A tool with the name of the service's own tool."""
 
 from toolchat import ToolModule
 from toolchat.tool_calling.function_callback import tool

@@ -1,4 +1,4 @@
-"""Tools for the tests of the protocol: one for each thing that a call can come to."""
+"""Tools for the tests of MCP: one for each kind of result."""
 
 import asyncio
 from dataclasses import dataclass

@@ -1,1 +1,1 @@
-"""The parts put together: what was read from the environment, how it is wired, and what is open while it runs."""
+"""The composition root's parts: configuration, dependency injection, and the resources of a running service."""

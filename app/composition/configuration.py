@@ -1,4 +1,4 @@
-"""What the service is told by the environment and by ``.env``: all of it read and checked before anything is opened."""
+"""The service's whole configuration, read from the environment and ``.env`` and validated before anything is opened."""
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """Everything that was read from the environment, checked."""
+    """The validated configuration."""
 
     settings: Settings
     access: AccessConfiguration
@@ -34,18 +34,18 @@ class Configuration:
     modules: tuple[ConfiguredModule, ...]
     tracing: TracingConfiguration
     warnings: tuple[str, ...] = ()
-    """Variables that look mistyped, and time limits that do not lie within one another; logged at start."""
+    """Mistyped variables and inverted time limits; logged at start."""
 
 
 def read_configuration() -> Configuration:
-    """Read the settings of the service, of every tool folder and of the chosen provider.
+    """Read the settings of the service, of every tool module and of the chosen provider.
 
     Raises:
-        ConfigurationError: all faults together, one line each.
+        ConfigurationError: the configuration is invalid; the message has one line for each fault.
     """
     faults: list[str] = []
 
-    def checked(read: Callable[[], _T]) -> _T | None:
+    def collect_faults(read: Callable[[], _T]) -> _T | None:
         try:
             return read()
         except ConfigurationError as error:
@@ -53,25 +53,25 @@ def read_configuration() -> Configuration:
             return None
 
     in_file = check_env_file(Path(".env"))
-    settings = checked(lambda: read_settings(Settings))
-    access = checked(lambda: AccessConfiguration.read(settings.server_host)) if settings else None
-    chat_model = checked(lambda: choose_chat_model(settings)) if settings else None
-    found = checked(lambda: discover(paths=read_settings(ToolsPathSettings).path))
-    modules = [checked(partial(ConfiguredModule.read, module)) for module in found or ()]
-    servers = checked(read_mcp_servers) or McpServers()
-    store = checked(lambda: state_store(settings)) if settings else None
-    tracing = checked(TracingConfiguration.read)
+    settings = collect_faults(lambda: read_settings(Settings))
+    access = collect_faults(lambda: AccessConfiguration.read(settings.server_host)) if settings else None
+    chat_model = collect_faults(lambda: choose_chat_model(settings)) if settings else None
+    found = collect_faults(lambda: discover(paths=read_settings(ToolsPathSettings).path))
+    modules = [collect_faults(partial(ConfiguredModule.read, module)) for module in found or ()]
+    servers = collect_faults(read_mcp_servers) or McpServers()
+    store = collect_faults(lambda: state_store(settings)) if settings else None
+    tracing = collect_faults(TracingConfiguration.read)
     warnings = _unread_variables(in_file, servers.variables) if found is not None else []
     if settings is None or access is None or chat_model is None or store is None or tracing is None or faults:
         raise ConfigurationError("\n".join(dict.fromkeys((*faults, *warnings))))
-    folders = (*(each for each in modules if each), *servers.modules)
-    registering = [each.settings for each in folders if each.fault is None]
-    warnings += inverted_time_limits(settings, registering, LOCK_SECONDS)
+    all_modules = (*(each for each in modules if each), *servers.modules)
+    registered = [each.settings for each in all_modules if each.fault is None]
+    warnings += inverted_time_limits(settings, registered, LOCK_SECONDS)
     warnings += tracing.warnings
-    read = Configuration(settings, access, chat_model, folders, tracing, tuple(warnings))
-    # Nothing is taken out of this container: what cannot be wired is told now, in one line, and not while serving.
-    wired(settings, read.modules, outbound_http(settings), store)
-    return read
+    configuration = Configuration(settings, access, chat_model, all_modules, tracing, tuple(warnings))
+    # This container is discarded: building it reports wiring errors at start, in one line, instead of while serving.
+    wired(settings, configuration.modules, outbound_http(settings), store)
+    return configuration
 
 
 def _unread_variables(in_file: Sequence[str], elsewhere: Collection[str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""The service while it runs: what it opens, and what it is made of."""
+"""The resources of a running service: opened in order, and closed in reverse."""
 
 import logging
 from collections.abc import AsyncGenerator
@@ -37,10 +37,10 @@ _log = logging.getLogger(__name__)
 
 @asynccontextmanager
 async def open_service(configuration: Configuration) -> AsyncGenerator[tuple[ServiceState, ToolRegistry], None]:
-    """Open what the service needs while it runs, and close it in reverse.
+    """Open the HTTP client, the state store, the tools and the chat client; close them at the end of the block.
 
     Raises:
-        ConfigurationError: a tool cannot be defined, or the container cannot be wired.
+        ConfigurationError: a tool is not valid, or the container cannot be wired.
     """
     set_observer(ServiceObserver())
     settings = configuration.settings
@@ -84,12 +84,12 @@ def _memory(settings: Settings, store: StateStore) -> ChatMemory:
 def _chat_client(
     settings: Settings, model: ChatModel, loop: ToolCallingAdvisor, tools: ToolRegistry, store: StateStore
 ) -> ChatClient:
-    repairs = settings.tool_call_repairs
-    repair = (ToolCallRepairAdvisor(repairs),) if repairs else ()
-    above = settings.tool_search_above
-    # The offline model picks a tool by the question itself, and can be told of any number; it would not search.
-    search = (ToolSearchAdvisor(above),) if above and model.provider != "offline" else ()
-    most = settings.tool_max_calls_per_session
-    limit = (ConversationCallLimit(store, most, ttl=settings.session_ttl),) if most else ()
+    attempts = settings.tool_call_repairs
+    repair = (ToolCallRepairAdvisor(attempts),) if attempts else ()
+    threshold = settings.tool_search_above
+    # The offline model compares the question with all tools itself, and would not call a search tool.
+    search = (ToolSearchAdvisor(threshold),) if threshold and model.provider != "offline" else ()
+    max_calls = settings.tool_max_calls_per_session
+    limit = (ConversationCallLimit(store, max_calls, ttl=settings.session_ttl),) if max_calls else ()
     advisors = (SandboxNoticeAdvisor(), *limit, loop, *search, *repair)
     return ChatClient(model, tools.resolver, advisors, settings.system_prompt)

@@ -39,7 +39,7 @@ __all__ = [
 
 _SettingsT = TypeVar("_SettingsT", bound=EnvironmentSettings)
 _NO_VARIABLE = "CHAT_FALLBACKS="
-"""No variable's name can begin so: an entry takes nothing from those of the first model, least of all its key."""
+"""A prefix that no variable can have: a fallback must not inherit the primary model's settings, such as its key."""
 
 
 class FallbackSettings(EnvironmentSettings):
@@ -57,7 +57,7 @@ class FallbackSettings(EnvironmentSettings):
 
 @dataclass(frozen=True, slots=True)
 class ChosenModel:
-    """A provider whose settings were read and found complete."""
+    """A provider with complete settings."""
 
     provider: str
     create: Callable[[OutboundHttp], ChatModel]
@@ -67,7 +67,7 @@ def read_fallbacks() -> list[ChosenModel]:
     """Read ``CHAT_FALLBACKS``: a JSON list of objects with ``provider`` and the fields of that provider's settings.
 
     Raises:
-        ConfigurationError: it is none, or an entry cannot be used; no value is shown.
+        ConfigurationError: it is not such a list, or an entry is invalid; the message shows no values.
     """
     settings = read_settings(FallbackSettings)
     if settings.fallbacks is None:
@@ -96,11 +96,11 @@ def _read(number: int, entry: Mapping[str, Any]) -> ChosenModel:
 
 def _settings(kind: type[_SettingsT], fields: Mapping[str, Any], needed: Set[str]) -> _SettingsT:
     if unknown := fields.keys() - kind.model_fields.keys():
-        raise ValueError(f"{min(unknown)[:64]!r} is none of {', '.join(kind.model_fields)}")
+        raise ValueError(f"{min(unknown)[:64]!r} is not one of {', '.join(kind.model_fields)}")
     if not fields.get("model"):
-        raise ValueError("model must be there")
+        raise ValueError("model is missing")
     if needed.isdisjoint(fields):
-        raise ValueError(f"{' or '.join(sorted(needed))} must be there")
+        raise ValueError(f"{' or '.join(sorted(needed))} is missing")
     try:
         return kind(_env_file=None, _env_prefix=_NO_VARIABLE, **fields)
     except ValidationError as error:
@@ -122,7 +122,7 @@ def dashscope(settings: DashScopeSettings) -> ChosenModel:
 
 
 def openai_compatible(settings: OpenAISettings) -> ChosenModel:
-    """Any server that speaks OpenAI's chat completions."""
+    """Any server with OpenAI's chat completions API."""
 
     def create(http: OutboundHttp) -> ChatModel:
         from toolchat.models.openai.model import OpenAICompatibleChatModel
@@ -134,20 +134,22 @@ def openai_compatible(settings: OpenAISettings) -> ChosenModel:
 
 
 def choose_chat_model(settings: Settings) -> ChosenModel:
-    """Choose the provider, and those that stand by; only their code is imported.
+    """Choose the primary model and its fallbacks; only the code of their providers is imported.
 
     Raises:
-        ConfigurationError: the settings of one cannot be used, or the provider that is named lacks its key.
+        ConfigurationError: the settings of one are invalid, or the named provider lacks its key.
     """
     first, others = _first(settings), read_fallbacks()
     if not others:
         return ChosenModel(first.provider, lambda http: _resilient(first.create(http), settings))
     if first.provider == "offline" and settings.chat_provider == "auto":
-        raise ConfigurationError("CHAT_FALLBACKS: stands by for a model that is not set: set OPENAI_API_KEY, say")
+        raise ConfigurationError(
+            "CHAT_FALLBACKS: requires a primary model: set DASHSCOPE_API_KEY, OPENAI_API_KEY or OPENAI_BASE_URL"
+        )
 
     def create(http: OutboundHttp) -> ChatModel:
         *before, last = (each.create(http) for each in (first, *others))
-        # Who has another behind him is tried once: the next one is the better second try.
+        # All but the last are tried once: the next model is the better second try.
         tried = [_resilient(each, settings, max_attempts=1) for each in before]
         return FallbackChatModel([*tried, _resilient(last, settings)])
 
@@ -221,7 +223,7 @@ async def open_client() -> AsyncGenerator[ChatClient, None]:
 
 
 def outbound_http(settings: Settings) -> OutboundHttp:
-    """The pool of connections to upstreams; whoever makes it closes it."""
+    """The HTTP client for all upstreams; the caller closes it."""
     return OutboundHttp(
         connect_timeout=settings.connect_timeout,
         max_connections=settings.http_max_connections,
@@ -230,12 +232,12 @@ def outbound_http(settings: Settings) -> OutboundHttp:
 
 
 def exception_processor(settings: Settings) -> ToolExecutionExceptionProcessor:
-    """What becomes of an exception that a tool raised."""
+    """The handler of exceptions raised by tools."""
     return ToolExecutionExceptionProcessor(settings.tool_throw_exception_on_error)
 
 
 def manager(settings: Settings, processor: ToolExecutionExceptionProcessor) -> ToolCallingManager:
-    """What runs tool calls."""
+    """The executor of tool calls."""
     return ToolCallingManager(
         timeout=settings.tool_timeout,
         max_concurrency=settings.tool_max_concurrency,
@@ -245,7 +247,7 @@ def manager(settings: Settings, processor: ToolExecutionExceptionProcessor) -> T
 
 
 def tool_loop(settings: Settings, manager: ToolCallingManager) -> ToolCallingAdvisor:
-    """The loop around model and tools."""
+    """The loop of model calls and tool calls."""
     limits = ToolCallLimits(
         per_tool=settings.tool_max_calls_per_tool,
         in_total=settings.tool_max_calls,

@@ -1,1 +1,1 @@
-"""The server: uvicorn with what it lacks for clients that are slow, too many or hostile."""
+"""The HTTP server: uvicorn with protection against slow, numerous or hostile clients, and worker processes."""

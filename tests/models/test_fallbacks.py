@@ -177,14 +177,14 @@ async def test_a_provider_without_another_behind_it_is_not_waited_for_either() -
         ("second", "CHAT_FALLBACKS: must be a JSON list of objects"),
         (
             '[{"provider": "dashscope", "api_key": "sk-canary", "model": "千问"}]',
-            "CHAT_FALLBACKS: stands by for a model that is not set: set OPENAI_API_KEY, say",
+            "CHAT_FALLBACKS: requires a primary model: set DASHSCOPE_API_KEY, OPENAI_API_KEY or OPENAI_BASE_URL",
         ),
         ('[{"model": "m"}]', "CHAT_FALLBACKS: model 1: provider: must be openai_compatible or dashscope"),
-        ('[{"provider": "dashscope", "model": "m"}]', "CHAT_FALLBACKS: model 1: api_key must be there"),
-        ('[{"provider": "openai_compatible", "api_key": "sk-canary"}]', "CHAT_FALLBACKS: model 1: model must be there"),
+        ('[{"provider": "dashscope", "model": "m"}]', "CHAT_FALLBACKS: model 1: api_key is missing"),
+        ('[{"provider": "openai_compatible", "api_key": "sk-canary"}]', "CHAT_FALLBACKS: model 1: model is missing"),
         (
             '[{"provider": "openai_compatible", "api_key": "sk-canary", "model": "m", "url": "x"}]',
-            "CHAT_FALLBACKS: model 1: 'url' is none of api_key, base_url, model",
+            "CHAT_FALLBACKS: model 1: 'url' is not one of api_key, base_url, model",
         ),
         (
             '[{"provider": "openai_compatible", "base_url": "ftp://sk-canary", "model": "m"}]',

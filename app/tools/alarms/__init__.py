@@ -1,26 +1,22 @@
-"""The documents' example that writes: alarms, each set once, listed, deleted, and rung."""
-
-from collections.abc import AsyncGenerator
+"""The documents' example of a tool that writes: alarms, each set once, listed and deleted."""
 
 from app.tools.alarms.alarms import AlarmIdempotency, AlarmStore
-from app.tools.alarms.tools import AlarmsSettings, AlarmTools
-from app.tools.user_clock import DateTimeTools
+from app.tools.alarms.tools import AlarmTools
+from app.tools.user_clock import DateTimeTools, UserClockSettings
 from toolchat import StateStore, ToolModule
 
 __all__ = ["module"]
 
 
-async def open_alarms(store: StateStore) -> AsyncGenerator[AlarmStore, None]:
-    """The alarms, and the timer that rings them."""
-    alarms = AlarmStore(store)
-    yield alarms
-    await alarms.aclose()
+def create_alarm_store(store: StateStore) -> AlarmStore:
+    """Create the alarms with their usual limit."""
+    return AlarmStore(store)
 
 
 # ``functions`` would offer the tool in every conversation, and it writes: only the module's own routes use it.
 module = ToolModule(
     title="Alarms",
     path="/tool/alarm",
-    settings=AlarmsSettings,
-    provides=(DateTimeTools, AlarmTools, AlarmIdempotency, open_alarms),
+    settings=UserClockSettings,
+    provides=(DateTimeTools, AlarmTools, AlarmIdempotency, create_alarm_store),
 )

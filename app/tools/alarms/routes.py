@@ -1,23 +1,21 @@
-"""The routes of the alarms: one that lets the model set them, and those that show and delete them."""
+"""The routes of the alarms: ask the model to set one, list them, delete one."""
 
 from collections.abc import Sequence
-from datetime import timedelta
 from typing import Annotated, Any, Literal
 
 from dishka.integrations.fastapi import DishkaRoute, FromDishka
 from fastapi import APIRouter, Depends, Request, Response
 from pydantic import BaseModel, Field
-from starlette.exceptions import HTTPException
 
-from app.api.dependencies import KEY, REPLAYED, Owner, refuse_several_keys, reject_prefetch, require_same_site
+from app.api.dependencies import KEY, REPLAYED, Owner, refuse_several_keys, require_same_site
 from app.api.fast_router import QuestionParameter
 from app.api.problems import problems
 from app.api.responses import answer_prompt
 from app.api.schemas import ANSWER_RESPONSES
 from app.api.service import Service
 from app.tools.alarms.alarms import Alarm, AlarmIdempotency, AlarmOrder, AlarmStore
-from app.tools.alarms.tools import AlarmsSettings, AlarmTools
-from app.tools.user_clock import DateTimeTools
+from app.tools.alarms.tools import AlarmTools
+from app.tools.user_clock import DateTimeTools, UserClockSettings
 from toolchat.chat.advisors.idempotency import IdempotencyAdvisor, IdempotentRequest
 from toolchat.errors import (
     CrossSite,
@@ -37,8 +35,6 @@ _ALARM = QuestionParameter(
     {"半小时": "半小时后叫醒我", "English": "Set an alarm in 10 minutes"},
     url_of_post=True,
 )
-_GET_WINDOW = timedelta(minutes=1)
-"""How long the same GET counts as a repetition, as browsers and previews make them."""
 
 
 class AlarmRecord(BaseModel):
@@ -76,7 +72,7 @@ async def set_alarm(
 ) -> Response:
     """Let the model set an alarm. The question is the parameter `query` or the body `{"query": ...}`.
 
-    A GET is answered with 405, unless `EXAMPLES_ALARM_BY_GET` allows it as in the documents.
+    A GET, as in the documents, is answered with 405: browsers and link previews repeat it without being asked.
     """
     idempotent = IdempotentRequest(owner, idempotency_key, await _ALARM.read(request))
     known = await store.find(idempotent)
@@ -88,24 +84,6 @@ async def set_alarm(
     return response
 
 
-@router.get("/tool/alarm", include_in_schema=False, response_class=Response)
-async def set_alarm_by_get(
-    request: Request,
-    service: Service,
-    owner: Owner,
-    settings: FromDishka[AlarmsSettings],
-    clock: FromDishka[DateTimeTools],
-    alarm: FromDishka[AlarmTools],
-) -> Response:
-    """The documents' own form, where the settings allow it: the same wish within a minute is one alarm."""
-    if not settings.alarm_by_get:
-        raise HTTPException(405, headers={"Allow": "POST"})
-    reject_prefetch(request)
-    order = AlarmOrder(owner, _GET_WINDOW)
-    asking = service.chat.prompt(await _ALARM.read(request)).tools(clock, alarm)
-    return await answer_prompt(request, asking.tool_context({"order": order}))
-
-
 @router.get(
     "/tool/alarms",
     summary="The tenant's alarms",
@@ -113,9 +91,9 @@ async def set_alarm_by_get(
     responses=problems(ValidationFailed, NotConfigured),
 )
 async def alarms(
-    response: Response, owner: Owner, store: FromDishka[AlarmStore], settings: FromDishka[AlarmsSettings]
+    response: Response, owner: Owner, store: FromDishka[AlarmStore], settings: FromDishka[UserClockSettings]
 ) -> Sequence[AlarmRecord]:
-    """List them, the next due first."""
+    """List them, sorted by time."""
     response.headers["Cache-Control"] = "no-store"
     return [_record(each, settings) for each in await store.of(owner)]
 
@@ -132,13 +110,13 @@ async def delete_alarm(
     identifier: str,
     owner: Owner,
     store: FromDishka[AlarmStore],
-    settings: FromDishka[AlarmsSettings],
+    settings: FromDishka[UserClockSettings],
 ) -> AlarmRecord:
-    """Delete one of the tenant's alarms and give it back; a deleted one does not ring."""
+    """Delete one of the tenant's alarms and return it."""
     response.headers["Cache-Control"] = "no-store"
     return _record(await store.delete(owner, identifier), settings)
 
 
-def _record(alarm: Alarm, settings: AlarmsSettings) -> AlarmRecord:
+def _record(alarm: Alarm, settings: UserClockSettings) -> AlarmRecord:
     time = alarm.at.astimezone(settings.time_zone).isoformat(timespec="seconds")
-    return AlarmRecord(id=alarm.id, time=time, zone=settings.zone, status="fired" if alarm.fired else "waiting")
+    return AlarmRecord(id=alarm.id, time=time, zone=settings.zone, status="fired" if alarm.is_due else "waiting")

@@ -7,23 +7,14 @@ from pydantic import Field
 
 from app.tools.alarms.alarms import Alarm, AlarmStore, due_at
 from app.tools.user_clock import UserClockSettings
-from toolchat.tool_calling.context import ToolContext
-from toolchat.tool_calling.function_callback import tool
+from toolchat import ToolContext, tool
 
-__all__ = ["AlarmTools", "AlarmsSettings"]
-
-
-class AlarmsSettings(UserClockSettings):
-    """Whether a GET may set an alarm as in the documents; the variables are those of the examples."""
-
-    alarm_by_get: bool = Field(
-        False, description="GET /tool/alarm sets alarms as in the documents, guarded; else only POST does"
-    )
+__all__ = ["AlarmTools"]
 
 
 @dataclass(frozen=True, slots=True)
 class AlarmSet:
-    """What the model is told of an alarm that has been set."""
+    """The result of the tool."""
 
     description: str
     id: str
@@ -31,16 +22,16 @@ class AlarmSet:
     zone: str
 
     @classmethod
-    def of(cls, alarm: Alarm, settings: AlarmsSettings) -> "AlarmSet":
-        """Put an alarm into words, in the user's zone."""
+    def from_alarm(cls, alarm: Alarm, settings: UserClockSettings) -> "AlarmSet":
+        """Describe an alarm in the user's time zone."""
         time = alarm.at.astimezone(settings.time_zone).isoformat(timespec="seconds")
         return cls(f"设置闹钟成功! {time} ({settings.zone})", alarm.id, time, settings.zone)
 
 
 class AlarmTools:
-    """A tool that changes something: offered only where a request may have effects."""
+    """The tool ``setAlarm``: it writes, so only the route that requires an idempotency key offers it."""
 
-    def __init__(self, settings: AlarmsSettings, alarms: AlarmStore) -> None:
+    def __init__(self, settings: UserClockSettings, alarms: AlarmStore) -> None:
         self._settings = settings
         self._alarms = alarms
 
@@ -57,12 +48,12 @@ class AlarmTools:
         ],
         context: ToolContext,
     ) -> AlarmSet:
-        """Set an alarm for whoever asks; the same moment asked for twice is one alarm.
+        """Set an alarm for the caller; the same time requested twice is one alarm.
 
         Raises:
-            ToolExecutionError: the time cannot be read, is past or too far ahead, or there are too many alarms.
-            ToolchatError: as :class:`AlarmStore` says.
+            ToolExecutionError: the time is invalid, past or too far ahead, or there are too many alarms.
+            ToolchatError: see :class:`AlarmStore`.
         """
         order = context.get("order")
         alarm = await self._alarms.set(order, *due_at(time, order.asked_at, self._settings.time_zone))
-        return AlarmSet.of(alarm, self._settings)
+        return AlarmSet.from_alarm(alarm, self._settings)

@@ -4,6 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import httpx
 import pytest
+from pydantic_core import to_json
 
 from app.tools.alarms.alarms import AlarmOrder, AlarmStore
 from tests.calling_as import calling_as
@@ -87,39 +88,53 @@ async def test_the_same_minute_asked_for_twice_in_one_question_is_one_alarm() ->
 
 async def test_one_client_leaves_half_of_the_alarms_to_the_others() -> None:
     store, now, order = AlarmStore(InMemoryStateStore(), limit=4), datetime.now(UTC), AlarmOrder("zh")
-    try:
-        for hour in (1, 2):
-            await store.set(order, now + timedelta(hours=hour), f"{hour}")
-        with pytest.raises(ToolExecutionError) as refused:
-            await store.set(order, now + timedelta(hours=3), "3")
-        assert refused.value.kind == "too-many-alarms"
-        with calling_as(address="192.0.2.1"):
-            assert (await store.set(order, now + timedelta(hours=3), "3")).asked_for == "3"
-    finally:
-        await store.aclose()
+    for hour in (1, 2):
+        await store.set(order, now + timedelta(hours=hour), f"{hour}")
+    with pytest.raises(ToolExecutionError) as refused:
+        await store.set(order, now + timedelta(hours=3), "3")
+    assert refused.value.kind == "too-many-alarms"
+    with calling_as(address="192.0.2.1"):
+        assert (await store.set(order, now + timedelta(hours=3), "3")).asked_for == "3"
 
 
 async def test_alarms_are_bounded_and_the_oldest_fired_one_gives_way() -> None:
     store, now, order = AlarmStore(InMemoryStateStore(), limit=2), datetime.now(UTC), AlarmOrder("zh")
-    try:
-        with calling_as(address="192.0.2.1"):  # half of the places are for others
-            await store.set(order, now + timedelta(hours=2), "2")
-        first = await store.set(order, now + timedelta(hours=1), "1")
-        with pytest.raises(ToolExecutionError) as refused:
-            await store.set(order, now + timedelta(hours=3), "3")
-        assert refused.value.kind == "too-many-alarms"
-        await store.delete("zh", first.id)
-        due = await store.set(order, now, "now")
+    with calling_as(address="192.0.2.1"):  # half of the places are for others
+        await store.set(order, now + timedelta(hours=2), "2")
+    first = await store.set(order, now + timedelta(hours=1), "1")
+    with pytest.raises(ToolExecutionError) as refused:
+        await store.set(order, now + timedelta(hours=3), "3")
+    assert refused.value.kind == "too-many-alarms"
+    await store.delete("zh", first.id)
+    due = await store.set(order, now, "now")
+    assert (await store.of("zh"))[0].is_due
+    await store.set(order, now + timedelta(hours=3), "3")
+    with pytest.raises(NotFound):
+        await store.delete("zh", due.id)
+
+
+async def test_the_status_of_an_alarm_follows_from_its_time() -> None:
+    script = [alarm_at("PT1H"), SAID, alarm_at("PT0.1S"), SAID]
+    async with OpenAIPlayer(script) as player, service(OPENAI_BASE_URL=player.base_url) as client:
+        for name in ("later", "sooner"):
+            await client.post("/tool/alarm", headers=key(name))
 
         async def has_fired() -> bool:
-            return (await store.of("zh"))[0].fired
+            return [each["status"] for each in await alarms(client)] == ["fired", "waiting"]
 
         await until(has_fired)
-        await store.set(order, now + timedelta(hours=3), "3")
-        with pytest.raises(NotFound):
-            await store.delete("zh", due.id)
-    finally:
-        await store.aclose()
+
+
+async def test_an_alarm_that_an_earlier_version_has_stored_is_read() -> None:
+    # It noted in the record that it had rung.
+    state, at = InMemoryStateStore(), datetime.now(UTC) - timedelta(hours=1)
+    record = {
+        "id": "a", "owner": "zh", "at": at.isoformat(), "asked_for": "PT1H", "request": "r",
+        "set_at": at.isoformat(), "fired": True, "share": "s",
+    }  # fmt: skip
+    await state.put("alarms:all", to_json([record]), ttl=60)
+    (alarm,) = await AlarmStore(state).of("zh")
+    assert (alarm.id, alarm.is_due) == ("a", True)
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD", "PUT", "PATCH"])

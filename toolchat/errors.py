@@ -1,9 +1,8 @@
-"""Every error that the service raises on purpose.
+"""The errors of toolchat, each with an HTTP status, a stable ``code`` and whether a retry can help.
 
-An error knows its HTTP status, its stable ``code`` and whether trying again can help; one handler
-turns it into a problem document (RFC 9457). The tree, by status::
+The service answers them as problem documents (RFC 9457). The tree, by status::
 
-    ConfigurationError      stops the start: one line, exit code 2
+    ConfigurationError      prevents the start: one line per fault, exit code 2
     ToolchatError           500, unless one of these:
     ├── 400 InvalidRequest, 401 Unauthorized, 403 CrossSite, Forbidden, 404 NotFound, 406 NotAcceptable
     ├── 408 BodyTimeout, 421 MisdirectedRequest, 429 QuotaExceeded
@@ -62,17 +61,17 @@ __all__ = [
 
 
 CLIENT_GONE = "client_gone"
-"""The outcome in the log of a request whose client left; nobody is there to be told."""
+"""The outcome that logs and metrics show if the client disconnected before the response."""
 
 
 class ConfigurationError(Exception):
-    """The service cannot start as it is set up; each line of the message names a fault and its variable."""
+    """The configuration is invalid; each line of the message names a variable and its fault."""
 
 
 class ToolchatError(Exception):
-    """Something that the service did not expect went wrong; its log has it under the request's id.
+    """The base of every error that a client may see; on its own, an unexpected failure that the log explains.
 
-    The base of every error that a client may see. ``detail`` is shown: no secret, upstream URL or upstream body in it.
+    Clients see ``detail``, so it must not contain secrets, upstream URLs or upstream bodies.
     """
 
     status = 500
@@ -86,37 +85,37 @@ class ToolchatError(Exception):
         if retryable is not None:
             self.retryable = retryable
         self.retry_after = retry_after
-        """Seconds to wait before trying again, where known."""
+        """Seconds to wait before a retry, if known."""
         self.headers: Mapping[str, str] = {}
-        """What the answer says beside the problem document."""
+        """Headers that the response has in addition."""
 
 
 class UpstreamError(ToolchatError):
-    """Something outside this process failed."""
+    """An upstream failed: the chat provider, or a service that a tool calls."""
 
     status, code, title = 502, "upstream", "Upstream failed"
 
 
 class UpstreamInvalid(UpstreamError):
-    """The upstream answered nonsense, refused the request's form, or was cut short."""
+    """The upstream sent an invalid or incomplete response, or rejected the request."""
 
     code, title = "upstream-invalid", "Unusable answer from upstream"
 
 
 class UpstreamUnavailable(UpstreamError):
-    """No connection to the upstream, the connection was lost, or it reported a failure of its own."""
+    """The upstream cannot be reached, dropped the connection, or reported an internal error."""
 
     code, title, retryable = "upstream-unavailable", "Upstream unavailable", True
 
 
 class UpstreamTimeout(UpstreamError):
-    """The upstream was silent or slow beyond its limit."""
+    """The upstream exceeded a time limit."""
 
     status, code, title, retryable = 504, "upstream-timeout", "Upstream timed out", True
 
 
 class ProviderRateLimited(UpstreamError):
-    """The chat provider's rate limit, after our own retries."""
+    """The chat provider's rate limit is exceeded, after all retries."""
 
     status, code, title, retryable = 503, "provider-rate-limited", "Provider rate limit", True
 
@@ -128,13 +127,13 @@ class ProviderAuth(UpstreamError):
 
 
 class InvalidRequest(ToolchatError):
-    """Undecodable or malformed input."""
+    """The request cannot be decoded, or is malformed."""
 
     status, code, title = 400, "invalid-request", "Invalid request"
 
 
 class Unauthorized(ToolchatError):
-    """The request needs a key, and has none that is valid."""
+    """The request has no valid key, and needs one."""
 
     status, code, title = 401, "unauthorized", "A valid key is needed"
 
@@ -144,85 +143,85 @@ class Unauthorized(ToolchatError):
 
 
 class Forbidden(ToolchatError):
-    """The key is valid, and does not allow this."""
+    """The key is valid but does not allow this request."""
 
     status, code, title = 403, "forbidden", "Not allowed by this key"
 
 
 class CrossSite(ToolchatError):
-    """Another site's page, or a browser that only prefetches, asks for something that has effects."""
+    """A request with side effects comes from another site's page, or from a browser's prefetch."""
 
-    status, code, title = 403, "cross-site", "Not from another site"
+    status, code, title = 403, "cross-site", "Cross-site request rejected"
 
 
 class NotFound(ToolchatError):
-    """Nothing is kept under this id."""
+    """No object has this id."""
 
     status, code, title = 404, "not-found", "Not found"
 
 
 class NotAcceptable(ToolchatError):
-    """None of the forms that the service can give satisfies the header Accept."""
+    """No response format matches the ``Accept`` header."""
 
     status, code, title = 406, "not-acceptable", "Not acceptable"
 
 
 class IdempotencyConflict(ToolchatError):
-    """The first request with this idempotency key has not been answered yet."""
+    """The first request with this idempotency key is still in progress."""
 
     status, code, title, retryable = 409, "idempotency-conflict", "Already running", True
 
 
 class DependencyMissing(ToolchatError):
-    """A tool or an advisor that a paused answer goes on with is not here; the answer goes on waiting."""
+    """A tool or advisor that a paused turn needs is unavailable; the turn stays paused."""
 
-    status, code, title, retryable = 409, "part-missing", "Not here", True
+    status, code, title, retryable = 409, "part-missing", "Tool or advisor unavailable", True
 
 
 class SessionBusy(ToolchatError):
-    """Another request of the same session is being answered, and did not end in time."""
+    """Another request of the same session did not finish in time."""
 
     status, code, title, retryable = 409, "session-busy", "Session busy", True
 
 
 class TooLarge(ToolchatError):
-    """The URL is longer than the service reads."""
+    """The URL exceeds the size limit."""
 
     status, code, title = 414, "too-large", "Request too large"
 
 
 class BodyTooLarge(ToolchatError):
-    """The body is longer than the service reads."""
+    """The request body exceeds the size limit."""
 
     status, code, title = 413, "too-large", "Request body too large"
 
 
 class UnsupportedMediaType(ToolchatError):
-    """The body is of a kind that the service does not read; it reads application/json."""
+    """The media type of the request body is not supported; only ``application/json`` is."""
 
     status, code, title = 415, "unsupported-media-type", "Unsupported media type"
 
 
 class BodyTimeout(ToolchatError):
-    """The client did not get its body out in time."""
+    """The client did not send its request body in time."""
 
     status, code, title, retryable = 408, "request-timeout", "Request body too slow", True
 
 
 class HeadersTooLarge(ToolchatError):
-    """The headers are longer than the service reads."""
+    """The request headers exceed the size limit."""
 
     status, code, title = 431, "too-large", "Request headers too large"
 
 
 class MisdirectedRequest(ToolchatError):
-    """The request calls the service by a name that is not its own."""
+    """The ``Host`` of the request is not a name of this service."""
 
     status, code, title = 421, "misdirected", "Not this host"
 
 
 class QuotaExceeded(ToolchatError):
-    """A quota of the principal, or of all together, is used up (draft-ietf-httpapi-ratelimit-headers)."""
+    """A quota of the principal, or of the whole service, is exceeded (draft-ietf-httpapi-ratelimit-headers)."""
 
     status, code, title, retryable = 429, "quota-exceeded", "Quota exceeded", True
 
@@ -238,78 +237,83 @@ class QuotaExceeded(ToolchatError):
         super().__init__(detail, retry_after=retry_after)
         self.headers = headers or {}
         self.violated = violated
-        """The name of the policy that refuses."""
+        """The name of the exceeded quota policy."""
         self.usage = usage
-        """The state of each limit, for protocols that have headers of their own."""
+        """The state of each limit, for protocols with rate limit headers of their own."""
 
 
 class ValidationFailed(ToolchatError):
-    """Well-formed input outside the limits."""
+    """The input is well-formed but not valid."""
 
     status, code, title = 422, "validation", "Input outside the limits"
 
 
 class ContextTooLong(ValidationFailed):
-    """The conversation is longer than the model takes."""
+    """The conversation exceeds the context window of the model."""
 
     code, title = "context-too-long", "Too much text for the model"
 
 
 class ContentFiltered(ValidationFailed):
-    """The provider's moderation refused the question or the answer."""
+    """The provider's moderation rejected the prompt or the answer."""
 
     code, title = "content-filtered", "Refused by the provider's moderation"
 
 
 class CannotPause(ToolchatError):
-    """The answer needs an approval and cannot wait for it: a part of its question cannot be kept."""
+    """A tool call needs approval, but the turn cannot be stored to wait for it."""
 
     status, code, title = 500, "pause-impossible", "Cannot wait for approval"
 
 
 class NotConfigured(ToolchatError):
-    """A switch is off or a secret is missing; the detail names the variable to set."""
+    """A tool or provider is switched off or lacks a secret; the detail names the variable to set."""
 
     status, code, title = 503, "not-configured", "Not configured"
 
 
 class ToolServerUnavailable(NotConfigured):
-    """The other server that has these tools cannot be used just now; it is looked for again and again."""
+    """The MCP server of a tool is unavailable; the service keeps reconnecting."""
 
-    code, title, retryable = "tool-server-away", "Tool server away", True
+    code, title, retryable = "tool-server-away", "Tool server unavailable", True
 
 
 class Overloaded(ToolchatError):
-    """The service has no room for another question just now."""
+    """The limit of concurrent chat requests is reached."""
 
     status, code, title, retryable = 503, "overloaded", "Overloaded", True
 
 
 class Draining(ToolchatError):
-    """The service is being stopped, and the answer would not be ready in time."""
+    """The service is shutting down and accepts no further chat requests."""
 
     status, code, title, retryable = 503, "draining", "The service is stopping", True
 
 
 class StoreUnavailable(ToolchatError):
-    """The state store, which this request needs, cannot be reached."""
+    """The state store is unavailable."""
 
     status, code, title, retryable = 503, "store-unavailable", "State store unavailable", True
 
 
 class DeadlineExceeded(ToolchatError):
-    """The whole question took longer than it may."""
+    """The chat request exceeded its total time limit."""
 
     status, code, title, retryable = 504, "deadline", "Deadline exceeded", True
 
 
 class ToolLoop(ToolchatError):
-    """The model kept asking for tools and gave no answer."""
+    """The model kept calling tools until the limit of rounds and gave no answer."""
 
     status, code, title = 502, "tool-loop", "The model did not stop calling tools"
 
 
 class ToolFailed(ToolchatError):
-    """A tool failed, and the service is set up to end the question then instead of telling the model."""
+    """A tool failed, and the configuration ends the chat request instead of reporting it to the model."""
 
     status, code, title = 502, "tool-failed", "A tool failed"
+
+
+PartMissing = DependencyMissing  # deprecated alias, removed in 0.3
+PauseImpossible = CannotPause  # deprecated alias, removed in 0.3
+ToolServerAway = ToolServerUnavailable  # deprecated alias, removed in 0.3

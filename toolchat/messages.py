@@ -1,6 +1,6 @@
-"""The words of a conversation: messages, tool calls, tool responses, usage.
+"""The message types of a conversation: messages, tool calls, tool responses and token usage.
 
-Every other module speaks in these; a provider's wire format never leaves its own file.
+All modules use these types; only the folder of a provider knows its wire format.
 """
 
 from collections.abc import Mapping
@@ -25,68 +25,67 @@ _T = TypeVar("_T")
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def immutable(cls: type[_T]) -> type[_T]:
-    """Make a dataclass whose fields the type checker lets nobody set.
+    """Make a dataclass that is immutable to type checkers, but not at run time.
 
-    Nothing stops it when the program runs, as ``frozen=True`` would: that sets every field by a call of its own, which
-    was a tenth of what a question costs. Where a value is not made for every question, ``frozen=True`` is the better
-    way.
+    ``frozen=True`` would enforce it at run time, but sets every field with ``object.__setattr__``, a tenth of the
+    CPU time of a chat request. Prefer ``frozen=True`` for objects that are not created in every request.
     """
     return dataclass(slots=True, unsafe_hash=True)(cls)
 
 
 @immutable
 class ToolCall:
-    """One call that a chat model asks for."""
+    """A tool call that a chat model requests."""
 
     id: str
-    """Pairs the call with its response; never empty."""
+    """Matches the call with its response; never empty."""
     name: str
     arguments: str
-    """The arguments as the model wrote them: JSON text, possibly empty or broken."""
+    """The arguments as the model wrote them: JSON text, possibly empty or malformed."""
     extra: Mapping[str, Any] = field(default_factory=dict)
-    """Keys of the provider that must be sent back unchanged, such as a thought signature."""
+    """Provider-specific keys that must be sent back unchanged, such as a thought signature."""
 
     def __post_init__(self) -> None:
         if (self.id + self.name + self.arguments).isascii():
             return
-        # A lone surrogate is valid JSON and cannot be sent to anyone as UTF-8.
+        # JSON may escape a lone surrogate, which cannot be encoded as UTF-8.
         for part in ("id", "name", "arguments"):
             object.__setattr__(self, part, getattr(self, part).encode("utf-8", "replace").decode())
 
 
 @immutable
 class SystemMessage:
-    """Instructions that stand above the conversation."""
+    """Instructions to the model, before the conversation."""
 
     text: str
 
 
 @immutable
 class UserMessage:
-    """What the user said."""
+    """A message of the user."""
 
     text: str
 
 
 @immutable
 class AssistantMessage:
-    """What the model said, and the tool calls that it asks for."""
+    """A message of the model, with the tool calls that it requests."""
 
     text: str = ""
     tool_calls: tuple[ToolCall, ...] = ()
     extra: Mapping[str, Any] = field(default_factory=dict)
-    """Keys of the provider that must be sent back within the same turn, such as ``reasoning_content``."""
+    """Provider-specific keys that must be sent back within the same turn, such as ``reasoning_content``."""
 
 
 @immutable
 class ToolResponse:
-    """The text that answers one tool call."""
+    """The result of one tool call, as the model receives it."""
 
     id: str
     name: str
     text: str
     sandbox: bool = False
-    """The text is a sandbox's invented data."""
+    """Whether the result is invented data of the sandbox."""
 
 
 @immutable
@@ -106,17 +105,17 @@ class Usage:
     input_tokens: int = 0
     output_tokens: int = 0
     cached_tokens: int = 0
-    """How many of the input tokens the provider had at hand; 0 where it does not tell."""
+    """Input tokens that the provider read from its cache; 0 if it does not report them."""
     reasoning_tokens: int = 0
-    """How many of the output tokens nobody is shown; 0 where it does not tell."""
+    """Reasoning tokens within the output; 0 if the provider does not report them."""
 
     @property
     def total_tokens(self) -> int:
-        """Input and output together."""
+        """Input and output tokens together."""
         return self.input_tokens + self.output_tokens
 
     def to_dict(self) -> dict[str, int]:
-        """The tokens as a plain object; what the provider does not tell is absent."""
+        """Convert to a plain object; counts that the provider does not report are absent."""
         record = {
             "input_tokens": self.input_tokens,
             "output_tokens": self.output_tokens,

@@ -17,7 +17,7 @@ def test_every_command_has_help_with_examples_that_it_understands(tmp_path: Path
         examples = run(*command.split(), "--help", cwd=tmp_path).stdout.split("examples:\n")[1].split("\n\n")[0]
         for line in examples.splitlines():
             # Without what the shell does before and after it, and without the words that explain it.
-            typed = re.split(r" &&| 2>| >>|  +", line.strip().split("toolchat", 1)[1].strip(" "))[0]
+            typed = re.split(r" &&| 2>| >>|  +", line.strip().split("python -m app", 1)[1].strip(" "))[0]
             assert parse(["ask", "x"] if typed == "COMMAND --help" else shlex.split(typed)).run
 
 

@@ -1,9 +1,10 @@
-"""What a chat model is to the rest of the service: definitions in, text and calls out."""
+"""The interface of chat models: messages and tool definitions in, text and tool calls out."""
 
 from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from dataclasses import field, replace
+from operator import attrgetter
 from typing import Any, Self
 
 from pydantic_core import to_json
@@ -29,60 +30,60 @@ __all__ = [
 
 @immutable
 class ChatOptions:
-    """Sampling options; ``None`` leaves the provider's own default."""
+    """Options of a model call; ``None`` leaves the provider's default."""
 
     model: str | None = None
     temperature: float | None = None
     top_p: float | None = None
     max_tokens: int | None = None
     stop: Sequence[str] | None = None
-    """Texts before which the answer ends."""
+    """Stop sequences."""
     seed: int | None = None
     frequency_penalty: float | None = None
     presence_penalty: float | None = None
     reasoning_effort: str | None = None
     response_format: Mapping[str, Any] | None = None
-    """As OpenAI has it: ``{"type": "json_schema", "json_schema": ...}``."""
+    """In OpenAI's format: ``{"type": "json_schema", "json_schema": ...}``."""
     parallel_tool_calls: bool | None = None
-    """Whether one message may call several tools."""
+    """Whether one message may contain several tool calls."""
     tool_choice: str | None = None
-    """``auto``, ``required`` (some tool must be called) or the name of the tool that must be called.
+    """``auto``, ``required`` (the model must call a tool) or the name of the tool that it must call.
 
-    A name is meant for the first message alone, else no question would end; so is ``required``, unless there are tools
-    that the caller runs: then it holds until one of those is called.
+    A name applies to the first round only, since the turn would not end otherwise. So does ``required``, unless the
+    caller runs some tools itself: then it applies until the model calls one of those.
     """
     max_tool_calls: int | None = None
-    """Most tool calls of this question; ``None`` leaves it to the loop's own limits."""
+    """The limit of tool calls in this chat request; ``None`` leaves it to the limits of the tool loop."""
     internal_tool_execution_enabled: bool = True
-    """Whether the service runs the tool calls; if not, the caller gets them and runs them himself."""
+    """Whether the tool loop runs the tool calls; otherwise the response returns them to the caller."""
 
 
 @immutable
 class Prompt:
-    """One turn of a model: the conversation so far and the tools that it may ask for."""
+    """The input of one model call: the conversation so far and the offered tools."""
 
     messages: tuple[Message, ...]
     tools: tuple[ToolDefinition, ...] = ()
     options: ChatOptions = field(default_factory=ChatOptions)
     stream: bool = False
-    """Whether text is wanted piece by piece."""
+    """Whether to stream the text."""
     guarded: Collection[str] = ()
-    """Names of the tools whose calls wait for consent; providers are not told."""
+    """The tools that require approval; not sent to providers."""
 
 
 @immutable
 class TextDelta:
-    """A piece of the answer's text, in order; never reasoning."""
+    """The next piece of the answer's text; never reasoning."""
 
     text: str
 
 
 @immutable
 class Progress:
-    """The upstream sent something that is not text for the user (reasoning, a piece of a call): it is alive."""
+    """The upstream sent something else than text, such as reasoning or part of a tool call; resets the idle timeout."""
 
     reasoning: str = ""
-    """What the model thinks before it answers, piece by piece, where its provider tells it; never part of the text."""
+    """The next piece of the model's reasoning, if the provider sends it; never part of the text."""
 
 
 _NO_CONTEXT = ToolContext()
@@ -91,40 +92,40 @@ _NO_OPTIONS = ChatOptions()
 
 @immutable
 class ChatResponse:
-    """One finished turn of a model."""
+    """The result of a model call, or of a whole chat request with its tool calls."""
 
     message: AssistantMessage
     finish_reason: str
-    """``stop``, ``tool_calls``, ``length`` or ``content_filter``; whether there are calls is in the message."""
+    """``stop``, ``tool_calls``, ``length`` or ``content_filter``."""
     usage: Usage
     model: str
-    """The model's name, as the provider gave it or as it was asked for."""
+    """The name of the model as the provider reports it, otherwise as configured."""
     rounds: int = 1
-    """Turns of the model that led to this response."""
+    """Model calls that led to this response."""
     executions: tuple[ToolCallFinished, ...] = ()
-    """The tool calls that were run on the way, in order."""
+    """The tool calls that were executed, in order."""
     history: tuple[Message, ...] = ()
     """The conversation that led to the message, tool rounds included."""
     context: ToolContext = field(default_factory=lambda: _NO_CONTEXT)
-    """What tools were told behind the model's back; an answer that waits for approval goes on with it."""
+    """The tool context, hidden from the model; a paused turn resumes with it."""
     options: ChatOptions = _NO_OPTIONS
-    """What the model was asked with; likewise."""
-    before: "ChatResponse | None" = None
-    """What the turn had come to when it paused, where it went on after approval; not counted in here."""
+    """The options of the model calls; a paused turn resumes with them."""
+    paused_response: "ChatResponse | None" = None
+    """The response with which the turn paused, if it was resumed after an approval; not counted in this one."""
     provider: str = ""
-    """Whose model it was, where several stand by; empty: the client's own."""
+    """The provider of the model that answered, if there are fallbacks; empty: the client's model."""
 
     @property
     def has_tool_calls(self) -> bool:
-        """Whether the message asks for tool calls that have not been run."""
+        """Whether the message requests tool calls that were not executed."""
         return bool(self.message.tool_calls)
 
     def whole_turn(self) -> "ChatResponse":
-        """Copy that counts everything since the question, whether or not the turn has paused."""
-        if self.before is None:
+        """Copy that counts the whole turn, including the part before it paused."""
+        if self.paused_response is None:
             return self
-        earlier = self.before.whole_turn()
-        # The calls for which a turn pauses are those of its last round until then, and run in the first one after it.
+        earlier = self.paused_response.whole_turn()
+        # A turn pauses for the calls of its last round, which are executed in the first round after it.
         rounds = earlier.rounds - 1
         executions = [*earlier.executions, *(replace(each, round=each.round + rounds) for each in self.executions)]
         return replace(
@@ -132,32 +133,35 @@ class ChatResponse:
             usage=earlier.usage + self.usage,
             rounds=rounds + self.rounds,
             executions=tuple(executions),
-            before=None,
+            paused_response=None,
         )
 
-    def by(self, provider: str) -> "ChatResponse":
-        """Copy that says whose model it was."""
+    def with_provider(self, provider: str) -> "ChatResponse":
+        """Copy with the name of the provider that answered."""
         return replace(self, provider=provider)
 
+    by = with_provider  # deprecated alias, removed in 0.3
+    before = property(attrgetter("paused_response"))  # deprecated alias, removed in 0.3
+
     def with_text(self, text: str) -> "ChatResponse":
-        """Copy that answers with another text."""
+        """Copy with another text."""
         return replace(self, message=replace(self.message, text=text))
 
 
 ModelEvent = TextDelta | Progress
-"""What a model tells while it answers."""
+"""What a model emits while it answers."""
 
 EmitModelEvent = Callable[[ModelEvent], Coroutine[Any, Any, None]]
-"""Tells whoever listens; awaited, so that a client who reads slowly slows the reading of the model's answer."""
+"""Receives events; awaited, so that a slow client slows down the reading of the model's answer (back-pressure)."""
 
 
 def full_name(provider: str, name: str) -> str:
-    """Provider and model as one: ``offline``, ``dashscope/qwen-plus``."""
+    """Join the names of provider and model: ``dashscope/qwen-plus``; ``offline`` alone is both."""
     return provider if name == provider else f"{provider}/{name}"
 
 
 class ChatModel(ABC):
-    """A provider's model behind one door. It never holds a callable: it is told definitions and gives back calls."""
+    """A model of a provider: receives tool definitions and returns tool calls, so it cannot execute a tool."""
 
     provider: str
     """``offline``, ``dashscope`` or ``openai_compatible``."""
@@ -175,35 +179,35 @@ class ChatModel(ABC):
 
     @abstractmethod
     async def respond(self, prompt: Prompt, emit: EmitModelEvent) -> ChatResponse:
-        """Run one turn.
+        """Call the model.
 
-        With ``prompt.stream`` the text is told meanwhile as :class:`TextDelta` pieces whose concatenation is the
-        response's text, and :class:`Progress` for what is none; without, nothing need be told.
+        With ``prompt.stream``, emits the text as :class:`TextDelta` pieces whose concatenation is the text of the
+        response, and :class:`Progress` for everything else. Without it, need not emit anything.
 
         Raises:
             UpstreamError: one of its kinds; also :class:`ContextTooLong` and :class:`ContentFiltered`.
         """
 
 
-_MAX_KEPT = 64
+_MAX_CACHED = 64
 
 
 class SerializedTools:
-    """Remembers the JSON of the sets of tools that were offered lately."""
+    """Caches the JSON of recently offered sets of tools."""
 
     def __init__(self, write: Callable[[ToolDefinition], dict[str, Any]]) -> None:
-        """Take the provider's own way to write one definition."""
+        """Set the function that writes one definition in the provider's format."""
         self._write = write
-        self._kept: OrderedDict[tuple[int, ...], tuple[tuple[ToolDefinition, ...], bytes]] = OrderedDict()
+        self._cache: OrderedDict[tuple[int, ...], tuple[tuple[ToolDefinition, ...], bytes]] = OrderedDict()
 
-    def of(self, tools: tuple[ToolDefinition, ...]) -> bytes:
-        """The definitions as a JSON array."""
-        # By identity: comparing schemas would cost more than writing them. The entry holds on to its definitions, so
-        # that no other object can have their ids.
+    def serialize(self, tools: tuple[ToolDefinition, ...]) -> bytes:
+        """Serialize the definitions as a JSON array."""
+        # Keyed by identity, since comparing schemas would cost more than serializing them. An entry keeps its
+        # definitions alive, so their ids cannot be reused for other objects.
         key = tuple(map(id, tools))
-        kept = self._kept.get(key)
-        if kept is None:
-            kept = self._kept[key] = (tools, to_json([self._write(tool) for tool in tools]))
-            if len(self._kept) > _MAX_KEPT:
-                self._kept.popitem(last=False)
-        return kept[1]
+        cached = self._cache.get(key)
+        if cached is None:
+            cached = self._cache[key] = (tools, to_json([self._write(tool) for tool in tools]))
+            if len(self._cache) > _MAX_CACHED:
+                self._cache.popitem(last=False)
+        return cached[1]

@@ -1,4 +1,4 @@
-"""Other models when one fails."""
+"""Fallback models: call the next model if one fails."""
 
 import logging
 from collections.abc import Sequence
@@ -10,68 +10,68 @@ from toolchat.models.base import ChatModel, ChatResponse, EmitModelEvent, ModelE
 __all__ = ["FallbackChatModel"]
 
 _log = logging.getLogger(__name__)
-_ANOTHER_MAY = (UpstreamError, NotConfigured)
-"""What another model may do better: the provider is away, limits or locks us out, lacks the model, answers nonsense.
-Moderation and a question that is too long are answers, and are not taken elsewhere."""
+_FALLBACK_ERRORS = (UpstreamError, NotConfigured)
+"""Errors after which the next model is called: the provider is unavailable, refuses us or sends an invalid response.
+Moderation and a conversation that is too long are final, and not sent to another provider."""
 
 
 class FallbackChatModel(ChatModel):
-    """Several models in order: each turn is that of the first one that can, as long as no text has gone out.
+    """Calls several models in order until one answers; after the first text there is no fallback.
 
-    It bears the names of the first; what a turn is told by another one has that one's names in its response.
+    It has the names of the first model; the response names the one that answered.
 
     Args:
-        models: each with time limits of its own.
+        models: in order, each with timeouts of its own, such as a :class:`ResilientChatModel`.
     """
 
     def __init__(self, models: Sequence[ChatModel]) -> None:
         self.provider, self.name = models[0].provider, models[0].name
         self.models = tuple(models)
-        """All of them, in order."""
+        """The models, in order."""
 
     async def respond(self, prompt: Prompt, emit: EmitModelEvent) -> ChatResponse:
-        """Run one turn; see :meth:`ChatModel.respond`. Raises what the last one raised."""
+        """Call the models; see :meth:`ChatModel.respond`. Raises the error of the last one."""
         *others, last = self.models
         for model in others:
             listener = _Listener(model, emit)
             try:
-                return listener.answered(await model.respond(prompt, listener.tell))
-            except _ANOTHER_MAY as error:
+                return listener.complete(await model.respond(prompt, listener.emit))
+            except _FALLBACK_ERRORS as error:
                 if listener.has_text:
                     raise
-                self._note(model, error)
+                self._record_failure(model, error)
         listener = _Listener(last, emit)
-        return listener.answered(await last.respond(prompt, listener.tell))
+        return listener.complete(await last.respond(prompt, listener.emit))
 
     async def aclose(self) -> None:
         """Close all models."""
         for model in self.models:
             await model.aclose()
 
-    def _note(self, model: ChatModel, error: ToolchatError) -> None:
+    def _record_failure(self, model: ChatModel, error: ToolchatError) -> None:
         instruments.observer.record_fallback(model.provider, model.name, error)
         fields = {"provider": model.provider, "model": model.name, "code": error.code}
-        _log.warning("chat model failed, asking the next one", extra=fields)
+        _log.warning("chat model failed, calling the next one", extra=fields)
 
 
 class _Listener:
-    """Whoever is told a turn's events: from its first text on the turn is this model's."""
+    """Forwards the events of one model; from its first text on, this model answers."""
 
     def __init__(self, model: ChatModel, emit: EmitModelEvent) -> None:
         self._model = model
         self._emit = emit
         self.has_text = False
 
-    async def tell(self, event: ModelEvent) -> None:
+    async def emit(self, event: ModelEvent) -> None:
         if not isinstance(event, Progress):
             self.has_text = True
-            self._name()
+            self._record_answering()
         await self._emit(event)
 
-    def answered(self, response: ChatResponse) -> ChatResponse:
-        """The response, which says whose it is."""
-        self._name()
-        return response if response.provider else response.by(self._model.provider)
+    def complete(self, response: ChatResponse) -> ChatResponse:
+        """Add the provider to the response."""
+        self._record_answering()
+        return response if response.provider else response.with_provider(self._model.provider)
 
-    def _name(self) -> None:
+    def _record_answering(self) -> None:
         instruments.observer.record_answering_model(self._model.provider, self._model.name)

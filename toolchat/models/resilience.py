@@ -1,4 +1,4 @@
-"""Time limits and retries around any chat model."""
+"""Timeouts and retries for any chat model."""
 
 import asyncio
 import logging
@@ -18,25 +18,25 @@ from toolchat.models.base import ChatModel, ChatResponse, EmitModelEvent, ModelE
 __all__ = ["ModelTimeouts", "ResilientChatModel", "RetryPolicy"]
 
 
-def _silent() -> ToolchatError:
+def _timeout_error() -> ToolchatError:
     return UpstreamTimeout("the chat model did not answer in time")
 
 
 class ModelTimeouts:
-    """Waits for one turn, never longer than the idle limit between two events, nor than to the deadline in all.
+    """An idle timeout between two events and a deadline for the whole model call, as a context manager.
 
     ::
 
-        with ModelTimeouts(deadline=deadline, idle=30) as patience:
-            ...  # patience.pause() while the listener takes an event, patience.resume() behind it
+        with ModelTimeouts(deadline=deadline, idle=30) as timeouts:
+            ...  # timeouts.pause() while the listener handles an event, timeouts.resume() after it
 
-    One timer serves a whole turn and looks at the clock when it rings; a time limit of its own for every event costs
-    more than all else that is done to a piece of text. The time that the listener takes is not the model's silence.
+    The idle time does not include the time that the listener takes. One timer serves the whole call and checks the
+    clock when it fires: an ``asyncio.timeout`` per event would cost more than everything else done to a piece of text.
 
     Args:
-        deadline: a time of the event loop's clock.
-        idle: seconds.
-        error: makes what is raised at the end when a limit cancelled what was waited for.
+        deadline: in the time of the event loop.
+        idle: seconds between two events.
+        error: creates the error that the block raises if a limit expired.
     """
 
     __slots__ = (
@@ -52,7 +52,7 @@ class ModelTimeouts:
         "_timer",
     )
 
-    def __init__(self, *, deadline: float, idle: float, error: Callable[[], ToolchatError] = _silent) -> None:
+    def __init__(self, *, deadline: float, idle: float, error: Callable[[], ToolchatError] = _timeout_error) -> None:
         self._error = error
         self._loop = asyncio.get_running_loop()
         self._deadline = deadline
@@ -63,9 +63,9 @@ class ModelTimeouts:
     def __enter__(self) -> Self:
         task = asyncio.current_task(self._loop)
         if task is None:
-            raise RuntimeError("a time limit needs a task that it can cancel")
+            raise RuntimeError("a timeout needs a task that it can cancel")
         self._task = task
-        # Noted now: whoever cancels the task after this wins over a limit that expires while the model tidies up.
+        # A cancellation from outside after this point takes precedence over a timeout that expires meanwhile.
         self._cancelling = task.cancelling()
         self._timer: asyncio.TimerHandle | None = None
         self.resume()
@@ -80,27 +80,27 @@ class ModelTimeouts:
             raise self._error() from None
 
     def pause(self) -> None:
-        """Let time stand still: an event has come, and its listener takes it."""
+        """Stop the idle time: the listener handles an event."""
         self._paused = True
 
     def resume(self) -> None:
-        """Begin to wait for the next event."""
+        """Restart the idle time: the model owes the next event."""
         self._paused = False
         self._since = self._loop.time()
         if self._timer is None:
-            self._wait(self._since)
+            self._start_timer(self._since)
 
-    def _wait(self, now: float) -> None:
+    def _start_timer(self, now: float) -> None:
         left = min(self._deadline, self._since + self._idle) - now
-        self._timer = self._loop.call_later(max(0, left), self._ring)
+        self._timer = self._loop.call_later(max(0, left), self._on_timer)
 
-    def _ring(self) -> None:
+    def _on_timer(self) -> None:
         self._timer = None
         if self._paused or self._task.cancelling() > self._cancelling:
             return
         now = self._loop.time()
         if now < min(self._deadline, self._since + self._idle):
-            self._wait(now)
+            self._start_timer(now)
         else:
             self._expired = True
             self._task.cancel()
@@ -111,9 +111,9 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """When a failed turn is tried again: capped exponential back-off with full jitter.
+    """When a failed model call is retried: capped exponential back-off with full jitter.
 
-    A ``Retry-After`` of the upstream is a lower bound; a wait that would pass the deadline is not begun.
+    ``Retry-After`` is a lower bound. There is no retry if the delay would exceed the deadline.
     """
 
     max_attempts: int = 3
@@ -121,16 +121,16 @@ class RetryPolicy:
     max_delay: float = 8.0
 
     def delay(self, attempt: int, error: ToolchatError) -> float:
-        """Seconds to wait after the given attempt (from 1) failed."""
+        """Seconds to wait after an attempt (counted from 1) failed."""
         jittered = random.uniform(0, min(self.max_delay, self.base_delay * 2 ** (attempt - 1)))  # noqa: S311
         return jittered if error.retry_after is None else error.retry_after + jittered
 
 
 class ResilientChatModel(ChatModel):
-    """A chat model that never hangs and survives a passing fault.
+    """A chat model with timeouts, retries and a circuit breaker.
 
-    One deadline covers the whole turn, tries and waits included. A turn is tried again only when its error is
-    retryable and no text of it has been handed out, and not at all while the breaker is open.
+    One deadline covers all attempts and the delays between them. A call is retried only if its error is retryable and
+    no text was emitted, and never while the circuit is open.
     """
 
     def __init__(
@@ -152,31 +152,31 @@ class ResilientChatModel(ChatModel):
         instruments.observer.register_model(self.provider, self.name)
 
     async def respond(self, prompt: Prompt, emit: EmitModelEvent) -> ChatResponse:
-        """Run one turn; see :meth:`ChatModel.respond`.
+        """Call the model; see :meth:`ChatModel.respond`.
 
         Raises:
-            UpstreamTimeout: silent beyond the idle limit, or the turn took longer than its total limit.
+            UpstreamTimeout: the model exceeded the idle timeout or the total timeout.
         """
         deadline = asyncio.get_running_loop().time() + self._total_timeout
-        # Without streaming nothing arrives before the end, so silence means nothing there.
+        # Without streaming nothing arrives before the end, so only the total timeout applies.
         idle = self._idle_timeout if prompt.stream else self._total_timeout
         with instruments.observer.observe_model_call(self.provider, self.name, prompt) as call:
             for attempt in count(1):
-                patience = ModelTimeouts(deadline=deadline, idle=idle)
-                listener = _Listener(emit, patience, call)
+                timeouts = ModelTimeouts(deadline=deadline, idle=idle)
+                listener = _Listener(emit, timeouts, call)
                 try:
-                    with self._breaker, patience:
-                        response = await self._model.respond(prompt, listener.tell)
+                    with self._breaker, timeouts:
+                        response = await self._model.respond(prompt, listener.emit)
                     call.record_response(response)
                     return response
                 except _ListenerFailed as failed:
                     raise failed.error from None
                 except ToolchatError as error:
-                    is_lost = listener.has_text or self._breaker.is_open
-                    if is_lost or not await self._wait_before_retry(attempt, error, deadline):
+                    is_final = listener.has_text or self._breaker.is_open
+                    if is_final or not await self._wait_before_retry(attempt, error, deadline):
                         raise
                     call.record_retry(error)
-        raise AssertionError("a turn ends with an answer or an error")
+        raise AssertionError("a model call ends with a response or an error")
 
     async def aclose(self) -> None:
         """Close the model."""
@@ -187,16 +187,16 @@ class ResilientChatModel(ChatModel):
         late = asyncio.get_running_loop().time() + delay >= deadline
         if not error.retryable or attempt >= self._retry.max_attempts or late:
             return False
-        _log.warning("chat model failed, trying again", extra={"code": error.code, "attempt": attempt})
+        _log.warning("chat model failed, retrying", extra={"code": error.code, "attempt": attempt})
         await asyncio.sleep(delay)
         return True
 
 
 class _ListenerFailed(BaseException):
-    """Carries what a listener raised past the model.
+    """Carries an exception of the listener through the model.
 
-    It is no :class:`Exception`, so that a provider, which takes whatever happens while it reads for its upstream's
-    fault, does not take the listener's for one.
+    It does not derive from :class:`Exception`, because providers turn every exception while they read into an error of
+    their upstream.
     """
 
     def __init__(self, error: Exception) -> None:
@@ -205,23 +205,23 @@ class _ListenerFailed(BaseException):
 
 
 class _Listener:
-    """Whoever is told a turn's events: meanwhile the model's time stands still."""
+    """Forwards the events of one attempt and stops the idle time meanwhile."""
 
-    __slots__ = ("_call", "_emit", "_patience", "has_text")
+    __slots__ = ("_call", "_emit", "_timeouts", "has_text")
 
-    def __init__(self, emit: EmitModelEvent, patience: ModelTimeouts, call: ModelCall) -> None:
+    def __init__(self, emit: EmitModelEvent, timeouts: ModelTimeouts, call: ModelCall) -> None:
         self._emit = emit
-        self._patience = patience
+        self._timeouts = timeouts
         self._call = call
         self.has_text = False
-        """Text has been handed out, so that the turn cannot be tried again."""
+        """Whether text was emitted, which rules out a retry."""
 
-    async def tell(self, event: ModelEvent) -> None:
+    async def emit(self, event: ModelEvent) -> None:
         self.has_text = self.has_text or not isinstance(event, Progress)
         self._call.record_chunk()
-        self._patience.pause()
+        self._timeouts.pause()
         try:
             await self._emit(event)
         except Exception as error:
             raise _ListenerFailed(error) from error
-        self._patience.resume()
+        self._timeouts.resume()

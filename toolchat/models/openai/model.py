@@ -127,7 +127,7 @@ class OpenAICompatibleChatModel(ChatModel):
             body |= map_tool_options(prompt.options, tools)
         data = to_json(body)
         if prompt.tools:
-            data = b'%b,"tools":%b}' % (data[:-1], self._definitions.of(prompt.tools))
+            data = b'%b,"tools":%b}' % (data[:-1], self._definitions.serialize(prompt.tools))
         return data
 
 

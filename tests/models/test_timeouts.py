@@ -19,12 +19,12 @@ async def _turn(*pauses: float, total: float = 30, idle: float = 30, reading: fl
     """A turn whose events come after pauses; each is read for so many seconds."""
     loop = asyncio.get_running_loop()
     assert isinstance(loop, JumpingLoop)
-    with ModelTimeouts(deadline=loop.time() + total, idle=idle) as patience:
+    with ModelTimeouts(deadline=loop.time() + total, idle=idle) as timeouts:
         for pause in pauses:
             await asyncio.sleep(pause)
-            patience.pause()
+            timeouts.pause()
             await asyncio.sleep(reading)
-            patience.resume()
+            timeouts.resume()
 
 
 async def test_an_event_that_does_not_come_within_the_idle_limit_ends_the_wait() -> None:

@@ -1,4 +1,4 @@
-"""A typed function as a tool."""
+"""Function and method tools: a typed Python function behind a tool definition."""
 
 import inspect
 import re
@@ -39,16 +39,15 @@ __all__ = [
 
 
 _AS_TYPED = (convert_result, quoted_result)
-"""Converters whose text is what the type of the return value says."""
+"""Converters whose text fits the output schema of the return type."""
 
 
 @dataclass(frozen=True, slots=True)
 class FunctionToolCallback(ToolCallback):
-    """A function, or any callable object, behind a definition.
+    """A tool that runs a function or a callable object.
 
-    A coroutine function runs on the event loop; a plain function may block, and runs in a bounded pool of threads
-    with the caller's context variables. Where it returns an awaitable, as a decorator around a coroutine function does,
-    this is awaited on the event loop.
+    A coroutine function runs on the event loop. A plain function may block, so it runs in a bounded thread pool with
+    the caller's context variables; an awaitable that it returns, as a decorator does, is awaited on the event loop.
     """
 
     definition: ToolDefinition
@@ -58,7 +57,7 @@ class FunctionToolCallback(ToolCallback):
     _converter: ToolCallResultConverter
     _is_async: bool = field(init=False, repr=False, compare=False)
     _cache: SingleFlight | None = field(init=False, default=None, repr=False, compare=False)
-    """Belongs to this object alone; a copy begins with an empty one."""
+    """Belongs to this object alone; a copy starts with an empty cache."""
 
     def __post_init__(self) -> None:
         validate_metadata(self.definition.name, self.metadata, self._input.context_parameter)
@@ -75,19 +74,19 @@ class FunctionToolCallback(ToolCallback):
         metadata: ToolMetadata | None = None,
         **options: Unpack[ToolOptions],
     ) -> Self:
-        """Make a tool from a typed function, marked or not.
+        """Make a tool from a typed function, with or without ``@tool``.
 
-        What ``options`` say wins over ``metadata``, that over ``@tool``, and that over what the function itself says.
+        ``options`` take precedence over ``metadata``, that over ``@tool``, and that over the function itself.
 
         Args:
             function: a function, a bound method or a callable object, with or without a :class:`ToolContext`.
-            definition: name, description and schema together, for a function whose signature says too little: the
-                arguments are checked by the schema, and the function is given those that it takes.
-            metadata: how the service treats the tool; where it says nothing but the default, the mark's word stays.
-            options: what ``@tool`` may say; see :class:`ToolOptions`.
+            definition: name, description and schema, for a function whose signature says too little: the arguments are
+                validated by the schema, and the function receives those that it takes.
+            metadata: how the engine treats the tool; values that equal the default do not override ``@tool``.
+            options: the options of ``@tool``; see :class:`ToolOptions`.
 
         Raises:
-            ToolDefinitionError: the signature cannot be a tool's input, or the tool cannot be treated as it asks.
+            ToolDefinitionError: the signature cannot be a tool's input, or the metadata are invalid.
         """
         marker = ToolMarker.find(function) or ToolMarker()
         if metadata is not None:
@@ -101,7 +100,7 @@ class FunctionToolCallback(ToolCallback):
             tool_input = input_from_schema(signature, definition.input_schema, name)
         else:
             tool_input = input_from_signature(signature, name)
-            description = marker.description or docstring_summary(function) or _in_words(name)
+            description = marker.description or docstring_summary(function) or _split_name(name)
             output_schema = read_output_schema(function) if marker.result_converter in _AS_TYPED else {}
             definition = ToolDefinition(name, description, tool_input.schema, output_schema)
         return cls(definition, marker.metadata, function, tool_input, converter)
@@ -120,39 +119,39 @@ class FunctionToolCallback(ToolCallback):
         return self._input.context_parameter is not None
 
     def check(self, tool_input: str) -> None:
-        """See :meth:`ToolCallback.check`; reads them as a call does, repairs among it."""
+        """See :meth:`ToolCallback.check`; repairs the arguments as a call does."""
         self._input.read(tool_input)
 
     async def call(self, tool_input: str, context: ToolContext) -> str:
-        """Run the function, whatever is kept of equal calls; see :meth:`ToolCallback.call`."""
+        """Run the function without the cache; see :meth:`ToolCallback.call`."""
         uncached = self if self._cache is None else self.with_cache_ttl(0)
         return (await uncached.result(tool_input, context)).text
 
     async def result(self, tool_input: str, context: ToolContext) -> ToolResult:
-        """Run the function, or take the result of an equal call; see :meth:`ToolCallback.result`."""
+        """Run the function, or reuse the result of an equal call; see :meth:`ToolCallback.result`."""
         arguments, repaired = self._input.read(tool_input)
         if self._cache is not None:
             key = call_key(tool_input, self._input.schema)
-            kept = await self._cache.result(key, lambda: self.call(tool_input, ToolContext()))
-            return kept._replace(repaired=True) if repaired else kept
+            shared = await self._cache.result(key, lambda: self.call(tool_input, ToolContext()))
+            return shared._replace(repaired=True) if repaired else shared
         if self._input.context_parameter is not None:
             arguments[self._input.context_parameter] = context
         if self._is_async:
             return ToolResult(self._converter(await self._function(**arguments)), False, repaired)
-        result, text = await run_blocking(lambda: self._blocking(arguments))
+        result, text = await run_blocking(lambda: self._run_blocking(arguments))
         return ToolResult(self._converter(await result) if text is None else text, False, repaired)
 
-    def _blocking(self, arguments: dict[str, Any]) -> tuple[Any, str | None]:
-        """Run the function in a thread, and make text of its result there, unless it is to be awaited first."""
+    def _run_blocking(self, arguments: dict[str, Any]) -> tuple[Any, str | None]:
+        """Run the function and convert its result in the same thread, unless the result has to be awaited first."""
         result = self._function(**arguments)
         return (result, None) if isawaitable(result) else (None, self._converter(result))
 
     def in_sandbox(self) -> Self:
-        """Copy that is marked as answering from invented data."""
+        """Copy that is marked as returning invented data."""
         return replace(self, metadata=replace(self.metadata, sandbox=True))
 
     def with_converter(self, converter: ToolCallResultConverter) -> Self:
-        """Copy whose results another converter makes text of, unless the function's mark names one."""
+        """Copy with another result converter, unless ``@tool`` on the function names one."""
         marked = (ToolMarker.find(self._function) or ToolMarker()).result_converter
         if marked is not convert_result:
             return self
@@ -161,7 +160,7 @@ class FunctionToolCallback(ToolCallback):
         return replace(self, definition=definition, _converter=_none_as_done(converter) if returns_none else converter)
 
     def with_cache_ttl(self, seconds: float) -> Self:
-        """Copy whose results are kept for another time; 0 switches the cache off."""
+        """Copy that caches results for another time; 0 switches the cache off."""
         return replace(self, metadata=replace(self.metadata, cache_seconds=seconds))
 
     told_by = with_converter  # deprecated alias, removed in 0.3
@@ -176,38 +175,38 @@ def _none_as_done(converter: ToolCallResultConverter) -> ToolCallResultConverter
     return lambda result: converter(DONE if result is None else result)
 
 
-def _in_words(name: str) -> str:
+def _split_name(name: str) -> str:
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|_+", " ", name).strip().lower()
 
 
 class MethodToolCallback(FunctionToolCallback):
-    """A method of an object behind a definition: a function tool whose function is bound."""
+    """A tool that runs a bound method of an object."""
 
     __slots__ = ()
 
 
 class MethodToolCallbackProvider:
-    """Offers every method that ``@tool`` marks on the given objects, inherited, private and static ones too."""
+    """Provides every method of the given objects that ``@tool`` marks, including inherited, private and static ones."""
 
     def __init__(self, *tool_objects: object) -> None:
         self.tool_objects = tool_objects
 
     def tool_callbacks(self) -> tuple[ToolCallback, ...]:
-        """The tools, in the order of the objects and of the methods in their classes.
+        """List the tools, in the order of the objects and of the methods in their classes.
 
         Raises:
-            ToolDefinitionError: an object has no marked method, or two methods have one name.
+            ToolDefinitionError: an object has no marked method, or two methods have the same name.
         """
         callbacks: dict[str, ToolCallback] = {}
         for tool_object in self.tool_objects:
-            for callback in self._of_object(tool_object):
+            for callback in self._callbacks_of(tool_object):
                 name = callback.definition.name
                 if name in callbacks:
                     raise duplicate_name_error(callback, callbacks[name])
                 callbacks[name] = callback
         return tuple(callbacks.values())
 
-    def _of_object(self, tool_object: object) -> list[MethodToolCallback]:
+    def _callbacks_of(self, tool_object: object) -> list[MethodToolCallback]:
         marked = _marked_attributes(type(tool_object))
         if not marked:
             raise ToolDefinitionError(f"{type(tool_object).__name__} has no method that @tool marks")
@@ -215,7 +214,7 @@ class MethodToolCallbackProvider:
 
 
 def marked_tool_names(cls: type) -> list[str]:
-    """The names of the tools that objects of a class offer."""
+    """List the names of the tools in a class."""
     return [tool_name(method) for method in _marked_attributes(cls).values()]
 
 
@@ -226,26 +225,26 @@ def _marked_attributes(cls: type) -> dict[str, Any]:
     return {name: function for name, function in functions.items() if ToolMarker.find(function) is not None}
 
 
-_of_function = lru_cache(maxsize=256)(FunctionToolCallback.from_function)
-"""Reading a signature costs a hundred times as much as a call, and a tool's cache belongs to its callback."""
+_from_cached_function = lru_cache(maxsize=256)(FunctionToolCallback.from_function)
+"""Reading a signature costs a hundred times as much as a call, and a callback holds its tool's cached results."""
 
 
 def to_callbacks(offered: object) -> tuple[ToolCallback, ...]:
-    """Make callbacks of what is offered.
+    """Convert functions, objects and providers to tool callbacks.
 
     Args:
-        offered: a function, marked by ``@tool`` or not; a bound method; an object with marked methods, or of a marked
+        offered: a function, with or without ``@tool``; a bound method; an object with marked methods, or of a marked
             class; a callback; a provider; or a list or tuple of these.
 
     Raises:
-        ToolDefinitionError: it is none of these, or a tool cannot be defined as it is written.
+        ToolDefinitionError: the value is none of these, or a tool's definition is invalid.
     """
     if isinstance(offered, ToolCallback):
         return (offered,)
     if isinstance(offered, list | tuple):
         return tuple(callback for each in offered for callback in to_callbacks(each))
     if inspect.isfunction(offered):
-        return (_of_function(offered),)
+        return (_from_cached_function(offered),)
     if inspect.ismethod(offered):
         return (FunctionToolCallback.from_function(offered),)
     if isinstance(offered, type):

@@ -1,4 +1,4 @@
-"""What a tool returned, as text for the model."""
+"""Convert a tool's return value to text for the model: text, JSON, and shortened JSON."""
 
 import json
 import re
@@ -109,17 +109,17 @@ DONE = "Done"
 _IMAGES = {b"\x89PNG\r\n\x1a\n": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GIF8": "image/gif"}
 
 ToolCallResultConverter = Callable[[Any], str]
-"""Turns a tool's return value into text."""
+"""Converts a tool's return value to text."""
 
 
 def convert_result(result: Any) -> str:
-    """Turn a return value into text: text stays as it is, all else becomes JSON, ``None`` too.
+    """Convert a return value to text: a string is unchanged, everything else becomes JSON, ``None`` too.
 
-    What has a JSON form is told by :func:`json_text`; the bytes of an image become ``mimeType`` and ``data``, as in
-    Spring AI.
+    The types with a JSON form are those of :func:`json_text`. The bytes of an image become ``mimeType`` and ``data``,
+    as in Spring AI.
 
     Raises:
-        ToolResultError: it has no JSON form. Iterators have none, since they may be endless.
+        ToolResultError: the value has no JSON form. Iterators have none, since they may be endless.
     """
     if isinstance(result, str):
         return result if result.isascii() else result.encode("utf-8", "replace").decode()
@@ -129,13 +129,13 @@ def convert_result(result: Any) -> str:
 
 
 def quoted_result(result: Any) -> str:
-    """Turn a return value into JSON, Spring AI's form since 1.0: text is put in quotes, unless it is JSON already."""
+    """Convert a return value to JSON, as Spring AI does since 1.0: a string is quoted unless it is valid JSON."""
     text = convert_result(result)
     return json_text(text) if isinstance(result, str) and not _is_json(text) else text
 
 
 def truncate(text: str, limit: int) -> str:
-    """Cut a text to ``limit`` characters, from the middle, saying how many are missing."""
+    """Cut a text to about ``limit`` characters by leaving out its middle, with a note on how many are missing."""
     if len(text) <= limit:
         return text
     head, tail = limit * 3 // 4, limit // 8
@@ -155,16 +155,16 @@ def _image_type(data: bytes) -> str | None:
 
 
 _DATA = re.compile(r"data:[\w.+-]+/[\w.+-]+[;,].*|[A-Za-z0-9+/_-]{200,}={0,2}", re.DOTALL)
-"""An image or other bytes as text: worth nothing without its end."""
-_LEAST = 100
-"""Characters below which nothing is cut or begun any more; every note takes less."""
+"""An image or other bytes as text: useless if cut."""
+_MIN_ROOM = 100
+"""With less room than this, a part is left out instead of cut. Every note is shorter."""
 
 
 def shorten(text: str, limit: int) -> str:
-    """Bring a result down to about ``limit`` characters: JSON stays JSON, any other text is cut in its middle.
+    """Shorten a result to about ``limit`` characters: JSON stays valid, other text loses its middle.
 
-    In JSON the longest parts give way: texts are cut, lists and objects lose entries from their end, and the base64 of
-    an image or of other bytes is left out whole. A note in its place says so each time.
+    In JSON the longest parts are shortened: strings are cut, lists and objects lose entries from their end, and base64
+    data is left out as a whole. A note in its place says so.
     """
     if len(text) <= limit:
         return text
@@ -174,46 +174,46 @@ def shorten(text: str, limit: int) -> str:
         value = None
     if value is None:
         return truncate(text, limit)
-    fitted = _json(_fitted(value, limit))
-    return fitted if len(fitted) <= limit else _json(_left_out("characters", len(text)))
+    short = _json(_fit(value, limit))
+    return short if len(short) <= limit else _json(_left_out("characters", len(text)))
 
 
-def _fitted(value: Any, room: int) -> Any:
+def _fit(value: Any, room: int) -> Any:
     size = len(_json(value))
     if size <= room:
         return value
     if isinstance(value, dict):
-        return _fitted_object(value, room)
+        return _fit_object(value, room)
     if isinstance(value, list):
-        return _fitted_list(value, room)
-    if room < 2 * _LEAST or not isinstance(value, str) or _DATA.fullmatch(value):
+        return _fit_list(value, room)
+    if room < 2 * _MIN_ROOM or not isinstance(value, str) or _DATA.fullmatch(value):
         return _left_out("characters", len(value) if isinstance(value, str) else size)
-    # Quotes and escapes take room of their own.
-    return truncate(value, (room - _LEAST) * len(value) // size)
+    # The JSON text is longer than the string by its quotes and escapes, so the room shrinks in proportion.
+    return truncate(value, (room - _MIN_ROOM) * len(value) // size)
 
 
-def _fitted_list(items: list[Any], room: int) -> list[Any]:
+def _fit_list(items: list[Any], room: int) -> list[Any]:
     kept: list[Any] = []
-    room -= _LEAST
+    room -= _MIN_ROOM
     for item in items:
-        if room < _LEAST:
+        if room < _MIN_ROOM:
             return [*kept, _left_out("entries", len(items) - len(kept))]
-        kept.append(_fitted(item, room))
+        kept.append(_fit(item, room))
         room -= len(_json(kept[-1])) + 1
     return kept
 
 
-def _fitted_object(fields: dict[str, Any], room: int) -> dict[str, Any]:
-    """Shares the room: short fields stay whole and leave theirs to the long ones."""
+def _fit_object(fields: dict[str, Any], room: int) -> dict[str, Any]:
+    """Share the room equally: what short fields do not use goes to the longer ones."""
     kept: dict[str, Any] = {}
-    room -= _LEAST
+    room -= _MIN_ROOM
     sizes = {name: len(_json(part)) for name, part in fields.items()}
     for place, name in enumerate(sorted(sizes, key=sizes.__getitem__)):
         room -= len(_json(name)) + 2
-        share = max(room // (len(fields) - place), min(room, _LEAST))
-        if share < min(_LEAST, sizes[name]):
+        share = max(room // (len(fields) - place), min(room, _MIN_ROOM))
+        if share < min(_MIN_ROOM, sizes[name]):
             break
-        kept[name] = _fitted(fields[name], share)
+        kept[name] = _fit(fields[name], share)
         room -= len(_json(kept[name]))
     ordered = {name: kept[name] for name in fields if name in kept}
     return ordered | ({"...": _left_out("fields", len(fields) - len(kept))} if len(kept) < len(fields) else {})

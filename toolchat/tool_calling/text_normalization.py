@@ -1,7 +1,6 @@
-"""Ways of writing that do not matter when names are compared: width, case, accents, traditional characters.
+"""Text normalization for comparing names: width, case, accents, traditional characters.
 
-Every function here works character by character and adds or drops none, so that a position in what it gives is the
-same position in what it was given.
+Every function maps each character to exactly one, so that a position in the result is the same position in the input.
 """
 
 import unicodedata
@@ -11,17 +10,17 @@ __all__ = ["fold", "normalize_name", "simplify"]
 
 
 def fold(text: str) -> str:
-    """Bring a text to plain width, lower case and unaccented Latin letters."""
+    """Convert a text to normal width, lower case and Latin letters without accents."""
     return text.lower() if text.isascii() else "".join(map(_folded_character, text))
 
 
 def simplify(text: str) -> str:
-    """Replace the traditional and Japanese characters that are common in names of places and languages."""
+    """Replace traditional and Japanese characters that are common in names of places and languages."""
     return text if text.isascii() else text.translate(_simplifying())
 
 
 def normalize_name(name: str) -> str:
-    """Fold a name so that all ways of writing it become one: what tables of names are looked up by."""
+    """Normalize a name so that all its spellings become one; tables of names use it as their key."""
     return simplify(fold(name))
 
 
@@ -29,7 +28,8 @@ def normalize_name(name: str) -> str:
 def _folded_character(character: str) -> str:
     normal = unicodedata.normalize("NFKC", character)
     character = normal if len(normal) == 1 else character
-    # Latin letters with marks (their blocks end at U+024F and U+1EFF); elsewhere a mark makes another letter, as in й.
+    # Only Latin letters lose their marks (the blocks end at U+024F and U+1EFF): elsewhere a mark makes another letter,
+    # as in й.
     if "À" <= character <= "ɏ" or "Ḁ" <= character <= "ỿ":
         character = unicodedata.normalize("NFD", character)[0]
     lower = character.lower()
@@ -41,8 +41,8 @@ def _simplifying() -> dict[int, str]:
     return {ord(pair[0]): pair[1] for pair in _TRADITIONAL.split()}
 
 
-# Each entry is a character and its simplified form. Not all of the script: only what stands in names of places and of
-# languages, the Japanese forms of 広島, 横浜 and 沖縄 among them; in other words a character may have several forms.
+# Each entry is a character and its simplified form, for names of places and languages only, including the Japanese
+# forms of 広島, 横浜 and 沖縄. In other words a character may have several simplified forms.
 _TRADITIONAL = """
 東东 臺台 灣湾 灘滩 廣广 廈厦 門门 慶庆 長长 瀋沈 陽阳 陰阴 連连 遼辽 龍龙 鐵铁 嶺岭 錦锦 營营 黃黄 雲云 貴贵 蘭兰 銀银
 寧宁 鄭郑 濟济 無无 錫锡 蘇苏 鎮镇 揚扬 鹽盐 漢汉 義义 麗丽 溫温 紹绍 興兴 臨临 煙烟 濰潍 棗枣 島岛 萊莱 蕪芜 馬马 銅铜

@@ -1,4 +1,4 @@
-"""HTTP/1.1 to upstreams: requests, answers, and the connections that carry them.
+"""The outbound HTTP client: HTTP/1.1 requests, responses, a connection pool and circuit breakers.
 
-Written for what this service asks of them: small questions to few hosts, many at once. ``client`` is its interface.
+``client`` is its interface. The pool is written for many small requests to few hosts at once.
 """

@@ -1,4 +1,4 @@
-"""Circuit breakers: whoever is known to be away is not waited for."""
+"""Circuit breakers: fail fast while an upstream is down."""
 
 import time
 from collections.abc import Callable
@@ -11,78 +11,79 @@ from toolchat.errors import Overloaded, UpstreamTimeout, UpstreamUnavailable
 __all__ = ["Breakers", "CircuitBreaker"]
 
 _FAILURES = (UpstreamUnavailable, UpstreamTimeout)
-"""What says that an upstream is away: it cannot be reached, reports a failure of its own, or stays silent. A limit that
-it keeps, or nonsense that it answers, says that it is there."""
+"""Errors that count as failures of the upstream: no connection, a failure that it reports, or silence. A rate limit or
+an invalid response shows that the upstream is up."""
 
 
 class CircuitBreaker:
-    """Stands before one upstream: closed it lets everybody pass, open it refuses at once.
+    """A circuit breaker for one upstream: closed, it passes requests; open, it refuses them at once.
 
     ::
 
         with breaker:
-            ...  # ask the upstream; what leaves the block says how it went
+            ...  # send the request; the exception that leaves the block is its outcome
 
-    It opens when so many in a row have failed. After a pause one may ask again: if that goes well it closes, if not it
-    stays open for another pause. Who is cancelled meanwhile says nothing about the upstream.
+    The circuit opens after a number of consecutive failures. After a pause one trial request passes: if it succeeds,
+    the circuit closes, else it stays open for another pause. A cancelled request counts neither way.
 
     Args:
-        upstream: the name that errors and figures show.
-        failures: how many in a row; 0: it never opens.
-        pause: seconds.
-        clock: seconds that never go back.
+        upstream: the name in errors and metrics.
+        failures: consecutive failures that open the circuit; 0: it never opens.
+        pause: seconds before a trial request.
+        clock: a monotonic clock.
 
     Raises:
-        UpstreamUnavailable: on entering it while it is open.
+        UpstreamUnavailable: on entry, while the circuit is open.
     """
 
     def __init__(
         self, upstream: str, *, failures: int = 5, pause: float = 10, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._upstream = upstream
-        self._most = failures
+        self._max_failures = failures
         self._pause = pause
         self._clock = clock
         self._failed = 0
-        self._closed_from = 0.0
-        """When the next one may ask."""
-        self._failing = False
+        self._next_trial = 0.0
+        """The time from which a trial request may pass."""
+        self._status_failed = False
         if failures:
             instruments.observer.register_breaker(upstream)
 
     @property
     def is_open(self) -> bool:
-        """Whether it refuses all but the one who tries."""
-        return 0 < self._most <= self._failed
+        """Whether requests are refused, except for the trial request."""
+        return 0 < self._max_failures <= self._failed
 
     def __enter__(self) -> Self:
         if self._failed and self.is_open:
-            left = self._closed_from - self._clock()
+            left = self._next_trial - self._clock()
             if left > 0:
                 instruments.observer.record_breaker_refusal(self._upstream)
                 raise UpstreamUnavailable(
                     f"{self._upstream} has failed {self._failed} times in a row and is not asked for now",
                     retry_after=left,
                 )
-            self._closed_from = self._clock() + self._pause  # one tries; the others go on being refused meanwhile
+            self._next_trial = self._clock() + self._pause  # this is the trial; others are refused meanwhile
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if error is None and not (self._failing or self._failed):
-            return  # as nearly always
-        failing, self._failing = self._failing, False
-        if failing or isinstance(error, _FAILURES):
+        if error is None and not (self._status_failed or self._failed):
+            return  # the common case, kept cheap
+        status_failed, self._status_failed = self._status_failed, False
+        if status_failed or isinstance(error, _FAILURES):
             self._fail()
         elif error is None or (isinstance(error, Exception) and not isinstance(error, Overloaded)):
             self._succeed()
         elif self.is_open:
-            self._closed_from = 0.0  # who tried was cancelled, or could not open a connection; another one may
+            # The trial was cancelled, or this process had no file for it: it proved nothing, so another one may pass.
+            self._next_trial = 0.0
 
     def record_status(self, status: int) -> None:
-        """Note the HTTP status of an answer that nothing is raised for: 500 and above is a failure."""
-        self._failing = status >= 500
+        """Record the HTTP status of a response that raises no error: 500 and above is a failure."""
+        self._status_failed = status >= 500
 
     heard = record_status  # deprecated alias, removed in 0.3
 
@@ -90,7 +91,7 @@ class CircuitBreaker:
         was_open = self.is_open
         self._failed += 1
         if self.is_open:
-            self._closed_from = self._clock() + self._pause
+            self._next_trial = self._clock() + self._pause
             instruments.observer.record_breaker_state(self._upstream, is_open=True, has_opened=not was_open)
 
     def _succeed(self) -> None:
@@ -100,12 +101,7 @@ class CircuitBreaker:
 
 
 class Breakers:
-    """One breaker for each upstream, by name.
-
-    Args:
-        failures: as :class:`CircuitBreaker` takes it.
-        pause: likewise.
-    """
+    """One circuit breaker for each upstream, by name; the arguments are those of :class:`CircuitBreaker`."""
 
     def __init__(self, failures: int = 5, pause: float = 10) -> None:
         self._failures = failures

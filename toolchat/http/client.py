@@ -1,4 +1,4 @@
-"""The way out of the process: one pool of connections, and the errors of the outside world in our words."""
+"""The outbound HTTP client: one connection pool for all upstreams, with errors that name the upstream."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["MAX_BODY_BYTES", "Exchange", "OutboundHttp", "Reply"]
 
 @immutable
 class Reply:
-    """An upstream's whole answer."""
+    """A complete response."""
 
     status: int
     headers: Mapping[str, str]
@@ -31,7 +31,7 @@ class Reply:
 
 
 class Exchange:
-    """A request that is sent by ``async with``, which gives its response; leaving it ends the exchange."""
+    """A request and its response: ``async with`` sends the request, and closes the response at the end."""
 
     __slots__ = ("_pool", "_request", "_response", "_upstream")
 
@@ -51,9 +51,9 @@ class Exchange:
 
 
 class OutboundHttp:
-    """One pool of connections that every upstream shares.
+    """An HTTP client with one connection pool for all upstreams.
 
-    Redirects are never followed, environment proxies and ``.netrc`` are not read, cookies are not kept.
+    It follows no redirects, ignores proxies of the environment and ``.netrc``, and stores no cookies.
     """
 
     def __init__(
@@ -66,24 +66,24 @@ class OutboundHttp:
         keepalive: float = 30,
         breakers: Breakers | None = None,
     ) -> None:
-        """Set the limits; see :class:`Pool`."""
+        """Set the limits of the pool; see :class:`Pool`."""
         self.breakers = breakers or Breakers()
-        """One for each upstream; :meth:`fetch` stands behind them."""
+        """One for each upstream; :meth:`fetch` uses them, :meth:`request` leaves that to its caller."""
         self._connect_timeout = connect_timeout
         self._pool = Pool(connect_timeout, max_connections, max_per_host, max_wait, keepalive)
         self._httpx: httpx.AsyncClient | None = None
 
     @property
     def connections(self) -> int:
-        """How many are open, in use or not."""
+        """The number of open connections, in use or idle."""
         return self._pool.connections
 
     @property
     def httpx(self) -> httpx.AsyncClient:
-        """An httpx client over the same pool and under the same rules, which most authors of tools know.
+        """An httpx client over the same pool, with the same rules.
 
         It costs more per call than :meth:`fetch`. Requests raise ``UpstreamUnavailable``, ``UpstreamTimeout`` and
-        ``UpstreamInvalid`` instead of httpx's errors, naming the upstream by the extension ``upstream`` or its host.
+        ``UpstreamInvalid`` instead of httpx's errors; the upstream's name is the extension ``upstream``, or the host.
         """
         if self._httpx is None:
             from toolchat.http.httpx_adapter import open_client
@@ -101,20 +101,20 @@ class OutboundHttp:
         params: Params | None = None,
         data: Data = b"",
     ) -> Exchange:
-        """Send one request and hand out the response as it begins to arrive.
+        """Send a request and return the response as soon as its head arrives.
 
         Args:
             method: the HTTP method, in capitals.
             url: the absolute URL, without secrets.
-            upstream: the name that errors show.
-            headers: what is sent beside what every request needs.
+            upstream: the name in errors.
+            headers: additional headers.
             params: added to the URL's query.
             data: the body; a mapping is sent as a form.
 
         Raises:
             UpstreamUnavailable: no connection, or it was lost.
             UpstreamTimeout: connecting took too long.
-            UpstreamInvalid: what came is not HTTP, or what is asked for cannot be sent.
+            UpstreamInvalid: the response is not HTTP, or the request cannot be sent.
         """
         try:
             return Exchange(self._pool, build_request(method, url, headers, params, data), upstream)
@@ -132,16 +132,9 @@ class OutboundHttp:
         params: Params | None = None,
         data: Data = b"",
     ) -> Reply:
-        """Send one request and read the whole answer.
+        """Send a request and read the complete response.
 
-        Args:
-            method: as :meth:`request` takes it, as the others are.
-            url: likewise.
-            upstream: likewise.
-            timeout: seconds for the whole exchange.
-            headers: likewise.
-            params: likewise.
-            data: likewise.
+        ``timeout`` is the time for the whole exchange in seconds; the other arguments are those of :meth:`request`.
 
         Raises:
             UpstreamUnavailable, UpstreamTimeout, UpstreamInvalid: as :meth:`request`; too long a body is invalid.
@@ -157,5 +150,5 @@ class OutboundHttp:
         return reply
 
     async def aclose(self) -> None:
-        """Close the pool; cancel what is in flight first."""
+        """Close the pool, and with it the requests in flight."""
         await self._pool.aclose()

@@ -1,4 +1,4 @@
-"""One connection to an upstream, and how it is opened."""
+"""A connection to an upstream: name lookup, connecting, sending, and the handling of file-descriptor exhaustion."""
 
 from __future__ import annotations
 
@@ -30,56 +30,56 @@ Lookup = asyncio.Future[Any]
 
 
 _room = memoryview(bytearray(32 * 1024))
-"""What is read at a time, by all connections: a transport hands it over as soon as it has filled some of it.
+"""The read buffer of all connections: a transport passes it on in the same step in which it fills some of it.
 
-By itself uvloop would read 250 KiB, all of which may have to wait for a client that reads slowly.
+Without it uvloop reads 250 KiB at a time, all of which has to be stored while a slow client reads the answer.
 """
 
 
 class Connection(asyncio.BufferedProtocol):
-    """Carries one exchange at a time; an answer that leaves any doubt where it ends is its last.
+    """A connection that carries one exchange at a time. It is closed if the end of a response is in any doubt.
 
     Args:
-        when_free: called when it can carry the next exchange.
-        when_lost: called when its socket is closed.
+        when_free: called when the connection can carry the next exchange.
+        when_lost: called when the socket is closed.
     """
 
     def __init__(self, when_free: Callable[[Connection], None], when_lost: Callable[[Connection], None]) -> None:
         self.is_used = self.is_lost = False
         self.idle_since = BUSY
-        """A time of the event loop's clock."""
+        """When the connection became idle, by the event loop's clock."""
         self._when_free, self._when_lost = when_free, when_lost
         self._response: Response | None = None
         self._is_held = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Begin."""
-        self._transport = cast("asyncio.Transport", transport)  # uvloop's transports are no subclass
+        """See :meth:`asyncio.BaseProtocol.connection_made`."""
+        self._transport = cast("asyncio.Transport", transport)  # uvloop's transports are not a subclass
 
     def send(self, request: Request, upstream: str) -> Response:
-        """Send a request; its response is to be waited for."""
+        """Send a request; await ``head()`` of the returned response."""
         self.is_used, self.idle_since = True, BUSY
         self._response = Response(self, upstream, is_head=request.method == "HEAD")
         self._transport.write(request.wire)
         return self._response
 
     def drop(self) -> None:
-        """Close at once, whatever is under way."""
+        """Close at once, also during an exchange."""
         self.is_lost = True
         self._transport.abort()
 
     def hold(self, held: bool) -> None:
-        """Read no more for now, so that the upstream has to wait; or read on."""
+        """Pause or resume reading: a pause makes the upstream wait, by TCP flow control."""
         if held != self._is_held:
             self._is_held = held
             (self._transport.pause_reading if held else self._transport.resume_reading)()
 
-    def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002 - a transport's guess
-        """Where to put what arrives."""
+    def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002
+        """See :meth:`asyncio.BufferedProtocol.get_buffer`."""
         return _room
 
     def buffer_updated(self, nbytes: int) -> None:
-        """Hand on what belongs to an answer; what nobody asked for ends the connection."""
+        """Pass bytes to the response; bytes without a request close the connection."""
         response = self._response
         if response is not None:
             response.feed(_room[:nbytes])
@@ -87,18 +87,19 @@ class Connection(asyncio.BufferedProtocol):
                 return
             self._response = None
             self.hold(False)
-        # What has not been sent when the answer is there, the upstream did not want.
+        # With request bytes still unsent, the upstream answered before it had read the whole body, and may take the
+        # rest for the next request.
         if response is None or response.is_last or self._transport.get_write_buffer_size():
             self.drop()
         else:
             self._when_free(self)
 
     def eof_received(self) -> None:
-        """End; what the upstream no longer waits for is not sent."""
+        """Close: the upstream reads no more, so unsent bytes are dropped."""
         self.drop()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """End."""
+        """See :meth:`asyncio.BaseProtocol.connection_lost`."""
         self.is_lost = True
         if self._response is not None:
             self._response.end(exc)
@@ -106,20 +107,21 @@ class Connection(asyncio.BufferedProtocol):
 
 
 def resolve(origin: Origin) -> Lookup:
-    """Begin to look an upstream's addresses up."""
+    """Start the lookup of an upstream's addresses."""
     loop = asyncio.get_running_loop()
     lookup: Lookup = loop.create_task(loop.getaddrinfo(origin.host, origin.port, type=socket.SOCK_STREAM))
-    lookup.add_done_callback(lambda each: each.cancelled() or each.exception())  # all who wait may have left
+    # Retrieve the error even if every caller was cancelled, or asyncio logs that it was never retrieved.
+    lookup.add_done_callback(lambda each: each.cancelled() or each.exception())
     return lookup
 
 
 async def connect(
     connection: Connection, origin: Origin, addresses: Sequence[AddrInfoType], tls: ssl.SSLContext | None
 ) -> None:
-    """Connect to the first of the addresses that answers; the next is tried meanwhile when one is slow (RFC 8305).
+    """Connect to the first address that answers; a slow one does not hold up the next (Happy Eyeballs, RFC 8305).
 
     Raises:
-        OSError, RuntimeError: none does, or the upstream cannot show who it is.
+        OSError, RuntimeError: no address answers, or the upstream's certificate is not valid.
     """
     loop = asyncio.get_running_loop()
     found = await start_connection(addresses, happy_eyeballs_delay=0.25, loop=loop)
@@ -134,28 +136,28 @@ async def connect(
 
 _log = logging.getLogger(__name__)
 
-_SPENT = (errno.EMFILE, errno.ENFILE)
+_NO_FILES = (errno.EMFILE, errno.ENFILE)
 _LOGGED_EVERY = 60.0
 _logged_at = -_LOGGED_EVERY
 
 
 def exhaustion_error(error: BaseException) -> Overloaded | None:
-    """What to tell where a connection could not be opened for want of files; the log is told once a minute."""
+    """Convert the error of a connection that found no free file descriptor; logged once a minute."""
     # A lookup without a free file fails as a gaierror or as an OSError with whatever number the C library left.
     is_vague = type(error) in (OSError, socket.gaierror)
-    if getattr(error, "errno", None) not in _SPENT and not (is_vague and not _can_open()):
+    if getattr(error, "errno", None) not in _NO_FILES and not (is_vague and not _has_free_file()):
         return None
     global _logged_at
     if time.monotonic() - _logged_at >= _LOGGED_EVERY:
         _logged_at = time.monotonic()
-        _log.warning("an upstream could not be asked: the system allows no more open files")
+        _log.warning("no connection to an upstream could be opened: the process has no free file descriptor")
     return Overloaded("the service has no open file left for a connection to an upstream", retry_after=1)
 
 
-def _can_open() -> bool:
+def _has_free_file() -> bool:
     """Whether another file may be opened; looking up a name fails without that, and does not say so."""
     try:
         os.close(os.dup(0))
     except OSError as error:
-        return error.errno not in _SPENT
+        return error.errno not in _NO_FILES
     return True

@@ -1,4 +1,4 @@
-"""httpx over the pool, under the same rules as everything that goes out."""
+"""An httpx client over the connection pool, with the rules of :class:`OutboundHttp`."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
@@ -16,7 +16,7 @@ __all__ = ["open_client"]
 
 
 def open_client(pool: Pool, connect_timeout: float) -> httpx.AsyncClient:
-    """Open a client: redirects are refused, cookies not kept, bodies bounded, neither proxies nor ``.netrc`` read."""
+    """Open a client that refuses redirects, stores no cookies, bounds bodies and ignores proxies and ``.netrc``."""
     timeout = httpx.Timeout(20, connect=connect_timeout)
     client = httpx.AsyncClient(transport=_PooledTransport(pool), timeout=timeout, trust_env=False)
     client.cookies.jar.set_policy(DefaultCookiePolicy(allowed_domains=[]))
@@ -28,10 +28,10 @@ class _PooledTransport(httpx.AsyncBaseTransport):
         self._pool = pool
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Send one request; httpx's time limits for connecting and reading hold, the first both for the head.
+        """Send a request; the limits for connecting and reading together hold for the head.
 
         Raises:
-            UpstreamUnavailable, UpstreamTimeout, UpstreamInvalid: naming the upstream.
+            UpstreamUnavailable, UpstreamTimeout, UpstreamInvalid: with the name of the upstream.
         """
         upstream = str(request.extensions.get("upstream", request.url.host))
         limits = request.extensions.get("timeout", {})
@@ -43,7 +43,7 @@ class _PooledTransport(httpx.AsyncBaseTransport):
         read = limits.get("read")
         async with _limited(upstream, None if read is None else read + (limits.get("connect") or 0)):
             response = await self._pool.exchange(prepared, upstream)
-        # What is given on has been unpacked, whatever its header said.
+        # The body is already decoded, so httpx must not decode it again.
         headers = {name: value for name, value in response.headers.items() if name != "content-encoding"}
         return httpx.Response(response.status, headers=headers, stream=_Body(response, read))
 

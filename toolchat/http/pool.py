@@ -1,4 +1,4 @@
-"""The connections that wait for the next request, and the limits of how many there are."""
+"""The connection pool: idle connections, limits in total and per host, and a fair wait for a free slot."""
 
 from __future__ import annotations
 
@@ -19,39 +19,39 @@ __all__ = ["Pool"]
 
 
 class _Host:
-    """One upstream; it lives as long as somebody is connected to it or wants to be."""
+    """One upstream host; the pool forgets it when no connection and no request refers to it."""
 
     def __init__(self, origin: Origin) -> None:
         self.origin = origin
         self.users = 0
         self.idle: list[Connection] = []
         self.lookup: Lookup | None = None
-        """Its addresses: looked up once for all who connect at the same time."""
+        """The lookup of its addresses, shared by all requests that connect at the same time."""
 
     def take(self) -> Connection | None:
-        """The connection that was used last, if one is idle."""
+        """Take the idle connection that was used last; ``None`` if there is none."""
         while self.idle:
             if not (connection := self.idle.pop()).is_lost:
                 return connection
         return None
 
     def keep(self, connection: Connection) -> None:
-        """Keep a connection for the next request."""
+        """Add an idle connection."""
         connection.idle_since = asyncio.get_running_loop().time()
         self.idle.append(connection)
 
 
 class Pool:
-    """Sends requests over connections that it keeps.
+    """A pool of connections to all upstreams.
 
-    It belongs to the event loop that uses it: in another one, as after a fork, it begins anew.
+    It belongs to the event loop that uses it: in another loop, for example after a fork, it starts empty.
 
     Args:
-        connect_timeout: seconds to look the upstream up, to connect, and to agree on encryption.
-        max_connections: to all upstreams together.
-        max_per_host: to one upstream; ``None`` allows it all of them.
-        max_wait: seconds that a request waits while there are as many as there may be.
-        keepalive: seconds after which a connection that nobody used is closed.
+        connect_timeout: seconds for the lookup, the connection and the TLS handshake.
+        max_connections: limit for all upstreams together.
+        max_per_host: limit for one host; ``None``: only the total limit applies.
+        max_wait: seconds that a request waits for a slot while the limit is reached.
+        keepalive: seconds after which an idle connection is closed.
     """
 
     def __init__(
@@ -63,18 +63,18 @@ class Pool:
         self._is_closed = False
 
     async def exchange(self, request: Request, upstream: str) -> Response:
-        """Send a request and wait for the head of its answer, which is to be closed.
+        """Send a request and wait for the head of the response, which the caller must close.
 
         Raises:
-            UpstreamUnavailable, UpstreamTimeout, UpstreamInvalid: naming the upstream as given.
-            Overloaded: this process may open no more files.
+            UpstreamUnavailable, UpstreamTimeout, UpstreamInvalid: with the name of the upstream.
+            Overloaded: the process has no free file descriptor.
         """
         observer = instruments.observer
         with observer.observe_upstream_request(upstream, request) as observed:
             if lines := observed.header_lines:
                 request = request.with_lines(lines)
             try:
-                response = await self._exchanged(request, upstream)
+                response = await self._exchange(request, upstream)
             except UpstreamError as error:
                 observer.record_upstream_response(upstream, error.code)
                 raise
@@ -84,27 +84,27 @@ class Pool:
 
     @property
     def connections(self) -> int:
-        """How many are open, in use or not."""
+        """The number of open connections, in use or idle."""
         return len(self._connections) if self._loop else 0
 
-    async def _exchanged(self, request: Request, upstream: str) -> Response:
+    async def _exchange(self, request: Request, upstream: str) -> Response:
         if self._is_closed:
             raise UpstreamUnavailable("the service is shutting down")
         host = self._host(request.origin)
-        if self._has_place(host):
-            self._enter(host)
+        if self._has_slot(host):
+            self._acquire(host)
         else:
-            await self._turn(host, upstream)
+            await self._wait_for_slot(host, upstream)
         try:
-            response = await self._answered(host, request, upstream)
+            response = await self._send(host, request, upstream)
         except BaseException:
-            self._leave(host)
+            self._release(host)
             raise
-        response.when_closed = lambda: self._leave(host)
+        response.when_closed = lambda: self._release(host)
         return response
 
     async def aclose(self) -> None:
-        """Close every connection, also those in use, and wait until their sockets are closed."""
+        """Close all connections, also those in use, and wait until their sockets are closed."""
         self._is_closed = True
         if self._loop is None:
             return
@@ -112,7 +112,7 @@ class Pool:
             self._sweeper.cancel()
         for connection in self._connections:
             connection.drop()
-        while self._connections:  # noqa: ASYNC110 - the loop closes their sockets as it comes round
+        while self._connections:  # noqa: ASYNC110 - the loop closes each socket in one of its next steps
             await asyncio.sleep(0)
 
     def _host(self, origin: Origin) -> _Host:
@@ -130,26 +130,26 @@ class Pool:
             self._hosts[origin] = host = _Host(origin)
         return host
 
-    def _has_place(self, host: _Host) -> bool:
+    def _has_slot(self, host: _Host) -> bool:
         return self._users < self._max_connections and host.users < self._max_per_host
 
-    def _enter(self, host: _Host) -> None:
+    def _acquire(self, host: _Host) -> None:
         self._users += 1
         host.users += 1
 
-    def _leave(self, host: _Host) -> None:
-        """Give a place up, to who has waited longest and may have it."""
+    def _release(self, host: _Host) -> None:
+        """Release a slot, and pass it to the request that has waited longest and whose host is below its limit."""
         self._users -= 1
         host.users -= 1
         for entry in self._waiting:
             waiting, turn = entry
-            if not turn.done() and self._has_place(waiting):
+            if not turn.done() and self._has_slot(waiting):
                 self._waiting.remove(entry)
-                self._enter(waiting)
+                self._acquire(waiting)
                 turn.set_result(None)
                 return
 
-    async def _turn(self, host: _Host, upstream: str) -> None:
+    async def _wait_for_slot(self, host: _Host, upstream: str) -> None:
         turn = asyncio.get_running_loop().create_future()
         self._waiting.append((host, turn))
         try:
@@ -159,27 +159,28 @@ class Pool:
             if turn.cancelled():
                 self._waiting.remove((host, turn))
             else:
-                self._leave(host)  # the place came just when nobody wanted it any more
+                self._release(host)  # the slot was granted in the same moment, so it has to be passed on
             if isinstance(error, TimeoutError):
                 raise UpstreamTimeout(f"no connection to {upstream} came free in time") from None
             raise
 
-    async def _answered(self, host: _Host, request: Request, upstream: str, *, again: bool = False) -> Response:
-        connection = (None if again else host.take()) or await self._opened(host, upstream)
+    async def _send(self, host: _Host, request: Request, upstream: str, *, fresh: bool = False) -> Response:
+        connection = (None if fresh else host.take()) or await self._open(host, upstream)
         was_used = connection.is_used
         response = connection.send(request, upstream)
         try:
             await response.head()
         except BaseException as error:
             response.close()
-            # The upstream may have closed a kept connection just as it was used again: then not a byte comes back.
+            # The upstream may close an idle connection just as it is used again. Then no byte comes back, and an
+            # idempotent request is sent once more, over a new connection.
             is_stale = was_used and not response.has_begun and isinstance(error, UpstreamUnavailable)
             if not is_stale or request.method not in REPEATABLE:
                 raise
-            return await self._answered(host, request, upstream, again=True)
+            return await self._send(host, request, upstream, fresh=True)
         return response
 
-    async def _opened(self, host: _Host, upstream: str) -> Connection:
+    async def _open(self, host: _Host, upstream: str) -> Connection:
         connection = Connection(host.keep, self._connections.discard)
         if len(self._connections) + self._opening >= self._max_connections:
             self._drop_oldest()
@@ -194,7 +195,7 @@ class Pool:
                 raise ConnectionResetError
         except (OSError, RuntimeError) as error:  # uvloop raises both
             host.lookup = None
-            raise exhaustion_error(error) or _in_words(error, upstream) from error
+            raise exhaustion_error(error) or _to_upstream_error(error, upstream) from error
         finally:
             self._opening -= 1
         self._connections.add(connection)
@@ -210,13 +211,13 @@ class Pool:
         return context
 
     def _drop_oldest(self) -> None:
-        """Close what has been idle longest: there are as many connections as there may be, and not all are in use."""
+        """Close the connection that has been idle longest, to stay within the limit: idle ones count, too."""
         idle = [each for each in self._connections if each.idle_since < BUSY and not each.is_lost]
         if idle:
             min(idle, key=attrgetter("idle_since")).drop()
 
     def _sweep(self) -> None:
-        """Now and then, close what has not been used for long, and forget what was looked up."""
+        """Close expired idle connections and forget addresses, which may have changed; repeats itself by a timer."""
         loop = asyncio.get_running_loop()
         for connection in tuple(self._connections):
             if loop.time() - connection.idle_since >= self._keepalive:
@@ -226,7 +227,7 @@ class Pool:
         self._sweeper = loop.call_later(self._keepalive / 3, self._sweep) if self._connections else None
 
 
-def _in_words(error: Exception, upstream: str) -> UpstreamError:
+def _to_upstream_error(error: Exception, upstream: str) -> UpstreamError:
     if isinstance(error, TimeoutError):
         return UpstreamTimeout(f"{upstream} could not be reached in time")
     if isinstance(error, ssl.SSLCertVerificationError):

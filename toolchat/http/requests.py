@@ -1,4 +1,4 @@
-"""Requests as they go over the wire."""
+"""Build HTTP/1.1 requests as bytes, with the parts that repeat cached."""
 
 import re
 from base64 import b64encode
@@ -21,11 +21,11 @@ _IN_QUERY = f"{_IN_PATH}?"
 _FRAMING = {"accept-encoding", "connection", "content-length", "transfer-encoding", "expect", "te", "upgrade"}
 _WITHOUT_BODY = {"GET", "HEAD", "DELETE", "OPTIONS", "TRACE"}
 REPEATABLE = _WITHOUT_BODY | {"PUT"}
-"""Methods whose requests may be sent twice (RFC 9110, section 9.2.2)."""
+"""Idempotent methods, whose requests may be sent again (RFC 9110, section 9.2.2)."""
 
 
 class Origin(NamedTuple):
-    """Where a connection leads."""
+    """The endpoint of a connection."""
 
     tls: bool
     host: str
@@ -33,7 +33,7 @@ class Origin(NamedTuple):
 
 
 class Request(NamedTuple):
-    """A request, ready to be sent."""
+    """A request as bytes, with its origin."""
 
     method: str
     origin: Origin
@@ -41,24 +41,24 @@ class Request(NamedTuple):
 
     @property
     def url(self) -> tuple[str, str, int, str]:
-        """Scheme, host, port and path; not the query."""
+        """Scheme, host, port and path, without the query, which may contain secrets."""
         path = self.wire.split(b" ", 2)[1].partition(b"?")[0]
         return "https" if self.origin.tls else "http", self.origin.host, self.origin.port, path.decode()
 
     def with_lines(self, lines: bytes) -> "Request":
-        """The request with more header lines, each with its end."""
+        """Copy with more header lines, each with its line end."""
         return Request(self.method, self.origin, self.wire.replace(b"\r\n", b"\r\n" + lines, 1))
 
 
 def build_request(
     method: str, url: str, headers: Mapping[str, str] | None = None, params: Params | None = None, data: Data = b""
 ) -> Request:
-    """Write a request.
+    """Build a request.
 
     Args:
         method: the HTTP method, in capitals.
-        url: an absolute URL; a user and password in it become an ``Authorization``.
-        headers: what is sent beside ``Host``, the framing, and what can be decoded, which are not the caller's.
+        url: an absolute URL; a user and a password in it become an ``Authorization`` header.
+        headers: additional headers; framing headers and ``Accept-Encoding`` are ignored, since they are set here.
         params: added to the URL's query.
         data: the body; a mapping is sent as a form.
 
@@ -77,11 +77,11 @@ def build_request(
 
 @lru_cache(maxsize=256)
 def _head(method: str, url: str, fields: tuple[tuple[str, str], ...]) -> tuple[Origin, bytes, bytes]:
-    """What is the same for every request to one place: its origin, and the head before and after the query's end."""
+    """Build what is equal for all requests to one URL: the origin, and the head before and after the query's end."""
     parts = urlsplit(url)
     name = (parts.hostname or "").encode("idna").decode()
     if parts.scheme not in _PORTS or not _HOST.fullmatch(name) or not _TOKEN.fullmatch(method):
-        raise ValueError("only absolute http and https URLs can be asked")
+        raise ValueError("only absolute http and https URLs can be requested")
     origin = Origin(parts.scheme == "https", name, parts.port or _PORTS[parts.scheme])
     host = f"[{name}]" if ":" in name else name
     lines = {"host": f"Host: {host}:{parts.port}" if parts.port else f"Host: {host}"}
@@ -90,6 +90,7 @@ def _head(method: str, url: str, fields: tuple[tuple[str, str], ...]) -> tuple[O
         lines["authorization"] = f"Authorization: Basic {b64encode(pair.encode()).decode()}"
     lines |= {"accept": "Accept: */*", "user-agent": "User-Agent: toolchat"}
     lines |= {name.lower(): f"{name}: {value}" for name, value in fields if name.lower() not in _FRAMING}
+    # A line break within a value would add a header, or end the head: request smuggling.
     if not all(map(_LINE.fullmatch, lines.values())):
         raise ValueError("a header cannot be sent as it is")
     rest = "\r\n".join([" HTTP/1.1", *lines.values(), "Accept-Encoding: gzip, deflate", ""])

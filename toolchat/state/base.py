@@ -1,4 +1,4 @@
-"""Small values that outlive a request, behind one protocol: in this process, or shared by all replicas."""
+"""The state store interface: values with expiry, locks with fencing tokens, in memory or shared by all replicas."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Generator, Sequence
@@ -14,17 +14,17 @@ __all__ = ["Lock", "LockLost", "StateStore", "decoding", "shared_client_key"]
 
 @immutable
 class Lock:
-    """A lock that is held until it is released or its time is over."""
+    """A lease on a key, held until it is released or expires."""
 
     key: str
     token: int
-    """The fencing token: every later lock of the same key has a greater one."""
+    """The fencing token: every later lock of the key has a greater one, so that late writes can be refused."""
     value: bytes | None = field(default=None, repr=False, compare=False)
-    """What was kept under the key when the lock was taken."""
+    """The value of the key when the lock was taken."""
 
 
 class LockLost(Exception):
-    """The lock ran out and somebody else has taken it: what was to be written under it is out of date."""
+    """The lock expired and was taken by another holder: a write under it would be stale, and is refused."""
 
 
 def shared_client_key() -> str:
@@ -34,13 +34,13 @@ def shared_client_key() -> str:
 
 @contextmanager
 def decoding(fault: str) -> Generator[None, None, None]:
-    """Read what was kept, which somebody may have written over.
+    """Decode a stored value within the block; another program may have overwritten it.
 
     Args:
-        fault: what to tell when it cannot be understood.
+        fault: the message of the error.
 
     Raises:
-        StoreUnavailable: it cannot be understood.
+        StoreUnavailable: the value cannot be decoded.
     """
     try:
         yield
@@ -49,64 +49,64 @@ def decoding(fault: str) -> Generator[None, None, None]:
 
 
 class StateStore(ABC):
-    """Keeps bytes under keys for a while.
+    """Stores bytes under keys, with expiry.
 
-    Every operation ends within half a second. A store that cannot be reached raises ``StoreUnavailable`` at once
-    until it is there again, which it finds out by itself.
+    Every operation ends within half a second. While the store is unavailable, operations raise ``StoreUnavailable`` at
+    once; the store detects its return by itself.
     """
 
     kind: str
     """``memory`` or ``redis``."""
     available: bool
-    """Whether the last operation, or the last probe after a failed one, went through."""
+    """Whether the last operation, or the last probe after a failed one, succeeded."""
     failures: int
-    """Operations that ended in ``StoreUnavailable`` since the start."""
+    """The number of operations that raised ``StoreUnavailable`` since the start."""
 
     @abstractmethod
     async def get(self, key: str) -> bytes | None:
-        """The value under a key; ``None`` when there is none or its time is over."""
+        """Get the value of a key; ``None`` if there is none or it has expired."""
 
     @abstractmethod
     async def put(self, key: str, value: bytes, *, ttl: float, lock: Lock | None = None, unlock: bool = False) -> None:
-        """Keep a value for ``ttl`` seconds; with ``unlock`` the lock is released with it, in one step.
+        """Store a value for ``ttl`` seconds; ``unlock`` releases the lock in the same step.
 
         Raises:
-            LockLost: ``lock`` was taken by somebody else in the meantime; nothing was written.
+            LockLost: another holder has taken the lock in the meantime; nothing was written.
             StoreUnavailable: the store cannot be reached.
         """
 
     @abstractmethod
     async def delete(self, *keys: str, lock: Lock | None = None) -> bool:
-        """Forget keys; whether there was anything under any of them. Raises as :meth:`put`.
+        """Delete keys; returns whether any of them had a value. Raises the errors of :meth:`put`.
 
-        Of all who forget one key at the same time, on any replica, one is told that there was something: whoever that
-        is has taken it.
+        If several callers delete one key at the same time, on any replica, only one gets ``True``: it has claimed the
+        value.
         """
 
     @abstractmethod
     async def try_lock(self, key: str, *, ttl: float) -> Lock | None:
-        """Take the lock of a key for ``ttl`` seconds; ``None`` when somebody holds it.
+        """Take the lock of a key for ``ttl`` seconds; ``None`` if it is held.
 
-        Whoever is cancelled meanwhile has not taken it: a lock that is given all the same is given back.
+        A caller that is cancelled meanwhile does not hold the lock: one that is granted too late is released again.
         """
 
     @abstractmethod
     async def renew(self, lock: Lock, *, ttl: float) -> bool:
-        """Hold a lock for ``ttl`` seconds from now; false when somebody else has taken it."""
+        """Extend a lock to ``ttl`` seconds from now; false if another holder has taken it."""
 
     @abstractmethod
     async def unlock(self, lock: Lock) -> None:
-        """Release a lock, if it is still ours."""
+        """Release a lock, if it is still held."""
 
     def script(self, name: str, text: str) -> Callable[[Sequence[str], Sequence[object]], Awaitable[Any]]:
-        """Make a Lua script callable, by its keys and its arguments; only stores of ``kind`` ``redis`` run scripts.
+        """Register a Lua script, to be called with keys and arguments; only stores of ``kind`` ``redis`` run scripts.
 
-        Its name stands in traces. A call is one round trip, and raises ``StoreUnavailable`` as every operation does.
+        The name appears in traces. A call is one round trip and raises ``StoreUnavailable`` like every operation.
         """
         raise NotImplementedError(name)
 
     async def start(self) -> None:  # noqa: B027 - nothing to do is a good default
-        """Begin to watch over the connection, where there is one; never fails because the store is absent."""
+        """Start to watch the connection, if there is one; does not fail if the store is unavailable."""
 
     async def aclose(self) -> None:  # noqa: B027
-        """Let go of connections."""
+        """Close the connections."""

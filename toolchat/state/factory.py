@@ -1,4 +1,4 @@
-"""Which state store the settings ask for."""
+"""Open the state store that the settings name."""
 
 from collections.abc import Callable
 
@@ -17,16 +17,16 @@ _FORMS = (
 def open_state_store(
     redis_url: str | None, *, deadline: float, max_entries: int, client_key: Callable[[], str] = shared_client_key
 ) -> StateStore:
-    """Make the store; nothing is connected before it is started.
+    """Create the store; it connects when it is started.
 
     Args:
-        redis_url: where Redis or Valkey is; ``None`` keeps everything in this process.
-        deadline: seconds that Redis has for one operation.
-        max_entries: bound of the store in this process.
+        redis_url: the address of Redis or Valkey; ``None`` keeps all state in this process.
+        deadline: seconds for one operation of Redis.
+        max_entries: limit of the store in this process.
         client_key: identifies the current client, whose values the store in this process counts.
 
     Raises:
-        ConfigurationError: the URL cannot be used, or the package ``redis`` is not installed.
+        ConfigurationError: the URL is invalid, or the package ``redis`` is not installed.
     """
     if redis_url is None:
         return InMemoryStateStore(max_entries=max_entries, client_key=client_key)

@@ -11,21 +11,14 @@ The default observer ignores everything, so that the engine needs no library for
 
 The ``observe_`` methods return context managers, whose block is the observed work, for example the lifetime of a span.
 The ``record_`` methods report single events. All of them run in the task that does the work, so its context variables
-are set. They must not block and must not raise.
+are set. They must not block and must not raise. Arguments of type ``Any`` are objects of the engine, which is built on
+top of this module: ``Prompt``, ``ChatResponse``, ``ToolCall``, ``ToolCallFinished``, ``toolchat.errors.ToolchatError`` and
+``toolchat.http.requests.Request``; an implementation annotates them with these types.
 """
-
-from __future__ import annotations
 
 from contextvars import Context
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
-
-if TYPE_CHECKING:
-    from toolchat.errors import ToolchatError
-    from toolchat.http.requests import Request
-    from toolchat.messages import ToolCall
-    from toolchat.models.base import ChatResponse, Prompt
-    from toolchat.tool_calling.events import ToolCallFinished
+from typing import Any, Self
 
 __all__ = ["ModelCall", "Observer", "ToolRun", "UpstreamRequest", "observer", "set_observer"]
 
@@ -52,10 +45,10 @@ class ModelCall(_Observed):
     def record_chunk(self) -> None:
         """Report a streamed event of the response."""
 
-    def record_retry(self, error: ToolchatError) -> None:
+    def record_retry(self, error: Any) -> None:
         """Report that the call is attempted again after an error."""
 
-    def record_response(self, response: ChatResponse) -> None:
+    def record_response(self, response: Any) -> None:
         """Report the finished response."""
 
 
@@ -64,7 +57,7 @@ class ToolRun(_Observed):
 
     __slots__ = ()
 
-    def record_result(self, finished: ToolCallFinished) -> None:
+    def record_result(self, finished: Any) -> None:
         """Report the result; without one, an exception ends the whole chat request."""
 
 
@@ -92,21 +85,21 @@ class Observer:
     def register_model(self, provider: str, model: str) -> None:
         """Report that a model exists, before its first call."""
 
-    def observe_model_call(self, provider: str, model: str, prompt: Prompt) -> ModelCall:
+    def observe_model_call(self, provider: str, model: str, prompt: Any) -> ModelCall:
         """Observe one model call with all its attempts."""
         return _MODEL_CALL
 
-    def record_fallback(self, provider: str, model: str, error: ToolchatError) -> None:
+    def record_fallback(self, provider: str, model: str, error: Any) -> None:
         """Report that this model failed and that the next one is called."""
 
     def record_answering_model(self, provider: str, model: str) -> None:
         """Report which of several models answers."""
 
-    def observe_tool_run(self, call: ToolCall) -> ToolRun:
+    def observe_tool_run(self, call: Any) -> ToolRun:
         """Observe one tool call."""
         return _TOOL_RUN
 
-    def record_tool_call(self, tool: str | None, finished: ToolCallFinished) -> None:
+    def record_tool_call(self, tool: str | None, finished: Any) -> None:
         """Report a finished tool call; ``tool`` is ``None`` if the called name is unknown."""
 
     def record_tool_retry(self, tool: str) -> None:
@@ -121,7 +114,7 @@ class Observer:
     def record_wait(self, resource: str, seconds: float) -> None:
         """Report a wait for a limited resource, such as ``lock:memory``."""
 
-    def observe_upstream_request(self, upstream: str, request: Request) -> UpstreamRequest:
+    def observe_upstream_request(self, upstream: str, request: Any) -> UpstreamRequest:
         """Observe one HTTP request to an upstream."""
         return _UPSTREAM_REQUEST
 

@@ -11,9 +11,11 @@ The default observer ignores everything, so that the engine needs no library for
 
 The ``observe_`` methods return context managers, whose block is the observed work, for example the lifetime of a span.
 The ``record_`` methods report single events. All of them run in the task that does the work, so its context variables
-are set. They must not block and must not raise. Arguments of type ``Any`` are objects of the engine, which is built on
-top of this module: ``Prompt``, ``ChatResponse``, ``ToolCall``, ``ToolCallFinished``, ``toolchat.errors.ToolchatError`` and
-``toolchat.http.requests.Request``; an implementation annotates them with these types.
+are set. They must not block and must not raise.
+
+Arguments of type ``Any`` are objects of the engine, which is built on top of this module: a ``Prompt``, a
+``ChatResponse``, a ``ToolCall``, a ``ToolCallFinished``, a ``ToolchatError``, a ``Request`` of ``toolchat.http``. An
+implementation annotates them with these types.
 """
 
 from contextvars import Context

@@ -93,13 +93,13 @@ class ToolchatError(Exception):
 class UpstreamError(ToolchatError):
     """An upstream failed: the chat provider, or a service that a tool calls."""
 
-    status, code, title = 502, "upstream", "Upstream failed"
+    status, code, title = 502, "upstream", "Upstream error"
 
 
 class UpstreamInvalid(UpstreamError):
     """The upstream sent an invalid or incomplete response, or rejected the request."""
 
-    code, title = "upstream-invalid", "Unusable answer from upstream"
+    code, title = "upstream-invalid", "Invalid upstream response"
 
 
 class UpstreamUnavailable(UpstreamError):
@@ -123,7 +123,7 @@ class ProviderRateLimited(UpstreamError):
 class ProviderAuth(UpstreamError):
     """The chat provider rejected the key or blocked the account."""
 
-    status, code, title = 503, "provider-auth", "Provider refused the credentials"
+    status, code, title = 503, "provider-auth", "Provider rejected the credentials"
 
 
 class InvalidRequest(ToolchatError):
@@ -135,7 +135,7 @@ class InvalidRequest(ToolchatError):
 class Unauthorized(ToolchatError):
     """The request has no valid key, and needs one."""
 
-    status, code, title = 401, "unauthorized", "A valid key is needed"
+    status, code, title = 401, "unauthorized", "Valid API key required"
 
     def __init__(self, detail: str) -> None:
         super().__init__(detail)
@@ -169,7 +169,7 @@ class NotAcceptable(ToolchatError):
 class IdempotencyConflict(ToolchatError):
     """The first request with this idempotency key is still in progress."""
 
-    status, code, title, retryable = 409, "idempotency-conflict", "Already running", True
+    status, code, title, retryable = 409, "idempotency-conflict", "Idempotency conflict", True
 
 
 class DependencyMissing(ToolchatError):
@@ -205,7 +205,7 @@ class UnsupportedMediaType(ToolchatError):
 class BodyTimeout(ToolchatError):
     """The client did not send its request body in time."""
 
-    status, code, title, retryable = 408, "request-timeout", "Request body too slow", True
+    status, code, title, retryable = 408, "request-timeout", "Request body timeout", True
 
 
 class HeadersTooLarge(ToolchatError):
@@ -217,7 +217,7 @@ class HeadersTooLarge(ToolchatError):
 class MisdirectedRequest(ToolchatError):
     """The ``Host`` of the request is not a name of this service."""
 
-    status, code, title = 421, "misdirected", "Not this host"
+    status, code, title = 421, "misdirected", "Unknown host name"
 
 
 class QuotaExceeded(ToolchatError):
@@ -251,13 +251,13 @@ class ValidationFailed(ToolchatError):
 class ContextTooLong(ValidationFailed):
     """The conversation exceeds the context window of the model."""
 
-    code, title = "context-too-long", "Too much text for the model"
+    code, title = "context-too-long", "Context too long"
 
 
 class ContentFiltered(ValidationFailed):
     """The provider's moderation rejected the prompt or the answer."""
 
-    code, title = "content-filtered", "Refused by the provider's moderation"
+    code, title = "content-filtered", "Refused by content moderation"
 
 
 class CannotPause(ToolchatError):
@@ -287,7 +287,7 @@ class Overloaded(ToolchatError):
 class Draining(ToolchatError):
     """The service is shutting down and accepts no further chat requests."""
 
-    status, code, title, retryable = 503, "draining", "The service is stopping", True
+    status, code, title, retryable = 503, "draining", "Service is shutting down", True
 
 
 class StoreUnavailable(ToolchatError):
@@ -305,7 +305,7 @@ class DeadlineExceeded(ToolchatError):
 class ToolLoop(ToolchatError):
     """The model kept calling tools until the limit of rounds and gave no answer."""
 
-    status, code, title = 502, "tool-loop", "The model did not stop calling tools"
+    status, code, title = 502, "tool-loop", "Tool loop did not end"
 
 
 class ToolFailed(ToolchatError):

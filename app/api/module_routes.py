@@ -1,6 +1,6 @@
 """The routes of tool modules: three chat routes each, and the module's own routes."""
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from typing import Literal
 
 from dishka import Scope
@@ -43,7 +43,7 @@ def add_module_routes(router: APIRouter, module: ToolModule) -> None:
     if module.default_query:
         _add_chat_routes(router, module)
     if module.router is not None:
-        guard = Depends(_ModuleScope(module.name))
+        guard = Depends(_module_scope(module.name))
         router.include_router(module.router, dependencies=[guard], responses=problems(NotConfigured))
 
 
@@ -77,16 +77,15 @@ def _ask(module: str, variant: Variant, question: QuestionParameter) -> Ask:
     return ask
 
 
-class _ModuleScope:
-    """Dependency of a module's own routes: they need its tools, and ``FromDishka`` needs a container."""
+def _module_scope(module: str) -> Callable[[HTTPConnection], AsyncGenerator[None, None]]:
+    """A dependency of a module's own routes: they need its tools, and ``FromDishka`` needs a container."""
 
-    def __init__(self, module: str) -> None:
-        self._module = module
-
-    async def __call__(self, connection: HTTPConnection) -> AsyncGenerator[None, None]:
+    async def scope(connection: HTTPConnection) -> AsyncGenerator[None, None]:
         """Raise ``NotConfigured`` while the tools are not registered; open the request's scope of the container."""
         service = service_state(connection)
-        service.tools.offered(self._module, "function")
+        service.tools.offered(module, "function")
         async with service.container(scope=Scope.REQUEST) as container:
             connection.state.dishka_container = container
             yield
+
+    return scope

@@ -46,6 +46,7 @@ SESSION_ID_PATTERN = "(?!(?:chat|stream)$)[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
 """What a session id may be; it is part of paths, in which some names are taken, and of keys."""
 
 _SESSION_ID = re.compile(SESSION_ID_PATTERN)
+_RULE = "must be 1-64 characters of A-Z a-z 0-9 . _ -, starting with a letter or a digit"
 _RESERVED = ("chat", "stream")
 _QUESTION = {"type": "string", "maxLength": MAX_QUERY_CHARS, **NOT_BLANK}
 _SESSION = Parameter(
@@ -69,7 +70,9 @@ def conversation_of(given: str) -> str:
     if given in _RESERVED:
         raise ValidationFailed(f"sessionId: {given} is reserved")
     if not _SESSION_ID.fullmatch(given):
-        raise ValidationFailed("sessionId: 1 to 64 of A-Z a-z 0-9 . _ - that begin with a letter or a digit")
+        raise ValidationFailed(
+            "sessionId: must be 1-64 characters of A-Z a-z 0-9 . _ -, starting with a letter or a digit"
+        )
     return scoped_key(given)
 
 
@@ -171,7 +174,7 @@ class SessionParameters:
         given = await self._parameters.read(request)
         one, other = given.get("userInput", ""), given.get("query", "")
         if one and other and one != other:
-            raise ValidationFailed("userInput: is another question than query; give one of them")
+            raise ValidationFailed("userInput: userInput and query differ; send one of them")
         question = one or other or self._default
         if not question:
             raise ValidationFailed("userInput: is missing or blank")

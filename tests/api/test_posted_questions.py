@@ -157,7 +157,7 @@ async def test_json_may_be_said_with_parameters(said: str, client: httpx.AsyncCl
 
 IN_SESSION_REFUSED = [
     ({"query": "hi", "session_id": "s-1"}, "session_id: there is no such parameter; did you mean sessionId?"),
-    ({"userInput": "a", "query": "b"}, "userInput: is another question than query; give one of them"),
+    ({"userInput": "a", "query": "b"}, "userInput: userInput and query differ; send one of them"),
     ({"query": "hi", "sessionId": "chat"}, "sessionId: chat is reserved"),
     ({"query": "hi", "sessionId": 7}, "sessionId: must be a string"),
     ({"query": "hi", "tools": "getCityTimeFunction"}, "tools: must be a list of strings"),

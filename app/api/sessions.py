@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Path, Request, Response
 from pydantic_core import to_json
 
-from app.api.dependencies import reject_prefetch, scoped_key
+from app.api.dependencies import scoped_key
 from app.api.fast_router import MAX_QUERY_CHARS, QuestionRoute, question_routes
 from app.api.parameters import NOT_BLANK, NOT_BLANK_TOLD, Parameter, Parameters, refuse_parameters
 from app.api.problems import problems
@@ -206,7 +206,6 @@ async def answer_in_session(
         CrossSite: a browser asks on behalf of another site, or looks ahead.
         ToolchatError: as ``answer_prompt``; also ``SessionBusy`` and ``StoreUnavailable``.
     """
-    reject_prefetch(request)
     service = service_state(request)
     prompt = conversation_prompt(
         service, question.text, question.conversation, tools=tools, advisors=advisors, context=context

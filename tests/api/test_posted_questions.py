@@ -189,23 +189,6 @@ async def test_a_post_gives_nothing_in_its_url(path: str, client: httpx.AsyncCli
     assert player.requests == []
 
 
-UNASKED: list[dict[str, str]] = [
-    {"Sec-Fetch-Site": "cross-site"},
-    {"Sec-Purpose": "prefetch"},
-    {"Sec-Fetch-Dest": "iframe"},
-]
-
-
-@pytest.mark.parametrize("headers", UNASKED, ids=str)
-@pytest.mark.parametrize("path", IN_SESSION)
-async def test_a_page_of_another_site_cannot_post_a_question_in_a_session(
-    path: str, headers: dict[str, str], client: httpx.AsyncClient, player: OpenAIPlayer
-) -> None:
-    answer = await client.post(path, json={"query": "hello", "sessionId": "s-9"}, headers=headers)
-    assert (answer.status_code, answer.json()["code"]) == (403, "cross-site")
-    assert (await conversation(client, "s-9"), player.requests) == ([], [])
-
-
 @pytest.mark.parametrize("path", ["/time/chat", "/tool/control", *IN_SESSION])
 async def test_a_client_that_reconnects_to_a_posted_stream_is_told_to_stop(
     path: str, client: httpx.AsyncClient, player: OpenAIPlayer

@@ -144,36 +144,6 @@ async def test_a_browser_that_reconnects_is_told_to_stop_and_asks_nobody() -> No
             assert (again.status_code, again.content, len(player.requests)) == (204, b"", number), path
 
 
-UNASKED: list[dict[str, str]] = [
-    {"Sec-Fetch-Site": "cross-site"},
-    {"Sec-Fetch-Site": "Cross-Site"},
-    {"Sec-Purpose": "prefetch;prerender"},
-    {"Purpose": "prefetch"},
-    {"X-Moz": "prefetch"},
-    *({"Sec-Fetch-Site": "same-origin", "Sec-Fetch-Dest": each} for each in ("image", "script", "iframe", "style")),
-]
-MEANT: list[dict[str, str]] = [
-    {},
-    {"Sec-Fetch-Site": "same-origin", "Sec-Fetch-Dest": "empty", "Sec-Fetch-Mode": "cors"},
-    {"Sec-Fetch-Site": "none", "Sec-Fetch-Dest": "document", "Sec-Fetch-User": "?1"},
-    {"Sec-Fetch-Site": "same-site"},
-]
-
-
-@pytest.mark.parametrize("path", ["/chat", "/chat/stream", "/todo/chat"])
-async def test_a_get_that_no_user_meant_is_refused_and_asks_nobody(path: str) -> None:
-    # A page of another site, an image's address and a prefetch have no effect on a conversation.
-    parameters = {"query": "hello", "sessionId": "s-1"}
-    async with OpenAIPlayer(sociable) as player, service(OPENAI_BASE_URL=player.base_url) as client:
-        for headers in UNASKED:
-            answer = await client.get(path, params=parameters, headers=headers)
-            assert (answer.status_code, answer.json()["code"], player.requests) == (403, "cross-site", []), headers
-        assert await conversation(client) == []
-        for headers in MEANT:
-            assert (await client.get(path, params=parameters, headers=headers)).status_code == 200, headers
-    assert len(player.requests) == len(MEANT)
-
-
 def planning(request: PlayedRequest) -> Answer:
     """A model that makes a plan of one step."""
     last = request.body["messages"][-1]

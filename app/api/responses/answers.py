@@ -26,12 +26,9 @@ def answer(request: Request, query: str, tools: Sequence[object] = ()) -> Corout
         tools: the tools to offer, as ``PromptSpec.tools`` takes them.
 
     Raises:
-        CrossSite: a page of another site sent the request, or a browser prefetches it.
         ToolchatError: as :func:`answer_prompt`.
     """
-    reject_prefetch(request)  # a question without a session has no effects, but it costs money
-    service = service_state(request)
-    return _answer(request, service, service.chat.prompt(query).tools(*tools))
+    return answer_prompt(request, service_state(request).chat.prompt(query).tools(*tools))
 
 
 def answer_prompt(
@@ -46,8 +43,10 @@ def answer_prompt(
         taken: the paused turn that the prompt resumes, if any.
 
     Raises:
+        CrossSite: a page of another site sent the request, or a browser prefetches it.
         ToolchatError: the question could not be answered; in a stream that has started, the error is its last piece.
     """
+    reject_prefetch(request)  # even a question without effects costs money
     return _answer(request, service_state(request), prompt, only, taken)
 
 

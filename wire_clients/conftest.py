@@ -51,7 +51,7 @@ def bundled(folder: Path, *options: str) -> str:
 
 @dataclass
 class Model:
-    """What the service asks; answers with the turns of the running test, in order."""
+    """Records the service's requests, and responds with the script of the running test."""
 
     turns: list[Answer] = field(default_factory=list)
     requests: list[PlayedRequest] = field(default_factory=list)
@@ -98,7 +98,7 @@ def _played() -> Iterator[tuple[Model, str]]:
 
 @pytest.fixture(scope="session")
 def base_url(_played: tuple[Model, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """What a client is given as the base URL."""
+    """The base URL for clients."""
     with started(ROOT, tmp_path_factory.mktemp("service"), _played[1]) as url:
         yield f"{url}/v1"
 

@@ -43,7 +43,7 @@ def anyio_backend() -> str:
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the service with a tool that needs the user's consent."""
+    """A copy of the service with a tool that requires approval."""
     folder = tmp_path_factory.mktemp("project")
     copy_of_the_app(folder, {"light": LIGHT})
     return folder
@@ -62,7 +62,7 @@ def url(project: Path) -> Iterator[str]:
 
 @pytest.fixture(params=["http", "stdio"])
 def server(request: pytest.FixtureRequest, project: Path) -> Any:
-    """What the SDK is given to connect to."""
+    """The target that the SDK connects to."""
     if request.param == "http":
         return request.getfixturevalue("url")
     return StdioServerParameters(command=PYTHON, args=["-m", "app", "mcp"], env=VARIABLES, cwd=project)

@@ -36,13 +36,13 @@ async def test_tool_with_progress(context: ToolContext) -> str:
     """Tell how far it is."""
     for done in (0, 50, 100):
         context.report(done, of=100)
-        await asyncio.sleep(0.15)  # ten times a second at most it is told
+        await asyncio.sleep(0.15)  # progress is reported at most ten times a second
     return "done"
 
 
 @tool
 async def test_logging_tool() -> str:
-    """Do something of which a log could tell."""
+    """Do something worth logging."""
     return "done"
 
 
@@ -54,7 +54,7 @@ async def test_streaming_elicitation() -> str:
 
 @tool(requires_approval=True)
 async def test_missing_capability() -> str:
-    """Do what needs a client that can ask."""
+    """Do something that requires elicitation."""
     return "done"
 
 
@@ -95,7 +95,7 @@ EXPECTED: dict[str, Sequence[str]] = {
     "2025-11-25": (
         *NOT_OFFERED,
         *("logging-set-level", "tools-call-with-logging", "resources-subscribe", "resources-unsubscribe"),
-        # Without a session nobody can be asked in the middle of a call, neither the user nor the client's model.
+        # Without a session the server can ask neither the user nor the client's model during a call.
         *(
             "tools-call-sampling",
             "tools-call-elicitation",
@@ -107,8 +107,8 @@ EXPECTED: dict[str, Sequence[str]] = {
         *NOT_OFFERED,
         "sep-2322-non-tool-incomplete",
         *(f"sep-2549-{what}-list-caching-hints" for what in ("prompts", "resources", "resources-templates")),
-        # The user is asked for consent, once and under a name of ours; for a name, the client's model or its roots
-        # nobody is asked, so that the capability which a call may lack is another one than the suite wants to hear of.
+        # The service requests consent only, once and under a key of its own. It never requests a name, sampling or
+        # roots, so the capability that a call may lack differs from the one that the suite expects.
         *("sep-2322-elicitation-incomplete", "sep-2322-sampling-incomplete", "sep-2322-list-roots-incomplete"),
         *("sep-2322-multiple-inputs-incomplete", "sep-2322-multi-round-r1", "sep-2322-respect-client-capabilities"),
         "sep-2575-server-rejects-undeclared-capability",

@@ -1,7 +1,7 @@
 """A server that misbehaves in every way: lines of JSON, with the standard library only.
 
-Run as a script; the words after it say what else is wrong with it: ``silent`` answers nothing, ``stubborn`` does not
-end when it is asked to.
+Run as a script; arguments add further faults: ``silent`` sends no responses, ``stubborn`` ignores the end of its input
+and SIGTERM.
 """
 
 import json
@@ -33,7 +33,7 @@ def referring(key: str, **definitions: object) -> dict[str, object]:
 
 
 def laughing() -> dict[str, object]:
-    """Each definition asks for the next one eight times: to follow them takes longer than the sun will shine."""
+    """Each definition refers to the next one eight times, so an expansion would have 8^30 schemas."""
     steps = {f"d{n}": {"anyOf": [{"$ref": f"#/$defs/d{n + 1}"}] * 8} for n in range(30)}
     return referring("d0", **steps, d30={"type": "integer"})
 

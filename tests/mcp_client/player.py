@@ -26,7 +26,7 @@ class McpPlayer:
     """Has one tool, ``look``; what is set here holds from the next request on."""
 
     status: int = 200
-    """Every answer's, unless it is 200."""
+    """The status of every response, unless it is 200."""
     is_endless: bool = False
     """Whether each page of its list leads to another one, with ten tools each."""
     answer: Response | None = None

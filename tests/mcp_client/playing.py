@@ -25,7 +25,7 @@ def written(folder: Path, **servers: dict[str, Any]) -> str:
 
 
 async def run(client: httpx.AsyncClient, tool: str, arguments: Any = None, **headers: str) -> httpx.Response:
-    """Run a tool by hand."""
+    """Run a tool without a model."""
     return await client.post(f"/tools/{tool}", json=arguments or {}, headers=headers)
 
 

@@ -141,7 +141,7 @@ def test_the_command_line_runs_the_tools_and_leaves_no_process(tmp_path: Path) -
     file = written(tmp_path, far=hostile("stubborn", include=["echo", "destroys"]))
     done = run("tools", "run", "echo", "text=hello", cwd=tmp_path, MCP_SERVERS_FILE=file, CHAT_PROVIDER="offline")
     assert json.loads(done.stdout) == {"name": "echo", "given": {"text": "hello"}}
-    # It hears neither the end of its input nor SIGTERM.
+    # It ignores the end of its input and SIGTERM.
     pid = int((tmp_path / "stubborn.pid").read_text())
     assert not Path(f"/proc/{pid}").exists()
 

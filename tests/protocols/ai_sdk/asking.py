@@ -11,7 +11,7 @@ __all__ = ["CHAT", "SHIP_FOLDERS", "asks", "ended", "parts_of", "said", "says", 
 
 CHAT = "/ai-sdk/chat"
 SHIP_FOLDERS = "tests.protocols.openai.folders"
-"""Tools, of which one needs the user's consent."""
+"""Tools, one of which requires approval."""
 
 
 def user(*texts: str) -> dict[str, Any]:
@@ -19,7 +19,7 @@ def user(*texts: str) -> dict[str, Any]:
 
 
 def said(*parts: dict[str, Any]) -> dict[str, Any]:
-    """A message of the assistant, as a page keeps it."""
+    """An assistant message, as a page stores it."""
     return {"id": "m-2", "role": "assistant", "parts": [{"type": "step-start"}, *parts]}
 
 
@@ -28,12 +28,12 @@ def text(content: str) -> dict[str, Any]:
 
 
 def ended(state: str = "output-available", **fields: Any) -> dict[str, Any]:
-    """A call that has ended, as a page keeps it."""
+    """A finished call, as a page stores it."""
     return {"type": "dynamic-tool", "toolName": "look", "toolCallId": "call_1", "state": state, "input": {}, **fields}
 
 
 def asks(*calls: dict[str, Any], **fields: Any) -> Answer:
-    """A turn of the played model that asks for calls."""
+    """A response of the played model with tool calls."""
     numbered = [{"index": number, **call} for number, call in enumerate(calls)]
     told = [delta(**fields)] if fields else []
     return sse(*told, delta(tool_calls=numbered), finish("tool_calls"))

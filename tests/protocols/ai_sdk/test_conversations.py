@@ -11,7 +11,7 @@ from tests.protocols.openai.asking import played
 
 
 def given(player: OpenAIPlayer) -> list[Any]:
-    """What the model was told last, without instructions: texts as themselves, calls by their arguments."""
+    """The last request to the model, without instructions: texts, and the arguments of calls."""
     told = [each for each in player.requests[-1].body["messages"] if each["role"] != "system"]
     return [
         (

@@ -15,7 +15,7 @@ ASK: dict[str, Any] = {"name": "ask", "arguments": {"question": "lights 2"}}
 
 
 def obedient(request: PlayedRequest) -> Answer:
-    """A model that switches as many lights as it is told, and then says what came of it."""
+    """A model that switches the requested number of lights and then reports the results."""
     *_, last = request.body["messages"]
     if last["role"] == "tool":
         results = [each["content"] for each in request.body["messages"] if each["role"] == "tool"]

@@ -40,7 +40,7 @@ ROLL = {
 async def played(
     script: Sequence[Answer] | Callable[[PlayedRequest], Answer], *packages: str, **variables: str
 ) -> AsyncGenerator[tuple[httpx.AsyncClient, OpenAIPlayer], None]:
-    """The service in front of a model that answers by a script."""
+    """A service with a model that responds according to a script."""
     async with (
         OpenAIPlayer(script) as player,
         service(*packages, OPENAI_BASE_URL=player.base_url, MODEL_MAX_ATTEMPTS="1", **variables) as client,
@@ -61,12 +61,12 @@ def result(identifier: str, text: str) -> dict[str, Any]:
 
 
 def asks(*calls: dict[str, Any], **fields: Any) -> Answer:
-    """A turn of the played model that asks for calls."""
+    """A response of the played model with tool calls."""
     return whole(message("tool_calls", content=fields.pop("content", None), tool_calls=list(calls), **fields))
 
 
 async def completion(client: httpx.AsyncClient, *messages: dict[str, Any], **fields: Any) -> dict[str, Any]:
-    """A whole completion; the answer must be one."""
+    """Request a completion; it must succeed."""
     headers = fields.pop("headers", {})
     body = {"model": "toolchat", "messages": messages or [user("?")], **fields}
     answer = await client.post(COMPLETIONS, json=body, headers=headers)
@@ -88,7 +88,7 @@ def chunks_of(text: str) -> list[Any]:
 
 
 def error_of(answer: httpx.Response) -> tuple[int, str, str | None]:
-    """Status, code and param of an error in OpenAI's form."""
+    """Status, code and param of an error in OpenAI's format."""
     (name,) = answer.json()
     assert name == "error"
     error = answer.json()["error"]

@@ -60,7 +60,7 @@ async def test_a_stream_that_has_started_names_it_after_its_text() -> None:
 
 
 async def test_nothing_is_pending_beside_a_call_of_the_clients_tool() -> None:
-    # The model is told that the call was not run, and may ask for it anew when the client's result is there.
+    # The model learns that the call did not run, and can repeat it once the client's result has arrived.
     async with played([asks(SHIP, call("roll", identifier="call_2")), asks(SHIP)], FOLDERS) as (client, player):
         first = (await completion(client, model="toolchat-ship", tools=[ROLL]))["choices"][0]["message"]
         (rolled,) = first["tool_calls"]

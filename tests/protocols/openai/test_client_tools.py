@@ -158,7 +158,7 @@ async def test_required_applies_until_the_clients_tool_is_called() -> None:
 
 
 async def test_equal_definitions_are_sent_as_equal_bytes() -> None:
-    # Two questions with equal tools: what the model is told is the same bytes, for the provider's own cache, too.
+    # Equal bytes also let the provider's own cache work.
     async with played([SAYS, SAYS]) as (client, player):
         for _ in range(2):
             await completion(client, ASKED, tools=[ROLL])

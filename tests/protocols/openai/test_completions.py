@@ -60,7 +60,7 @@ async def test_the_headers_are_those_that_clients_of_openai_read() -> None:
 
 @pytest.mark.parametrize("accept", ["application/json", "text/event-stream", "text/html"])
 async def test_the_body_chooses_the_format_and_not_accept(accept: str, offline: httpx.AsyncClient) -> None:
-    # The official client asks for JSON also where it wants a stream.
+    # The official client accepts JSON even if it requests a stream.
     body = {"model": "toolchat-plain", "messages": [user("hello")]}
     answer = await offline.post(COMPLETIONS, json=body, headers={"Accept": accept})
     assert answer.json()["object"] == "chat.completion"

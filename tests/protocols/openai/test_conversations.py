@@ -16,7 +16,7 @@ def says(*texts: str) -> list[Any]:
 
 
 def given(player: OpenAIPlayer, number: int = -1) -> list[tuple[str, str]]:
-    """What the model was given, the service's own instructions left out."""
+    """The messages that the model received, without the service's own instructions."""
     messages = player.requests[number].body["messages"]
     return [(each["role"], each["content"].split("\n\n", 1)[-1]) for each in messages if each["content"] != SYSTEM]
 

@@ -111,7 +111,7 @@ async def test_text_is_streamed_live() -> None:
         body = {"model": "toolchat", "messages": [user("?")], "stream": True}
         async with client.stream("POST", COMPLETIONS, json=body) as answer:
             assert b'"Hel"' in await anext(answer.aiter_bytes())
-        # The client has left: so must whoever asked the model.
+        # The client has disconnected, so the request to the model must end, too.
         async with asyncio.timeout(PATIENCE):
             await player.aborted.wait()
 

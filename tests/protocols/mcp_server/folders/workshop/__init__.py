@@ -65,7 +65,7 @@ async def count(to: Annotated[int, Field(ge=1, le=1000)], context: ToolContext) 
 async def countBack(context: ToolContext) -> str:
     """Count from two to one."""
     context.report(2)
-    for _ in range(10):  # the first report is told as soon as the loop turns
+    for _ in range(10):  # the first report is sent in the next iteration of the loop
         await asyncio.sleep(0)
     context.report(1)
     return "counted back"

@@ -14,8 +14,8 @@ from app.api.schemas import Health, Index, ToolModuleDescription
 from app.api.service import Service, ServiceState
 from app.observability import catalogue as series
 from app.observability import spans
+from app.observability.deferred_recording import apply_recorded
 from app.observability.logs import lost_lines
-from app.observability.notes import count_told
 from app.observability.runtime import process_readings
 from app.observability.series import Family, Readings, exposition
 from toolchat import __version__
@@ -50,7 +50,7 @@ def metrics_text(state: ServiceState, http: OutboundHttp, *, open_metrics: bool 
         series.STORE_UP: {(store.kind,): int(store.available)},
         series.STORE_FAILURES: {(store.kind,): store.failures},
     }
-    count_told()
+    apply_recorded()
     return exposition(series.FAMILIES, readings | process_readings(), open_metrics=open_metrics)
 
 

@@ -1,4 +1,4 @@
-"""Structured logs: one JSON object per line, without prompts, keys or the texts of exceptions."""
+"""Structured logs: one JSON object per line, without prompts, keys or exception messages."""
 
 import hashlib
 import logging
@@ -22,48 +22,47 @@ from app.observability.spans import current_span
 __all__ = ["configure_logging", "hashed", "log_event", "lost_lines", "request_id", "write_text"]
 
 request_id: ContextVar[str] = ContextVar("request_id", default="")
-"""The id of the request that is being answered; carried into tools and their threads."""
+"""Id of the current request; propagated to tools and their threads."""
 
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName", "color_message"}
 _TOGETHER = 0.02
-"""Seconds in which further lines may join one that is to be written: a thread that woke for each would cost much."""
+"""Seconds to wait for further lines before a write: waking the thread for every line would cost too much."""
 _BATCH = 500
 
 
 def hashed(identifier: str) -> str:
-    """What the logs call something that whoever knows its id can use: a session, a waiting approval."""
+    """Hash an id for the logs: the plain id of a session or approval would grant access to it."""
     return hashlib.sha256(identifier.encode()).hexdigest()[:12]
 
 
 class JsonFormatter(logging.Formatter):
-    """One JSON object per record; fields of ``extra`` beside the standard ones.
+    """Formats a record as one JSON object, with the fields of ``extra``.
 
-    An exception is logged as its types and the places that it passed: its text may hold what a user wrote or a
-    key, and is left out.
+    Exceptions are logged as types and code locations, without their message, which may contain user text or a key.
     """
 
     def format(self, record: logging.LogRecord) -> str:
-        """Put a record into one line."""
+        """Format a record as one line."""
         fields = {key: value for key, value in vars(record).items() if key not in _STANDARD}
         if record.exc_info and record.exc_info[1]:
-            fields["exception"] = _described(record.exc_info[1])
+            fields["exception"] = _describe_exception(record.exc_info[1])
         return _line(record.created, record.levelname, record.name, record.getMessage(), fields).decode()
 
 
 class DirectHandler(logging.Handler):
-    """Has a thread of its own write lines to standard error; those of :func:`log_event` go past the logging package.
+    """Writes lines to standard error in a thread; :func:`log_event` bypasses the logging package.
 
-    Nobody waits for whoever reads them: a pager that is not scrolled, a collector that hangs or a full disk would stop
-    the whole service. What finds no room is lost, and said so once lines flow again.
+    Writing directly would block the event loop, and so the whole service, on a paused pager, a hanging collector or a
+    full disk. Lines that do not fit into the queue are lost; their number is logged later.
     """
 
     def __init__(self, stream: TextIO, most: int = 5_000, *, thread: bool = True) -> None:
-        """Begin.
+        """Start the thread.
 
         Args:
-            stream: where lines go; it is not closed.
-            most: lines that may wait.
-            thread: without one, a line is written at once where there is room for it.
+            stream: the destination, which is not closed.
+            most: limit on queued lines.
+            thread: without a thread, a line is written at once, or lost if that would block.
         """
         super().__init__()
         self._descriptor = stream.fileno()
@@ -72,22 +71,22 @@ class DirectHandler(logging.Handler):
         self._refused = self._failed = self._told = 0
         self._at_once = not thread
         if thread:
-            threading.Thread(target=self._write_for_ever, name="toolchat-log", daemon=True).start()
+            threading.Thread(target=self._run, name="toolchat-log", daemon=True).start()
 
     @property
     def lost(self) -> int:
-        """Lines that were not written: for want of room, or because writing failed."""
+        """Number of lines lost because the queue was full or writing failed."""
         return self._refused + self._failed
 
     def emit(self, record: logging.LogRecord) -> None:
-        """See the logging package."""
+        """Write a record; see :meth:`logging.Handler.emit`."""
         try:
             self.write_line(self.format(record).encode("utf-8", "backslashreplace"))
         except Exception:  # noqa: BLE001 - as every handler does
             self.handleError(record)
 
     def write_line(self, line: bytes) -> None:
-        """Have a line written."""
+        """Queue a line."""
         if self._at_once:
             self._write_now(line)
         elif self._waiting.qsize() < self._most:
@@ -102,14 +101,14 @@ class DirectHandler(logging.Handler):
             self._refused += 1
 
     def flush(self) -> None:
-        """Wait until all lines so far are written, for a second at most."""
+        """Wait until all queued lines are written, for at most a second."""
         if self._at_once:
             return
         written = threading.Event()
         self._waiting.put(written)
         written.wait(1)
 
-    def _write_for_ever(self) -> None:
+    def _run(self) -> None:
         while True:
             batch = [self._waiting.get()]
             time.sleep(_TOGETHER)
@@ -136,27 +135,27 @@ def _write_whole(descriptor: int, data: bytes) -> None:
     while data:
         try:
             data = data[os.write(descriptor, data) :]
-        except BlockingIOError:  # whoever started the process may have set its end of the pipe so
+        except BlockingIOError:  # the pipe may be in non-blocking mode, which its other end shares
             time.sleep(_TOGETHER)
 
 
 def lost_lines() -> int:
-    """Lines of the log that could not be written since the start."""
+    """Number of log lines lost since the start."""
     return sum(each.lost for each in logging.root.handlers if isinstance(each, DirectHandler))
 
 
 def write_text(text: str) -> None:
-    """Write to standard error what people read, in its place among the lines of the log."""
+    """Write plain text to standard error, in order with the lines of the log."""
     for each in logging.root.handlers:
         if isinstance(each, DirectHandler):
             each.write_line(text.encode("utf-8", "backslashreplace"))
 
 
 def log_event(logger: logging.Logger, level: int, message: str, fields: Mapping[str, Any]) -> None:
-    """Log what happens with every request.
+    """Log an event of every request, cheaply.
 
-    The line is the same as ``logger.log`` would write, at a fifth of the cost: a record with its caller's place, the
-    thread's and the process's name is made for nothing here. With other handlers than ours the record is made.
+    Writes the same line as ``logger.log`` at a fifth of the cost, because no record with caller, thread and process is
+    created. With another handler it falls back to ``logger.log``.
     """
     if not logger.isEnabledFor(level):
         return
@@ -190,10 +189,10 @@ def _shown_second(second: int) -> str:
 
 
 def configure_logging(level: str, overrides: Mapping[str, str] | None = None, *, thread: bool = True) -> None:
-    """Send every logger's records to standard error as JSON lines.
+    """Send the records of all loggers to standard error as JSON lines.
 
-    The libraries beneath are held to warnings, since some log URLs or bodies below that. A process that will fork has
-    no thread for it: locks that a thread holds stay locked in the fork.
+    Libraries are limited to WARNING, because some log URLs or bodies at lower levels. A process that forks later must
+    not use a thread: a lock that the thread holds would stay locked in the child.
     """
     handler = DirectHandler(sys.stderr, thread=thread)
     handler.setFormatter(JsonFormatter())
@@ -204,12 +203,12 @@ def configure_logging(level: str, overrides: Mapping[str, str] | None = None, *,
         logging.getLogger(name).setLevel(its_level)
 
 
-def _described(error: BaseException) -> list[str]:
-    described: list[str] = []
-    seen: BaseException | None = error
-    while seen is not None and len(described) < 5:
-        frames = traceback.extract_tb(seen.__traceback__)[-8:]
+def _describe_exception(error: BaseException) -> list[str]:
+    chain: list[str] = []
+    current: BaseException | None = error
+    while current is not None and len(chain) < 5:
+        frames = traceback.extract_tb(current.__traceback__)[-8:]
         places = " > ".join(f"{frame.filename.rsplit('/', 1)[-1]}:{frame.lineno} {frame.name}" for frame in frames)
-        described.append(f"{type(seen).__name__} at {places}")
-        seen = seen.__cause__
-    return described
+        chain.append(f"{type(current).__name__} at {places}")
+        current = current.__cause__
+    return chain

@@ -9,9 +9,9 @@ from typing import Self
 
 from app.observability import catalogue as series
 from app.observability import conventions as spans_of
-from app.observability.beginnings import FAILED_ANSWERS, FAILED_TURNS, begin
 from app.observability.catalogue import SECONDS, TOKENS
-from app.observability.notes import ByKind, tell
+from app.observability.deferred_recording import ByKind, record_later
+from app.observability.initial_series import PROVIDER_FAILURES, UPSTREAM_FAILURES, start_at_zero
 from app.observability.request import current_request
 from app.observability.series import OTHER, Names, Numbers, put
 from app.observability.spans import Span, current_span
@@ -36,7 +36,7 @@ class ServiceObserver(Observer):
 
     def register_model(self, provider: str, model: str) -> None:
         """Begin the series of failed model calls at 0."""
-        begin(series.MODEL_TURNS, (provider, model), FAILED_TURNS)
+        start_at_zero(series.MODEL_TURNS, (provider, model), PROVIDER_FAILURES)
 
     def observe_model_call(self, provider: str, model: str, prompt: Prompt) -> ModelCall:
         """Count a model call, and record its span."""
@@ -44,7 +44,7 @@ class ServiceObserver(Observer):
 
     def record_fallback(self, provider: str, model: str, error: ToolchatError) -> None:
         """Count a fallback."""
-        tell(series.MODEL_FALLBACKS.add, provider, model, error.code)
+        record_later(series.MODEL_FALLBACKS.add, provider, model, error.code)
         if (span := current_span.get()) is not None:
             span.event("fallback", *spans_of.error(error.code, provider=provider, model=model))
 
@@ -64,11 +64,11 @@ class ServiceObserver(Observer):
         span = current_span.get()
         example = span.trace.hex if span is not None and span.trace.is_sampled else ""
         key = (tool or OTHER, finished.error_kind or "", finished.cached, finished.repaired)
-        tell(_count_call, key, finished.duration_ms / 1000, example)
+        record_later(_count_call, key, finished.duration_ms / 1000, example)
 
     def record_tool_retry(self, tool: str) -> None:
         """Count a repeated tool call."""
-        tell(series.TOOL_RETRIES.add, tool)
+        record_later(series.TOOL_RETRIES.add, tool)
         if (span := current_span.get()) is not None:
             span.event("retry")
 
@@ -82,7 +82,7 @@ class ServiceObserver(Observer):
 
     def record_wait(self, resource: str, seconds: float) -> None:
         """Record a wait for a ``place``, an upstream's ``pace`` or a lock such as ``lock:memory``."""
-        tell(series.WAIT_SECONDS.observe, seconds, resource)
+        record_later(series.WAIT_SECONDS.observe, seconds, resource)
         if seconds >= _MIN_WAIT and (span := current_span.get()) is not None and span.trace.is_sampled:
             spans_of.waiting(span, resource, seconds, perf_counter())
 
@@ -97,17 +97,17 @@ class ServiceObserver(Observer):
 
     def record_upstream_response(self, upstream: str, outcome: str) -> None:
         """Count a request to an upstream."""
-        tell(_count_answer, upstream, outcome)
+        record_later(_count_answer, upstream, outcome)
 
     def record_connection_opened(self) -> None:
         """Count a connection; a request without one uses a connection that was open."""
-        tell(series.CONNECTIONS_OPENED.add)
+        record_later(series.CONNECTIONS_OPENED.add)
 
     def register_breaker(self, upstream: str) -> None:
         """Begin the series of a circuit breaker at 0."""
         name = (_upstreams.of(upstream),)
         for family in (series.BREAKER_OPEN, series.BREAKER_OPENINGS, series.BREAKER_REFUSALS):
-            begin(family, (), name)
+            start_at_zero(family, (), name)
 
     def record_breaker_state(self, upstream: str, *, is_open: bool, has_opened: bool = False) -> None:
         """Record the state of a circuit breaker."""
@@ -118,13 +118,13 @@ class ServiceObserver(Observer):
 
     def record_breaker_refusal(self, upstream: str) -> None:
         """Count a request that an open circuit breaker refused."""
-        tell(series.BREAKER_REFUSALS.add, _upstreams.of(upstream))
+        record_later(series.BREAKER_REFUSALS.add, _upstreams.of(upstream))
         if (span := current_span.get()) is not None:
             span.event("breaker open", ("toolchat.upstream", upstream))
 
     def record_store_operation(self, kind: str, operation: str, seconds: float) -> None:
         """Record an operation of a shared store: a command, or a script by its name."""
-        tell(series.STORE_SECONDS.observe, seconds, kind)
+        record_later(series.STORE_SECONDS.observe, seconds, kind)
         if (span := current_span.get()) is not None and span.trace.is_sampled:
             spans_of.store(span, kind, operation, seconds, perf_counter())
 
@@ -155,7 +155,7 @@ class _ServiceModelCall(ModelCall):
         self._first = self._first or perf_counter()
 
     def record_retry(self, error: ToolchatError) -> None:
-        tell(series.MODEL_RETRIES.add, *self._names, error.code)
+        record_later(series.MODEL_RETRIES.add, *self._names, error.code)
         if self._span is not None:
             self._span.event("retry", *spans_of.error(error.code))
 
@@ -169,7 +169,7 @@ class _ServiceModelCall(ModelCall):
         outcome = "ok" if error is None else outcome_of(error)
         usage = _NO_USAGE if self._response is None else self._response.usage
         example = self._span.trace.hex if self._span is not None else ""
-        tell(_count_turn, (*self._names, outcome), now - self._began, first, usage, example)
+        record_later(_count_turn, (*self._names, outcome), now - self._began, first, usage, example)
         if self._span is not None:
             self._span.leave()
             spans_of.answered(self._span, self._response, outcome, now, first)
@@ -304,7 +304,7 @@ def _count_answer(upstream: str, outcome: str) -> None:
 
 def _answer_numbers(upstream: str, outcome: str) -> Sequence[Numbers]:
     name = _upstreams.of(upstream)
-    begin(series.UPSTREAM_REQUESTS, (name,), FAILED_ANSWERS)
+    start_at_zero(series.UPSTREAM_REQUESTS, (name,), UPSTREAM_FAILURES)
     return (series.UPSTREAM_REQUESTS.at(name, outcome),)
 
 

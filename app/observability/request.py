@@ -8,7 +8,7 @@ from typing import Any
 from app.observability import catalogue as series
 from app.observability import conventions
 from app.observability.catalogue import OVERHEAD, SECONDS
-from app.observability.notes import ByKind, outcomes, tell
+from app.observability.deferred_recording import ByKind, outcomes, record_later
 from app.observability.series import OTHER, Names, Numbers, put
 from app.observability.spans import Span, Tracer
 
@@ -76,13 +76,13 @@ class Request:
             conventions.responded(self.span, route, status, outcome, now)
         form = state.get("form")
         if form is None:
-            tell(_count_request, route, outcome)
+            record_later(_count_request, route, outcome)
             return
         asked = route, state.get("variant", ""), form, outcome, state["summary"].get("principal", "")
         took = now - self.began
         first_byte = self.first_byte - self.began if self.first_byte else took
         example = self.span.trace.hex if self.span is not None and self.span.trace.is_sampled else ""
-        tell(_count_question, asked, took, first_byte, self.overhead(now), example)
+        record_later(_count_question, asked, took, first_byte, self.overhead(now), example)
 
 
 current_request: ContextVar[Request] = ContextVar("observed_request", default=Request())  # noqa: B039 - nobody's

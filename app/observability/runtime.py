@@ -1,4 +1,4 @@
-"""The process itself: how late its event loop is, and what garbage collections take."""
+"""Metrics of the process: event loop lag, garbage collections, CPU and memory."""
 
 import asyncio
 import gc
@@ -16,15 +16,15 @@ __all__ = ["process_readings", "watched"]
 
 _EVERY = 1.0
 _collections: list[float] = []
-"""When the one that runs began."""
+"""Start times of collections that are running."""
 
 
 @asynccontextmanager
 async def watched() -> AsyncGenerator[None, None]:
-    """Watch the running event loop as long as the block runs, and the garbage collector from now on."""
+    """Measure the event loop's lag within the block, and garbage collections from now on."""
     if _collected not in gc.callbacks:
         gc.callbacks.append(_collected)
-        series.STARTED.at()[0] = time.time()  # not when it was imported, which may have been before a fork
+        series.STARTED.at()[0] = time.time()  # the import may have happened before a fork
     watch = _LoopWatch()
     try:
         yield
@@ -33,7 +33,7 @@ async def watched() -> AsyncGenerator[None, None]:
 
 
 class _LoopWatch:
-    """A timer that rings each second; when it is late, everything else was as late."""
+    """A timer that fires every second; its delay is the delay of everything on the loop."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -41,9 +41,9 @@ class _LoopWatch:
 
     def _set(self) -> None:
         self._due = self._loop.time() + _EVERY
-        self._timer = self._loop.call_at(self._due, self._ring)
+        self._timer = self._loop.call_at(self._due, self._fire)
 
-    def _ring(self) -> None:
+    def _fire(self) -> None:
         series.LOOP_LAG.observe(max(0.0, self._loop.time() - self._due))
         self._set()
 
@@ -61,7 +61,7 @@ def _collected(phase: str, info: dict[str, int]) -> None:
 
 
 def process_readings() -> dict[Family, Readings]:
-    """What the system says of the process."""
+    """CPU time and memory of the process, as reported by the system."""
     memory = _resident_memory()
     return {
         series.CPU_SECONDS: {(): time.process_time()},
@@ -70,7 +70,7 @@ def process_readings() -> dict[Family, Readings]:
 
 
 def _resident_memory() -> int | None:
-    """Bytes, where the system is Linux; elsewhere there is no such file."""
+    """Resident memory in bytes; ``None`` except on Linux, which has this file."""
     try:
         pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
     except OSError:

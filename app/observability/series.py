@@ -1,4 +1,4 @@
-"""Series and their numbers, the text format of Prometheus (version 0.0.4), and OpenMetrics (1.0.0) with exemplars."""
+"""Metrics and their text formats: Prometheus (version 0.0.4), and OpenMetrics (1.0.0) with exemplars."""
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -7,24 +7,24 @@ from typing import Literal
 __all__ = ["OTHER", "Family", "Names", "Numbers", "Readings", "exposition", "put"]
 
 OTHER = "other"
-"""What stands for every name that is not the service's own, and for every one that is too many."""
+"""Label value for unknown names, and for names beyond a limit."""
 Numbers = list[float]
-"""What is kept for one set of label values. A counter's is its value alone; a histogram's are how many fell below each
-bound, how many above the last, and the sum of all."""
+"""The numbers of one set of label values. A counter has its value; a histogram has a count for each bucket, a count for
+values above the last bound, and the sum."""
 Readings = Mapping[Sequence[str], float]
-"""Values by their labels' values."""
+"""Values by label values."""
 
 
 class Family:
-    """One series with all its label values.
+    """A metric with all its series.
 
     Args:
-        kind: as Prometheus calls it.
+        kind: Prometheus' type.
         name: without ``toolchat_``; ends in its unit, a counter's in ``_total``.
-        meaning: one line.
-        labels: their names.
+        meaning: the help text, one line.
+        labels: names of the labels.
         bounds: upper bounds of a histogram's buckets, ascending.
-        most: sets of label values that are kept; what is beyond goes to one whose every value is ``other``.
+        most: limit on sets of label values; further ones share a set in which each value is ``other``.
     """
 
     def __init__(
@@ -44,12 +44,12 @@ class Family:
         self._most = most
         self._numbers: dict[tuple[str, ...], Numbers] = {}
         self._examples: dict[tuple[tuple[str, ...], int], tuple[str, float]] = {}
-        """A trace and its value, by label values and bucket."""
+        """Exemplars, trace and value, by label values and bucket."""
         if kind == "counter" and not labels:
             self._new(())
 
     def at(self, *values: str) -> Numbers:
-        """The numbers of a set of label values; whoever keeps them need not look them up again."""
+        """Return the numbers of a set of label values. Keep the returned list to avoid the lookup."""
         return self._numbers.get(values) or self._new(values)
 
     def add(self, *values: str, by: float = 1) -> None:
@@ -61,7 +61,7 @@ class Family:
         put(self.at(*values), self.bounds, value)
 
     def exemplify(self, value: float, trace: str, *values: str) -> None:
-        """Give the bucket that a histogram's value was added to a trace as its example: the latest."""
+        """Set the exemplar of the bucket that a value belongs to; the latest wins."""
         if values in self._numbers:
             self._examples[values, bisect_left(self.bounds, value)] = trace, value
 
@@ -71,11 +71,11 @@ class Family:
         return self._numbers.setdefault(values, [0.0] * (len(self.bounds) + 2 if self.bounds else 1))
 
     def lines(self, readings: Readings | None = None, *, open_metrics: bool = False) -> Iterator[str]:
-        """The family in the text format.
+        """Yield the lines of the metric in the text format.
 
         Args:
-            readings: the values of a gauge, or of a counter that somebody else keeps.
-            open_metrics: as OpenMetrics has it, which names a counter without its ending, and has exemplars.
+            readings: values read from elsewhere, instead of the recorded numbers.
+            open_metrics: use OpenMetrics, in which a counter's metadata lacks ``_total`` and buckets have exemplars.
         """
         name = self.name.removesuffix("_total") if open_metrics else self.name
         yield f"# HELP {name} {_escaped(self.meaning)}"
@@ -106,10 +106,10 @@ class Family:
 
 
 class Names:
-    """Names that come from outside of the code, of which so many are called by their own name.
+    """Limits the number of different names from outside, so that labels stay bounded.
 
     Args:
-        most: how many; every further one is ``other``.
+        most: the limit; every further name is ``other``.
     """
 
     def __init__(self, most: int) -> None:
@@ -117,7 +117,7 @@ class Names:
         self._known: set[str] = set()
 
     def of(self, name: str) -> str:
-        """The name, or ``other``."""
+        """Return the name, or ``other`` if it is new and the limit is reached."""
         if name not in self._known:
             if len(self._known) >= self._most:
                 return OTHER
@@ -126,13 +126,13 @@ class Names:
 
 
 def put(numbers: Numbers, bounds: Sequence[float], value: float) -> None:
-    """Add a value to a histogram's numbers; a bucket holds its own bound."""
+    """Add a value to a histogram's numbers; the bound of a bucket is inclusive."""
     numbers[bisect_left(bounds, value)] += 1
     numbers[-1] += value
 
 
 def exposition(families: Iterable[Family], readings: Mapping[Family, Readings], *, open_metrics: bool = False) -> str:
-    """All families as one text; those with readings are told by these alone."""
+    """Return all metrics as text; for those with readings, only the readings."""
     lines = (line for each in families for line in each.lines(readings.get(each), open_metrics=open_metrics))
     return "".join(f"{line}\n" for line in lines) + ("# EOF\n" if open_metrics else "")
 

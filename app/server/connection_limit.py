@@ -4,7 +4,7 @@ import logging
 import time
 
 from app.observability import catalogue as series
-from app.observability.notes import tell
+from app.observability.deferred_recording import record_later
 
 __all__ = ["ConnectionLimit", "raise_file_limit"]
 
@@ -36,7 +36,7 @@ class ConnectionLimit:
         """Return whether a number of connections is too high; log that at most once a minute."""
         if connections <= self.max_connections:
             return False
-        tell(series.CLIENTS_REFUSED.add)
+        record_later(series.CLIENTS_REFUSED.add)
         if time.monotonic() - self._logged_at >= _LOGGED_EVERY:
             self._logged_at = time.monotonic()
             _log.warning(

@@ -1,4 +1,4 @@
-"""Traces, if they are wanted."""
+"""Turns traces on if they are configured."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -12,11 +12,11 @@ _FLUSH_SECONDS = 3.0
 
 @asynccontextmanager
 async def traced(configuration: TracingConfiguration, shutdown_timeout: float) -> AsyncGenerator[None, None]:
-    """Trace the requests of this process as long as the block runs, if that is wanted; send the rest at its end.
+    """Trace requests within the block if traces are configured; export the remaining spans at its end.
 
     Args:
-        configuration: says whether, and how.
-        shutdown_timeout: seconds that the service may take to stop; sending takes three of them at most.
+        configuration: the configuration of traces.
+        shutdown_timeout: seconds that shutdown may take; the export takes at most three of them.
     """
     if not configuration.is_on:
         yield

@@ -1,4 +1,4 @@
-"""Locks that are waited for: in order within this process, by turns with the others."""
+"""Locks with a wait queue: fair within this process, polled across processes, renewed while they are held."""
 
 import asyncio
 import random
@@ -14,42 +14,44 @@ from toolchat.state.base import Lock, StateStore, shared_client_key
 __all__ = ["LOCK_SECONDS", "Hold", "Locks"]
 
 LOCK_SECONDS = 4.5
-"""Seconds after which the lock of a process that died is free again.
+"""Seconds after which the lock of a crashed process expires.
 
-Less than the five that a question waits for its session: whoever asks again is answered, and not refused. It is renewed
-when a third of it is over, so that a process may stall for two thirds, and one of two attempts may fail. Who stalls for
-longer may lose it to somebody who waits, and then keeps nothing: the fence sees to that.
+- It is shorter than the five seconds that a request waits for its session, so that a retry after a crash succeeds.
+- It is renewed after a third, so that a process may stall for two thirds, and one of two renewals may fail.
+- A process that stalls for longer may lose the lock. Its writes are then refused by the fence.
 """
 
 _FIRST_PAUSE = 0.02
-_LONGEST_PAUSE = 0.25
+_MAX_PAUSE = 0.25
 
 
 @dataclass(slots=True)
-class _Line:
-    """Those of this process who hold a lock or wait for it: one of each client in turn, each in the order of coming."""
+class _WaitQueue:
+    """The wait queue of one lock in this process: round-robin across clients, in order for each client."""
 
     members: int = 0
+    """The holder and all requests that wait."""
     lock: Lock | None = None
-    """What is held, until it is released."""
+    """The lock that is held, until it is released."""
     waiting: dict[str, deque[asyncio.Future[None]]] = field(default_factory=dict)
     """By client key; the client whose turn is next comes first."""
 
-    async def turn(self, client_key: str) -> None:
-        """Wait until those before have had theirs."""
-        mine: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self.waiting.setdefault(client_key, deque()).append(mine)
+    async def wait_turn(self, client_key: str) -> None:
+        """Wait until it is the caller's turn."""
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.waiting.setdefault(client_key, deque()).append(turn)
         try:
-            await mine
+            await turn
         except asyncio.CancelledError:
-            if mine.cancelled():
-                self._forget(client_key, mine)
+            if turn.cancelled():
+                self._remove(client_key, turn)
             else:
-                self.next()  # it was given just then
+                # The turn came just before the cancellation. It has to be passed on, or the queue would stand still.
+                self.next()
             raise
 
     def next(self) -> None:
-        """Give the turn to the next."""
+        """Pass the turn to the next request."""
         while self.waiting:
             client_key = next(iter(self.waiting))
             others = self.waiting.pop(client_key)
@@ -60,23 +62,23 @@ class _Line:
                 first.set_result(None)
                 return
 
-    def _forget(self, client_key: str, mine: asyncio.Future[None]) -> None:
+    def _remove(self, client_key: str, turn: asyncio.Future[None]) -> None:
         own = self.waiting.get(client_key)
-        if own and mine in own:
-            own.remove(mine)
+        if own and turn in own:
+            own.remove(turn)
             if not own:
                 del self.waiting[client_key]
 
 
 class Locks:
-    """Lets one at a time work under a key, among all processes that share the store.
+    """Exclusive locks by key, across all processes that share the store.
 
     Args:
-        store: where the locks are kept.
-        ttl: seconds after which the lock of a process that died is free again.
+        store: the store of the locks.
+        ttl: seconds after which the lock of a crashed process expires.
         wait: seconds to wait for a lock.
-        max_waiting: how many may wait for one lock in this process; a client of whom nobody waits there may all the
-            same, up to twice as many.
+        max_waiting: limit of the requests that wait for one lock in this process. A client without a waiting request is
+            admitted up to twice as many, so that a busy client cannot shut others out.
         client_key: identifies the current client; clients take turns.
     """
 
@@ -90,122 +92,124 @@ class Locks:
         client_key: Callable[[], str] = shared_client_key,
     ) -> None:
         self._store = store
-        self._client_key = client_key
         self._ttl = ttl
         self._wait = wait
         self._max_waiting = max_waiting
-        self._lines: dict[str, _Line] = {}
-        self._errands: set[asyncio.Task[None]] = set()
+        self._client_key = client_key
+        self._queues: dict[str, _WaitQueue] = {}
+        self._shielded: set[asyncio.Task[None]] = set()
 
     def __len__(self) -> int:
-        """How many locks are held or waited for in this process."""
-        return len(self._lines)
+        """The number of locks that are held or waited for in this process."""
+        return len(self._queues)
 
     def hold(self, key: str) -> "Hold":
-        """Hold the lock of a key, for an ``async with``.
+        """Hold the lock of a key during an ``async with`` block.
 
-        It is renewed as long as it is held. Should it be lost all the same, what is written under it is refused.
+        The lock is renewed while it is held. If it is lost nevertheless, writes under it are refused.
 
         Raises:
-            SessionBusy: others kept it for too long, or too many wait already; as the block begins, like the other.
-            StoreUnavailable: the store cannot be reached.
+            SessionBusy: on entry, if the lock is not released in time, or too many requests wait for it.
+            StoreUnavailable: on entry, if the store cannot be reached.
         """
         return Hold(self, key)
 
     async def save_and_release(self, lock: Lock, value: bytes, *, ttl: float) -> None:
-        """Keep a value under the key of a lock that is held, and release it with that; raises as ``StateStore.put``."""
+        """Store a value under the key of a held lock and release the lock; raises the errors of ``StateStore.put``."""
         await self._store.put(lock.key, value, ttl=ttl, lock=lock, unlock=True)
-        self._lines[lock.key].lock = None
+        self._queues[lock.key].lock = None
 
     keep_and_release = save_and_release  # deprecated alias, removed in 0.3
 
-    async def enter(self, key: str) -> tuple[_Line, Lock, asyncio.TimerHandle]:
-        """Begin what :meth:`hold` says, and what :meth:`leave` ends."""
+    async def acquire(self, key: str) -> tuple[_WaitQueue, Lock, asyncio.TimerHandle]:
+        """Take a lock, for :class:`Hold`; :meth:`release` needs the returned values."""
         loop = asyncio.get_running_loop()
         began = loop.time()
         deadline = began + self._wait
-        line = await self._join(key, deadline)
+        queue = await self._enqueue(key, deadline)
         try:
-            line.lock = lock = await self._take(key, deadline)
+            queue.lock = lock = await self._take(key, deadline)
         except BaseException:
-            self._depart(key, line)
+            self._dequeue(key, queue)
             raise
         instruments.observer.record_wait(f"lock:{key.partition(':')[0]}", loop.time() - began)
-        return line, lock, loop.call_later(self._ttl / 3, self._begin_renewals, line, lock)
+        return queue, lock, loop.call_later(self._ttl / 3, self._start_renewal, queue, lock)
 
-    async def leave(self, line: _Line, lock: Lock, renewal: asyncio.TimerHandle) -> None:
-        """Release a lock unless that is done, and let the next one in."""
+    async def release(self, queue: _WaitQueue, lock: Lock, renewal: asyncio.TimerHandle) -> None:
+        """Release a lock, unless that has been done, and pass the turn on."""
         renewal.cancel()
         try:
-            if line.lock is not None:
-                line.lock = None
-                await asyncio.shield(self._run_shielded(self._release(lock)))
+            if queue.lock is not None:
+                queue.lock = None
+                # Shielded: if the holder is cancelled now, the lock must not stay held until it expires.
+                await asyncio.shield(self._run_shielded(self._unlock(lock)))
         finally:
-            self._depart(lock.key, line)
+            self._dequeue(lock.key, queue)
 
-    async def _join(self, key: str, deadline: float) -> _Line:
-        """Wait for those of this process who came before."""
-        line, client_key = self._lines.setdefault(key, _Line()), self._client_key()
-        if line.members > (self._max_waiting if client_key in line.waiting else 2 * self._max_waiting):
+    async def _enqueue(self, key: str, deadline: float) -> _WaitQueue:
+        """Wait for the earlier requests of this process."""
+        queue, client_key = self._queues.setdefault(key, _WaitQueue()), self._client_key()
+        if queue.members > (self._max_waiting if client_key in queue.waiting else 2 * self._max_waiting):
             raise _busy()
-        line.members += 1
+        queue.members += 1
         try:
-            if line.members > 1:  # else at once: nobody else is there
-                await _until(line.turn(client_key), deadline)
+            if queue.members > 1:
+                await _until(queue.wait_turn(client_key), deadline)
         except BaseException:
-            self._forget(key, line)
+            self._forget(key, queue)
             raise
-        return line
+        return queue
 
-    def _depart(self, key: str, line: _Line) -> None:
-        line.next()
-        self._forget(key, line)
+    def _dequeue(self, key: str, queue: _WaitQueue) -> None:
+        queue.next()
+        self._forget(key, queue)
 
-    def _forget(self, key: str, line: _Line) -> None:
-        line.members -= 1
-        if not line.members:
-            del self._lines[key]
+    def _forget(self, key: str, queue: _WaitQueue) -> None:
+        queue.members -= 1
+        if not queue.members:
+            del self._queues[key]
 
     async def _take(self, key: str, deadline: float) -> Lock:
-        """Ask the store until the lock is ours: at least once, and not much beyond the deadline."""
+        """Poll the store until the lock is taken: at least once, and not much beyond the deadline."""
         pause = _FIRST_PAUSE
         while True:
             if lock := await self._store.try_lock(key, ttl=self._ttl):
                 return lock
             left = deadline - asyncio.get_running_loop().time()
             if left <= 0:
-                # Had its holder died when this began to wait, the lock would run out then.
+                # If the holder crashed when this wait began, its lock expires after that time.
                 raise _busy(self._ttl - self._wait)
-            await asyncio.sleep(min(left, pause * random.uniform(0.5, 1)))  # noqa: S311 - no secret
-            pause = min(pause * 1.5, _LONGEST_PAUSE)
+            await asyncio.sleep(min(left, pause * random.uniform(0.5, 1)))  # noqa: S311 - jitter, not a secret
+            pause = min(pause * 1.5, _MAX_PAUSE)
 
-    def _begin_renewals(self, line: _Line, lock: Lock) -> None:
-        """Begin them late: nearly every lock is released before, without a task of its own."""
-        self._run_shielded(self._renew(line, lock))
+    def _start_renewal(self, queue: _WaitQueue, lock: Lock) -> None:
+        """Start to renew a lock. A timer does so late, as nearly every lock is released before and needs no task."""
+        self._run_shielded(self._renew(queue, lock))
 
-    async def _renew(self, line: _Line, lock: Lock) -> None:
+    async def _renew(self, queue: _WaitQueue, lock: Lock) -> None:
         loop = asyncio.get_running_loop()
-        while line.lock is lock:
+        while queue.lock is lock:
             next_at = loop.time() + self._ttl / 3
+            # An unavailable store is no reason to stop: it may be back before the lock expires.
             with suppress(StoreUnavailable):
                 if not await self._store.renew(lock, ttl=self._ttl):
                     return
-            await asyncio.sleep(next_at - loop.time())  # at once after an attempt that took that long
+            await asyncio.sleep(next_at - loop.time())  # no pause after an attempt that took as long
 
-    async def _release(self, lock: Lock) -> None:
+    async def _unlock(self, lock: Lock) -> None:
         with suppress(StoreUnavailable):
             await self._store.unlock(lock)
 
     def _run_shielded(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
-        """Start what has to be done even when whoever asked for it is cancelled."""
+        """Run work in a task that outlives its caller; the set protects it from garbage collection."""
         task = asyncio.create_task(work)
-        self._errands.add(task)
-        task.add_done_callback(self._errands.discard)
+        self._shielded.add(task)
+        task.add_done_callback(self._shielded.discard)
         return task
 
 
 class Hold:
-    """A lock for as long as the block runs."""
+    """Holds a lock during an ``async with`` block."""
 
     __slots__ = ("_held", "_key", "_locks")
 
@@ -213,11 +217,11 @@ class Hold:
         self._locks, self._key = locks, key
 
     async def __aenter__(self) -> Lock:
-        self._held = await self._locks.enter(self._key)
+        self._held = await self._locks.acquire(self._key)
         return self._held[1]
 
     async def __aexit__(self, *_: object) -> None:
-        await self._locks.leave(*self._held)
+        await self._locks.release(*self._held)
 
 
 async def _until(turn: Coroutine[None, None, None], deadline: float) -> None:

@@ -1,4 +1,4 @@
-"""State in this process: bounded, with a time for everything, gone when the process ends."""
+"""The in-memory state store: bounded, with expiry, lost when the process exits."""
 
 import heapq
 import time
@@ -11,31 +11,30 @@ from toolchat.state.base import Lock, LockLost, StateStore, shared_client_key
 
 __all__ = ["InMemoryStateStore"]
 
-_FENCED = 86_400.0
-"""Seconds that a lock which ran out is remembered, so that its holder can still write when nobody took it."""
+_FENCE_SECONDS = 86_400.0
+"""Seconds for which an expired lock is remembered: its holder may still write if no other has taken the lock."""
 
 V = TypeVar("V")
 
 
 @immutable
-class _Held:
+class _Lease:
     token: int
     until: float
 
 
 class InMemoryStateStore(StateStore):
-    """Keeps the values that were used last, up to a number of values of each kind, and of bytes in all.
+    """Stores the most recently used values, up to a number of values of each kind and a number of bytes in total.
 
-    The kind of a value is what stands before the first colon of its key: many conversations drive out conversations,
-    and nothing that waits for approval. Where there are too many bytes, the kind that has most of them gives way.
-    Within a kind it is whoever has put most there, by client key, that loses what it has not used for
-    longest: nobody drives out what is another's by putting much. A value that is larger than the whole store is not
-    kept.
+    The kind of a value is the part of its key before the first colon, so that many conversations evict conversations,
+    but no approvals. If there are too many bytes, the kind with the most bytes is reduced. Within a kind the client
+    with the most values loses the one that it has not used for longest: a client that stores much evicts its own values
+    first. A value that is larger than the whole store is not stored.
 
     Args:
-        max_entries: values of one kind at once.
-        max_bytes: bytes of all keys and values together.
-        client_key: identifies the current client, as whose values are counted.
+        max_entries: values of one kind.
+        max_bytes: bytes of all keys and values.
+        client_key: identifies the current client, for whom stored values are counted.
     """
 
     kind = "memory"
@@ -50,29 +49,29 @@ class InMemoryStateStore(StateStore):
     ) -> None:
         self._client_key = client_key
         self._kinds: defaultdict[str, _Values] = defaultdict(_Values)
-        self._locks: _Expiring[_Held] = _Expiring()
+        self._locks: _Expiring[_Lease] = _Expiring()
         self._max_entries = max_entries
         self._max_bytes = max_bytes
         self._token = 0
 
     def __len__(self) -> int:
-        """How many values there are."""
+        """The number of values."""
         self._sweep()
         return sum(map(len, self._kinds.values()))
 
     @property
     def size(self) -> int:
-        """Bytes of all keys and values."""
+        """The bytes of all keys and values."""
         self._sweep()
         return self._bytes
 
     async def get(self, key: str) -> bytes | None:
-        """Look a value up; that makes it the one used last."""
+        """See :meth:`StateStore.get`; the value counts as used."""
         self._sweep()
         return self._kind(key).use(key)
 
     async def put(self, key: str, value: bytes, *, ttl: float, lock: Lock | None = None, unlock: bool = False) -> None:
-        """Keep a value; those of its kind that were not used for longest give way."""
+        """See :meth:`StateStore.put`; the least recently used values of the kind are evicted."""
         self._sweep()
         self._check(lock)
         values = self._kind(key)
@@ -88,13 +87,13 @@ class InMemoryStateStore(StateStore):
             self._locks.pop(lock.key)
 
     async def delete(self, *keys: str, lock: Lock | None = None) -> bool:
-        """Forget values."""
+        """See :meth:`StateStore.delete`."""
         self._sweep()
         self._check(lock)
         return sum(self._kind(key).pop(key) is not None for key in keys) > 0
 
     async def try_lock(self, key: str, *, ttl: float) -> Lock | None:
-        """Take a lock that is free or ran out."""
+        """See :meth:`StateStore.try_lock`; an expired lock is free."""
         self._sweep()
         held = self._locks.get(key)
         if held is not None and held.until > time.monotonic():
@@ -105,7 +104,7 @@ class InMemoryStateStore(StateStore):
         return lock
 
     async def renew(self, lock: Lock, *, ttl: float) -> bool:
-        """Hold a lock for longer, even one that ran out."""
+        """See :meth:`StateStore.renew`; an expired lock is renewed, unless another holder has taken it."""
         self._sweep()
         if not self._owns(lock):
             return False
@@ -113,7 +112,7 @@ class InMemoryStateStore(StateStore):
         return True
 
     async def unlock(self, lock: Lock) -> None:
-        """Release a lock; nothing can be written under it any more."""
+        """See :meth:`StateStore.unlock`; later writes under the lock are refused."""
         if self._owns(lock):
             self._locks.pop(lock.key)
 
@@ -123,7 +122,7 @@ class InMemoryStateStore(StateStore):
 
     def _hold(self, lock: Lock, ttl: float) -> None:
         until = time.monotonic() + ttl
-        self._locks.put(lock.key, _Held(lock.token, until), until + _FENCED)
+        self._locks.put(lock.key, _Lease(lock.token, until), until + _FENCE_SECONDS)
 
     def _check(self, lock: Lock | None) -> None:
         if lock is not None and not self._owns(lock):
@@ -149,7 +148,7 @@ def _size(key: str, value: bytes) -> int:
 
 
 class _Expiring(Generic[V]):
-    """A mapping in order of use whose entries have a deadline each, the next one always at hand."""
+    """A mapping in order of use whose entries expire; a heap has the next deadline."""
 
     def __init__(self) -> None:
         self._entries: OrderedDict[str, tuple[float, V]] = OrderedDict()
@@ -171,7 +170,7 @@ class _Expiring(Generic[V]):
         self._entries[key] = (deadline, value)
         self._entries.move_to_end(key)
         heapq.heappush(self._deadlines, (deadline, key))
-        # Entries that were replaced or removed leave their deadlines behind.
+        # Replaced and removed entries leave their deadlines in the heap, which is rebuilt when these are the majority.
         if len(self._deadlines) > 2 * len(self._entries) + 64:
             self._deadlines = [(deadline, key) for key, (deadline, _) in self._entries.items()]
             heapq.heapify(self._deadlines)
@@ -189,7 +188,7 @@ class _Expiring(Generic[V]):
 
 
 class _Values(_Expiring[bytes]):
-    """The values of one kind, how many bytes they take with their keys, and who has put them there."""
+    """The values of one kind, with their size and the clients that stored them."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -197,11 +196,11 @@ class _Values(_Expiring[bytes]):
         self._keys_of: dict[str, OrderedDict[str, None]] = {}
         self._client_of: dict[str, str] = {}
         self._largest: list[tuple[int, int, str]] = []
-        """A heap of how much each has, negated, and since when; what is out of date is skipped when it comes up."""
+        """A heap of the clients by number of values, largest first; outdated entries are skipped when they come up."""
         self._changes = 0
 
     def count(self, key: str, client_key: str) -> None:
-        """Note who has put a value there."""
+        """Record the client that stored a value."""
         self._client_of[key] = client_key
         keys = self._keys_of.setdefault(client_key, OrderedDict())
         keys[key] = None
@@ -234,7 +233,7 @@ class _Values(_Expiring[bytes]):
         return value
 
     def pop_least_used(self) -> None:
-        """Take from whoever has most what it has not used for longest."""
+        """Evict the least recently used value of the client with the most values."""
         while True:
             size, _, client_key = self._largest[0]
             if -size == len(self._keys_of.get(client_key, ())):

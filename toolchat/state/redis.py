@@ -1,7 +1,10 @@
-"""State that several processes share, in Redis or Valkey.
+"""The state store in Redis or Valkey, shared by several processes: Lua scripts for locks, fences and fenced writes.
 
-The part of a key behind its first colon is its hash tag, so that in a cluster the values and the lock of one
-conversation are on one node, as a script needs them.
+A lock has two keys. ``<key>:lock`` expires after the lock's time. ``<key>:fence`` remembers the last token for a day,
+so that a holder whose lock expired cannot overwrite what a later holder wrote.
+
+The part of a key behind its first colon is its hash tag: in a cluster, the values and the lock of one conversation are
+on one node, as scripts require.
 """
 
 import asyncio
@@ -18,12 +21,13 @@ from toolchat.state.redis_connection import RedisConnection
 __all__ = ["RedisStateStore"]
 
 _FENCE_TTL: Final = 86_400_000
-"""Milliseconds for which the last token of a lock is remembered."""
+"""Milliseconds for which a fence, the last token of a lock, is remembered."""
 
-_INSIST_SECONDS: Final = 15.0
-_INSIST_PAUSE: Final = 0.2
+_RETRY_SECONDS: Final = 15.0
+"""Seconds for which an operation is retried; by then the lock that it concerns has expired."""
+_RETRY_PAUSE: Final = 0.2
 
-# A fence that somebody wrote over counts as none: it must not keep its own key from being used, nor any other.
+# An overwritten fence, which is no sensible number, counts as none: it must not block the key for ever.
 _FENCE: Final = """
 local function token_of(key)
   local token = tonumber(redis.call('GET', key) or 0) or 0
@@ -35,7 +39,8 @@ if token_of(KEYS[1]) > tonumber(ARGV[1]) then return 0 end
 redis.call('SET', KEYS[3], ARGV[2], 'PX', ARGV[3])
 return 1
 """
-# Since the fence has let it pass, the lock is ours or nobody's.
+# The fence has passed, so the lock is held by the caller or free, and may be deleted. The fence is raised by one: a
+# renewal that arrives late must not take the lock again.
 _PUT_AND_UNLOCK: Final = f"""{_FENCE}
 if token_of(KEYS[1]) > tonumber(ARGV[1]) then return 0 end
 redis.call('SET', KEYS[3], ARGV[2], 'PX', ARGV[3])
@@ -47,8 +52,8 @@ _DELETE: Final = f"""{_FENCE}
 if token_of(KEYS[1]) > tonumber(ARGV[1]) then return -1 end
 return redis.call('UNLINK', unpack(KEYS, 2))
 """
-# The server's time makes tokens grow even when the last one was forgotten. A value of a foreign type cannot be read,
-# which does not keep the lock from whoever wants to forget it.
+# Tokens contain the server's time, so that they grow even if the last one was forgotten or flushed. A value of a
+# foreign type cannot be read; the lock is still granted, so that the key can be deleted.
 _LOCK: Final = f"""{_FENCE}
 local clock = redis.call('TIME')
 local token = math.max(clock[1] * 1000000 + clock[2], token_of(KEYS[1]) + 1)
@@ -58,17 +63,19 @@ redis.call('SET', KEYS[1], text, 'PX', ARGV[2])
 local value = redis.pcall('GET', KEYS[3])
 return {{token, type(value) == 'table' and value.err or value}}
 """
+# The mark identifies one attempt: a lock that was granted after its caller gave up is deleted, and no other.
 _TAKE_BACK: Final = """
 local held = redis.call('GET', KEYS[1])
 if held and string.match(held, ' (.*)') == ARGV[1] then redis.call('DEL', KEYS[1]) end
 """
+# Renews an expired lock, too, if no other holder has taken it: both keys are written anew.
 _RENEW: Final = f"""{_FENCE}
 if token_of(KEYS[1]) > tonumber(ARGV[1]) then return 0 end
 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[3])
 redis.call('SET', KEYS[2], ARGV[1], 'PX', ARGV[2])
 return 1
 """
-# The fence goes up, so that a renewal that arrives late does not take the lock again.
+# The fence is raised by one, so that a renewal that arrives late does not take the lock again.
 _UNLOCK: Final = f"""{_FENCE}
 if string.match(redis.call('GET', KEYS[2]) or '', '^%d+') == ARGV[1] then redis.call('DEL', KEYS[2]) end
 if token_of(KEYS[1]) > tonumber(ARGV[1]) then return 0 end
@@ -78,15 +85,15 @@ return 1
 
 
 class RedisStateStore(RedisConnection):
-    """Keeps bytes in Redis 6 or Valkey; nothing is connected before it is started or used.
+    """A state store in Redis 6 or Valkey; it connects when it is started or first used.
 
     Args:
         url: ``redis://user:password@host:6379/0``, ``rediss://`` for TLS, ``unix://`` for a socket.
-        prefix: what the names of all keys begin with.
-        deadline: seconds that one operation may take.
+        prefix: the prefix of all keys.
+        deadline: seconds for one operation.
 
     Raises:
-        ValueError: the URL cannot be used.
+        ValueError: the URL is invalid.
     """
 
     def __init__(self, url: str, *, prefix: str = "toolchat:", deadline: float = 0.5) -> None:
@@ -95,15 +102,15 @@ class RedisStateStore(RedisConnection):
         self._put, self._put_and_unlock, self._delete, self._lock, self._take_back, self._renew, self._unlock = map(
             self._script, scripts
         )
-        self._errands: set[asyncio.Task[None]] = set()
+        self._shielded: set[asyncio.Task[None]] = set()
 
     async def get(self, key: str) -> bytes | None:
-        """Look a value up."""
+        """See :meth:`StateStore.get`."""
         value = await self._run("GET", lambda: self._ask("GET", self._name(key)))
         return value if isinstance(value, bytes) else None
 
     async def put(self, key: str, value: bytes, *, ttl: float, lock: Lock | None = None, unlock: bool = False) -> None:
-        """Keep a value."""
+        """See :meth:`StateStore.put`."""
         name, time_to_live = self._name(key), _milliseconds(ttl)
         if lock is None:
             await self._run("SET", lambda: self._ask("SET", name, value, "PX", time_to_live))
@@ -115,7 +122,7 @@ class RedisStateStore(RedisConnection):
             raise LockLost(lock.token)
 
     async def delete(self, *keys: str, lock: Lock | None = None) -> bool:
-        """Forget values."""
+        """See :meth:`StateStore.delete`."""
         names = [self._name(key) for key in keys]
         if not names:
             return False
@@ -127,19 +134,19 @@ class RedisStateStore(RedisConnection):
         return bool(forgotten)
 
     async def try_lock(self, key: str, *, ttl: float) -> Lock | None:
-        """Take a lock that is free or ran out.
+        """See :meth:`StateStore.try_lock`.
 
-        A server that stalls may give it later, when nobody waits any more; it is then taken back.
+        A server that stalls may grant the lock after the caller has given up. It is then released again.
         """
         attempt = asyncio.ensure_future(self._try_lock(key, ttl))
         try:
             return await asyncio.shield(attempt)
         except asyncio.CancelledError:
-            self._run_errand(self._give_back(attempt))
+            self._run_shielded(self._release_late(attempt))
             raise
 
-    async def _give_back(self, attempt: asyncio.Future[Lock | None]) -> None:
-        """Give back what nobody waits for any more."""
+    async def _release_late(self, attempt: asyncio.Future[Lock | None]) -> None:
+        """Release the lock of an attempt whose caller was cancelled."""
         with suppress(StoreUnavailable):
             if lock := await attempt:
                 await self.unlock(lock)
@@ -150,43 +157,45 @@ class RedisStateStore(RedisConnection):
         try:
             taken = await self._run("lock", lambda: self._lock(keys, (_milliseconds(ttl), _FENCE_TTL, mark)))
         except StoreUnavailable:
+            # The command may have arrived although no reply came: then the server holds a lock without a holder.
             if may_arrive:
-                self._insist("take back", lambda: self._take_back([name], [mark]))
+                self._retry_later("take back", lambda: self._take_back([name], [mark]))
             raise
         return Lock(key, *taken) if taken else None
 
     async def renew(self, lock: Lock, *, ttl: float) -> bool:
-        """Hold a lock for longer, even one that ran out or was flushed."""
+        """See :meth:`StateStore.renew`; an expired or flushed lock is renewed, unless another holder has taken it."""
         arguments = [lock.token, _milliseconds(ttl), _FENCE_TTL]
         return bool(await self._run("renew", lambda: self._renew(self._lock_names(lock.key), arguments)))
 
     async def unlock(self, lock: Lock) -> None:
-        """Release a lock; nothing can be written under it any more. If the server is away, it is tried again."""
+        """See :meth:`StateStore.unlock`; retried later if the server is unavailable."""
         try:
             await self._run("unlock", lambda: self._unlock(self._lock_names(lock.key), [lock.token, _FENCE_TTL]))
         except StoreUnavailable:
-            self._insist("unlock", lambda: self._unlock(self._lock_names(lock.key), [lock.token, _FENCE_TTL]))
+            self._retry_later("unlock", lambda: self._unlock(self._lock_names(lock.key), [lock.token, _FENCE_TTL]))
             raise
 
     async def aclose(self) -> None:
-        """Give up what was to be tried again, and disconnect."""
-        for errand in self._errands:
-            errand.cancel()
+        """Cancel the retries and disconnect."""
+        for task in self._shielded:
+            task.cancel()
         await super().aclose()
 
-    def _insist(self, name: str, operation: Callable[[], Awaitable[object]]) -> None:
-        """Try an operation again while it matters: after that the lock has run out by itself."""
-        self._run_errand(self._try_again(name, operation))
+    def _retry_later(self, name: str, operation: Callable[[], Awaitable[object]]) -> None:
+        """Retry a failed operation in the background, until the lock that it concerns has expired by itself."""
+        self._run_shielded(self._retry(name, operation))
 
-    def _run_errand(self, work: Coroutine[None, None, None]) -> None:
-        errand = asyncio.create_task(work)
-        self._errands.add(errand)
-        errand.add_done_callback(self._errands.discard)
+    def _run_shielded(self, work: Coroutine[None, None, None]) -> None:
+        """Run work in a task that outlives its caller; the set protects it from garbage collection."""
+        task = asyncio.create_task(work)
+        self._shielded.add(task)
+        task.add_done_callback(self._shielded.discard)
 
-    async def _try_again(self, name: str, operation: Callable[[], Awaitable[object]]) -> None:
-        until = time.monotonic() + _INSIST_SECONDS
+    async def _retry(self, name: str, operation: Callable[[], Awaitable[object]]) -> None:
+        until = time.monotonic() + _RETRY_SECONDS
         while time.monotonic() < until:
-            await asyncio.sleep(_INSIST_PAUSE)
+            await asyncio.sleep(_RETRY_PAUSE)
             if self.available:
                 with suppress(StoreUnavailable):
                     await self._run(name, operation)

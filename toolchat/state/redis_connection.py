@@ -1,4 +1,4 @@
-"""The connection to Redis: every operation bounded, and none tried while it is known to be away."""
+"""The connection to Redis: every operation has a deadline, and fails fast while the server is unavailable."""
 
 import asyncio
 import hashlib
@@ -25,27 +25,27 @@ from toolchat.state.base import StateStore
 __all__ = ["RedisConnection"]
 
 _CONNECTIONS = 64
-_WHILE_AVAILABLE = 2.0
-_WHILE_AWAY = 1.0
-_WARNING_EVERY = 60.0
+_PROBE_SECONDS = 2.0
+_PROBE_SECONDS_UNAVAILABLE = 1.0
+_WARNING_SECONDS = 60.0
 
 _log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 
 class RedisConnection(StateStore):
-    """What all operations share: connections, deadlines, and a watch over the server.
+    """What all operations share: connections, deadlines, and a probe of the server.
 
-    An operation fails when it takes longer than its deadline, or when the server refuses it. From then on all fail
-    without being tried, until the watch has written a value again: it tries at once, then every second.
+    An operation fails if it exceeds its deadline or the server refuses it. From then on all operations fail at once,
+    until the probe succeeds in writing a value: it tries immediately, then every second.
 
     Args:
         url: ``redis://``, ``rediss://`` or ``unix://``.
-        prefix: what the names of all keys begin with.
-        deadline: seconds that one operation may take.
+        prefix: the prefix of all keys.
+        deadline: seconds for one operation.
 
     Raises:
-        ValueError: the URL cannot be used.
+        ValueError: the URL is invalid.
     """
 
     kind = "redis"
@@ -59,18 +59,18 @@ class RedisConnection(StateStore):
         self._idle: list[AbstractConnection] = []
         self._deadline = deadline
         self._permits = asyncio.Semaphore(_CONNECTIONS)
-        self._went_away = asyncio.Event()
+        self._became_unavailable = asyncio.Event()
         self._watcher: asyncio.Task[None] | None = None
-        self._warned_at = -_WARNING_EVERY
+        self._warned_at = -_WARNING_SECONDS
         self._warned = False
 
     async def start(self) -> None:
-        """Look whether the server is there, and keep looking."""
+        """Probe the server, and keep probing it in the background."""
         await self._probe()
         self._watcher = asyncio.create_task(self._watch())
 
     async def aclose(self) -> None:
-        """Refuse further operations, let the running ones end, and disconnect."""
+        """Refuse further operations, wait for the running ones, and disconnect."""
         self.available = False
         if self._watcher:
             self._watcher.cancel()
@@ -82,7 +82,7 @@ class RedisConnection(StateStore):
         await self._disconnect()
 
     def script(self, name: str, text: str) -> Callable[[Sequence[str], Sequence[object]], Awaitable[Any]]:
-        """Make a script callable; the prefix comes before its keys."""
+        """See :meth:`StateStore.script`; the prefix is added to the keys."""
         run = self._script(text)
 
         def call(keys: Sequence[str], arguments: Sequence[object]) -> Awaitable[Any]:
@@ -91,23 +91,23 @@ class RedisConnection(StateStore):
         return call
 
     def _script(self, text: str) -> Callable[[Sequence[str], Sequence[object]], Coroutine[Any, Any, Any]]:
-        """Make a script callable as an operation; the server is sent it once, and then knows it by its digest."""
+        """Register a script; it is sent to the server once, and called by its digest from then on."""
         digest = hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()
 
         async def run(keys: Sequence[str], arguments: Sequence[object]) -> Any:
-            given = (len(keys), *keys, *arguments)
+            operands = (len(keys), *keys, *arguments)
             try:
-                return await self._ask("EVALSHA", digest, *given)
+                return await self._ask("EVALSHA", digest, *operands)
             except NoScriptError:
-                return await self._ask("EVAL", text, *given)
+                return await self._ask("EVAL", text, *operands)
 
         return run
 
     async def _ask(self, *command: object) -> Any:
         """Send a command and wait for its reply.
 
-        Not by the library's client, but over its connections: what the client does around a command costs more than
-        all else of the way to the server, and nothing of it is wanted here: tries anew, telemetry, replies made nicer.
+        This uses the library's connections without its client: the client's retries, telemetry and conversion of
+        replies cost more than everything else on the way to the server, and none of them is needed here.
         """
         connection = self._idle.pop() if self._idle else self._pool.make_connection()  # type: ignore[no-untyped-call]
         try:
@@ -115,7 +115,7 @@ class RedisConnection(StateStore):
             await connection.send_packed_command(_packed(command), check_health=False)
             return await connection.read_response()
         finally:
-            self._idle.append(connection)  # one that failed is closed, and opened again when it is its turn
+            self._idle.append(connection)  # a failed connection is closed; its next use opens it again
 
     async def _run(self, name: str, operation: Callable[[], Awaitable[T]]) -> T:
         if self.available:
@@ -127,8 +127,8 @@ class RedisConnection(StateStore):
                         result = await operation()
                         instruments.observer.record_store_operation(self.kind, name, time.monotonic() - began)
                         return result
-            except Exception as error:  # noqa: BLE001 - to a peer that is no Redis the client says anything
-                # Whoever waited for a connection most of the time says nothing about the server.
+            except Exception as error:  # noqa: BLE001 - a peer that is not Redis causes any error
+                # A time-out that was mostly spent waiting for a connection says nothing about the server.
                 if not isinstance(error, TimeoutError) or time.monotonic() - began > 0.8 * self._deadline:
                     self._failed(error)
         self.failures += 1
@@ -137,15 +137,15 @@ class RedisConnection(StateStore):
     async def _watch(self) -> None:
         while True:
             with suppress(TimeoutError):
-                async with asyncio.timeout(_WHILE_AVAILABLE if self.available else _WHILE_AWAY):
-                    await self._went_away.wait()
-            self._went_away.clear()
+                async with asyncio.timeout(_PROBE_SECONDS if self.available else _PROBE_SECONDS_UNAVAILABLE):
+                    await self._became_unavailable.wait()
+            self._became_unavailable.clear()
             if not self.available:
                 await self._disconnect()
             await self._probe()
 
     async def _probe(self) -> None:
-        """Write a value, since a server that is full or read-only would answer a ping."""
+        """Probe the server by a write: a server that is full or read-only would still answer a ping."""
         try:
             async with asyncio.timeout(self._deadline):
                 await self._ask("SET", f"{self._prefix}probe", b"", "PX", 1)
@@ -155,7 +155,7 @@ class RedisConnection(StateStore):
             self._succeeded()
 
     async def _disconnect(self) -> None:
-        """Drop the idle connections: those to a server that was away may be dead without knowing it."""
+        """Close the idle connections: after an outage they may be dead without an error so far."""
         with suppress(Exception):
             async with asyncio.timeout(self._deadline):
                 while self._idle:
@@ -165,8 +165,8 @@ class RedisConnection(StateStore):
         reason = _reason(error)
         if self.available and not _concerns_one_key(reason, error):
             self.available = False
-            self._went_away.set()
-        if time.monotonic() - self._warned_at >= _WARNING_EVERY:
+            self._became_unavailable.set()
+        if time.monotonic() - self._warned_at >= _WARNING_SECONDS:
             self._warned_at = time.monotonic()
             self._warned = True
             _log.warning("the state store cannot be used", extra={"server": self._server, "reason": reason})
@@ -179,7 +179,7 @@ class RedisConnection(StateStore):
 
 
 def _packed(command: Sequence[object]) -> bytes:
-    """A command as the protocol has it (RESP): a list of texts, each with its length in bytes."""
+    """Encode a command in RESP, the protocol of Redis: an array of strings, each with its length in bytes."""
     pieces = [b"*%d" % len(command)]
     for each in command:
         text = each if isinstance(each, bytes) else str(each).encode()
@@ -188,24 +188,24 @@ def _packed(command: Sequence[object]) -> bytes:
 
 
 def _concerns_one_key(reason: str, error: Exception) -> bool:
-    """Whether what is kept there cannot be used, though the server works: a foreign type, or a text for a number."""
+    """Whether an error concerns the stored value only: it has a foreign type, or is no number. The server works."""
     return reason == "WRONGTYPE" or (reason == "ERR" and "user_script" in str(error))
 
 
 def _reason(error: Exception) -> str:
-    """The code of a refusal, such as ``READONLY``, or the kind of failure; nothing that holds a password."""
+    """The code of an error reply, such as ``READONLY``, or the type of the exception; never text with a password."""
     if isinstance(error, RedisError) and error.status_code:
         return error.status_code
     refusal = re.match(r"[A-Z]{2,30}\b", str(error)) if isinstance(error, ResponseError) else None
-    # That nobody listens and that a name is unknown are one error to the library, and two to whoever looks for a fault.
+    # The library has one error for a refused connection and an unknown host; its context tells them apart.
     cause = error.__context__ if isinstance(error.__context__, OSError) else error
     return refusal.group() if refusal else type(cause).__name__
 
 
 def _pool(url: str, deadline: float) -> ConnectionPool:
-    """Connections without time limits of their own: those would cost a task per command and bound no whole operation.
+    """Create the pool of connections, without time-outs: those cost a task per command, and bound no whole operation.
 
-    There is one more than operations may use, for the probe.
+    It has one connection more than operations may use, for the probe.
     """
     bounds: dict[str, Any] = {
         "max_connections": _CONNECTIONS + 1,
@@ -227,10 +227,10 @@ def _pool(url: str, deadline: float) -> ConnectionPool:
 
 
 def _check_password(url: str) -> None:
-    """A password with a bare ``/`` or ``?`` ends the address too early: its beginning would be taken for a port.
+    """Reject a password with a bare ``/`` or ``?``, which ends the address: its beginning would pass for a port.
 
     Raises:
-        ValueError: there is an ``@`` behind the address.
+        ValueError: there is an ``@`` after the address.
     """
     parts = urlsplit(url)
     if parts.scheme != "unix" and "@" in parts.path + parts.query:
@@ -238,7 +238,7 @@ def _check_password(url: str) -> None:
 
 
 def _server(connection: Mapping[str, Any]) -> str:
-    """Where it is, as far as anybody may read it: the host and the port, or a socket's path."""
+    """The host and port, or the path of a socket, for the log: without user and password."""
     if path := connection.get("path"):
         return str(path)
     host = connection.get("host", "localhost")

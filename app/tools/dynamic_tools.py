@@ -1,96 +1,116 @@
-"""Tools that come and go while the service runs, such as those of another server, and the names that they get."""
+"""Tools that come and go while the service runs, such as those of another server, and the names they are given."""
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
 from toolchat.tool_calling.callback import ToolCallback, ToolCallbackResolver
 
-__all__ = ["DynamicTools", "LiveResolver", "ToolNames"]
+__all__ = ["DynamicTools", "LiveResolver", "ToolNames", "assign_names"]
 
 _log = logging.getLogger("app.tools")
 
 
 @runtime_checkable
 class DynamicTools(Protocol):
-    """Offers other tools at one time than at another."""
+    """A source whose tools change while the service runs."""
 
     version: int
-    """Another number after each change of the tools or of the fault."""
+    """Changes whenever the tools or the fault change."""
     fault: str | None
-    """Why they cannot be used just now; those that were known last are offered on, and say so themselves."""
+    """Why the tools cannot be used now. Those known last stay on offer; a call of one reports the fault."""
 
     def tool_callbacks(self) -> tuple[ToolCallback, ...]:
-        """The tools on offer."""
+        """Return the tools on offer."""
         ...
 
     def prefixed(self, tool: ToolCallback) -> ToolCallback:
-        """The same tool under the name that it has where its own is taken."""
+        """Return a tool under the name that it gets if its own is taken."""
         ...
 
     async def wait_ready(self) -> None:
-        """Wait for the first tools, or for the time after which the service starts without them."""
+        """Wait for the first tools, at most for the time after which the service starts without them."""
         ...
 
     def stop(self) -> None:
-        """Begin to end; whoever opened them waits for that, after all others have been told as well."""
+        """Start to shut down. All sources are told first; their context managers then wait for the end."""
         ...
 
 
 class LiveResolver:
-    """Finds among the tools that are there when it is asked."""
+    """Resolves names among the tools of the moment."""
 
     def __init__(self, current: Callable[[], ToolCallbackResolver]) -> None:
         self._current = current
 
     def resolve(self, name: str) -> ToolCallback | None:
-        """Look up one tool."""
+        """Return the tool of a name."""
         return self._current().resolve(name)
 
     def names(self) -> tuple[str, ...]:
-        """Every name that would be found."""
+        """Return the names of all tools."""
         return self._current().names()
 
 
-class ToolNames:
-    """Which tool has which name.
+def assign_names(
+    offers: Sequence[Sequence[Sequence[str]]], owners: Mapping[str, int], fixed: frozenset[str]
+) -> tuple[list[list[str | None]], dict[str, int]]:
+    """Assign a name to each tool of each source.
 
-    A name stays with whoever has it for as long as that one offers it: what comes later never takes it over, since
-    somebody may have consented to a call by it. Who wants a name that is taken gets it with its prefix.
+    A name stays with its source as long as that source offers it: users may have approved calls by this name, and
+    another tool must not take it over.
 
     Args:
-        fixed: the names of tools that do not change.
+        offers: for each source, the possible names of each of its tools, the preferred one first.
+        owners: the index of the source that has a name so far.
+        fixed: names of tools that never change.
+
+    Returns:
+        The names, with ``None`` for a tool whose names are all taken, and the new owners.
+    """
+    offered = [{name for names in offer for name in names} for offer in offers]
+    owned = {name: source for name, source in owners.items() if name in offered[source]}
+    assigned: list[list[str | None]] = []
+    for source, offer in enumerate(offers):
+        assigned.append([])
+        for names in offer:
+            free = (each for each in names if each not in fixed and each not in assigned[source])
+            chosen = next((each for each in free if owned.setdefault(each, source) == source), None)
+            assigned[source].append(chosen)
+    return assigned, owned
+
+
+class ToolNames:
+    """Gives the tools of all sources their names, and remembers which source owns a name.
+
+    Args:
+        fixed: names of tools that never change.
     """
 
     def __init__(self, fixed: Iterable[str]) -> None:
         self._fixed = frozenset(fixed)
-        self._owners: dict[str, DynamicTools] = {}
+        self._owners: dict[str, int] = {}
 
-    def given(self, offering: Sequence[DynamicTools]) -> list[tuple[ToolCallback, ...]]:
-        """The tools of each, under the names that they get; what gets none is left out, and the log says so."""
-        tools = [[(tool, each.prefixed(tool)) for tool in each.tool_callbacks()] for each in offering]
-        owners: dict[str, DynamicTools] = {}
-        for each, pairs in zip(offering, tools, strict=True):
-            wanted = {name for pair in pairs for name in _names(pair)}
-            owners |= {name: each for name in wanted if self._owners.get(name) is each}
-        self._owners = owners
-        return [tuple(self._named(each, pairs)) for each, pairs in zip(offering, tools, strict=True)]
+    def rename(self, sources: Sequence[DynamicTools]) -> list[tuple[ToolCallback, ...]]:
+        """Return the tools of each source under their names; a tool without a free name is left out and logged.
 
-    def _named(self, offering: DynamicTools, pairs: Iterable[tuple[ToolCallback, ...]]) -> Iterator[ToolCallback]:
-        taken: set[str] = set()
-        for pair in pairs:
-            free = (each for each in pair if self._is_free(each.definition.name, offering, taken))
-            if tool := next(free, None):
-                taken.add(tool.definition.name)
-                yield tool
-            else:
-                _log.warning("the tool %s is left out: its names are taken", pair[-1].definition.name)
-
-    def _is_free(self, name: str, offering: DynamicTools, taken: set[str]) -> bool:
-        if name in self._fixed or name in taken:
-            return False
-        return self._owners.setdefault(name, offering) is offering
+        Args:
+            sources: always the same sources in the same order.
+        """
+        variants = [[(tool, each.prefixed(tool)) for tool in each.tool_callbacks()] for each in sources]
+        offers = [[[each.definition.name for each in tools] for tools in source] for source in variants]
+        names, self._owners = assign_names(offers, self._owners, self._fixed)
+        return [
+            tuple(_named(tools, name) for tools, name in zip(source, chosen, strict=True) if _has_name(tools, name))
+            for source, chosen in zip(variants, names, strict=True)
+        ]
 
 
-def _names(tools: Iterable[ToolCallback]) -> Iterator[str]:
-    return (each.definition.name for each in tools)
+def _has_name(variants: Sequence[ToolCallback], name: str | None) -> bool:
+    if name is None:
+        _log.warning("the tool %s is left out: its names are taken", variants[-1].definition.name)
+    return name is not None
+
+
+def _named(variants: Sequence[ToolCallback], name: str | None) -> ToolCallback:
+    return next(each for each in variants if each.definition.name == name)

@@ -1,4 +1,4 @@
-"""The tools that are there now, and why the others are not."""
+"""The tool registry: which tools are available now, under which names, and why others are not."""
 
 import asyncio
 import logging
@@ -29,7 +29,7 @@ __all__ = ["Entry", "Snapshot", "ToolRegistry", "described_tool"]
 
 
 def described_tool(tool: ToolCallback, kind: str) -> dict[str, Any]:
-    """A tool's definition, how the service treats it, and arguments that fit it, where some can be made of its schema.
+    """Describe a tool: its definition, its metadata, and example arguments if its schema allows some.
 
     Args:
         tool: the tool.
@@ -47,32 +47,32 @@ def described_tool(tool: ToolCallback, kind: str) -> dict[str, Any]:
     }
 
 
-_COME_BACK = 5
-"""Seconds after which a server that is away may have been found again."""
+_RETRY_AFTER = 5
+"""Seconds after which a server that is unavailable may be back."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A tool folder with its tools."""
+    """A tool module with its tools."""
 
     module: ToolModule
     functions: tuple[ToolCallback, ...] = ()
     methods: StaticToolCallbackProvider = field(default_factory=StaticToolCallbackProvider)
     fault: str | None = None
-    """Why it is not registered; ``None`` when it is."""
+    """Why the module is not registered; ``None`` if it is."""
     advisors: tuple[Advisor, ...] = ()
-    changing: tuple[DynamicTools, ...] = ()
+    sources: tuple[DynamicTools, ...] = ()
 
     def tools(self) -> tuple[ToolCallback, ...]:
-        """Every tool, in each form that it has."""
+        """Return every function and method tool."""
         return (*self.functions, *self.methods.tool_callbacks())
 
     def in_conversation(self) -> tuple[ToolCallback, ...]:
-        """One form of each tool: the model must not choose between two that do the same."""
+        """Return one kind of each tool: two that do the same would only confuse the model."""
         return self.functions or self.methods.tool_callbacks()
 
     def described(self) -> dict[str, Any]:
-        """The folder with its tools' definitions, or with the reason why it is not registered."""
+        """Describe the module with its tools, or with the reason why it is not registered."""
         module = self.module
         described: dict[str, Any] = {"name": module.name, "title": module.title, "path": module.path}
         described |= {"registered": False, "reason": self.fault} if self.fault else {"registered": True}
@@ -80,37 +80,36 @@ class Entry:
         tools += [described_tool(tool, "method") for tool in self.methods.tool_callbacks()]
         return described | {"tools": tools}
 
-    def now(self, changing: Sequence[ToolCallback]) -> "Entry":
-        """Copy with the tools that it has just now beside those that it always has."""
-        fault = next((each.fault for each in self.changing if each.fault), self.fault)
-        return replace(self, functions=(*self.functions, *changing), fault=fault)
+    def now(self, dynamic: Sequence[ToolCallback]) -> "Entry":
+        """Return a copy with the dynamic tools of the moment added."""
+        fault = next((each.fault for each in self.sources if each.fault), self.fault)
+        return replace(self, functions=(*self.functions, *dynamic), fault=fault)
 
     def check(self) -> None:
-        """Make sure that it can be asked.
+        """Check that the module's tools can be used.
 
         Raises:
-            NotConfigured: it is not registered; the detail names the variable to set.
-            ToolServerUnavailable: the server that has its tools is away.
+            NotConfigured: the module is not registered; the detail names the variable to set.
+            ToolServerUnavailable: the server of its tools is unavailable.
         """
         if self.fault:
-            told = f"{self.module.title}: {self.fault}"
-            raise ToolServerUnavailable(told, retry_after=_COME_BACK) if self.changing else NotConfigured(told)
+            detail = f"{self.module.title}: {self.fault}"
+            raise ToolServerUnavailable(detail, retry_after=_RETRY_AFTER) if self.sources else NotConfigured(detail)
 
 
 class Snapshot:
-    """Every folder and every tool, as long as none of them changes.
+    """The modules and tools at one moment; immutable, and replaced when a dynamic tool changes.
 
     Args:
-        entries: the folders, with the tools that they always have.
-        names: gives the others their names.
+        entries: the modules with their fixed tools.
+        names: assigns names to the dynamic tools.
     """
 
     def __init__(self, entries: Iterable[Entry], names: ToolNames) -> None:
         entries = list(entries)
-        offering = [each for entry in entries for each in entry.changing]
-        given = dict(zip(map(id, offering), names.given(offering), strict=True))
+        renamed = iter(names.rename([source for entry in entries for source in entry.sources]))
         present = [
-            entry.now([tool for each in entry.changing for tool in given[id(each)]]) if entry.changing else entry
+            entry.now([tool for _ in entry.sources for tool in next(renamed)]) if entry.sources else entry
             for entry in entries
         ]
         self.entries = {entry.module.name: entry for entry in present}
@@ -122,7 +121,7 @@ class Snapshot:
         self._described: list[dict[str, Any]] | None = None
 
     def describe(self) -> list[dict[str, Any]]:
-        """Every folder; made once."""
+        """Describe every module; computed once."""
         if self._described is None:
             self._described = [entry.described() for entry in self.entries.values()]
         return self._described
@@ -132,23 +131,23 @@ _log = logging.getLogger("app.tools")
 
 
 class ToolRegistry:
-    """Every tool folder, registered or not; made once at start. What changes later is seen at the next question."""
+    """All tool modules, registered or not. A change of dynamic tools takes effect with the next request."""
 
     def __init__(self, entries: Iterable[Entry]) -> None:
-        self._given = tuple(entries)
-        self._changing = [each for entry in self._given for each in entry.changing]
-        self._names = ToolNames(tool.definition.name for entry in self._given for tool in entry.tools())
-        self._versions = [each.version for each in self._changing]
-        self._snapshot = Snapshot(self._given, self._names)
+        self._entries = tuple(entries)
+        self._sources = [each for entry in self._entries for each in entry.sources]
+        self._names = ToolNames(tool.definition.name for entry in self._entries for tool in entry.tools())
+        self._versions = [each.version for each in self._sources]
+        self._snapshot = Snapshot(self._entries, self._names)
         self.resolver = LiveResolver(lambda: self._now.resolver)
-        self.advisors = [each for entry in self._given for each in entry.advisors]
+        self.advisors = [each for entry in self._entries for each in entry.advisors]
 
     @property
     def _now(self) -> Snapshot:
-        """The tools that are there now: the same object for as long as they stay."""
-        if self._changing and (versions := [each.version for each in self._changing]) != self._versions:
+        """The snapshot of the moment; the same object until a dynamic tool changes."""
+        if self._sources and (versions := [each.version for each in self._sources]) != self._versions:
             self._versions = versions
-            self._snapshot = Snapshot(self._given, self._names)
+            self._snapshot = Snapshot(self._entries, self._names)
         return self._snapshot
 
     @classmethod
@@ -156,16 +155,16 @@ class ToolRegistry:
     async def opened(
         cls, container: AsyncContainer, modules: Iterable[ConfiguredModule]
     ) -> AsyncGenerator["ToolRegistry", None]:
-        """Take the tools of every module that can register out of the container, and open what offers more.
+        """Create the tools of every configured module and open its tool source.
 
-        What needs its time, such as another server, is opened side by side, and waited for as long as it wants.
+        Sources that take time, such as other servers, are opened concurrently; each decides how long the start waits.
 
         Raises:
-            ConfigurationError: a tool cannot be defined, or what offers tools cannot be opened; names the folder.
+            ConfigurationError: a tool definition is invalid, or a tool source cannot be opened; names the file.
         """
         async with AsyncExitStack() as stack:
             entries = [await _entry(container, each, stack) for each in modules]
-            await asyncio.gather(*(each.wait_ready() for entry in entries for each in entry.changing))
+            await asyncio.gather(*(each.wait_ready() for entry in entries for each in entry.sources))
             try:
                 registry = cls(entries)
             except ToolDefinitionError as error:
@@ -173,25 +172,27 @@ class ToolRegistry:
             try:
                 yield registry
             finally:
-                for each in registry._changing:
+                for each in registry._sources:
                     each.stop()
 
     def offered(self, module: str, kind: Literal["function", "method"]) -> Sequence[object]:
-        """What a folder's routes offer the model.
+        """Return the tools that a module's chat routes offer to the model.
 
         Raises:
-            NotConfigured: the folder is not registered; the detail names the variable to set, or the server is away.
+            NotConfigured: the module is not registered; the detail names the variable to set.
+            ToolServerUnavailable: the server of its tools is unavailable.
         """
         entry = self._now.entries[module]
         entry.check()
         return entry.methods.tool_callbacks() if kind == "method" else entry.functions
 
     def tool(self, name: str) -> ToolCallback:
-        """The tool of a name, function or method.
+        """Return the tool of a name.
 
         Raises:
-            NotFound: there is none.
-            NotConfigured: its folder is not registered; the detail names the variable to set, or the server is away.
+            NotFound: there is none that the caller may use.
+            NotConfigured: its module is not registered; the detail names the variable to set.
+            ToolServerUnavailable: its server is unavailable.
         """
         if found := self._usable(name):
             self._now.owners[name].check()
@@ -202,10 +203,10 @@ class ToolRegistry:
         raise NotFound(f"no tool has the name {name[:64]}; known: {self._known()}")
 
     def for_conversation(self, names: Sequence[str] | None) -> tuple[Sequence[object], Sequence[Advisor]]:
-        """What a conversation is offered, all or the tools of these names, and the advisors that go with them.
+        """Return the tools that a conversation offers, all or those of these names, and the advisors of their modules.
 
         Raises:
-            ValidationFailed: there is no such tool.
+            ValidationFailed: there is no tool of such a name.
         """
         if names is None:
             return self._now.all_tools, self.advisors
@@ -214,10 +215,10 @@ class ToolRegistry:
         return tools, list(dict.fromkeys(advisors))
 
     def for_folder(self, name: str) -> tuple[Sequence[object], Sequence[Advisor]]:
-        """What a conversation with the tools of one folder is offered, and the advisors that go with them.
+        """Return the tools and advisors of one module.
 
         Raises:
-            NotFound: there is no such folder.
+            NotFound: there is no such module.
             NotConfigured: it is not registered; the detail names the variable to set.
         """
         entry = self._now.entries.get(name)
@@ -227,9 +228,9 @@ class ToolRegistry:
         return entry.in_conversation(), entry.advisors
 
     def state_keys(self, conversation: str) -> Sequence[str]:
-        """Under which keys the folders' tools keep something of a conversation."""
-        kept = (prefix for entry in self._given for prefix in entry.module.state_keys)
-        return [f"{prefix}:{conversation}" for prefix in kept]
+        """Return the store's keys under which tools keep state of a conversation."""
+        prefixes = (prefix for entry in self._entries for prefix in entry.module.state_keys)
+        return [f"{prefix}:{conversation}" for prefix in prefixes]
 
     def _chosen(self, name: str) -> ToolCallback:
         found = self._usable(name)
@@ -238,14 +239,14 @@ class ToolRegistry:
         return found
 
     def _usable(self, name: str) -> ToolCallback | None:
-        """The tool of a name; to somebody who may not use it, it is not there."""
+        """Return the tool of a name, or ``None`` also if the caller may not use it."""
         return self.resolver.resolve(name) if current_caller.get().may_use(name) else None
 
     def _known(self) -> str:
         return ", ".join(filter(current_caller.get().may_use, self.resolver.names())) or "none"
 
     def describe(self) -> list[dict[str, Any]]:
-        """Every folder with its tools' definitions, or with the reason why it is not registered."""
+        """Describe every module with its tools, or with the reason why it is not registered."""
         return self._now.describe()
 
 
@@ -258,23 +259,23 @@ async def _entry(container: AsyncContainer, configured: ConfiguredModule, stack:
     try:
         converter = await container.get(ToolCallResultConverter)
         functions = [await container.get(ToolCallback, component=name) for name in module.function_names()]
-        functions = _told_by(converter, functions)
+        functions = _with_converter(converter, functions)
         more = [await container.get(each) if isinstance(each, type) else each for each in module.callback_sources]
         opened = await _opened(container, module, stack)
-        changing = tuple(each for each in opened if isinstance(each, DynamicTools))
-        more += [each for each in opened if each not in changing]
+        sources = tuple(each for each in opened if isinstance(each, DynamicTools))
+        more += [each for each in opened if each not in sources]
         functions += [configured.settings.applied_to(callback) for callback in to_callbacks(more)]
         objects: list[object] = [await container.get(needed) for needed in module.methods]
         methods = MethodToolCallbackProvider(*objects).tool_callbacks() if objects else ()
     except ToolDefinitionError as error:
         raise ConfigurationError(f"{shown_path(module.folder)}: {error}") from error
-    methods = tuple(configured.settings.applied_to(each) for each in _told_by(converter, methods))
+    methods = tuple(configured.settings.applied_to(each) for each in _with_converter(converter, methods))
     advisors = tuple([await container.get(each) for each in module.advisors])
     provider = StaticToolCallbackProvider(*methods)
-    return Entry(module, tuple(functions), provider, advisors=advisors, changing=changing)
+    return Entry(module, tuple(functions), provider, advisors=advisors, sources=sources)
 
 
-def _told_by(converter: ToolCallResultConverter, tools: Iterable[ToolCallback]) -> list[ToolCallback]:
+def _with_converter(converter: ToolCallResultConverter, tools: Iterable[ToolCallback]) -> list[ToolCallback]:
     return [each.with_converter(converter) if isinstance(each, FunctionToolCallback) else each for each in tools]
 
 

@@ -158,7 +158,7 @@ def test_two_tools_of_one_name_are_told_with_both_owners(one: str, two: str, pac
     assert line.count("/__init__.py") == 2
     assert "one/__init__.py" in line
     assert "two/__init__.py" in line
-    assert line.endswith("has a tool of this name already")
+    assert line.endswith("already has a tool of this name")
 
 
 def test_a_name_twice_in_one_folder_is_told_too(package: str) -> None:
@@ -223,7 +223,7 @@ def test_every_fault_is_told_at_once_without_a_traceback_and_the_exit_code_is_2(
     assert done.stderr.splitlines() == [
         "toolchat: app/tools/broken/__init__.py: cannot be imported: SyntaxError: invalid syntax (line 3)",
         "toolchat: app/tools/empty/__init__.py: there is no 'module = ToolModule(...)'",
-        "toolchat: app/tools/two/__init__.py: tool castDice: app/tools/one/__init__.py has a tool of this name already",
+        "toolchat: app/tools/two/__init__.py: tool castDice: app/tools/one/__init__.py already has a tool of this name",
     ]
     for folder in ("broken", "empty", "two"):
         shutil.rmtree(tmp_path / "app" / "tools" / folder)

@@ -1,4 +1,4 @@
-"""A pytest plugin: a browser that the tests of a module share; its pages leave a picture when a test fails."""
+"""A pytest plugin: one browser for each test module, and a screenshot of the page when a test fails."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "-
          "--host-resolver-rules=MAP *.example 127.0.0.1"]  # fmt: skip
 
 OpenPage = Callable[..., AbstractAsyncContextManager["Page"]]
-"""Opens an empty page; its arguments are those of a browser's context."""
+"""Opens an empty page; takes the arguments of ``Browser.new_context``."""
 
 
-@pytest.fixture(scope="module")  # a longer one would give its event loop to tests that want another
+@pytest.fixture(scope="module")  # a wider scope would share its event loop between modules
 async def browser() -> AsyncGenerator[Browser, None]:
-    from playwright.async_api import async_playwright, expect  # only where a page is wanted: it takes its time
+    from playwright.async_api import async_playwright, expect  # slow to import, and most modules need no browser
 
     if CHROMIUM is None:
         pytest.skip("chromium is not installed")
@@ -43,7 +43,7 @@ async def browser() -> AsyncGenerator[Browser, None]:
 
 @pytest.fixture
 def open_page(browser: Browser, tmp_path: Path) -> OpenPage:
-    """Opens pages, each as in a browser of its own."""
+    """Opens pages, each in a browser context of its own."""
 
     @asynccontextmanager
     async def opened(**options: Any) -> AsyncGenerator[Page, None]:
@@ -55,7 +55,7 @@ def open_page(browser: Browser, tmp_path: Path) -> OpenPage:
         except Exception as error:
             picture = tmp_path / "page.png"
             await page.screenshot(path=picture, full_page=True)
-            error.add_note(f"The page when it failed: {picture}")
+            error.add_note(f"Screenshot: {picture}")
             raise
         finally:
             await context.close()

@@ -1,4 +1,4 @@
-"""Running the command line as a user does."""
+"""Runs the command line as a user does."""
 
 import os
 import re
@@ -19,7 +19,7 @@ from tests.waiting import PATIENCE
 Process = Forked | subprocess.Popen[bytes]
 
 LOG: list[str] = []
-"""What the services that were started wrote; some outlive a test, so each test shows and clears it in the end."""
+"""Log lines of the started services; some outlive a test, so each test prints and clears them at its end."""
 
 
 def environment(variables: Mapping[str, str]) -> dict[str, str]:
@@ -27,13 +27,13 @@ def environment(variables: Mapping[str, str]) -> dict[str, str]:
 
 
 def run(*arguments: str, cwd: Path, entering: str = "", **variables: str) -> subprocess.CompletedProcess[str]:
-    """Run to the end; what is told on stderr is also shown when the test fails."""
-    with TemporaryFile() as entered, TemporaryFile() as printed, TemporaryFile() as told:
+    """Run a command to its end; pytest also shows its stderr if the test fails."""
+    with TemporaryFile() as entered, TemporaryFile() as printed, TemporaryFile() as errors:
         entered.write(entering.encode())
         entered.seek(0)
-        streams = (entered.fileno(), printed.fileno(), told.fileno())
+        streams = (entered.fileno(), printed.fileno(), errors.fileno())
         code = _process(arguments, cwd, variables, streams).wait(PATIENCE)
-        done = subprocess.CompletedProcess(arguments, code, _text(printed), _text(told))
+        done = subprocess.CompletedProcess(arguments, code, _text(printed), _text(errors))
     sys.stderr.write(done.stderr)
     return done
 
@@ -45,14 +45,14 @@ def _text(file: IO[bytes]) -> str:
 
 @contextmanager
 def started(*arguments: str, cwd: Path, **variables: str) -> Generator[tuple[Process, str], None, None]:
-    """Start the service on a free port; gives the process and its base URL, read from what it prints.
+    """Start the service on a free port; yields the process and its base URL, read from its log.
 
-    What it writes goes to ``LOG``.
+    Its log goes to ``LOG``.
     """
-    with _pipe() as (log, told), open(os.devnull, "r+b") as nothing:  # noqa: PTH123
-        streams = (nothing.fileno(), nothing.fileno(), told.fileno())
+    with _pipe() as (log, written), open(os.devnull, "r+b") as nothing:  # noqa: PTH123
+        streams = (nothing.fileno(), nothing.fileno(), written.fileno())
         process = _process(arguments, cwd, {"SERVER_PORT": "0", **variables}, streams)
-        told.close()
+        written.close()
         relay = Thread(target=_relay, args=(log,))
         try:
             url = url_of(log)
@@ -66,7 +66,7 @@ def started(*arguments: str, cwd: Path, **variables: str) -> Generator[tuple[Pro
 
 
 def _process(arguments: Sequence[str], cwd: Path, variables: Mapping[str, str], streams: Streams) -> Process:
-    """Run a command; by a Python of its own where it is to find something else, such as a copy of the application."""
+    """Run a command in a fork; with ``PYTHON...`` variables, which a fork ignores, in a new interpreter."""
     env = environment(variables)
     if not any(name.startswith("PYTHON") for name in variables):
         return Forked(arguments, cwd, env, streams)
@@ -83,8 +83,8 @@ def _pipe() -> Generator[tuple[IO[str], IO[str]], None, None]:
 
 
 def copy_of_the_app(folder: Path, tools: Mapping[str, str]) -> None:
-    """Copy the application and add tool folders, as a user adds them: the source of each by its name."""
-    for package in ("app", "toolchat"):  # the bytecode as well: compiling takes longer than a test
+    """Copy the application and add tool folders, as a user does; ``tools`` maps names to sources."""
+    for package in ("app", "toolchat"):  # with its bytecode: compiling takes longer than a test
         shutil.copytree(ROOT / package, folder / package)
     for name, source in tools.items():
         (folder / "app" / "tools" / name).mkdir()
@@ -92,7 +92,7 @@ def copy_of_the_app(folder: Path, tools: Mapping[str, str]) -> None:
 
 
 def with_tools(folder: Path, tools: Mapping[str, str]) -> dict[str, str]:
-    """Write tool folders, the source of each by its name; gives the variables that add them to the application's."""
+    """Write tool folders from names and sources; returns the variables that add them to the application."""
     for name, source in tools.items():
         (folder / "tools" / name).mkdir(parents=True)
         (folder / "tools" / name / "__init__.py").write_text(source, encoding="utf-8")
@@ -100,7 +100,7 @@ def with_tools(folder: Path, tools: Mapping[str, str]) -> dict[str, str]:
 
 
 def url_of(log: IO[str]) -> str:
-    """Where a service listens, by what it writes."""
+    """Base URL of a service, read from its log."""
     for line in log:
         LOG.append(line)
         if found := re.search(r"toolchat on (http://\S+)", line):

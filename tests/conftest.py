@@ -1,4 +1,4 @@
-"""Fixtures that every test shares, and what is left behind when one fails."""
+"""Fixtures of every test, and the output of failed tests."""
 
 import gc
 import logging
@@ -17,7 +17,7 @@ from tests.command_line import LOG
 from tests.deploy.env_example import variables
 from tests.serving import service
 
-# Which one is used says HYPOTHESIS_PROFILE; `make nightly` sets it.
+# HYPOTHESIS_PROFILE selects one; `make nightly` sets it.
 settings.register_profile("default", max_examples=100, deadline=None)
 settings.register_profile("nightly", max_examples=20_000, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
@@ -25,7 +25,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 pytest_plugins = ["tests.browser", "tests.grouping", "tests.measuring", "tests.no_skips"]
 
 
-# Where Python may keep no compiled files, every process compiles all tests anew: a seventh of what the suite costs.
+# Without bytecode files each worker compiles every test again, which takes a seventh of the suite's time.
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
@@ -37,7 +37,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 
 class _LogOfAFailure(JsonFormatter):
-    """The service's log as it would write it, and whole tracebacks."""
+    """Formats log records as the service does, with whole tracebacks."""
 
     def format(self, record: logging.LogRecord) -> str:
         lines = traceback.format_exception(record.exc_info[1]) if record.exc_info and record.exc_info[1] else []
@@ -46,21 +46,21 @@ class _LogOfAFailure(JsonFormatter):
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """Two for each core, since half of the time a test waits: for a socket, another process or a limit."""
+    """Two workers for each core: half of the time a test waits for a socket, a process or a timeout."""
     return min(8, 2 * (os.cpu_count() or 1))
 
 
 def pytest_collection_finish() -> None:
-    """Leave the tests themselves, some hundred thousand objects, out of every later search for garbage."""
+    """Exclude the collected tests, some hundred thousand objects, from garbage collection."""
     gc.collect()
     gc.freeze()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Tell after a failure how to have the same order again."""
+    """Print how to repeat the random order after a failure."""
     seed = config.getoption("randomly_seed", None)
     if seed is not None and terminalreporter.stats.keys() & {"failed", "error"}:
-        terminalreporter.write_line(f"The tests ran in a random order: --randomly-seed={seed} repeats it.")
+        terminalreporter.write_line(f"Random order: repeat it with --randomly-seed={seed}")
 
 
 @pytest.fixture(scope="session")
@@ -70,31 +70,31 @@ def anyio_backend() -> tuple[str, dict[str, bool]]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _settings_of_nobody(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Keep the developer's own keys and ``.env`` out of every test, and out of what the tests of a module share."""
+def _no_settings_of_the_developer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Hide the developer's environment variables and ``.env`` from tests and module fixtures."""
     with pytest.MonkeyPatch.context() as patch:
         for name in variables():
             patch.delenv(name, raising=False)
-        patch.setenv("REDIS_TIMEOUT", "3")  # so long may a busy machine keep a process waiting
+        patch.setenv("REDIS_TIMEOUT", "3")  # a busy machine may delay a process for so long
         patch.chdir(tmp_path_factory.mktemp("nobody"))
         yield
 
 
 @pytest.fixture(scope="module")
 async def offline() -> AsyncGenerator[httpx.AsyncClient, None]:
-    """A service without any key, which the tests of a module share."""
+    """A service without an API key, shared by the tests of a module."""
     async with service() as client:
         yield client
 
 
 @pytest.fixture(autouse=True)
-def _log_of_other_processes() -> Iterator[None]:
-    """Show after a failure what the services wrote that tests started as processes of their own."""
+def _print_service_logs() -> Iterator[None]:
+    """Print the logs of service processes, so that pytest shows them after a failure."""
     yield
     sys.stderr.write("".join(LOG))
     LOG.clear()
 
 
 @pytest.fixture(autouse=True)
-def _folder_of_its_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def _own_working_directory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)

@@ -1,9 +1,9 @@
-"""Commands of the application, each in a process of its own that takes no time to start.
+"""Runs commands of the application in forks of a process that has imported it.
 
-To import the application takes ten times as long as most commands do, and twenty times where the coverage is measured.
-So one process imports it, once for each worker of the tests, and every command runs in a fork of that one, with its own
-arguments, folder, environment and streams, to the end of its interpreter. What Python itself reads when it starts,
-its variables ``PYTHON...``, has no effect: whoever wants to see it starts Python.
+Importing the application takes ten times as long as most commands, and twenty times with coverage. So each test worker
+starts one process that imports it, and every command runs in a fork of that process, with its own arguments, working
+directory, environment and streams. The variables ``PYTHON...`` have no effect in a fork, because the interpreter reads
+them when it starts.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ __all__ = ["ROOT", "TOOLS", "Forked", "Streams", "import_the_application"]
 
 ROOT = Path(__file__).parent.parent
 TOOLS = "TESTS_MORE_TOOLS"
-"""A variable that names a folder whose packages are tool folders beside the application's own."""
+"""Environment variable: a folder with further tool folders."""
 
 Streams = tuple[int, int, int]
 """The descriptors that become standard input, output and errors."""
@@ -39,7 +39,7 @@ _REQUEST = 1 << 20
 
 
 class Forked:
-    """A command that runs; has those parts of ``subprocess.Popen`` that the tests use."""
+    """A running command, with the part of the interface of ``subprocess.Popen`` that the tests use."""
 
     def __init__(self, arguments: Sequence[str], cwd: Path, env: Mapping[str, str], streams: Streams) -> None:
         self.args = arguments
@@ -67,7 +67,7 @@ class Forked:
             return None
 
     def wait(self, timeout: float | None = None) -> int:
-        """Wait for the end; gives the exit code, which for a signal is its negative number."""
+        """Wait for the exit code, which is negative after a signal."""
         if self.returncode is None:
             self._keeper.settimeout(timeout)
             try:
@@ -80,7 +80,7 @@ class Forked:
 
 @cache
 def _origin() -> socket.socket:
-    """The connection to the process that has imported the application."""
+    """Connection to the process that has imported the application."""
     ours, theirs = socket.socketpair(type=socket.SOCK_SEQPACKET)
     ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _REQUEST)
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUTF8": "1"}
@@ -99,23 +99,23 @@ def _origin() -> socket.socket:
 
 
 def _next_command(requests: socket.socket) -> list[str] | None:
-    """Fork a command for each request, and tell whoever asked how it ends.
+    """Fork a command for each request, and report its exit code to the client.
 
-    Gives its arguments, in the fork, or nothing when nobody asks any more.
+    Returns the arguments in the fork, or ``None`` when the test worker closes its connection.
     """
-    running: dict[int, tuple[int, int]] = {}  # by what tells of its end: a command's id and who asked
+    running: dict[int, tuple[int, int]] = {}  # pidfd: process id and client
     while True:
         ready, _, _ = select.select([requests.fileno(), *running], [], [])
         for ended in running.keys() & set(ready):
             os.close(ended)
-            _tell_the_end(*running.pop(ended))
+            _report_exit(*running.pop(ended))
         if requests.fileno() not in ready:
             continue
         request, descriptors, _, _ = socket.recv_fds(requests, _REQUEST, 4)
         if not request:
             return None
         *streams, asking = descriptors
-        pid = os.fork()  # once: a fork is dear where the coverage is measured
+        pid = os.fork()  # one fork only: forking is slow with coverage
         if not pid:
             _close(requests.detach(), asking, *running, *(each for _, each in running.values()))
             return _become(streams, *json.loads(request))
@@ -124,9 +124,9 @@ def _next_command(requests: socket.socket) -> list[str] | None:
         _close(*streams)
 
 
-def _tell_the_end(pid: int, asking: int) -> None:
+def _report_exit(pid: int, asking: int) -> None:
     _, status = os.waitpid(pid, 0)
-    with suppress(ConnectionError):  # whoever asked need not listen
+    with suppress(ConnectionError):  # the client may be gone
         os.write(asking, f"{os.waitstatus_to_exitcode(status)}".encode())
     os.close(asking)
 
@@ -143,7 +143,7 @@ def _become(streams: list[int], arguments: list[str], folder: str, environment: 
     if os.isatty(0):
         os.setsid()
         fcntl.ioctl(0, termios.TIOCSCTTY, 0)  # its Ctrl-C interrupts this process
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where the tests run in the background
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # tests in the background ignore it
     sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115 - as Python opens them
     sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
     sys.stderr = open(2, "w", encoding="utf-8", closefd=False, buffering=1)  # noqa: SIM115
@@ -157,7 +157,7 @@ def _become(streams: list[int], arguments: list[str], folder: str, environment: 
 
 
 def import_the_application() -> None:
-    """Import every module of it, those as well that are imported only when they are needed."""
+    """Import every module, including those with deferred imports."""
     import app
 
     for module in pkgutil.walk_packages(app.__path__, "app."):
@@ -165,10 +165,10 @@ def import_the_application() -> None:
 
 
 def main() -> int:
-    """Import the application; what comes back here after that is each command, with the exit code of its own."""
+    """Import the application, then serve requests; in each fork this returns the exit code of its command."""
     import_the_application()
     gc.collect()
-    gc.freeze()  # or every command would look through all of this for garbage, and copy it, before it ends
+    gc.freeze()  # or each fork would search, and copy, all these objects
     arguments = _next_command(socket.socket(fileno=int(sys.argv[1])))
     if arguments is None:
         return 0

@@ -1,10 +1,11 @@
-"""A pytest plugin: which tests are slow, and which run in the same worker.
+"""A pytest plugin: marks slow tests, and orders files for the workers.
 
-Slow is what needs a browser, another process or more than a second. The first two are found here: a test is slow when
-its code, or that of a fixture or helper that it uses, names what starts a process. The third says its mark.
+A test is slow if it needs a browser, another process or more than a second. This plugin finds the first two: the code
+of the test, or of a fixture or helper that it uses, names a function that starts a process. Tests that take more than
+a second for other reasons carry the mark themselves.
 
-The tests of a file, which may share a service and a browser, run in one worker. Files with many slow tests come first,
-so that in the end no worker waits long for the last one.
+The tests of a file may share a service and a browser, so they run in one worker. Files with many slow tests come first,
+so that the workers finish at about the same time.
 """
 
 import inspect
@@ -35,7 +36,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _fixtures(item: pytest.Function) -> Iterator[Callable[..., Any]]:
-    """What the fixtures of a test run; one with parameters marks those that are slow itself."""
+    """Functions of the fixtures of a test; a parametrized fixture marks its slow parameters itself."""
     for definitions in item._fixtureinfo.name2fixturedefs.values():
         yield from (each.func for each in definitions if not each.params)
 
@@ -43,7 +44,7 @@ def _fixtures(item: pytest.Function) -> Iterator[Callable[..., Any]]:
 def _starts_a_process(function: Callable[..., Any], known: dict[Callable[..., Any], bool]) -> bool:
     function = inspect.unwrap(function)
     if function not in known:
-        known[function] = False  # for those that call each other
+        known[function] = False  # ends recursion
         names = _names(function.__code__)
         known[function] = bool(names & _STARTERS) or any(
             _starts_a_process(each, known) for name in names for each in _functions(function.__globals__.get(name))
@@ -52,13 +53,13 @@ def _starts_a_process(function: Callable[..., Any], known: dict[Callable[..., An
 
 
 def _functions(value: object) -> list[Callable[..., Any]]:
-    """A helper of the tests, or the methods of a class among them; nothing for anything else."""
+    """A helper function of the tests, or the methods of a helper class; empty for everything else."""
     if not str(getattr(value, "__module__", "")).startswith("tests."):
         return []
     return [each for each in (vars(value).values() if inspect.isclass(value) else [value]) if inspect.isfunction(each)]
 
 
 def _names(code: CodeType) -> set[str]:
-    """All names that code uses, that within it included."""
+    """All names that code uses, including nested functions."""
     within = (_names(each) for each in code.co_consts if isinstance(each, CodeType))
     return set(code.co_names).union(*within)

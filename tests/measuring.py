@@ -1,8 +1,8 @@
-"""A pytest plugin: the coverage is measured where something new may be found.
+"""A pytest plugin: measures coverage only where a test may reach new code.
 
-To measure makes every step of Python more than twice as dear. So neither is measured how the tests are found, nor the
-further cases of a table once several of its cases in a row have run no branch that was new. The figure can only become
-smaller by that: what one late case alone would reach is missing.
+Measuring makes Python code run at less than half its speed. So collection is not measured, and neither are the
+remaining cases of a parametrized test once several in a row have reached no new branch. This can only lower the
+figure: code that only a late case reaches counts as missing.
 """
 
 import sys
@@ -18,12 +18,12 @@ from tests.forked import import_the_application
 
 _ENOUGH = 5
 _barren: Counter[object] = Counter()
-"""How many cases of a function in a row have run nothing new; after enough of them no further one is measured."""
+"""Cases in a row that reached no new branch, by test function; after ``_ENOUGH`` the rest is not measured."""
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
-    """Import the application first, whose every line that is run by that is measured."""
+    """Import the application first, so that its import is measured."""
     if session.config.getoption("numprocesses", None) or _collector() is None:
         return (yield)
     import_the_application()
@@ -53,7 +53,7 @@ def _collector() -> Any:
 
 @contextmanager
 def _unmeasured() -> Generator[None, None, None]:
-    """Measure nothing in this thread; the others and other processes go on."""
+    """Stop measuring this thread; other threads and processes are still measured."""
     tracer = sys.gettrace()
     sys.settrace(None)
     try:

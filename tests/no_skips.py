@@ -1,6 +1,6 @@
-"""A pytest plugin: with ``TOOLCHAT_NO_SKIP=1`` a test that would be skipped fails and says why.
+"""A pytest plugin: with ``TOOLCHAT_NO_SKIP=1`` skipped tests fail, with the reason of the skip.
 
-A skip is right on a machine that lacks a program, and wrong where everything is said to be installed.
+A developer's machine may lack a program; CI installs all of them, so a skip there hides a test.
 """
 
 import os
@@ -13,7 +13,7 @@ VARIABLE = "TOOLCHAT_NO_SKIP"
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Fail the skipped test; an expected failure stays what it is."""
+    """Fail a skipped test; expected failures are left alone."""
     report = yield
     if not hasattr(report, "wasxfail"):
         _refuse_skip(report)
@@ -22,7 +22,7 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
 
 @pytest.hookimpl(wrapper=True)
 def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
-    """Fail the collection of a module that skips itself as a whole."""
+    """Fail the collection of a module that skips itself."""
     report = yield
     _refuse_skip(report)
     return report

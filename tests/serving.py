@@ -1,4 +1,4 @@
-"""The service on a real socket, for tests that talk to it as a client does."""
+"""Runs the service on a real socket, for tests that act as its client."""
 
 import asyncio
 import os
@@ -22,7 +22,7 @@ from tests.waiting import PATIENCE
 __all__ = ["Event", "client_of", "events_of", "running", "service", "serving"]
 
 _GRACE = 1.0
-"""Seconds after the end of a test that what it left running has before it is cancelled."""
+"""Seconds that requests still running at the end of a test have before they are cancelled."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Event:
 
 @asynccontextmanager
 async def running(server: uvicorn.Server) -> AsyncGenerator[str, None]:
-    """Run a server in this event loop, on a free port; gives its base URL."""
+    """Run a server in this event loop, on a free port; yields its base URL."""
     with socket.create_server(("127.0.0.1", 0), backlog=2048) as listener:
         server.config.load()
         server.lifespan = server.config.lifespan_class(server.config)
@@ -50,7 +50,7 @@ async def running(server: uvicorn.Server) -> AsyncGenerator[str, None]:
 
 
 async def _stop(server: uvicorn.Server) -> None:
-    """Stop as uvicorn does, but no later than can be: its own shutdown sleeps for a tenth of a second at least."""
+    """Stop as uvicorn does, but at once: its own shutdown sleeps for at least a tenth of a second."""
     state = server.server_state
     for listening in server.servers:
         listening.close()
@@ -67,16 +67,16 @@ async def _stop(server: uvicorn.Server) -> None:
 
 @asynccontextmanager
 async def serving(app: object, settings: Settings | None = None) -> AsyncGenerator[str, None]:
-    """Serve any ASGI application as the service itself is served; gives its base URL."""
+    """Serve an ASGI application with the service's own server; yields its base URL."""
     async with running(uvicorn.Server(server_config(app, settings or Settings()))) as url:
         yield url
 
 
 @asynccontextmanager
 async def service(*packages: str, **environment: str) -> AsyncGenerator[httpx.AsyncClient, None]:
-    """Run the whole service as the given variables set it up, with the tool folders of more packages.
+    """Run the whole service with environment variables and the tool folders of more packages.
 
-    Gives a client for it.
+    Yields a client for it.
     """
     before = dict(os.environ)
     os.environ.update(environment)
@@ -93,17 +93,17 @@ async def service(*packages: str, **environment: str) -> AsyncGenerator[httpx.As
 
 
 def client_of(url: str) -> httpx.AsyncClient:
-    """A patient client for a base URL; it reads no certificates, which would cost more than most tests.
+    """A client with a long timeout; it loads no certificates, which would take longer than most tests.
 
-    It gives up its connections long before the service does, after 5 seconds, or a busy machine would have it ask on
-    one that is being closed.
+    It closes idle connections long before the service does, after 5 seconds, so that on a busy machine it never sends
+    a request on a connection that the service is closing.
     """
     limits = httpx.Limits(max_connections=100, max_keepalive_connections=20, keepalive_expiry=1)
     return httpx.AsyncClient(base_url=url, timeout=PATIENCE, trust_env=False, verify=False, limits=limits)
 
 
 def events_of(body: str) -> list[Event]:
-    """The events of a finished stream, comments left out."""
+    """The events of a finished stream, without comments."""
     blocks = [block for block in body.split("\n\n") if block and not block.startswith(":")]
     fields = [dict(line.split(": ", 1) for line in block.split("\n")) for block in blocks]
     return [Event(each["event"], from_json(each["data"])) for each in fields]

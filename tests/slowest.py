@@ -1,4 +1,4 @@
-"""A pytest plugin: in the end it names the twenty slowest tests, each with its share of the time of all."""
+"""A pytest plugin: lists the twenty slowest tests with their share of the total time."""
 
 from collections import Counter
 

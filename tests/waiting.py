@@ -1,4 +1,4 @@
-"""Waiting for what is bound to happen, on a busy machine too."""
+"""Waiting for conditions without sleeps that depend on the machine's speed."""
 
 import asyncio
 import inspect
@@ -8,14 +8,14 @@ from collections.abc import Awaitable, Callable
 __all__ = ["PATIENCE", "least_time", "until"]
 
 PATIENCE = 60.0
-"""Seconds that a test waits for anything before it gives up; whoever waits them out has found a fault."""
+"""Seconds that a test waits for anything before it fails."""
 
 
 async def until(condition: Callable[[], object]) -> None:
-    """Ask again and again until the answer, which may have to be awaited, is true.
+    """Poll a condition, which may be asynchronous, until it is true.
 
     Raises:
-        TimeoutError: it never was.
+        TimeoutError: the condition stayed false.
     """
     async with asyncio.timeout(PATIENCE):
         while not await _answer(condition):  # noqa: ASYNC110 - of many conditions, none is an event
@@ -28,7 +28,7 @@ async def _answer(condition: Callable[[], object]) -> object:
 
 
 async def least_time(operation: Callable[[], Awaitable[object]], *, of: int = 5) -> float:
-    """Seconds that an operation takes when nothing else keeps the machine busy: the least of several attempts."""
+    """Shortest duration of several attempts, in seconds: the one that other processes disturbed least."""
     took = []
     for _ in range(of):
         began = time.monotonic()

@@ -1,4 +1,4 @@
-"""The chat model that answers without a key: it reads the question by a lexicon and lets the offered tools answer."""
+"""The offline chat model: a rule-based model without a key, which answers from the results of the offered tools."""
 
 from app.offline.model import OfflineChatModel
 

@@ -1,4 +1,4 @@
-"""A tool's arguments out of a question: every parameter takes what was found for its role."""
+"""Argument filling: a tool's arguments from the entities of a question, by the role of each parameter."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -11,24 +11,24 @@ from pydantic_core import SchemaError, SchemaValidator
 from app.gazetteer.languages import Language, language_of
 from app.offline import lexicon
 from app.offline.days import LONGEST_FORECAST, wanted_days
-from app.offline.entities import NamedPlace, found_in
-from app.offline.question import Found, Question, concepts_in, folded_words, rows
+from app.offline.entities import NamedPlace, extract_entities
+from app.offline.question import Entity, Question, concepts_in, folded_words, rows
 from app.offline.tool_profiles import Parameter
 
-__all__ = ["Slots"]
+__all__ = ["ArgumentFiller"]
 
 _MOST_ITEMS = 20
 _SMALL_WORDS = frozenset(lexicon.SMALL_WORDS.split())
 
 
 @dataclass(slots=True)
-class Slots:
-    """What a question has to give to the parameters of one call: what one got, another does not get.
+class ArgumentFiller:
+    """Fills the parameters of one call from a question; each entity fills one parameter only.
 
     Args:
-        question: The part of the question that the call is to answer.
-        pairs: Arguments that the question gives by name, as written, by the folded name.
-        missing: Required parameters for which the question holds nothing.
+        question: The part of the question that the call answers.
+        pairs: Arguments that the question names explicitly, as written, by the folded name.
+        missing: Required parameters that the question has no value for.
     """
 
     question: Question
@@ -36,8 +36,8 @@ class Slots:
     missing: list[Parameter] = field(default_factory=list)
     taken: set[object] = field(default_factory=set)
 
-    def filled(self, parameters: list[Parameter]) -> dict[str, Any]:
-        """Find a value for every parameter that the question speaks of; what is required and has none is missing."""
+    def fill(self, parameters: list[Parameter]) -> dict[str, Any]:
+        """Find the values that the question has for the parameters; required ones without a value go to ``missing``."""
         found: dict[str, Any] = {}
         for parameter in sorted(parameters, key=lambda each: not each.required):
             value = self.value_of(parameter)
@@ -49,9 +49,9 @@ class Slots:
         return found
 
     def value_of(self, parameter: Parameter) -> Any:
-        """Find the value of one parameter: given by name, or found for its role; ``None`` where there is none.
+        """Find the value of one parameter, by its name or by its role; ``None`` if there is none.
 
-        A role that takes more than the first finding has a method of its own, which is called after it.
+        A role that needs more than the first entity has a method of its own, ``_fill_<role>``.
         """
         given = self.pairs.get(parameter.name.lower())
         value = parameter.typed(given) if given else None
@@ -59,9 +59,9 @@ class Slots:
 
     def _fill(self, parameter: Parameter) -> Any:
         is_free_text = parameter.role == "other" and not parameter.required
-        return None if is_free_text else self._take(parameter, found_in(self.question, parameter.role))
+        return None if is_free_text else self._take(parameter, extract_entities(self.question, parameter.role))
 
-    def _take(self, parameter: Parameter, found: Iterable[Found]) -> Any:
+    def _take(self, parameter: Parameter, found: Iterable[Entity]) -> Any:
         """The first finding that is left; what stands behind a word such as "from" is for one side only."""
         text, sides = self.question.flat, {"source": lexicon.FROM, "target": lexicon.TO}
         if own := sides.pop(parameter.side, None):
@@ -76,14 +76,18 @@ class Slots:
 
     def _fill_id(self, parameter: Parameter) -> Any:
         """A word with a digit comes first; only whole numbers fit where it is no text."""
-        found = [each for each in found_in(self.question, "id") if parameter.type == "string" or each.value.isdecimal()]
+        found = [
+            each
+            for each in extract_entities(self.question, "id")
+            if parameter.type == "string" or each.value.isdecimal()
+        ]
         found.sort(key=lambda each: not any(map(str.isdigit, each.value)))
         value = self._take(parameter, found) if parameter.required else None
         return value if value is None or parameter.type == "string" else int(value)
 
     def _fill_place(self, parameter: Parameter) -> str | None:
         is_zone = parameter.role == "time_zone"
-        places = found_in(self.question, "place")
+        places = extract_entities(self.question, "place")
         found = [each for each in places if (each.value.zone if is_zone else each.value.is_place)]
         place: NamedPlace | None = self._take(parameter, found)
         if place is None or is_zone:
@@ -96,9 +100,9 @@ class Slots:
         """A language by its code or its name; without a word, Chinese goes into English and all else into Chinese."""
         if parameter.side == "source":
             return "auto" if parameter.required else None
-        named = [each.value for each in found_in(self.question, "language")]
+        named = [each.value for each in extract_entities(self.question, "language")]
         language = next((each for each in named if isinstance(each, Language)), None)
-        text = next((each.value for each in found_in(self.question, "text")), None)
+        text = next((each.value for each in extract_entities(self.question, "text")), None)
         if named or not parameter.required:
             pass
         elif lexicon.MEANING.search(self.question.command):
@@ -156,14 +160,14 @@ class Slots:
     def _fill_object(self, parameter: Parameter) -> dict[str, Any] | None:
         """What it holds; of an object that need not be there only what the question speaks of counts."""
         inner = replace(self, missing=[])
-        value = inner.filled([replace(each, required=each.required and parameter.required) for each in parameter.inner])
+        value = inner.fill([replace(each, required=each.required and parameter.required) for each in parameter.inner])
         self.missing += inner.missing
         is_whole = all(each.name in value for each in parameter.inner if each.required)
         return value if parameter.required or (value and is_whole) else None
 
     def _fill_days(self, parameter: Parameter) -> float | None:
         """A number of days, within the schema's bounds; without a word about it the smallest, where one is required."""
-        wanted = wanted_days(found_in(self.question, "day"))
+        wanted = wanted_days(extract_entities(self.question, "day"))
         low, high = parameter.number("minimum"), parameter.number("maximum")
         if not wanted and (not parameter.required or "default" in parameter.schema):
             return None
@@ -181,7 +185,7 @@ class Slots:
         words = [word for word in named if len(word) > 1] + re.findall(r"[㐀-鿿]{2,4}", parameter.about)
         for names, units in rows(lexicon.UNITS):
             words += units if not set(names).isdisjoint(named) else []
-        free = [each for each in found_in(self.question, "number") if ("number", each.start) not in self.taken]
+        free = [each for each in extract_entities(self.question, "number") if ("number", each.start) not in self.taken]
         beside = [each for each in free if _is_beside(each, text, words)]
         if not beside and parameter.required:
             beside = [each for each in free if not lexicon.NO_QUANTITY.search(text[each.start : each.end])]
@@ -193,9 +197,13 @@ class Slots:
     def _fill_pattern(self, parameter: Parameter) -> Any:
         """Words that the schema's pattern allows, as written, then in capitals; one that allows any word tells none."""
         question, allows = self.question, _check_of(str(parameter.schema["pattern"])[:500])
-        found = [*found_in(question, "other"), *found_in(question, "date"), *found_in(question, "time_of_day")]
+        found = [
+            *extract_entities(question, "other"),
+            *extract_entities(question, "date"),
+            *extract_entities(question, "time_of_day"),
+        ]
         if not any(map(allows, _SMALL_WORDS)):
-            tokens = found_in(question, "token")
+            tokens = extract_entities(question, "token")
             found = [*tokens, *(replace(each, value=each.value.upper()) for each in tokens), *found]
         elif not parameter.required:
             return None
@@ -209,7 +217,7 @@ def _mention(word: str) -> re.Pattern[str]:
     return re.compile(rf"(?<!{edge}){re.escape(word)}(?!{edge})" if word else r"(?!)")
 
 
-def _is_beside(found: Found, text: str, words: list[str]) -> bool:
+def _is_beside(found: Entity, text: str, words: list[str]) -> bool:
     after = text[found.end : found.end + 16].lstrip(" -")
     before = text[max(found.start - 16, 0) : found.start].rstrip(" :=#")
     return any(

@@ -1,4 +1,4 @@
-"""What goes beyond one question: the one before it that a follow-up is about; the steps of a plan, done one by one."""
+"""Conversations: follow-up questions that refer to an earlier one, and plans that run step by step."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -7,17 +7,17 @@ from itertools import islice
 
 from app.offline import lexicon
 from app.offline.days import days_after
-from app.offline.entities import found_in
+from app.offline.entities import extract_entities
 from app.offline.planning import Plan, PlannedCall, left_out, plan
-from app.offline.question import Found, Question, blanked, concepts_in, is_chinese
+from app.offline.question import Entity, Question, blank_out, concepts_in, is_chinese
 from app.offline.replies import from_results
-from app.offline.result_rendering import Reader, is_failure
-from app.offline.templates import say
+from app.offline.result_rendering import ResultRenderer, is_failure
+from app.offline.templates import render
 from app.offline.tool_profiles import ToolProfile
 from toolchat.messages import ToolCall, ToolResponse
 from toolchat.tool_calling.events import parse_arguments
 
-__all__ = ["TodoList", "list_parameter", "read_in_context", "steps_of"]
+__all__ = ["TodoList", "list_parameter", "parse_steps", "read_in_context"]
 
 _LONGEST, _LONGEST_STEP = 300, 200
 """Characters of a follow-up, and of a step."""
@@ -26,10 +26,10 @@ _MOST_STEPS, _MOST_BATCHES = 20, 7
 the ten rounds that a question usually gets must not be used up, since the last one takes the tools away."""
 
 
-def steps_of(question: Question) -> list[str]:
-    """The steps that a question asks to be planned, as written; none when it asks for no plan."""
+def parse_steps(question: Question) -> list[str]:
+    """The steps of the plan that a question asks for, as written; none if it asks for no plan."""
     quoted = [match.span() for match in lexicon.QUOTED.finditer(question.flat)]
-    flat, word = blanked(question.flat, quoted), lexicon.PLAN.search(blanked(question.command, quoted))
+    flat, word = blank_out(question.flat, quoted), lexicon.PLAN.search(blank_out(question.command, quoted))
     start = None if lexicon.FORBIDDEN.match(flat) else _start_of_steps(flat, word)
     if start is None or lexicon.LIST_CHANGED.search(flat, 0, start):
         return []
@@ -57,11 +57,11 @@ def _start_of_steps(flat: str, word: re.Match[str] | None) -> int | None:
 
 
 def read_in_context(asked: Sequence[tuple[str, str]], about: Callable[[str], bool] = lambda _: True) -> list[Question]:
-    """Read what the user said; what only names a place or the like is about what was asked before.
+    """Parse the user messages; one that names only a place or the like continues an earlier question.
 
     Args:
-        asked: What the user said in the conversation, oldest first, each behind the answer before it.
-        about: Whether a tool is about a concept: a follow-up goes on with what a tool could answer.
+        asked: The user messages of the conversation, oldest first, each with the answer before it.
+        about: Whether a tool is about a concept: a follow-up continues a question that a tool could answer.
     """
     read: list[Question] = []
     for answer, text in asked:
@@ -76,11 +76,11 @@ def read_in_context(asked: Sequence[tuple[str, str]], about: Callable[[str], boo
 def _with_what_it_points_at(question: Question, before: Question | None, answer: str) -> Question:
     """A request to translate "that" is about the answer before; after a translation, about what was translated."""
     asks = answer and lexicon.TRANSLATE.search(question.command) and lexicon.REFERRED.search(question.command)
-    if not asks or found_in(question, "text"):
+    if not asks or extract_entities(question, "text"):
         return question
     if before and lexicon.TRANSLATE.search(before.command) and not lexicon.RESULT.search(question.command):
-        return question.having(text=_moved(before, "text"))
-    return question.having(text=[Found("text", answer, 0, 0)])
+        return question.with_entities(text=_moved(before, "text"))
+    return question.with_entities(text=[Entity("text", answer, 0, 0)])
 
 
 def _going_on(question: Question, before: Question) -> Question:
@@ -88,33 +88,33 @@ def _going_on(question: Question, before: Question) -> Question:
     match = lexicon.FOLLOW_UP.fullmatch(question.flat) if len(question.flat) <= _LONGEST else None
     if match is None or lexicon.SMALL_TALK.fullmatch(question.flat):
         return question
-    steps = steps_of(before)
+    steps = parse_steps(before)
     # What follows a plan goes on with its last step, and is no other plan.
     before = Question.of(steps[-1]) if steps else before
     small_words = match["lead"] + match["tail"]
     rest = Question.of(question.raw[slice(*match.span("rest"))])
     if any(concepts_in(rest.command)):
-        place = [] if found_in(rest, "place") else _moved(before, "place")
+        place = [] if extract_entities(rest, "place") else _moved(before, "place")
         points = small_words or lexicon.THERE.search(question.command)
-        return question.having(place=place) if points and place else question
+        return question.with_entities(place=place) if points and place else question
     goes_on = _translation if lexicon.TRANSLATE.search(before.command) else _in_full
     new = goes_on(before, rest, bool(small_words))
     chinese = is_chinese(small_words, (), before.chinese)
-    return replace(before, chinese=chinese).having(**new) if new else question
+    return replace(before, chinese=chinese).with_entities(**new) if new else question
 
 
-def _moved(question: Question, role: str) -> list[Found]:
-    """Findings for another question, in whose words they have no place."""
-    return [replace(each, start=0, end=0) for each in found_in(question, role)]
+def _moved(question: Question, role: str) -> list[Entity]:
+    """Entities for another question, without a position in it."""
+    return [replace(each, start=0, end=0) for each in extract_entities(question, role)]
 
 
 def _names_only(question: Question, *roles: str) -> bool:
     """Whether a question names nothing but something of these roles."""
-    spans = sorted(each.span for role in roles for each in found_in(question, role))
-    return bool(spans) and lexicon.BETWEEN.fullmatch(blanked(question.flat, spans)) is not None
+    spans = sorted(each.span for role in roles for each in extract_entities(question, role))
+    return bool(spans) and lexicon.BETWEEN.fullmatch(blank_out(question.flat, spans)) is not None
 
 
-def _in_full(before: Question, rest: Question, follows: bool) -> dict[str, list[Found]]:
+def _in_full(before: Question, rest: Question, follows: bool) -> dict[str, list[Entity]]:
     """Another place or another day for the question before; other names count where small words say that it follows."""
     # What would count as a place if it stood beside one in a list.
     listed = Question.of(f"Paris and {rest.raw}" if rest.raw.isascii() else f"巴黎、{rest.raw}")
@@ -125,21 +125,21 @@ def _in_full(before: Question, rest: Question, follows: bool) -> dict[str, list[
         return {}
     new = {role: found for role in ("place", "day") if (found := _moved(rest, role))}
     if any(each.value.kind == "after" for each in new.get("day", ())):
-        new["day"] = [Found("day", days_after(found_in(before, "day")), 0, 0)]
+        new["day"] = [Entity("day", days_after(extract_entities(before, "day")), 0, 0)]
     return new
 
 
-def _translation(_: Question, rest: Question, follows: bool) -> dict[str, list[Found]]:
+def _translation(_: Question, rest: Question, follows: bool) -> dict[str, list[Entity]]:
     """Another language or another text for the translation before."""
     if _names_only(rest, "language"):
         return {"language": _moved(rest, "language")}
     is_text = follows and not lexicon.NO_NEW_TEXT.search(rest.flat)
     text = rest.payload or (rest.raw if is_text else None)
-    return {"text": [Found("text", text, 0, 0)]} if text else {}
+    return {"text": [Entity("text", text, 0, 0)]} if text else {}
 
 
 def list_parameter(tool: ToolProfile) -> str | None:
-    """The parameter by which a tool takes a whole todo list: items with a text and a status."""
+    """The parameter that takes a whole todo list: items with a text and a status."""
     lists = [each for each in tool.parameters if each.type == "array" and each.inner]
     return next((each.name for each in lists if {"text", "status"} <= {one.name for one in each.inner[0].inner}), None)
 
@@ -160,7 +160,7 @@ class _Step:
 
 
 class TodoList:
-    """The steps of a question and how far they are, read from what this turn has brought so far."""
+    """The steps of a plan and their progress, derived from the calls and results of the turn."""
 
     def __init__(
         self, writer: ToolProfile, question: Question, texts: list[str], tools: tuple[ToolProfile, ...]
@@ -173,7 +173,7 @@ class TodoList:
     def proceed(
         self, calls: Sequence[ToolCall], responses: Sequence[ToolResponse], tools: Sequence[ToolProfile]
     ) -> tuple[PlannedCall, ...] | str:
-        """What to call now, else what became of each step; results come in the order in which the steps ask."""
+        """The next calls, or the outcome of every step as the answer; results are in the order of the steps' calls."""
         failures = [each for each in responses if each.name == self._writer.name and is_failure(each)]
         results = (each for each in responses if each.name != self._writer.name)
         planned = zip(self._texts, self._plans, strict=False)
@@ -181,8 +181,8 @@ class TodoList:
         written = [parse_arguments(each) for each in calls if each.name == self._writer.name]
         if following := self._next_calls(steps, written, can_write=not failures):
             return following
-        lines = [f"{number}. {self._told(each, tools)}" for number, each in enumerate(steps, start=1)]
-        lines += [Reader(self._chinese).told(each) for each in failures]
+        lines = [f"{number}. {self._outcome(each, tools)}" for number, each in enumerate(steps, start=1)]
+        lines += [ResultRenderer(self._chinese).render(each) for each in failures]
         return "\n".join([*lines, *left_out(self._texts[_MOST_STEPS:], _MOST_STEPS, self._chinese)])
 
     def _next_calls(self, steps: list[_Step], written: list[object], *, can_write: bool) -> tuple[PlannedCall, ...]:
@@ -198,10 +198,10 @@ class TodoList:
         batch = [each for each in steps if each.is_open][: -(-doable // _MOST_BATCHES)] if written else []
         return (*update, *(call for each in batch for call in each.planned.calls))
 
-    def _told(self, step: _Step, tools: Sequence[ToolProfile]) -> str:
-        """What became of a step; without a result that it is still pending, and why."""
-        text = say("no_step", self._chinese)
+    def _outcome(self, step: _Step, tools: Sequence[ToolProfile]) -> str:
+        """The outcome of a step; without a result, that it is pending and why."""
+        text = render("no_step", self._chinese)
         if step.results or step.planned.incomplete:
             text = from_results(step.results, step.planned, tools)
-        name = step.text if step.is_done else say("pending", self._chinese, step=step.text)
-        return Reader(self._chinese).headed(name, text)
+        name = step.text if step.is_done else render("pending", self._chinese, step=step.text)
+        return ResultRenderer(self._chinese).headed(name, text)

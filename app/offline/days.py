@@ -1,4 +1,4 @@
-"""Which days a question is about, today or by the calendar that a result tells."""
+"""Days that a question asks about: relative to today, or by the dates of a result."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import date
 
 from app.offline.numbers import TO_TEN, dates, numbers
-from app.offline.question import Found, blanked
+from app.offline.question import Entity, blank_out
 
 __all__ = ["LONGEST_FORECAST", "Days", "days_after", "days_in", "wanted_days"]
 
@@ -45,28 +45,28 @@ _HAN_DAYS_OF_WEEK = "一二三四五六日天"
 
 @dataclass(frozen=True, slots=True)
 class Days:
-    """Which days a question is about."""
+    """The days that a question asks about."""
 
     kind: str
-    """How they are said: ``past``, ``holiday``, ``date`` and others."""
+    """How the question names them: ``past``, ``holiday``, ``date`` and others."""
     count: int = 0
-    """Days from today on that are needed, today included; 0 where that cannot be known."""
+    """Days of a forecast that are needed, today included; 0 if unknown."""
     offset: int | None = None
-    """The one day that is meant, counted from today."""
+    """The one requested day, counted from today."""
     first: str = ""
-    """The first day that is meant, as ``yyyy-MM-dd`` or as what that ends with; then the last one."""
+    """The first requested day, as ``yyyy-MM-dd`` or a suffix of it; ``last`` is the last one."""
     last: str = ""
     weekdays: Sequence[int] = ()
-    """The days of a week that are meant, 0 for Monday; then in which weeks, 0 for the present one."""
+    """The requested days of the week, 0 for Monday; ``weeks``: of which weeks, 0 for this one."""
     weeks: Sequence[int] = ()
 
     @property
     def are_certain(self) -> bool:
-        """Whether only certain days of those that are needed are meant."""
+        """Whether the question asks about some of the needed days only."""
         return self.offset is not None or bool(self.first or self.weekdays)
 
     def include(self, day: date, today: date) -> bool:
-        """Whether a day is meant by who speaks today."""
+        """Whether a day is among them, if the question was asked on ``today``."""
         ahead = (day - today).days
         if self.first:
             return self.first <= day.isoformat()[-len(self.first) :] <= self.last
@@ -76,17 +76,17 @@ class Days:
         return self.offset in (None, ahead)
 
 
-def days_in(text: str) -> Iterator[Found]:
-    """Find what says which days are meant: tomorrow needs two days of a forecast and is the second of them."""
+def days_in(text: str) -> Iterator[Entity]:
+    """Find mentions of days: tomorrow needs two days of a forecast and is the second of them."""
     on_dates = list(dates(text))
     for each in on_dates:
-        yield Found("day", Days("date", first=each.value, last=each.value), *each.span)
-    for match in _DAY.finditer(blanked(text, [each.span for each in on_dates])):
-        yield Found("day", _days(str(match.lastgroup), match[0]), *match.span())
+        yield Entity("day", Days("date", first=each.value, last=each.value), *each.span)
+    for match in _DAY.finditer(blank_out(text, [each.span for each in on_dates])):
+        yield Entity("day", _days(str(match.lastgroup), match[0]), *match.span())
 
 
-def wanted_days(found: Iterable[Found]) -> list[Days]:
-    """All that is said about days; of two dates one is the first and the other the last that is meant."""
+def wanted_days(found: Iterable[Entity]) -> list[Days]:
+    """The days of all mentions; two dates are the first and the last day of a range."""
     telling = [each.value for each in found if each.value.count or each.value.first]
     telling = [each for each in telling if each.kind != "now"] or telling[:1]
     on_dates = sorted(each.first for each in telling if each.first)
@@ -94,8 +94,8 @@ def wanted_days(found: Iterable[Found]) -> list[Days]:
     return in_range + [each for each in telling if not each.first]
 
 
-def days_after(found: Iterable[Found]) -> Days:
-    """The day after the one that is meant, or after today."""
+def days_after(found: Iterable[Entity]) -> Days:
+    """The day after the requested one, or after today."""
     ahead = next((each.offset for each in wanted_days(found) if each.offset is not None), 0) + 1
     return Days("later", ahead + 1, ahead)
 

@@ -1,4 +1,4 @@
-"""Everything that a question holds, by the role that a parameter may ask for; places, known or not, first of all."""
+"""Entity extraction: the places, dates, numbers and other values of a question, by the role of a parameter."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -14,10 +14,10 @@ from app.offline import lexicon
 from app.offline.days import days_in
 from app.offline.languages import languages_in, text_to_handle
 from app.offline.numbers import dates, numbers, spans_from_now, times_of_day
-from app.offline.question import Found, Question, blanked, concepts_in
+from app.offline.question import Entity, Question, blank_out, concepts_in
 from toolchat.tool_calling.text_normalization import fold
 
-__all__ = ["NamedPlace", "found_in"]
+__all__ = ["NamedPlace", "extract_entities"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class NamedPlace:
     zone: str | None = None
     """Its time zone; ``None`` for a place that the gazetteer does not know."""
     english: str | None = None
-    """Its name with its country; ``None`` for a bare time zone such as ``UTC+8``, and when it is not known."""
+    """Its name with its country; ``None`` for a bare time zone such as ``UTC+8`` and for an unknown place."""
 
     @property
     def is_place(self) -> bool:
@@ -77,20 +77,20 @@ _LEADING = re.compile(rf"^(?:{lexicon.FILLER})+")
 _TRAILING = re.compile(rf"(?:{lexicon.FILLER}|{lexicon.TOPIC}|[是呢吗和与與跟及更]|还是).*$")
 
 
-def found_in(question: Question, role: str) -> list[Found]:
-    """What a question holds for a role; it is looked for once."""
-    if role in question.given:
-        return question.given[role]
-    if role not in question.found:
-        question.found[role] = list(_FINDERS[role](question))
-    return question.found[role]
+def extract_entities(question: Question, role: str) -> list[Entity]:
+    """The entities of a question for a role; extracted once and cached."""
+    if role in question.overrides:
+        return question.overrides[role]
+    if role not in question.entities:
+        question.entities[role] = list(_EXTRACTORS[role](question))
+    return question.entities[role]
 
 
-def _places(question: Question) -> Iterator[Found]:
-    """The places and time zones of a question, in order and without overlaps; else what only looks like a place."""
-    readable = blanked(question.readable, [each.span for each in dates(question.command)])
+def _places(question: Question) -> Iterator[Entity]:
+    """The known places and time zones, in order and without overlaps; without any, a word that looks like a place."""
+    readable = blank_out(question.readable, [each.span for each in dates(question.command)])
     known = list(_known(readable, question.command))
-    marked = blanked(readable, [each.span for each in known[:_MOST]], lexicon.MARK)
+    marked = blank_out(readable, [each.span for each in known[:_MOST]], lexicon.MARK)
     beside = (each for each in _unknown(_BESIDE, marked) if not any(concepts_in(fold(each.value.name))))
     end = -1
     for each in sorted([*known, *beside], key=lambda each: (each.start, -each.end)) if known else ():
@@ -101,18 +101,20 @@ def _places(question: Question) -> Iterator[Found]:
         yield from islice(_unknown(_ALONE, readable), 1)
 
 
-def _known(readable: str, flat: str) -> Iterator[Found]:
+def _known(readable: str, flat: str) -> Iterator[Entity]:
     for mention in islice(mentions(readable), _MOST):
         yield _qualified(readable, mention.start, mention.end, mention.place)
     for match in _ZONE.finditer(readable):
         if zone := _zones().get(match[0].lower(), match[0] if "/" not in match[0] else None):
-            yield Found("place", NamedPlace(match[0], zone), *match.span())
+            yield Entity("place", NamedPlace(match[0], zone), *match.span())
     for match in _OFFSET.finditer(flat):
         zone = match[0].replace(" ", "").upper()
         if match["side"]:
             hours = next(numbers(match["hours"])).value
             zone = f"UTC{'-' if match['side'] == '西' else '+'}{hours}"
-        yield Found("place", NamedPlace(readable[slice(*match.span())], "GMT" if match["gmt"] else zone), *match.span())
+        yield Entity(
+            "place", NamedPlace(readable[slice(*match.span())], "GMT" if match["gmt"] else zone), *match.span()
+        )
 
 
 @cache
@@ -120,8 +122,8 @@ def _zones() -> dict[str, str]:
     return {zone.lower(): zone for zone in zone_ids() if "/" in zone}
 
 
-def _unknown(patterns: tuple[re.Pattern[str], ...], text: str) -> Iterator[Found]:
-    """Names where the patterns find them, without the small words around them."""
+def _unknown(patterns: tuple[re.Pattern[str], ...], text: str) -> Iterator[Entity]:
+    """Names that the patterns match, without the function words around them."""
     for match in (match for pattern in patterns for match in pattern.finditer(text)):
         start, end = match.span(1)
         if match[1].isascii() or not "㐀" <= match[1][0] <= "鿿":
@@ -132,11 +134,11 @@ def _unknown(patterns: tuple[re.Pattern[str], ...], text: str) -> Iterator[Found
             end = start + len(_TRAILING.sub("", text[start:end]))
             is_name = 2 <= end - start <= 10 and not lexicon.NO_CHINESE_NAME.search(text[start:end])
         if is_name:
-            yield Found("place", NamedPlace(text[start:end]), start, end)
+            yield Entity("place", NamedPlace(text[start:end]), start, end)
 
 
-def _qualified(text: str, start: int, end: int, place: Place) -> Found:
-    """A place of the gazetteer; one whose qualifier does not belong to it is a place that nobody knows."""
+def _qualified(text: str, start: int, end: int, place: Place) -> Entity:
+    """A place of the gazetteer; with a qualifier that does not belong to it, it is an unknown place."""
     wider, comma = qualified(text, start, end, place), ""
     if wider is None and text[end : end + 1] == " ":
         # A qualifier that follows at once, as in "paris texas": only names of countries and regions count.
@@ -144,40 +146,40 @@ def _qualified(text: str, start: int, end: int, place: Place) -> Found:
         name = fold(text[end + 1 : wider[1]]).strip() if wider else ""
         wider = wider if is_country(name) or is_region(name) else None
     if wider is None:
-        return Found("place", NamedPlace(text[start:end], place.zone, place.english), start, end)
+        return Entity("place", NamedPlace(text[start:end], place.zone, place.english), start, end)
     first, last, is_own = wider
     name = text[start:end] if is_own and first != start else f"{text[first:end]}{comma}{text[end:last]}"
-    return Found("place", NamedPlace(name, *((place.zone, place.english) if is_own else ())), first, last)
+    return Entity("place", NamedPlace(name, *((place.zone, place.english) if is_own else ())), first, last)
 
 
-def _matches(role: str, *patterns: re.Pattern[str]) -> Callable[[Question], Iterable[Found]]:
-    """A finder of what the first group of each pattern finds in the folded text, as written."""
+def _matches(role: str, *patterns: re.Pattern[str]) -> Callable[[Question], Iterable[Entity]]:
+    """An extractor of the first group of each pattern, matched in the folded text and returned as written."""
     return lambda question: [
-        Found(role, question.raw[slice(*match.span(1))].strip(), *match.span(1))
+        Entity(role, question.raw[slice(*match.span(1))].strip(), *match.span(1))
         for pattern in patterns
         for match in pattern.finditer(question.raw if pattern is lexicon.CAPITALS else question.flat)
     ]
 
 
-def _numbers(question: Question) -> list[Found]:
-    """Those of the command, else those that are quoted; none that is part of a date or of a time."""
+def _numbers(question: Question) -> list[Entity]:
+    """Numbers of the command, else of quoted text; none that is part of a date or time."""
     others = [each.span for each in (*dates(question.flat), *times_of_day(question.flat))]
-    return [*numbers(blanked(question.command, others))] or [*numbers(blanked(question.flat, others))]
+    return [*numbers(blank_out(question.command, others))] or [*numbers(blank_out(question.flat, others))]
 
 
-def _date_times(question: Question) -> Iterator[Found]:
+def _date_times(question: Question) -> Iterator[Entity]:
     """Every time of day with its date."""
-    days = found_in(question, "date")
-    for number, time in enumerate(found_in(question, "time_of_day") if days else ()):
-        yield Found("date_time", f"{days[min(number, len(days) - 1)].value}T{time.value}:00", *time.span)
+    days = extract_entities(question, "date")
+    for number, time in enumerate(extract_entities(question, "time_of_day") if days else ()):
+        yield Entity("date_time", f"{days[min(number, len(days) - 1)].value}T{time.value}:00", *time.span)
 
 
-def _texts(text: str | None) -> list[Found]:
-    return [Found("text", text, 0, 0)] if text else []
+def _texts(text: str | None) -> list[Entity]:
+    return [Entity("text", text, 0, 0)] if text else []
 
 
-# What finds each role; places and numbers stand in the command, the other things also in what is quoted.
-_FINDERS: Mapping[str, Callable[[Question], Iterable[Found]]] = {
+# The extractor of each role; places and numbers are in the command only, other values also in quoted text.
+_EXTRACTORS: Mapping[str, Callable[[Question], Iterable[Entity]]] = {
     "place": _places,
     "day": lambda question: days_in(question.command),
     "number": _numbers,
@@ -186,7 +188,7 @@ _FINDERS: Mapping[str, Callable[[Question], Iterable[Found]]] = {
     "date": lambda question: [each for each in dates(question.flat) if each.value[0] != "-"],
     "time_of_day": lambda question: times_of_day(question.flat),
     "date_time": _date_times,
-    "moment": lambda question: [*found_in(question, "date_time"), *found_in(question, "duration")],
+    "moment": lambda question: [*extract_entities(question, "date_time"), *extract_entities(question, "duration")],
     "id": _matches("id", lexicon.ID, lexicon.CAPITALS),
     "token": lambda question: [
         each

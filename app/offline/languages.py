@@ -1,4 +1,4 @@
-"""What is to be translated, and the languages that a question wants it put into."""
+"""Translation requests: the text to translate and the target languages."""
 
 import re
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from functools import cache
 from app.gazetteer.gazetteer import find_place
 from app.gazetteer.languages import Language, languages
 from app.offline import lexicon
-from app.offline.question import Found, Question, blanked
+from app.offline.question import Entity, Question, blank_out
 
 __all__ = ["languages_in", "text_to_handle"]
 
@@ -43,35 +43,35 @@ _LEADING_LANGUAGE = r"\s*(?:from (?:{names}) )?(?:in)?to (?:the )?(?:{names})[,:
 _TRAILING = r"\s+mean\b[.?! ]*|\s+from (?:the )?(?:{names})\s*|[,，]?\s+please[.?! ]*|[的,，]$"
 
 
-def languages_in(question: Question) -> list[Found]:
-    """Find the languages that a question wants something put into: a whole list, or the last one that it names.
+def languages_in(question: Question) -> list[Entity]:
+    """Find the target languages of a translation: a whole list, or the last language that the question names.
 
-    A value is a ``Language``, or a name as written that stands where a language should and is in no table.
+    A value is a ``Language``, or the name as written if it is at a language's position but in no table.
     """
     return _led_to(question) or list(_named(question.command))[-1:]
 
 
-def _led_to(question: Question) -> list[Found]:
+def _led_to(question: Question) -> list[Entity]:
     """The languages behind words such as "into", with these words."""
     text = question.command
     named = list(_named(text))
-    marked = blanked(text, [each.span for each in named], lexicon.MARK)
+    marked = blank_out(text, [each.span for each in named], lexicon.MARK)
     starts = {match.end(): match.start() for match in _compiled(_TARGETS).finditer(marked)}
     known = [replace(each, start=starts[each.start]) for each in named if each.start in starts]
     unknown = [match for match in _compiled(_UNKNOWN).finditer(marked) if _is_meant(text, match)]
     names = [(match, match.span("chinese" if match["chinese"] else "english")) for match in unknown]
-    return known + [Found("language", question.raw[slice(*name)], *match.span()) for match, name in names]
+    return known + [Entity("language", question.raw[slice(*name)], *match.span()) for match, name in names]
 
 
-def _named(text: str) -> Iterator[Found]:
+def _named(text: str) -> Iterator[Entity]:
     """The languages that a folded text names, apart from those that something is in."""
     for match in _compiled(r"(?<![a-z])(?:{names})(?![a-z])|(?<=[中英日韩法德俄]译)[中英日韩法德俄]").finditer(text):
         if not _OUT_OF.search(text, max(match.start() - 8, 0), match.start()):
-            yield Found("language", _by_name().get(match[0]) or _by_name()[f"{match[0]}文"], *match.span())
+            yield Entity("language", _by_name().get(match[0]) or _by_name()[f"{match[0]}文"], *match.span())
 
 
 def text_to_handle(question: Question) -> str | None:
-    """The text that something is to be done with, as written: quoted, behind a colon, or beside a verb."""
+    """The text to translate or process, as written: quoted, behind a colon, or beside a verb."""
     if question.payload:
         return question.payload
     flat = question.flat

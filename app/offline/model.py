@@ -1,4 +1,4 @@
-"""The chat model that needs no network and no key."""
+"""The offline chat model, which needs neither network nor key."""
 
 import re
 from collections.abc import Collection
@@ -8,11 +8,11 @@ from functools import lru_cache
 from pydantic_core import PydanticSerializationError, to_json
 
 from app.offline import lexicon
-from app.offline.conversation import TodoList, list_parameter, read_in_context, steps_of
+from app.offline.conversation import TodoList, list_parameter, parse_steps, read_in_context
 from app.offline.planning import Plan, PlannedCall, plan
 from app.offline.question import Question
 from app.offline.replies import details, from_results, without_calls
-from app.offline.templates import say
+from app.offline.templates import render
 from app.offline.tool_profiles import ToolProfile
 from toolchat.messages import AssistantMessage, Message, ToolCall, ToolResponseMessage, Usage, UserMessage
 from toolchat.models.base import ChatModel, ChatResponse, EmitModelEvent, Prompt, TextDelta
@@ -23,14 +23,14 @@ __all__ = ["OfflineChatModel"]
 _PIECE = re.compile(r".{1,12}", re.DOTALL)
 _MOST_TOOLS, _MOST_REMEMBERED = 128, 64
 _MOST_BEFORE, _LONGEST = 8, 4000
-"""Things that the user said which are read for what the last one goes on with; characters of each."""
+"""User messages that are read to understand the last one; characters of each."""
 
 
 class _Toolbox:
-    """The tools on offer; those of a todo list stand apart, so that only a question about a list can reach them."""
+    """The offered tools; those of a todo list are separate, since only a question about a list may use them."""
 
     def __init__(self, definitions: tuple[ToolDefinition, ...]) -> None:
-        """Nothing is set apart unless there is a tool that takes items with a text and a status."""
+        """Separate the tools of a todo list, if one of them takes items with a text and a status."""
         self.all = tuple(map(ToolProfile, definitions))
         about = [each for each in self.all if lexicon.CONCEPT + "todo" in each.name_terms]
         self.writer = next((each for each in about if list_parameter(each)), None)
@@ -40,14 +40,14 @@ class _Toolbox:
         self.read = lru_cache(_MOST_REMEMBERED)(self._read)
 
     def _read(self, asked: tuple[tuple[str, str], ...]) -> Plan | TodoList:
-        """What the last thing asks for: steps of a list where there is one to be written, else calls."""
+        """The plan for the last user message: a todo list if it asks for one, otherwise calls."""
         question = read_in_context(asked, lambda about: any(each.is_about(about) for each in self.others))[-1]
-        if self.writer and (steps := steps_of(question)):
+        if self.writer and (steps := parse_steps(question)):
             return TodoList(self.writer, question, steps, self.others)
         return self._planned(question)
 
     def _planned(self, question: Question) -> Plan:
-        """Plan with the list's tools where the question names them; the list is read when the question is about it."""
+        """Plan calls; the list's tools only if the question names them or asks about the list."""
         command = question.command
         if any(each.is_named_in(question) for each in (self.reader, self.writer) if each):
             return plan(question, self.all)
@@ -57,22 +57,21 @@ class _Toolbox:
         planned = Plan(question) if changed else plan(question, (*self.others, self.reader))
         if not planned.calls and not planned.incomplete:
             planned = Plan(question, (PlannedCall(self.reader, {}),))
-        said = (say("list_unchanged", question.chinese),) if changed else ()
+        said = (render("list_unchanged", question.chinese),) if changed else ()
         return replace(planned, remarks=(*planned.remarks, *said))
 
 
 @dataclass(slots=True)
 class OfflineChatModel(ChatModel):
-    """Picks from the tools that it is offered by the words of the question, and answers from their results.
+    """Selects offered tools by the words of the question, and answers from their results.
 
-    It knows no tool by name and nothing of the world but names of places, languages and numbers: without a result it
-    says that it cannot know. The same conversation always gets the same answer. It makes one round of calls per
-    question, or as many as a plan of several steps takes, and nothing that it is given makes it raise.
+    It knows no tool by name, and only names of places, languages and numbers: without a result it says that it does
+    not know. It is deterministic. A question takes one round of calls, a plan one or several. No input makes it raise.
     """
 
     provider = "offline"
     name = "offline"
-    # Each holds on to its definitions, so that no other object can have their ids.
+    # By the ids of the definitions; each entry refers to its definitions, so no other objects can have their ids.
     _toolboxes: dict[tuple[int, ...], _Toolbox] = field(default_factory=dict, init=False, repr=False)
 
     async def respond(self, prompt: Prompt, emit: EmitModelEvent) -> ChatResponse:
@@ -88,7 +87,7 @@ class OfflineChatModel(ChatModel):
         return ChatResponse(AssistantMessage(tool_calls=calls), "tool_calls", Usage(), self.name)
 
     def _toolbox(self, tools: tuple[ToolDefinition, ...]) -> _Toolbox:
-        """What the tools are about; remembered, since the same objects are offered again and again."""
+        """The profiles of the tools; cached, since the same objects are offered in every request."""
         key = tuple(map(id, tools))
         if key not in self._toolboxes:
             if len(self._toolboxes) >= _MOST_REMEMBERED:
@@ -99,9 +98,9 @@ class OfflineChatModel(ChatModel):
     def _answer(
         self, tools: _Toolbox, messages: tuple[Message, ...], guarded: Collection[str]
     ) -> tuple[PlannedCall, ...] | str:
-        """What to call, else what to say. What earlier questions brought is theirs."""
+        """The calls to make, or the answer; only the running turn's results count."""
         start = max((n for n, each in enumerate(messages) if isinstance(each, UserMessage)), default=0)
-        asked, turn = _asked(messages) or [("", "")], messages[start:]
+        asked, turn = _user_messages(messages) or [("", "")], messages[start:]
         calls = [call for each in turn if isinstance(each, AssistantMessage) for call in each.tool_calls]
         answers = {one.id: one for each in turn if isinstance(each, ToolResponseMessage) for one in each.responses}
         responses = [answers.get(call.id) for call in calls]
@@ -115,8 +114,8 @@ class OfflineChatModel(ChatModel):
         return planned.calls or without_calls(planned.question, tools.others, [text for _, text in asked], guarded)
 
 
-def _asked(messages: tuple[Message, ...]) -> list[tuple[str, str]]:
-    """What the user said, each behind the answer before it."""
+def _user_messages(messages: tuple[Message, ...]) -> list[tuple[str, str]]:
+    """The user messages, each with the answer before it."""
     asked, answer = [], ""
     for each in messages:
         if isinstance(each, AssistantMessage):

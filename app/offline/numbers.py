@@ -1,9 +1,9 @@
-"""Numbers, dates, times of day and spans of time in a folded text, and what they look like."""
+"""Numbers, dates, times of day and durations in a folded text."""
 
 import re
 from collections.abc import Iterator
 
-from app.offline.question import Found, Span
+from app.offline.question import Entity, Span
 
 __all__ = ["TO_TEN", "dates", "numbers", "spans_from_now", "times_of_day"]
 
@@ -64,26 +64,26 @@ _EACH = re.compile(_PART)
 _SECONDS = {"秒|sec": 1, "分|min": 60, "小时|钟头|hour|hr": 3600, "天|day": 86400}
 
 
-def numbers(text: str) -> Iterator[Found]:
-    """Find the numbers: an ``int`` where one is whole."""
+def numbers(text: str) -> Iterator[Entity]:
+    """Find numbers; a whole one is an ``int``."""
     for match in _NUMBER.finditer(text):
         value = _value(match[0])
         if value is not None:
-            yield Found("number", value, *match.span())
+            yield Entity("number", value, *match.span())
 
 
-def dates(text: str) -> Iterator[Found]:
-    """Find dates, as ``yyyy-MM-dd``, or without what is not said: ``-MM-dd``, ``-dd``."""
+def dates(text: str) -> Iterator[Entity]:
+    """Find dates as ``yyyy-MM-dd``, or without the omitted parts: ``-MM-dd``, ``-dd``."""
     taken: list[Span] = []
     for match in (match for form in _DATES for match in form.finditer(text)):
         if all(match.end() <= start or match.start() >= end for start, end in taken):
             taken.append(match.span())
             parts = match.groupdict()
             month = f"-{_value(parts['month']):02}" if "month" in parts else ""
-            yield Found("date", f"{parts.get('year') or ''}{month}-{_value(match['day']):02}", *match.span())
+            yield Entity("date", f"{parts.get('year') or ''}{month}-{_value(match['day']):02}", *match.span())
 
 
-def times_of_day(text: str) -> Iterator[Found]:
+def times_of_day(text: str) -> Iterator[Entity]:
     """Find times of day, as ``HH:mm``: 7:30, 7:30 pm, 下午三点半, 8 am."""
     for match in (match for form in _CLOCKS for match in form.finditer(text)):
         parts = match.groupdict()
@@ -93,15 +93,15 @@ def times_of_day(text: str) -> Iterator[Found]:
         elif match["part"] in ("am", "凌晨") and hour == 12:
             hour = 0
         if hour < 24:
-            yield Found("time_of_day", f"{hour:02}:{minute:02}", *match.span())
+            yield Entity("time_of_day", f"{hour:02}:{minute:02}", *match.span())
 
 
-def spans_from_now(text: str) -> Iterator[Found]:
+def spans_from_now(text: str) -> Iterator[Entity]:
     """Find spans counted from now, as ISO-8601 durations: 10分钟以后, in half an hour, 2 hours from now."""
     for match in _FROM_NOW.finditer(text):
         total = sum(_seconds(part[0]) for part in _EACH.finditer(match["span"]))
         if total > 0 and (match["before"] or match["behind"]):
-            yield Found("duration", _iso(total), *match.span())
+            yield Entity("duration", _iso(total), *match.span())
 
 
 def _seconds(part: str) -> float:

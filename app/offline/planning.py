@@ -1,4 +1,4 @@
-"""From a question and the tools on offer to the calls to make, and what these leave out or cannot do."""
+"""Planning: which of the offered tools to call for a question, with which arguments, and what the calls leave out."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -7,10 +7,10 @@ from typing import Any
 
 from app.gazetteer.languages import Language
 from app.offline import lexicon
-from app.offline.argument_filling import Slots
-from app.offline.entities import NamedPlace, found_in
-from app.offline.question import Found, Question, Span, terms
-from app.offline.templates import listed, say
+from app.offline.argument_filling import ArgumentFiller
+from app.offline.entities import NamedPlace, extract_entities
+from app.offline.question import Entity, Question, Span, terms
+from app.offline.templates import listed, render
 from app.offline.tool_profiles import Parameter, ToolProfile
 
 __all__ = ["Plan", "PlannedCall", "left_out", "plan"]
@@ -26,38 +26,38 @@ _NO_CLOCK = frozenset(("past", "date", "holiday", "next_week", "month"))
 
 @dataclass(frozen=True, slots=True)
 class PlannedCall:
-    """A tool with its arguments; where required ones are missing, it is not to be called."""
+    """A tool with its arguments; not called if required ones are missing."""
 
     tool: ToolProfile
     arguments: dict[str, Any]
     missing: tuple[Parameter, ...] = ()
     question: Question | None = None
-    """What it answers; ``None`` where that is no question, as for a list that is written."""
+    """The part of the question that it answers; ``None`` for calls such as writing a list."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to do about a question; empty when no tool fits."""
+    """The calls for a question; empty if no tool fits."""
 
     question: Question
     calls: tuple[PlannedCall, ...] = ()
     incomplete: tuple[PlannedCall, ...] = ()
     remarks: tuple[str, ...] = ()
-    """What the calls leave out or cannot do, in sentences."""
+    """Sentences about what the calls leave out or cannot do."""
 
 
 def plan(question: Question, tools: tuple[ToolProfile, ...]) -> Plan:
-    """Plan the calls: one per tool that the question is about, or one per place or the like where it names several."""
+    """Plan the calls: one per tool that the question is about, or one per place or language if it names several."""
     if lexicon.FORBIDDEN.match(question.flat):
         return Plan(question)
     if lexicon.UNDONE.match(question.flat):
         tools = tuple(each for each in tools if each.is_about("cancel"))
     choices = _chosen(question, tools)
     if not choices:
-        question = question.with_payloads_meant()
+        question = question.with_quotes_as_command()
         choices = _chosen(question, tools)
     planned = [each for tool, part in choices for each in _planned(tool, part, question)]
-    # What is asked for twice is done once.
+    # Equal calls run once.
     calls = {(each.tool.name, repr(each.arguments)): each for each in planned if isinstance(each, PlannedCall)}
     return Plan(
         question,
@@ -68,9 +68,9 @@ def plan(question: Question, tools: tuple[ToolProfile, ...]) -> Plan:
 
 
 def left_out(names: list[str], most: int, chinese: bool) -> Iterator[str]:
-    """Say what came after as many look-ups as one question gets."""
+    """A sentence that names what exceeds the limit of calls for one question."""
     if names:
-        yield say("left_out", chinese, most=most, names=listed(names[:20], chinese) + "……" * (len(names) > 20))
+        yield render("left_out", chinese, most=most, names=listed(names[:20], chinese) + "……" * (len(names) > 20))
 
 
 def _chosen(question: Question, tools: tuple[ToolProfile, ...]) -> list[tuple[ToolProfile, Question]]:
@@ -104,7 +104,9 @@ def _orders(
     """One order for a tool, or several where each says all that the tool needs: "a small coffee and a large coffee"."""
     spans = [owned[span] for span, each in hits.items() if each is tool]
     orders = [_understood(tool, question.part(each)) for each in spans[:_MOST]]
-    if len(orders) > 1 and all((slots := Slots(each)).filled(tool.parameters) and not slots.missing for each in orders):
+    if len(orders) > 1 and all(
+        (filler := ArgumentFiller(each)).fill(tool.parameters) and not filler.missing for each in orders
+    ):
         return [(tool, each) for each in orders]
     alone = len(set(hits.values())) == 1
     return [(tool, question if alone else question.part(sorted(each for row in spans for each in row)))]
@@ -112,7 +114,7 @@ def _orders(
 
 def _understood(tool: ToolProfile, question: Question) -> Question:
     """What is quoted is meant, too, for a tool that takes no text."""
-    return question.with_payloads_meant() if _TAKES_TEXT.isdisjoint(tool.roles) else question
+    return question.with_quotes_as_command() if _TAKES_TEXT.isdisjoint(tool.roles) else question
 
 
 def _best(text: str, tools: tuple[ToolProfile, ...]) -> ToolProfile | None:
@@ -126,19 +128,21 @@ def _planned(tool: ToolProfile, part: Question, whole: Question) -> Iterator[Pla
     pairs = tool.pairs_in(whole) if tool.is_named_in(whole) else {}
     part, whole = _understood(tool, part), _understood(tool, whole)
     # A place and a day may stand in another part: "the weather in Rome, and what time is it there?"
-    part = part.having(**{role: found_in(part, role) or found_in(whole, role) for role in ("place", "day")})
+    part = part.with_entities(
+        **{role: extract_entities(part, role) or extract_entities(whole, role) for role in ("place", "day")}
+    )
     lists = {} if pairs else {role: found for role, found in _lists_in(tool, part) if found}
     for choice in product(*(found[:_MOST] for found in lists.values())):
-        own = part.having(**{role: [each] for role, each in zip(lists, choice, strict=True)})
-        slots = Slots(own, pairs)
-        yield PlannedCall(tool, slots.filled(tool.parameters), tuple(slots.missing), own)
+        own = part.with_entities(**{role: [each] for role, each in zip(lists, choice, strict=True)})
+        filler = ArgumentFiller(own, pairs)
+        yield PlannedCall(tool, filler.fill(tool.parameters), tuple(filler.missing), own)
     yield from left_out([_named(each, part) for found in lists.values() for each in found[_MOST:]], _MOST, part.chinese)
-    for each in found_in(part, "place") if "time_zone" in tool.roles else ():
+    for each in extract_entities(part, "place") if "time_zone" in tool.roles else ():
         if each.value.zone is None:
-            yield say("unknown_zone", part.chinese, name=each.value.name)
-    for each in found_in(part, "language") if _wants_language(tool) else ():
+            yield render("unknown_zone", part.chinese, name=each.value.name)
+    for each in extract_entities(part, "language") if _wants_language(tool) else ():
         if not isinstance(each.value, Language):
-            yield say("unknown_language", part.chinese, name=each.value)
+            yield render("unknown_language", part.chinese, name=each.value)
     yield from _about_limits(tool, part)
 
 
@@ -146,28 +150,28 @@ def _wants_language(tool: ToolProfile) -> bool:
     return any(each.role == "language" and each.side != "source" for each in tool.parameters)
 
 
-def _named(found: Found, part: Question) -> str:
+def _named(found: Entity, part: Question) -> str:
     """A finding as it is called in an answer."""
     if isinstance(found.value, Language):
         return found.value.chinese if part.chinese else found.value.english
     return found.value.name if isinstance(found.value, NamedPlace) else str(found.value)
 
 
-def _lists_in(tool: ToolProfile, part: Question) -> Iterator[tuple[str, list[Found]]]:
+def _lists_in(tool: ToolProfile, part: Question) -> Iterator[tuple[str, list[Entity]]]:
     """What a question lists for a tool that takes one, and each of which gets a call of its own, by role."""
-    places = found_in(part, "place")
+    places = extract_entities(part, "place")
     kinds = [role for role in tool.roles if role in ("place", "time_zone")]
     if kinds == ["time_zone"]:
         yield "place", [each for each in places if each.value.zone]
     elif kinds == ["place"]:
         yield "place", [each for each in places if each.value.is_place]
     elif role := next((each for each in _LISTED if tool.roles.count(each) == 1), ""):
-        yield role, _row_of(found_in(part, role), part)
+        yield role, _row_of(extract_entities(part, role), part)
     if _wants_language(tool):
-        yield "language", [each for each in found_in(part, "language") if isinstance(each.value, Language)]
+        yield "language", [each for each in extract_entities(part, "language") if isinstance(each.value, Language)]
 
 
-def _row_of(found: list[Found], part: Question) -> list[Found]:
+def _row_of(found: list[Entity], part: Question) -> list[Entity]:
     """What follows the first finding with nothing between but small words: a range is not a list."""
     row = found[:1]
     for each in found[1:]:
@@ -179,21 +183,21 @@ def _row_of(found: list[Found], part: Question) -> list[Found]:
 def _about_limits(tool: ToolProfile, part: Question) -> Iterator[str]:
     """Say which days, moments, units and judgements a tool cannot tell where the question is about such."""
     roles, command, chinese = set(tool.roles), part.command, part.chinese
-    days = [each.value for each in found_in(part, "day")]
+    days = [each.value for each in extract_entities(part, "day")]
     kinds = {each.kind for each in days}
     if parameter := next((each for each in tool.parameters if each.role == "days"), None):
         high = parameter.number("maximum")
         if "past" in kinds:
-            yield say("no_past", chinese)
+            yield render("no_past", chinese)
         if "holiday" in kinds:
-            yield say("calendar_day", chinese)
+            yield render("calendar_day", chinese)
         if high is not None and any(each.count > high for each in days):
-            yield say("days_limit", chinese, high=f"{high:g}")
+            yield render("days_limit", chinese, high=f"{high:g}")
     is_clock = "time_zone" in roles and roles <= {"time_zone", "place"}
     if is_clock and (lexicon.OTHER_MOMENT.search(command) or not kinds.isdisjoint(_NO_CLOCK)):
-        yield say("only_now", chinese)
+        yield render("only_now", chinese)
     takes_a_unit = any(lexicon.TAKES_A_UNIT.search(each.about) or each.choices for each in tool.parameters)
     if "place" in roles and not takes_a_unit and lexicon.FAHRENHEIT.search(command):
-        yield say("no_fahrenheit", chinese)
+        yield render("no_fahrenheit", chinese)
     if "place" in roles and lexicon.JUDGED.search(command):
-        yield say("not_judged", chinese)
+        yield render("not_judged", chinese)

@@ -1,4 +1,4 @@
-"""A question as the offline model reads it: its language, its parts, what it only quotes, and what it is about."""
+"""A parsed question: its language, clauses, quotations and topics."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,13 +11,13 @@ from app.gazetteer.gazetteer import mentions
 from app.offline import lexicon
 from toolchat.tool_calling.text_normalization import normalize_name
 
-__all__ = ["Found", "Question", "Span", "blanked", "concepts_in", "folded_words", "is_chinese", "rows", "terms"]
+__all__ = ["Entity", "Question", "Span", "blank_out", "concepts_in", "folded_words", "is_chinese", "rows", "terms"]
 
 Span = tuple[int, int]
 _LONGEST, _MOST_CLAUSES, _MOST_PAYLOADS, _LONGEST_TEXT = 4000, 40, 20, 2000
-"""Characters of a question, what it is cut into, and characters of a tool's text; what comes after is left alone."""
+"""Limits: characters of a question, its clauses, its quotations, characters of a tool's text. The rest is ignored."""
 _MOST_READ, _HEAD, _TAIL = 1000, 700, 300
-"""Characters that are read of what is not quoted: its middle is left out where there are more."""
+"""Limits of the unquoted characters: of a longer text, the head and the tail are read."""
 _BLANKS = " \0"
 # A gap over which patterns would go again and again; its inside gets another blank.
 _LONG_GAP = re.compile(r"(?<=\s{3})\s+(?=\s{3})")
@@ -29,8 +29,8 @@ _STOP_PAIRS = frozenset(lexicon.STOP_PAIRS.split())
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """Something that a question holds, and where."""
+class Entity:
+    """A value in a question, its role and its position."""
 
     role: str
     value: Any
@@ -39,30 +39,30 @@ class Found:
 
     @property
     def span(self) -> Span:
-        """Where it stands."""
+        """Its position in the text."""
         return self.start, self.end
 
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """A question, or the part of one that a tool is to answer."""
+    """A question, or the part of one that a tool answers."""
 
     raw: str
     """As it was written."""
     flat: str
     """Folded; every position is the same as in ``raw``. Outside the part it is blank."""
     payloads: tuple[Span, ...]
-    """Text that is quoted, or stands behind a colon or a line break: it is spoken about, not meant."""
+    """Text in quotes, behind a colon or a line break: data for a tool, not part of the request."""
     chinese: bool
     """Whether to answer in Chinese; else in English."""
-    given: Mapping[str, list[Found]] = field(default_factory=dict)
-    """What it is to hold for some roles, whatever its words say."""
-    found: dict[str, list[Found]] = field(default_factory=dict, init=False)
-    """What its words hold, by role, as far as it has been looked for."""
+    overrides: Mapping[str, list[Entity]] = field(default_factory=dict)
+    """Entities that replace those of its own words, by role."""
+    entities: dict[str, list[Entity]] = field(default_factory=dict, init=False)
+    """Cache of the entities extracted so far, by role."""
 
     @classmethod
     def of(cls, text: str) -> "Question":
-        """Read a question; characters that cannot be encoded are replaced."""
+        """Parse a question; characters that cannot be encoded are replaced."""
         raw = text[:_LONGEST].encode("utf-8", "replace").decode()
         flat = normalize_name(raw)
         payloads = tuple(_payloads(raw, flat))[:_MOST_PAYLOADS]
@@ -70,8 +70,8 @@ class Question:
 
     @cached_property
     def command(self) -> str:
-        """What is said about the payload: ``flat`` with the payloads blank."""
-        return blanked(self.flat, self.payloads)
+        """The request itself: ``flat`` with the payloads blank."""
+        return blank_out(self.flat, self.payloads)
 
     @cached_property
     def readable(self) -> str:
@@ -83,14 +83,14 @@ class Question:
         """The first payload, as written."""
         return next((self.raw[start:end] for start, end in self.payloads), None)
 
-    def having(self, **given: list[Found]) -> "Question":
-        """The same question with these findings for their roles, in place of its own."""
-        other = replace(self, given={**self.given, **given})
-        other.found.update(self.found)
+    def with_entities(self, **entities: list[Entity]) -> "Question":
+        """Copy with these entities for their roles instead of its own."""
+        other = replace(self, overrides={**self.overrides, **entities})
+        other.entities.update(self.entities)
         return other
 
-    def with_payloads_meant(self) -> "Question":
-        """The same question, read as if nothing in it were only quoted."""
+    def with_quotes_as_command(self) -> "Question":
+        """Copy whose quoted text counts as part of the request."""
         return replace(self, flat=_bounded(self.flat, ()), payloads=()) if self.payloads else self
 
     def part(self, spans: list[Span]) -> "Question":
@@ -98,18 +98,20 @@ class Question:
         start, end = spans[0][0], spans[-1][1]
         gaps = [(one[1], other[0]) for one, other in pairwise(spans)]
         inside = [(a - start, b - start) for a, b in self.payloads if any(one <= a < other for one, other in spans)]
-        return replace(self, raw=self.raw[start:end], flat=blanked(self.flat, gaps)[start:end], payloads=tuple(inside))
+        return replace(
+            self, raw=self.raw[start:end], flat=blank_out(self.flat, gaps)[start:end], payloads=tuple(inside)
+        )
 
     @cached_property
     def clauses(self) -> list[Span]:
         """Cut the question where it goes on to something else; a payload or a place's name is never cut."""
         kept = [*self.payloads, *((found.start, found.end) for found in mentions(self.readable))]
-        cuts = [match.span() for match in lexicon.BREAK.finditer(blanked(self.flat, kept, lexicon.MARK))]
+        cuts = [match.span() for match in lexicon.BREAK.finditer(blank_out(self.flat, kept, lexicon.MARK))]
         spans = zip([0, *(end for _, end in cuts)], [*(end for _, end in cuts), len(self.flat)], strict=True)
         return [(start, end) for start, end in spans if self.flat[start:end].strip(_BLANKS)][:_MOST_CLAUSES]
 
 
-def blanked(text: str, spans: Sequence[Span], by: str = " ") -> str:
+def blank_out(text: str, spans: Sequence[Span], by: str = " ") -> str:
     """Replace parts of a text by as many blanks."""
     for start, end in spans:
         text = text[:start] + by * (end - start) + text[end:]
@@ -118,7 +120,7 @@ def blanked(text: str, spans: Sequence[Span], by: str = " ") -> str:
 
 def is_chinese(flat: str, payloads: Sequence[Span] = (), otherwise: bool = True) -> bool:
     """Whether a folded text is Chinese rather than English, by what is not payload; ``otherwise`` without a word."""
-    for text in (blanked(flat, payloads), flat):
+    for text in (blank_out(flat, payloads), flat):
         han, words = sum(map(len, lexicon.HAN.findall(text))), len(_LATIN.findall(text))
         if han or words:
             return han > 0 and han >= words
@@ -169,7 +171,7 @@ def concepts_in(text: str) -> Iterator[tuple[str, int]]:
         "date": lexicon.WHAT_DAY.search(text),
         "time": lexicon.DAY_OR_NIGHT.search(text),
     }
-    text = blanked(text, [match.span() for match in lexicon.NO_TOPIC.finditer(text)])
+    text = blank_out(text, [match.span() for match in lexicon.NO_TOPIC.finditer(text)])
     for word in _PIECE.finditer(text):
         concept = by_word.get(word[0]) or by_word.get(_stem(word[0])) if word[0].isascii() else None
         if concept is not None:

@@ -1,15 +1,15 @@
-"""What the offline model says: from results, about what is missing, and where it calls no tool."""
+"""Replies of the offline model: from results, about missing arguments, and without any tool call."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import islice, zip_longest
 
 from app.offline import lexicon
 from app.offline.days import wanted_days
-from app.offline.entities import found_in
+from app.offline.entities import extract_entities
 from app.offline.planning import Plan, PlannedCall, plan
 from app.offline.question import Question, concepts_in, folded_words
-from app.offline.result_rendering import Reader
-from app.offline.templates import is_said, listed, say
+from app.offline.result_rendering import ResultRenderer
+from app.offline.templates import has_template, listed, render
 from app.offline.tool_profiles import Parameter, ToolProfile
 from toolchat.messages import ToolResponse
 
@@ -32,25 +32,25 @@ _SAMPLES = {
 
 
 def from_results(responses: Sequence[ToolResponse | None], planned: Plan, tools: Sequence[ToolProfile]) -> str:
-    """Tell what the tools answered to each call in turn, what is still missing, and what the plan left out."""
+    """The answer from the calls' results, with missing arguments and what the plan left out."""
     fields = {each.name: each.result_fields for each in tools}
     parts = []
     for call, each in zip_longest(planned.calls, responses):
         if each is None:
             continue
-        question = (call.question if call else None) or planned.question.with_payloads_meant()
+        question = (call.question if call else None) or planned.question.with_quotes_as_command()
         values = [*map(str, call.arguments.values())] if call else []
-        places = (one.value for one in found_in(question, "place") if one.value.english is not None)
+        places = (one.value for one in extract_entities(question, "place") if one.value.english is not None)
         place = next((one.name for one in places if one.zone in values or one.name in values), None)
-        days = wanted_days(found_in(question, "day"))
-        parts.append(Reader(question.chinese, place, days, fields.get(each.name, {})).told(each))
+        days = wanted_days(extract_entities(question, "day"))
+        parts.append(ResultRenderer(question.chinese, place, days, fields.get(each.name, {})).render(each))
     told_of = {each.name for each in responses if each}
     parts += details((each for each in planned.incomplete if each.tool.name not in told_of), planned.question)
     return "\n".join((*parts, *planned.remarks)) or _cannot(planned.question)
 
 
 def details(incomplete: Iterable[PlannedCall], question: Question) -> list[str]:
-    """Name the details that fitting tools still need, each once, and how to give them."""
+    """Requests for the arguments that fitting tools still need, each once, with an example."""
     return list(dict.fromkeys(_asking_for(each, question.chinese) for each in incomplete))
 
 
@@ -60,11 +60,13 @@ def _asking_for(incomplete: PlannedCall, chinese: bool) -> str:
     for each in missing:
         given = " ".join(str(each.schema.get("description", "")).split())[:80]
         detail, key = f"{each.name}: {given}" if given else each.name, each.role
-        shown.append(say("inside", chinese, name=say(key, chinese), inside=detail) if is_said(key) else detail)
+        shown.append(
+            render("inside", chinese, name=render(key, chinese), inside=detail) if has_template(key) else detail
+        )
     simple = [(key, each) for key, each in incomplete.arguments.items() if not isinstance(each, dict | list)]
     pairs = [f"{key}: {each}" for key, each in simple]
     form = f"{name} {', '.join((*pairs, *map(_pair, missing)))}"
-    return say("missing", chinese, tool=name, details=listed(shown, chinese), form=form)
+    return render("missing", chinese, tool=name, details=listed(shown, chinese), form=form)
 
 
 def _pair(parameter: Parameter) -> str:
@@ -79,31 +81,31 @@ def _pair(parameter: Parameter) -> str:
 def without_calls(
     question: Question, tools: tuple[ToolProfile, ...], asked: Sequence[str], guarded: Collection[str] = ()
 ) -> str:
-    """Tell what was asked before; else say what this model is, what it cannot know, and what it can be asked.
+    """An answer without tool calls: the user's earlier questions, or what this model is and can be asked.
 
-    What waits for consent is not suggested: nobody is to be led to what was thought dangerous.
+    Tools that need approval are not suggested, since they may be dangerous.
     """
     chinese = question.chinese
     if lexicon.WHAT_WAS_ASKED.search(question.command):
         before = next((" ".join(each.split()) for each in reversed(asked[:-1]) if each.strip()), "")
         shown = before if len(before) <= _LONGEST else f"{before[:_LONGEST]}…"
-        return say("you_asked" if before else "nothing_asked", chinese, text=shown)
+        return render("you_asked" if before else "nothing_asked", chinese, text=shown)
     is_small_talk = lexicon.SMALL_TALK.fullmatch(question.flat) and question.flat.strip()
     if not tools and not is_small_talk:
         return _cannot(question)
     examples = [f"- {each}" for each in islice(_examples(tools, chinese, guarded), _MOST_EXAMPLES)]
-    lines = [say("try", chinese), *examples] if examples else [] if tools else [_cannot(question)]
+    lines = [render("try", chinese), *examples] if examples else [] if tools else [_cannot(question)]
     if not is_small_talk and not lexicon.WHAT_IT_CAN.search(question.flat):
-        return "\n".join((say("none_fits", chinese), *lines))
-    greeting = say("welcome" if lexicon.THANKS.search(question.flat) else "hello", chinese)
-    return "\n".join((say("what_i_am", chinese, greeting=greeting), *lines))
+        return "\n".join((render("none_fits", chinese), *lines))
+    greeting = render("welcome" if lexicon.THANKS.search(question.flat) else "hello", chinese)
+    return "\n".join((render("what_i_am", chinese, greeting=greeting), *lines))
 
 
 def _cannot(question: Question) -> str:
     """Say that without tools it cannot answer; where tools could, how to get them."""
-    about = next((key for key, _ in concepts_in(question.command) if is_said(f"cannot_{key}")), None)
-    what, remedy = (say(key, question.chinese) for key in (f"cannot_{about or 'answer'}", "remedy"))
-    return say("no_tools", question.chinese, what=what, remedy=remedy if about else "")
+    about = next((key for key, _ in concepts_in(question.command) if has_template(f"cannot_{key}")), None)
+    what, remedy = (render(key, question.chinese) for key in (f"cannot_{about or 'answer'}", "remedy"))
+    return render("no_tools", question.chinese, what=what, remedy=remedy if about else "")
 
 
 def _examples(tools: tuple[ToolProfile, ...], chinese: bool, guarded: Collection[str]) -> Iterator[str]:
@@ -117,7 +119,7 @@ def _examples(tools: tuple[ToolProfile, ...], chinese: bool, guarded: Collection
             # Its description, or its name in words, with the arguments that it needs by their names.
             described = lexicon.HAN.search(tool.definition.description) if chinese else None
             pairs = [_pair(each) for each in tool.parameters if each.required]
-            text = say("comma", chinese).join((described[0] if described else folded_words(tool.name), *pairs))
+            text = render("comma", chinese).join((described[0] if described else folded_words(tool.name), *pairs))
         calls = plan(Question.of(text), tools).calls
         if "…" not in text and [each.tool for each in calls] == [tool]:
             kinds.setdefault(kind, []).append(text)

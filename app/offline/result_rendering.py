@@ -1,4 +1,4 @@
-"""A tool's result as a sentence or a short list: by its shape, with the titles that the tool's result type gives."""
+"""Result rendering: a tool's result as a sentence or a short list, with the titles of the result's schema."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,10 +14,10 @@ from app.gazetteer.languages import language_of
 from app.offline import lexicon
 from app.offline.days import Days
 from app.offline.question import folded_words
-from app.offline.templates import is_said, listed, say
+from app.offline.templates import has_template, listed, render
 from toolchat.messages import ToolResponse
 
-__all__ = ["Reader", "is_failure"]
+__all__ = ["ResultRenderer", "is_failure"]
 
 _LONGEST, _LONGEST_VALUE, _MOST_ENTRIES, _DEEPEST, _FARTHEST = 2000, 600, 14, 4, 366
 _REMINDER = re.compile(r"\s*<reminder>.*?</reminder>", re.DOTALL)
@@ -71,14 +71,14 @@ def _sentence(value: Mapping[str, Any]) -> str | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Reader:
-    """Whom a result is told to, and what about.
+class ResultRenderer:
+    """Renders tool results for one question.
 
     Args:
-        chinese: Whether in Chinese; else in English.
-        place: The place that the call was about, in the question's words.
-        days: What the question says about days.
-        fields: The schemas of the result's fields by their names, wherever they stand.
+        chinese: Whether to answer in Chinese; otherwise in English.
+        place: The place of the call, as the question writes it.
+        days: The days that the question asks about.
+        fields: The schemas of the result's fields, at any depth, by name.
     """
 
     chinese: bool
@@ -86,8 +86,8 @@ class Reader:
     days: Sequence[Days] = ()
     fields: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
-    def told(self, response: ToolResponse) -> str:
-        """Tell what a tool answered, in at most about 2,000 characters; a failure is told as one."""
+    def render(self, response: ToolResponse) -> str:
+        """A tool's result, or its failure, in at most about 2,000 characters."""
         value, tool = _read(response.text), response.name
         if isinstance(value, dict) and value.get("error"):
             text = self._failure(value["error"], tool)
@@ -104,13 +104,13 @@ class Reader:
         return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
     def _say(self, key: str, **values: object) -> str:
-        return say(key, self.chinese, **values)
+        return render(key, self.chinese, **values)
 
     def _row(self, *parts: str) -> str:
         return self._say("comma").join(filter(None, parts))
 
     def _label(self, key: str) -> str:
-        """What a field is called: its title in one language, of ``温度 / temperature``; else its name in words."""
+        """A field's label: its title in one language, from ``温度 / temperature``, otherwise its name in words."""
         chinese, _, english = str(self.fields.get(key, {}).get("title", "")).partition(" / ")
         return (chinese if self.chinese else english or chinese) or folded_words(key[:60])
 
@@ -150,7 +150,7 @@ class Reader:
         if day == today:
             return ""
         ahead = (day - today).days
-        named = self._say(f"in_{ahead}_days" if is_said(f"in_{ahead}_days") else "in_days", count=ahead)
+        named = self._say(f"in_{ahead}_days" if has_template(f"in_{ahead}_days") else "in_days", count=ahead)
         return self._day(day, "later_day", named)
 
     def _day(self, day: date, form: str, named: str = "") -> str:

@@ -1,8 +1,8 @@
-"""What the offline model says, in Chinese and in English."""
+"""Templates of the offline model's sentences, in Chinese and English."""
 
 from collections.abc import Iterable
 
-__all__ = ["is_said", "listed", "say"]
+__all__ = ["has_template", "listed", "render"]
 
 # Key, Chinese, English; two strokes begin another line.
 _SENTENCES = """
@@ -80,16 +80,16 @@ for _entry in (
     _SAID[_entry[0]] = (_entry[1], _entry[2])
 
 
-def say(key: str, chinese: bool, **values: object) -> str:
-    """One thing in the language that is asked for, with its values in place."""
+def render(key: str, chinese: bool, **values: object) -> str:
+    """A template in the requested language with its values."""
     return _SAID[key][0 if chinese else 1].format(**values)
 
 
-def is_said(key: str) -> bool:
-    """Whether there are words for something."""
+def has_template(key: str) -> bool:
+    """Whether there is a template of this name."""
     return key in _SAID
 
 
 def listed(names: Iterable[str], chinese: bool) -> str:
-    """Several in a row."""
+    """Several names as a list in a sentence."""
     return ("、" if chinese else ", ").join(names)

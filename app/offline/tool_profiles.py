@@ -1,4 +1,4 @@
-"""What a tool is about and what it takes, read out of its definition, however odd its JSON Schema is."""
+"""Tool profiles: the topics and parameters of a tool, from its definition; any JSON Schema is accepted."""
 
 import re
 from collections.abc import Mapping
@@ -165,13 +165,13 @@ def _mapping(value: Any) -> Mapping[str, Any]:
 
 
 class ToolProfile:
-    """A tool and what it is about.
+    """A tool, its topics and its parameters.
 
     Attributes:
-        definition: The tool as it is offered.
-        parameters: What it takes; ``roles`` is what these ask for, in their order.
-        name_terms: What its name is about; a clock that is asked for the date tells it as well.
-        weights: How strongly each term speaks for it: 3 in its name, 2 in its description, 1 in its parameters.
+        definition: The offered tool.
+        parameters: Its parameters; ``roles`` are theirs, in order.
+        name_terms: The terms of its name; a tool for the time also counts as one for the date.
+        weights: The weight of each term: 3 in its name, 2 in its description, 1 in its parameters.
     """
 
     def __init__(self, definition: ToolDefinition) -> None:
@@ -187,14 +187,14 @@ class ToolProfile:
 
     @cached_property
     def result_fields(self) -> Mapping[str, Mapping[str, Any]]:
-        """The schemas of the fields of its results by their names, wherever they stand."""
+        """The schemas of its results' fields, at any depth, by name."""
         schema = self.definition.output_schema
         parts = [schema, *_mapping(schema.get("$defs")).values()]
         fields = [item for part in parts for item in _mapping(_mapping(part).get("properties")).items()]
         return {key: each for key, each in fields if isinstance(each, Mapping)}
 
     def score(self, about: Mapping[str, int]) -> tuple[float, int]:
-        """How close it is to what a text is about, and where that begins, negative; nothing when it is not close."""
+        """How well it matches the terms of a text, and the negative position of the match; zeros if it does not."""
         shared = self.weights.keys() & about.keys()
         score = sum(self.weights[term] * (0.5 if term.startswith("pair:") else 1) for term in shared)
         concepts = {each for each in self.name_terms if each.startswith(lexicon.CONCEPT)}
@@ -204,21 +204,18 @@ class ToolProfile:
         return (score, -min(about[term] for term in shared)) if is_enough else (0, 0)
 
     def is_about(self, concept: str) -> bool:
-        """Whether anything about it speaks of a concept."""
+        """Whether its name, description or parameters mention a concept."""
         return lexicon.CONCEPT + concept in self.weights
 
     def is_named_in(self, question: Question) -> bool:
-        """Whether the question gives its very name; a plain word counts only in front of arguments."""
+        """Whether the question has its exact name; a plain word counts only before arguments."""
         found = re.search(rf"(?<![\w-]){re.escape(self.name)}(?![\w-])", question.readable)
         if found is None or _DISTINCTIVE.search(self.name):
             return found is not None
         return found.start() == 0 and bool(self.pairs_in(question))
 
     def pairs_in(self, question: Question) -> dict[str, str]:
-        """The arguments that a question gives as ``name: value``, as written, by the folded name.
-
-        A list or a text goes on to the next name.
-        """
+        """The arguments that a question writes as ``name: value``, by the folded name; each ends at the next name."""
         by_name = {each.name.lower(): each for each in self.parameters if each.name}
         names = "|".join(map(re.escape, sorted(by_name, key=len, reverse=True)))
         starts = list(re.finditer(rf"(?<![\w-])({names})\s*[:=]", question.flat)) if names else []

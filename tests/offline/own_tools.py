@@ -90,7 +90,14 @@ DOCUMENTED = {
         "airQuality", "Air quality of a city (空气质量)", parameters("city", city=text("City, in English"))
     ),
     "ship": ToolDefinition("shipOrder", "Ship an order", parameters("order", order={"type": "integer"})),
-    "shelf": ToolDefinition("shelf", "Tell what lies on a shelf.", parameters("number", number={"type": "integer"})),
+    "shelf": ToolDefinition(
+        "shelf", "Return the contents of a shelf.", parameters("number", number={"type": "integer"})
+    ),
+    "flip": ToolDefinition(
+        "flip_coins",
+        "Flip coins (抛硬币).",
+        parameters(count={"type": "integer", "default": 1, "description": "Number of coins"}),
+    ),
     "search": ToolDefinition("searchAll", "Look everywhere", parameters()),
 }
 """The tools to which the documentation shows questions, as it shows them."""

@@ -42,7 +42,14 @@ def shown_by_openapi(document: dict[str, Any]) -> Iterator[tuple[str, str]]:
                             yield path, question
 
 
-OWN_MODELS = {"Describe the shop", "Ship it", "When is high tide in Hull?", "Whose shop is it?", "Whose?"}
+OWN_MODELS = {
+    "Describe the shop",
+    "How many lamps are in stock?",
+    "Ship it",
+    "When is high tide in Hull?",
+    "Whose shop is it?",
+    "Whose?",
+}
 """Questions of blocks that bring a model of their own, which answers by a script."""
 
 
@@ -62,7 +69,7 @@ PAGE_ASKS = {"Delete this conversation?", "What would you like to know?", "删�
 
 def shown_by_the_page() -> Iterator[str]:
     """Each question that the page's own scripts offer to ask."""
-    for script in (ROOT / "app" / "api" / "playground").glob("*.js"):
+    for script in (ROOT / "app" / "pages" / "playground").glob("*.js"):
         yield from set(re.findall(r'"([^"\n]{4,60}[?？])"', script.read_text(encoding="utf-8"))) - PAGE_ASKS
 
 

@@ -234,9 +234,9 @@ case fact order particular weather time forecast temperature not least first las
 UNITS = """
 side sides face faces: 面; hour hours: 小时 钟头 h hour; minute minutes: 分钟 分 min minute; second seconds: 秒 sec
 second; person persons people guest guests passengers: 人 位 people person guest; count number quantity limit top amount
-size copies: 个 次 条 份 件 本 张 颗 枚 times dice coin piece cop item; amount price money budget cost: 元 块 dollar usd eur rmb
-cny yuan yen pound; age years: 岁 year; weight kg: 公斤 千克 斤 克 kg gram pound; height: 厘米 米 cm; distance length
-radius km: 公里 千米 米 km mile meter; percent rate: % percent; page pages: 页 page; floor: 层 楼 floor
+size copies: 个 次 条 份 件 本 张 颗 枚 times dice coin piece cop item; amount price money budget cost: 元 块 dollar
+usd eur rmb cny yuan yen pound; age years: 岁 year; weight kg: 公斤 千克 斤 克 kg gram pound; height: 厘米 米 cm;
+distance length radius km: 公里 千米 米 km mile meter; percent rate: % percent; page pages: 页 page; floor: 层 楼 floor
 """
 # How the values of an enumeration are said otherwise.
 SYNONYMS = """

@@ -1,1 +1,1 @@
-"""Chat models: one folder for each provider, and what they are to the rest."""
+"""Chat models: the interface, timeouts, retries, fallbacks, and one folder per provider."""

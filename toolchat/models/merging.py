@@ -1,6 +1,6 @@
-"""Put the pieces of a streamed turn together, whatever dialect the provider speaks.
+"""Merge the pieces of a streamed response, in every dialect of the providers.
 
-A whole message goes through the same classes: it is a stream of one piece.
+A complete message goes through the same classes, as a stream of one piece.
 """
 
 from collections.abc import Mapping
@@ -20,15 +20,16 @@ _MAX_TOKENS = 10**12
 
 
 class SnapshotMerger:
-    """Turns pieces into new text, also where each piece repeats all the text before it (MiniMax, some gateways).
+    """Extracts the new text of each piece, even if each piece repeats all text before it (MiniMax, some gateways).
 
-    As long as every piece begins with the one before it there are two readings: pieces to append, or snapshots.
-    Meanwhile only what both readings have in common is let through, so the first piece is never delayed. The first
-    piece that does not begin with its predecessor proves pieces to append; for nearly all streams that is the second.
-    Snapshots are proved when the repeated beginnings add up to eight different characters. A repetition such as
-    "哈", "哈哈" proves nothing, because a model writes that piece by piece as well. At the end of a stream two
-    characters are enough to prefer snapshots; after sixteen undecided pieces they are pieces to append, and sooner
-    where they are so long that memory is filled by what is held back.
+    A stream consists of deltas, which are appended, or of snapshots, which replace the text. While every piece starts
+    with the previous one, both are possible. Until that is decided, only the text that both readings share is emitted,
+    so the first piece is never delayed:
+
+    - The first piece that does not start with the previous one proves deltas; usually that is the second piece.
+    - Repeated prefixes with eight different characters in total prove snapshots. A repetition such as "哈", "哈哈"
+      proves nothing, because a model may also write it as deltas. At the end of the stream two characters are enough.
+    - After sixteen undecided pieces, or too many undecided characters to buffer, the stream counts as deltas.
     """
 
     def __init__(self) -> None:
@@ -38,7 +39,7 @@ class SnapshotMerger:
         self._mode = "open"
 
     def add(self, piece: str) -> str:
-        """Take a piece and give the text that is certainly new."""
+        """Add a piece and return the text that is certainly new."""
         if not piece or self._mode == "append":
             return piece
         if not self._pieces:
@@ -57,7 +58,7 @@ class SnapshotMerger:
         return self._decide("append") if self._is_long() else self._show_common()
 
     def finish(self) -> str:
-        """Decide, and give what was still held back."""
+        """Decide, and return the text that was held back."""
         if self._mode != "open" or len(self._pieces) < 2:
             return ""
         return self._decide("snapshot" if self._evidence >= _PLAUSIBLE else "append")
@@ -71,7 +72,7 @@ class SnapshotMerger:
     def _decide(self, mode: str) -> str:
         self._mode = mode
         text = "".join(self._pieces if mode == "append" else self._pieces[-1:])
-        self._pieces = [text] if mode == "snapshot" else []  # pieces to append are compared with nothing
+        self._pieces = [text] if mode == "snapshot" else []  # deltas need no comparison
         return self._show(text)
 
     def _show(self, text: str) -> str:
@@ -91,10 +92,10 @@ class SnapshotMerger:
 
 
 class TextMerger:
-    """Turns the ``content`` of deltas into the text for the user: without repetitions, without ``<think>`` blocks.
+    """Converts the ``content`` of deltas into the text for the user: without repetitions and ``<think>`` blocks.
 
-    A block is taken for reasoning only where it opens the answer; one that is never closed swallows the rest. Held
-    back are: what :class:`SnapshotMerger` holds, blanks before the first word, and a beginning that may become the tag.
+    Only blocks at the start of the answer are reasoning; an unclosed block hides the rest of the answer. It holds back
+    what :class:`SnapshotMerger` holds back, whitespace before the first word, and a possible prefix of the tag.
     """
 
     def __init__(self) -> None:
@@ -106,15 +107,15 @@ class TextMerger:
 
     @property
     def text(self) -> str:
-        """All the text for the user so far."""
+        """The text for the user so far."""
         return "".join(self._parts)
 
     def add(self, content: object) -> str:
-        """Take the content of one delta or message and give the text to show now, which may be none."""
+        """Add the content of one delta or message and return the text to show now, possibly empty."""
         return self._take(self._snapshots.add(_content_text(content)))
 
     def finish(self) -> str:
-        """Give what was still held back; blanks alone are no text."""
+        """Return the text that was held back; whitespace alone is not text."""
         late = self._take(self._snapshots.finish())
         if self._state == "answer":
             return late
@@ -153,32 +154,32 @@ class TextMerger:
     def _leave_block(self) -> bool:
         _, close, rest = self._held.partition(_CLOSE)
         if not close:
-            self._held = self._held[-len(_CLOSE) + 1 :]
+            self._held = self._held[-len(_CLOSE) + 1 :]  # the tag may be split between two pieces
             return False
         self._state, self._held, self._after_block = "opening", rest, True
         return True
 
 
 def usage_from(value: object) -> Usage | None:
-    """Read the tokens of a ``usage`` object in OpenAI's or DashScope's spelling; ``None`` when it tells none."""
+    """Read a ``usage`` object with the field names of OpenAI or DashScope; ``None`` if it has no token counts."""
     if not isinstance(value, dict):
         return None
-    given = _tokens(value, "prompt_tokens", "input_tokens")
-    written = _tokens(value, "completion_tokens", "output_tokens")
-    if given is None and written is None:
+    prompt = _tokens(value, "prompt_tokens", "input_tokens")
+    completion = _tokens(value, "completion_tokens", "output_tokens")
+    if prompt is None and completion is None:
         return None
     cached = reasoning = None
-    for details in value.values():  # their names differ: prompt_tokens_details, input_tokens_details, …
+    for details in value.values():  # the names differ: prompt_tokens_details, input_tokens_details, …
         if isinstance(details, dict):
             cached = cached or _tokens(details, "cached_tokens")
             reasoning = reasoning or _tokens(details, "reasoning_tokens")
-    return Usage(given or 0, written or 0, cached or 0, reasoning or 0)
+    return Usage(prompt or 0, completion or 0, cached or 0, reasoning or 0)
 
 
 def _tokens(usage: Mapping[str, object], *names: str) -> int | None:
     for name in names:
         count = usage.get(name)
-        if type(count) is int and 0 <= count <= _MAX_TOKENS:  # no bool
+        if type(count) is int and 0 <= count <= _MAX_TOKENS:  # bool is a subclass of int
             return count
     return None
 
@@ -201,7 +202,7 @@ def _part_text(part: object) -> str:
 
 
 def _repetition(earlier: str, later: str) -> int:
-    """How strongly it points to snapshots that ``later`` begins with ``earlier``; nothing if it only repeats it."""
+    """Rate the evidence for snapshots if ``later`` starts with ``earlier``; none if it only repeats it."""
     rest = later[len(earlier) :]
     return 0 if rest.startswith(earlier) or earlier.startswith(rest) else len(set(earlier))
 

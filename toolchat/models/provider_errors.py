@@ -1,4 +1,4 @@
-"""What a chat provider's error means, told by its code, then by its HTTP status, for every provider alike."""
+"""Classify the errors of chat providers by code, then by HTTP status, for all providers alike."""
 
 import re
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ from toolchat.errors import (
 __all__ = ["MAX_RETRY_AFTER", "provider_error", "retry_after_from"]
 
 MAX_RETRY_AFTER = 60.0
-"""Longest wait, in seconds, that is passed on."""
+"""The longest ``Retry-After``, in seconds, that clients receive."""
 
 _CONTEXT = ("contextlengthexceeded", "contextwindowexceeded", "stringabovemaxlength", "badrequest.toolarge")
 _CONTEXT_WORDS = (
@@ -55,7 +55,7 @@ _REFUSED = ("invalidparameter", "invalidrequest", "badrequest", "invalidurl", "u
 _BROKEN = ("internalerror", "systemerror", "servererror", "modelservicefailed", "modelservingerror", "timeout")
 _BUSY = ("modelunavailable", "serviceunavailable", "overloaded", "engineoverloaded")
 
-# MiniMax gives numbers in `base_resp`: https://platform.minimax.io/docs/api-reference/errorcode.md
+# MiniMax sends numbers in `base_resp`: https://platform.minimax.io/docs/api-reference/errorcode.md
 _NUMBERS = {
     "1000": "internalerror",
     "1001": "timeout",
@@ -73,17 +73,17 @@ _TOKEN = re.compile(r"[A-Za-z0-9._-]{1,64}")
 def provider_error(
     *, status: int, code: str, message: str, retry_after: float | None, model_variable: str
 ) -> ToolchatError:
-    """Say what a provider's error means to the service and to its client.
+    """Convert an error of a provider to an error of ours.
 
     The codes are those of DashScope (https://help.aliyun.com/en/model-studio/error-code, both spellings), of
-    OpenAI and of MiniMax. The code decides; the status only where the code is unknown, because an error inside a
-    stream has none.
+    OpenAI and of MiniMax. The code takes precedence over the status, because an error within a stream has no status of
+    its own.
 
     Args:
         status: the HTTP status; 200 for an error object inside a successful answer.
-        code: the provider's code, or its error type; empty when it gives none.
-        message: the provider's text; it helps to tell errors of one code apart and is never shown.
-        retry_after: seconds to wait, as :func:`retry_after_from` gives them.
+        code: the provider's error code or type; empty without one.
+        message: the provider's text; it distinguishes errors with the same code and is never shown.
+        retry_after: seconds to wait, from :func:`retry_after_from`.
         model_variable: the environment variable that names the model.
     """
     word = code.strip().lower().replace("_", "").replace("-", "").replace(" ", "")
@@ -92,7 +92,7 @@ def provider_error(
     if kind is NotConfigured:
         return NotConfigured(f"the provider does not serve the configured model; set {model_variable}")
     if kind is UpstreamInvalid:
-        # Only known words are shown: what else stands there may be a text of somebody's, or a part of a key.
+        # Only known codes are shown: an unknown one may contain text of a user or part of a key.
         shown = f" (code {code})" if _TOKEN.fullmatch(code) and word in _SHOWN else f" (status {status})"
         return UpstreamInvalid(f"the provider refused the request{shown}")
     wait = None if retry_after is None else min(retry_after, MAX_RETRY_AFTER)
@@ -109,11 +109,11 @@ _DETAILS: dict[type[ToolchatError], str] = {
 
 
 def retry_after_from(headers: Mapping[str, str]) -> float | None:
-    """Read how long a provider asks to wait, in seconds from 0 to 60.
+    """Read the delay that a provider requests before a retry, in seconds from 0 to 60.
 
     Understands ``retry-after-ms`` (OpenAI, Azure) and ``Retry-After`` in seconds or as an HTTP date (RFC 9110,
-    section 10.2.3); what cannot be read counts as not sent. ``headers`` must ignore case, or have its
-    names in lower case.
+    section 10.2.3); an invalid value counts as absent. The names in ``headers`` must be case-insensitive or in lower
+    case.
     """
     milliseconds = _number(headers.get("retry-after-ms", ""))
     if milliseconds is not None:
@@ -129,21 +129,21 @@ def _kind_of_code(word: str, message: str) -> type[ToolchatError] | None:
     if word in _CONTEXT or any(words in message for words in _CONTEXT_WORDS):
         return ContextTooLong
     if "url error" in message or word in _NO_MODEL:
-        return NotConfigured  # DashScope: "url error" means that the endpoint does not serve the model
+        return NotConfigured  # DashScope's "url error": the endpoint does not serve the model
     if word == "insufficientquota" or word.endswith("allocationquota"):
         return _kind_of_quota(word, message)
     table: tuple[tuple[tuple[str, ...], type[ToolchatError] | None], ...] = (
         (_FILTERED, ContentFiltered),
         (_AUTH, ProviderAuth),
         (_LIMITED, ProviderRateLimited),
-        (_REFUSED, None),  # also OpenAI's type of a missing key or a wrong address: the status knows better
+        (_REFUSED, None),  # OpenAI uses this type also for missing keys and wrong URLs, so the status decides
         (_BROKEN + _BUSY, UpstreamUnavailable),
     )
     return next((kind for words, kind in table if any(part in word for part in words)), None)
 
 
 def _kind_of_quota(word: str, message: str) -> type[ToolchatError]:
-    """One code, two meanings: tokens per minute, which come back, or a plan that is used up, which does not."""
+    """Distinguish the two meanings of one code: a limit per minute, which recovers, or an exhausted plan."""
     if "free" in message or "billing" in message:
         return ProviderAuth
     per_minute = word.startswith("throttling") or "allocated quota" in message

@@ -1,4 +1,4 @@
-"""Put the fragments of streamed tool calls together; the rest of the service imports it from ``merging``."""
+"""Merge the fragments of streamed tool calls; other modules import it from ``merging``."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -26,14 +26,14 @@ def is_json_object(text: str) -> bool:
 
 
 class ToolCallMerger:
-    """Joins the fragments of tool calls; a whole message is a stream of one piece.
+    """Merges the fragments of tool calls; a complete message is a stream of one piece.
 
-    A fragment belongs to the newest call of its ``index``; without an index to the call of its ``id``; without
-    either to the call that was touched last. It opens a new call all the same when it brings another id, when a
-    second JSON object begins after a complete one, or when it brings another name after empty or complete
-    arguments. The first name wins; argument texts are appended and never parsed in part.
+    A fragment belongs to the newest call with its ``index``; without an index to the call with its ``id``; without both
+    to the call of the previous fragment. It starts a new call nevertheless if it has another id, if a second JSON
+    object starts after a complete one, or if it has another name after empty or complete arguments. The first name
+    wins; argument texts are appended and never parsed in part.
 
-    The rules come from captures of Ollama, vLLM, DashScope, GLM, MiniMax and of Gemini's and LiteLLM's gateways.
+    The rules follow recorded streams of Ollama, vLLM, DashScope, GLM, MiniMax and the gateways of Gemini and LiteLLM.
     """
 
     def __init__(self) -> None:
@@ -49,14 +49,14 @@ class ToolCallMerger:
         return bool(self._slots)
 
     def add(self, fragments: object) -> None:
-        """Take the provider's ``tool_calls`` of one delta or of a whole message; what is not a call is ignored."""
+        """Add the ``tool_calls`` of one delta or of a complete message; anything else is ignored."""
         touched: set[int] = set()
         for value in fragments if isinstance(fragments, list | tuple) else (fragments,):
             if isinstance(value, dict):
                 self._add_one(_read_fragment(value), touched)
 
     def finish(self) -> tuple[ToolCall, ...]:
-        """Give the calls in the order in which they began, every id present and unlike the others."""
+        """Return the calls in the order in which they started, with unique ids; missing ids are generated."""
         used: set[str] = set()
         calls = []
         for slot in self._slots:
@@ -89,9 +89,9 @@ class ToolCallMerger:
         return self._last if waits_for_id else None
 
     def _unnumbered(self, fragment: "_Fragment") -> "_Slot | None":
-        """The call that a numbered continuation goes on with when its beginning had no number."""
-        begins = bool(fragment.id or fragment.name)
-        return self._last if self._last and self._last.index is None and not begins else None
+        """Find the call that a fragment with an index continues if the call started without one."""
+        starts_call = bool(fragment.id or fragment.name)
+        return self._last if self._last and self._last.index is None and not starts_call else None
 
     def _open(self, index: int | None) -> "_Slot":
         slot = _Slot(index)
@@ -135,7 +135,7 @@ class _Slot:
             self.pieces.append(fragment.arguments)
 
     def repeats(self, fragment: _Fragment) -> bool:
-        """Whether this is the whole call once more, as a last chunk with the ``finish_reason`` brings it."""
+        """Whether the fragment repeats the whole call, as some servers do in the chunk with the ``finish_reason``."""
         return bool(fragment.id) and self.pieces == [fragment.arguments] and self.is_complete
 
     @property
@@ -145,7 +145,7 @@ class _Slot:
 
     @property
     def is_complete(self) -> bool:
-        """Whether the arguments are a whole object; asked a bounded number of times, so never in quadratic time."""
+        """Whether the arguments are a complete object; parsed a bounded number of times to stay linear in time."""
         if not self.pieces or not self.pieces[-1].rstrip().endswith("}") or self.checks >= _MAX_CHECKS:
             return False
         self.checks += 1
@@ -153,7 +153,7 @@ class _Slot:
 
     @property
     def arguments(self) -> str:
-        """The pieces joined; if only the last one is JSON and each repeats the one before it, that last snapshot."""
+        """The joined pieces; the last one if it alone is JSON and each piece repeats the previous one (snapshots)."""
         joined = "".join(self.pieces)
         if len(self.pieces) < 2 or is_json_object(joined):
             return joined
@@ -162,11 +162,11 @@ class _Slot:
 
 
 def _opens_new_call(slot: _Slot, fragment: _Fragment, *, again: bool) -> bool:
-    """Whether a fragment that would go to ``slot`` starts another call; ``again``: it is the list's second one."""
+    """Whether a fragment for ``slot`` starts another call; ``again``: the same list already had one for it."""
     if fragment.id and slot.id and fragment.id != slot.id:
         return True
     if again and fragment.index is None and fragment.name:
-        return True  # the entries of one list without numbers are different calls
+        return True  # entries of one list without an index are different calls
     if fragment.name and slot.name and fragment.name != slot.name and not fragment.id:
         return not slot.pieces or slot.is_complete
     if not fragment.begins_object or not slot.is_complete:
@@ -178,8 +178,8 @@ def _read_fragment(value: Mapping[str, Any]) -> _Fragment:
     index, function = value.get("index"), value.get("function")
     if not isinstance(function, dict):
         function = {}
-    extra = _beside(_KNOWN_CALL_KEYS, value)
-    if inner := _beside(_KNOWN_FUNCTION_KEYS, function):
+    extra = _unknown_fields(_KNOWN_CALL_KEYS, value)
+    if inner := _unknown_fields(_KNOWN_FUNCTION_KEYS, function):
         extra["function"] = inner
     return _Fragment(
         index=index if isinstance(index, int) and not isinstance(index, bool) else None,
@@ -190,11 +190,11 @@ def _read_fragment(value: Mapping[str, Any]) -> _Fragment:
     )
 
 
-def _beside(known: frozenset[str], given: Mapping[str, Any]) -> dict[str, Any]:
-    """What a server sends beside what everybody sends."""
-    if known.issuperset(given):
+def _unknown_fields(known: frozenset[str], fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Select the fields that are specific to a server, such as a thought signature."""
+    if known.issuperset(fields):
         return {}
-    return {key: item for key, item in given.items() if key not in known and item is not None}
+    return {key: item for key, item in fields.items() if key not in known and item is not None}
 
 
 def _text(value: object) -> str:

@@ -1,9 +1,9 @@
-"""Our connections in the form of the aiohttp session that DashScope's SDK asks for.
+"""An adapter that gives our connections the interface of aiohttp's session, which DashScope's SDK expects.
 
-The SDK takes an object for an aiohttp session when its class is called ``ClientSession`` and stands in a module with
-``aiohttp`` in its name (``HttpRequest.__init__`` in ``dashscope/api_entities/http_request.py``, 2.0.2). Anything else
-it puts aside, and asks over a session of its own, through whatever proxy the environment names. So these names are the
-SDK's, and a test counts our connections. What stands here is all that the SDK does with a session and its answers.
+The SDK accepts an object as an aiohttp session if its class is called ``ClientSession`` and its module has ``aiohttp``
+in its name (``HttpRequest.__init__`` in ``dashscope/api_entities/http_request.py``, 2.0.2). It silently ignores any
+other object, and opens a session of its own through the proxy of the environment. So the names here are the SDK's, and
+a test counts our connections. The adapter has only the members that the SDK uses.
 """
 
 import asyncio
@@ -18,14 +18,14 @@ from toolchat.http.responses import Response
 __all__ = ["Answer", "ClientSession"]
 
 _MAX_LINE_BYTES = 2 * 1024 * 1024
-"""Longest line of a stream that is read; a whole answer in one event is far shorter."""
+"""The size limit of a line; a complete answer in one event is far shorter."""
 
 _FLOOD_BYTES = 64 * 1024
-"""A piece of a stream after which others have their turn: what arrived may unpack to a thousand times as much."""
+"""The size of a piece after which other tasks run: received data may decompress to a thousand times its size."""
 
 
 class ClientSession:
-    """Sends what the SDK has written; all errors are ours, which the SDK neither understands nor sends again for."""
+    """Sends the SDK's requests; raises our own errors, which the SDK neither handles nor retries."""
 
     def __init__(self, http: OutboundHttp) -> None:
         self._http = http
@@ -37,7 +37,7 @@ class ClientSession:
         *,
         data: bytes,
         headers: Mapping[str, str],
-        timeout: object,  # noqa: ARG002 - the SDK's; ours cancel whatever takes too long
+        timeout: object,  # noqa: ARG002 - the SDK's; our timeouts cancel the call
     ) -> "Answer":
         """Send one request; see :meth:`OutboundHttp.request`."""
         exchange = self._http.request(method, url, upstream="DashScope", headers=headers, data=data)
@@ -45,7 +45,7 @@ class ClientSession:
 
 
 class Answer:
-    """What came, as the SDK reads it."""
+    """The response, with the members that the SDK reads."""
 
     __slots__ = ("_response", "content_type", "headers", "status")
 
@@ -60,16 +60,16 @@ class Answer:
         self._response.close()
 
     async def json(self) -> Any:
-        """The body as JSON, whatever its type says it is."""
+        """The body as JSON, whatever its content type."""
         return loads(await self._response.read())
 
     async def text(self) -> str:
-        """The body of an error that is no JSON."""
+        """The body of an error that is not JSON."""
         return (await self._response.read()).decode("utf-8", "replace")
 
     @property
     async def content(self) -> AsyncGenerator[bytes, None]:
-        """The lines of a stream, without their ends."""
+        """The lines of a stream, without line ends."""
         rest = b""
         while piece := await self._response.readany():
             *lines, rest = (rest + piece).split(b"\n")

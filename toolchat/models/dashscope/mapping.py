@@ -1,4 +1,4 @@
-"""DashScope's native wire form: our messages and tools as it reads them, its replies as our turn."""
+"""Map messages and tools to DashScope's native format, and its replies to a response."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -25,11 +25,11 @@ from toolchat.tool_calling.definition import ToolDefinition
 __all__ = ["DashScopeAnswer", "map_messages", "map_tool_definition", "map_tool_options"]
 
 MAX_ANSWER_BYTES = 32 * 2**20
-"""Most JSON, in bytes, that one turn may bring; 64k tokens in as many events take about half of it."""
+"""The size limit of all JSON of one model call; 64k tokens in as many events take about half of it."""
 
 
 def map_messages(messages: Iterable[Message], *, multimodal: bool) -> list[dict[str, Any]]:
-    """Write a conversation for DashScope; reasoning is sent back within the running turn only."""
+    """Map a conversation; reasoning is sent back within the current turn only."""
     mapped: list[dict[str, Any]] = []
     for message in messages:
         if isinstance(message, UserMessage):
@@ -68,13 +68,13 @@ def _map_tool_call(call: ToolCall) -> dict[str, Any]:
 
 
 def map_tool_definition(tool: ToolDefinition) -> dict[str, Any]:
-    """Write a tool's definition for DashScope."""
+    """Map a tool definition."""
     function = {"name": tool.name, "description": tool.description, "parameters": dict(tool.input_schema)}
     return {"type": "function", "function": function}
 
 
 def map_tool_options(prompt: Prompt) -> dict[str, Any]:
-    """Write what the options say of the tools; DashScope takes no ``required``, and nothing where there is no tool."""
+    """Map the options about tools; DashScope does not support ``required``, nor these options without tools."""
     if not prompt.tools:
         return {}
     mapped: dict[str, Any] = {"parallel_tool_calls": prompt.options.parallel_tool_calls}
@@ -86,13 +86,13 @@ def map_tool_options(prompt: Prompt) -> dict[str, Any]:
 
 @dataclass(slots=True)
 class DashScopeAnswer:
-    """What the SDK's replies of one turn amount to."""
+    """Collects the replies of the SDK for one model call."""
 
     stream: bool
-    """Whether the wire is a stream: then only a finish reason shows that the answer is whole."""
+    """Whether the response is a stream: then only a finish reason shows that it is complete."""
     usage: Usage = field(default_factory=Usage)
-    reasoned: str = ""
-    """The reasoning that the last reply has added."""
+    new_reasoning: str = ""
+    """The reasoning that the last reply added."""
     _text: TextMerger = field(default_factory=TextMerger)
     _calls: ToolCallMerger = field(default_factory=ToolCallMerger)
     _reasoning: list[str] = field(default_factory=list)
@@ -101,16 +101,16 @@ class DashScopeAnswer:
     _size: int = 0
 
     def add(self, reply: Any) -> str:
-        """Take one reply of the SDK and give the text that it adds, which may be none.
+        """Add one reply of the SDK and return the text that it adds, possibly empty.
 
         Raises:
-            ToolchatError: the reply is an error, in the words of :func:`provider_error`, or nonsense.
+            ToolchatError: the reply is an error, see :func:`provider_error`, or invalid.
         """
-        self.reasoned = ""
+        self.new_reasoning = ""
         if reply.status_code != 200:
-            return self._refuse(reply)
+            return self._reject(reply)
         usage = usage_from(reply.usage)
-        self.usage = usage or self.usage  # each chunk counts from the beginning
+        self.usage = usage or self.usage  # the usage of each chunk is cumulative
         choice = _choice(self._checked(reply.output))
         if choice is not None:
             return self._add_choice(choice)
@@ -119,40 +119,40 @@ class DashScopeAnswer:
         return ""
 
     def close(self) -> str:
-        """Give the text that was still held back, once the answer is whole.
+        """Return the text that was held back, once the answer is complete.
 
         Raises:
-            UpstreamInvalid: the answer was cut short.
+            UpstreamInvalid: the answer is incomplete.
         """
         if not self._began or (self.stream and not self._finish_reason):
             raise UpstreamInvalid("DashScope's answer was cut short", retryable=True)
         return self._text.finish()
 
     def message(self) -> AssistantMessage:
-        """The turn as a message; reasoning is kept for replay within the same turn."""
+        """The message; it keeps the reasoning for later requests of the same turn."""
         reasoning = "".join(self._reasoning)
         extra = {"reasoning_content": reasoning} if reasoning else {}
         return AssistantMessage(self._text.text, self._calls.finish(), extra)
 
     def reason(self) -> str:
-        """Why the model stopped; that it asks for tools is known by the calls, not by what it says."""
+        """The finish reason; tool calls take precedence over the reason that DashScope sends."""
         if self._calls:
             return "tool_calls"
         return self._finish_reason if self._finish_reason in ("length", "content_filter") else "stop"
 
     def _checked(self, output: object) -> Any:
-        """Hold the SDK's ``json.loads`` to our limits: size, depth, numbers, no half of a surrogate pair."""
+        """Apply our limits to the SDK's ``json.loads``: size, depth, numbers, no lone surrogates."""
         try:
             text = to_json(output, inf_nan_mode="constants")
         except PydanticSerializationError:
-            half_pairs = dumps(output, ensure_ascii=False).encode("utf-16-le", "surrogatepass")
-            text = half_pairs.decode("utf-16-le", "replace").encode()
+            surrogates = dumps(output, ensure_ascii=False).encode("utf-16-le", "surrogatepass")
+            text = surrogates.decode("utf-16-le", "replace").encode()
         self._size += len(text)
         if self._size > MAX_ANSWER_BYTES:
             raise UpstreamInvalid("DashScope's answer does not end")
         return from_json(text)
 
-    def _refuse(self, reply: Any) -> str:
+    def _reject(self, reply: Any) -> str:
         if self._finish_reason or (isinstance(reply.message, str) and reply.message.strip() == "[DONE]"):
             return ""
         headers = {str(name).lower(): str(value) for name, value in (reply.headers or {}).items()}
@@ -177,7 +177,7 @@ class DashScopeAnswer:
             return ""
         if isinstance(reasoning := message.get("reasoning_content"), str):
             self._reasoning.append(reasoning)
-            self.reasoned = reasoning
+            self.new_reasoning = reasoning
         if calls := message.get("tool_calls"):
             self._calls.add(calls)
         return self._text.add(message.get("content"))
@@ -189,6 +189,6 @@ def _choice(output: object) -> Mapping[str, Any] | None:
     choices = output.get("choices")
     if isinstance(choices, list) and choices and isinstance(choices[0], Mapping):
         return choices[0]
-    if isinstance(text := output.get("text"), str):  # what a model without result_format=message sends
+    if isinstance(text := output.get("text"), str):  # sent by models without result_format=message
         return {"finish_reason": output.get("finish_reason"), "message": {"content": text}}
     return None

@@ -1,17 +1,17 @@
-"""Alibaba Cloud's DashScope in its native form, through the ``dashscope`` SDK and our own connections.
+"""The chat model for Alibaba Cloud's native DashScope API, with the ``dashscope`` SDK over our own connections.
 
-The SDK writes and reads what the wire carries; it is trusted with nothing else. What it returns, raises or loses was
-measured with 2.0.2, and one ``try`` around it turns all of that into our errors:
+The SDK only encodes requests and decodes responses. Its behaviour was measured with 2.0.2; one ``try`` around it
+converts every failure to our errors:
 
-- Errors of HTTP are returned as values, everything else is raised as it came (ours, ``json``, ``KeyError``).
-- Within a stream an error has the status 400 whatever it is, so ``code`` decides.
-- An error object in a 200 answer arrives without its ``code``, and an error body that is not the JSON that it
-  claims to be without its status: both can only be called unusable.
-- When an aiohttp session loses the connection before the answer begins, the SDK sends the request **once more**; that
-  cannot be switched off, but no error of ours sets it off.
+- HTTP errors are returned as values, all others are raised unchanged (ours, ``json``, ``KeyError``).
+- Within a stream every error has the status 400, so its ``code`` decides.
+- The SDK drops the ``code`` of an error object in a 200 response, and the status of an error whose body is not JSON:
+  both become an invalid response.
+- If an aiohttp session loses the connection before the response starts, the SDK sends the request **again**. That
+  cannot be switched off, but none of our errors triggers it.
 
-DashScope refuses a tool that is named ``search``; it is sent under its name all the same, and the refusal
-comes back as :class:`UpstreamInvalid`.
+DashScope rejects a tool with the name ``search``. It is sent nevertheless, and the rejection is an
+:class:`UpstreamInvalid`.
 """
 
 import logging
@@ -37,13 +37,13 @@ _MULTIMODAL_MODEL = re.compile(r"^qwen3\.[5-9]|-vl\b|omni", re.IGNORECASE)
 def _sdk() -> Any:
     from dashscope.client.base_api import BaseAioApi
 
-    # Its log lines carry URLs and bodies, and its environment switch would bring them back.
+    # Its log lines contain URLs and bodies, and an environment variable could enable them.
     logging.getLogger("dashscope").setLevel(logging.CRITICAL + 1)
     return BaseAioApi
 
 
 def warm_up() -> None:
-    """Import the SDK (0.4 s) and pay for its ``User-Agent`` (it forks ``uname`` once); for a thread at start."""
+    """Import the SDK (0.4 s) and compute its ``User-Agent`` (it forks ``uname`` once), before the first request."""
     platform.platform()
     platform.processor()
     _sdk()
@@ -57,8 +57,8 @@ def _is_multimodal(model: str) -> bool:
 class DashScopeChatModel(ChatModel):
     """A model behind DashScope's ``text-generation`` or ``multimodal-generation`` endpoint.
 
-    Both are called by the SDK's common door, which sends what it is given. The SDK's own class for
-    multimodal conversations must never be used: it uploads local files whose path is a user's text.
+    Both use the SDK's common base class, which sends the request unchanged. Never use the SDK's class for multimodal
+    conversations: it uploads local files whose path is the text of a user.
 
     Args:
         api_key: the key of Alibaba Cloud Model Studio; a key belongs to one region.
@@ -103,14 +103,14 @@ class DashScopeChatModel(ChatModel):
             await self._http.aclose()
 
     async def respond(self, prompt: Prompt, emit: EmitModelEvent) -> ChatResponse:
-        """Run one turn; see :meth:`ChatModel.respond`.
+        """Call the model; see :meth:`ChatModel.respond`.
 
-        With thinking switched on the wire is a stream in any case, since many models think only there
+        With thinking enabled it always streams, since many models can only think in a stream
         (https://help.aliyun.com/en/model-studio/error-code).
 
         Raises:
             UpstreamError: one of its kinds; also :class:`ContextTooLong`, :class:`ContentFiltered` and
-                :class:`NotConfigured` where the provider does not know the model.
+                :class:`NotConfigured` if the provider does not serve the model.
         """
         answer = DashScopeAnswer(prompt.stream or self._enable_thinking is True)
         try:
@@ -122,15 +122,15 @@ class DashScopeChatModel(ChatModel):
                     async for reply in sent:
                         text = answer.add(reply)
                         is_shown = bool(text) and prompt.stream
-                        if answer.reasoned or not is_shown:
-                            await emit(Progress(answer.reasoned))
+                        if answer.new_reasoning or not is_shown:
+                            await emit(Progress(answer.new_reasoning))
                         if is_shown:
                             await emit(TextDelta(text))
             if (rest := answer.close()) and prompt.stream:
                 await emit(TextDelta(rest))
         except ToolchatError:
             raise
-        except Exception as error:  # the SDK raises whatever happened to it
+        except Exception as error:  # the SDK raises every kind of exception
             raise UpstreamInvalid("DashScope sent something that is not an answer", retryable=True) from error
         return ChatResponse(answer.message(), answer.reason(), answer.usage, self._model(prompt))
 

@@ -1,4 +1,4 @@
-"""Write our words in the form of OpenAI's chat completions, so that strict servers take them too."""
+"""Map messages, tools and options to OpenAI's chat completions, in a form that strict servers accept."""
 
 import re
 from collections.abc import Collection, Sequence
@@ -26,29 +26,29 @@ _OPTIONS = (
     "reasoning_effort",
     "response_format",
 )
-"""The fields that have one name and one form on both sides."""
+"""The fields with the same name and format on both sides."""
 _values = attrgetter(*_OPTIONS)
 _UNSET = (None,) * len(_OPTIONS)
 
 
 def map_messages(messages: Sequence[Message], tools: Collection[str] = ()) -> list[dict[str, Any]]:
-    """Write a conversation; reasoning goes back within the running turn only, as DeepSeek demands."""
+    """Map a conversation; reasoning is sent back within the current turn only, as DeepSeek requires."""
     turn = len(messages)
     while turn and not isinstance(messages[turn - 1], UserMessage):
         turn -= 1
     mapped: list[dict[str, Any]] = []
-    for place, message in enumerate(messages):
-        mapped += map_message(message, tools, replay=place >= turn)
+    for position, message in enumerate(messages):
+        mapped += map_message(message, tools, replay=position >= turn)
     return mapped
 
 
 def map_message(message: Message, tools: Collection[str] = (), *, replay: bool = True) -> list[dict[str, Any]]:
-    """Write one message; a :class:`ToolResponseMessage` becomes one message for each of its responses.
+    """Map one message; a :class:`ToolResponseMessage` becomes one message per response.
 
     Args:
         message: the message.
-        tools: the names of the tools that are offered, see :func:`map_tool_call`.
-        replay: whether the provider gets back what it added to an assistant message, such as its reasoning.
+        tools: the names of the offered tools, see :func:`map_tool_call`.
+        replay: whether to send provider-specific keys of an assistant message back, such as its reasoning.
     """
     match message:
         case SystemMessage():
@@ -67,10 +67,10 @@ def map_message(message: Message, tools: Collection[str] = (), *, replay: bool =
 
 
 def map_tool_call(call: ToolCall, tools: Collection[str] = ()) -> dict[str, Any]:
-    """Write a call back as the provider sent it, extra keys included, in a form that strict servers take.
+    """Map a tool call of the model back to the provider's format, including provider-specific keys.
 
-    They refuse a conversation for arguments that are not a JSON object and for names with other characters than
-    theirs, so a model's slip would otherwise end the conversation.
+    Strict servers reject a conversation whose arguments are not a JSON object or whose names contain other characters,
+    so one mistake of a model would otherwise end the conversation.
     """
     name = call.name if call.name in tools else _NOT_IN_A_NAME.sub("_", call.name)[:_MAX_NAME] or "unknown"
     arguments = call.arguments if is_json_object(call.arguments) else "{}"
@@ -84,21 +84,21 @@ def map_tool_call(call: ToolCall, tools: Collection[str] = ()) -> dict[str, Any]
 
 
 def map_tool_definition(tool: ToolDefinition) -> dict[str, Any]:
-    """Write a tool's definition."""
+    """Map a tool definition."""
     function = {"name": tool.name, "description": tool.description, "parameters": dict(tool.input_schema)}
     return {"type": "function", "function": function}
 
 
 def map_options(options: ChatOptions) -> dict[str, Any]:
-    """Write the options that are set; servers differ in the fields that they refuse."""
+    """Map the options that are set; servers differ in the fields that they reject."""
     values = _values(options)
-    if values == _UNSET:  # as nearly always
+    if values == _UNSET:  # the usual case
         return {}
     return {name: value for name, value in zip(_OPTIONS, values, strict=True) if value is not None}
 
 
 def map_tool_options(options: ChatOptions, tools: Collection[str]) -> dict[str, Any]:
-    """Write what the options say of the tools that are offered; servers refuse it where there are none."""
+    """Map the options about tools, only for offered tools: servers reject them without any."""
     mapped: dict[str, Any] = {}
     if options.parallel_tool_calls is not None:
         mapped["parallel_tool_calls"] = options.parallel_tool_calls

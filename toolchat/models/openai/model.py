@@ -1,4 +1,4 @@
-"""Any server that speaks OpenAI's chat completions: OpenAI, DeepSeek, MiniMax, Ollama, vLLM, DashScope and others."""
+"""The chat model for OpenAI-compatible servers: OpenAI, DeepSeek, MiniMax, Ollama, vLLM, DashScope and others."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _UPSTREAM = "the chat provider"
 _DEFAULT_BASE_URL = "https://api.openai.com/v1"
 _MAX_STREAM_BYTES = 32 * 1024 * 1024
 _SLICE_BYTES = 16 * 1024
-"""Bytes of a stream that are taken apart at a time; as much may wait in pieces while a slow client holds it up."""
+"""Bytes of a stream that are decoded at a time, and that a slow client may leave undelivered."""
 _MAX_ERROR_BYTES = 64 * 1024
 _END_OF_BODY_TIMEOUT = 0.1
 _JSON_TYPES = ("application/json", "text/plain", "application/octet-stream")
@@ -75,13 +75,14 @@ class OpenAICompatibleChatModel(ChatModel):
             await self._http.aclose()
 
     async def respond(self, prompt: Prompt, emit: EmitModelEvent) -> ChatResponse:
-        """Run one turn; see :meth:`ChatModel.respond`.
+        """Call the model; see :meth:`ChatModel.respond`.
 
-        The answer's own content type decides how it is read: some servers stream unasked, some do not when asked.
+        The content type of the response decides how to read it: some servers stream without being asked, and some do
+        not stream if asked.
 
         Raises:
             UpstreamError: one of its kinds; also :class:`ContextTooLong`, :class:`ContentFiltered` and
-                :class:`NotConfigured` where the provider does not serve the model.
+                :class:`NotConfigured` if the provider does not serve the model.
         """
         turn = OpenAITurn(prompt.options.model or self.name)
         headers, data = self._stream_headers if prompt.stream else self._headers, self._body(prompt)
@@ -95,14 +96,14 @@ class OpenAICompatibleChatModel(ChatModel):
         return turn.response()
 
     async def _read_stream(self, response: Response, turn: OpenAITurn, prompt: Prompt, emit: EmitModelEvent) -> None:
-        """Read the stream's chunks, up to ``[DONE]`` or to its end.
+        """Read the chunks of the stream up to ``[DONE]`` or its end.
 
         Raises:
-            UpstreamInvalid: it ended before the provider said why it stopped.
+            UpstreamInvalid: the stream ended without a finish reason.
         """
         events = _EventReader(response)
-        while (arrived := await events.read()) is not None:
-            for event in arrived:
+        while (batch := await events.read()) is not None:
+            for event in batch:
                 data, is_error = event.data.strip(), event.event == "error"
                 if data == "[DONE]":
                     await _read_to_end(response)
@@ -110,8 +111,8 @@ class OpenAICompatibleChatModel(ChatModel):
                 if data or is_error:
                     text = turn.add(_read_chunk(response, data, is_error=is_error))
                     if prompt.stream:
-                        if turn.reasoned or not text:
-                            await emit(Progress(turn.reasoned))
+                        if turn.new_reasoning or not text:
+                            await emit(Progress(turn.new_reasoning))
                         if text:
                             await emit(TextDelta(text))
         if not turn.finished:
@@ -132,9 +133,9 @@ class OpenAICompatibleChatModel(ChatModel):
 
 
 async def _is_stream(response: Response) -> bool:
-    """Whether the answer is a stream of chunks or one JSON body; raises the error that anything else stands for."""
+    """Whether the response is a stream or one JSON body; raises an error for anything else."""
     if response.status >= 400:
-        raise await _refusal(response)
+        raise await _error_of(response)
     media_type = response.content_type
     if media_type == "text/event-stream":
         return True
@@ -148,45 +149,45 @@ async def _whole_body(response: Response) -> dict[str, Any]:
 
 
 class _EventReader:
-    """Reads a response's server-sent events, a slice of what has arrived at a time."""
+    """Reads the server-sent events of a response in slices of limited size."""
 
     def __init__(self, response: Response) -> None:
         self._response = response
         self._decoder = SseDecoder(_UPSTREAM)
-        self._left = b""
+        self._rest = b""
         self._size = 0
         self._ended = False
 
     async def read(self) -> list[ServerSentEvent] | None:
-        """The events that come next, possibly none; ``None`` at the end.
+        """Return the next events, possibly none; ``None`` at the end.
 
-        A connection that is lost ends the stream as well: whether that was too early is for the caller to say.
+        A lost connection ends the stream as well; the caller knows whether the answer was complete.
         """
         if self._ended:
             return None
-        if self._left:
-            await asyncio.sleep(0)  # a flood of tiny lines must not hold up everybody else
-        elif not await self._arrived():
+        if self._rest:
+            await asyncio.sleep(0)  # a flood of tiny lines must not block the event loop
+        elif not await self._receive():
             self._ended = True
             return self._decoder.finish()
-        piece, self._left = self._left[:_SLICE_BYTES], self._left[_SLICE_BYTES:]
+        piece, self._rest = self._rest[:_SLICE_BYTES], self._rest[_SLICE_BYTES:]
         return self._decoder.feed(piece)
 
-    async def _arrived(self) -> bool:
+    async def _receive(self) -> bool:
         try:
-            self._left = await self._response.readany()
+            self._rest = await self._response.readany()
         except UpstreamError:
-            # What was begun is not to be trusted: no last event is made of it.
+            # The incomplete last event is dropped, since it cannot be trusted.
             self._decoder = SseDecoder(_UPSTREAM)
             return False
-        self._size += len(self._left)
+        self._size += len(self._rest)
         if self._size > _MAX_STREAM_BYTES:
             raise UpstreamInvalid(f"{_UPSTREAM} sent more than {_MAX_STREAM_BYTES} bytes")
-        return bool(self._left)
+        return bool(self._rest)
 
 
 async def _read_to_end(response: Response) -> None:
-    """Read the end of the body, so that the connection can serve the next question; not all servers end it."""
+    """Read the body to its end, so that the connection can be reused; not all servers end it in time."""
     with suppress(TimeoutError, UpstreamError):
         async with asyncio.timeout(_END_OF_BODY_TIMEOUT):
             while await response.readany():
@@ -206,8 +207,8 @@ def _read_chunk(response: Response, data: str | bytes, *, is_error: bool = False
     return chunk
 
 
-async def _refusal(response: Response) -> ToolchatError:
-    """The error of a 4xx or 5xx; its status stands even where its body cannot be read."""
+async def _error_of(response: Response) -> ToolchatError:
+    """Create the error of a 4xx or 5xx response, even if its body cannot be read."""
     try:
         body = from_json(await response.read(_MAX_ERROR_BYTES))
     except (ValueError, UpstreamError):

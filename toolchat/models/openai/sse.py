@@ -1,4 +1,4 @@
-"""Decode server-sent events from bytes, however the network cuts them."""
+"""An incremental decoder for server-sent events."""
 
 from toolchat.errors import UpstreamInvalid
 from toolchat.messages import immutable
@@ -6,14 +6,14 @@ from toolchat.messages import immutable
 __all__ = ["MAX_EVENT_BYTES", "ServerSentEvent", "SseDecoder"]
 
 MAX_EVENT_BYTES = 2 * 1024 * 1024
-"""Longest event that is read; a whole answer of a chat model in one event is far shorter."""
+"""The size limit of an event; a complete answer in one event is far shorter."""
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 @immutable
 class ServerSentEvent:
-    """One event that carries data; ``id`` and ``retry`` mean nothing to a chat model's stream."""
+    """One event with data; ``id`` and ``retry`` have no meaning in a chat completion."""
 
     data: str
     event: str = "message"
@@ -22,9 +22,9 @@ class ServerSentEvent:
 class SseDecoder:
     """An incremental decoder for ``text/event-stream``.
 
-    Follows the HTML standard, section 9.2.6: lines end at CR, LF or CRLF and nowhere else (``str.splitlines``
-    would also cut at U+2028 and U+0085, which are ordinary characters in JSON). Two things are stricter or
-    looser: bytes that are not UTF-8 are an error, and the end of the stream also ends the last event.
+    Follows the HTML standard, section 9.2.6: lines end with CR, LF or CRLF only (``str.splitlines`` would also split at
+    U+2028 and U+0085, which are ordinary characters in JSON). It differs in two points: invalid UTF-8 is an error, and
+    the end of the stream also ends the last event.
     """
 
     def __init__(self, upstream: str, max_event_bytes: int = MAX_EVENT_BYTES) -> None:
@@ -38,14 +38,14 @@ class SseDecoder:
         self._size = 0
 
     def feed(self, chunk: bytes) -> list[ServerSentEvent]:
-        """Take the next bytes and give the events that they complete.
+        """Decode the next bytes and return the events that they complete.
 
         Raises:
-            UpstreamInvalid: an event is longer than allowed, or not UTF-8.
+            UpstreamInvalid: an event exceeds the size limit, or is not UTF-8.
         """
         if not chunk:
             return []
-        if self._after_cr and chunk[:1] == b"\n":
+        if self._after_cr and chunk[:1] == b"\n":  # a CRLF that was split between two chunks
             chunk = chunk[1:]
             self._after_cr = False
             if not chunk:
@@ -64,7 +64,7 @@ class SseDecoder:
         return events
 
     def finish(self) -> list[ServerSentEvent]:
-        """Give the event that the end of the stream completes, if there is one.
+        """Return the event that the end of the stream completes, if any.
 
         Raises:
             UpstreamInvalid: it is not UTF-8.

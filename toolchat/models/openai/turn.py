@@ -1,4 +1,4 @@
-"""Read what an OpenAI-compatible server answers: chunks of a stream or one whole body, and its errors."""
+"""Parse the responses of OpenAI-compatible servers: chunks of a stream or one complete body, and errors."""
 
 from collections.abc import Mapping
 from typing import Any, TypeGuard
@@ -24,17 +24,17 @@ _NO_USAGE = Usage()
 
 
 class OpenAITurn:
-    """Collects one turn; each chunk gives the text that it adds.
+    """Collects the chunks of one model call; each chunk returns the text that it adds.
 
-    A whole message within a stream is read only if no delta came before it: MiniMax ends a stream by repeating all of
-    it that way (with the only true ``usage``).
+    A complete message within a stream counts only if no delta came before it: MiniMax repeats the whole answer in its
+    last chunk, which also has the only correct ``usage``.
     """
 
     def __init__(self, model: str) -> None:
         self.finished = False
-        """Whether the provider said why it stopped; a stream that ends before that is cut short."""
-        self.reasoned = ""
-        """The reasoning that the last chunk has added."""
+        """Whether a finish reason was received; a stream that ends without one is incomplete."""
+        self.new_reasoning = ""
+        """The reasoning that the last chunk added."""
         self._model = model
         self._text = TextMerger()
         self._calls = ToolCallMerger()
@@ -45,12 +45,12 @@ class OpenAITurn:
         self._by_deltas = False
 
     def add(self, chunk: Mapping[str, Any]) -> str:
-        """Take one chunk or a whole body and give its text.
+        """Add one chunk or a complete body and return its text.
 
         Raises:
-            UpstreamUnavailable: the provider says that it failed.
+            UpstreamUnavailable: the finish reason is a failure of the provider.
         """
-        self.reasoned = ""
+        self.new_reasoning = ""
         if (model := chunk.get("model")) != self._model and _is_name(model):
             self._model = model
         choice = _first_choice(chunk.get("choices"))
@@ -65,15 +65,15 @@ class OpenAITurn:
         return self._add_message(self._message_of(choice))
 
     def close(self) -> str:
-        """Give the text that was still held back."""
+        """Return the text that was held back."""
         return self._text.finish()
 
     def response(self) -> ChatResponse:
-        """Give the finished turn; call :meth:`close` first.
+        """Return the finished response; call :meth:`close` first.
 
         Raises:
-            UpstreamInvalid: there was no answer at all.
-            ContentFiltered: the provider's moderation left nothing of it.
+            UpstreamInvalid: there was no answer.
+            ContentFiltered: the provider's moderation removed the whole answer.
         """
         if not self._answered:
             raise UpstreamInvalid("the chat provider sent no answer", retryable=True)
@@ -83,8 +83,8 @@ class OpenAITurn:
             raise ContentFiltered("the provider's moderation refused the answer")
         return ChatResponse(message, reason, self._usage, self._model)
 
-    def _count(self, given: object) -> None:
-        usage = usage_from(given)
+    def _count(self, value: object) -> None:
+        usage = usage_from(value)
         if usage and usage.total_tokens:
             self._usage = usage
 
@@ -104,16 +104,16 @@ class OpenAITurn:
         return message if isinstance(message, dict) and not self._by_deltas else {}
 
     def _add_message(self, message: Mapping[str, Any]) -> str:
-        self.reasoned = self._reasoning.add(message)
+        self.new_reasoning = self._reasoning.add(message)
         if calls := message.get("tool_calls"):
             self._calls.add(calls)
         return self._text.add(message.get("content") or message.get("refusal"))
 
 
 class _ReasoningMerger:
-    """Joins the reasoning of all deltas, under the keys in which the provider wants it back.
+    """Merges the reasoning of all deltas, under the keys in which the provider expects it back.
 
-    DeepSeek refuses a conversation with tool calls whose reasoning is missing
+    DeepSeek rejects a conversation with tool calls but without their reasoning
     (https://api-docs.deepseek.com/guides/thinking_mode), Gemini one without its signature in ``extra_content``.
     """
 
@@ -123,20 +123,20 @@ class _ReasoningMerger:
         self._extra_content: Any = None
 
     def add(self, message: Mapping[str, Any]) -> str:
-        """Take what a message says of it, and give the text that is new."""
+        """Add the reasoning of a message and return the new text."""
         if _REASONING_KEYS.isdisjoint(message):
             return ""
-        told = ""
+        new = ""
         for key in ("reasoning_content", "reasoning"):
             if isinstance(text := message.get(key), str) and text:
                 added = self._texts.setdefault(key, _JoinedText()).add(text)
-                told = told or added  # some servers say the same under both
+                new = new or added  # some servers send the same text under both keys
         if isinstance(details := message.get("reasoning_details"), list):
             for detail in details:
                 if isinstance(detail, dict):
                     self._add_detail(detail)
         self._extra_content = message.get("extra_content") or self._extra_content
-        return told
+        return new
 
     def finish(self) -> dict[str, Any]:
         extra: dict[str, Any] = {key: text.finish() for key, text in self._texts.items()}
@@ -188,18 +188,18 @@ def _first_choice(choices: object) -> Mapping[str, Any]:
 
 @immutable
 class Fault:
-    """An error as the provider words it; none of it is shown."""
+    """An error in the provider's words; never shown to clients."""
 
     code: str = ""
     message: str = ""
     status: int | None = None
-    """The HTTP status that the error object itself names."""
+    """The HTTP status within the error object."""
 
 
 def fault_in(body: object) -> Fault | None:
-    """Find the error in a body or a chunk, in any of the shapes that servers use; ``None`` when it is an answer.
+    """Find the error in a body or a chunk, in any format that servers use; ``None`` if it is an answer.
 
-    Shapes: ``{"error": {..}}`` or ``{"error": ".."}`` (OpenAI, Ollama), a list around it (Gemini),
+    Formats: ``{"error": {..}}`` or ``{"error": ".."}`` (OpenAI, Ollama), a list around it (Gemini),
     ``{"code": .., "message": ..}`` (DashScope, vLLM) and ``{"base_resp": {"status_code": ..}}`` (MiniMax).
     """
     if isinstance(body, list) and body:

@@ -87,7 +87,7 @@ async def test_a_user_in_the_address_signs_in() -> None:
 )
 async def test_what_cannot_be_sent_as_it_is_is_not_sent(url: str, headers: dict[str, str]) -> None:
     async with outbound() as http:
-        with pytest.raises(UpstreamInvalid, match="Shop cannot be asked this"):
+        with pytest.raises(UpstreamInvalid, match="the request to Shop cannot be sent"):
             await http.fetch("GET", url, upstream="Shop", timeout=60, headers=headers)
 
 

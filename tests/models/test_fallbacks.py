@@ -168,7 +168,7 @@ async def test_a_provider_without_another_behind_it_is_not_waited_for_either() -
     assert len(player.requests) == 3
     assert {each.json()["code"] for each in answers} == {"upstream-unavailable"}
     assert 1 <= int(answers[-1].headers.get("Retry-After", "1")) <= 10
-    assert "is not asked for now" in answers[-1].json()["detail"]
+    assert "its circuit is open" in answers[-1].json()["detail"]
 
 
 @pytest.mark.parametrize(

@@ -174,7 +174,7 @@ async def test_a_failure_without_words_is_told_with_the_tools_name(error: Except
         raise error
 
     told = from_json((await only(("mute", ""), tools=[mute])).result)["error"]
-    assert told == {"kind": kind, "message": "the tool mute failed and did not say why"}
+    assert told == {"kind": kind, "message": "the tool mute failed without a message"}
 
 
 @pytest.mark.parametrize("message", ["\ud800 is no text", ValueError("is no text")], ids=["surrogate", "exception"])

@@ -61,7 +61,7 @@ class CircuitBreaker:
             if left > 0:
                 instruments.observer.record_breaker_refusal(self._upstream)
                 raise UpstreamUnavailable(
-                    f"{self._upstream} has failed {self._failed} times in a row and is not asked for now",
+                    f"{self._upstream} has failed {self._failed} times in a row: its circuit is open",
                     retry_after=left,
                 )
             self._next_trial = self._clock() + self._pause  # this is the trial; others are refused meanwhile
@@ -71,7 +71,7 @@ class CircuitBreaker:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if error is None and not (self._status_failed or self._failed):
-            return  # the common case, kept cheap
+            return  # the common case
         status_failed, self._status_failed = self._status_failed, False
         if status_failed or isinstance(error, _FAILURES):
             self._fail()

@@ -119,7 +119,7 @@ class OutboundHttp:
         try:
             return Exchange(self._pool, build_request(method, url, headers, params, data), upstream)
         except ValueError as error:
-            raise UpstreamInvalid(f"{upstream} cannot be asked this: {error}") from error
+            raise UpstreamInvalid(f"the request to {upstream} cannot be sent: {error}") from error
 
     async def fetch(
         self,

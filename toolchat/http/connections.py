@@ -155,7 +155,7 @@ def exhaustion_error(error: BaseException) -> Overloaded | None:
 
 
 def _has_free_file() -> bool:
-    """Whether another file may be opened; looking up a name fails without that, and does not say so."""
+    """Whether the process may open another file: a lookup fails without one, but with a vague error."""
     try:
         os.close(os.dup(0))
     except OSError as error:

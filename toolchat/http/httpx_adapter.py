@@ -39,7 +39,7 @@ class _PooledTransport(httpx.AsyncBaseTransport):
         try:
             prepared = build_request(request.method, str(request.url), fields, data=await request.aread())
         except ValueError as error:
-            raise UpstreamInvalid(f"{upstream} cannot be asked this: {error}") from error
+            raise UpstreamInvalid(f"the request to {upstream} cannot be sent: {error}") from error
         read = limits.get("read")
         async with _limited(upstream, None if read is None else read + (limits.get("connect") or 0)):
             response = await self._pool.exchange(prepared, upstream)

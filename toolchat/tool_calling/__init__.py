@@ -1,1 +1,1 @@
-"""Tools: what a model is told of them, and how their calls are run."""
+"""Tool calling: definitions, schemas, callbacks, limits, events and the manager that runs the calls."""

@@ -160,7 +160,7 @@ def _convert(error: BaseException, tool: str) -> ToolExecutionError:
 
 
 def _with_message(error: ToolExecutionError, tool: str) -> ToolExecutionError:
-    return ToolExecutionError(f"the tool {tool} failed and did not say why", kind=error.kind, hint=error.hint)
+    return ToolExecutionError(f"the tool {tool} failed without a message", kind=error.kind, hint=error.hint)
 
 
 _MAX_SHOWN_NAME = 64

@@ -193,19 +193,19 @@ def _fit(value: Any, room: int) -> Any:
 
 
 def _fit_list(items: list[Any], room: int) -> list[Any]:
-    kept: list[Any] = []
+    fitted: list[Any] = []
     room -= _MIN_ROOM
     for item in items:
         if room < _MIN_ROOM:
-            return [*kept, _left_out("entries", len(items) - len(kept))]
-        kept.append(_fit(item, room))
-        room -= len(_json(kept[-1])) + 1
-    return kept
+            return [*fitted, _left_out("entries", len(items) - len(fitted))]
+        fitted.append(_fit(item, room))
+        room -= len(_json(fitted[-1])) + 1
+    return fitted
 
 
 def _fit_object(fields: dict[str, Any], room: int) -> dict[str, Any]:
     """Share the room equally: what short fields do not use goes to the longer ones."""
-    kept: dict[str, Any] = {}
+    fitted: dict[str, Any] = {}
     room -= _MIN_ROOM
     sizes = {name: len(_json(part)) for name, part in fields.items()}
     for place, name in enumerate(sorted(sizes, key=sizes.__getitem__)):
@@ -213,10 +213,10 @@ def _fit_object(fields: dict[str, Any], room: int) -> dict[str, Any]:
         share = max(room // (len(fields) - place), min(room, _MIN_ROOM))
         if share < min(_MIN_ROOM, sizes[name]):
             break
-        kept[name] = _fit(fields[name], share)
-        room -= len(_json(kept[name]))
-    ordered = {name: kept[name] for name in fields if name in kept}
-    return ordered | ({"...": _left_out("fields", len(fields) - len(kept))} if len(kept) < len(fields) else {})
+        fitted[name] = _fit(fields[name], share)
+        room -= len(_json(fitted[name]))
+    ordered = {name: fitted[name] for name in fields if name in fitted}
+    return ordered | ({"...": _left_out("fields", len(fields) - len(fitted))} if len(fitted) < len(fields) else {})
 
 
 def _left_out(what: str, number: int) -> str:

@@ -21,7 +21,7 @@ from toolchat.models.fallbacks import FallbackChatModel
 from toolchat.state.base import StateStore
 from toolchat.tool_calling.definition import ToolDefinition
 from toolchat.tool_calling.errors import ToolExecutionError
-from toolchat.tool_calling.events import silent
+from toolchat.tool_calling.events import discard_event
 
 __all__ = ["check"]
 
@@ -125,7 +125,7 @@ def _model_probe(service: OpenedService, model: ChatModel) -> _Probe | _Result:
 
     async def call_ping() -> str:
         prompt = Prompt((UserMessage("Call the tool ping, then say ok."),), (_PING,))
-        response = await model.respond(prompt, silent)
+        response = await model.respond(prompt, discard_event)
         label = model_label(model.provider, model.name)
         if not response.has_tool_calls:
             raise ToolchatError(f"{label} answers, but did not call the tool that it was asked to")

@@ -12,7 +12,7 @@ from toolchat.chat.request import ChatRequest, Emit
 from toolchat.messages import AssistantMessage, ToolCall, ToolResponseMessage, Usage, UserMessage
 from toolchat.models.base import ChatModel, ChatResponse, EmitModelEvent, ModelEvent, Prompt, TextDelta
 from toolchat.tool_calling.callback import StaticToolCallbackResolver
-from toolchat.tool_calling.events import silent
+from toolchat.tool_calling.events import discard_event
 from toolchat.tool_calling.function_callback import FunctionToolCallback, tool
 from toolchat.tool_calling.limits import ToolCallLimits
 from toolchat.tool_calling.manager import ToolCallingManager
@@ -122,7 +122,7 @@ async def turn_of(model: ChatModel, *, stream: bool = False) -> list[ModelEvent 
 
 async def answer_of(chain: AdvisorChain) -> str:
     """What a chain answers to one question."""
-    return (await chain.proceed(ChatRequest((UserMessage("?"),)), silent)).message.text
+    return (await chain.proceed(ChatRequest((UserMessage("?"),)), discard_event)).message.text
 
 
 def offered(model: ScriptedChatModel) -> list[list[str]]:

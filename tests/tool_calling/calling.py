@@ -14,7 +14,7 @@ from toolchat.tool_calling.caching import SharedCall
 from toolchat.tool_calling.callback import ToolCallback
 from toolchat.tool_calling.context import ToolContext
 from toolchat.tool_calling.definition import ToolMetadata
-from toolchat.tool_calling.events import EmitToolCall, ToolCallEvent, ToolCallFinished, silent
+from toolchat.tool_calling.events import EmitToolCall, ToolCallEvent, ToolCallFinished, discard_event
 from toolchat.tool_calling.function_callback import FunctionToolCallback, tool
 from toolchat.tool_calling.limits import CallCounter, ToolCallLimits
 from toolchat.tool_calling.manager import ToolCallingManager, ToolExecutionResult
@@ -54,7 +54,7 @@ async def run(
     *asked: ToolCall | tuple[str, str],
     tools: Sequence[AnyTool],
     manager: ToolCallingManager | None = None,
-    emit: EmitToolCall = silent,
+    emit: EmitToolCall = discard_event,
 ) -> ToolExecutionResult:
     """Run calls as a caller does who controls the loop himself; those without an id get call_0, call_1 and so on."""
     calls = [each if isinstance(each, ToolCall) else call(*each, f"call_{n}") for n, each in enumerate(asked)]

@@ -25,7 +25,7 @@ from toolchat.tool_calling.callback import (
 )
 from toolchat.tool_calling.context import ToolContext
 from toolchat.tool_calling.errors import ToolDefinitionError
-from toolchat.tool_calling.events import silent
+from toolchat.tool_calling.events import discard_event
 from toolchat.tool_calling.function_callback import to_callbacks
 
 __all__ = ["CallSpec", "ChatClient", "PromptSpec", "StreamSpec", "parse_entity", "request_format"]
@@ -78,7 +78,7 @@ class CallSpec:
         Raises:
             ToolchatError: the request failed; see ``toolchat.errors``.
         """
-        return self.chain.proceed(self.request, silent)
+        return self.chain.proceed(self.request, discard_event)
 
     async def content(self) -> str:
         """The answer's text; raises as :meth:`response`."""

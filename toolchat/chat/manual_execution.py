@@ -17,7 +17,7 @@ from toolchat.models.base import ChatModel, ChatResponse, EmitModelEvent, Prompt
 from toolchat.tool_calling.callback import ToolCallback
 from toolchat.tool_calling.context import CONVERSATION_ID
 from toolchat.tool_calling.errors import ToolArgumentsError
-from toolchat.tool_calling.events import EmitToolCall, ToolCallEvent, ToolCallFinished, silent
+from toolchat.tool_calling.events import EmitToolCall, ToolCallEvent, ToolCallFinished, discard_event
 
 __all__ = ["SessionLockAdvisor", "manual_request", "run_tool_call", "without_model"]
 
@@ -86,7 +86,7 @@ async def run_tool_call(
     tool: ToolCallback,
     arguments: Mapping[str, Any],
     context: Mapping[str, Any] | None = None,
-    emit: EmitToolCall = silent,
+    emit: EmitToolCall = discard_event,
 ) -> ToolCallFinished:
     """Run one tool once, as if a model had called it; ``emit`` receives the call's events.
 

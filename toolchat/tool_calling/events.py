@@ -13,8 +13,8 @@ __all__ = [
     "ToolCallFinished",
     "ToolCallProgress",
     "ToolCallStarted",
+    "discard_event",
     "parse_arguments",
-    "silent",
 ]
 
 
@@ -105,7 +105,7 @@ EmitToolCall = Callable[[ToolCallEvent], Coroutine[Any, Any, None]]
 """Sends an event to the client. It is awaited, so that a slow client slows the stream down."""
 
 
-async def silent(event: object) -> None:
+async def discard_event(event: object) -> None:
     """Discard an event: the ``emit`` of a request that is not streamed."""
 
 

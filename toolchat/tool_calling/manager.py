@@ -18,7 +18,7 @@ from toolchat.tool_calling.caller import current_caller
 from toolchat.tool_calling.context import PAUSE, ProgressReporter, ToolContext
 from toolchat.tool_calling.definition import ToolMetadata
 from toolchat.tool_calling.errors import ToolArgumentsError, ToolExecutionError
-from toolchat.tool_calling.events import EmitToolCall, ToolCallFinished, ToolCallStarted, silent
+from toolchat.tool_calling.events import EmitToolCall, ToolCallFinished, ToolCallStarted, discard_event
 from toolchat.tool_calling.limits import CallCounter, ToolCallLimits
 from toolchat.tool_calling.results import ToolResultError, shorten
 
@@ -203,7 +203,7 @@ class ToolCallingManager:
         context: ToolContext | None = None,
         *,
         round: int = 1,  # noqa: A002
-        emit: EmitToolCall = silent,
+        emit: EmitToolCall = discard_event,
     ) -> ToolExecutionResult:
         """Run the calls of one message, for a caller that controls the loop itself.
 
@@ -239,7 +239,7 @@ class ToolCallingManager:
         calls: Sequence[ToolCall],
         offered: Mapping[str, ToolCallback],
         context: ToolContext,
-        emit: EmitToolCall = silent,
+        emit: EmitToolCall = discard_event,
         *,
         counter: CallCounter,
         round: int = 1,  # noqa: A002
@@ -324,7 +324,7 @@ class ToolCallingManager:
         self, call: ToolCall, turn: int, callback: ToolCallback, context: ToolContext, emit: EmitToolCall
     ) -> Coroutine[Any, Any, RunOutcome]:
         seconds = callback.metadata.timeout or self.timeout
-        if emit is silent or not callback.takes_context:
+        if emit is discard_event or not callback.takes_context:
             return run_with_timeout(seconds, callback, call.arguments, context)
         reporter = ProgressReporter(call, turn, emit, self.progress_pause)
         return run_with_progress(seconds, callback, call.arguments, context, reporter)

@@ -26,7 +26,7 @@ from app.protocols.mcp_server.streaming import ProgressNotifier
 from app.protocols.mcp_server.tools import TOOL_RESULT, Call, execute_call
 from toolchat.chat.request import ChatEvent, Emit
 from toolchat.errors import ToolchatError
-from toolchat.tool_calling.events import silent
+from toolchat.tool_calling.events import discard_event
 
 __all__ = ["StdioServer"]
 
@@ -108,7 +108,7 @@ class StdioServer:
     def _progress_emitter(self, exchange: Exchange, call: Call) -> Emit:
         token = exchange.progress_token
         if token is None:
-            return silent
+            return discard_event
         progress = ProgressNotifier(token, of_one_tool=call.form is TOOL_RESULT)
 
         async def emit(event: ChatEvent) -> None:

@@ -19,7 +19,7 @@ from toolchat.tool_calling.callback import ToolCallback
 from toolchat.tool_calling.caller import current_caller
 from toolchat.tool_calling.definition import ToolMetadata
 from toolchat.tool_calling.errors import ToolExecutionError
-from toolchat.tool_calling.events import ToolCallFinished, silent
+from toolchat.tool_calling.events import ToolCallFinished, discard_event
 from toolchat.tool_calling.schema_validator import schema_validator
 
 __all__ = ["ANSWER", "TOOL_RESULT", "Call", "ResultFormat", "error_result", "execute_call", "list_tools"]
@@ -118,14 +118,14 @@ TOOL_RESULT = _ToolResult()
 ANSWER = _Answer()
 
 
-async def execute_call(active: ActiveRequest, form: BufferedFormat, emit: Emit = silent) -> bytes:
+async def execute_call(active: ActiveRequest, form: BufferedFormat, emit: Emit = discard_event) -> bytes:
     """Run a call within the limit of concurrent requests and return its result; events go to ``emit``.
 
     Raises:
         ToolchatError: the limit is reached, or the call could not run.
     """
     async with active.service.admission.slot() as active.reservation:
-        return form.render(active, await (active.complete() if emit is silent else active.stream(emit)))
+        return form.render(active, await (active.complete() if emit is discard_event else active.stream(emit)))
 
 
 def error_result(error: ToolExecutionError) -> bytes:

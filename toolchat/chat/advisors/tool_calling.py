@@ -10,7 +10,7 @@ from toolchat.messages import AssistantMessage, ToolCall, ToolResponseMessage, U
 from toolchat.models.base import ChatModel, ChatResponse, EmitModelEvent, Prompt, TextDelta
 from toolchat.tool_calling.callback import ToolCallback
 from toolchat.tool_calling.errors import ToolExecutionError
-from toolchat.tool_calling.events import ToolCallFinished, silent
+from toolchat.tool_calling.events import ToolCallFinished, discard_event
 from toolchat.tool_calling.limits import CallCounter, ToolCallLimits
 from toolchat.tool_calling.manager import ToolCallingManager, is_direct
 
@@ -222,7 +222,7 @@ async def _restore_dynamic_tools(request: ChatRequest, chain: AdvisorChain, resp
     They derive them from the messages, so passing the request through the chain again brings them back; the paused
     message stands in for the model's response.
     """
-    await replace(chain, model=_Answered(response)).proceed(request, silent)
+    await replace(chain, model=_Answered(response)).proceed(request, discard_event)
 
 
 class _Answered(ChatModel):

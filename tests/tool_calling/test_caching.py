@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import pytest
 
 from app.tools.discovery import ConfiguredModule
-from tests.tool_calling.calling import PARIS, ROME, Atlas, asking, called
+from tests.tool_calling.calls import PARIS, ROME, Atlas, asking, called
 from tests.waiting import PATIENCE
 from toolchat import ToolModule, ToolSettings
 from toolchat.errors import ConfigurationError

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import pytest
 
-from tests.tool_calling.calling import EMPTY
+from tests.tool_calling.calls import EMPTY
 from toolchat.tool_calling.callback import (
     DelegatingToolCallbackResolver,
     StaticToolCallbackProvider,

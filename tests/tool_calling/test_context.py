@@ -14,7 +14,7 @@ from pydantic import BaseModel, Field, create_model
 from pydantic_core import to_json
 from typing_extensions import TypedDict
 
-from tests.tool_calling.calling import call
+from tests.tool_calling.calls import call
 from toolchat.messages import AssistantMessage, UserMessage
 from toolchat.tool_calling.context import ToolContext
 from toolchat.tool_calling.errors import ToolArgumentsError, ToolDefinitionError

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pydantic_core import from_json
 
-from tests.tool_calling.calling import only, run
+from tests.tool_calling.calls import only, run
 from toolchat.errors import NotFound, ToolFailed, UpstreamTimeout
 from toolchat.tool_calling.callback import ToolCallback, ToolResult
 from toolchat.tool_calling.context import ToolContext

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 from pydantic_core import from_json, to_json
 
-from tests.tool_calling.calling import only, run
+from tests.tool_calling.calls import only, run
 from toolchat.messages import ToolCall, ToolResponseMessage
 from toolchat.tool_calling.callback import ToolCallback
 from toolchat.tool_calling.context import ToolContext

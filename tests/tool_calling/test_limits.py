@@ -6,7 +6,7 @@ from pydantic_core import to_json
 from tests.chat.scripted import calls, client_of, says
 from tests.players.openai_player import Answer, OpenAIPlayer, PlayedRequest, message, whole
 from tests.serving import service
-from tests.tool_calling.calling import call, executing
+from tests.tool_calling.calls import call, executing
 from toolchat.messages import AssistantMessage
 from toolchat.models.base import Prompt
 from toolchat.tool_calling.events import ToolCallFinished

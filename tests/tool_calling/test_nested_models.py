@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, ConfigDict, RootModel
 
-from tests.tool_calling.calling import EMPTY, Place, callback_of, schema_of
+from tests.tool_calling.calls import EMPTY, Place, callback_of, schema_of
 from toolchat.tool_calling.function_callback import FunctionToolCallback
 
 

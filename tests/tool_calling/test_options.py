@@ -4,7 +4,7 @@ from typing import Any, get_type_hints
 
 import pytest
 
-from tests.tool_calling.calling import EMPTY
+from tests.tool_calling.calls import EMPTY
 from toolchat.tool_calling.definition import ToolMetadata, ToolOptions
 from toolchat.tool_calling.function_callback import FunctionToolCallback, tool
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 import pytest
 from pydantic import Field
 
-from tests.tool_calling.calling import EMPTY, Place, callback_of, schema_of
+from tests.tool_calling.calls import EMPTY, Place, callback_of, schema_of
 from toolchat.tool_calling.errors import ToolArgumentsError
 from toolchat.tool_calling.function_callback import FunctionToolCallback
 

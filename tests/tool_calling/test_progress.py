@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.tool_calling.calling import EMPTY, call, executing, run
+from tests.tool_calling.calls import EMPTY, call, executing, run
 from tests.waiting import PATIENCE
 from toolchat.tool_calling.context import ToolContext
 from toolchat.tool_calling.events import ToolCallEvent, ToolCallFinished, ToolCallProgress, ToolCallStarted

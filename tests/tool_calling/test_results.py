@@ -14,7 +14,7 @@ import pytest
 from pydantic_core import from_json
 
 from tests.chat.scripted import calls, client_of, says
-from tests.tool_calling.calling import EMPTY, Place, only
+from tests.tool_calling.calls import EMPTY, Place, only
 from toolchat.tool_calling.function_callback import FunctionToolCallback, tool
 from toolchat.tool_calling.results import convert_result, quoted_result, truncate
 

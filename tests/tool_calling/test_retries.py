@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.tool_calling.calling import only, run
+from tests.tool_calling.calls import only, run
 from tests.waiting import until
 from toolchat.errors import NotFound, UpstreamUnavailable
 from toolchat.tool_calling.callback import ToolCallback

@@ -6,7 +6,7 @@ import contextvars
 import pytest
 
 from app.observability.logs import request_id
-from tests.tool_calling.calling import Atlas, asking, called, flights
+from tests.tool_calling.calls import Atlas, asking, called, flights
 from tests.waiting import until
 from toolchat.errors import UpstreamTimeout
 from toolchat.tool_calling.caching import RecentResults, SingleFlight

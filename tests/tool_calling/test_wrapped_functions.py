@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.tool_calling.calling import EMPTY, only
+from tests.tool_calling.calls import EMPTY, only
 from toolchat.tool_calling.errors import ToolDefinitionError
 from toolchat.tool_calling.function_callback import FunctionToolCallback, MethodToolCallbackProvider, tool
 

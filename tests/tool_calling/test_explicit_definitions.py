@@ -8,7 +8,7 @@ import pytest
 from pydantic import BaseModel, Field
 from pydantic_core import to_json
 
-from tests.tool_calling.calling import EMPTY, called
+from tests.tool_calling.calls import EMPTY, called
 from toolchat.tool_calling.context import ToolContext
 from toolchat.tool_calling.definition import ToolDefinition
 from toolchat.tool_calling.errors import ToolArgumentsError, ToolDefinitionError

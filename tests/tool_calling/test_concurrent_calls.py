@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from tests.tool_calling.calling import call, executing, run
+from tests.tool_calling.calls import call, executing, run
 from toolchat.messages import ToolResponseMessage
 from toolchat.tool_calling.errors import ToolExecutionError
 from toolchat.tool_calling.events import ToolCallEvent, ToolCallFinished, ToolCallStarted

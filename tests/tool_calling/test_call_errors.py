@@ -6,7 +6,7 @@ import pytest
 from pydantic_core import from_json
 
 from tests.chat.scripted import calls, client_of, says
-from tests.tool_calling.calling import call, only, run
+from tests.tool_calling.calls import call, only, run
 
 
 @pytest.mark.parametrize(

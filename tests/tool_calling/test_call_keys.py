@@ -5,7 +5,7 @@ from typing import Annotated
 import pytest
 from pydantic import BaseModel, Field
 
-from tests.tool_calling.calling import PARIS, Atlas, called
+from tests.tool_calling.calls import PARIS, Atlas, called
 from toolchat.tool_calling.caching import call_key
 from toolchat.tool_calling.function_callback import FunctionToolCallback
 

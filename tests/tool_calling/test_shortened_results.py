@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic_core import from_json, to_json
 
-from tests.tool_calling.calling import only
+from tests.tool_calling.calls import only
 from tests.tool_calling.test_results import PNG
 from toolchat.tool_calling.errors import ToolExecutionError
 from toolchat.tool_calling.function_callback import FunctionToolCallback

@@ -9,7 +9,7 @@ import attrs
 import pytest
 from pydantic import BaseModel, ConfigDict
 
-from tests.tool_calling.calling import only
+from tests.tool_calling.calls import only
 from toolchat.tool_calling.errors import ToolDefinitionError
 from toolchat.tool_calling.function_callback import FunctionToolCallback
 

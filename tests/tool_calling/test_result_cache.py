@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.tool_calling.calling import flights
+from tests.tool_calling.calls import flights
 from toolchat.tool_calling.caching import RecentResults
 from toolchat.tool_calling.context import ToolContext
 from toolchat.tool_calling.function_callback import FunctionToolCallback, tool

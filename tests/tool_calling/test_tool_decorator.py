@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import pytest
 
-from tests.tool_calling.calling import EMPTY, Place
+from tests.tool_calling.calls import EMPTY, Place
 from toolchat.tool_calling.context import ToolContext
 from toolchat.tool_calling.definition import ToolMetadata
 from toolchat.tool_calling.function_callback import FunctionToolCallback, MethodToolCallbackProvider, tool

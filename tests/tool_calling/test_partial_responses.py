@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from tests.tool_calling.calling import call
+from tests.tool_calling.calls import call
 from toolchat.messages import AssistantMessage, Message, ToolResponse, ToolResponseMessage, UserMessage
 from toolchat.tool_calling.context import ToolContext
 from toolchat.tool_calling.function_callback import FunctionToolCallback, tool

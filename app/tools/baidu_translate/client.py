@@ -1,27 +1,30 @@
 """Baidu's general translation, as this service sees it."""
 
-import asyncio
 import hashlib
 import math
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import Field, SecretStr
 from pydantic_core import from_json
 from typing_extensions import TypedDict
 
-from app.tools.baidu_translate.error_codes import reaction_to
+from app.tools.baidu_translate.error_codes import error_rule, translation_error
 from app.tools.baidu_translate.languages import source_code, target_code
 from app.tools.baidu_translate.rate_limiter import Pacer
-from toolchat import BaseUrl, Secret, ToolSettings
-from toolchat.errors import UpstreamInvalid, UpstreamTimeout, UpstreamUnavailable
-from toolchat.http.client import OutboundHttp
-from toolchat.tool_calling.errors import ToolArgumentsError, ToolExecutionError
-
-if TYPE_CHECKING:
-    import httpx
+from toolchat import (
+    BaseUrl,
+    OutboundHttp,
+    Reply,
+    Secret,
+    ToolArgumentsError,
+    ToolExecutionError,
+    ToolSettings,
+    UpstreamInvalid,
+    UpstreamUnavailable,
+)
 
 __all__ = [
     "CACHE_SECONDS",
@@ -173,32 +176,24 @@ class BaiduTranslateClient:
         return layout
 
     async def _answer(self, question: dict[str, str]) -> dict[str, Any]:
-        """Ask once, and once more where Baidu's error code says that it can help."""
+        """Send a request, and once more if the rule of Baidu's error code allows a retry."""
         answer = await self._exchange(question)
-        reaction = reaction_to(answer)
-        if reaction is not None and reaction.retry_after is not None:
-            self._pacer.hold(reaction.retry_after)
-            answer = await self._exchange(question, again=True)
-            reaction = reaction_to(answer)
-        if reaction is not None:
-            raise reaction.error()
+        error = error_rule(answer)
+        if error is not None and error[1].retry_after is not None:
+            self._pacer.hold(error[1].retry_after)
+            answer = await self._exchange(question, ahead=True)
+            error = error_rule(answer)
+        if error is not None:
+            raise translation_error(*error)
         return answer
 
-    async def _exchange(self, question: dict[str, str], *, again: bool = False) -> dict[str, Any]:
-        await self._pacer.turn(ahead=again)
+    async def _exchange(self, question: dict[str, str], *, ahead: bool = False) -> dict[str, Any]:
+        await self._pacer.acquire(ahead=ahead)
         salt = secrets.token_hex(8)
         signature = sign(self._app_id, question["q"], salt, self._secret_key)
         form = question | {"appid": self._app_id, "salt": salt, "sign": signature}
-        with self._http.breakers.get(_UPSTREAM):
-            return await self._sent(form)
-
-    async def _sent(self, form: dict[str, str]) -> dict[str, Any]:
-        limit = self._settings.timeout
-        try:
-            async with asyncio.timeout(limit):
-                return _parsed(await self._http.httpx.post(self._url, data=form, extensions={"upstream": _UPSTREAM}))
-        except TimeoutError:
-            raise UpstreamTimeout(f"{_UPSTREAM} did not answer within {limit:g} s") from None
+        timeout = self._settings.timeout
+        return _parse(await self._http.fetch("POST", self._url, upstream=_UPSTREAM, timeout=timeout, data=form))
 
 
 def sign(app_id: str, text: str, salt: str, secret_key: str) -> str:
@@ -221,12 +216,12 @@ def _too_long(length: str, limit: str) -> ToolExecutionError:
     )
 
 
-def _parsed(reply: "httpx.Response") -> dict[str, Any]:
-    status = reply.status_code
+def _parse(reply: Reply) -> dict[str, Any]:
+    status = reply.status
     if status == 429 or status >= 500:
         raise UpstreamUnavailable(f"{_UPSTREAM} is not available just now (HTTP {status})")
     try:
-        answer = from_json(reply.content)
+        answer = from_json(reply.body)
     except ValueError:
         answer = None
     if status != 200 or not isinstance(answer, dict):

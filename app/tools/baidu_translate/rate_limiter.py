@@ -35,7 +35,7 @@ class Pacer:
         """One for each who waits; the first one's first is next."""
         self._timer: asyncio.TimerHandle | None = None
 
-    async def turn(self, *, ahead: bool = False) -> None:
+    async def acquire(self, *, ahead: bool = False) -> None:
         """Wait for a turn.
 
         Args:

@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import anyio.to_thread
 from pydantic import Field
@@ -12,14 +12,14 @@ from pydantic_core import from_json
 
 from app.gazetteer import pinyin
 from app.gazetteer.gazetteer import find_place
+from app.tools.error_rule import ErrorRule
 from app.tools.weather.forecast import Weather, slim
 from app.tools.weather.places import MAX_NAME, PlaceQuery, is_chinese, place_query
 from toolchat import BaseUrl, Secret, ToolSettings
 from toolchat.errors import UpstreamInvalid, UpstreamTimeout
 from toolchat.http.client import OutboundHttp, Reply
-from toolchat.tool_calling.errors import ToolExecutionError
 
-__all__ = ["CACHE_SECONDS", "Fault", "WeatherClient", "WeatherSettings", "error_code", "fault_of"]
+__all__ = ["CACHE_SECONDS", "WeatherClient", "WeatherSettings", "error_code", "error_rule"]
 
 
 _log = logging.getLogger(__name__)
@@ -27,39 +27,20 @@ _log = logging.getLogger(__name__)
 _ADVICE = "say that the weather cannot be looked up at the moment"
 
 
-@dataclass(frozen=True, slots=True)
-class Fault:
-    """One reaction."""
-
-    kind: str
-    message: str
-    hint: str = _ADVICE
-    operator: str = ""
-    """What the operator reads in the log, where it is theirs to mend: no key, no place, no body."""
-    remedy: Literal["none", "again", "fewer-days"] = "none"
-    """What may be tried once before giving up."""
-
-    def report(self, status: int, code: int | None) -> ToolExecutionError:
-        """Tell the operator, and put it into words for the model."""
-        if self.operator:
-            _log.warning("WeatherAPI: %s", self.operator, extra={"status": status, "error_code": code})
-        return ToolExecutionError(self.message, kind=self.kind, hint=self.hint)
-
-
-def _rejected(cause: str) -> Fault:
+def _rejected(cause: str) -> ErrorRule:
     message = "the weather service is not set up correctly on this server"
-    return Fault("not-configured", message, operator=f"{cause}: check WEATHER_API_KEY")
+    return ErrorRule("not-configured", message, _ADVICE, f"{cause}: check WEATHER_API_KEY")
 
 
-def _unavailable(message: str, operator: str = "", remedy: Literal["none", "again", "fewer-days"] = "none") -> Fault:
-    return Fault("unavailable", message, operator=operator, remedy=remedy)
+def _unavailable(message: str, operator: str | None = None, retry_after: float | None = None) -> ErrorRule:
+    return ErrorRule("unavailable", message, _ADVICE, operator, retry_after)
 
 
-_BY_CODE: Mapping[int, Fault] = {
+_RULES: Mapping[int, ErrorRule] = {
     1002: _rejected("it received no API key"),
-    1003: Fault("invalid-place", "the weather service received no place", "give the name of a city"),
+    1003: ErrorRule("invalid-place", "the weather service received no place", "give the name of a city"),
     1005: _unavailable("the weather service refused the request", "it refused the URL: check WEATHER_BASE_URL"),
-    1006: Fault(
+    1006: ErrorRule(
         "no-such-place",
         "the weather service knows no such place",
         "try the English or pinyin name with its country, such as 'Suzhou, Jiangsu, China', or a larger city nearby",
@@ -67,26 +48,24 @@ _BY_CODE: Mapping[int, Fault] = {
     2006: _rejected("the API key is invalid"),
     2007: _unavailable("the weather service's quota is used up", "the quota of the month is used up"),
     2008: _rejected("the API key has been disabled"),
-    2009: _unavailable(
-        "the weather service's plan does not cover this request", "the plan does not cover forecasts", "fewer-days"
-    ),
+    2009: _unavailable("the weather service's plan does not cover this request", "the plan does not cover forecasts"),
     9000: _unavailable("the weather service refused the request"),
     9001: _unavailable("the weather service refused the request"),
-    9999: _unavailable("the weather service failed", remedy="again"),
+    9999: _unavailable("the weather service failed", retry_after=0),
 }
 
 
-def fault_of(status: int, code: int | None) -> Fault | None:
-    """Pick the reaction to an answer; ``None`` when it is no error.
+def error_rule(status: int, code: int | None) -> ErrorRule | None:
+    """Return the rule of an answer; ``None`` if it is not an error.
 
-    Being throttled (429) and the upstream's own failures (5xx) go before any code; a code counts whatever the status.
+    A limit (429) or a failure of the upstream (5xx) wins over any code; a code counts whatever the status.
     """
     if status == 429:
         return _unavailable("the weather service is receiving too many requests; it may answer in a minute")
     if status >= 500:
         return _unavailable("the weather service failed")
-    if code is not None and code in _BY_CODE:
-        return _BY_CODE[code]
+    if code is not None and code in _RULES:
+        return _RULES[code]
     if status != 200 or code is not None:
         return _unavailable("the weather service refused the request", "it answered with an unknown error")
     return None
@@ -124,6 +103,7 @@ class WeatherSettings(ToolSettings):
 _UPSTREAM = "WeatherAPI"
 _MAX_BYTES = 1024 * 1024
 """Longest body that is parsed; 14 days with every hour are 0.3 MB."""
+_PLAN_REFUSES_DAYS = 2009
 _FREE_DAYS = 3
 """Days that every plan covers."""
 
@@ -173,16 +153,18 @@ class WeatherClient:
                 answer = await self._answer(query, days)
         except TimeoutError:
             raise UpstreamTimeout(f"{_UPSTREAM} did not answer within {self._timeout:g} s") from None
-        if fault := fault_of(answer.status, answer.code):
-            raise fault.report(answer.status, answer.code)
+        if rule := error_rule(answer.status, answer.code):
+            raise rule.to_error(_UPSTREAM, _log, status=answer.status, error_code=answer.code)
         return slim(answer.body, days)
 
     async def _answer(self, query: PlaceQuery, days: int) -> _Answer:
         answer = await self._ask(query, days)
-        fault = fault_of(answer.status, answer.code)
-        if fault and fault.remedy == "again":
+        rule = error_rule(answer.status, answer.code)
+        if rule is None:
+            return answer
+        if rule.retry_after is not None:
             return await self._ask(query, days)
-        if fault and fault.remedy == "fewer-days" and days > _FREE_DAYS:
+        if rule is _RULES[_PLAN_REFUSES_DAYS] and days > _FREE_DAYS:
             return await self._ask(query, _FREE_DAYS)
         return answer
 

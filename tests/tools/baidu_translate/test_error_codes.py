@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from app.tools.baidu_translate.error_codes import _REACTIONS
+from app.tools.baidu_translate.error_codes import _RULES
 from app.tools.baidu_translate.languages import accepted
 from tests.tools.baidu_translate.baidu_player import (
     APP_ID,
@@ -56,7 +56,7 @@ async def test_each_error_code_has_its_own_reaction(
 
 
 def test_no_two_error_codes_are_told_in_the_same_words() -> None:
-    assert len({reaction.message for reaction in _REACTIONS.values()}) == len(_REACTIONS) == 14
+    assert len({reaction.message for reaction in _RULES.values()}) == len(_RULES) == 14
 
 
 async def test_an_unsupported_direction_lists_the_languages() -> None:

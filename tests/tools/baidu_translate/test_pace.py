@@ -33,9 +33,9 @@ async def test_calls_at_once_arrive_in_order_and_never_closer_than_the_rate_allo
 
 async def test_a_rate_below_one_keeps_requests_seconds_apart() -> None:
     pacer = Pacer(rate=0.1, max_wait=1)
-    await pacer.turn()
+    await pacer.acquire()
     with pytest.raises(ToolExecutionError, match=r"its turn would be (10\.0|[5-9]\.\d) s away"):
-        await pacer.turn()
+        await pacer.acquire()
 
 
 @pytest.mark.slow
@@ -55,7 +55,7 @@ async def test_waiting_calls_that_are_cancelled_give_their_turns_back() -> None:
     pacer = Pacer(rate=0.1, max_wait=60)
     started = time.monotonic()
     pacer.hold(0.3)
-    waiting = [asyncio.create_task(pacer.turn()) for _ in range(5)]
+    waiting = [asyncio.create_task(pacer.acquire()) for _ in range(5)]
     await asyncio.sleep(0)
     for task in waiting[:4]:
         task.cancel()
@@ -71,7 +71,7 @@ async def test_a_turn_given_in_the_moment_of_a_cancellation_goes_to_the_next(
 ) -> None:
     pacer = Pacer(rate=0.1, max_wait=60)
     pacer.hold(0.3)
-    first, second = (asyncio.create_task(pacer.turn()) for _ in range(2))
+    first, second = (asyncio.create_task(pacer.acquire()) for _ in range(2))
     await asyncio.sleep(0)
     asyncio.get_running_loop().call_later(moment, first.cancel)
     time.sleep(0.4)  # noqa: ASYNC251 - a stalled loop runs both timers before either task
@@ -86,7 +86,7 @@ async def test_a_newcomer_does_not_overtake_a_call_whose_turn_is_overdue() -> No
     order: list[str] = []
 
     async def taking(name: str) -> None:
-        await pacer.turn()
+        await pacer.acquire()
         order.append(name)
 
     await taking("first")
@@ -101,7 +101,7 @@ async def test_a_newcomer_does_not_overtake_a_call_whose_turn_is_overdue() -> No
 async def test_a_call_held_up_beyond_its_patience_is_refused() -> None:
     pacer = Pacer(rate=1000, max_wait=0.3)
     pacer.hold(0.25)
-    waiting = asyncio.create_task(pacer.turn())
+    waiting = asyncio.create_task(pacer.acquire())
     await asyncio.sleep(0)
     pacer.hold(60)
     with pytest.raises(ToolExecutionError) as caught:
@@ -115,7 +115,7 @@ async def test_many_calls_of_one_client_do_not_hold_up_the_first_of_another() ->
     pacer.hold(0.05)
 
     async def asked(name: str) -> None:
-        await pacer.turn()
+        await pacer.acquire()
         order.append(name)
 
     tasks = []

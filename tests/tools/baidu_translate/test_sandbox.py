@@ -8,7 +8,7 @@ from pydantic_core import from_json
 
 from app.sandbox import create_sandbox
 from app.tools.baidu_translate.client import BaiduTranslateClient, sign
-from app.tools.baidu_translate.error_codes import _REACTIONS
+from app.tools.baidu_translate.error_codes import _RULES
 from tests.serving import serving
 from tests.tools.baidu_translate.baidu_player import client_of, played, settings, tools
 from toolchat.tool_calling.context import ToolContext
@@ -46,7 +46,7 @@ async def test_the_sandbox_answers_both_tools_from_its_phrase_book(client: Baidu
 
 
 # The two limits of pace are left out: their second try comes after one second and after three.
-@pytest.mark.parametrize("code", [code for code in _REACTIONS if code not in ("54003", "54005")])
+@pytest.mark.parametrize("code", [code for code in _RULES if code not in ("54003", "54005")])
 async def test_every_error_of_the_sandbox_reaches_the_model_as_an_error(
     code: str, client: BaiduTranslateClient
 ) -> None:
@@ -54,7 +54,7 @@ async def test_every_error_of_the_sandbox_reaches_the_model_as_an_error(
     for tool in tools(client):
         with pytest.raises(ToolExecutionError) as caught:
             await tool.call(question, ToolContext())
-        assert caught.value.kind == _REACTIONS[code].kind
+        assert caught.value.kind == _RULES[code].kind
 
 
 async def test_the_sandbox_is_asked_without_a_pace(sandbox: str) -> None:

@@ -112,6 +112,7 @@ async def _read(request: Request) -> Message:
 
 async def _answer(request: Request, exchange: Exchange) -> Response:
     service, token, context = service_state(request), exchange.progress_token, _context(request)
+    # From here on the client waits for a response with its id, so every error must become one.
     request.scope["state"][ERROR_RESPONSE] = partial(_error_response, exchange)
     call = await perform(service, exchange, context)
     if isinstance(call, bytes):

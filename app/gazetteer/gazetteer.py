@@ -1,6 +1,7 @@
-"""Places that people ask about, by their Chinese and English names, and places in sentences.
+"""Look-up of places by their Chinese and English names, and the places that a sentence mentions.
 
-To the table come the last parts of the tz database's ids, such as ``new york`` of ``America/New_York``.
+The names are those of the table and the last parts of the tz database's ids, such as ``new york`` of
+``America/New_York``.
 """
 
 import pkgutil
@@ -32,13 +33,13 @@ class Place:
     """A city, or a country with one time zone."""
 
     names: tuple[str, ...]
-    """Every name that it is found by, the English one first."""
+    """All of its names, the English one first."""
     zone: str
     """The tz database's id, such as ``Asia/Tokyo``."""
     country: str = ""
     """Its English name; empty for a country itself."""
     region: str = ""
-    """The English name of the state or province, where the name alone may mean another place."""
+    """The English name of the state or province, if the name alone is ambiguous."""
 
     @property
     def english(self) -> str:
@@ -47,7 +48,7 @@ class Place:
 
     @property
     def name(self) -> str:
-        """The English name alone."""
+        """The English name without region or country."""
         return self.names[0].partition(", ")[0]
 
 
@@ -57,19 +58,19 @@ class Mention:
 
     place: Place
     start: int
-    """Where the name begins in the text."""
+    """Index of the name's first character."""
     end: int
 
 
 def find_place(name: str) -> Place | None:
-    """Look up a place by its name: case, accents, width, script and a final 市 do not matter."""
+    """Look up a place by its name; ignores case, accents, width, script and a final 市."""
     key = " ".join(normalize_name(unicodedata.normalize("NFKC", name)).replace("_", " ").split()).replace(" ,", ",")
     key = re.sub(r",(?=\S)", ", ", key)
     return _by_name().get(key) or _by_name().get(key.removesuffix("市"))
 
 
 def place_in(text: str) -> Place | None:
-    """Find the place that a text names: the first mention, and the longest name where names overlap.
+    """Find the first place that a text mentions; of overlapping names the longest counts.
 
     A Latin name counts only as whole words, and one of up to three letters (``LA``) only in capitals.
     """
@@ -77,7 +78,7 @@ def place_in(text: str) -> Place | None:
 
 
 def mentions(text: str) -> Iterator[Mention]:
-    """Find every place that a text names, in order and without overlaps; see :func:`place_in`."""
+    """Find all places that a text mentions, in order and without overlaps; see :func:`place_in`."""
     flat, start = normalize_name(text), 0
     while start < len(flat):
         end = _end_of_name(flat, text, start)
@@ -106,12 +107,12 @@ def known_places() -> Iterator[Place]:
 
 @cache
 def lesser_places() -> tuple[Place, ...]:
-    """Places of China and Taiwan that are not looked for in sentences, and that :func:`find_place` does not know."""
+    """Places of China and Taiwan that neither :func:`mentions` nor :func:`find_place` finds."""
     return tuple(_read(LESSER_PLACES))
 
 
 def entries(table: str) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Read ``English name: other, other; English name: other`` over any number of lines."""
+    """Parse ``English name: other, other; English name: other`` over any number of lines."""
     for entry in table.replace("\n", " ").split(";"):
         name, _, others = entry.strip().partition(": ")
         yield name, tuple(others.split(", "))
@@ -132,12 +133,12 @@ def _read(table: str) -> Iterator[Place]:
 def _place(entry: str, country: str, zone: str) -> Place:
     ((first, others),) = entries(entry)
     name, _, region = first.removesuffix(")").partition(" (")
-    # The two cities called Taizhou are told apart by names that hold the province.
+    # The two cities called Taizhou have names with their province.
     return Place((name, *others), zone, country, region or name.partition(", ")[2])
 
 
 def _end_of_name(text: str, original: str, start: int) -> int:
-    """The end of the longest name, or of what looks like one but is none, that begins here; else ``start``."""
+    """The end of the longest name, or of a word that only looks like one, that begins here; else ``start``."""
     for length in _lengths().get(text[start], ()):
         end = start + length
         name = text[start:end]
@@ -162,7 +163,7 @@ def _is_latin(character: str) -> bool:
 
 @cache
 def _lengths() -> dict[str, tuple[int, ...]]:
-    """How long the names are that begin with a character, longest first."""
+    """The lengths of the names that begin with a character, longest first."""
     found: dict[str, set[int]] = {}
     for name in (*_by_name(), *_NOT_PLACES):
         found.setdefault(name[0], set()).add(len(name))

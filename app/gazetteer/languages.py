@@ -1,4 +1,4 @@
-"""Languages by their codes and by every name that people and models use for them."""
+"""Look-up of languages by their codes, and by the names that people and models use for them."""
 
 import re
 import unicodedata
@@ -8,10 +8,10 @@ from functools import cache
 
 from toolchat.tool_calling.text_normalization import normalize_name
 
-__all__ = ["LONGEST_NAME", "Language", "language_of", "languages", "normalised"]
+__all__ = ["LONGEST_NAME", "Language", "language_of", "languages", "normalize_language"]
 
 LONGEST_NAME = 40
-"""Characters of the longest text that is looked up as a language's name."""
+"""Longer texts are not looked up as a language's name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,13 +19,13 @@ class Language:
     """A language."""
 
     code: str
-    """ISO 639-1 where there is one, else ISO 639-3; ``zh-TW`` for traditional Chinese."""
+    """ISO 639-1, or ISO 639-3 if it has none; ``zh-TW`` for traditional Chinese."""
     english: str
     chinese: str
     names: tuple[str, ...]
-    """The names that mean it in any sentence, folded, the English one first."""
+    """Names that are unambiguous in any sentence, folded, the English one first."""
     aliases: tuple[str, ...]
-    """Codes and names that mean it only where a language is expected: ``it``, ``古文``."""
+    """Codes and names that count only where a language is expected: ``it``, ``古文``."""
 
 
 @cache
@@ -37,15 +37,15 @@ def languages() -> tuple[Language, ...]:
 def language_of(name: str) -> Language | None:
     """Look up a language by a code or a name, or by both (``Japanese (ja)``).
 
-    Case, width, accents, script, brackets and underscores do not matter. A tag of BCP 47 (``pt-BR``) counts as its
-    language; Chinese with a script or a region is simplified or traditional.
+    Ignores case, width, accents, script, brackets and underscores. A BCP 47 tag (``pt-BR``) counts as its language;
+    Chinese with a script or a region is simplified or traditional.
     """
-    wanted = normalised(name)
+    wanted = normalize_language(name)
     return _by_name().get(wanted) or _of_tag(wanted)
 
 
-def normalised(name: str) -> str:
-    """A name as it is looked up; what is too long for one stays as it is."""
+def normalize_language(name: str) -> str:
+    """The look-up form of a name; a text that is too long for a name is returned unchanged."""
     name = name.strip()
     if len(name) > LONGEST_NAME:
         return name
@@ -67,7 +67,7 @@ def _by_name() -> dict[str, Language]:
     found: dict[str, Language] = {}
     for each in languages():
         for name in (each.code, *each.names, *each.aliases):
-            found |= dict.fromkeys(map(normalised, _forms(name, each.english)), each)
+            found |= dict.fromkeys(map(normalize_language, _forms(name, each.english)), each)
     return found
 
 

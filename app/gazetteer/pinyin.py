@@ -1,4 +1,4 @@
-"""Chinese names in Latin letters, as atlases print them."""
+"""Romanisation of Chinese place names, as in atlases."""
 
 import os
 from collections.abc import Callable
@@ -7,9 +7,9 @@ from functools import cache
 from app.gazetteer.gazetteer import Place, find_place, lesser_places
 from app.gazetteer.regions import provinces
 
-__all__ = ["is_loaded", "romanised", "spelling_of"]
+__all__ = ["find_chinese_place", "is_loaded", "romanize"]
 
-# Characters whose usual reading is not the one in names of places: what pypinyin says, and what is meant.
+# Characters whose reading in place names differs from the usual one: pypinyin's reading, the one in place names.
 _READINGS = {
     "都": ("dou", "du"),
     "长": ("zhang", "chang"),
@@ -23,19 +23,19 @@ _READINGS = {
 }
 
 
-def spelling_of(name: str) -> Place | None:
-    """Look up a place of China or Taiwan, no province, by its name in simplified characters."""
+def find_chinese_place(name: str) -> Place | None:
+    """Look up a place of China or Taiwan, except provinces, by its name in simplified characters."""
     if name.removesuffix("市") in provinces():
         return None
     place = _lesser().get(name) or find_place(name)
     return place if place and place.country in ("China", "Taiwan") else None
 
 
-def romanised(name: str) -> str:
+def romanize(name: str) -> str:
     """Write a name in simplified characters as one capitalised word without tones, such as ``Changsha``.
 
-    ``ü`` becomes ``u``, as in ``Luliang``. Ask :func:`spelling_of` first: it knows the names that this gets wrong, and
-    the first name that is read here costs 0.1 s and 12 MB, so it belongs in a thread.
+    ``ü`` becomes ``u``, as in ``Luliang``. Call :func:`find_chinese_place` first: it has the names that are wrong here.
+    The first call takes 0.1 s and 12 MB, so run it in a thread.
     """
     syllables = _pypinyin()(name)
     if len(syllables) == len(name):
@@ -44,13 +44,13 @@ def romanised(name: str) -> str:
 
 
 def is_loaded() -> bool:
-    """Whether :func:`romanised` answers at once."""
+    """Whether :func:`romanize` returns at once."""
     return _pypinyin.cache_info().currsize > 0
 
 
 @cache
 def _pypinyin() -> Callable[[str], list[str]]:
-    # Its 47,000 phrases take 44 MB more; the few of them that are names of places stand in a table of ours.
+    # Its 47,000 phrases take 44 MB more; the few that are place names are in the gazetteer's table.
     os.environ["PYPINYIN_NO_PHRASES"] = "1"
     from pypinyin import lazy_pinyin
 

@@ -1,4 +1,4 @@
-"""What stands beside a place's name to say which place of that name is meant: Paris, Texas and 德克萨斯州的巴黎."""
+"""Qualifiers of place names, which tell places of the same name apart: Paris, Texas and 德克萨斯州的巴黎."""
 
 import re
 
@@ -6,19 +6,19 @@ from app.gazetteer.gazetteer import Place, find_place
 from app.gazetteer.regions import belongs, is_country, is_region
 from toolchat.tool_calling.text_normalization import normalize_name
 
-__all__ = ["Qualified", "qualified"]
+__all__ = ["Qualified", "find_qualifier"]
 
 Qualified = tuple[int, int, bool]
-"""Where a name with its qualifier begins and ends, and whether the qualifier belongs to the place."""
+"""Start and end of a name with its qualifier, and whether the qualifier belongs to the place."""
 
 _WORD = r"[A-Za-zÀ-ɏ][\w'’-]*|[A-Z](?:\.[A-Z])+\.?"
 _BEHIND = re.compile(rf"\s*,\s*((?:{_WORD})(?:\s(?:{_WORD})){{0,3}})")
 _GOES_ON = re.compile(r"\s*(?:,|&|\band\b|\bor\b|和|与|、)")
 _STATE = re.compile(r"[㐀-鿿·]{1,8}?[州省邦郡县縣]的?$")
 _ALSO_CITIES = ("new york", "washington", "quebec")
-# Cities of the table whose lesser namesake lies in a state that is called like a city.
+# Cities whose lesser namesake is in a state with the name of a city.
 _NAMESAKES = {("Vancouver, Canada", "washington")}
-# Behind a comma after a place's name, these go on with the sentence instead of saying which place it is.
+# After "<place>," these words continue the sentence and are no qualifier.
 _NO_QUALIFIER = re.compile(
     r"(?:please|thanks|thank|what|how|when|where|who|why|will|would|is|are|was|and|or|but|can|could|tell|show|give|do"
     r"|does|then|ok|okay|sir|i|it|its|the|a|my|me|you|we|in|at|on|for|to|now|right|today|tomorrow|tonight|yesterday"
@@ -27,16 +27,16 @@ _NO_QUALIFIER = re.compile(
 )
 
 
-def qualified(text: str, start: int, end: int, place: Place) -> Qualified | None:
-    """Find the qualifier of a place named at ``text[start:end]``; ``None`` when the name stands alone.
+def find_qualifier(text: str, start: int, end: int, place: Place) -> Qualified | None:
+    """Find the qualifier of the place at ``text[start:end]``; ``None`` if it has none.
 
-    A place that the gazetteer knows may be the next of a list instead, as in ``Paris, London and Tokyo``.
+    A known place may be the next one of a list instead, as in ``Paris, London and Tokyo``.
     """
     return _behind(text, start, end, place) or _in_front(normalize_name(text), start, end, place)
 
 
 def _behind(text: str, start: int, end: int, place: Place) -> Qualified | None:
-    """The longest qualifier behind a name that somebody knows; else a capitalised name that nobody knows."""
+    """The longest known qualifier after the name, or an unknown capitalised name."""
     match = _BEHIND.match(text, end)
     if match is None:
         return None
@@ -63,7 +63,7 @@ def _is_other_qualifier(name: str, first: str, rest: str, place: Place) -> bool:
 
 
 def _in_front(flat: str, start: int, end: int, place: Place) -> Qualified | None:
-    """A Chinese qualifier: a country's or a region's name just before the place's."""
+    """A Chinese qualifier: the name of a country or region directly before the place's name."""
     before = flat[max(start - 12, 0) : start]
     for size in range(len(before), 1, -1):
         name = before[-size:].removesuffix("的")

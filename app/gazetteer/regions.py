@@ -1,15 +1,15 @@
-"""Countries, states and provinces: what stands beside a place's name to say which place of that name is meant."""
+"""Countries, states and provinces, which qualify the name of a place."""
 
 from functools import cache
 
 from app.gazetteer.gazetteer import Place, entries, find_place, known_places, lesser_places
 from toolchat.tool_calling.text_normalization import fold, normalize_name
 
-__all__ = ["belongs", "chinese_countries", "is_country", "is_region", "place_called", "provinces"]
+__all__ = ["belongs", "chinese_countries", "is_country", "is_region", "provinces", "resolve_place"]
 
 
-def place_called(name: str) -> Place | None:
-    """Find the place that a name stands for, with or without its region and country: ``Suzhou, Anhui, China``."""
+def resolve_place(name: str) -> Place | None:
+    """Find the place of a name with or without region and country: ``Suzhou, Anhui, China``."""
     first, *around = (part.strip() for part in normalize_name(name).replace("'", "").split(","))
     known = _by_full_name().get(", ".join((first, *around))) or find_place(name)
     if known is not None:
@@ -23,7 +23,7 @@ def belongs(name: str, place: Place) -> bool:
 
     Args:
         name: in any language, folded and in simplified characters.
-        place: a province is believed of a city in China whose own province is in no table.
+        place: for a city in China whose province is in no table, any province counts.
     """
     if not place.country:
         return False
@@ -36,18 +36,18 @@ def belongs(name: str, place: Place) -> bool:
 
 
 def is_country(name: str) -> bool:
-    """Whether a folded name is that of a country rather than of a city; Singapore is both, and counts as a city."""
+    """Whether a folded name is a country's rather than a city's; Singapore counts as a city."""
     if name in ("singapore", "hong kong", "macau"):
         return False
     place = find_place(name)
-    # What has no other name comes from the tz database, and is a city.
+    # A place with one name only comes from the tz database and is a city.
     if place is not None and not place.country and len(place.names) > 1:
         return True
     return len(name) > 1 and name in _country_names()
 
 
 def is_region(name: str) -> bool:
-    """Whether a folded name is that of a state or the like, China's provinces aside."""
+    """Whether a folded name is a state's or a similar region's; China's provinces do not count."""
     return name in _regions()
 
 
@@ -58,7 +58,7 @@ def _country_names() -> frozenset[str]:
 
 @cache
 def _by_full_name() -> dict[str, Place]:
-    """Places by name, region and country, as WeatherAPI is asked; the lesser ones by their Chinese names as well."""
+    """Places by name, region and country, as in requests to WeatherAPI; lesser ones also by their Chinese names."""
     index = {name: place for place in lesser_places() for name in place.names[1:]}
     for place in (*lesser_places(), *known_places()):
         in_full = ", ".join(filter(None, (place.name, place.region, place.country)))
@@ -68,7 +68,7 @@ def _by_full_name() -> dict[str, Place]:
 
 @cache
 def chinese_countries() -> dict[str, str]:
-    """The Chinese names of countries that are no places with one time zone, with their English names."""
+    """The Chinese names of countries with several time zones, and their English names."""
     rows = _countries().items()
     return {name: country for country, names in rows for name in names if not name.isascii()}
 
@@ -91,7 +91,7 @@ def _countries() -> dict[str, tuple[str, ...]]:
 
 @cache
 def _regions() -> dict[str, tuple[str, ...]]:
-    """The regions that each folded name stands for: WA is Washington and Western Australia."""
+    """The regions of each folded name: WA is Washington and Western Australia."""
     found: dict[str, tuple[str, ...]] = {}
     for region, names in entries(_REGIONS):
         # California and Hawaii are places themselves: their Chinese names are in that table.
@@ -135,7 +135,7 @@ South Australia: sa, 南澳; Northern Territory: nt, 北领地; Tasmania: tas, �
 Bavaria: 巴伐利亚; Hesse: 黑森
 """
 
-# Apart from the regions: Chinese texts name the province without any need (江苏苏州), not to tell places apart.
+# Separate from the regions: Chinese texts name the province by habit (江苏苏州), not to tell places apart.
 _PROVINCES = """
 Beijing: 北京; Shanghai: 上海; Tianjin: 天津; Chongqing: 重庆; Hebei: 河北; Shanxi: 山西; Inner Mongolia: 内蒙古;
 Liaoning: 辽宁; Jilin: 吉林; Heilongjiang: 黑龙江; Jiangsu: 江苏; Zhejiang: 浙江; Anhui: 安徽; Fujian: 福建;

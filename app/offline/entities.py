@@ -8,7 +8,7 @@ from itertools import islice
 
 from app.gazetteer.gazetteer import Place, mentions, zone_ids
 from app.gazetteer.languages import language_of
-from app.gazetteer.qualifiers import qualified
+from app.gazetteer.qualifiers import find_qualifier
 from app.gazetteer.regions import is_country, is_region
 from app.offline import lexicon
 from app.offline.days import days_in
@@ -139,10 +139,10 @@ def _unknown(patterns: tuple[re.Pattern[str], ...], text: str) -> Iterator[Entit
 
 def _qualified(text: str, start: int, end: int, place: Place) -> Entity:
     """A place of the gazetteer; with a qualifier that does not belong to it, it is an unknown place."""
-    wider, comma = qualified(text, start, end, place), ""
+    wider, comma = find_qualifier(text, start, end, place), ""
     if wider is None and text[end : end + 1] == " ":
         # A qualifier that follows at once, as in "paris texas": only names of countries and regions count.
-        wider, comma = qualified(f"{text[:end]},{text[end + 1 :]}", start, end, place), ","
+        wider, comma = find_qualifier(f"{text[:end]},{text[end + 1 :]}", start, end, place), ","
         name = fold(text[end + 1 : wider[1]]).strip() if wider else ""
         wider = wider if is_country(name) or is_region(name) else None
     if wider is None:

@@ -1,8 +1,7 @@
-"""A stand-in for the tools' upstreams, for trying the service without keys and for its tests.
+"""The sandbox: a local fake of the tools' upstream APIs, to try the service without keys and to test it.
 
-It speaks the upstreams' wire formats and invents everything that it says; each answer carries the header
-``X-Sandbox: toolchat``. It shares no code with the service, which reaches it by ``SANDBOX_URL`` alone; that Beijing and
-北京 are one city, and what time it is there, both know from :mod:`app.gazetteer`.
+It has the upstreams' wire formats and invents all data; each response has the header ``X-Sandbox: toolchat``. The
+service reaches it only through ``SANDBOX_URL`` and shares no code with it except :mod:`app.gazetteer`.
 """
 
 import socket
@@ -32,23 +31,23 @@ _INDEX = """\
 <p><strong>All data here is invented.</strong> No temperature was measured and no text was translated by anyone.</p>
 <p lang="zh">这里的所有数据都是虚构的：天气不是实测的，译文也不是真正的翻译。</p>
 <ul>
-<li><code>GET /weatherapi/v1/forecast.json</code> plays WeatherAPI.com</li>
-<li><code>POST /baidu/api/trans/vip/translate</code> plays Baidu's general translation</li>
+<li><code>GET /weatherapi/v1/forecast.json</code> imitates WeatherAPI.com</li>
+<li><code>POST /baidu/api/trans/vip/translate</code> imitates Baidu's general translation</li>
 </ul>
-<p>Set <code>SANDBOX_URL</code> to this address and the tools ask here instead; no keys are needed.</p>
+<p>Set <code>SANDBOX_URL</code> to this address and the tools send their requests here; no keys are needed.</p>
 </body>
 </html>
 """
 
 
 class SandboxHeader:
-    """Marks every response, whatever its status."""
+    """Adds the header ``X-Sandbox`` to every response, whatever its status."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on and mark what comes back."""
+        """Pass a request on and mark its response."""
 
         async def marked(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -59,14 +58,14 @@ class SandboxHeader:
 
 
 def create_sandbox() -> Starlette:
-    """Make the stand-in for all upstreams; each one made remembers for itself."""
+    """Create the fake of all upstreams; each has its own state."""
     routes = [Route("/", _index), *weatherapi.routes, *baidu.routes]
     return Starlette(routes=routes, middleware=[Middleware(SandboxHeader)])
 
 
 @contextmanager
 def running_sandbox() -> Generator[str, None, None]:
-    """Serve a sandbox from a thread of its own, on a free port of 127.0.0.1; gives its base URL."""
+    """Serve a sandbox in its own thread, on a free port of 127.0.0.1; yields its base URL."""
     config = uvicorn.Config(create_sandbox(), log_config=None, access_log=False, lifespan="off")
     config.timeout_graceful_shutdown = 1
     server = uvicorn.Server(config)

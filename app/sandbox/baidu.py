@@ -1,16 +1,16 @@
-"""A stand-in for Baidu's general translation: its wire format, with a phrase book instead of a translator.
+"""A fake of Baidu's general translation: its wire format, with a phrase book instead of a translator.
 
 ``GET`` or ``POST /baidu/api/trans/vip/translate`` with ``q``, ``from``, ``to``, ``appid``, ``salt`` and ``sign``,
 form-encoded. The account is ``APP_ID`` and ``SECRET_KEY`` below; the sign is checked as Baidu checks it. Phrases of
-the book are translated between its languages; every other line comes back as ``[en] line``, which nobody can take
-for a translation. The same question always has the same answer, except as told here:
+the book are translated between its languages; every other line is returned as ``[en] line``, which cannot be mistaken
+for a translation. Equal requests get equal answers, except for these:
 
 =====================  =================================================================================
 ``q``                  answer
 =====================  =================================================================================
 ``error:58001``        that error code, always; any code of the table
 ``error-int:58001``    the same with the code as a number
-``error-once:52001``   that error code and, when asked again, a translation; then the error code again
+``error-once:52001``   that error code, at the next request a translation, then the error code again
 =====================  =================================================================================
 
 =====================  =================================================================================
@@ -20,9 +20,8 @@ for a translation. The same question always has the same answer, except as told 
 ``sandbox-qps-5``      error 54003 for the sixth request within a second; any number from 1 to 1000
 =====================  =================================================================================
 
-The secret key is the same for every app id. A text of more than 6000 bytes is answered by 52001, as the real
-service's documentation has it; an unknown app id by 52003, a wrong sign by 54001, a missing field by 54000, a
-language that is not in the list by 58001.
+The secret key is the same for every app id. A text of more than 6000 bytes gets 52001, as Baidu documents; an unknown
+app id 52003, a wrong sign 54001, a missing field 54000, an unlisted language 58001.
 """
 
 import hashlib
@@ -39,7 +38,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import BaseRoute, Route
 
-from app.sandbox.phrase_book import detected, translated
+from app.sandbox.phrase_book import detect_language, translate_line
 
 __all__ = ["APP_ID", "SECRET_KEY", "routes"]
 
@@ -77,10 +76,10 @@ class _Escaped(JSONResponse):
 
 
 class _Memory:
-    """What one sandbox remembers: the errors that it gave once, and when an app id's requests came."""
+    """The state of one sandbox: the ``error-once`` texts answered by an error, and the arrival times by app id."""
 
     def __init__(self) -> None:
-        self.given: set[str] = set()
+        self.failed_once: set[str] = set()
         self.arrivals: dict[str, deque[float]] = {}
 
     @classmethod
@@ -103,17 +102,17 @@ async def translate(request: Request) -> JSONResponse:
         return _Escaped({"error_code": shown, "error_msg": _MESSAGES[code]})
     source, target = fields["from"], fields["to"]
     lines = [line for line in fields["q"].split("\n") if line.strip()]
-    source = detected(lines[0]) if source == "auto" else source
-    results = [{"src": line, "dst": translated(line, source, target)} for line in lines]
+    source = detect_language(lines[0]) if source == "auto" else source
+    results = [{"src": line, "dst": translate_line(line, source, target)} for line in lines]
     return _Escaped({"from": source, "to": target, "trans_result": results})
 
 
 routes: list[BaseRoute] = [Route("/baidu/api/trans/vip/translate", translate, methods=["GET", "POST"])]
-"""What the sandbox serves in Baidu's place."""
+"""The routes that imitate Baidu."""
 
 
 async def _fields(request: Request) -> dict[str, str] | None:
-    """The fields of a form or a query, each as its first value; ``None`` when there is too much of it."""
+    """The first value of each field of a form or query; ``None`` if the request is too long."""
     form = bytearray(request.url.query.encode() if request.method == "GET" else b"")
     async for piece in request.stream():
         form += piece
@@ -127,7 +126,7 @@ async def _fields(request: Request) -> dict[str, str] | None:
 
 
 def _refusal(fields: Mapping[str, str], memory: _Memory) -> str | None:
-    """The code of the first fault that Baidu would find, or of the error that the text asks for."""
+    """The code of the first fault that Baidu would report, or of the error that the text demands."""
     if not all(fields.get(name, "").strip() for name in _FIELDS):
         return "54000"
     limit = re.fullmatch(rf"{APP_ID}(?:-qps-([1-9]\d{{0,2}}|1000))?", fields["appid"])
@@ -141,7 +140,7 @@ def _refusal(fields: Mapping[str, str], memory: _Memory) -> str | None:
         return "52001"
     if limit[1] and _is_over(int(limit[1]), memory.arrivals.setdefault(fields["appid"], deque())):
         return "54003"
-    return _error_on_demand(fields["q"], memory.given)
+    return _error_on_demand(fields["q"], memory.failed_once)
 
 
 def _sign(fields: Mapping[str, str]) -> str:
@@ -159,13 +158,13 @@ def _is_over(limit: int, arrivals: deque[float]) -> bool:
     return False
 
 
-def _error_on_demand(text: str, given: set[str]) -> str | None:
+def _error_on_demand(text: str, failed_once: set[str]) -> str | None:
     demand = re.fullmatch(r"error(-int|-once)?:(\d{5})", text)
     if demand is None or demand[2] not in _MESSAGES:
         return None
     if demand[1] == "-once":
-        if text in given:
-            given.remove(text)
+        if text in failed_once:
+            failed_once.remove(text)
             return None
-        given.add(text)
+        failed_once.add(text)
     return demand[2]

@@ -1,4 +1,4 @@
-"""Weather that nobody measured, in WeatherAPI's words and units."""
+"""Invented weather in WeatherAPI's format and units."""
 
 import hashlib
 import math
@@ -14,7 +14,7 @@ from app.gazetteer.gazetteer import Place
 
 __all__ = ["invented_forecast"]
 
-# Region, latitude and longitude where those of the time zone's first city would be far off.
+# Region, latitude and longitude of places far from the first city of their time zone.
 _SPOTS = {
     "Beijing, China": ("Beijing", 39.9, 116.39),
     "Guangzhou, China": ("Guangdong", 23.12, 113.25),
@@ -47,13 +47,13 @@ _WINDS = ("N", "NNE", "NE", "ENE", "E", "ESE", "SE", "SSE", "S", "SSW", "SW", "W
 
 
 def invented_forecast(place: Place, days: int, hour: int | None, chinese: bool) -> dict[str, Any]:
-    """Invent what ``forecast.json`` answers.
+    """Invent a response of ``forecast.json``.
 
     Args:
-        place: where; the figures depend on it and on the date, not on how it was called.
-        days: how many, today first.
-        hour: the only hour of each day to be told; all 24 without.
-        chinese: whether names and conditions are told in Chinese.
+        place: the place; the values depend on it and on the date, not on the name in the request.
+        days: the number of days, today first.
+        hour: the only hour of each day to return; ``None``: all 24.
+        chinese: whether names and conditions are in Chinese.
     """
     spot = _Spot(place, chinese)
     moment = datetime.now(spot.zone)
@@ -71,7 +71,7 @@ def invented_forecast(place: Place, days: int, hour: int | None, chinese: bool) 
 
 @dataclass(frozen=True, slots=True)
 class _Spot:
-    """Where, and in which words."""
+    """A place and the language of the response."""
 
     place: Place
     chinese: bool
@@ -85,7 +85,7 @@ class _Spot:
         return self._known[1]
 
     def location(self, moment: datetime) -> dict[str, Any]:
-        """What WeatherAPI tells of a place, with the local time."""
+        """The ``location`` object, with the local time."""
         region, latitude, longitude = self._known
         translated = next((name for name in self.place.names if name >= "㐀"), self.place.name)
         return {
@@ -100,7 +100,7 @@ class _Spot:
         }
 
     def share(self, *what: object) -> float:
-        """A number from 0 to 1 that depends on nothing but the place and the arguments."""
+        """A number from 0 to 1 that depends only on the place and the arguments."""
         key = "|".join(map(str, (self.place.english, self.place.region, *what)))
         return int.from_bytes(hashlib.blake2b(key.encode(), digest_size=4).digest(), "big") / 2**32
 
@@ -176,7 +176,7 @@ def _condition(spot: _Spot, day: date, is_day: int) -> tuple[dict[str, Any], int
 def _both(
     name: str, *, celsius: float | None = None, kilometres: float | None = None, millimetres: float = 0
 ) -> dict[str, Any]:
-    """A figure in metric and in imperial units."""
+    """A value in metric and imperial units."""
     if celsius is not None:
         return {f"{name}_c": round(celsius, 1), f"{name}_f": round(celsius * 1.8 + 32, 1)}
     if kilometres is not None:

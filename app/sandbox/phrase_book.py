@@ -1,12 +1,12 @@
-"""A few everyday phrases in seven languages; what the sandbox knows instead of a translator."""
+"""The phrase book that the sandbox uses instead of a translator: everyday phrases in seven languages."""
 
 import re
 from functools import cache
 
-__all__ = ["detected", "translated"]
+__all__ = ["detect_language", "translate_line"]
 
 _LANGUAGES = ("zh", "en", "jp", "kor", "fra", "spa", "de")
-# Without final stops; a stop of the question is put back in the form of the language.
+# Without final punctuation; that of the request is appended in the form of the target language.
 _BOOK = """\
 你好，世界|Hello, world|こんにちは、世界|안녕, 세상|Bonjour, le monde|Hola, mundo|Hallo, Welt
 你好|Hello|こんにちは|안녕하세요|Bonjour|Hola|Hallo
@@ -58,8 +58,8 @@ _WIDE = str.maketrans(".!?", "。！？")
 _NARROW = str.maketrans("。！？", ".!?")
 
 
-def detected(line: str) -> str:
-    """Name the language of a line: by its script, else by the phrase book, else English."""
+def detect_language(line: str) -> str:
+    """Detect the language of a line: by its script, then by the phrase book, else English."""
     for language, script in _SCRIPTS:
         if re.search(script, line):
             return language
@@ -67,8 +67,8 @@ def detected(line: str) -> str:
     return next((language for language in _LANGUAGES if key in _book()[language]), "en")
 
 
-def translated(line: str, source: str, target: str) -> str:
-    """Translate a line by the phrase book; what is not in it is marked with the language asked for."""
+def translate_line(line: str, source: str, target: str) -> str:
+    """Translate a line with the phrase book; an unknown line is marked with the target language."""
     phrases = _book().get(source, {}).get(_key(line))
     if phrases is None or target not in _LANGUAGES:
         return f"[{target}] {line}"

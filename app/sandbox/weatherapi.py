@@ -1,11 +1,10 @@
-"""A stand-in for WeatherAPI's ``forecast.json``: its whole wire format, with invented data.
+"""A fake of WeatherAPI's ``forecast.json``: its whole wire format, with invented data.
 
 ``GET /weatherapi/v1/forecast.json`` takes ``q``, ``days``, ``lang`` and ``hour`` as the original does, and the key in
-the header or the parameter ``key``. Every answer says what it is: the country is ``Sandbox`` and the region ends in
-``(sandbox)``. A place has one weather, by whatever name and in whatever language it is asked for: the days' figures
-hold all day, the present ones for an hour of the place's own clock. It knows the places of :mod:`app.gazetteer` by
-name, with or without region and country; all else, coordinates and postcodes too, is as unknown as Atlantis. ``days``
-above 3 delivers 3, as the free plan does.
+the header or the parameter ``key``. Every answer is marked: the country is ``Sandbox`` and the region ends in
+``(sandbox)``. The weather of a place is the same for all of its names and languages: the days' values hold all day, the
+current ones for an hour of local time. It knows the places of :mod:`app.gazetteer` by name, with or without region and
+country, but no coordinates or postcodes. ``days`` above 3 returns 3, as the free plan does.
 
 Faults on demand, by the key or by ``q`` (without the place then):
 
@@ -28,7 +27,7 @@ none                      400 with code 1003
 ``body broken``           200 with JSON that ends in the middle
 ``body shape``            200 with JSON of another shape
 ``body huge``             200 with 2 MB of JSON
-a place that it knows     the forecast
+a known place             the forecast
 anything else             400 with code 1006
 ========================  ==============================================================
 """
@@ -39,7 +38,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from app.gazetteer.regions import place_called
+from app.gazetteer.regions import resolve_place
 from app.sandbox.invented_weather import invented_forecast
 
 __all__ = ["routes"]
@@ -70,7 +69,7 @@ async def forecast(request: Request) -> Response:
     asked = _whole_number(request.query_params.get("days"), 1, _MOST_DAYS) or 1
     if fault := _fault(key, q.casefold(), asked):
         return fault
-    place = place_called(q)
+    place = resolve_place(q)
     if place is None:
         return _error(1006)
     days = asked if key == "sandbox-pro" else min(asked, _FREE_DAYS)
@@ -112,6 +111,6 @@ def _odd_body(q: str) -> Response | None:
 
 
 def _whole_number(text: str | None, least: int, most: int) -> int | None:
-    """Read a parameter, brought into its range; ``None`` where it is none."""
+    """A whole number within the range; ``None`` if the text is not one."""
     number = int(text) if text and re.fullmatch("-?[0-9]{1,6}", text) else None
     return number if number is None else min(max(number, least), most)

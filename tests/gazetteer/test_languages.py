@@ -4,12 +4,12 @@ from collections import Counter
 
 import pytest
 
-from app.gazetteer.languages import language_of, languages, normalised
+from app.gazetteer.languages import language_of, languages, normalize_language
 
 
 def test_no_name_belongs_to_two_languages() -> None:
     names = Counter(
-        normalised(name) for each in languages() for name in {each.code.lower(), *each.names, *each.aliases}
+        normalize_language(name) for each in languages() for name in {each.code.lower(), *each.names, *each.aliases}
     )
     assert [name for name, times in names.items() if times > 1] == []
     assert len(languages()) == 37
@@ -52,6 +52,6 @@ def test_what_is_no_language_is_not_guessed(name: str) -> None:
 
 def test_names_are_written_as_texts_are_folded() -> None:
     for each in languages():
-        assert [name for name in each.names if normalised(name) != name] == []
+        assert [name for name in each.names if normalize_language(name) != name] == []
         assert each.names[0] == each.english.lower()
         assert each.chinese in each.names

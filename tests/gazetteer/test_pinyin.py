@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from app.gazetteer.gazetteer import known_places, lesser_places
-from app.gazetteer.pinyin import romanised, spelling_of
+from app.gazetteer.pinyin import find_chinese_place, romanize
 from app.tools.weather.places import is_chinese, place_query
 from tests.command_line import environment
 
@@ -26,7 +26,7 @@ NAMES = Path(__file__).with_name("chinese_names.txt")
     ],
 )
 def test_a_name_is_written_as_one_word_without_tones(name: str, written: str) -> None:
-    assert romanised(name) == written
+    assert romanize(name) == written
 
 
 @pytest.mark.parametrize(
@@ -40,14 +40,14 @@ def test_a_name_is_written_as_one_word_without_tones(name: str, written: str) ->
     ],
 )
 def test_what_pinyin_gets_wrong_is_spelled_by_the_tables(name: str, english: str, region: str) -> None:
-    place = spelling_of(name)
+    place = find_chinese_place(name)
     assert place is not None
     assert (place.name, place.region) == (english, region)
 
 
 @pytest.mark.parametrize("name", ["阜阳", "东京", "中国", "吉林", "吉林市", "山西", ""])
 def test_provinces_and_places_abroad_or_in_no_table_have_no_spelling(name: str) -> None:
-    assert spelling_of(name) is None
+    assert find_chinese_place(name) is None
 
 
 def test_pypinyin_is_imported_for_a_name_in_no_table_and_not_before() -> None:

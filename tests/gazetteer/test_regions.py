@@ -3,7 +3,7 @@
 import pytest
 
 from app.gazetteer.gazetteer import find_place, known_places, lesser_places
-from app.gazetteer.regions import belongs, chinese_countries, is_country, is_region, place_called, provinces
+from app.gazetteer.regions import belongs, chinese_countries, is_country, is_region, provinces, resolve_place
 from toolchat.tool_calling.text_normalization import fold
 
 
@@ -77,7 +77,7 @@ def test_a_place_belongs_nowhere_else(name: str, city: str) -> None:
     ],
 )
 def test_a_place_is_found_by_its_name_with_region_and_country(name: str, english: str, region: str) -> None:
-    place = place_called(name)
+    place = resolve_place(name)
     assert place is not None
     assert (place.english, place.region) == (english, region)
 
@@ -86,13 +86,13 @@ def test_a_place_is_found_by_its_name_with_region_and_country(name: str, english
     "name", ["Atlantis", "Paris, Texas", "Suzhou, Hubei, Japan", "Fuyang, China", "", ",", "39.9,116.4"]
 )
 def test_a_place_in_no_table_or_beside_a_wrong_region_is_unknown(name: str) -> None:
-    assert place_called(name) is None
+    assert resolve_place(name) is None
 
 
 def test_every_place_is_found_by_the_words_that_weatherapi_is_asked_in() -> None:
     for place in (*known_places(), *lesser_places()):
         in_full = ", ".join(filter(None, (place.name, place.region, place.country)))
-        assert place_called(in_full) == place
+        assert resolve_place(in_full) == place
 
 
 def test_every_region_of_a_city_abroad_has_its_names() -> None:

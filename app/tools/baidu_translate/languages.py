@@ -2,7 +2,7 @@
 
 from functools import cache
 
-from app.gazetteer.languages import LONGEST_NAME, language_of, languages, normalised
+from app.gazetteer.languages import LONGEST_NAME, language_of, languages, normalize_language
 from toolchat.tool_calling.errors import ToolExecutionError
 
 __all__ = ["AUTO", "accepted", "source_code", "target_code"]
@@ -25,7 +25,7 @@ def source_code(name: str) -> str:
     Raises:
         ToolExecutionError: the language is not among those that Baidu translates (kind ``unsupported-language``).
     """
-    return AUTO if normalised(name) in _AUTO_NAMES else _code(name)
+    return AUTO if normalize_language(name) in _AUTO_NAMES else _code(name)
 
 
 def target_code(name: str) -> str:
@@ -34,7 +34,7 @@ def target_code(name: str) -> str:
     Raises:
         ToolExecutionError: it is missing, left to detection, or not among those that Baidu translates.
     """
-    if normalised(name) in _AUTO_NAMES:
+    if normalize_language(name) in _AUTO_NAMES:
         raise _unsupported("'to' must name one language; only 'from' may be auto")
     return _code(name)
 

@@ -9,7 +9,7 @@ import unicodedata
 from dataclasses import dataclass, field
 
 from app.gazetteer.gazetteer import Place, find_place, mentions
-from app.gazetteer.pinyin import romanised, spelling_of
+from app.gazetteer.pinyin import find_chinese_place, romanize
 from app.gazetteer.regions import chinese_countries, provinces
 from toolchat.tool_calling.errors import ToolExecutionError
 from toolchat.tool_calling.text_normalization import simplify
@@ -173,7 +173,7 @@ def _parts_of(name: str) -> _Parts:
 
 def _take_apart(run: str, parts: _Parts) -> None:
     """Sort the pieces of a run of characters, from its country down."""
-    while run and not spelling_of(run):
+    while run and not find_chinese_place(run):
         if country := _country_at(run):
             english, length = country
             parts.country = english if english != "China" else parts.country or english
@@ -203,7 +203,7 @@ def _place_at(run: str) -> tuple[Place | None, int]:
 
 def _levels(run: str) -> tuple[str, ...]:
     """The place that is meant, and after it the city around it where one is named."""
-    if spelling_of(run) or find_place(run):
+    if find_chinese_place(run) or find_place(run):
         return (run,)
     if found := _CITY.match(run):
         return tuple(filter(None, (run[found.end() :], found[1])))
@@ -240,11 +240,11 @@ def _in_china(place: Place, province: str, outer: str) -> str:
 
 
 def _spelled(name: str) -> Place | None:
-    return spelling_of(name) or spelling_of(_bare(name))
+    return find_chinese_place(name) or find_chinese_place(_bare(name))
 
 
 def _read(name: str) -> Place:
-    return Place((romanised(_bare(name)),), _CHINA, "China")
+    return Place((romanize(_bare(name)),), _CHINA, "China")
 
 
 def _joined(*parts: str) -> str:

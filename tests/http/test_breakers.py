@@ -37,7 +37,7 @@ def asked(breaker: CircuitBreaker, failure: BaseException | None = None) -> str:
 
 
 @pytest.mark.parametrize("failure", [AWAY, UpstreamTimeout("silent")])
-def test_it_opens_after_so_many_failures_in_a_row_and_refuses_until_its_pause_is_over(failure: UpstreamError) -> None:
+def test_it_opens_after_consecutive_failures_and_refuses_until_its_pause_is_over(failure: UpstreamError) -> None:
     clock = Clock()
     breaker = CircuitBreaker("x", failures=3, pause=10, clock=clock)
     assert [asked(breaker, failure) for _ in range(5)] == ["failed"] * 3 + ["refused"] * 2
@@ -48,14 +48,14 @@ def test_it_opens_after_so_many_failures_in_a_row_and_refuses_until_its_pause_is
 
 
 @pytest.mark.parametrize("answer", [None, ProviderRateLimited("busy"), UpstreamInvalid("nonsense"), ValueError()])
-def test_whoever_answers_at_all_begins_the_count_anew(answer: Exception | None) -> None:
+def test_any_response_resets_the_count_of_failures(answer: Exception | None) -> None:
     breaker = CircuitBreaker("x", failures=2)
     for _ in range(5):
         assert asked(breaker, AWAY) == "failed"
         assert asked(breaker, answer) != "refused"
 
 
-def test_a_shortage_of_our_own_says_nothing_of_the_upstream() -> None:
+def test_our_own_overload_does_not_count_against_the_upstream() -> None:
     breaker = CircuitBreaker("x", failures=2)
     assert asked(breaker, AWAY) == "failed"
     for _ in range(3):
@@ -65,7 +65,7 @@ def test_a_shortage_of_our_own_says_nothing_of_the_upstream() -> None:
     assert [asked(breaker, AWAY), asked(breaker)] == ["failed", "refused"]
 
 
-def test_one_tries_while_the_others_are_refused_and_its_failure_keeps_it_open_for_another_pause() -> None:
+def test_a_failed_trial_keeps_the_circuit_open_for_another_pause() -> None:
     clock = Clock()
     breaker = CircuitBreaker("x", failures=1, pause=10, clock=clock)
     asked(breaker, AWAY)
@@ -81,7 +81,7 @@ def test_one_tries_while_the_others_are_refused_and_its_failure_keeps_it_open_fo
     assert asked(breaker) == "ok"
 
 
-def test_who_is_cancelled_while_it_tries_leaves_the_try_to_the_next() -> None:
+def test_a_cancelled_trial_lets_the_next_request_try() -> None:
     clock = Clock()
     breaker = CircuitBreaker("x", failures=1, pause=10, clock=clock)
     asked(breaker, AWAY)
@@ -89,7 +89,7 @@ def test_who_is_cancelled_while_it_tries_leaves_the_try_to_the_next() -> None:
     assert [asked(breaker, asyncio.CancelledError()), asked(breaker)] == ["failed", "ok"]
 
 
-def test_a_refusal_says_when_it_is_worth_trying_again() -> None:
+def test_a_refusal_has_the_time_of_the_next_trial() -> None:
     clock = Clock()
     breaker = CircuitBreaker("the shop", failures=1, pause=10, clock=clock)
     asked(breaker, AWAY)

@@ -33,7 +33,7 @@ async def late(peer: Peer) -> None:
 
 
 @pytest.mark.parametrize("method", ["GET", "OPTIONS", "PUT", "DELETE"])
-async def test_a_stale_connection_costs_a_request_that_may_be_repeated_nothing(method: str) -> None:
+async def test_an_idempotent_request_survives_a_stale_connection(method: str) -> None:
     async with playing(stale) as upstream, outbound() as http:
         for _ in range(2):
             assert (await asked(http, upstream.url, method)).status == 200
@@ -49,7 +49,7 @@ async def test_a_write_is_never_sent_twice(method: str) -> None:
         assert len(upstream.requests) == 2
 
 
-async def test_nothing_is_sent_again_once_a_byte_of_an_answer_has_come() -> None:
+async def test_no_request_is_repeated_after_the_first_byte_of_a_response() -> None:
     async with playing(late) as upstream, outbound() as http:
         await asked(http, upstream.url)
         with pytest.raises(UpstreamUnavailable):
@@ -57,7 +57,7 @@ async def test_nothing_is_sent_again_once_a_byte_of_an_answer_has_come() -> None
         assert len(upstream.requests) == 2
 
 
-async def test_nothing_is_sent_again_over_a_connection_that_was_new() -> None:
+async def test_no_request_is_repeated_after_a_new_connection_failed() -> None:
     async def play(peer: Peer) -> None:
         await peer.asked()
 
@@ -98,7 +98,7 @@ async def test_cancelling_closes_the_connection_at_once(begun: bytes) -> None:
             await left.wait()
 
 
-async def test_leaving_an_answer_unread_closes_its_connection() -> None:
+async def test_an_unread_response_closes_its_connection() -> None:
     async def play(peer: Peer) -> None:
         await peer.asked()
         await peer.send(HEAD)
@@ -110,7 +110,7 @@ async def test_leaving_an_answer_unread_closes_its_connection() -> None:
         await until(lambda: upstream.open == 0)
 
 
-async def test_a_refusal_is_read_that_comes_before_the_body_was_sent() -> None:
+async def test_a_refusal_before_the_end_of_the_request_body_is_read() -> None:
     async def play(peer: Peer) -> None:
         await peer.reader.readuntil(b"\r\n\r\n")
         await peer.send(b"HTTP/1.1 413 Too large\r\nContent-Length: 2\r\n\r\nno")
@@ -122,7 +122,7 @@ async def test_a_refusal_is_read_that_comes_before_the_body_was_sent() -> None:
         await until(lambda: upstream.open == 0)
 
 
-async def test_an_upstream_waits_for_a_reader_that_is_slow() -> None:
+async def test_a_slow_reader_pauses_the_upstream() -> None:
     sent = 0
 
     async def play(peer: Peer) -> None:
@@ -144,7 +144,7 @@ async def test_an_upstream_waits_for_a_reader_that_is_slow() -> None:
         assert size == 64 * 2**20
 
 
-async def test_no_more_connections_are_open_than_may_be_and_everybody_gets_a_turn() -> None:
+async def test_the_number_of_connections_is_limited_and_every_request_gets_one() -> None:
     most = 0
 
     async def play(peer: Peer) -> None:
@@ -160,7 +160,7 @@ async def test_no_more_connections_are_open_than_may_be_and_everybody_gets_a_tur
         assert ({each.body for each in replies}, most, upstream.connections) == ({b"ok"}, 3, 3)
 
 
-async def test_a_connection_that_nobody_uses_makes_room_for_one_to_another_upstream() -> None:
+async def test_an_idle_connection_makes_room_for_one_to_another_upstream() -> None:
     async with playing(forever) as one, playing(forever) as other, outbound(max_connections=2) as http:
         await asyncio.gather(*(asked(http, one.url) for _ in range(2)))
         await asked(http, other.url)
@@ -168,7 +168,7 @@ async def test_a_connection_that_nobody_uses_makes_room_for_one_to_another_upstr
         assert other.open == 1
 
 
-async def test_one_upstream_may_be_given_fewer_connections_than_all() -> None:
+async def test_connections_can_be_limited_per_upstream() -> None:
     async with playing(silent) as one, playing(forever) as other, outbound(max_per_host=1) as http:
         stuck = asyncio.create_task(asked(http, one.url))
         await until(lambda: one.requests)
@@ -178,7 +178,7 @@ async def test_one_upstream_may_be_given_fewer_connections_than_all() -> None:
         await given_up(stuck, second)
 
 
-async def test_who_waits_for_a_connection_waits_for_so_long() -> None:
+async def test_the_wait_for_a_connection_is_limited() -> None:
     async with playing(silent) as upstream, outbound(max_connections=1, max_wait=0.05) as http:
         stuck = asyncio.create_task(asked(http, upstream.url))
         await until(lambda: upstream.requests)
@@ -188,7 +188,7 @@ async def test_who_waits_for_a_connection_waits_for_so_long() -> None:
 
 
 @pytest.mark.parametrize("waiting", [False, True], ids=["while asking", "while waiting"])
-async def test_who_gives_up_leaves_the_place_to_the_next(waiting: bool) -> None:
+async def test_a_cancelled_wait_passes_its_slot_on(waiting: bool) -> None:
     async with playing(silent) as upstream, playing(forever) as other, outbound(max_connections=1) as http:
         stuck = asyncio.create_task(asked(http, upstream.url))
         await until(lambda: upstream.requests)
@@ -212,13 +212,13 @@ async def given_up(*tasks: asyncio.Task[object]) -> None:
     await asyncio.wait(tasks)
 
 
-async def test_what_was_not_used_for_long_is_closed() -> None:
+async def test_expired_idle_connections_are_closed() -> None:
     async with playing(forever) as upstream, outbound(keepalive=0.03) as http:
         await asked(http, upstream.url)
         await until(lambda: upstream.open == 0)
 
 
-async def test_nothing_is_left_when_all_is_closed() -> None:
+async def test_closing_the_pool_leaves_no_socket_open() -> None:
     process = psutil.Process()
     async with playing(forever) as upstream, playing(silent) as mute:
         before = process.num_fds()
@@ -236,7 +236,7 @@ async def test_nothing_is_left_when_all_is_closed() -> None:
     assert [each for each in gc.get_objects() if isinstance(each, Connection) and not each.is_lost] == []
 
 
-async def test_nobody_there_is_unavailable() -> None:
+async def test_a_refused_connection_is_unavailable() -> None:
     with silent_port() as port:
         async with outbound() as http:
             with pytest.raises(UpstreamUnavailable):
@@ -262,7 +262,7 @@ def deaf() -> Generator[int, None, None]:
         yield listener.getsockname()[1]
 
 
-async def test_connecting_takes_no_longer_than_it_may() -> None:
+async def test_connecting_has_a_time_limit() -> None:
     with deaf() as port:
         async with outbound(connect_timeout=0.1) as http:
             with pytest.raises(UpstreamTimeout):

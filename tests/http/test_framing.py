@@ -49,7 +49,7 @@ DROPPED = {
 
 @pytest.mark.parametrize("bytewise", [False, True], ids=["at once", "byte by byte"])
 @pytest.mark.parametrize("answer", KEPT.values(), ids=KEPT)
-async def test_a_whole_answer_leaves_its_connection_to_the_next(answer: bytes, bytewise: bool) -> None:
+async def test_a_complete_response_leaves_its_connection_to_the_next(answer: bytes, bytewise: bool) -> None:
     pieces = [answer[at : at + 1] for at in range(len(answer))] if bytewise else [answer]
 
     async def play(peer: Peer) -> None:
@@ -65,13 +65,13 @@ async def test_a_whole_answer_leaves_its_connection_to_the_next(answer: bytes, b
 
 
 @pytest.mark.parametrize("answer", DROPPED.values(), ids=DROPPED)
-async def test_an_answer_that_leaves_a_doubt_is_the_last_of_its_connection(answer: bytes) -> None:
+async def test_a_response_of_doubtful_length_is_the_last_of_its_connection(answer: bytes) -> None:
     async with playing(answering(answer, answer)) as upstream, outbound() as http:
         replies = [await asked(http, upstream.url) for _ in range(2)]
         assert (upstream.connections, [each.body for each in replies]) == (2, [b"abc", b"abc"])
 
 
-async def test_what_comes_while_nobody_asks_ends_the_connection() -> None:
+async def test_bytes_without_a_request_close_the_connection() -> None:
     async def play(peer: Peer) -> None:
         await peer.asked()
         await peer.send(OK)
@@ -89,7 +89,7 @@ async def test_a_body_may_end_with_its_connection() -> None:
 
 
 @pytest.mark.parametrize("answer", [sized(b"", b"X: y\r\n"), OK[:-2], CHUNKED], ids=["none", "a length", "chunks"])
-async def test_the_answer_to_head_has_no_body_whatever_it_says(answer: bytes) -> None:
+async def test_a_response_to_head_has_no_body_whatever_its_headers_say(answer: bytes) -> None:
     async with playing(answering(answer, OK)) as upstream, outbound() as http:
         assert (await asked(http, upstream.url, "HEAD")).body == b""
         assert (await asked(http, upstream.url)).body == b"ok"

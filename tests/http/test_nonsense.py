@@ -62,13 +62,13 @@ async def error_of(answer: bytes, *, reset: bool = False) -> UpstreamError:
 
 
 @pytest.mark.parametrize("answer", NONSENSE.values(), ids=NONSENSE)
-async def test_nonsense_is_invalid_and_not_asked_for_again(answer: bytes) -> None:
+async def test_an_invalid_response_is_not_requested_again(answer: bytes) -> None:
     error = await error_of(answer)
     assert (type(error), error.retryable) == (UpstreamInvalid, False)
 
 
 @pytest.mark.parametrize("answer", CUT.values(), ids=CUT)
-async def test_an_answer_that_is_cut_is_invalid_and_may_be_asked_for_again(answer: bytes) -> None:
+async def test_a_truncated_response_is_invalid_and_retryable(answer: bytes) -> None:
     error = await error_of(answer)
     assert (type(error), error.retryable, error.detail) == (
         UpstreamInvalid,
@@ -88,7 +88,7 @@ async def test_a_reset_in_the_body_is_unavailable_even_where_the_body_ends_with_
 
 
 @pytest.mark.parametrize(("begin", "more"), ENDLESS.values(), ids=ENDLESS)
-async def test_what_never_becomes_an_answer_is_given_up(begin: bytes, more: bytes) -> None:
+async def test_an_endless_head_or_trailer_is_invalid(begin: bytes, more: bytes) -> None:
     async def play(peer: Peer) -> None:
         await peer.asked()
         await peer.send(begin)
@@ -101,7 +101,7 @@ async def test_what_never_becomes_an_answer_is_given_up(begin: bytes, more: byte
 
 
 @pytest.mark.parametrize("coding", ["gzip", "deflate"])
-async def test_a_bomb_is_unpacked_no_further_than_a_body_may_be(coding: str) -> None:
+async def test_a_zip_bomb_is_decompressed_up_to_the_limit_of_a_body(coding: str) -> None:
     size = 64 * MAX_BODY_BYTES
     bomb = (gzip if coding == "gzip" else zlib).compress(bytes(size))
     async with playing(answering(encoded(coding.encode(), bomb))) as upstream, outbound() as http:
@@ -122,7 +122,7 @@ async def test_httpx_does_not_unpack_what_has_been_unpacked() -> None:
         assert b"Accept-Encoding: gzip, deflate\r\n" in upstream.requests[0]
 
 
-async def test_an_answer_that_only_trickles_is_given_up_in_time_and_its_connection_closed() -> None:
+async def test_a_trickling_response_ends_at_the_time_limit_and_closes_its_connection() -> None:
     async def play(peer: Peer) -> None:
         await peer.asked()
         await peer.send(CHUNKED)

@@ -35,7 +35,7 @@ def no_file_left() -> Generator[None, None, None]:
 
 
 @pytest.mark.parametrize("named", [False, True], ids=["address", "name"])
-async def test_a_connection_for_which_there_is_no_file_is_our_own_shortage(named: bool) -> None:
+async def test_a_connection_without_a_free_file_is_our_own_overload(named: bool) -> None:
     async with playing(forever) as upstream, outbound() as http:
         url = upstream.url.replace("127.0.0.1", "shop.invalid") if named else upstream.url
         with no_file_left(), pytest.raises(Overloaded) as refused:
@@ -48,7 +48,7 @@ async def test_a_connection_for_which_there_is_no_file_is_our_own_shortage(named
 @pytest.mark.parametrize(
     "error", [OSError(errno.EINVAL, "Invalid argument"), socket.gaierror(socket.EAI_AGAIN, "Try again")], ids=repr
 )
-def test_a_failed_lookup_without_a_free_file_is_our_own_shortage_whatever_the_system_calls_it(error: OSError) -> None:
+def test_a_lookup_without_a_free_file_is_our_own_overload_whatever_its_error(error: OSError) -> None:
     assert exhaustion_error(error) is None
     with no_file_left():
         assert exhaustion_error(error) is not None

@@ -59,7 +59,7 @@ UPSTREAM = Starlette(routes=[Route(f"/{each.__name__}", each) for each in (cooki
         ("/begun", UpstreamTimeout, "Shop could not be reached in time"),
     ],
 )
-async def test_what_fails_is_told_in_the_words_of_the_service(path: str, kind: type[UpstreamError], told: str) -> None:
+async def test_errors_are_those_of_the_service(path: str, kind: type[UpstreamError], told: str) -> None:
     http = OutboundHttp()
     async with serving(UPSTREAM) as url:
         timeout = 0.2 if path in ("/silent", "/begun") else PATIENCE
@@ -76,7 +76,7 @@ async def test_an_upstream_that_is_not_there_is_named_by_its_host() -> None:
     await http.aclose()
 
 
-async def test_cookies_are_not_kept() -> None:
+async def test_cookies_are_not_stored() -> None:
     http = OutboundHttp()
     async with serving(UPSTREAM) as url:
         texts = [(await http.httpx.get(f"{url}/cookie")).text for _ in range(2)]

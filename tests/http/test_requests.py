@@ -21,7 +21,7 @@ async def sent(method: str, path: str = "", user: str = "", **options: object) -
     return first, {name.lower(): value.replace(str(upstream.port), "1") for name, value in fields}, body
 
 
-async def test_a_request_says_what_every_request_says_and_nothing_of_this_machine() -> None:
+async def test_a_request_has_the_usual_headers_and_nothing_about_this_machine() -> None:
     assert await sent("GET") == (
         "GET / HTTP/1.1",
         {"host": "127.0.0.1:1", "accept": "*/*", "user-agent": "toolchat", "accept-encoding": "gzip, deflate"},
@@ -53,7 +53,7 @@ async def test_a_body_is_sent_with_its_length(data: bytes | Mapping[str, str], l
         assert dict(parse_qsl(body.decode(), keep_blank_values=True)) == data
 
 
-async def test_framing_is_not_the_callers_and_everything_else_is() -> None:
+async def test_framing_headers_of_the_caller_are_ignored_and_all_others_sent() -> None:
     given = {"Content-Length": "9", "transfer-encoding": "chunked", "Accept-Encoding": "br", "Expect": "100-continue"}
     _, fields, body = await sent("POST", data=b"abc", headers=given | {"USER-AGENT": "shop", "Host": "other"})
     assert (fields["content-length"], fields["accept-encoding"], body) == ("3", "gzip, deflate", b"abc")
@@ -85,7 +85,7 @@ async def test_a_user_in_the_address_signs_in() -> None:
         ("http://127.0.0.1:9/", {"X": "a\0"}),
     ],
 )
-async def test_what_cannot_be_sent_as_it_is_is_not_sent(url: str, headers: dict[str, str]) -> None:
+async def test_an_invalid_url_method_or_header_is_refused(url: str, headers: dict[str, str]) -> None:
     async with outbound() as http:
         with pytest.raises(UpstreamInvalid, match="the request to Shop cannot be sent"):
             await http.fetch("GET", url, upstream="Shop", timeout=60, headers=headers)

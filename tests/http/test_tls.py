@@ -34,9 +34,7 @@ async def test_an_encrypted_connection_is_used_again(believed: Authority) -> Non
     ("address", "days", "reason"),
     [("127.0.0.2", 10, "IP address mismatch"), ("127.0.0.1", -1, "certificate has expired")],
 )
-async def test_a_certificate_that_does_not_hold_is_told(
-    believed: Authority, address: str, days: int, reason: str
-) -> None:
+async def test_an_invalid_certificate_is_reported(believed: Authority, address: str, days: int, reason: str) -> None:
     async with playing(answering(OK), tls=believed.server(address, days)) as upstream, outbound() as http:
         with pytest.raises(UpstreamUnavailable) as caught:
             await asked(http, upstream.url)
@@ -44,7 +42,7 @@ async def test_a_certificate_that_does_not_hold_is_told(
     assert (caught.value.retryable, upstream.requests) == (False, [])
 
 
-async def test_an_authority_that_nobody_knows_is_not_believed(authority: Authority) -> None:
+async def test_an_unknown_certificate_authority_is_not_trusted(authority: Authority) -> None:
     async with playing(answering(OK), tls=authority.server()) as upstream, outbound() as http:
         with pytest.raises(UpstreamUnavailable, match="not trusted: unable to get local issuer certificate"):
             await http.httpx.get(upstream.url, extensions={"upstream": "Shop"})

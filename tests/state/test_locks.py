@@ -70,7 +70,7 @@ async def ended(*tasks: asyncio.Task[None]) -> Sequence[object]:
     return await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def test_those_who_wait_come_in_one_by_one_and_in_order(store: StateStore) -> None:
+async def test_waiting_requests_get_the_lock_one_by_one_in_order(store: StateStore) -> None:
     locks = Locks(store)
     room = Room(locks)
     await asyncio.gather(*(room.visit(name) for name in range(20)))
@@ -79,7 +79,7 @@ async def test_those_who_wait_come_in_one_by_one_and_in_order(store: StateStore)
     assert await is_free(store)
 
 
-async def test_clients_come_in_by_turns_and_one_alone_leaves_room_for_others(store: StateStore) -> None:
+async def test_clients_take_turns_and_a_busy_one_leaves_room_for_others(store: StateStore) -> None:
     locks = Locks(store, max_waiting=4, client_key=current_client_key)
     holder = await begun(locks)
     room = Room(locks)
@@ -104,7 +104,7 @@ async def test_different_keys_do_not_wait_for_each_other(store: StateStore) -> N
     assert len(locks) == 0
 
 
-async def test_those_who_wait_behind_one_of_their_own_do_not_ask_the_store() -> None:
+async def test_requests_of_the_same_process_wait_without_polling_the_store() -> None:
     # Ten wait for a fifth of a second and cost no attempt; then each takes one.
     store = CountingStore()
     room = Room(Locks(store))
@@ -117,7 +117,7 @@ async def test_those_who_wait_behind_one_of_their_own_do_not_ask_the_store() -> 
 
 
 @pytest.mark.parametrize(("ttl", "retry_after"), [(0.2, 1), (30.1, 30)])
-async def test_whoever_waits_too_long_is_told_when_the_lock_is_free_should_its_holder_be_dead(
+async def test_a_refusal_names_the_time_after_which_the_lock_of_a_crashed_holder_expires(
     ttl: float, retry_after: int, store: StateStore
 ) -> None:
     # Held by another process, which does not let go; a second at least, as for one that works.
@@ -129,7 +129,7 @@ async def test_whoever_waits_too_long_is_told_when_the_lock_is_free_should_its_h
     assert len(locks) == 0
 
 
-async def test_waiting_in_line_counts_as_waiting(store: StateStore) -> None:
+async def test_time_in_the_queue_counts_towards_the_wait(store: StateStore) -> None:
     locks = Locks(store, wait=0.1)
     holder = await begun(locks)
     with pytest.raises(SessionBusy) as busy:
@@ -139,7 +139,7 @@ async def test_waiting_in_line_counts_as_waiting(store: StateStore) -> None:
     assert len(locks) == 0
 
 
-async def test_without_patience_only_a_free_lock_is_taken(store: StateStore) -> None:
+async def test_with_no_time_to_wait_only_a_free_lock_is_taken(store: StateStore) -> None:
     locks = Locks(store, wait=0)
     async with locks.hold("memory:a"):
         with pytest.raises(SessionBusy):
@@ -153,7 +153,7 @@ async def test_without_patience_only_a_free_lock_is_taken(store: StateStore) -> 
     assert len(locks) == 0
 
 
-async def test_no_more_than_so_many_wait(store: StateStore) -> None:
+async def test_the_number_of_waiting_requests_is_limited(store: StateStore) -> None:
     # One holds, two wait, the next is refused at once; those in line are not disturbed.
     locks = Locks(store, max_waiting=2)
     holder = await begun(locks)
@@ -168,7 +168,7 @@ async def test_no_more_than_so_many_wait(store: StateStore) -> None:
 
 
 @pytest.mark.slow
-async def test_a_lock_is_renewed_as_long_as_it_is_held(store: StateStore) -> None:
+async def test_a_held_lock_is_renewed(store: StateStore) -> None:
     # Work that takes twice the lock's time keeps it to the end.
     end = time.monotonic() + 2
     async with Locks(store, ttl=1).hold("memory:a") as lock:
@@ -179,7 +179,7 @@ async def test_a_lock_is_renewed_as_long_as_it_is_held(store: StateStore) -> Non
     assert await is_free(store)
 
 
-async def test_the_lock_of_a_process_that_died_is_taken_over(store: StateStore) -> None:
+async def test_the_lock_of_a_crashed_process_is_taken_over(store: StateStore) -> None:
     # Nobody renews it, so it is free after its time, and not before.
     began = time.monotonic()
     dead = await store.try_lock("memory:a", ttl=0.3)
@@ -198,7 +198,7 @@ async def test_a_failure_inside_releases_the_lock(store: StateStore) -> None:
     assert len(locks) == 0
 
 
-async def test_whoever_leaves_while_holding_lets_the_next_in(store: StateStore) -> None:
+async def test_a_cancelled_holder_passes_the_lock_on(store: StateStore) -> None:
     locks = Locks(store)
     holder = await begun(locks)
     room = Room(locks)
@@ -209,7 +209,7 @@ async def test_whoever_leaves_while_holding_lets_the_next_in(store: StateStore) 
     assert len(locks) == 0
 
 
-async def test_whoever_leaves_the_line_leaves_no_trace(store: StateStore) -> None:
+async def test_a_cancelled_wait_leaves_no_trace(store: StateStore) -> None:
     # Those behind move up, and the order stays.
     locks = Locks(store)
     holder = await begun(locks)
@@ -223,7 +223,7 @@ async def test_whoever_leaves_the_line_leaves_no_trace(store: StateStore) -> Non
     assert len(locks) == 0
 
 
-async def test_leaving_while_another_process_holds_the_lock_leaves_no_trace(store: StateStore) -> None:
+async def test_a_wait_for_another_process_leaves_no_trace_when_it_is_cancelled(store: StateStore) -> None:
     locks = Locks(store)
     lock = await store.try_lock("memory:a", ttl=30)
     waiting = asyncio.create_task(Room(locks).visit(1))
@@ -235,7 +235,7 @@ async def test_leaving_while_another_process_holds_the_lock_leaves_no_trace(stor
     assert await is_free(store)
 
 
-async def test_a_scope_that_cancels_again_and_again_cannot_keep_the_lock(store: StateStore) -> None:
+async def test_repeated_cancellation_does_not_keep_the_lock(store: StateStore) -> None:
     # Frameworks cancel every await of a request whose client left; the release goes through all the same.
     locks = Locks(store)
     with anyio.CancelScope() as scope:
@@ -250,7 +250,7 @@ async def test_a_scope_that_cancels_again_and_again_cannot_keep_the_lock(store: 
     assert len(locks) == 0
 
 
-async def test_leaving_at_any_moment_never_leaves_the_lock_behind(store: StateStore) -> None:
+async def test_cancellation_at_any_moment_releases_the_lock(store: StateStore) -> None:
     # Cancelled after a few steps of the event loop, be it before, during or after the store's answer.
     locks = Locks(store)
 

@@ -13,7 +13,7 @@ from toolchat.state.memory import InMemoryStateStore
 from toolchat.tool_calling.caller import current_client_key
 
 
-async def test_the_values_used_least_recently_give_way() -> None:
+async def test_the_least_recently_used_values_are_evicted() -> None:
     # Reading and writing are use; what is over goes before anything that is not.
     store = InMemoryStateStore(max_entries=3)
     for key in "abc":
@@ -24,7 +24,7 @@ async def test_the_values_used_least_recently_give_way() -> None:
     assert [await store.get(key) for key in "abcd"] == [b"x", b"y", None, b"x"]
 
 
-async def test_values_of_one_kind_drive_out_none_of_another() -> None:
+async def test_values_of_one_kind_do_not_evict_those_of_another() -> None:
     store = InMemoryStateStore(max_entries=2, max_bytes=1000)
     await store.put("approval:a", bytes(100), ttl=30)
     for number in range(100):
@@ -33,7 +33,7 @@ async def test_values_of_one_kind_drive_out_none_of_another() -> None:
     assert await store.get("memory:99") == bytes(400)
 
 
-async def test_whoever_puts_much_there_drives_out_its_own_and_nothing_of_others() -> None:
+async def test_a_client_that_stores_much_evicts_its_own_values_only() -> None:
     store = InMemoryStateStore(max_entries=100, client_key=current_client_key)
     with calling_as("alice"):
         await store.put("memory:hers", b"x", ttl=30)
@@ -47,7 +47,7 @@ async def test_whoever_puts_much_there_drives_out_its_own_and_nothing_of_others(
     assert await store.get("memory:901") is None
 
 
-async def test_where_everybody_has_as_much_room_is_still_found() -> None:
+async def test_clients_with_equally_many_values_still_lose_one() -> None:
     store = InMemoryStateStore(max_entries=50, client_key=current_client_key)
     for number in range(1000):
         with calling_as(address=f"192.0.2.{number % 250}"):
@@ -56,7 +56,7 @@ async def test_where_everybody_has_as_much_room_is_still_found() -> None:
     assert await store.get("memory:999") == b"x"
 
 
-async def test_a_value_that_is_over_makes_room_for_a_new_one() -> None:
+async def test_an_expired_value_makes_room_for_a_new_one() -> None:
     store = InMemoryStateStore(max_entries=2)
     await store.put("old", b"x", ttl=30)
     await store.put("short", b"x", ttl=0.02)
@@ -113,7 +113,7 @@ async def test_writing_and_locking_again_and_again_costs_no_memory() -> None:
         tracemalloc.stop()
 
 
-async def test_locks_do_not_give_way_to_values() -> None:
+async def test_values_do_not_evict_locks() -> None:
     store = InMemoryStateStore(max_entries=1)
     lock = await store.try_lock("memory:a", ttl=30)
     for number in range(100):

@@ -55,7 +55,7 @@ async def test_scripts_that_the_server_forgot_are_sent_again(server: RedisServer
     assert (await store.get("memory:a"), store.failures) == (b"x", 0)
 
 
-async def test_a_value_of_a_foreign_type_keeps_its_lock_from_nobody(server: RedisServer, open_store: OpenStore) -> None:
+async def test_a_value_of_a_foreign_type_does_not_block_its_lock(server: RedisServer, open_store: OpenStore) -> None:
     # Else nobody could delete it.
     store = await open_store()
     await server.run("LPUSH", "toolchat:memory:{a}", "x")
@@ -75,7 +75,7 @@ async def test_prefixes_keep_services_apart(server: RedisServer, open_store: Ope
     await theirs.aclose()
 
 
-async def test_what_belongs_to_one_conversation_is_on_one_node_of_a_cluster(tmp_path: Path) -> None:
+async def test_the_keys_of_one_conversation_are_on_one_node_of_a_cluster(tmp_path: Path) -> None:
     # A script whose keys were on several would be refused.
     async with RedisServer(options=["--cluster-enabled", "yes", "--dir", str(tmp_path)]) as server:
         await server.run("CLUSTER", "ADDSLOTSRANGE", "0", "16383")
@@ -178,7 +178,7 @@ async def test_five_thousand_values_leave_nothing_behind(server: RedisServer, op
     await until(is_empty)
 
 
-async def test_closing_takes_every_connection_along(server: RedisServer) -> None:
+async def test_closing_closes_every_connection(server: RedisServer) -> None:
     # Operations that still run come to their end first; later ones are refused.
     store = RedisStateStore(server.url, deadline=PATIENCE)
     await store.start()

@@ -47,7 +47,7 @@ async def test_a_server_that_freezes_is_noticed_without_any_operation(
     server.thaw()
 
 
-async def test_a_server_that_dies_is_missed_once_and_found_again(
+async def test_a_crash_of_the_server_is_noticed_once_and_its_return_is_detected(
     server: RedisServer, open_store: OpenStore, caplog: pytest.LogCaptureFixture
 ) -> None:
     # Gone twice within a minute: one warning, which says where it was looked for, and one line that it is back.
@@ -62,7 +62,7 @@ async def test_a_server_that_dies_is_missed_once_and_found_again(
     assert vars(caplog.records[0])["server"] == f"127.0.0.1:{server.port}"
 
 
-async def test_a_server_that_comes_later_is_joined(server: RedisServer, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_server_that_starts_later_is_used(server: RedisServer, caplog: pytest.LogCaptureFixture) -> None:
     # The start succeeds without it, and says so in ``available``.
     await server.kill()
     store = RedisStateStore(server.url)
@@ -86,7 +86,7 @@ async def test_a_server_that_comes_later_is_joined(server: RedisServer, caplog: 
     ],
     ids=["full", "read-only", "password"],
 )
-async def test_a_server_that_refuses_writes_is_away_until_it_takes_them(
+async def test_a_server_that_refuses_writes_is_unavailable_until_it_accepts_them(
     server: RedisServer,
     open_store: OpenStore,
     caplog: pytest.LogCaptureFixture,
@@ -145,7 +145,7 @@ async def test_a_server_that_answers_otherwise_is_unavailable(
     assert "canary-5c1d" not in caplog.text
 
 
-async def test_a_foreign_value_under_one_key_concerns_no_other(
+async def test_a_value_of_a_foreign_type_affects_its_own_key_only(
     server: RedisServer, open_store: OpenStore, caplog: pytest.LogCaptureFixture
 ) -> None:
     store = await open_store()
@@ -208,7 +208,7 @@ async def test_waiting_for_a_connection_says_nothing_about_the_server(caplog: py
             await store.aclose()
 
 
-async def test_an_operation_is_tried_once() -> None:
+async def test_an_operation_is_attempted_once() -> None:
     # A command may have been carried out although its answer was lost; only the caller knows whether it may again.
     greeted: list[object] = []
     async with answering(b"", greeted=greeted) as url:
@@ -218,9 +218,7 @@ async def test_an_operation_is_tried_once() -> None:
     assert len(greeted) == 1
 
 
-async def test_a_release_that_cannot_reach_the_server_disturbs_nobody(
-    server: RedisServer, open_store: OpenStore
-) -> None:
+async def test_a_release_during_an_outage_raises_nothing(server: RedisServer, open_store: OpenStore) -> None:
     store = await open_store()
     locks = Locks(store)
     async with locks.hold("memory:a"):
@@ -232,7 +230,7 @@ async def test_a_release_that_cannot_reach_the_server_disturbs_nobody(
     assert len(locks) == 0
 
 
-async def test_a_lock_that_a_stalled_server_gave_to_nobody_is_taken_back(
+async def test_a_lock_that_a_stalled_server_granted_too_late_is_released(
     server: RedisServer, open_store: OpenStore
 ) -> None:
     # It would run out in an hour; whoever holds another one is not disturbed.
@@ -247,7 +245,7 @@ async def test_a_lock_that_a_stalled_server_gave_to_nobody_is_taken_back(
     assert await other.try_lock("memory:b", ttl=3600) is None
 
 
-async def test_a_release_that_found_the_server_stalled_comes_later(server: RedisServer, open_store: OpenStore) -> None:
+async def test_a_release_is_retried_after_the_server_stalled(server: RedisServer, open_store: OpenStore) -> None:
     store, other = await open_store(deadline=0.3), await open_store()
     lock = await store.try_lock("memory:a", ttl=3600)
     assert lock is not None
@@ -259,9 +257,7 @@ async def test_a_release_that_found_the_server_stalled_comes_later(server: Redis
 
 
 @pytest.mark.parametrize("fence", ["nonsense", "inf", "nan", "-1", "9" * 400])
-async def test_a_fence_that_was_written_over_concerns_nobody(
-    fence: str, server: RedisServer, open_store: OpenStore
-) -> None:
+async def test_an_overwritten_fence_blocks_no_key(fence: str, server: RedisServer, open_store: OpenStore) -> None:
     store = await open_store()
     await server.run("SET", "toolchat:memory:{a}:fence", fence)
     lock = await store.try_lock("memory:a", ttl=30)
@@ -277,7 +273,7 @@ async def test_a_fence_that_was_written_over_concerns_nobody(
     assert store.available
 
 
-async def test_a_script_that_fails_at_one_key_concerns_no_other(server: RedisServer, open_store: OpenStore) -> None:
+async def test_a_script_that_fails_for_one_key_affects_no_other(server: RedisServer, open_store: OpenStore) -> None:
     store = await open_store()
     count = store.script("count", "return redis.call('GET', KEYS[1]) + 1")
     await server.run("SET", "toolchat:a", "nonsense")

@@ -30,7 +30,7 @@ def test_an_unusable_url_is_refused_at_once_without_being_repeated(url: str) -> 
         ("unix://me:canary@/nowhere/redis.sock?db=1", "/nowhere/redis.sock"),
     ],
 )
-async def test_the_warning_says_where_the_server_was_looked_for_and_no_password(
+async def test_the_warning_has_the_address_of_the_server_and_no_password(
     url: str, told: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     store = RedisStateStore(url)

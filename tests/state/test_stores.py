@@ -51,7 +51,7 @@ async def test_a_later_value_replaces_an_earlier_one_and_its_time(store: StateSt
     assert await store.get("memory:long") == b"2"
 
 
-async def test_delete_forgets_every_key_and_says_whether_there_was_one(store: StateStore) -> None:
+async def test_delete_reports_whether_any_key_had_a_value(store: StateStore) -> None:
     for key in ("memory:a", "todo:a", "memory:b"):
         await store.put(key, b"x", ttl=30)
     assert await store.delete("memory:a", "todo:a", "rounds:a")
@@ -60,7 +60,7 @@ async def test_delete_forgets_every_key_and_says_whether_there_was_one(store: St
     assert [await store.get(key) for key in ("memory:a", "todo:a", "memory:b")] == [None, None, b"x"]
 
 
-async def test_of_many_who_delete_a_value_at_once_one_is_told_that_there_was_one(store: StateStore) -> None:
+async def test_of_concurrent_deletes_one_claims_the_value(store: StateStore) -> None:
     await store.put("memory:a", b"x", ttl=30)
     told = await asyncio.gather(*(store.delete("memory:a") for _ in range(50)))
     assert sorted(told) == [False] * 49 + [True]
@@ -78,12 +78,12 @@ async def test_a_lock_has_one_holder_and_ever_greater_tokens(store: StateStore) 
     assert all(earlier.token < later.token for earlier, later in pairwise(locks))
 
 
-async def test_of_many_at_once_one_gets_the_lock(store: StateStore) -> None:
+async def test_of_concurrent_attempts_one_gets_the_lock(store: StateStore) -> None:
     locks = await asyncio.gather(*(store.try_lock("memory:a", ttl=30) for _ in range(50)))
     assert sum(lock is not None for lock in locks) == 1
 
 
-async def test_what_is_written_under_a_held_lock_is_kept(store: StateStore) -> None:
+async def test_a_write_under_a_held_lock_is_stored(store: StateStore) -> None:
     # The lock may be that of another key.
     lock = await taken(store, "memory:a")
     await store.put("memory:a", b"1", ttl=30, lock=lock)
@@ -93,13 +93,13 @@ async def test_what_is_written_under_a_held_lock_is_kept(store: StateStore) -> N
     assert not await store.delete("memory:a", lock=lock)
 
 
-async def test_a_lock_brings_what_is_kept_under_its_key(store: StateStore) -> None:
+async def test_a_lock_comes_with_the_value_of_its_key(store: StateStore) -> None:
     assert (await taken(store, "memory:a")).value is None
     await store.put("memory:b", b"1", ttl=30)
     assert (await taken(store, "memory:b")).value == b"1"
 
 
-async def test_a_value_can_be_kept_and_its_lock_released_in_one_step(store: StateStore) -> None:
+async def test_a_value_is_stored_and_its_lock_released_in_one_step(store: StateStore) -> None:
     lock = await taken(store, "memory:a")
     await store.put("memory:a", b"1", ttl=30, lock=lock, unlock=True)
     later = await taken(store, "memory:a")
@@ -129,7 +129,7 @@ async def test_the_holder_of_a_lost_lock_changes_nothing(store: StateStore) -> N
         await store.put("memory:a", b"first", ttl=30, lock=first)
 
 
-async def test_a_lock_that_ran_out_still_serves_when_nobody_took_it(store: StateStore) -> None:
+async def test_an_expired_lock_still_allows_writes_until_another_holder_takes_it(store: StateStore) -> None:
     # A slow holder without a rival loses nothing, and holds the lock again when it renews it.
     lock = await taken(store, "memory:a", ttl=0.02)
     probe = await taken(store, "memory:b", ttl=0.04)
@@ -145,7 +145,7 @@ async def test_a_lock_that_ran_out_still_serves_when_nobody_took_it(store: State
     assert await store.try_lock("memory:a", ttl=30) is None
 
 
-async def test_a_renewed_lock_outlives_its_first_time(store: StateStore) -> None:
+async def test_a_renewed_lock_outlives_its_first_expiry(store: StateStore) -> None:
     lock, other = await taken(store, "memory:a", ttl=0.05), await taken(store, "memory:b", ttl=0.06)
     assert await store.renew(lock, ttl=30)
 
@@ -157,7 +157,7 @@ async def test_a_renewed_lock_outlives_its_first_time(store: StateStore) -> None
     assert other.key == "memory:b"
 
 
-async def test_a_released_lock_guards_nothing_any_more(store: StateStore) -> None:
+async def test_writes_under_a_released_lock_are_refused(store: StateStore) -> None:
     # A renewal or a write that arrives after the release is refused, and the lock stays free.
     lock = await taken(store, "memory:a")
     await store.unlock(lock)

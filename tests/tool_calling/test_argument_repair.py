@@ -80,7 +80,9 @@ class Stop:
     ],
     ids=str,
 )  # fmt: skip
-async def test_a_value_is_read_as_it_was_meant_and_the_call_says_so(annotation: Any, sent: Any, meant: str) -> None:
+async def test_a_value_with_one_reading_is_repaired_and_the_call_says_so(
+    annotation: Any, sent: Any, meant: str
+) -> None:
     finished = await called(callback_of(annotation), to_json({"value": sent}).decode())
     assert (finished.result, finished.repaired) == (meant, True)
     assert finished.to_dict()["repaired"] is True
@@ -133,7 +135,7 @@ async def test_a_value_that_fits_is_left_alone_and_not_called_repaired(annotatio
     ],
     ids=str,
 )
-async def test_a_value_that_cannot_be_meant_otherwise_runs_nothing(annotation: Any, sent: Any) -> None:
+async def test_a_value_without_a_single_reading_runs_nothing(annotation: Any, sent: Any) -> None:
     finished = await called(callback_of(annotation), to_json({"value": sent}).decode())
     assert (finished.error_kind, finished.repaired) == ("invalid-arguments", False)
 

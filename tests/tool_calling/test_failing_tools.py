@@ -34,7 +34,7 @@ from toolchat.tool_calling.manager import ToolCallingManager, ToolExecutionExcep
     ],
     ids=lambda error: type(error).__name__,
 )
-async def test_whatever_a_tool_raises_the_process_goes_on(error: BaseException) -> None:
+async def test_the_process_survives_whatever_a_tool_raises(error: BaseException) -> None:
     async def raises() -> None:
         raise error
 
@@ -54,7 +54,7 @@ async def test_a_tool_that_cancels_its_own_task_has_only_failed() -> None:
 
 
 @pytest.mark.slow
-async def test_a_tool_that_will_not_be_cancelled_is_left_to_itself() -> None:
+async def test_a_tool_that_ignores_its_cancellation_is_abandoned() -> None:
     let_go = asyncio.Event()
 
     async def stubborn() -> None:
@@ -79,7 +79,7 @@ async def test_a_blocking_tool_that_raises_stop_iteration_fails_at_once() -> Non
     assert answer.error_kind == "failed"
 
 
-async def test_a_tools_own_failure_is_told_word_for_word_and_an_upstreams_by_its_code() -> None:
+async def test_an_error_of_a_tool_keeps_its_message_and_one_of_an_upstream_its_code() -> None:
     async def refuses() -> None:
         raise ToolExecutionError("no such place", kind="no-such-place", hint="add the country")
 
@@ -169,7 +169,7 @@ async def test_a_chosen_exception_of_the_tools_own_kind_reaches_the_caller_too(a
     [(ToolExecutionError(""), "failed"), (ToolExecutionError(" \n", kind="lost"), "lost"), (NotFound(""), "not-found")],
     ids=["empty", "blank", "of an upstream"],
 )
-async def test_a_failure_without_words_is_told_with_the_tools_name(error: Exception, kind: str) -> None:
+async def test_an_error_without_a_message_gets_the_name_of_the_tool(error: Exception, kind: str) -> None:
     async def mute() -> None:
         raise error
 
@@ -178,7 +178,7 @@ async def test_a_failure_without_words_is_told_with_the_tools_name(error: Except
 
 
 @pytest.mark.parametrize("message", ["\ud800 is no text", ValueError("is no text")], ids=["surrogate", "exception"])
-async def test_a_failure_whose_words_cannot_be_sent_is_told_all_the_same(message: Any) -> None:
+async def test_an_error_whose_message_cannot_be_encoded_still_reaches_the_model(message: Any) -> None:
     async def fails() -> None:
         raise ToolExecutionError(message)
 
@@ -224,7 +224,7 @@ def given_back(value: Any) -> FunctionToolCallback:
     ],
 )
 @pytest.mark.parametrize("number", [1, 2])
-async def test_a_callback_or_a_converter_that_gives_no_text_is_a_tool_that_fails(
+async def test_a_callback_or_converter_that_returns_no_text_is_a_failed_tool(
     callback: ToolCallback, kind: str, number: int
 ) -> None:
     done = await run(*[("own", "")] * number, tools=[callback])
@@ -242,7 +242,7 @@ async def test_a_callback_or_a_converter_that_gives_no_text_is_a_tool_that_fails
         (LookupError("secret"), ("failed", "the tool failed")),
     ],
 )
-def test_what_the_model_is_told_depends_on_who_wrote_the_text(error: Exception, told: tuple[str, str]) -> None:
+def test_only_messages_meant_for_the_model_reach_it(error: Exception, told: tuple[str, str]) -> None:
     processed = ToolExecutionExceptionProcessor().process(error, "tool")
     assert (processed.kind, processed.message) == told
 

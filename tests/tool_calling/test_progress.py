@@ -55,14 +55,14 @@ class Station:
 
 
 @pytest.mark.parametrize("method", ["wait", "block"])
-async def test_a_report_is_told_between_the_start_and_the_end(method: str) -> None:
+async def test_a_report_is_emitted_between_start_and_end(method: str) -> None:
     events = await executing(call(method, identifier="c-1"), tools=[getattr(Station(), method)])
     assert [type(event) for event in events] == [ToolCallStarted, ToolCallProgress, ToolCallFinished]
     assert progress_of(events) == [{"id": "c-1", "name": method, "done": 1, "of": 2, "text": "half", "round": 1}]
     assert str(events[1]) == f"{method}: 1 of 2, half"
 
 
-async def test_a_report_is_told_while_the_tool_still_runs() -> None:
+async def test_a_report_is_emitted_while_the_tool_runs() -> None:
     heard = asyncio.Event()
 
     async def emit(event: ToolCallEvent) -> None:
@@ -88,7 +88,7 @@ async def test_a_thread_of_the_tools_own_may_report() -> None:
     assert [each["done"] for each in progress_of(await executing(call("working"), tools=[working]))] == [3]
 
 
-async def test_of_what_comes_too_fast_the_beginning_and_the_last_are_told() -> None:
+async def test_of_reports_that_come_too_fast_the_first_and_the_last_are_emitted() -> None:
     async def working(context: ToolContext) -> str:
         for number in range(1000):
             context.report(number, of=1000)
@@ -101,7 +101,7 @@ async def test_of_what_comes_too_fast_the_beginning_and_the_last_are_told() -> N
     assert last == 999
 
 
-async def test_threads_that_report_without_end_are_told_of_at_most_ten_times_a_second() -> None:
+async def test_at_most_ten_reports_a_second_are_emitted() -> None:
     took = 0.0
 
     def working(context: ToolContext) -> str:
@@ -140,7 +140,7 @@ async def test_calls_side_by_side_report_each_for_themselves() -> None:
     assert sorted((each["id"], each["done"]) for each in told) == [("c-1", 1), ("c-2", 2)]
 
 
-async def test_a_report_after_the_end_is_told_to_nobody() -> None:
+async def test_a_report_after_the_end_is_ignored() -> None:
     kept: list[ToolContext] = []
     told: list[ToolCallEvent] = []
 
@@ -159,7 +159,7 @@ async def test_a_report_after_the_end_is_told_to_nobody() -> None:
     assert [type(event) for event in told] == [ToolCallStarted, ToolCallFinished]
 
 
-async def test_a_thread_that_outstays_its_time_reports_to_nobody() -> None:
+async def test_reports_of_an_abandoned_thread_are_ignored() -> None:
     late, reported_late = threading.Event(), threading.Event()
 
     def working(context: ToolContext) -> str:
@@ -197,7 +197,7 @@ async def test_a_thread_that_outstays_its_time_reports_to_nobody() -> None:
     ],
     ids=lambda given: repr(given)[:40],
 )
-async def test_odd_values_are_told_as_far_as_they_make_sense(
+async def test_odd_values_are_emitted_as_far_as_they_make_sense(
     arguments: tuple[Any, ...], told: dict[str, Any] | None
 ) -> None:
     done, of, text = (*arguments, None, None)[:3]
@@ -218,7 +218,7 @@ async def test_odd_values_are_told_as_far_as_they_make_sense(
     ],
     ids=repr,
 )
-async def test_what_is_no_number_or_no_text_is_the_tools_mistake(odd: dict[str, Any]) -> None:
+async def test_a_report_of_a_wrong_type_is_an_error_of_the_tool(odd: dict[str, Any]) -> None:
     with pytest.raises(TypeError):
         EMPTY.report(**odd)
 
@@ -236,7 +236,7 @@ async def test_copies_of_a_context_report_too() -> None:
     assert [each["done"] for each in told] == [4]
 
 
-async def test_a_report_where_nobody_listens_does_nothing() -> None:
+async def test_a_report_without_a_listener_does_nothing() -> None:
     async def working(context: ToolContext) -> str:
         context.report(1, of=2, text="half")
         return "worked"

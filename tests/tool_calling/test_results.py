@@ -83,7 +83,7 @@ class Order:
         (_cycle(), "list"),
     ],
 )
-async def test_a_result_that_json_cannot_carry_is_told_as_a_failure_and_logged_with_its_type(
+async def test_a_result_without_a_json_form_is_an_error_and_logged_with_its_type(
     result: object, type_name: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def give() -> Any:
@@ -124,7 +124,7 @@ class _Forgetting:
         (_Forgetting(), "Done", '"Done"'),
     ],
 )
-async def test_nothing_is_told_as_done_only_where_nothing_was_promised(
+async def test_none_becomes_done_only_for_functions_annotated_with_none(
     function: Callable[..., Any], told: str, quoted: str
 ) -> None:
     assert await FunctionToolCallback.from_function(function).call("", EMPTY) == told

@@ -51,7 +51,7 @@ RETRYABLE = [UpstreamUnavailable("no connection"), ToolExecutionError("later", r
 
 @pytest.mark.parametrize("fault", RETRYABLE, ids=lambda fault: type(fault).__name__)
 @pytest.mark.parametrize("method", ["ask", "ask_blocking"])
-async def test_a_call_is_tried_again_after_an_error_that_is_marked_retryable(fault: Exception, method: str) -> None:
+async def test_a_call_is_retried_after_a_retryable_error(fault: Exception, method: str) -> None:
     flaky = Flaky([fault])
     finished = await only((method, ""), tools=[FunctionToolCallback.from_function(getattr(flaky, method), retries=1)])
     assert (finished.outcome, finished.result, flaky.runs) == ("ok", "answer 2", 2)
@@ -68,7 +68,7 @@ async def test_a_call_is_tried_again_after_an_error_that_is_marked_retryable(fau
     ],
     ids=lambda fault: type(fault).__name__,
 )
-async def test_any_other_error_is_told_at_once(fault: BaseException) -> None:
+async def test_any_other_error_is_reported_at_once(fault: BaseException) -> None:
     flaky = Flaky([fault])
     finished = await only(("ask", ""), tools=[FunctionToolCallback.from_function(flaky.ask, retries=3)])
     assert (finished.outcome, flaky.runs) == ("error", 1)
@@ -80,7 +80,7 @@ async def test_without_retries_a_call_is_made_once() -> None:
     assert (finished.error_kind, flaky.runs) == ("upstream-unavailable", 1)
 
 
-async def test_the_last_error_is_told_after_as_many_tries_as_there_may_be() -> None:
+async def test_the_last_error_is_reported_after_all_attempts() -> None:
     flaky = Flaky([*RETRYABLE, ToolExecutionError("never", kind="never")])
     finished = await only(("ask", ""), tools=[FunctionToolCallback.from_function(flaky.ask, retries=2)])
     assert (finished.error_kind, flaky.runs) == ("failed", 3)
@@ -93,13 +93,13 @@ async def test_the_last_error_is_told_after_as_many_tries_as_there_may_be() -> N
         )
 
 
-async def test_arguments_that_do_not_fit_are_not_tried_again() -> None:
+async def test_invalid_arguments_are_not_retried() -> None:
     flaky = Flaky()
     finished = await only(("ask", '{"a": 1}'), tools=[FunctionToolCallback.from_function(flaky.ask, retries=2)])
     assert (finished.error_kind, flaky.runs) == ("invalid-arguments", 0)
 
 
-async def test_a_pause_that_would_outlast_the_tools_time_is_not_begun() -> None:
+async def test_no_attempt_is_made_if_the_pause_exceeds_the_time_limit() -> None:
     flaky = Flaky([UpstreamUnavailable("come back in an hour", retry_after=3600)] * 3)
     callback = FunctionToolCallback.from_function(flaky.ask, retries=3, timeout=30)
     finished = await only(("ask", ""), tools=[callback])
@@ -107,7 +107,7 @@ async def test_a_pause_that_would_outlast_the_tools_time_is_not_begun() -> None:
 
 
 @pytest.mark.slow
-async def test_a_try_that_hangs_ends_with_the_time_that_all_have_together() -> None:
+async def test_all_attempts_share_one_time_limit() -> None:
     begun: list[int] = []
 
     @tool(retries=5, timeout=1.5)
@@ -135,7 +135,7 @@ async def test_the_pauses_before_further_tries_grow() -> None:
     assert [pause >= least for pause, least in zip(pauses, (0.09, 0.19, 0.39), strict=True)] == [True] * 3
 
 
-async def test_a_callback_of_ones_own_is_tried_again_too() -> None:
+async def test_a_custom_callback_is_retried_too() -> None:
     flaky = Flaky([Busy()])
 
     class Own(ToolCallback):
@@ -167,7 +167,7 @@ async def test_cancelling_the_caller_ends_the_pause() -> None:
         ({"max_identical_calls": -2}, "max_identical_calls must be at least 1"),
     ],
 )
-def test_a_number_that_makes_no_sense_or_may_do_harm_stops_the_definition(options: dict[str, Any], told: str) -> None:
+def test_invalid_or_unsafe_metadata_stop_the_definition(options: dict[str, Any], told: str) -> None:
     def ask() -> None: ...
 
     for function, said in ((ask, options), (tool(**options)(ask), {})):

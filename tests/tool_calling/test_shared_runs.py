@@ -26,7 +26,7 @@ from toolchat.tool_calling.function_callback import FunctionToolCallback, tool
     ],
     ids=lambda value: type(value).__name__,
 )
-async def test_an_error_is_told_to_all_who_wait_and_is_not_kept(fault: BaseException, kind: str) -> None:
+async def test_an_error_reaches_every_waiting_caller_and_is_not_cached(fault: BaseException, kind: str) -> None:
     atlas = Atlas(faults=[fault])
     callback = atlas.callback()
     async with asking(atlas, callback, 5) as tasks:
@@ -38,7 +38,7 @@ async def test_an_error_is_told_to_all_who_wait_and_is_not_kept(fault: BaseExcep
     assert (after.result, after.cached) == ("Paris 2", False)
 
 
-async def test_a_shared_error_does_not_grow_with_those_who_are_told() -> None:
+async def test_the_traceback_of_a_shared_error_does_not_grow() -> None:
     fault = ToolExecutionError("no")
     cache, door = SingleFlight(RecentResults(60)), asyncio.Event()
 
@@ -57,7 +57,7 @@ async def test_a_shared_error_does_not_grow_with_those_who_are_told() -> None:
     assert len(set(await asyncio.gather(*waiting))) == 1
 
 
-async def test_a_first_caller_who_leaves_takes_nothing_from_the_others() -> None:
+async def test_a_cancelled_first_caller_leaves_the_run_to_the_others() -> None:
     atlas = Atlas()
     async with asking(atlas, atlas.callback(), 3) as (first, *others):
         first.cancel()
@@ -70,7 +70,7 @@ async def test_a_first_caller_who_leaves_takes_nothing_from_the_others() -> None
     assert (await called(atlas.callback())).result == "Paris 2"
 
 
-async def test_the_run_ends_with_the_last_caller_who_leaves() -> None:
+async def test_the_run_is_cancelled_with_its_last_caller() -> None:
     atlas = Atlas()
     callback = atlas.callback()
     async with asking(atlas, callback, 3) as tasks:
@@ -95,7 +95,7 @@ async def test_each_caller_keeps_the_time_limit_of_its_own() -> None:
     assert (await called(callback)).cached
 
 
-async def test_nobody_new_waits_for_a_run_that_somebody_has_given_up() -> None:
+async def test_no_further_caller_joins_an_abandoned_run() -> None:
     # One look-up that hangs must not hold every later question about the same city.
     atlas = Atlas()
     callback = atlas.callback()

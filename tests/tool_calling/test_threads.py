@@ -38,7 +38,7 @@ def _two_threads() -> Generator[None, None, None]:
 
 
 @pytest.mark.usefixtures("_two_threads")
-async def test_calls_that_were_given_up_keep_their_place_so_that_threads_stay_bounded() -> None:
+async def test_abandoned_calls_keep_their_threads_so_that_these_stay_bounded() -> None:
     release, both_run = threading.Event(), threading.Barrier(3)
     running: set[str] = set()
 

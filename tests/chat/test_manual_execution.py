@@ -1,4 +1,4 @@
-"""One tool call that a person asks for, without a model."""
+"""Manual tool execution: one tool call without a model."""
 
 from dataclasses import replace
 

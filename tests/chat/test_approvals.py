@@ -1,4 +1,4 @@
-"""Calls that wait for the user's consent."""
+"""Tool calls that wait for the user's approval."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

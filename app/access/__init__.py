@@ -1,1 +1,1 @@
-"""Who may ask, and how much: keys, tokens, quotas, and the names by which the service may be called."""
+"""Access control: keys, tokens, principals, quotas, and allowed host names."""

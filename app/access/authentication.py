@@ -1,4 +1,4 @@
-"""Who asks: found out from a request before anything else is done with it."""
+"""Authentication: finds the principal of a request, and checks that it may request the path."""
 
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
@@ -13,8 +13,8 @@ from toolchat.errors import Forbidden, Unauthorized
 
 __all__ = ["Authenticator", "TokenReader"]
 
-_NEVER = ("/playground", "/playground/*")
-"""Paths that need no key whatever is set: the page has to be there to ask for one."""
+_ALWAYS_OPEN = ("/playground", "/playground/*")
+"""Paths that never need a key: the playground itself asks for one."""
 _ROLES: dict[str, Role | None] = {
     "/metrics": "operate",
     "/": None,
@@ -22,27 +22,27 @@ _ROLES: dict[str, Role | None] = {
     "/docs": None,
     "/openapi.json": None,
 }
-"""The role that a path needs beside a key, where that is not ``ask``."""
-_BEARING = (b"authorization", b"x-api-key")
+"""The role that a path requires if it is not ``ask``; ``None``: any key."""
+_KEY_HEADERS = (b"authorization", b"x-api-key")
 
 
 class TokenReader(Protocol):
-    """Reads tokens that somebody else has issued."""
+    """Validates tokens of an identity provider."""
 
     async def principal(self, token: str) -> Principal | None:
-        """The principal of a valid token; ``None`` for whatever else."""
+        """The principal of a valid token, else ``None``."""
         ...
 
 
 class Authenticator:
-    """Finds out who asks, and whether it may.
+    """Authenticates requests.
 
     Args:
-        keys: the keys that there are.
-        anonymous: whether to answer without a key; ``None``: those who connect from this machine.
+        keys: the valid keys.
+        anonymous: whether requests without a key are accepted; ``None``: only from this machine.
         open_paths: patterns of paths that need no key.
-        hosts: names by which the service may be called without a key.
-        proxies: who may say where a request came from.
+        hosts: allowed values of ``Host`` for requests without a key.
+        proxies: the trusted proxies.
     """
 
     def __init__(
@@ -55,27 +55,27 @@ class Authenticator:
         proxies: Proxies | None = None,
     ) -> None:
         self.keys = keys
-        """Replaced as a whole when they are read again."""
+        """Replaced as a whole when the key file is reloaded."""
         self._anonymous = anonymous
-        self._open = (*_NEVER, *open_paths)
+        self._open = (*_ALWAYS_OPEN, *open_paths)
         self._hosts = frozenset(hosts)
         self._proxies = proxies or Proxies()
         self.tokens: TokenReader | None = None
-        """Reads tokens that are no keys; set once the service runs, whose connections fetch what checks them."""
+        """Validates tokens; set when the service runs, because it needs the service's connections."""
 
     def address(self, scope: Scope) -> str:
         """The client's address."""
         return self._proxies.client(scope)
 
     async def authenticate(self, scope: Scope, path: str, address: str) -> RequestCaller:
-        """Who asks for a path.
+        """Find the caller of a request.
 
         Raises:
-            Unauthorized: it has no key and needs one, or its key is not valid.
-            Forbidden: its key does not allow this.
-            MisdirectedRequest: it has no key, and calls the service by a name that is not its own.
+            Unauthorized: a required key is missing, or the key is not valid.
+            Forbidden: the key lacks the role for the path.
+            MisdirectedRequest: the request has no key, and its ``Host`` is not allowed.
         """
-        if path.startswith("/health/"):  # a probe has no key, and calls by whatever name its platform gives
+        if path.startswith("/health/"):  # probes have no key, and any Host
             return RequestCaller.from_request(ANONYMOUS, address, scope["headers"])
         key = _credential(scope) if self._knows_keys else ""
         if key:
@@ -93,7 +93,7 @@ class Authenticator:
 
     @property
     def _knows_keys(self) -> bool:
-        """Without any, what a client sends as a key says nothing: many clients cannot be told to send none."""
+        """Whether any key can be valid; if not, keys are ignored: many clients cannot be configured without one."""
         return bool(self.keys) or self.tokens is not None
 
     async def _known(self, key: str) -> Principal:
@@ -107,7 +107,7 @@ class Authenticator:
     def _allows_anonymous(self, scope: Scope) -> bool:
         if self._anonymous is not None:
             return self._anonymous
-        # Whatever server runs this: the address that was connected to tells whether others can reach it.
+        # Works with every server: the address of the connection's own side shows whether other machines can reach it.
         server = scope.get("server")
         return server is None or server[1] is None or is_loopback(server[0]) or _in_process(scope)
 
@@ -116,22 +116,22 @@ class Authenticator:
 
 
 def _in_process(scope: Scope) -> bool:
-    """Whether no socket lies between: a test's client puts the host of its URL where a server puts its address."""
+    """Whether there is no socket: a test client puts the host of its URL where a server puts its address."""
     server = scope.get("server")
     return server is not None and server[1] is not None and not is_address(server[0])
 
 
 def _credential(scope: Scope) -> str:
-    """The key that a request bears, in whichever header; empty without one.
+    """The key of a request, from either header; empty without one.
 
-    ``Authorization`` of another scheme than Bearer is left alone: it is meant for a proxy on the way.
+    ``Authorization`` with another scheme than Bearer is ignored: it is for a proxy in between.
 
     Raises:
-        Unauthorized: it bears several that differ.
+        Unauthorized: it has several different keys.
     """
     found = ""
     for name, value in scope["headers"]:
-        if name not in _BEARING:
+        if name not in _KEY_HEADERS:
             continue
         scheme, key = "bearer", value.decode("latin-1").strip()
         if name == b"authorization":

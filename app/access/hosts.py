@@ -1,4 +1,4 @@
-"""By which names the service may be called, and where a request came from."""
+"""Allowed values of ``Host``, and the client's address behind trusted proxies."""
 
 import ipaddress
 from collections.abc import Sequence
@@ -19,13 +19,13 @@ def headers(scope: Scope, name: bytes) -> list[str]:
 
 
 def header(scope: Scope, name: bytes) -> str:
-    """The first value of a header, else nothing."""
+    """The first value of a header; empty without one."""
     return next((value.decode("latin-1") for each, value in scope["headers"] if each == name), "")
 
 
 @lru_cache(maxsize=1024)
 def is_loopback(address: str) -> bool:
-    """Whether an address, or a name of one, can be reached from this machine alone."""
+    """Whether an address or host name can be reached from this machine only."""
     try:
         return ipaddress.ip_address(address.strip("[]").partition("%")[0]).is_loopback
     except ValueError:
@@ -33,27 +33,27 @@ def is_loopback(address: str) -> bool:
 
 
 def check_host(host: str, allowed: frozenset[str]) -> None:
-    """Let a request pass that was meant for this service, by its header ``Host``.
+    """Check that ``Host`` is a name of this service.
 
-    A page on the internet can make its own name lead to this machine (DNS rebinding) and would then be asked for like
-    any page of ours; its requests bear its name. An address cannot be made to lead elsewhere, and ``localhost`` is no
-    name that anybody can own (RFC 6761, section 6.3).
+    A page on the internet can make its own name resolve to this machine (DNS rebinding). The browser then treats the
+    service as part of that site, but ``Host`` still has the site's name. An address cannot be rebound, and nobody can
+    register ``localhost`` (RFC 6761, section 6.3).
 
     Args:
         host: the header, with a port or without.
         allowed: further names, in lower case, without a port.
 
     Raises:
-        MisdirectedRequest: it was meant for another one.
+        MisdirectedRequest: it is another name.
     """
     name = _name(host)
     if not (name in allowed or _is_localhost(name) or is_address(name)):
-        raise MisdirectedRequest("the service is not called by this name; ALLOWED_HOSTS names those that it is")
+        raise MisdirectedRequest("the Host header is not a name of this service; add it to ALLOWED_HOSTS")
 
 
 @lru_cache(maxsize=256)
 def _name(host: str) -> str:
-    """The host without its port and the dot that a full name may end in."""
+    """The host without its port and without the trailing dot of a fully qualified name."""
     name = host[: host.find("]") + 1] if host.startswith("[") else host.partition(":")[0]
     return name.lower().removesuffix(".")
 
@@ -64,7 +64,7 @@ def _is_localhost(name: str) -> bool:
 
 @lru_cache(maxsize=256)
 def is_address(name: str) -> bool:
-    """Whether a host is an IP address and no name."""
+    """Whether a host is an IP address."""
     try:
         ipaddress.ip_address(name.strip("[]").partition("%")[0])
     except ValueError:
@@ -73,21 +73,21 @@ def is_address(name: str) -> bool:
 
 
 class Proxies:
-    """Finds the client behind proxies that are trusted to tell its address.
+    """Finds the client's address behind trusted proxies.
 
     Args:
-        trusted: addresses and networks of the proxies; without any, what headers say is ignored.
+        trusted: addresses and networks of the proxies; without any, forwarding headers are ignored.
     """
 
     def __init__(self, trusted: Sequence[str] = ()) -> None:
         self._trusted: tuple[_Network, ...] = tuple(ipaddress.ip_network(each, strict=False) for each in trusted)
 
     def client(self, scope: Scope) -> str:
-        """The address of the client: the last one on the way here that is no trusted proxy."""
+        """The client's address: the last one in the chain that is not a trusted proxy; earlier ones can be forged."""
         peer = (scope.get("client") or ("",))[0]
         if not self._trusted or not self._trusts(peer):
             return peer
-        for address in reversed(_told(scope)):
+        for address in reversed(_forwarded_addresses(scope)):
             if not self._trusts(address):
                 return address
             peer = address
@@ -97,23 +97,23 @@ class Proxies:
         try:
             found = ipaddress.ip_address(address)
         except ValueError:
-            return address == ""  # a Unix socket: whoever reaches it is on this machine, as the proxy is
+            return address == ""  # a Unix socket: only this machine can connect
         return any(found.version == each.version and found in each for each in self._trusted)
 
 
-def _told(scope: Scope) -> list[str]:
-    """The addresses that proxies have told, the client's first (RFC 7239), else by the older header."""
+def _forwarded_addresses(scope: Scope) -> list[str]:
+    """The addresses in ``Forwarded`` (RFC 7239), else in ``X-Forwarded-For``; the client's is the first."""
     forwarded = ",".join(headers(scope, b"forwarded"))
     if forwarded:
         parts = [pair.strip() for element in forwarded.split(",") for pair in element.split(";")]
-        told = [part[4:] for part in parts if part[:4].lower() == "for="]
+        nodes = [part[4:] for part in parts if part[:4].lower() == "for="]
     else:
-        told = ",".join(headers(scope, b"x-forwarded-for")).split(",")
-    return [address for address in map(_bare, told) if address]
+        nodes = ",".join(headers(scope, b"x-forwarded-for")).split(",")
+    return [address for address in map(_bare, nodes) if address]
 
 
 def _bare(node: str) -> str:
-    """An address without quotes, brackets and port; what is none, such as ``unknown``, stands for itself."""
+    """An address without quotes, brackets and port; other texts, such as ``unknown``, are returned unchanged."""
     node = node.strip().strip('"')[:64]
     if node.startswith("["):
         return node[1:].partition("]")[0]

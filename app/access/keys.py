@@ -1,6 +1,6 @@
-"""Keys, and the principals that they name.
+"""API keys and their principals, from a variable or a key file that is reloaded.
 
-A key is random and long, so its SHA-256 digest is enough to recognise it, and nobody finds the key from it.
+Only SHA-256 digests are stored. A key has 256 random bits, so a slow password hash would add nothing.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ __all__ = ["NAME_PATTERN", "KeyFile", "KeyRegistry", "digest_of", "new_key", "re
 
 
 NAME_PATTERN = "[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
-"""What a principal may be called; the name stands in logs, in figures and before what it owns."""
+"""The name of a principal, which appears in logs and metrics, and as a prefix of its stored data."""
 _DIGEST = "[0-9a-f]{64}"
 _LARGEST_FILE = 8 * 2**20
 
@@ -32,17 +32,17 @@ _Count = Annotated[int, Field(ge=1)]
 
 
 def new_key() -> str:
-    """Make a key of 256 random bits; its beginning lets scanners of secrets recognise it."""
+    """Generate a key of 256 random bits; secret scanners recognise its prefix."""
     return f"toolchat_{secrets.token_urlsafe(32)}"
 
 
 def digest_of(key: str) -> str:
-    """The SHA-256 digest by which a key is known, in hexadecimal digits."""
+    """The SHA-256 digest of a key, in hexadecimal digits."""
     return hashlib.sha256(key.encode()).hexdigest()
 
 
 class _Entry(BaseModel):
-    """One ``[[keys]]`` of a file."""
+    """One ``[[keys]]`` table of a key file."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -70,7 +70,7 @@ class KeyRegistry:
     """Finds the principal of a key.
 
     Args:
-        principals: by the digests of their keys; one principal may have several.
+        principals: principals by the digests of their keys; one principal may have several keys.
     """
 
     def __init__(self, principals: Mapping[str, Principal] | None = None) -> None:
@@ -80,24 +80,24 @@ class KeyRegistry:
         return len(self._principals)
 
     def find(self, key: str) -> Principal | None:
-        """The principal of a key, unless its time is over.
+        """The principal of a key, unless it has expired.
 
-        Nothing is compared with a key: its digest is looked up. However near a guess is, its digest is as far from the
-        right one as any other's, so the time that it takes tells nothing.
+        The lookup by digest needs no constant-time comparison: a guess that is nearly right has a digest that is as
+        different as any other, so the time of the lookup reveals nothing about the key.
         """
         principal = self._principals.get(digest_of(key))
         return None if principal is None or principal.has_expired else principal
 
     def with_keys(self, others: "KeyRegistry") -> "KeyRegistry":
-        """The keys of two books; of one that both have, the other's."""
-        return KeyRegistry({**self._principals, **others._principals})  # noqa: SLF001 - another book
+        """The keys of two registries; for a key in both, the other's principal."""
+        return KeyRegistry({**self._principals, **others._principals})  # noqa: SLF001 - the same class
 
 
 def read_keys(text: str) -> KeyRegistry:
-    """Read ``name=sha256`` pairs, separated by commas: principals who may do everything.
+    """Read ``name=sha256`` pairs, separated by commas; their principals have all rights.
 
     Raises:
-        ConfigurationError: a pair cannot be read; no value is shown.
+        ConfigurationError: a pair is malformed; the message contains no value.
     """
     principals: dict[str, Principal] = {}
     for number, pair in enumerate(filter(None, (part.strip() for part in text.split(","))), 1):
@@ -110,10 +110,10 @@ def read_keys(text: str) -> KeyRegistry:
 
 
 def read_key_file(path: Path) -> KeyRegistry:
-    """Read a TOML file with one ``[[keys]]`` for each key.
+    """Read a key file: TOML with one ``[[keys]]`` table for each key.
 
     Raises:
-        ConfigurationError: it cannot be read; all faults together, one line each, no digest shown.
+        ConfigurationError: it cannot be read; one line for each error, without digests.
     """
     try:
         if path.stat().st_size > _LARGEST_FILE:
@@ -123,24 +123,24 @@ def read_key_file(path: Path) -> KeyRegistry:
         faults = [f"API_KEYS_FILE: {path}: {_place(fault)}: {fault['msg']}" for fault in error.errors()[:10]]
         raise ConfigurationError("\n".join(faults)) from None
     except tomllib.TOMLDecodeError as error:
-        raise ConfigurationError(f"API_KEYS_FILE: {path} is no TOML: {error}") from None
+        raise ConfigurationError(f"API_KEYS_FILE: {path} is not valid TOML: {error}") from None
     except (OSError, UnicodeDecodeError, RecursionError) as error:
         raise ConfigurationError(f"API_KEYS_FILE: {path} cannot be read ({type(error).__name__})") from None
-    _check_alike(path, entries)
+    _check_consistent(path, entries)
     return KeyRegistry({each.sha256: each.principal() for each in entries})
 
 
-def _check_alike(path: Path, entries: Iterable[_Entry]) -> None:
-    """Make sure that no key names two principals, and that the entries of one principal grant the same."""
+def _check_consistent(path: Path, entries: Iterable[_Entry]) -> None:
+    """Check that no key has two principals, and that all entries of one principal grant the same rights."""
     by_digest: dict[str, str] = {}
     by_name: dict[str, Principal] = {}
     for each in entries:
         if by_digest.setdefault(each.sha256, each.name) != each.name:
-            raise ConfigurationError(f"API_KEYS_FILE: {path}: {each.name} has the key of {by_digest[each.sha256]}")
+            raise ConfigurationError(f"API_KEYS_FILE: {path}: {each.name} has the same key as {by_digest[each.sha256]}")
         principal = each.principal()
         first = by_name.setdefault(each.name, principal)
         if (first.tools, first.roles) != (principal.tools, principal.roles) or _limits(first) != _limits(principal):
-            raise ConfigurationError(f"API_KEYS_FILE: {path}: the entries of {each.name} do not grant the same")
+            raise ConfigurationError(f"API_KEYS_FILE: {path}: the entries of {each.name} grant different rights")
 
 
 def _limits(principal: Principal) -> tuple[int | None, ...]:
@@ -152,37 +152,36 @@ def _place(fault: Any) -> str:
 
 
 _log = logging.getLogger(__name__)
-_LOOK_EVERY = 1.0
-"""Seconds between two looks at the file; a look costs microseconds, and works on every file system."""
+_POLL_INTERVAL = 1.0
+"""Seconds between two checks of the file; polling costs microseconds, and works on every file system."""
 
 
 class KeyFile:
-    """Keeps the keys of a file up to date, without missing a request.
+    """Reloads a key file when it changes.
 
     Args:
         path: the file.
-        take: is given the keys whenever they were read; not called for a file that cannot be read, so that the keys
-            from before go on being valid.
+        on_change: receives the new keys; it is not called if the file cannot be read, so that the old keys stay valid.
     """
 
-    def __init__(self, path: Path, take: Callable[[KeyRegistry], None]) -> None:
+    def __init__(self, path: Path, on_change: Callable[[KeyRegistry], None]) -> None:
         self._path = path
-        self._take = take
+        self._on_change = on_change
         self._seen = self._state()
         self._look = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def reload(self) -> None:
-        """Read the file soon, whether or not it seems to have changed."""
+        """Reload the file soon, even if it seems unchanged; may be called from a signal handler."""
         self._seen = None
         if self._loop is not None:
             self._loop.call_soon_threadsafe(self._look.set)
 
     @asynccontextmanager
     async def watched(self) -> AsyncGenerator[None, None]:
-        """Look at the file again and again as long as the block runs."""
+        """Watch the file as long as the block runs."""
         self._loop = asyncio.get_running_loop()
-        await self._read_if_changed()  # as it may have since; a worker that replaces another knows the first keys
+        await self._read_if_changed()  # a worker that replaces another starts with the keys of its parent
         watch = asyncio.create_task(self._watch())
         try:
             yield
@@ -193,7 +192,7 @@ class KeyFile:
     async def _watch(self) -> None:
         while True:
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(_LOOK_EVERY):
+                async with asyncio.timeout(_POLL_INTERVAL):
                     await self._look.wait()
             self._look.clear()
             await self._read_if_changed()
@@ -206,12 +205,12 @@ class KeyFile:
 
     async def _read(self) -> None:
         try:
-            # In a thread: thousands of entries take a while.
+            # In a thread: thousands of entries take long enough to delay requests.
             keys = await asyncio.to_thread(read_key_file, self._path)
         except ConfigurationError as error:
             _log.error("the key file cannot be used; the keys from before stay", extra={"reason": str(error)[:500]})
             return
-        self._take(keys)
+        self._on_change(keys)
         _log.info("the key file was read again", extra={"keys": len(keys)})
 
     def _state(self) -> tuple[int, int, int] | None:

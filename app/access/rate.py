@@ -1,4 +1,4 @@
-"""How often somebody may do something: the generic cell rate algorithm (GCRA, ITU-T I.371), in memory."""
+"""Rate limits in memory: the generic cell rate algorithm (GCRA, ITU-T I.371)."""
 
 import time
 from collections import OrderedDict
@@ -12,12 +12,12 @@ __all__ = ["Decision", "Rate", "RateLimiter"]
 
 @immutable
 class Rate:
-    """So many within so many seconds, all of them at once if need be."""
+    """A limit of events per period; all of them may occur in one burst."""
 
     limit: int
     seconds: float
     interval: float = field(init=False)
-    """Seconds after which one more is allowed."""
+    """Seconds after which one more event is allowed."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "interval", self.seconds / self.limit)
@@ -25,26 +25,27 @@ class Rate:
 
 @immutable
 class Decision:
-    """What a limiter says to one more."""
+    """The decision about one more event."""
 
     allowed: bool
     remaining: int
-    """How many more are allowed at once after this one."""
+    """Events that are allowed immediately after this one."""
     wait: float
-    """Seconds until one more is allowed; 0 where one is allowed now."""
+    """Seconds until one more is allowed; 0 if one is allowed now."""
     even: float
-    """When all would have been done at an even pace, this one included."""
+    """The theoretical arrival time of the next event (GCRA), if this one is counted."""
 
 
 class RateLimiter:
-    """Lets each name do something at a rate.
+    """Limits the rate of events by name.
 
-    One number is kept for each name: the time at which all that it has done would have been done at an even pace.
-    Whoever is refused is counted as if it had not come, so that trying again costs nothing.
+    It stores one number for each name: the time at which all of its events would have occurred at an even pace. That
+    needs no list of time stamps, and has no window whose edge allows a double burst. Refused events are not counted, so
+    that a retry costs nothing.
 
     Args:
-        max_names: numbers that are kept; the name that came least recently is forgotten, and begins anew.
-        clock: seconds that never go back.
+        max_names: the number of names; beyond it, the least recently used one is removed and starts anew.
+        clock: a monotonic clock, in seconds.
     """
 
     def __init__(self, *, max_names: int = 10_000, clock: Callable[[], float] = time.monotonic) -> None:
@@ -56,25 +57,25 @@ class RateLimiter:
         return len(self._even)
 
     def look(self, name: str, rate: Rate) -> Decision:
-        """Whether one more is allowed; nothing is counted."""
+        """Decide about one more event without counting it."""
         now, interval = self._clock(), rate.interval
         before = self._even.get(name, now)
         even = (before if before > now else now) + interval
-        # A limit's worth of intervals fits into the time; the rounding of their sum must not take the last one away.
+        # The whole limit fits into the period; rounding errors of the sum must not exclude the last event.
         room = (now + rate.seconds - even) / interval + 1e-6
         if room < 0:
             return Decision(False, 0, -room * interval, even)
         return Decision(True, int(room), 0.0 if room >= 1 else (1 - room) * interval, even)
 
     def hit(self, name: str, rate: Rate) -> Decision:
-        """Ask for one more, and count it if it is allowed."""
+        """Decide about one more event, and count it if it is allowed."""
         decision = self.look(name, rate)
         if decision.allowed:
             self.count(name, decision)
         return decision
 
     def count(self, name: str, decision: Decision) -> None:
-        """Count one that was allowed just now."""
+        """Count an event that was just allowed."""
         self._even[name] = decision.even
         self._even.move_to_end(name)
         if len(self._even) > self._max_names:

@@ -1,4 +1,4 @@
-"""What the settings say about access, put together."""
+"""Access control at run time: the configuration read from the environment, and the objects made of it."""
 
 import sys
 from collections.abc import AsyncGenerator
@@ -20,20 +20,20 @@ __all__ = ["Access", "AccessConfiguration", "generated_key_notice"]
 
 @dataclass(frozen=True, slots=True)
 class AccessConfiguration:
-    """Who may ask, as it was read from the environment, checked."""
+    """The validated settings of access control."""
 
     settings: AccessSettings
     tokens: TokenSettings
     keys: KeyRegistry
-    """Of ``API_KEYS``."""
+    """The keys of ``API_KEYS``."""
     file: Path | None
     file_keys: KeyRegistry
     generated_key: str
-    """A key that was made because others can connect and nobody has one; empty where that is not so."""
+    """The key generated because other machines can connect and no key is set; otherwise empty."""
 
     @classmethod
     def read(cls, host: str) -> "AccessConfiguration":
-        """Read it for a service that listens on ``host``.
+        """Read the settings of a service that listens on ``host``.
 
         Raises:
             ConfigurationError: a key, the file or another setting cannot be used.
@@ -42,15 +42,15 @@ class AccessConfiguration:
         keys = read_keys(settings.api_keys.get_secret_value() if settings.api_keys else "")
         file = Path(settings.api_keys_file) if settings.api_keys_file else None
         file_keys = read_key_file(file) if file else KeyRegistry()
-        nobody = not keys and file is None and not tokens.is_set
-        generated_key = new_key() if nobody and settings.allow_anonymous is None and not is_loopback(host) else ""
+        has_no_key = not keys and file is None and not tokens.is_set
+        generated_key = new_key() if has_no_key and settings.allow_anonymous is None and not is_loopback(host) else ""
         if generated_key:
             keys = KeyRegistry({digest_of(generated_key): Principal("owner")})
         return cls(settings, tokens, keys, file, file_keys, generated_key)
 
     @property
     def anonymous(self) -> bool | None:
-        """Whether to answer without a key; ``None``: to those who connect from this machine."""
+        """Whether requests without a key are accepted; ``None``: only from this machine."""
         if self.settings.allow_anonymous is not None:
             return self.settings.allow_anonymous
         has_keys = bool(self.keys) or self.file is not None or self.tokens.is_set
@@ -58,14 +58,14 @@ class AccessConfiguration:
 
 
 class Access:
-    """Who may ask: what the door of the service needs while it runs."""
+    """Access control of the running service, as the guard uses it."""
 
     def __init__(self, configuration: AccessConfiguration) -> None:
         settings = configuration.settings
         self._configuration = configuration
         self._generated_key = configuration.generated_key
         self.origins = frozenset(settings.cors_origins)
-        """Other origins whose pages may ask."""
+        """Other origins whose pages may send requests."""
         self.authenticator = Authenticator(
             configuration.keys.with_keys(configuration.file_keys),
             anonymous=configuration.anonymous,
@@ -73,27 +73,27 @@ class Access:
             hosts=settings.allowed_hosts,
             proxies=Proxies(settings.trusted_proxies),
         )
-        self._file = KeyFile(configuration.file, self._take) if configuration.file else None
+        self._file = KeyFile(configuration.file, self._replace_keys) if configuration.file else None
 
     @property
     def needs_key(self) -> bool:
-        """Whether nobody is answered without a key, from wherever it asks."""
+        """Whether every request needs a key, wherever it comes from."""
         return self._configuration.anonymous is False
 
     def claim_generated_key(self) -> str:
-        """The key that was made at start, for whoever says it first; empty to everybody after."""
+        """The generated key, for the first caller, which prints it; empty for all later ones."""
         made, self._generated_key = self._generated_key, ""
         return made
 
     def reload(self) -> None:
-        """Read the key file again, if there is one; may be called from a signal handler."""
+        """Reload the key file, if there is one; may be called from a signal handler."""
         if self._file is not None:
             self._file.reload()
 
     @asynccontextmanager
     async def running(self, http: OutboundHttp) -> AsyncGenerator[None, None]:
-        """Keep keys up to date as long as the block runs."""
-        if generated_key := self.claim_generated_key():  # no server of ours says it
+        """Watch the key file and accept tokens as long as the block runs."""
+        if generated_key := self.claim_generated_key():  # another server runs the application, and does not print it
             print(generated_key_notice(generated_key), file=sys.stderr)  # noqa: T201
         async with AsyncExitStack() as stack:
             if self._file is not None:
@@ -102,13 +102,13 @@ class Access:
                 self.authenticator.tokens = Tokens(self._configuration.tokens, http)
             yield
 
-    def _take(self, keys: KeyRegistry) -> None:
+    def _replace_keys(self, keys: KeyRegistry) -> None:
         self.authenticator.keys = self._configuration.keys.with_keys(keys)
 
 
 def generated_key_notice(key: str) -> str:
-    """What is said of a key that was made at start."""
+    """The message that shows a generated key."""
     return (
-        f"Others can connect and no key is set, so this one was made, for this run: {key}\n"
-        "API_KEYS or API_KEYS_FILE set keys that stay; ALLOW_ANONYMOUS=true answers without any."
+        f"Reachable from other machines, no API key set; generated one for this run: {key}\n"
+        "Set API_KEYS or API_KEYS_FILE for permanent keys; ALLOW_ANONYMOUS=true accepts requests without one."
     )

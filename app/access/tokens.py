@@ -1,6 +1,6 @@
-"""Tokens of an identity provider: JSON Web Tokens (RFC 7519), checked by the provider's published keys (RFC 7517).
+"""Tokens of an identity provider: JSON Web Tokens (RFC 7519), verified with its published keys (RFC 7517).
 
-The service is a resource server only: it issues nothing and redirects nobody. PyJWT is needed, an extra.
+The service is a resource server only: it issues no tokens and redirects no browsers. It needs PyJWT (extra ``jwt``).
 """
 
 import hashlib
@@ -28,13 +28,13 @@ __all__ = ["TokenSettings", "Tokens"]
 
 _log = logging.getLogger(__name__)
 _ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
-"""Signatures that only the provider can make; never one whose key both sides share, and never ``none``."""
-_KEYS_LAST = 300.0
-"""Seconds for which the provider's keys are taken as current."""
-_ASK_AGAIN = 10.0
-"""Seconds before the provider is asked again for a key that it did not have, or because it did not answer."""
+"""Asymmetric signatures only: with a shared key the service could forge tokens, and ``none`` is unsigned."""
+_KEYS_TTL = 300.0
+"""Seconds after which the provider's keys are fetched again."""
+_MIN_FETCH_INTERVAL = 10.0
+"""Seconds between two requests to the provider, even if a key is unknown or it did not answer."""
 _LEEWAY = 30
-"""Seconds by which clocks may differ."""
+"""Tolerated difference of clocks, in seconds."""
 _LONGEST = 8192
 _REMEMBERED = 1000
 
@@ -74,10 +74,10 @@ class TokenSettings(EnvironmentSettings):
 
 
 class Tokens:
-    """Reads the tokens of one identity provider.
+    """Validates the tokens of one identity provider.
 
     Args:
-        settings: what a token must be.
+        settings: the requirements of a token.
         http: fetches the provider's keys.
     """
 
@@ -85,18 +85,18 @@ class Tokens:
         self._settings = settings
         self._http = http
         self._keys: Mapping[str, jwt.PyJWK] = {}
-        self._fetched = self._asked = -_KEYS_LAST
+        self._fetched = self._asked = -_KEYS_TTL
         self._seen: OrderedDict[bytes, tuple[Principal, float]] = OrderedDict()
 
     async def principal(self, token: str) -> Principal | None:
-        """The principal of a valid token; ``None`` for whatever else, and while the provider cannot be asked."""
+        """The principal of a valid token; ``None`` if it is not valid, or if the provider's keys cannot be fetched."""
         if len(token) > _LONGEST:
             return None
         digest = hashlib.sha256(token.encode()).digest()
-        # Checking a signature costs more than all else at the door, and one token comes with many requests.
+        # Verifying a signature costs more than the rest of the guard, and one token is sent with many requests.
         principal, checked = self._seen.get(digest, (None, 0.0))
-        if principal is None or time.monotonic() - checked >= _KEYS_LAST:
-            principal = await self._checked(token)
+        if principal is None or time.monotonic() - checked >= _KEYS_TTL:
+            principal = await self._verify(token)
             self._remember(digest, principal)
         return None if principal is None or principal.has_expired else principal
 
@@ -107,7 +107,7 @@ class Tokens:
         if len(self._seen) > _REMEMBERED:
             self._seen.popitem(last=False)
 
-    async def _checked(self, token: str) -> Principal | None:
+    async def _verify(self, token: str) -> Principal | None:
         import jwt
 
         settings = self._settings
@@ -137,14 +137,14 @@ class Tokens:
         known = frozenset(cast(Role, role) for role in roles if role in get_args(Role))
         tools = tuple(_texts(claims.get(self._settings.jwt_tools_claim), ["*"]))
         expires = datetime.fromtimestamp(float(claims["exp"]) + _LEEWAY, UTC)
-        # No key's principal has a colon in its name, so the two never share what they own.
+        # Names of API keys contain no colon, so a token's principal never shares the data of a key's.
         return Principal(f"jwt:{quote(name, safe='')}", tools, known, expires=expires)
 
     async def _key(self, identifier: str) -> "jwt.PyJWK | None":
-        """The provider's key of an id; asked for again when it is old or not there, but not by every guess."""
+        """The provider's key by id; fetched again if it is old or unknown, but not for each forged id."""
         now = time.monotonic()
-        stale = now - self._fetched >= _KEYS_LAST or identifier not in self._keys
-        if stale and now - self._asked >= _ASK_AGAIN:
+        stale = now - self._fetched >= _KEYS_TTL or identifier not in self._keys
+        if stale and now - self._asked >= _MIN_FETCH_INTERVAL:
             self._asked = now
             await self._fetch()
         return self._keys.get(identifier)
@@ -158,14 +158,14 @@ class Tokens:
             published = jwt.PyJWKSet.from_dict(document).keys
             keys = {key.key_id or "": key for key in published if key.public_key_use != "enc"}
         except (ToolchatError, jwt.PyJWTError, ValueError, TypeError, AttributeError) as error:
-            # The keys from before stay valid: a provider that is away for a while must not lock everybody out.
+            # The old keys stay valid: an outage of the provider must not lock out all clients.
             _log.warning("the identity provider's keys cannot be read", extra={"reason": type(error).__name__})
             return
         self._keys, self._fetched = keys, time.monotonic()
 
 
 def _texts(claim: object, otherwise: Sequence[str]) -> list[str]:
-    """A claim as a list: an array, or words between blanks as OAuth's ``scope`` has them."""
+    """A claim as a list: an array, or words separated by spaces, as in OAuth's ``scope``."""
     if claim is None:
         return list(otherwise)
     parts = claim.split() if isinstance(claim, str) else claim if isinstance(claim, list) else []

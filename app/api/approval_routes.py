@@ -1,4 +1,4 @@
-"""The route on which the user's consent is given."""
+"""Approval routes: show the calls that wait for approval, and resume their answer."""
 
 from typing import Annotated, Any
 
@@ -20,11 +20,11 @@ router = APIRouter(tags=["Approvals"])
 
 
 def _sendable(arguments: dict[str, Any]) -> dict[str, Any]:
-    """Make sure that arguments can be sent on as JSON: no lone surrogate, no NaN, no endless nesting."""
+    """Check that arguments can be encoded as JSON: no lone surrogate, no NaN, no deep nesting."""
     try:
         from_json(to_json(arguments, inf_nan_mode="constants"), allow_inf_nan=False)
     except (PydanticSerializationError, RecursionError) as error:
-        raise ValueError("cannot be sent on as JSON") from error
+        raise ValueError("cannot be encoded as JSON") from error
     return arguments
 
 
@@ -34,13 +34,13 @@ class Decision(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     approved: StrictBool
-    reason: str = Field("", max_length=1000, description="Told to the model when the call is rejected")
+    reason: str = Field("", max_length=1000, description="Sent to the model if the call is rejected")
     arguments: Annotated[dict[str, Any], AfterValidator(_sendable)] | None = Field(
         None, description="Replaces the model's arguments"
     )
 
     def as_approval(self) -> Approval:
-        """The decision in the words of the chat."""
+        """Convert the decision for the chat client."""
         return Approval(
             self.approved, self.reason, None if self.arguments is None else to_json(self.arguments).decode()
         )
@@ -55,10 +55,12 @@ class Decisions(BaseModel):
 
 
 @router.get(
-    "/approvals/{identifier}", responses=problems(NotFound, DependencyMissing), summary="What waits for approval"
+    "/approvals/{identifier}",
+    responses=problems(NotFound, DependencyMissing),
+    summary="Show the calls that wait for approval",
 )
 async def waiting(service: Service, identifier: str) -> WaitingCalls:
-    """Show the calls of an answer that waits for approval; it goes on waiting."""
+    """Show the calls of an answer that waits for approval; it keeps waiting."""
     found = await service.approvals.find(identifier)
     return WaitingCalls.model_validate({"id": identifier, "calls": found.calls})
 
@@ -67,17 +69,17 @@ async def waiting(service: Service, identifier: str) -> WaitingCalls:
     "/approvals/{identifier}",
     response_class=Response,
     responses={**ANSWER_RESPONSES, **problems(NotFound, DependencyMissing, SessionBusy)},
-    summary="Decide about the calls of an answer that waits for approval",
+    summary="Approve or reject the calls of an answer, and resume it",
 )
 async def decide(request: Request, service: Service, identifier: str, decisions: Decisions) -> Response:
-    """Go on with a turn that paused because a tool needs the user's consent.
+    """Resume a turn that paused because a tool needs the user's approval.
 
-    The answer that paused has `finish_reason` `approval_required` and names this path's id under `approval`. Each id
-    can be used once, at any replica; a call without a decision counts as rejected. Refused before anything was run, as
-    with 409 `session-busy`, it can be used again.
+    The paused answer has `finish_reason` `approval_required` and this path's id under `approval`. Each id can be used
+    once, at any replica; a call without a decision counts as rejected. If the request is refused before a tool runs, as
+    with 409 `session-busy`, the id can be used again.
     """
-    if stopped := accepted_format(request).short_circuit(request):
-        return stopped
+    if response := accepted_format(request).short_circuit(request):
+        return response
     waiting = await service.approvals.find(identifier, decisions.decisions)
     approvals = {call_id: decision.as_approval() for call_id, decision in decisions.decisions.items()}
     return await answer_prompt(request, waiting.prompt(service.chat, approvals), taken=waiting)

@@ -1,4 +1,4 @@
-"""Turns that wait for the user's consent: kept, taken up once, and forgotten with their conversation."""
+"""Turns that pause for the user's approval: saved, claimed once, and deleted with their conversation."""
 
 import asyncio
 import logging
@@ -36,24 +36,24 @@ _EXECUTIONS = TypeAdapter(tuple[ToolCallFinished, ...])
 
 @dataclass(frozen=True, slots=True)
 class PausedTurn:
-    """What a turn goes on with."""
+    """Everything that a paused turn needs to resume."""
 
     response: ChatResponse
-    """The answer so far, with the context and the options of its question."""
+    """The answer so far, with the tool context and the options of its question."""
     tools: tuple[ToolCallback, ...]
     advisors: tuple[Advisor, ...]
-    """Those of this question, beside those that every question has."""
+    """The advisors of this question, in addition to those of the chat client."""
 
 
 class PausedTurnCodec:
-    """Writes paused turns down and reads them again.
+    """Converts paused turns to records and back.
 
-    Tools and advisors are written as names. What would not be found again by its name is refused when the turn pauses,
-    and not only when it is to go on.
+    Tools and advisors are stored by name, because another replica or a later version resumes the turn. One that could
+    not be found by its name is refused when the turn pauses: later, the error would come after the user has decided.
 
     Args:
-        resolver: finds tools by their names.
-        advisors: every advisor that a question can be accompanied by; found by its class.
+        resolver: finds tools by name.
+        advisors: all advisors that a question can have; found by ``record_name``.
     """
 
     def __init__(self, resolver: ToolCallbackResolver, advisors: Iterable[Advisor]) -> None:
@@ -61,10 +61,10 @@ class PausedTurnCodec:
         self._advisors = {each.record_name: each for each in advisors}
 
     def dump(self, paused: PausedTurn) -> bytes:
-        """The record of a turn.
+        """Convert a turn to a record.
 
         Raises:
-            CannotPause: a part of it cannot be written, or would not be found again.
+            CannotPause: a part of it cannot be stored, or could not be found by its name.
         """
         for fault in self._faults(paused):
             _log.error("an answer cannot wait for approval", extra={"reason": fault})
@@ -81,10 +81,10 @@ class PausedTurnCodec:
         return to_json(record)
 
     def load(self, value: bytes) -> PausedTurn:
-        """The turn of a record.
+        """Restore the turn of a record.
 
         Raises:
-            DependencyMissing: it names a tool or an advisor that is not here, or another version has written it.
+            DependencyMissing: this process lacks a tool or an advisor, or another version wrote the record.
         """
         try:
             record = from_json(value)
@@ -92,24 +92,24 @@ class PausedTurnCodec:
             tools = {name: self._resolver.resolve(name) for name in record["tools"]}
             advisors = {name: self._advisors.get(name) for name in record["advisors"]}
         except (KeyError, TypeError, ValueError) as error:
-            raise _missing("what another version of the service has written") from error
+            raise _missing("a record of another version of the service") from error
         return PausedTurn(response, _all_of("tool", tools), _all_of("advisor", advisors))
 
     def _faults(self, paused: PausedTurn) -> Iterable[str]:
         for tool in paused.tools:
             found = self._resolver.resolve(tool.definition.name)
             if found is None or (found.owner, found.definition) != (tool.owner, tool.definition):
-                yield f"the tool {tool.definition.name} is no folder's own, so it would not be found again"
+                yield f"the tool {tool.definition.name} belongs to no tool module, so it could not be found again"
         for advisor in paused.advisors:
             if self._advisors.get(advisor.record_name) is not advisor:
-                yield f"the advisor {advisor.record_name} is no folder's own, so it would not be found again"
+                yield f"the advisor {advisor.record_name} belongs to no tool module, so it could not be found again"
         for key, value in paused.response.context.values.items():
             if not _is_json(value):
                 yield f"the context value {key} is not JSON"
 
 
 def _so_far(turn: ChatResponse) -> dict[str, Any]:
-    """What the turn has come to, for its trace; the results themselves are in its messages, too."""
+    """The turn so far, for its summary: usage, rounds and tool calls."""
     executions = tuple([replace(each, result=sendable(each.result)) for each in turn.executions])
     return {
         "usage": asdict(turn.usage),
@@ -138,7 +138,7 @@ def _response(record: Mapping[str, Any]) -> ChatResponse:
 
 
 def _is_json(value: object) -> bool:
-    """Whether a value comes back from JSON as it was: no object, tuple, date, NaN or lone surrogate does."""
+    """Whether a value survives JSON unchanged; objects, tuples, dates, NaN and lone surrogates do not."""
     try:
         return bool(from_json(to_json(value)) == value)
     except (PydanticSerializationError, ValueError, RecursionError):
@@ -153,17 +153,17 @@ def _all_of(kind: str, found: Mapping[str, _T | None]) -> tuple[_T, ...]:
 
 
 def _missing(what: str) -> DependencyMissing:
-    return DependencyMissing(f"the answer goes on with {what}, which is not here; it goes on waiting")
+    return DependencyMissing(f"the answer needs {what}, which this process lacks; the answer keeps waiting")
 
 
 _IDENTIFIERS = TypeAdapter(list[str])
-_LISTED = 100
-"""Turns of one conversation that may wait; the oldest give way."""
+_MAX_PAUSED = 100
+"""Paused turns of one conversation; beyond it the oldest are deleted."""
 
 
 @dataclass(frozen=True, slots=True)
 class PendingTurn:
-    """A paused turn, as it was found."""
+    """A paused turn that was found in the store."""
 
     identifier: str
     turn: PausedTurn
@@ -171,40 +171,40 @@ class PendingTurn:
 
     @property
     def calls(self) -> list[dict[str, Any]]:
-        """What the user is shown of the calls that wait."""
+        """The waiting calls, as the user sees them."""
         return _shown(self.turn.response)
 
     def prompt(self, chat: ChatClient, approvals: Mapping[str, Approval]) -> PromptSpec:
-        """What its answer goes on with, given the decisions by call id; a call without one counts as rejected."""
+        """The prompt that resumes the turn, given the decisions by call id; a call without one is rejected."""
         return chat.resume(self.turn.response, approvals).tools(*self.turn.tools).advisors(*self.turn.advisors)
 
 
 class ApprovalStore:
-    """Keeps paused turns in the state store for a while; any replica finds them, and one takes each up.
+    """Stores paused turns: any replica finds them, and exactly one claims each.
 
-    Every operation raises ``StoreUnavailable`` when the store cannot be reached.
+    Every operation raises ``StoreUnavailable`` if the store cannot be reached.
 
     Args:
-        store: where the records are; their time is the store's.
-        codec: how they are written.
-        ttl: seconds that a turn waits.
+        store: the state store; its clock expires the records.
+        codec: converts turns to records.
+        ttl: seconds until a turn expires.
     """
 
     def __init__(self, store: StateStore, codec: PausedTurnCodec, *, ttl: float = 600) -> None:
         self.ttl = ttl
         self.saved = 0
-        """Turns that have paused at this process."""
+        """Turns that paused in this process."""
         self._store = store
         self._codec = codec
 
     async def save(self, turn: PausedTurn) -> str:
-        """Keep a paused turn.
+        """Save a paused turn.
 
         Returns:
-            The id by which it is taken up, 128 random bits.
+            The id that claims it, 128 random bits.
 
         Raises:
-            CannotPause: a part of it cannot be written down, or would not be found again.
+            CannotPause: see :meth:`PausedTurnCodec.dump`.
         """
         record, identifier = self._codec.dump(turn), secrets.token_urlsafe(16)
         if conversation := turn.response.context.get(CONVERSATION_ID):
@@ -214,16 +214,16 @@ class ApprovalStore:
         return identifier
 
     async def find(self, identifier: str, decided: Collection[str] = ()) -> PendingTurn:
-        """Look a paused turn up, if the decisions are about its calls; it goes on waiting.
+        """Find a paused turn without claiming it, and check that the decisions are about its calls.
 
         Raises:
-            NotFound: there is none of this id, it was taken up before, or its time is over.
+            NotFound: the id does not exist, was used, or has expired.
             ValidationFailed: a decision is about a call that the turn does not have.
             DependencyMissing: this replica lacks a tool or an advisor of the turn.
         """
         record = await self._store.get(_key(identifier))
         if record is None:
-            raise _nothing_waits()
+            raise _not_found()
         turn = self._codec.load(record)
         waiting = [call.id for call in turn.response.message.tool_calls]
         if not set(decided) <= set(waiting):
@@ -231,59 +231,62 @@ class ApprovalStore:
         return PendingTurn(identifier, turn, record)
 
     async def claim(self, waiting: PendingTurn) -> None:
-        """Take a turn up that was found. Who is cancelled meanwhile leaves it waiting.
+        """Claim a turn that was found, so that its tools run once.
+
+        Deleting the record is the claim: the store deletes it for exactly one replica. If the request is cancelled in
+        the meantime, the deletion is still awaited and the record restored, so that the user can decide again.
 
         Raises:
-            NotFound: somebody else was faster, its time is over, or its conversation was forgotten.
+            NotFound: another request claimed it, it has expired, or its conversation was deleted.
         """
         key = _key(waiting.identifier)
-        taking = asyncio.ensure_future(self._store.delete(key))
+        deleting = asyncio.ensure_future(self._store.delete(key))
         try:
-            taken = await asyncio.shield(taking)
+            claimed = await asyncio.shield(deleting)
         except asyncio.CancelledError:
             with suppress(StoreUnavailable):
-                if await taking:
+                if await deleting:
                     await self._store.put(key, waiting.record, ttl=self.ttl)
             raise
-        if not taken:
-            raise _nothing_waits()
+        if not claimed:
+            raise _not_found()
 
     async def delete(self, conversation: str) -> None:
-        """Forget the turns of a conversation that wait."""
+        """Delete the paused turns of a conversation."""
         listed = await self._listed(conversation)
         await self._store.delete(*map(_key, listed), _list_key(conversation))
 
     async def _list(self, conversation: str, identifier: str) -> None:
-        """Note that a turn of a conversation waits, before it does: what is not noted could not be forgotten."""
+        """List a turn under its conversation before it is saved: an unlisted turn could not be deleted with it."""
         listed = [*await self._listed(conversation), identifier]
-        await self._store.put(_list_key(conversation), to_json(listed[-_LISTED:]), ttl=self.ttl)
-        await self._store.delete(*map(_key, listed[:-_LISTED]))
+        await self._store.put(_list_key(conversation), to_json(listed[-_MAX_PAUSED:]), ttl=self.ttl)
+        await self._store.delete(*map(_key, listed[:-_MAX_PAUSED]))
 
     async def _listed(self, conversation: str) -> list[str]:
         try:
             return _IDENTIFIERS.validate_json(await self._store.get(_list_key(conversation)) or b"[]")
-        except ValidationError:  # somebody has written over it
+        except ValidationError:  # the stored value is corrupt
             return []
 
 
 class ConsentAdvisor(Advisor):
-    """Keeps a turn that pauses, and takes up the one that goes on.
+    """Saves a turn that pauses, and claims a turn that resumes.
 
-    It stands inside the memory and right outside the tool loop: while the conversation is locked, so that a turn
-    cannot be kept beyond its conversation, and after everything that could refuse it, so that a turn is taken up only
-    when its tools run next.
+    Its order is inside the memory and directly outside the tool loop. Inside the memory the conversation is locked, so
+    that no turn is saved while its conversation is deleted. Next to the loop everything that could refuse the request
+    has run, so that a turn is claimed only if its tools run next.
 
     Args:
-        store: where paused turns are.
-        advisors: those of the question.
-        taken: the turn that goes on, if one does.
+        store: stores paused turns.
+        advisors: the advisors of the question.
+        taken: the turn to resume, if any.
     """
 
     order = 290
 
     def __init__(self, store: ApprovalStore, advisors: Sequence[Advisor], taken: PendingTurn | None = None) -> None:
         self.pending: dict[str, Any] | None = None
-        """What a client is told of the answer when it waits."""
+        """The approval that the answer waits for: its id, its seconds, and the calls."""
         self._store = store
         self._advisors = tuple(advisors)
         self._taken = taken
@@ -294,12 +297,12 @@ class ConsentAdvisor(Advisor):
             await self._store.claim(self._taken)
         response = await chain.proceed(request, emit)
         is_paused = response.finish_reason == APPROVAL_REQUIRED
-        # Whoever consents is not the one who offered tools of his own, and could not run them.
+        # Tools that the client runs are not saved: the decision may come from another client, which does not have them.
         tools = tuple(tool for tool in request.tools if not tool.metadata.run_by_caller)
-        self.pending = await self._kept(PausedTurn(response, tools, self._advisors)) if is_paused else None
+        self.pending = await self._save(PausedTurn(response, tools, self._advisors)) if is_paused else None
         return response
 
-    async def _kept(self, turn: PausedTurn) -> dict[str, Any]:
+    async def _save(self, turn: PausedTurn) -> dict[str, Any]:
         identifier = await self._store.save(turn)
         return {"id": identifier, "expires_in": self._store.ttl, "calls": _shown(turn.response)}
 
@@ -309,12 +312,12 @@ def _shown(paused: ChatResponse) -> list[dict[str, Any]]:
     return [{"id": call.id, "name": call.name, "arguments": parse_arguments(call)} for call in calls]
 
 
-def _nothing_waits() -> NotFound:
+def _not_found() -> NotFound:
     return NotFound("no answer waits for approval under this id; it was decided before, or has expired")
 
 
 def _key(identifier: str) -> str:
-    """The key of a turn of the current caller; another one's turn of this id has another key."""
+    """The key of a turn of the current principal; the same id of another principal has another key."""
     return f"approval:{scoped_key(identifier)}"
 
 

@@ -12,7 +12,7 @@ from starlette.routing import Match
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.api.guard import path_below_root
-from app.api.parameters import NOT_BLANK, NOT_BLANK_TOLD, Parameter, Parameters, checked_text
+from app.api.parameters import NOT_BLANK, NOT_BLANK_DESCRIPTION, Parameter, Parameters, checked_text
 from app.api.problems import problems
 from app.api.schemas import ANSWER_RESPONSES
 from toolchat.errors import UnsupportedMediaType
@@ -66,7 +66,7 @@ class QuestionParameter:
         bounds = {"type": "string", "maxLength": MAX_QUERY_CHARS, **NOT_BLANK}
         schema = bounds | {"default": default, "title": "Query"}
         query = Parameter(
-            "query", schema, f"The question. {NOT_BLANK_TOLD}. Missing or empty: the default.", self.examples
+            "query", schema, f"The question. {NOT_BLANK_DESCRIPTION}. Missing or empty: the default.", self.examples
         )
         self._parameters = Parameters(query, url_of_post=url_of_post)
         self.documented = self._parameters.documented

@@ -1,4 +1,4 @@
-"""What a question is asked with: in the URL of a GET or the JSON body of a POST, checked and documented alike."""
+"""Parameters of questions: read from the URL of a GET or the JSON body of a POST, validated and documented."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,7 +13,7 @@ from toolchat.errors import InvalidRequest, UnsupportedMediaType, ValidationFail
 
 __all__ = [
     "NOT_BLANK",
-    "NOT_BLANK_TOLD",
+    "NOT_BLANK_DESCRIPTION",
     "Parameter",
     "Parameters",
     "checked_text",
@@ -23,32 +23,32 @@ __all__ = [
 ]
 
 NOT_BLANK: Mapping[str, Any] = {"not": {"pattern": r"\u0000|^[\s\u001c-\u001f\u0085]+$"}}
-"""The schema of a text that has something in it, or is empty: what is checked here, in a machine's words.
+"""The schema of a text that is empty or not blank, without NUL.
 
-By what must not match, since Swagger UI shows people every other pattern; these are told by the description.
+It uses ``not`` because Swagger UI would show any other pattern to people; for them there is a description.
 """
-NOT_BLANK_TOLD = "Not blank, without NUL"
-"""The same for people."""
+NOT_BLANK_DESCRIPTION = "Not blank, without NUL"
+"""The same rule for descriptions."""
 
 _JSON = "application/json"
 
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One thing that a question is asked with: a text, or a list of texts."""
+    """One parameter: a string, or a list of strings."""
 
     name: str
     schema: Mapping[str, Any]
-    """JSON Schema; its ``type`` (string or array), ``maxLength`` and ``maxItems`` are what is checked."""
+    """JSON Schema; ``type`` (string or array), ``maxLength`` and ``maxItems`` are enforced."""
     description: str
     examples: Mapping[str, str] = field(default_factory=dict)
     """For the documentation, by label."""
 
-    def of_texts(self, texts: Sequence[str]) -> str | list[str]:
-        """The value of the texts that were given for it, one for each time.
+    def convert(self, texts: Sequence[str]) -> str | list[str]:
+        """Convert the strings that were sent for it, one for each occurrence, to its value.
 
         Raises:
-            ValidationFailed: a text is given more than once, is blank or too long, or there are too many.
+            ValidationFailed: a single string is repeated, blank or too long, or a list is too long.
         """
         if self.schema["type"] == "array":
             if len(texts) > self.schema["maxItems"]:
@@ -58,11 +58,11 @@ class Parameter:
             raise ValidationFailed(f"{self.name}: given more than once")
         return checked_text(self.name, texts[0], self.schema["maxLength"]) if "maxLength" in self.schema else texts[0]
 
-    def texts_of(self, value: object) -> list[str]:
-        """The texts of a value in a JSON body.
+    def strings_in(self, value: object) -> list[str]:
+        """The strings of a value in a JSON body.
 
         Raises:
-            ValidationFailed: it is of another type, or a text of it is none that could stand in a URL.
+            ValidationFailed: it has another type, or contains a NUL or a lone surrogate.
         """
         is_list = self.schema["type"] == "array"
         texts = value if is_list else [value]
@@ -78,17 +78,17 @@ class Parameter:
     def in_url(self) -> dict[str, Any]:
         """The parameter object of OpenAPI."""
         shown = {"examples": {label: {"value": text} for label, text in self.examples.items()}} if self.examples else {}
-        told = {"name": self.name, "in": "query", "required": False, "description": self.description}
-        return told | {"schema": dict(self.schema)} | shown
+        parameter = {"name": self.name, "in": "query", "required": False, "description": self.description}
+        return parameter | {"schema": dict(self.schema)} | shown
 
 
 class Parameters:
-    """Everything that a question of one route is asked with.
+    """The parameters of a route's questions.
 
     Args:
-        parameters: what there is; all else is refused.
-        url_of_post: whether a POST may give them in its URL as well, for routes that always did.
-        rules: what the documentation says of a body beside its fields; checked by whoever reads them.
+        parameters: the known parameters; others are refused.
+        url_of_post: whether a POST accepts them in its URL, too, for compatibility.
+        rules: additional JSON Schema of a body, for the documentation; the route enforces it.
     """
 
     def __init__(
@@ -99,12 +99,12 @@ class Parameters:
         self._url_of_post = url_of_post
 
     async def read(self, request: Request) -> dict[str, Any]:
-        """What a request gives, by name: a text, or a list of texts; what is missing is absent.
+        """The values of a request by name; missing parameters are absent.
 
         Raises:
-            InvalidRequest: the body is no JSON.
-            UnsupportedMediaType: the body says of itself that it is none.
-            ValidationFailed: a parameter is unknown, given twice, of another type, blank or too long.
+            InvalidRequest: the body is not valid JSON.
+            UnsupportedMediaType: the body's content type is not JSON.
+            ValidationFailed: a parameter is unknown, repeated, of another type, blank or too long.
         """
         given: dict[str, list[str]] = {}
         if request.scope["query_string"]:
@@ -113,7 +113,7 @@ class Parameters:
             refuse_unknown(given, self._known)
         if request.method == "POST":
             await self._add_body(request, given)
-        return {name: self._known[name].of_texts(texts) for name, texts in given.items()}
+        return {name: self._known[name].convert(texts) for name, texts in given.items()}
 
     async def _add_body(self, request: Request, given: dict[str, list[str]]) -> None:
         if given and not self._url_of_post:
@@ -123,10 +123,10 @@ class Parameters:
         for name, value in body.items():
             if name in given:
                 raise ValidationFailed(f"{name}: given in the URL and in the body")
-            given[name] = self._known[name].texts_of(value)
+            given[name] = self._known[name].strings_in(value)
 
     def documented(self, method: str) -> dict[str, Any]:
-        """What OpenAPI says of an operation that takes them, for a route's ``openapi_extra``."""
+        """Their part of an OpenAPI operation, for a route's ``openapi_extra``."""
         url = {"parameters": [each.in_url() for each in self._known.values()]}
         if method == "GET":
             return url
@@ -141,7 +141,7 @@ class Parameters:
 
 
 def _pairs(query_string: bytes) -> Iterator[tuple[str, str]]:
-    """The names and texts of a URL; ``urllib.parse.parse_qsl`` takes three times as long for the same."""
+    """The names and values of a query string; ``urllib.parse.parse_qsl`` takes three times as long."""
     for pair in query_string.replace(b"+", b" ").split(b"&"):
         if pair:
             name, _, text = pair.partition(b"=")
@@ -149,7 +149,7 @@ def _pairs(query_string: bytes) -> Iterator[tuple[str, str]]:
 
 
 def checked_text(name: str, text: str, longest: int) -> str:
-    """A text within the limits; raises :class:`ValidationFailed` for one that is blank or too long."""
+    """Check a string; raises :class:`ValidationFailed` if it is blank or too long."""
     if len(text) > longest:
         raise ValidationFailed(f"{name}: String should have at most {longest} characters")
     if text and not text.strip():
@@ -158,13 +158,12 @@ def checked_text(name: str, text: str, longest: int) -> str:
 
 
 def refuse_unknown(given: Iterable[str], known: Iterable[str]) -> None:
-    """Let names pass that are known.
+    """Reject unknown parameter names.
 
-    A mistyped ``session_id`` would else begin a new conversation with every question, and nobody would know why the
-    model remembers nothing.
+    A mistyped ``session_id`` would otherwise silently start a new conversation with every question.
 
     Raises:
-        ValidationFailed: one is unknown; the detail names the nearest one that there is.
+        ValidationFailed: a name is unknown; the detail suggests a similar one.
     """
     for name in given:
         if name not in known:
@@ -176,39 +175,39 @@ def refuse_unknown(given: Iterable[str], known: Iterable[str]) -> None:
 
 
 async def refuse_parameters(request: Request) -> None:
-    """Let a request pass that has none; a dependency of routes that take none in their URL."""
+    """Reject query parameters; a dependency of routes that have none."""
     refuse_unknown(request.query_params, ())
 
 
 async def json_object(request: Request) -> dict[str, Any]:
-    """The JSON object in a request's body; an empty one where there is no body.
+    """The JSON object in a request's body; empty without a body.
 
     Raises:
-        InvalidRequest: it is no JSON, or nested too deeply.
-        UnsupportedMediaType: the header does not say ``application/json``.
-        ValidationFailed: it is no object, or has a name twice.
+        InvalidRequest: the body is not valid JSON, or nested too deeply.
+        UnsupportedMediaType: ``Content-Type`` is not ``application/json``.
+        ValidationFailed: the body is not an object, or repeats a name.
     """
     body = await request.body()
-    said = request.headers.get("content-type", "")
-    if (body or said) and said.split(";")[0].strip().lower() != _JSON:
-        raise UnsupportedMediaType(f"the body must be {_JSON}, and say so in Content-Type")
+    media_type = request.headers.get("content-type", "")
+    if (body or media_type) and media_type.split(";")[0].strip().lower() != _JSON:
+        raise UnsupportedMediaType(f"the body must be sent with Content-Type: {_JSON}")
     try:
         text = body.decode() or "{}"
         _refuse_depth(text)
-        value = json.loads(text, object_pairs_hook=_object, parse_constant=_no_json)
+        value = json.loads(text, object_pairs_hook=_object, parse_constant=_reject_constant)
     except RecursionError:
         raise InvalidRequest("body: is nested too deeply") from None
     except ValueError as error:
-        raise InvalidRequest(f"body: is no JSON: {error}") from None
+        raise InvalidRequest(f"body: is not valid JSON: {error}") from None
     if not isinstance(value, dict):
         raise ValidationFailed("body: must be a JSON object")
     return value
 
 
 def _refuse_depth(text: str) -> None:
-    """Refuse what nests deeper than 200; ``json.loads`` goes on to the end of the stack.
+    """Reject nesting deeper than 200, which is pydantic's limit.
 
-    There Python has no room left for who listens to the garbage collector either, and complains on standard error.
+    ``json.loads`` recurses until the stack is full; callbacks of the garbage collector then fail, too.
     """
     try:
         from_json(text)
@@ -218,17 +217,17 @@ def _refuse_depth(text: str) -> None:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made: dict[str, Any] = {}
+    found: dict[str, Any] = {}
     for name, value in pairs:
-        if name in made:
+        if name in found:
             raise ValidationFailed(f"{_shown(name)}: given more than once")
-        made[name] = value
-    return made
+        found[name] = value
+    return found
 
 
 def _shown(name: str) -> str:
     return name[:64].encode("utf-8", "replace").decode()
 
 
-def _no_json(word: str) -> NoReturn:
-    raise ValueError(f"{word} is not part of it")
+def _reject_constant(word: str) -> NoReturn:
+    raise ValueError(f"{word} is not part of JSON")

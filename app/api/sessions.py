@@ -1,4 +1,4 @@
-"""Sessions: conversations that a client names by an id, or lets the service name."""
+"""Sessions: their ids, their parameters, the fields of a stored conversation, and the routes of ``/chat``."""
 
 import re
 import secrets
@@ -11,7 +11,7 @@ from pydantic_core import to_json
 
 from app.api.dependencies import scoped_key
 from app.api.fast_router import MAX_QUERY_CHARS, QuestionRoute, question_routes
-from app.api.parameters import NOT_BLANK, NOT_BLANK_TOLD, Parameter, Parameters, refuse_parameters
+from app.api.parameters import NOT_BLANK, NOT_BLANK_DESCRIPTION, Parameter, Parameters, refuse_parameters
 from app.api.problems import problems
 from app.api.responses import EVENTS, answer_prompt
 from app.api.responses.formats import AnswerFormat
@@ -43,7 +43,7 @@ __all__ = [
 
 
 SESSION_ID_PATTERN = "(?!(?:chat|stream)$)[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
-"""What a session id may be; it is part of paths, in which some names are taken, and of keys."""
+"""The pattern of session ids; they are part of paths, in which some names are reserved, and of stored keys."""
 
 _SESSION_ID = re.compile(SESSION_ID_PATTERN)
 _RULE = "must be 1-64 characters of A-Z a-z 0-9 . _ -, starting with a letter or a digit"
@@ -52,7 +52,7 @@ _QUESTION = {"type": "string", "maxLength": MAX_QUERY_CHARS, **NOT_BLANK}
 _SESSION = Parameter(
     "sessionId",
     {"type": "string", "pattern": f"^({SESSION_ID_PATTERN})?$"},
-    "The conversation that the question belongs to. None or empty: a new one",
+    "The session of the question. Missing or empty: a new one",
 )
 _TOOLS = Parameter(
     "tools",
@@ -62,10 +62,10 @@ _TOOLS = Parameter(
 
 
 def conversation_of(given: str) -> str:
-    """The conversation that the current caller means by a session id, as a client gave it.
+    """The conversation id of a session id, scoped to the current principal.
 
     Raises:
-        ValidationFailed: it has other characters, is too long, or is the name of a route.
+        ValidationFailed: the session id is malformed or reserved.
     """
     if given in _RESERVED:
         raise ValidationFailed(f"sessionId: {given} is reserved")
@@ -77,7 +77,7 @@ def conversation_of(given: str) -> str:
 
 
 def conversation_or_new(given: str) -> str:
-    """The same; without an id a new one, of 128 random bits; raises as :func:`conversation_of`."""
+    """As :func:`conversation_of`; an empty id becomes a new one of 128 random bits."""
     return conversation_of(given or secrets.token_hex(16))
 
 
@@ -85,20 +85,20 @@ SESSION_HEADER: dict[str, Any] = {
     "name": "X-Session-ID",
     "in": "header",
     "required": False,
-    "description": "The conversation that the service remembers; none: the messages are the conversation",
+    "description": "The session whose conversation the service stores; without it the messages are the conversation",
     "schema": {"type": "string", "pattern": f"^({SESSION_ID_PATTERN})?$"},
 }
-"""How a request that brings its whole conversation names one that the service remembers; for OpenAPI."""
+"""The header by which a request with a whole conversation can use a session instead; for OpenAPI."""
 
 
 def conversation_by_header(request: Request) -> str:
-    """The conversation of :data:`SESSION_HEADER`, empty where there is none; raises as :func:`conversation_of`."""
+    """The conversation id of ``X-Session-ID``; empty without it; raises as :func:`conversation_of`."""
     given = request.headers.get("x-session-id", "")
     return conversation_of(given) if given else ""
 
 
 def last_turn(messages: Sequence[Message]) -> tuple[Message, ...]:
-    """The instructions, the last question and what follows it: the service remembers what was before."""
+    """The system messages, the last question and everything after it; the session stores the earlier messages."""
     begin = max((place for place, each in enumerate(messages) if isinstance(each, UserMessage)), default=0)
     return (*(each for each in messages[:begin] if isinstance(each, SystemMessage)), *messages[begin:])
 
@@ -137,40 +137,40 @@ def conversation_prompt(
 
 @immutable
 class SessionQuestion:
-    """What is asked in a session."""
+    """A question in a session."""
 
     text: str
     conversation: str
     """See :func:`conversation_of`."""
     tools: Sequence[str] | None = None
-    """Names of the tools that are offered; ``None``: all."""
+    """Names of the tools to offer; ``None``: all."""
 
 
 class SessionParameters:
     """The parameters of a route that answers in a session: ``userInput`` or ``query``, ``sessionId``, and ``tools``.
 
     Args:
-        shown: questions for the documentation, by label.
-        default: asked when there is no question; without one there must be a question.
-        choosing: whether the tools can be chosen.
+        examples: questions for the documentation, by label.
+        default: the question if none is sent; without a default a question is required.
+        choosing: whether the client can choose the tools.
     """
 
-    def __init__(self, shown: Mapping[str, str], default: str = "", *, choosing: bool = True) -> None:
+    def __init__(self, examples: Mapping[str, str], default: str = "", *, choosing: bool = True) -> None:
         self._default = default
-        # Swagger UI fills a field from its examples; both names would be the same question twice.
+        # Only one name has examples: Swagger UI fills in both, and the question would be sent twice.
         names = ("query", "userInput") if default else ("userInput", "query")
         schema = _QUESTION | ({"default": default} if default else {})
-        described = f"The question. {NOT_BLANK_TOLD}.{' Missing or empty: the default.' if default else ''}"
-        asked = Parameter(names[0], schema, described, shown)
-        same = Parameter(names[1], _QUESTION, f"The same as `{names[0]}`")
+        description = f"The question. {NOT_BLANK_DESCRIPTION}.{' Missing or empty: the default.' if default else ''}"
+        first = Parameter(names[0], schema, description, examples)
+        alias = Parameter(names[1], _QUESTION, f"An alias of `{names[0]}`")
         given = [{"required": [name], "properties": {name: {"minLength": 1}}} for name in names]
         needed = {} if default else {"anyOf": given}
         rules = {"not": {"allOf": given}, **needed}
-        self._parameters = Parameters(asked, same, _SESSION, *([_TOOLS] if choosing else []), rules=rules)
+        self._parameters = Parameters(first, alias, _SESSION, *([_TOOLS] if choosing else []), rules=rules)
         self.documented = self._parameters.documented
 
     async def read(self, request: Request) -> SessionQuestion:
-        """What a request asks; raises as :meth:`Parameters.read`, and for what is ambiguous or missing."""
+        """The question of a request; raises as :meth:`Parameters.read`, and if it is ambiguous or missing."""
         given = await self._parameters.read(request)
         one, other = given.get("userInput", ""), given.get("query", "")
         if one and other and one != other:
@@ -192,18 +192,18 @@ async def answer_in_session(
     context: Mapping[str, Any] | None = None,
     form: AnswerFormat | None = None,
 ) -> Response:
-    """Answer the next question of a conversation, in the form that the client accepts.
+    """Answer the next question of a session, in the format that the client accepts.
 
     Args:
         request: the HTTP request.
         question: the question and its conversation.
-        tools: what ``PromptSpec.tools`` takes.
-        advisors: advisors beside the memory's.
-        context: values for tools and advisors beside the conversation's id.
-        form: the only form that the route gives, if it gives only one.
+        tools: the tools to offer, as ``PromptSpec.tools`` takes them.
+        advisors: advisors in addition to the memory.
+        context: values for tools and advisors in addition to the conversation id.
+        form: the format of a route that has a single one.
 
     Raises:
-        CrossSite: a browser asks on behalf of another site, or looks ahead.
+        CrossSite: a page of another site sent the request, or a browser prefetches it.
         ToolchatError: as ``answer_prompt``; also ``SessionBusy`` and ``StoreUnavailable``.
     """
     service = service_state(request)
@@ -218,25 +218,23 @@ router = APIRouter(tags=["Chat"])
 _PARAMETERS = SessionParameters({"中文": "北京现在几点？", "English": "What time is it in London?"})
 SessionPath = Annotated[
     str,
-    # Documented only: the check has words of its own.
-    Path(
-        alias="sessionId", description="The conversation's id", json_schema_extra={"pattern": f"^{SESSION_ID_PATTERN}$"}
-    ),
+    # For the documentation only: conversation_of has a clearer message.
+    Path(alias="sessionId", description="The session id", json_schema_extra={"pattern": f"^{SESSION_ID_PATTERN}$"}),
 ]
 
 
 async def chat(request: Request) -> Response:
-    """Answer the next question of a conversation; the model is given the turns before.
+    """Answer the next question of a session; the model receives the earlier turns.
 
-    Questions of one session are answered one after the other. The session's id is in the header `X-Session-ID`.
+    The questions of a session are answered one after another. The session id is in the header `X-Session-ID`.
     """
     return await _ask(request)
 
 
 async def chat_stream(request: Request) -> Response:
-    """Answer as `/chat` does, always as server-sent events, live from the first word through every tool call.
+    """Answer as `/chat`, but always as server-sent events, while the model writes and tools run.
 
-    A browser that reconnects (`Last-Event-ID`) gets 204 and stops; the model is not asked twice.
+    A browser that reconnects (`Last-Event-ID`) gets 204 and stops, so that the model does not run twice.
     """
     return await _ask(request, EVENTS)
 
@@ -249,14 +247,14 @@ async def chat_stream(request: Request) -> Response:
     summary="Show a conversation",
 )
 async def show(service: Service, session: SessionPath) -> Response:
-    """List what is kept of a conversation, oldest first; the model is given as much of it as fits beside a question.
+    """List the stored messages of a conversation, oldest first.
 
-    The message that ends a turn has what became of it: `tool_calls`, `usage`, `duration_ms`, `model`. The model is not
-    given that again.
+    The last message of a turn carries its `tool_calls`, `usage`, `duration_ms` and `model`, which are not sent to the
+    model again.
     """
     turns = await service.memory.turns(conversation_of(session))
     if not turns:
-        raise NotFound("no conversation is kept under this id")
+        raise NotFound("no conversation is stored under this id")
     document = {
         "session_id": session,
         "turns": len(turns),
@@ -271,19 +269,19 @@ async def show(service: Service, session: SessionPath) -> Response:
     status_code=204,
     dependencies=[Depends(refuse_parameters)],
     responses=problems(SessionBusy, ValidationFailed, StoreUnavailable),
-    summary="Forget a conversation",
+    summary="Delete a conversation",
 )
 async def forget(service: Service, session: SessionPath) -> Response:
-    """Forget everything that is kept of a conversation, whether or not there was anything; waits for a running turn."""
+    """Delete a conversation and everything stored with it, after its running turn; 204 even if it does not exist."""
     conversation = conversation_of(session)
     delete_approvals = partial(service.approvals.delete, conversation)
-    kept = (*service.tools.state_keys(conversation), call_count_key(conversation))
-    await service.memory.delete(conversation, *kept, then=delete_approvals)
+    stored_keys = (*service.tools.state_keys(conversation), call_count_key(conversation))
+    await service.memory.delete(conversation, *stored_keys, then=delete_approvals)
     return Response(status_code=204)
 
 
 def add_routes(added: APIRouter) -> None:
-    """Add every route of sessions."""
+    """Add the routes of sessions."""
     asked = partial(
         question_routes, added, parameters=_PARAMETERS, tags=router.tags, route_class_override=QuestionRoute
     )

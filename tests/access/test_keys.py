@@ -53,7 +53,7 @@ def test_a_key_is_not_known_any_more_when_its_time_is_over(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("[[keys]", "is no TOML"),
+        ("[[keys]", "is not valid TOML"),
         ('[[keys]]\nname = "a"', "keys.0.sha256: Field required"),
         (entry("k", "a b"), "keys.0.name"),
         (entry("k", more="requests_per_minute = 0"), "keys.0.requests_per_minute"),
@@ -61,8 +61,8 @@ def test_a_key_is_not_known_any_more_when_its_time_is_over(tmp_path: Path) -> No
         (entry("k", more="expires = 2030-01-01"), "keys.0.expires"),
         (entry("k", more="tool = []"), "keys.0.tool"),
         ("key = 1", "key"),
-        (entry("k") + entry("k", "bob"), "bob has the key of alice"),
-        (entry("k") + entry("l", more='tools = ["a"]'), "the entries of alice do not grant the same"),
+        (entry("k") + entry("k", "bob"), "bob has the same key as alice"),
+        (entry("k") + entry("l", more='tools = ["a"]'), "the entries of alice grant different rights"),
     ],
 )
 def test_a_file_that_cannot_be_used_is_told_with_the_place_and_no_digest(tmp_path: Path, text: str, said: str) -> None:

@@ -33,7 +33,7 @@ async def test_the_index_says_what_there_is(offline: httpx.AsyncClient) -> None:
             )
             assert answer.status_code == (404 if path in OF_NOBODY else 200), path
     assert set(index.endpoints) >= NINE
-    assert index.endpoints["/chat/{sessionId}"] == "GET: Show a conversation; DELETE: Forget a conversation"
+    assert index.endpoints["/chat/{sessionId}"] == "GET: Show a conversation; DELETE: Delete a conversation"
     assert index.chat_model == "offline"
 
 

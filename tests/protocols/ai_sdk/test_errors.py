@@ -81,7 +81,7 @@ async def test_unknown_routes_and_methods_are_reported_as_text(
 
 async def test_a_page_of_another_site_gets_403(offline: httpx.AsyncClient) -> None:
     answer = await sent(offline, user("?"), headers={"Sec-Fetch-Site": "cross-site"})
-    assert (answer.status_code, answer.text) == (403, "a page of another site must not ask for this")
+    assert (answer.status_code, answer.text) == (403, "a page of another site must not send this request")
 
 
 async def test_an_invalid_session_id_is_rejected(offline: httpx.AsyncClient) -> None:

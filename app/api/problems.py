@@ -1,4 +1,4 @@
-"""Every answer that is not 2xx: a problem document (RFC 9457)."""
+"""Error responses: problem documents (RFC 9457), their headers, and the exception handlers that send them."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping
@@ -30,14 +30,14 @@ __all__ = [
 ]
 
 ERROR_RESPONSE = "error_response"
-"""The key of a request's state under which the protocol that it speaks has its own :func:`error_response`."""
+"""The key of a request's state for the :func:`error_response` of its protocol or format, if it has its own."""
 
 PROBLEM_MEDIA_TYPE = "application/problem+json"
 CODES = "x-codes"
-"""The key of an OpenAPI response under which :func:`problems` leaves the codes of its status."""
+"""The key of an OpenAPI response under which :func:`problems` stores the codes of its status."""
 MAX_RETRY_AFTER = 60
 QUOTA_EXCEEDED = "https://iana.org/assignments/http-problem-types#quota-exceeded"
-"""The kind of problem that draft-ietf-httpapi-ratelimit-headers registers."""
+"""The problem type that draft-ietf-httpapi-ratelimit-headers registers."""
 
 _STATUSES = frozenset(HTTPStatus)
 _CODES = {400: "invalid-request", 404: "not-found", 405: "method-not-allowed", 415: "unsupported-media-type"}
@@ -98,7 +98,7 @@ def error_response(error: ToolchatError, request_id: str) -> Response:
 
 
 def refusal(error: ToolchatError, state: Mapping[str, Any]) -> Response:
-    """Answer with an error in the words of the protocol that the request speaks: its state says which."""
+    """A response with an error, in the format of the request's protocol."""
     answer: Callable[[ToolchatError, str], Response] = state.get(ERROR_RESPONSE, error_response)
     return answer(error, str(state.get("request_id", "")))
 
@@ -122,15 +122,15 @@ def one_block(codes: Mapping[str, Iterable[str]]) -> dict[str, Any]:
     Args:
         codes: the codes by status.
     """
-    told = " · ".join(f"**{status}** {', '.join(codes[status])}" for status in sorted(codes))
+    listed = " · ".join(f"**{status}** {', '.join(codes[status])}" for status in sorted(codes))
     return {
-        "description": f"A problem document: {told}. What the codes mean: [docs/errors.md](docs/errors.md)",
+        "description": f"A problem document: {listed}. What the codes mean: [docs/errors.md](docs/errors.md)",
         "content": {PROBLEM_MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
     }
 
 
 def problem_page() -> str:
-    """Every kind of problem, for people: status, code, whether trying again may help, and what it means."""
+    """All kinds of problems as text: status, code, whether a retry may succeed, and the meaning."""
     kinds = sorted(_KINDS, key=lambda kind: kind.status)
     rows = [(kind.status, kind.code, "yes" if kind.retryable else "no", _meaning(kind)) for kind in kinds]
     lines = [f"{status}  {code:24}{again:8}{meaning}" for status, code, again, meaning in rows]
@@ -139,8 +139,8 @@ def problem_page() -> str:
 
 
 def _meaning(kind: type[ToolchatError]) -> str:
-    """What an error means, in one sentence: the first of its docstring."""
-    return " ".join((kind.__doc__ or "").split("\n\n", 1)[0].split())
+    """The meaning of an error: the first paragraph of its docstring, without markup."""
+    return " ".join((kind.__doc__ or "").split("\n\n", 1)[0].replace("``", "").split())
 
 
 def _kinds(kind: type[ToolchatError]) -> list[type[ToolchatError]]:
@@ -177,7 +177,7 @@ async def _on_toolchat_error(request: Request, error: Exception) -> Response:
 
 
 def _place(location: tuple[int | str, ...]) -> str:
-    """Where a fault is: ``query``, ``body`` or ``body.decisions``; a broken body's position says nothing."""
+    """The location of an error: ``query``, ``body`` or ``body.decisions``; positions in the body are omitted."""
     if location[0] in ("query", "path", "header") and len(location) > 1:
         location = location[1:]
     return ".".join(part for part in location if isinstance(part, str))
@@ -196,7 +196,7 @@ async def _on_http_exception(request: Request, error: Exception) -> Response:
     problem = as_toolchat_error(error)
     if problem.detail == problem.title:  # the framework's own: no route is here, or none for this method
         place = f"{request.method} {request.url.path[:200]}"
-        problem.detail = f"{place}: {problem.title.lower()}; GET / lists what there is"
+        problem.detail = f"{place}: {problem.title.lower()}; GET / lists all routes"
     request.state.outcome = problem.code
     response = refusal(problem, request.scope["state"])
     response.headers.update(dict(error.headers or {}) | _allowed(request, error.status_code))
@@ -204,20 +204,20 @@ async def _on_http_exception(request: Request, error: Exception) -> Response:
 
 
 def as_toolchat_error(error: Exception) -> ToolchatError:
-    """Put an exception into the words of a problem document: an ``HTTPException`` keeps its status and detail."""
+    """Convert an exception to an error; an ``HTTPException`` keeps its status and detail."""
     if not isinstance(error, HTTPException):
         return ToolchatError("An unexpected error; the log has it under this request id")
     status: int = error.status_code
     phrase = HTTPStatus(status).phrase if status in _STATUSES else "Error"
-    said = error.detail if isinstance(error.detail, str) else to_json(error.detail, fallback=str).decode()
-    problem = ToolchatError(said or phrase, retryable=status in (408, 429, 503))
+    detail = error.detail if isinstance(error.detail, str) else to_json(error.detail, fallback=str).decode()
+    problem = ToolchatError(detail or phrase, retryable=status in (408, 429, 503))
     problem.status, problem.title = status, phrase
     problem.code = _CODES.get(status, phrase.lower().replace(" ", "-") if status in _STATUSES else f"status-{status}")
     return problem
 
 
 def _allowed(request: Request, status: int) -> dict[str, str]:
-    """Every method of the path: the framework names those of the first route that has it."""
+    """``Allow`` with all methods of the path; the framework names only those of its first route."""
     path = getattr(request.scope.get("route"), "path_format", "")
     documented = request.app.openapi()["paths"].get(path, {}) if status == 405 else {}
     return {"Allow": ", ".join(sorted(method.upper() for method in documented))} if documented else {}

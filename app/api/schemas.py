@@ -30,39 +30,39 @@ class ModelUsed(BaseModel):
 
 
 class ToolCallRecord(BaseModel):
-    """One tool call and what became of it."""
+    """One tool call and its result."""
 
     id: str
     name: str
     arguments: Any = Field(description="The arguments as an object; the model's own text where it is not JSON")
-    result: str = Field(description="The text that the model was given; an object with `error` after a failure")
+    result: str = Field(description="The text that the model received; an object with `error` after a failure")
     outcome: Literal["ok", "error"]
     duration_ms: float
-    round: int = Field(description="The model turn that asked for the call, from 1")
-    sandbox: bool = Field(False, description="True where the result is a sandbox's invented data; else absent")
-    cached: bool = Field(False, description="True where the result was made for an equal call; else absent")
-    repaired: bool = Field(False, description="True where the arguments had to be read as they were meant; else absent")
-    error_kind: str = Field("", description="A stable word for the failure; absent when the outcome is ok")
+    round: int = Field(description="The round in which the model requested the call, from 1")
+    sandbox: bool = Field(False, description="True if the result is a sandbox's invented data; else absent")
+    cached: bool = Field(False, description="True if the result comes from the cache; else absent")
+    repaired: bool = Field(False, description="True if the arguments were repaired; else absent")
+    error_kind: str = Field("", description="A stable code of the failure; absent if the outcome is ok")
 
 
 class ToolRun(ToolCallRecord):
-    """A tool call that was made by hand."""
+    """A tool call without a model."""
 
     request_id: str
 
 
 class TokenUsage(BaseModel):
-    """Tokens of all turns together, as the provider counted them."""
+    """Tokens of all rounds together, as the provider counts them."""
 
     input_tokens: int
     output_tokens: int
     total_tokens: int
-    cached_tokens: int = Field(0, description="Of the input, what the provider had at hand; absent where it tells none")
-    reasoning_tokens: int = Field(0, description="Of the output, what nobody is shown; absent where it tells none")
+    cached_tokens: int = Field(0, description="Cached tokens within the input; absent if not reported")
+    reasoning_tokens: int = Field(0, description="Reasoning tokens within the output; absent if not reported")
 
 
 class PendingCall(BaseModel):
-    """A call that waits for the user's consent."""
+    """A call that waits for the user's approval."""
 
     id: str
     name: str
@@ -70,16 +70,16 @@ class PendingCall(BaseModel):
 
 
 class WaitingCalls(BaseModel):
-    """What an answer waits for: decide by `POST /approvals/{id}`."""
+    """The calls that an answer waits for: decide by `POST /approvals/{id}`."""
 
     id: str
     calls: list[PendingCall]
 
 
 class PendingApproval(WaitingCalls):
-    """An answer that waits."""
+    """The approval that an answer waits for."""
 
-    expires_in: float = Field(description="Seconds until it is forgotten")
+    expires_in: float = Field(description="Seconds until it expires")
 
 
 _ANSWERED: dict[str, Any] = {
@@ -105,62 +105,62 @@ _ANSWERED: dict[str, Any] = {
 
 
 class ChatAnswer(BaseModel):
-    """An answer with its whole trace."""
+    """An answer with its tool calls, usage and duration."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [_ANSWERED]})
 
     answer: str
     model: ModelUsed
     finish_reason: str
-    rounds: int = Field(description="Turns of the model")
+    rounds: int = Field(description="Model calls")
     tool_calls: list[ToolCallRecord]
     usage: TokenUsage
     duration_ms: float
     request_id: str
-    session_id: str = Field("", description="The session, where the question belongs to one")
-    approval: PendingApproval | None = Field(None, description="Present when the answer waits for approval")
+    session_id: str = Field("", description="The session, if the question belongs to one")
+    approval: PendingApproval | None = Field(None, description="Present if the answer waits for approval")
 
 
 class AskedCall(BaseModel):
-    """A call as the model asked for it, where tool rounds are kept for the model."""
+    """A call as the model requested it, if tool rounds are stored (`MEMORY_TOOL_ROUNDS`)."""
 
     id: str
     name: str
     arguments: str = Field(description="JSON text as the model wrote it")
-    extra: dict[str, Any] = Field({}, description="What the provider wants back unchanged")
+    extra: dict[str, Any] = Field({}, description="Data that the provider expects back unchanged")
 
 
 class ToolResult(BaseModel):
-    """What a tool answered, where tool rounds are kept for the model."""
+    """A tool's result, if tool rounds are stored (`MEMORY_TOOL_ROUNDS`)."""
 
     id: str
     name: str
     text: str
-    sandbox: bool = Field(False, description="True where the text is a sandbox's invented data; else absent")
+    sandbox: bool = Field(False, description="True if the text is a sandbox's invented data; else absent")
 
 
 class ConversationMessage(BaseModel):
     """One message of a conversation.
 
-    The one that ends a turn also has what became of the whole turn; it is absent in what an older version has kept.
+    The last message of a turn also carries the turn's summary, unless an older version stored it.
     """
 
     role: Literal["user", "assistant", "tool"]
     text: str = ""
     tool_calls: list[ToolCallRecord | AskedCall] = Field(
         [],
-        description="Where a turn ends: every call of the turn as in an answer, long results and arguments shortened; "
-        "in between, where tool rounds are kept: the calls that the model asked for",
+        description="In the last message of a turn: all calls of the turn as in an answer, long results and arguments "
+        "shortened; in between, if tool rounds are stored: the calls that the model requested",
     )
-    responses: list[ToolResult] = Field([], description="What the tools answered; messages of the role `tool` only")
-    model: ModelUsed | None = Field(None, description="Which model ended the turn")
+    responses: list[ToolResult] = Field([], description="The tools' results; only in messages of the role `tool`")
+    model: ModelUsed | None = Field(None, description="The model that ended the turn")
     usage: TokenUsage | None = Field(None, description="Tokens of the turn")
     duration_ms: float = Field(0, description="Time from the question to the end; from the decision, where it paused")
     sandbox: bool = Field(False, description="True where a result is a sandbox's invented data; else absent")
 
 
 class Conversation(BaseModel):
-    """What is kept of a conversation, oldest first."""
+    """The stored messages of a conversation, oldest first."""
 
     session_id: str
     turns: int = Field(description="Questions with their answers")
@@ -168,7 +168,7 @@ class Conversation(BaseModel):
 
 
 class StateStoreHealth(BaseModel):
-    """Where conversations are kept."""
+    """The store of conversations."""
 
     kind: Literal["memory", "redis"]
     available: bool
@@ -181,13 +181,13 @@ class ToolDescription(BaseModel):
     kind: Literal["function", "method"]
     description: str
     input_schema: dict[str, Any]
-    sandbox: bool = Field(description="Whether it answers from a stand-in's invented data")
-    requires_approval: bool = Field(description="Whether a call waits for the user's consent")
-    read_only: bool = Field(description="Whether it is known that a call changes nothing")
+    sandbox: bool = Field(description="Whether it uses a sandbox's invented data")
+    requires_approval: bool = Field(description="Whether a call needs the user's approval")
+    read_only: bool = Field(description="Whether a call is known to have no side effects")
 
 
 class ToolModuleDescription(BaseModel):
-    """One tool folder."""
+    """One tool module."""
 
     name: str
     title: str
@@ -198,23 +198,23 @@ class ToolModuleDescription(BaseModel):
 
 
 class Health(BaseModel):
-    """Whether the service is well."""
+    """The state of the service."""
 
-    status: Literal["ok", "degraded"] = Field(description="`degraded`: what needs the state store answers 503 just now")
+    status: Literal["ok", "degraded"] = Field(description="`degraded`: requests that need the state store get 503")
     chat_model: str = Field("", description="Provider and model; given by readiness")
     tools: dict[str, bool] = Field({}, description="Tool folders, and whether each is registered; given by readiness")
-    state_store: StateStoreHealth | None = Field(None, description="Where conversations are kept; given by readiness")
+    state_store: StateStoreHealth | None = Field(None, description="The store of conversations; only in readiness")
 
 
 class Index(BaseModel):
-    """What there is."""
+    """The index of the service."""
 
     name: str
     version: str
     chat_model: str
     documentation: str
     playground: str
-    endpoints: dict[str, str] = Field(description="By path: its methods, and what each is for")
+    endpoints: dict[str, str] = Field(description="Methods by path, with their summaries")
 
 
 def _header(description: str) -> dict[str, Any]:
@@ -224,22 +224,24 @@ def _header(description: str) -> dict[str, Any]:
 _HEADERS = {
     "X-Chat-Model": _header("The model that answered"),
     "X-Sandbox": _header("Offered tools that answer from invented data"),
-    "X-Finish-Reason": _header("Why the model stopped; `length` means that the answer was cut off"),
+    "X-Finish-Reason": _header("Why the model stopped; `length`: the answer was cut off"),
     "X-Request-ID": _header("The request's id"),
     "X-Toolchat-Overhead-Ms": _header("Milliseconds that the service itself took until the first byte"),
 }
-_IN_SESSION = _HEADERS | {"X-Session-ID": _header("The session, to go on with")}
+_IN_SESSION = _HEADERS | {"X-Session-ID": _header("The session, to continue it")}
 _PROBLEMS = problems(CrossSite, 406, 422, QuotaExceeded, 500, 502, 503, 504)
 _STOPPED: dict[int | str, dict[str, Any]] = {
-    204: {"description": "A stream that a browser reconnects to (`Last-Event-ID`) is over: nobody is asked again"}
+    204: {
+        "description": "A browser reconnects (`Last-Event-ID`) after the end of a stream: the model does not run again"
+    }
 }
 _ANSWER = {
-    "description": "The answer, in the form that `Accept` asks for; text where it asks for none",
+    "description": "The answer, in the format of `Accept`; text by default",
     "model": ChatAnswer,
 }
 
 ANSWER_RESPONSES: dict[int | str, dict[str, Any]] = {200: _ANSWER | {"headers": _HEADERS}, **_STOPPED, **_PROBLEMS}
-"""Every status and media type that a question can be answered with."""
+"""The responses to a question."""
 
 SESSION_RESPONSES: dict[int | str, dict[str, Any]] = {
     200: _ANSWER | {"headers": _IN_SESSION},
@@ -247,7 +249,7 @@ SESSION_RESPONSES: dict[int | str, dict[str, Any]] = {
     **_PROBLEMS,
     **problems(SessionBusy),
 }
-"""Every status with which a question in a session can be answered."""
+"""The responses to a question in a session."""
 
 STREAM_RESPONSES: dict[int | str, dict[str, Any]] = {
     **SESSION_RESPONSES,
@@ -257,4 +259,4 @@ STREAM_RESPONSES: dict[int | str, dict[str, Any]] = {
         "headers": _IN_SESSION,
     },
 }
-"""The same where the answer is always a stream."""
+"""The responses of a route that always streams."""

@@ -1,4 +1,4 @@
-"""What surrounds the chat: the index, health, figures, and the list of tools."""
+"""Routes about the service itself: the index, health probes, metrics, and the list of tools."""
 
 import platform
 from collections.abc import Mapping
@@ -57,7 +57,7 @@ def metrics_text(state: ServiceState, http: OutboundHttp, *, open_metrics: bool 
 router = APIRouter(tags=["Service"], route_class=ReadRoute)
 
 
-@router.get("/", response_model=Index, summary="What there is")
+@router.get("/", response_model=Index, summary="Index")
 async def index(request: Request, service: Service) -> dict[str, Any]:
     """List the endpoints, the chat model and the documentation."""
     paths = request.app.openapi()["paths"]
@@ -85,7 +85,7 @@ async def tools(service: Service) -> list[dict[str, Any]]:
 
 @router.get("/health/live", response_model=Health, response_model_exclude_unset=True, summary="Liveness")
 async def live() -> dict[str, Any]:
-    """Say that the process answers; depends on nothing outside it."""
+    """Report that the process responds; depends on nothing outside of it."""
     return {"status": "ok"}
 
 
@@ -97,7 +97,7 @@ async def live() -> dict[str, Any]:
     summary="Readiness",
 )
 async def ready(service: Service) -> dict[str, Any]:
-    """Say that questions are taken, by which model, and which tools are registered; 503 while the service stops."""
+    """Report that questions are accepted, the model, and the registered tools; 503 during shutdown."""
     if service.admission.draining:
         raise Draining("the service is being stopped", retry_after=1)
     registered = {each["name"]: each["registered"] for each in service.tools.describe()}

@@ -1,4 +1,4 @@
-"""The route on which a person runs a tool, without a model."""
+"""The route that runs a tool without a model."""
 
 from typing import Annotated, Any, ClassVar
 
@@ -57,7 +57,7 @@ def _record(active: ActiveRequest, response: ChatResponse) -> dict[str, Any]:
 
 
 class _RunDocument(BufferedFormat):
-    """The call and what became of it."""
+    """The call and its result."""
 
     media_type = "application/json"
     documentation: ClassVar = {"schema": {"$ref": "#/components/schemas/ToolRun"}}
@@ -67,7 +67,7 @@ class _RunDocument(BufferedFormat):
 
 
 class _RunWriter(EventWriter):
-    """Tells of the call alone: nobody says anything about its result."""
+    """Writes the events of the call only; no model writes about its result."""
 
     def event(self, event: ChatEvent) -> bytes:
         return super().event(event) if isinstance(event, ToolCallEvent) else b""
@@ -84,7 +84,7 @@ class _RunEvents(ServerSentEvents):
 _FORMS: tuple[AnswerFormat, ...] = (_RunDocument(), _RunEvents())
 _RESPONSES: dict[int | str, dict[str, Any]] = {
     200: {
-        "description": "The call and what became of it; a tool's failure is an `outcome`",
+        "description": "The call and its result; a tool's failure is an `outcome`",
         "model": ToolRun,
         "content": {_RunDocument.media_type: {}, _RunEvents.media_type: _RunEvents.documentation},
         "headers": REPLAYED,
@@ -100,7 +100,7 @@ _BODY = {"content": {"application/json": {"schema": {"type": "object"}}}, "descr
     "/tools/{name}",
     response_class=Response,
     responses=_RESPONSES,
-    summary="Run a tool by hand",
+    summary="Run a tool without a model",
     openapi_extra={"requestBody": _BODY},
 )
 async def run_tool(
@@ -113,15 +113,15 @@ async def run_tool(
         str,
         Query(
             alias="sessionId",
-            description="The conversation under which the tool keeps something, if it does",
+            description="The session under which the tool stores data, if it does",
             json_schema_extra={"pattern": f"^({SESSION_ID_PATTERN})?$"},
         ),
     ] = "",
     key: Annotated[str, KEY] = "",
 ) -> Response:
-    """Run one tool once, as a model's call would be run; no model is asked. The body is the tool's arguments.
+    """Run one tool once, like a model's call, but without a model. The body is the tool's arguments.
 
-    A tool that needs approval runs only with an `Idempotency-Key`: who runs it by hand consents, and it happens once.
+    A tool that needs approval requires an `Idempotency-Key`: the request counts as approval, and the tool runs once.
     """
     _check_url(request)
     tool = service.tools.tool(name)
@@ -155,7 +155,7 @@ async def _answer_once(
 
 
 def _check_url(request: Request) -> None:
-    """Let pass what names one session at most: a mistyped name would run the tool outside of every conversation."""
+    """Reject unknown query parameters: a mistyped ``sessionId`` would run the tool outside of its session."""
     refuse_unknown(request.query_params, ("sessionId",))
     if len(request.query_params.getlist("sessionId")) > 1:
         raise ValidationFailed("sessionId: given more than once")

@@ -40,7 +40,7 @@ def test_a_websocket_route_of_a_folder_that_is_not_registered_is_refused(
     ("path", "status", "code", "detail"),
     [
         ("/stocks/refused/404?detail=no such city: Pariss", 404, "not-found", "no such city: Pariss"),
-        ("/stocks/refused/404", 404, "not-found", "GET /stocks/refused/404: not found; GET / lists what there is"),
+        ("/stocks/refused/404", 404, "not-found", "GET /stocks/refused/404: not found; GET / lists all routes"),
         ("/stocks/refused/499?detail=gone", 499, "status-499", "gone"),
         ("/stocks/refused/402?detail=pay first", 402, "payment-required", "pay first"),
     ],

@@ -99,8 +99,8 @@ def _said(fault: Fault) -> tuple[str, str, str, str]:
 
 
 def test_the_readmes_say_how_many_faults_were_done() -> None:
-    told = {"README.md": "faults", "README.zh-CN.md": "种故障"}
-    for name, what in told.items():
+    expected = {"README.md": "fault-injection tests", "README.zh-CN.md": "项故障注入测试"}
+    for name, what in expected.items():
         text = (ROOT / name).read_text(encoding="utf-8")
         assert re.search(rf"\b{len(read_rows())} ?{what}", text), name
 

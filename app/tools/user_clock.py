@@ -1,4 +1,4 @@
-"""The user's time: its zone, and the tool that tells it. For every folder whose tools speak of the user's day."""
+"""The user's time zone and the tool that returns the time in it; shared by several tool modules."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -38,7 +38,7 @@ class UserClockSettings(ToolSettings):
 
 @dataclass(frozen=True, slots=True)
 class CurrentDateTime:
-    """A moment as the user's clock and calendar show it."""
+    """A local time."""
 
     date: str
     time: str
@@ -54,10 +54,10 @@ class DateTimeTools:
 
     @tool(name="getCurrentDateTime", description="获取用户时区的当前日期和时间", read_only=True)
     async def get_current_date_time(self) -> CurrentDateTime:
-        """Tell the date and the time."""
+        """Return the current date and time."""
         return await self.get_current_date_time_without_annotation()
 
     async def get_current_date_time_without_annotation(self) -> CurrentDateTime:
-        """The same, not marked as a tool: a definition of its own makes it one."""
+        """The same, but not marked as a tool: a route adds its definition."""
         now = datetime.now(self._settings.time_zone)
         return CurrentDateTime(f"{now:%Y-%m-%d}", f"{now:%H:%M:%S}", _WEEKDAYS[now.weekday()], self._settings.zone)

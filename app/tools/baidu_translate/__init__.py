@@ -8,7 +8,7 @@ __all__ = ["module"]
 
 
 async def check_upstream(components: Components) -> str:
-    """Have a word translated that costs two of the month's characters."""
+    """Translate one word, which uses two characters of the monthly quota."""
     translation = await (await components.get(BaiduTranslateClient)).translate("你好", "zh", "en")
     return f"你好 is {translation.text}"
 

@@ -1,4 +1,4 @@
-"""Baidu's general translation, as this service sees it."""
+"""Client of Baidu's general translation API: settings, layout of texts, signature and answers."""
 
 import hashlib
 import math
@@ -51,8 +51,8 @@ class Layout:
     """What stands before, between and after the lines; one more than there are lines."""
 
     @classmethod
-    def of(cls, text: str) -> Self:
-        """Take a text apart."""
+    def split(cls, text: str) -> Self:
+        """Split a text."""
         lines: list[str] = []
         gaps = [""]
         for row in text.splitlines(keepends=True):
@@ -67,7 +67,7 @@ class Layout:
         return cls(tuple(lines), tuple(gaps))
 
     def filled_with(self, lines: Sequence[str]) -> str:
-        """Put translated lines, as many as there were, in the places of the original ones."""
+        """Return the text with its lines replaced by as many translated ones."""
         pairs = zip(self.gaps, (*lines, ""), strict=True)
         return "".join(gap + line for gap, line in pairs)
 
@@ -77,7 +77,7 @@ CACHE_SECONDS = 3600
 
 
 class BaiduTranslateSettings(ToolSettings):
-    """Where Baidu's general translation is, and what its plan allows."""
+    """Settings of Baidu's general translation and the limits of its plan."""
 
     required: ClassVar[tuple[str, ...]] = ("app_id", "secret_key")
     has_sandbox: ClassVar[bool] = True
@@ -127,17 +127,17 @@ class Translation:
     text: str
 
     def as_result(self) -> TranslationResult:
-        """The translation for the model."""
+        """Return the translation as the tool's result."""
         return {"from": self.source, "to": self.target, "text": self.text}
 
 
 class BaiduTranslateClient:
-    """Sends texts to Baidu, no faster than the plan allows; one object per process holds the pace for all."""
+    """Translates texts at the rate that the plan allows; one object per process limits the rate for all tools."""
 
     def __init__(self, http: OutboundHttp, settings: BaiduTranslateSettings) -> None:
         self._http = http
         self._settings = settings
-        # The stand-in has no plan: pacing it would only make the second of two tools look slow.
+        # The sandbox has no rate limit; waiting would only make the second of two tools look slow.
         pace = math.inf if settings.in_sandbox else settings.requests_per_second
         self._pacer = Pacer(pace, settings.max_wait)
         self._url = settings.base_url
@@ -155,8 +155,8 @@ class BaiduTranslateClient:
             target: the language to translate into, by any name or code.
 
         Raises:
-            ToolExecutionError: the text, a language or this service's account does not allow it, or too many wait.
-            UpstreamError: Baidu could not be reached or answered nonsense.
+            ToolExecutionError: the text, a language or the account is not accepted, or too many calls wait.
+            UpstreamError: Baidu cannot be reached, or its answer is not valid.
         """
         source, target = source_code(source), target_code(target)
         layout = self._checked(text)
@@ -167,7 +167,7 @@ class BaiduTranslateClient:
     def _checked(self, text: str) -> Layout:
         if len(text) > self._settings.max_chars:
             raise _too_long(f"{len(text)} characters", f"{self._settings.max_chars} characters")
-        layout = Layout.of(text)
+        layout = Layout.split(text)
         if not layout.lines:
             raise ToolArgumentsError("q: there is nothing to translate", [{"field": "q", "problem": "is blank"}])
         size = len("\n".join(layout.lines).encode())

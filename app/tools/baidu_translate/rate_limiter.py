@@ -1,4 +1,4 @@
-"""Keeps requests apart, as an upstream with a limit per second asks for."""
+"""Rate limiter for an upstream with a limit of requests per second, fair across clients."""
 
 import asyncio
 import time
@@ -16,15 +16,14 @@ _LEAST_DELAY = 0.001
 
 
 class Pacer:
-    """Gives out turns, never two closer together than the rate allows.
+    """Spaces requests so that they never exceed the rate.
 
-    Those who wait take turns by principal, or by address without a key: many calls of one do not hold up another's
-    first. Among the calls of one the order of asking counts. A turn that was given to a call which is cancelled goes to
-    the next in line.
+    Waiting calls are served round-robin across clients, so many calls of one client do not delay the first call of
+    another. The calls of one client are served in order. The slot of a cancelled call goes to the next one.
 
     Args:
-        rate: turns per second; may be less than one, or infinite.
-        max_wait: seconds that a call may wait for its turn.
+        rate: requests per second; may be less than one, or infinite.
+        max_wait: seconds that a call may wait.
     """
 
     def __init__(self, rate: float, max_wait: float) -> None:
@@ -36,13 +35,13 @@ class Pacer:
         self._timer: asyncio.TimerHandle | None = None
 
     async def acquire(self, *, ahead: bool = False) -> None:
-        """Wait for a turn.
+        """Wait until a request may be sent.
 
         Args:
-            ahead: stand first in line, as a call may that has had a turn and must try again.
+            ahead: go first, for the retry of a call that has waited already.
 
         Raises:
-            ToolExecutionError: the wait would be too long (kind ``busy``); refused at once where that is foreseen.
+            ToolExecutionError: the wait is too long (``busy``); raised at once if that is known beforehand.
         """
         client_key, began = current_client_key(), time.monotonic()
         wait = self._free_at - time.monotonic() + (0 if ahead else _before(client_key, self._lines)) * self._interval
@@ -64,7 +63,7 @@ class Pacer:
         instruments.observer.record_wait("pace", time.monotonic() - began)
 
     def hold(self, seconds: float) -> None:
-        """Give no turn to anybody for some seconds."""
+        """Let no request through for some seconds."""
         self._free_at = max(self._free_at, time.monotonic() + seconds)
 
     async def _granted(self, client_key: str, place: asyncio.Future[float]) -> None:
@@ -113,7 +112,7 @@ class Pacer:
 
 
 def _before(client_key: str, lines: Mapping[str, deque[asyncio.Future[float]]]) -> int:
-    """How many turns come before the next one of a client, where all take turns."""
+    """Return how many requests go before the next one of a client."""
     own = len(lines.get(client_key, ()))
     return own + sum(min(len(line), own + 1) for each, line in lines.items() if each != client_key)
 

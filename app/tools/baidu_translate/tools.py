@@ -1,4 +1,4 @@
-"""The translation tool in its two forms."""
+"""The translation tool, as a function tool and as a method tool."""
 
 from typing import Annotated
 
@@ -33,7 +33,7 @@ class BaiduTranslateService:
         self._client = client
 
     async def __call__(self, request: TranslateRequest) -> TranslationResult:
-        """Translate; raises as :meth:`BaiduTranslateClient.translate`."""
+        """Translate a text; see :meth:`BaiduTranslateClient.translate`."""
         return (await self._client.translate(request.text, request.source, request.target)).as_result()
 
 
@@ -45,5 +45,5 @@ class BaiduTranslateTools:
 
     @tool(name="baiduTranslateMethod", description=_DESCRIPTION, cache_seconds=CACHE_SECONDS)
     async def baidu_translate(self, text: _Text, source: _Source, target: _Target) -> TranslationResult:
-        """Translate; raises as :meth:`BaiduTranslateClient.translate`."""
+        """Translate a text; see :meth:`BaiduTranslateClient.translate`."""
         return (await self._client.translate(text, source, target)).as_result()

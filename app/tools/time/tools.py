@@ -1,4 +1,4 @@
-"""The time tool in its two forms."""
+"""The time tool, as a function tool and as a method tool."""
 
 from typing import Annotated
 
@@ -26,7 +26,7 @@ class GetCurrentTimeByTimeZoneIdService:
     """The function tool."""
 
     async def __call__(self, request: TimeRequest) -> CityTime:
-        """Tell the time; raises as :func:`current_time`."""
+        """Return the current time; see :func:`current_time`."""
         return current_time(request.time_zone_id)
 
 
@@ -35,5 +35,5 @@ class TimeTools:
 
     @tool(name="getCityTimeMethod", description="Get the time of a specified city.", read_only=True)
     async def get_city_time(self, time_zone_id: _TimeZoneId) -> CityTime:
-        """Tell the time; raises as :func:`current_time`."""
+        """Return the current time; see :func:`current_time`."""
         return current_time(time_zone_id)

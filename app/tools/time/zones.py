@@ -1,8 +1,8 @@
-"""From what a model writes to a time zone.
+"""Time zones: parse the ids and offsets that models write, and describe the current time in a zone.
 
-Accepted is what Java's ``ZoneId.of`` accepts (ids of the tz database, ``Z``, ``UTC+8``, ``+08:00``), with two
-liberties: upper and lower case do not matter, and neither does the width of characters. City names and abbreviations
-are refused, since ``CST`` is a zone in China, in the United States and in Cuba; the refusal names the nearest ids.
+The parser accepts the same as Java's ``ZoneId.of`` (ids of the tz database, ``Z``, ``UTC+8``, ``+08:00``) and ignores
+the case and the width of characters. City names and abbreviations
+are rejected, because ``CST`` is a zone in China, in the United States and in Cuba; the refusal names the nearest ids.
 """
 
 import re
@@ -65,10 +65,10 @@ class TimeZone:
 
 
 def time_zone_of(text: str) -> TimeZone:
-    """Read a time-zone id or an offset of up to 18 hours.
+    """Parse a time-zone id or an offset of up to 18 hours.
 
     Raises:
-        ToolExecutionError: it is neither (``unknown-time-zone``).
+        ToolExecutionError: the text is neither (``unknown-time-zone``).
     """
     name = unicodedata.normalize("NFKC", text[: _LONGEST_ID + 1]).replace("\N{MINUS SIGN}", "-").strip()
     known = _canonical().get(name.lower()) if len(text) <= _LONGEST_ID else None
@@ -81,14 +81,14 @@ def time_zone_of(text: str) -> TimeZone:
 
 
 def nearest_ids(text: str) -> tuple[str, ...]:
-    """Guess which zones a text that is no time-zone id may mean, likeliest first; at most three."""
+    """Suggest up to three zone ids for a text that is not one, the most likely first."""
     text = text[:_LONGEST_ID].strip()
     if text.upper() in _ABBREVIATIONS:
         return _ABBREVIATIONS[text.upper()]
     place = find_place(text) or find_place(text.rpartition("/")[2]) or place_in(text)
     if place is not None:
         return (place.zone,)
-    import difflib  # which hardly any start needs
+    import difflib  # imported late: most processes never need it
 
     key = fold(text).replace(" ", "_")
     misspelt = not any(map(str.isdigit, key))
@@ -131,7 +131,7 @@ def _canonical() -> dict[str, str]:
 
 @cache
 def _candidates() -> dict[str, str]:
-    """Ids and place names, in lower case, with the ids that they stand for."""
+    """Map ids and place names in lower case to zone ids."""
     names = {name.replace(" ", "_"): zone for name, zone in place_names().items() if name.isascii()}
     return names | _canonical()
 
@@ -141,7 +141,7 @@ _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday",
 
 @immutable
 class CityTime:
-    """A moment as the clocks and calendars of a time zone show it."""
+    """A local time, as the tool returns it."""
 
     description: Annotated[str, Field(title="说明 / description")]
     """One sentence with all of it, as the Java tool words it."""
@@ -156,17 +156,17 @@ class CityTime:
 
 
 def current_time(time_zone_id: str) -> CityTime:
-    """Tell the time in a zone.
+    """Return the current time in a zone.
 
     Raises:
-        ToolExecutionError: no such zone; the hint names the nearest ones.
+        ToolExecutionError: there is no such zone; the hint suggests similar ones.
     """
     zone = time_zone_of(time_zone_id)
     return described(zone, datetime.now(zone.rules))
 
 
 def described(zone: TimeZone, moment: datetime) -> CityTime:
-    """Put a moment, given in the zone, into words."""
+    """Describe a local time."""
     text = moment.isoformat(" ", "seconds")
     date, time, offset = text[:10], text[11:19], text[19:]
     return CityTime(

@@ -1,4 +1,4 @@
-"""What accompanies a conversation with a todo list: news for the client, and a reminder for the model."""
+"""Advisors of todo lists: planning instructions, repairs, events for the client and reminders for the model."""
 
 from dataclasses import replace
 
@@ -18,7 +18,7 @@ __all__ = ["IS_PLANNED", "PLANNING", "REMINDER", "TodoEvents", "TodoPlanning", "
 
 
 IS_PLANNED = "todo_planning"
-"""The context value of a question that is to be worked on by a list, even before there is one."""
+"""Key of the tool context that turns planning on, even before there is a list."""
 
 PLANNING = (
     f"Work by a todo list. For a question of several steps call {TODO_UPDATE} first, with one item for each step. Keep "
@@ -28,7 +28,7 @@ PLANNING = (
 
 
 class TodoPlanning(BaseAdvisor):
-    """Tells the model to plan with the list, behind the service's own instructions."""
+    """Appends planning instructions to the system prompt."""
 
     order = 100
     record_name = "app.tools.todo.planning.TodoPlanning"
@@ -45,7 +45,7 @@ class TodoPlanning(BaseAdvisor):
 
 
 class TodoRepairs(ToolCallRepairAdvisor):
-    """Sends a plan's broken calls back to the model, where the service does not do so with every question's."""
+    """Repairs broken tool calls while planning, unless the service repairs them for every request."""
 
     record_name = "app.tools.todo.planning.TodoRepairs"
 
@@ -63,7 +63,7 @@ _ROUNDS_BEFORE_REMINDER = 3
 
 
 class TodoEvents(Advisor):
-    """Tells the client the list after every change, as an event ``todo`` behind the call that made it."""
+    """Sends the client an event ``todo`` with the list after every update."""
 
     order = 250
 
@@ -118,7 +118,7 @@ class TodoReminder(Advisor):
     async def _is_due(
         self, request: ChatRequest, conversation_id: str, latest: ToolResponseMessage, *, offered: bool
     ) -> bool:
-        """Count a round; whether the model is to be reminded now. Never when the store is away."""
+        """Count a round; return whether to remind the model now. Never if the store is unavailable."""
         updated = any(each.name == TODO_UPDATE and is_rendering(each.text) for each in latest.responses)
         if not (updated or offered):
             return False

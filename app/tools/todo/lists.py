@@ -1,4 +1,4 @@
-"""Where the todo lists of the conversations are kept."""
+"""Todo lists: their items, rules and text form, and the store with one list per conversation."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -39,7 +39,7 @@ _JOINER = "\u200d"
 
 
 def _folded(value: Any) -> Any:
-    """Put a text on one line, so that it cannot pass for another line of the list."""
+    """Put a text on one line; a line break could imitate another item of the list."""
     if value is None:
         return ""
     if not isinstance(value, str):
@@ -72,18 +72,18 @@ class TodoItem:
     status: Status
 
     def to_dict(self) -> dict[str, str]:
-        """The item as a plain object."""
+        """Return the item as a plain object."""
         return asdict(self)
 
 
 def todo_items(entries: Sequence[TodoEntry]) -> tuple[TodoItem, ...]:
-    """Check a whole list.
+    """Validate a whole list.
 
     A missing id is the item's place from 1, a missing status is ``pending``; statuses may be in any case.
 
     Raises:
-        ToolExecutionError: too many items, an item that cannot be kept, an id used twice, or more than one item in
-            progress (``invalid-todos``).
+        ToolExecutionError: too many items, an invalid item, a duplicate id, or more than one item in progress
+            (``invalid-todos``).
     """
     if len(entries) > MAX_TODOS:
         raise _refusal(f"Max {MAX_TODOS} todos allowed")
@@ -97,12 +97,12 @@ def todo_items(entries: Sequence[TodoEntry]) -> tuple[TodoItem, ...]:
 
 
 def completed(items: Sequence[TodoItem]) -> int:
-    """How many items are done."""
+    """Return the number of completed items."""
     return sum(each.status == "completed" for each in items)
 
 
 def rendered(items: Sequence[TodoItem]) -> str:
-    """The list as text, one line for each item and one for how many are done."""
+    """Render the list as text: a line for each item, and one with the number of completed items."""
     if not items:
         return NO_TODOS
     lines = [f"{_MARKERS[each.status]} #{each.id}: {each.text}" for each in items]
@@ -110,7 +110,7 @@ def rendered(items: Sequence[TodoItem]) -> str:
 
 
 def is_rendering(text: str) -> bool:
-    """Whether a tool's result is a list as :func:`rendered` writes it, and not an error."""
+    """Return whether a tool's result is a list from :func:`rendered` rather than an error."""
     return text.startswith((NO_TODOS, *_MARKERS.values()))
 
 
@@ -136,10 +136,10 @@ _ITEMS = TypeAdapter(tuple[TodoItem, ...])
 
 
 class TodoLists:
-    """One list for each conversation, in the state store; kept as long as a conversation is after its last change.
+    """The todo lists in the state store, one for each conversation, with the session's lifetime.
 
-    Beside it stands how many rounds of tool calls the conversation has had since. Every operation raises
-    ``StoreUnavailable`` when the store cannot be reached.
+    The store also counts the rounds of tool calls since the last update. Every operation raises ``StoreUnavailable`` if
+    the store cannot be reached.
     """
 
     def __init__(self, store: StateStore, settings: Settings) -> None:
@@ -147,14 +147,14 @@ class TodoLists:
         self._ttl = settings.session_ttl
 
     async def get(self, conversation_id: str) -> tuple[TodoItem, ...]:
-        """A conversation's list; empty when it has none."""
+        """Return a conversation's list; empty if it has none."""
         try:
             return _ITEMS.validate_json(await self._store.get(f"todo:{conversation_id}") or b"[]")
         except ValidationError:
             return ()
 
     async def put(self, conversation_id: str, items: Sequence[TodoItem]) -> None:
-        """Replace a conversation's list; an empty one is forgotten."""
+        """Replace a conversation's list; an empty list is deleted."""
         key = f"todo:{conversation_id}"
         if items:
             await self._store.put(key, to_json(items), ttl=self._ttl)
@@ -162,10 +162,10 @@ class TodoLists:
             await self._store.delete(key)
 
     async def rounds(self, conversation_id: str) -> int:
-        """Rounds of tool calls since the list was last updated, or since the last reminder."""
+        """Return the rounds of tool calls since the last update or reminder."""
         value = await self._store.get(f"todo-rounds:{conversation_id}") or b""
         return int(value) if value.isdigit() else 0
 
     async def put_rounds(self, conversation_id: str, rounds: int) -> None:
-        """Keep the number of rounds."""
+        """Store the number of rounds."""
         await self._store.put(f"todo-rounds:{conversation_id}", b"%d" % rounds, ttl=self._ttl)

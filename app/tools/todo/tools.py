@@ -1,4 +1,4 @@
-"""The two tools: a model writes its plan down, and reads it again."""
+"""The tools ``todoUpdate`` and ``todoRead``, by which a model writes and reads its plan."""
 
 from collections.abc import Sequence
 from typing import Annotated, Any
@@ -44,11 +44,11 @@ class TodoUpdate:
         self._lists = lists
 
     async def __call__(self, items: _Items, context: ToolContext) -> str:
-        """Keep the list and show it.
+        """Store the list and return it as text.
 
         Raises:
-            ToolExecutionError: the list breaks a rule, the message holds a second update, there is no conversation,
-                or the store is away; the list before stays.
+            ToolExecutionError: the list is not valid, the message has a second update, there is no conversation, or
+                the store is unavailable; the previous list is unchanged.
         """
         conversation_id = _conversation_id(context)
         _check_only_update(context)
@@ -72,7 +72,7 @@ class TodoRead:
         self._lists = lists
 
     async def __call__(self, context: ToolContext) -> str:
-        """Show the list; raises ``ToolExecutionError`` without a conversation, or when the store is away."""
+        """Return the list as text; raises ``ToolExecutionError`` without a conversation or store."""
         try:
             return rendered(await self._lists.get(_conversation_id(context)))
         except StoreUnavailable as error:
@@ -87,7 +87,7 @@ def _conversation_id(context: ToolContext) -> str:
 
 
 def _check_only_update(context: ToolContext) -> None:
-    """Refuse all updates of a message that holds several: they run side by side, so chance would pick the last."""
+    """Reject all updates of a message with several: they run concurrently, so the winner would be random."""
     if sum(name == TODO_UPDATE for name in _called(context.history)) > 1:
         raise ToolExecutionError(
             f"one message may call {TODO_UPDATE} once; none of its calls was kept",

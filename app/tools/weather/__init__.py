@@ -8,7 +8,7 @@ __all__ = ["module"]
 
 
 async def check_upstream(components: Components) -> str:
-    """Ask for the weather of a place that WeatherAPI is sure to know."""
+    """Request the forecast of a place that WeatherAPI certainly knows."""
     weather = await (await components.get(WeatherClient)).forecast("London", 1)
     return f"the forecast of {weather['place']['name']}"
 

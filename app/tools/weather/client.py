@@ -87,7 +87,7 @@ CACHE_SECONDS = 600
 
 
 class WeatherSettings(ToolSettings):
-    """Where WeatherAPI is, and the key to it."""
+    """Settings of WeatherAPI."""
 
     required: ClassVar[tuple[str, ...]] = ("api_key",)
     has_sandbox: ClassVar[bool] = True
@@ -112,7 +112,7 @@ _FREE_DAYS = 3
 class _Answer:
     status: int
     body: Any
-    """The parsed JSON; ``None`` where there was none."""
+    """The parsed JSON; ``None`` if there is none."""
 
     @property
     def code(self) -> int | None:
@@ -178,7 +178,7 @@ class WeatherClient:
 
 
 async def _query(city: str) -> PlaceQuery:
-    # The first Chinese name that is in no table costs the import of pypinyin, which must not hold up the event loop.
+    # The first Chinese name outside of the tables imports pypinyin, which would block the event loop.
     name = city[: 4 * MAX_NAME]
     if is_chinese(name) and not pinyin.is_loaded() and find_place(name) is None:
         return await anyio.to_thread.run_sync(place_query, city)
@@ -186,7 +186,7 @@ async def _query(city: str) -> PlaceQuery:
 
 
 def _parsed(reply: Reply) -> _Answer:
-    """Read the JSON; only a success must have it."""
+    """Parse the JSON body; an error may have none."""
     if len(reply.body) > _MAX_BYTES:
         raise UpstreamInvalid(f"{_UPSTREAM} sent more than {_MAX_BYTES} bytes")
     try:

@@ -1,7 +1,7 @@
-"""What the model is told of a forecast: under 400 tokens for three days instead of 24,000.
+"""Reduce a WeatherAPI forecast for the model: under 400 tokens for three days instead of 24,000.
 
-Units are WeatherAPI's (degrees Celsius, mm, km/h, per cent). A figure that is missing, of another type or
-beyond any weather is left out; nothing is put in its place.
+Units are WeatherAPI's (degrees Celsius, mm, km/h, per cent). A value that is missing, of another type or
+out of range is left out and not replaced.
 """
 
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ _Uv = Annotated[float, Field(title="紫外线指数 / UV index")]
 
 
 class FoundPlace(TypedDict, total=False):
-    """The place that WeatherAPI found, which may be another than the one that was meant."""
+    """The place that WeatherAPI found, which may differ from the requested one."""
 
     name: Annotated[str, Field(title="名称 / name")]
     region: Annotated[str, Field(title="地区 / region")]
@@ -31,7 +31,7 @@ class FoundPlace(TypedDict, total=False):
 
 
 class Current(TypedDict, total=False):
-    """The present."""
+    """The current weather."""
 
     text: _Text
     temp_c: Annotated[float, Field(title="温度 / temperature", description="degrees Celsius")]
@@ -61,7 +61,7 @@ class Day(TypedDict, total=False):
 
 
 class Weather(TypedDict):
-    """The answer of the tool."""
+    """The result of the tool."""
 
     place: Annotated[FoundPlace, Field(title="地点 / place")]
     current: NotRequired[Annotated[Current, Field(title="当前 / now")]]
@@ -89,20 +89,20 @@ _TEXTS = frozenset(("name", "region", "country", "localtime", "wind_dir", "sunri
 
 
 def slim(body: Any, days: int) -> Weather:
-    """Keep what answers a question about the weather.
+    """Reduce an answer to the values that questions about the weather need.
 
     Args:
         body: WeatherAPI's answer.
-        days: how many days were asked for.
+        days: number of requested days.
 
     Returns:
         ``place`` (the one that was found), ``current`` and ``days``; ``days_requested`` and ``days_delivered`` when
-        fewer days came than were asked for.
+        fewer days were delivered.
 
     Raises:
         UpstreamInvalid: the place or every day is missing.
     """
-    place = _kept(_object(body, "location"), _PLACE)
+    place = _select(_object(body, "location"), _PLACE)
     forecast = _object(body, "forecast").get("forecastday")
     found = [day for day in map(_day, forecast if isinstance(forecast, list) else ()) if len(day) > 1][:days]
     if "name" not in place or not found:
@@ -117,17 +117,17 @@ def slim(body: Any, days: int) -> Weather:
 
 
 def _current(current: Mapping[str, Any]) -> dict[str, Any]:
-    return _kept(_object(current, "condition"), {"text": "text"}) | _kept(current, _CURRENT)
+    return _select(_object(current, "condition"), {"text": "text"}) | _select(current, _CURRENT)
 
 
 def _day(entry: Any) -> dict[str, Any]:
-    """One day; empty without a date."""
+    """Reduce one day; empty without a date."""
     day = _object(entry, "day")
-    date = _kept(entry, {"date": "date"}) if isinstance(entry, dict) else {}
+    date = _select(entry, {"date": "date"}) if isinstance(entry, dict) else {}
     if not date:
         return {}
-    weather = _kept(_object(day, "condition"), {"text": "text"}) | _kept(day, _DAY)
-    sun = _kept(_object(entry, "astro"), {"sunrise": "sunrise", "sunset": "sunset"})
+    weather = _select(_object(day, "condition"), {"text": "text"}) | _select(day, _DAY)
+    sun = _select(_object(entry, "astro"), {"sunrise": "sunrise", "sunset": "sunset"})
     return date | weather | sun if weather else {}
 
 
@@ -136,7 +136,7 @@ def _object(parent: Any, key: str) -> Mapping[str, Any]:
     return child if isinstance(child, dict) else {}
 
 
-def _kept(source: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+def _select(source: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
     values = {new: _text(source.get(old)) if old in _TEXTS else _number(source.get(old)) for old, new in names.items()}
     return {name: value for name, value in values.items() if value is not None}
 
@@ -149,7 +149,7 @@ def _text(value: Any) -> str | None:
 
 
 def _number(value: Any) -> int | float | None:
-    """A number that can be weather; ``NaN`` and infinities fail the comparison."""
+    """Return a number in a plausible range; ``NaN`` and infinities fail the comparison."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return value if abs(value) < _BEYOND_WEATHER else None

@@ -1,4 +1,4 @@
-"""From what a model calls a place to what WeatherAPI finds.
+"""Translate place names into queries that WeatherAPI understands.
 
 WeatherAPI does not document names in Chinese and refuses accents (``q=Wrocław``). So a name in Chinese characters
 becomes ``name, province, country`` in Latin letters, and others lose their accents.
@@ -28,7 +28,7 @@ _POSTCODE = re.compile("[0-9]{5}")
 
 
 def checked_name(city: str) -> str:
-    """Bring a name to NFKC with single blanks; ``latitude,longitude`` passes too.
+    """Normalise a name to NFKC with single spaces; ``latitude,longitude`` is accepted too.
 
     Raises:
         ToolExecutionError: ``invalid-place``.
@@ -50,7 +50,7 @@ def checked_name(city: str) -> str:
 
 
 def refusal(message: str) -> ToolExecutionError:
-    """The answer to what cannot be looked up as it is."""
+    """Return the error for a name that cannot be looked up."""
     return ToolExecutionError(message, kind="invalid-place", hint=_HINT)
 
 
@@ -98,7 +98,7 @@ _RANK = re.compile("(..+?)(?:地区|林区|新区|[市县区省盟州都府])")
 
 @dataclass(frozen=True, slots=True)
 class PlaceQuery:
-    """What WeatherAPI is asked."""
+    """A query to WeatherAPI."""
 
     q: str
     chinese: bool
@@ -107,7 +107,7 @@ class PlaceQuery:
 
 @dataclass(slots=True)
 class _Parts:
-    """What the pieces of a Chinese name say."""
+    """The parts of a Chinese name."""
 
     names: list[str] = field(default_factory=list)
     latin: list[str] = field(default_factory=list)
@@ -129,8 +129,8 @@ def place_query(city: str) -> PlaceQuery:
     ``Suzhou, Anhui, China``.
 
     Raises:
-        ToolExecutionError: ``invalid-place``: it is no name of a place, or one abroad that only its English name
-            can find.
+        ToolExecutionError: ``invalid-place``: the text is not a place name, or the place is abroad and can only be
+            found by its English name.
     """
     name = checked_name(city)
     if not is_chinese(name):
@@ -154,7 +154,7 @@ def _abroad(name: str) -> Place | None:
 
 
 def _bare(name: str) -> str:
-    """Drop what says only the rank of a place."""
+    """Drop a suffix that only names the rank of a place, such as city or county."""
     found = _RANK.fullmatch(name)
     return found[1] if found else name
 
@@ -172,7 +172,7 @@ def _parts_of(name: str) -> _Parts:
 
 
 def _take_apart(run: str, parts: _Parts) -> None:
-    """Sort the pieces of a run of characters, from its country down."""
+    """Split a run of characters into country, province and names."""
     while run and not find_chinese_place(run):
         if country := _country_at(run):
             english, length = country
@@ -202,7 +202,7 @@ def _place_at(run: str) -> tuple[Place | None, int]:
 
 
 def _levels(run: str) -> tuple[str, ...]:
-    """The place that is meant, and after it the city around it where one is named."""
+    """Return the place, followed by the city around it if the run names one."""
     if find_chinese_place(run) or find_place(run):
         return (run,)
     if found := _CITY.match(run):

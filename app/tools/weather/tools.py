@@ -1,4 +1,4 @@
-"""The weather tool in its two forms."""
+"""The weather tool, as a function tool and as a method tool."""
 
 from typing import Annotated
 

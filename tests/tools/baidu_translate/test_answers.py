@@ -19,7 +19,7 @@ async def test_every_line_comes_back_in_order_with_the_layout_of_the_original() 
 
 @pytest.mark.parametrize("text", ["", "x", " x ", "a\nb", "a\n\n b\r\n", "\n", "a\u2028b\x0bc", "a a\na a\n"])
 def test_a_layout_filled_with_its_own_lines_is_the_text(text: str) -> None:
-    layout = Layout.of(text)
+    layout = Layout.split(text)
     assert layout.filled_with(layout.lines) == text
     assert all(len(line.splitlines()) == 1 for line in layout.lines)
 

@@ -4,7 +4,7 @@ import datetime
 import enum
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Generic, Literal, TypeVar
 
 import pytest
 from pydantic import BaseModel, Field
@@ -13,6 +13,16 @@ from toolchat.tool_calling.context import ToolContext
 from toolchat.tool_calling.errors import ToolArgumentsError, ToolDefinitionError
 from toolchat.tool_calling.schema import input_of_function
 from toolchat.tool_calling.signature import docstring_summary
+
+T = TypeVar("T")
+
+
+class Store(Generic[T]):
+    def put(self, item: T) -> str:
+        return repr(item)
+
+
+class Numbers(Store[int]): ...
 
 
 class Color(enum.Enum):
@@ -193,3 +203,9 @@ def _unknown(x: "Nowhere") -> None: ...  # type: ignore[name-defined]  # noqa: F
 def test_a_parameter_that_json_cannot_carry_stops_the_definition(function: Callable[..., Any]) -> None:
     with pytest.raises(ToolDefinitionError, match="tool broken: "):
         input_of_function(function, "broken")
+
+
+def test_a_type_variable_accepts_any_value_whatever_the_bases_of_the_class_say() -> None:
+    put = input_of_function(Numbers().put, "put")
+    assert put.schema["properties"] == {"item": {}}
+    assert put.arguments('{"item": ["a"]}') == {"item": ["a"]}

@@ -16,7 +16,7 @@ from toolchat.tool_calling.signature import docstring_summary
 __all__ = ["DeclaredTool", "DefinitionFaults", "definition_faults", "duplicate_names", "marked_methods", "shown_path"]
 
 _SAFE_NAME = re.compile(r"[A-Za-z0-9_.-]+")
-_LONGEST_NAME = 64
+_MAX_NAME_CHARS = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,13 +77,13 @@ def definition_faults(declared: DeclaredTool) -> DefinitionFaults:
     if marker.description is not None and not marker.description.strip():
         return DefinitionFaults((f"{place}: the description is blank",))
     try:
-        tool_input = input_of_function(_called(declared), declared.name)
+        tool_input = input_of_function(_called_function(declared), declared.name)
         validate_metadata(declared.name, marker.metadata, tool_input.context_parameter)
     except ToolDefinitionError as error:
         return DefinitionFaults((f"{declared.file}: {' '.join(str(error).split())}",))
     described = bool(marker.description or docstring_summary(declared.function))
     warnings = [*_name_warnings(declared.name), *([] if described else ["has no description but its name"])]
-    warnings += [f"parameter {name} has no description" for name in _undescribed(tool_input.schema)]
+    warnings += [f"parameter {name} has no description" for name in _parameters_without_description(tool_input.schema)]
     return DefinitionFaults(warnings=tuple(f"{place}: {warning}" for warning in warnings))
 
 
@@ -105,7 +105,7 @@ def duplicate_names(tools: Iterable[DeclaredTool]) -> list[str]:
     return lines
 
 
-def _called(declared: DeclaredTool) -> Callable[..., Any]:
+def _called_function(declared: DeclaredTool) -> Callable[..., Any]:
     function: Any = declared.function
     if not isinstance(function, type):
         return declared.function
@@ -119,15 +119,14 @@ def _name_warnings(name: str) -> list[str]:
     warnings = []
     if not _SAFE_NAME.fullmatch(name):
         warnings.append("some providers refuse a name with other characters than A-Z, a-z, 0-9, '_', '.' and '-'")
-    if len(name) > _LONGEST_NAME:
-        warnings.append(f"some providers refuse a name of more than {_LONGEST_NAME} characters")
+    if len(name) > _MAX_NAME_CHARS:
+        warnings.append(f"some providers refuse a name of more than {_MAX_NAME_CHARS} characters")
     return warnings
 
 
-def _undescribed(schema: Mapping[str, Any]) -> list[str]:
+def _parameters_without_description(schema: Mapping[str, Any]) -> list[str]:
     def is_described(part: Mapping[str, Any]) -> bool:
-        return bool(part.get("description")) or (
-            "$ref" in part and bool(resolve(part["$ref"], schema).get("description"))
-        )
+        target = resolve(part["$ref"], schema) if "$ref" in part else {}
+        return bool(part.get("description") or target.get("description"))
 
     return [name for name, part in schema.get("properties", {}).items() if not is_described(part)]

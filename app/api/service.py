@@ -13,11 +13,11 @@ from app.access.principals import Principal, current_request_caller
 from app.access.quotas import QuotaReservation, Quotas
 from app.api.approvals import ApprovalStore
 from app.settings.service_settings import Settings
-from app.tools.registry import ToolRegistry
 from toolchat.chat.advisors.idempotency import IdempotencyStore
 from toolchat.chat.client import ChatClient
 from toolchat.chat.manual_execution import without_model
 from toolchat.chat.memory import ChatMemory, MemoryAdvisor
+from toolchat.chat.tool_registry import ToolRegistry
 from toolchat.errors import Draining, Overloaded, ToolchatError
 from toolchat.models.base import full_name
 from toolchat.state.base import StateStore

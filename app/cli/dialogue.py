@@ -110,7 +110,7 @@ class Dialogue:
         self.identifier = secrets.token_hex(16)
         self._service = service
         self._advisors = (*([service.state.memory_advisor] if remembers else []), *advisors)
-        self._approvals = ApprovalPrompt(service.registry.resolver, approved)
+        self._approvals = ApprovalPrompt(service.registry, approved)
 
     def ask(self, query: str, emit: Emit | None = None) -> ChatResponse:
         """Send a question, and ask the user to approve the tool calls that require it.

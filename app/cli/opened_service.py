@@ -15,7 +15,7 @@ from app.api.service import ServiceState
 from app.cli.terminal import show_warnings
 from app.composition.configuration import Configuration, read_configuration
 from app.composition.lifespan import open_service
-from app.tools.registry import ToolRegistry
+from toolchat.chat.tool_registry import ToolRegistry
 
 __all__ = ["OpenedService", "opened_service"]
 

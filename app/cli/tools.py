@@ -83,7 +83,7 @@ def _find_tool(service: OpenedService, name: str) -> ToolCallback:
     try:
         return service.registry.tool(name)
     except (NotConfigured, NotFound) as error:
-        similar = suggest(name, service.registry.resolver.names()) if isinstance(error, NotFound) else None
+        similar = suggest(name, service.registry.names()) if isinstance(error, NotFound) else None
         raise ConfigurationError(error.detail + (f"; did you mean {similar}?" if similar else "")) from None
 
 

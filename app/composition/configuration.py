@@ -64,7 +64,7 @@ def read_configuration() -> Configuration:
     warnings = _unread_variables(in_file, servers.variables) if found is not None else []
     if settings is None or access is None or chat_model is None or store is None or tracing is None or faults:
         raise ConfigurationError("\n".join(dict.fromkeys((*faults, *warnings))))
-    all_modules = (*(each for each in modules if each), *servers.modules)
+    all_modules = (*(each for each in modules if each), *map(ConfiguredModule, servers.modules))
     registered = [each.settings for each in all_modules if each.fault is None]
     warnings += inverted_time_limits(settings, registered, LOCK_SECONDS)
     warnings += tracing.warnings

@@ -14,7 +14,7 @@ from app.composition.wiring import state_store, wired
 from app.observability.observer import ServiceObserver
 from app.observability.runtime import watched
 from app.settings.service_settings import Settings
-from app.tools.registry import ToolRegistry
+from app.tools.registration import open_registry
 from toolchat.chat.advisors.base import SandboxNoticeAdvisor
 from toolchat.chat.advisors.call_limit import ConversationCallLimit
 from toolchat.chat.advisors.idempotency import IdempotencyStore
@@ -23,6 +23,7 @@ from toolchat.chat.advisors.tool_calling import ToolCallingAdvisor
 from toolchat.chat.advisors.tool_search import ToolSearchAdvisor
 from toolchat.chat.client import ChatClient
 from toolchat.chat.memory import ChatMemory, MemoryAdvisor, MemoryWindow
+from toolchat.chat.tool_registry import ToolRegistry
 from toolchat.instruments import set_observer
 from toolchat.models.base import ChatModel
 from toolchat.state.base import StateStore
@@ -52,13 +53,13 @@ async def open_service(configuration: Configuration) -> AsyncGenerator[tuple[Ser
     limit_threads(settings.tool_threads)
     try:
         await store.start()
-        async with ToolRegistry.opened(container, configuration.modules) as tools, watched():
+        async with open_registry(container, configuration.modules) as tools, watched():
             loop = await container.get(ToolCallingAdvisor)
             chat = _chat_client(settings, configuration.chat_model.create(http), loop, tools, store)
             admission = _admission(settings, configuration.access.settings, store)
             memory = _memory(settings, store)
             advisor = MemoryAdvisor(memory)
-            approvals = ApprovalStore(store, PausedTurnCodec(tools.resolver, (advisor, *tools.advisors)))
+            approvals = ApprovalStore(store, PausedTurnCodec(tools, (advisor, *tools.advisors)))
             once = IdempotencyStore(store)
             state = ServiceState(settings, chat, tools, admission, approvals, store, memory, advisor, once, container)
             yield state, tools
@@ -92,4 +93,4 @@ def _chat_client(
     max_calls = settings.tool_max_calls_per_session
     limit = (ConversationCallLimit(store, max_calls, ttl=settings.session_ttl),) if max_calls else ()
     advisors = (SandboxNoticeAdvisor(), *limit, loop, *search, *repair)
-    return ChatClient(model, tools.resolver, advisors, settings.system_prompt)
+    return ChatClient(model, tools, advisors, settings.system_prompt)

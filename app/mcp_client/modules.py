@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from app.mcp_client.file import McpServersSettings
 from app.settings.base import read_settings
-from app.tools.discovery import ConfiguredModule
-from toolchat.chat.tool_module import Components, ToolModule, ToolSettings
+from toolchat.chat.tool_module import Components, ToolModule
 from toolchat.errors import UpstreamUnavailable
 
 if TYPE_CHECKING:
@@ -24,7 +23,7 @@ _QUERY = "你的工具能做什么？What can your tools do?"
 class McpServers:
     """The configured servers as tool modules."""
 
-    modules: tuple[ConfiguredModule, ...] = ()
+    modules: tuple[ToolModule, ...] = ()
     variables: frozenset[str] = frozenset()
     """The variables that the file refers to, so that the start does not warn of them as unknown."""
 
@@ -45,9 +44,9 @@ def read_mcp_servers() -> McpServers:
     return McpServers(tuple(modules), file.variables)
 
 
-def _module(name: str, entry: "ServerEntry", settings: McpServersSettings) -> ConfiguredModule:
+def _module(name: str, entry: "ServerEntry", settings: McpServersSettings) -> ToolModule:
     server = _ServerModule(name, entry, settings)
-    module = ToolModule(
+    return ToolModule(
         name=f"mcp-{name}",
         title=f"MCP {name}",
         path=f"/mcp/{name}",
@@ -55,8 +54,6 @@ def _module(name: str, entry: "ServerEntry", settings: McpServersSettings) -> Co
         tool_source=server.open,
         check=server.check,
     )
-    # Constructed without reading variables: the file enables and disables servers.
-    return ConfiguredModule(module, ToolSettings.model_construct(enabled=True, sandbox_url=None))
 
 
 class _ServerModule:

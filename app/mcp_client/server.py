@@ -35,7 +35,7 @@ RECONNECT_TIMEOUT = 5.0
 
 
 class RemoteServer:
-    """Offers the tools of one MCP server; implements :class:`app.tools.dynamic_tools.DynamicTools`.
+    """Offers the tools of one MCP server; implements :class:`toolchat.chat.dynamic_tools.DynamicTools`.
 
     Args:
         name: the server's name in the file.

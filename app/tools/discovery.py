@@ -5,7 +5,7 @@ import inspect
 import os
 import pkgutil
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, cast
 
@@ -42,7 +42,8 @@ class ConfiguredModule:
     """A tool module with its settings."""
 
     module: ToolModule
-    settings: ToolSettings
+    settings: ToolSettings = field(default_factory=lambda: ToolSettings.model_construct(enabled=True, sandbox_url=None))
+    """Without any, the module is enabled and no variable changes that."""
     warnings: tuple[str, ...] = ()
     """What may trouble a model or a provider in the tools' definitions; logged at start."""
 

@@ -10,7 +10,7 @@ import pytest
 from app.composition.container import instance, make_container
 from app.composition.wiring import module_providers
 from app.tools.discovery import ConfiguredModule, discover
-from app.tools.registry import ToolRegistry
+from app.tools.registration import open_registry
 from tests.command_line import copy_of_the_app, run
 from toolchat.errors import ConfigurationError
 from toolchat.tool_calling.results import ToolCallResultConverter, convert_result
@@ -206,7 +206,7 @@ async def test_what_may_trouble_a_model_is_a_line_in_the_log(
     made = [made for each in configured for made in module_providers(each)]
     container = make_container([instance(convert_result, ToolCallResultConverter), *made])  # type: ignore[arg-type]
     with caplog.at_level(logging.WARNING):
-        async with ToolRegistry.opened(container, configured):
+        async with open_registry(container, configured):
             pass
     await container.close()
     told = [(record.name, record.levelname, record.getMessage()) for record in caplog.records]

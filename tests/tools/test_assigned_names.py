@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.tools.dynamic_tools import assign_names
+from toolchat.chat.dynamic_tools import assign_names
 
 ONE, TWO = 0, 1
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from app.tools.registry import ToolRegistry
+from toolchat.chat.tool_registry import ToolRegistry
 from toolchat.tool_calling.callback import ToolCallback
 
 __all__ = ["Naming", "NotRegistered"]
@@ -42,13 +42,13 @@ class Naming:
         Raises:
             NotRegistered: there is none, or a folder has several.
         """
-        found = [self._registry.resolver.resolve(each) for each in self._named(name)]
+        found = [self._registry.resolve(each) for each in self._named(name)]
         if len(found) != 1 or found[0] is None:
             raise NotRegistered(name)
         return found[0]
 
     def _named(self, name: str) -> list[str]:
-        if self._registry.resolver.resolve(name):
+        if self._registry.resolve(name):
             return [name]
         if name not in self._folders:
             raise NotRegistered(name)

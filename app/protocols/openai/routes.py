@@ -19,9 +19,9 @@ from app.protocols.openai.answers import OPEN_WEBUI, Chunks, Completion, Respons
 from app.protocols.openai.errors import ModelNotFound
 from app.protocols.openai.partial_turns import restore_turn
 from app.protocols.openai.requests import ChatCompletionRequest, NamedChoice, client_tools, conversation, read_request
-from app.tools.registry import ToolRegistry
 from toolchat.chat.advisors.base import Advisor
 from toolchat.chat.client import PromptSpec
+from toolchat.chat.tool_registry import ToolRegistry
 from toolchat.errors import NotConfigured, NotFound
 from toolchat.models.base import ChatOptions
 from toolchat.tool_calling.callback import ToolCallback

@@ -1,29 +1,16 @@
 """The tool registry: which tools are available now, under which names, and why others are not."""
 
 import asyncio
-import logging
-from collections.abc import AsyncGenerator, Iterable, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from dishka import AsyncContainer
-
-from app.tools.discovery import ConfiguredModule
-from app.tools.dynamic_tools import DynamicTools, LiveResolver, ToolNames
 from toolchat.chat.advisors.base import Advisor
+from toolchat.chat.dynamic_tools import DynamicTools, ToolNames
 from toolchat.chat.tool_module import ToolModule
-from toolchat.errors import ConfigurationError, NotConfigured, NotFound, ToolServerUnavailable, ValidationFailed
+from toolchat.errors import NotConfigured, NotFound, ToolServerUnavailable, ValidationFailed
 from toolchat.tool_calling.callback import StaticToolCallbackProvider, StaticToolCallbackResolver, ToolCallback
 from toolchat.tool_calling.caller import current_caller
-from toolchat.tool_calling.definition_checks import shown_path
-from toolchat.tool_calling.errors import ToolDefinitionError
-from toolchat.tool_calling.function_callback import (
-    FunctionToolCallback,
-    MethodToolCallbackProvider,
-    to_callbacks,
-)
-from toolchat.tool_calling.results import ToolCallResultConverter
 
 __all__ = ["Entry", "Snapshot", "ToolRegistry", "described_tool"]
 
@@ -127,9 +114,6 @@ class Snapshot:
         return self._described
 
 
-_log = logging.getLogger("app.tools")
-
-
 class ToolRegistry:
     """All tool modules, registered or not. A change of dynamic tools takes effect with the next request."""
 
@@ -139,8 +123,15 @@ class ToolRegistry:
         self._names = ToolNames(tool.definition.name for entry in self._entries for tool in entry.tools())
         self._versions = [each.version for each in self._sources]
         self._snapshot = Snapshot(self._entries, self._names)
-        self.resolver = LiveResolver(lambda: self._now.resolver)
         self.advisors = [each for entry in self._entries for each in entry.advisors]
+
+    def resolve(self, name: str) -> ToolCallback | None:
+        """Return the tool of a name, as a resolver."""
+        return self._now.resolver.resolve(name)
+
+    def names(self) -> tuple[str, ...]:
+        """Return the names of all tools."""
+        return self._now.resolver.names()
 
     @property
     def _now(self) -> Snapshot:
@@ -150,30 +141,14 @@ class ToolRegistry:
             self._snapshot = Snapshot(self._entries, self._names)
         return self._snapshot
 
-    @classmethod
-    @asynccontextmanager
-    async def opened(
-        cls, container: AsyncContainer, modules: Iterable[ConfiguredModule]
-    ) -> AsyncGenerator["ToolRegistry", None]:
-        """Create the tools of every configured module and open its tool source.
+    async def wait_ready(self) -> None:
+        """Wait for the dynamic tools; each source decides how long the start waits."""
+        await asyncio.gather(*(each.wait_ready() for each in self._sources))
 
-        Sources that take time, such as other servers, are opened concurrently; each decides how long the start waits.
-
-        Raises:
-            ConfigurationError: a tool definition is invalid, or a tool source cannot be opened; names the file.
-        """
-        async with AsyncExitStack() as stack:
-            entries = [await _entry(container, each, stack) for each in modules]
-            await asyncio.gather(*(each.wait_ready() for entry in entries for each in entry.sources))
-            try:
-                registry = cls(entries)
-            except ToolDefinitionError as error:
-                raise ConfigurationError(str(error)) from error
-            try:
-                yield registry
-            finally:
-                for each in registry._sources:
-                    each.stop()
+    def stop(self) -> None:
+        """Tell every source of dynamic tools to shut down."""
+        for each in self._sources:
+            each.stop()
 
     def offered(self, module: str, kind: Literal["function", "method"]) -> Sequence[object]:
         """Return the tools that a module's chat routes offer to the model.
@@ -240,51 +215,11 @@ class ToolRegistry:
 
     def _usable(self, name: str) -> ToolCallback | None:
         """Return the tool of a name, or ``None`` also if the caller may not use it."""
-        return self.resolver.resolve(name) if current_caller.get().may_use(name) else None
+        return self.resolve(name) if current_caller.get().may_use(name) else None
 
     def _known(self) -> str:
-        return ", ".join(filter(current_caller.get().may_use, self.resolver.names())) or "none"
+        return ", ".join(filter(current_caller.get().may_use, self.names())) or "none"
 
     def describe(self) -> list[dict[str, Any]]:
         """Describe every module with its tools, or with the reason why it is not registered."""
         return self._now.describe()
-
-
-async def _entry(container: AsyncContainer, configured: ConfiguredModule, stack: AsyncExitStack) -> Entry:
-    module = configured.module
-    if fault := configured.fault:
-        return Entry(module, fault=fault)
-    for warning in configured.warnings:
-        _log.warning("%s", warning)
-    try:
-        converter = await container.get(ToolCallResultConverter)
-        functions = [await container.get(ToolCallback, component=name) for name in module.function_names()]
-        functions = _with_converter(converter, functions)
-        more = [await container.get(each) if isinstance(each, type) else each for each in module.callback_sources]
-        opened = await _opened(container, module, stack)
-        sources = tuple(each for each in opened if isinstance(each, DynamicTools))
-        more += [each for each in opened if each not in sources]
-        functions += [configured.settings.applied_to(callback) for callback in to_callbacks(more)]
-        objects: list[object] = [await container.get(needed) for needed in module.methods]
-        methods = MethodToolCallbackProvider(*objects).tool_callbacks() if objects else ()
-    except ToolDefinitionError as error:
-        raise ConfigurationError(f"{shown_path(module.folder)}: {error}") from error
-    methods = tuple(configured.settings.applied_to(each) for each in _with_converter(converter, methods))
-    advisors = tuple([await container.get(each) for each in module.advisors])
-    provider = StaticToolCallbackProvider(*methods)
-    return Entry(module, tuple(functions), provider, advisors=advisors, sources=sources)
-
-
-def _with_converter(converter: ToolCallResultConverter, tools: Iterable[ToolCallback]) -> list[ToolCallback]:
-    return [each.with_converter(converter) if isinstance(each, FunctionToolCallback) else each for each in tools]
-
-
-async def _opened(container: AsyncContainer, module: ToolModule, stack: AsyncExitStack) -> Sequence[object]:
-    if module.tool_source is None:
-        return ()
-    try:
-        return await stack.enter_async_context(module.tool_source(container))
-    except Exception as error:
-        _log.error("tools cannot be opened", extra={"folder": module.name}, exc_info=error)
-        file, which = shown_path(module.folder / "__init__.py"), "offered" if module.offered else "tool_source"
-        raise ConfigurationError(f"{file}: {which}: {type(error).__name__}; the log has more") from error

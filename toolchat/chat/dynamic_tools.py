@@ -1,14 +1,14 @@
 """Tools that come and go while the service runs, such as those of another server, and the names they are given."""
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
-from toolchat.tool_calling.callback import ToolCallback, ToolCallbackResolver
+from toolchat.tool_calling.callback import ToolCallback
 
-__all__ = ["DynamicTools", "LiveResolver", "ToolNames", "assign_names"]
+__all__ = ["DynamicTools", "ToolNames", "assign_names"]
 
-_log = logging.getLogger("app.tools")
+_log = logging.getLogger(__name__)
 
 
 @runtime_checkable
@@ -35,21 +35,6 @@ class DynamicTools(Protocol):
     def stop(self) -> None:
         """Start to shut down. All sources are told first; their context managers then wait for the end."""
         ...
-
-
-class LiveResolver:
-    """Resolves names among the tools of the moment."""
-
-    def __init__(self, current: Callable[[], ToolCallbackResolver]) -> None:
-        self._current = current
-
-    def resolve(self, name: str) -> ToolCallback | None:
-        """Return the tool of a name."""
-        return self._current().resolve(name)
-
-    def names(self) -> tuple[str, ...]:
-        """Return the names of all tools."""
-        return self._current().names()
 
 
 def assign_names(

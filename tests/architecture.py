@@ -1,185 +1,164 @@
-"""The floors of the house, read from the code. Run as a module, it draws ``docs/architecture.svg`` anew."""
+"""The module graph of both packages, read from the imports. Run as a script, it draws ``docs/architecture.svg``."""
 
 import ast
-from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
-from xml.sax.saxutils import escape
 
-__all__ = ["FILES", "FLOORS", "PICTURE", "ROOT", "SIDEWAYS", "arrows", "drawn", "floor", "imports", "module_of", "room"]
+__all__ = [
+    "FILES",
+    "PACKAGES",
+    "PICTURE",
+    "ROOT",
+    "dependencies",
+    "draw",
+    "imported",
+    "imports",
+    "levels",
+    "module_of",
+    "name_of",
+]
 
 ROOT = Path(__file__).parent.parent
-FILES = sorted((ROOT / "app").rglob("*.py"))
 PICTURE = ROOT / "docs" / "architecture.svg"
-
-FLOORS = [
-    (
-        "words, errors, what is written down, who asks",
-        [
-            "messages",
-            "errors",
-            "logs",
-            "callers",
-            "observation",
-            "folding",
-            "spelling",
-            "lazy",
-            "late_models",
-            "lean_imports",
-            "immutable",
-            "version",
-        ],
-    ),
-    (
-        "places, languages, stand-ins, the way out, wiring, configuration",
-        [
-            "places",
-            "languages",
-            "sandbox",
-            "http",
-            "outbound",
-            "breakers",
-            "container",
-            "settings",
-            "env_file",
-            "time_limits",
-            "tracing",
-        ],
-    ),
-    ("the mechanism: tools and their calls; shared state", ["tool_calling", "state_store"]),
-    ("chat models: providers, and the stand-in without a key", ["chat_models", "offline"]),
-    ("what happens around one question, and who may ask it", ["chat", "access"]),
-    ("HTTP that belongs to no single tool", ["api"]),
-    ("one folder per tool, or for each other server", ["tools", "mcp_servers"]),
-    (
-        "the assembly, the server, the command line",
-        [
-            "main",
-            "assembly",
-            "asgi",
-            "server",
-            "workers",
-            "commands",
-            "__main__",
-        ],
-    ),
-]
-"""From the ground up: what lives there, and its rooms: a package or a file below ``app``."""
-
-SIDEWAYS = {
-    ("sandbox", "places"),
-    ("http", "outbound"),
-    ("http", "breakers"),
-    ("time_limits", "settings"),
-    ("offline", "chat_models"),
-    ("tracing", "settings"),
-    ("env_file", "settings"),
-    ("logs", "observation"),
-    ("observation", "errors"),
-    ("observation", "messages"),
-    ("messages", "immutable"),
-    ("callers", "immutable"),
-    ("lean_imports", "late_models"),
-    ("mcp_servers", "tools"),
+PACKAGES = {
+    "toolchat": ["messages", "errors", "instruments", "http", "state", "tool_calling", "models", "chat"],
+    "app": [
+        *("settings", "observability", "access", "gazetteer", "sandbox", "offline", "tools", "mcp_client"),
+        *("api", "pages", "protocols", "composition", "main", "server", "cli", "__main__"),
+    ],
 }
-"""Imports within one floor that are meant; everything else goes down."""
+"""All modules: the files and folders at the root of each package."""
+FILES = sorted(file for package in PACKAGES for file in (ROOT / package).rglob("*.py"))
 
-_BY_ROOM = {name: number for number, (_, names) in enumerate(FLOORS) for name in names}
 
-
-def module_of(file: Path) -> str:
+def name_of(file: Path) -> str:
     """The dotted name of a file."""
     return ".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
 
 
-def room(module: str) -> str:
-    """The room of a dotted module; none for the package ``app`` itself, which only names what others hold."""
-    return module.split(".")[1] if "." in module else ""
+def module_of(name: str) -> str:
+    """The module that a dotted name belongs to, such as ``app.api``; empty for a package itself."""
+    return ".".join(name.split(".")[:2]) if "." in name else ""
 
 
-def floor(module: str) -> int:
-    """The floor of a dotted module, from 0.
-
-    Raises:
-        KeyError: a room that no floor has.
-    """
-    return _BY_ROOM[room(module)] if room(module) else len(FLOORS)
-
-
-def imports(file: Path) -> set[str]:
-    """The modules of the application that a file imports."""
+@cache
+def imports(file: Path) -> frozenset[str]:
+    """The names of our files that a file imports, at its head or within a function."""
     found: set[str] = set()
     for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom):
-            assert node.level == 0, "imports are absolute"
-            found.add(node.module or "")
+            assert node.level == 0, f"{file}: imports are absolute"
+            found.update(imported(node))
         elif isinstance(node, ast.Import):
             found.update(alias.name for alias in node.names)
-    return {name for name in found if name == "app" or name.startswith("app.")}
+    return frozenset(name for name in found if name.split(".")[0] in PACKAGES)
 
 
-def arrows() -> set[tuple[str, str]]:
-    """Which room imports which other one."""
-    pairs = {(room(module_of(file)), room(target)) for file in FILES for target in imports(file)}
-    return {(here, there) for here, there in pairs if here and there and here != there}
+def imported(node: ast.ImportFrom) -> set[str]:
+    """What an import names: ``from app.cli import parser`` a file, ``from app.cli.parser import parse`` part of one."""
+    below = {f"{node.module}.{alias.name}" for alias in node.names}
+    return {each if each in _names() else str(node.module) for each in below}
 
 
-_WIDTH, _LEFT, _HEIGHT, _STEP = 1180, 20, 84, 112
+@cache
+def _names() -> frozenset[str]:
+    return frozenset(map(name_of, FILES))
 
 
-def drawn() -> str:
-    """The picture: floors from the top down, rooms on them, and who imports whom."""
-    places = dict(_places())
-    lines = [_arrow(places[here], places[there]) for here, there in sorted(arrows())]
-    height = _STEP * len(FLOORS) + 10
-    return "\n".join(
-        [
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" font-family="sans-serif">',
-            '<rect width="100%" height="100%" fill="#ffffff"/>',
-            *(_band(number) for number in range(len(FLOORS))),
-            *lines,
-            *(_box(name, *place) for name, place in places.items()),
-            "</svg>",
-            "",
-        ]
+@cache
+def dependencies() -> dict[str, set[str]]:
+    """The modules that each module imports."""
+    graph: dict[str, set[str]] = {f"{package}.{name}": set() for package, names in PACKAGES.items() for name in names}
+    for file in FILES:
+        here = module_of(name_of(file))
+        for name in imports(file):
+            if here and module_of(name) not in ("", here):
+                graph.setdefault(here, set()).add(module_of(name))
+    return graph
+
+
+def levels() -> dict[str, int]:
+    """The level of each module: 0 without dependencies, otherwise one above its highest dependency.
+
+    Raises:
+        RecursionError: modules import each other in a circle.
+    """
+    graph = dependencies()
+
+    @cache
+    def level(module: str) -> int:
+        return 1 + max(map(level, graph[module]), default=-1)
+
+    return {module: level(module) for module in graph}
+
+
+_WIDTH, _ROW, _BOX, _TOP = 1000, 78, 34, 14
+_FILLS = {"toolchat": "#dff0e4", "app": "#e3ecf7"}
+
+
+def draw() -> str:
+    """The picture: one row a level, and an arrow for each dependency that no other path implies."""
+    boxes = _boxes()
+    height = _TOP + _ROW * (max(levels().values()) + 1)
+    lines = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" font-family="sans-serif">',
+        '<rect width="100%" height="100%" fill="#ffffff"/>',
+        '<defs><marker id="head" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
+        '<path d="M0 0L8 4L0 8z" fill="#5d7286"/></marker></defs>',
+        *(_arrow(boxes[here], boxes[there]) for here, there in _direct()),
+        *(_box(module, *boxes[module]) for module in boxes),
+        "</svg>",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _direct() -> list[tuple[str, str]]:
+    """The dependencies without those that follow from others (the transitive reduction)."""
+    graph = dependencies()
+
+    @cache
+    def reached(module: str) -> frozenset[str]:
+        return frozenset(graph[module]).union(*map(reached, graph[module]))
+
+    return sorted(
+        (here, there)
+        for here, targets in graph.items()
+        for there in targets
+        if not any(there in reached(other) for other in targets - {there})
     )
 
 
-def _top(number: int) -> int:
-    return 10 + _STEP * (len(FLOORS) - 1 - number)
+def _boxes() -> dict[str, tuple[int, int, int]]:
+    """The left edge, the top and the width of each module's box."""
+    rows: dict[int, list[str]] = {}
+    for module, level in levels().items():
+        rows.setdefault(level, []).append(module)
+    boxes: dict[str, tuple[int, int, int]] = {}
+    for level, modules in rows.items():
+        step = _WIDTH // len(modules)
+        width = min(step - 20, 220)
+        for number, module in enumerate(modules):
+            left = step * number + (step - width) // 2
+            boxes[module] = (left, _TOP + _ROW * (max(rows) - level), width)
+    return boxes
 
 
-def _places() -> Iterator[tuple[str, tuple[int, int, int]]]:
-    """The left edge, the top and the width of each room."""
-    for number, (_, names) in enumerate(FLOORS):
-        width = min(210, (_WIDTH - 2 * _LEFT) // len(names) - 14)
-        row = len(names) * (width + 14) - 14
-        for place, name in enumerate(names):
-            yield name, ((_WIDTH - row) // 2 + place * (width + 14), _top(number) + 34, width)
-
-
-def _band(number: int) -> str:
-    top = _top(number)
+def _box(module: str, left: int, top: int, width: int) -> str:
+    fill = _FILLS[module.split(".")[0]]
     return (
-        f'<rect x="4" y="{top}" width="{_WIDTH - 8}" height="{_HEIGHT}" rx="8" fill="#f1f4f8"/>'
-        f'<text x="{_LEFT}" y="{top + 21}" font-size="15" fill="#51606f">{number}  {escape(FLOORS[number][0])}</text>'
-    )
-
-
-def _box(name: str, left: int, top: int, width: int) -> str:
-    return (
-        f'<rect x="{left}" y="{top}" width="{width}" height="36" rx="6" fill="#ffffff" stroke="#2f6f9f"/>'
-        f'<text x="{left + width // 2}" y="{top + 23}" font-size="15" text-anchor="middle" fill="#12283a">{name}</text>'
+        f'<rect x="{left}" y="{top}" width="{width}" height="{_BOX}" rx="6" fill="{fill}" stroke="#4a6178"/>'
+        f'<text x="{left + width // 2}" y="{top + 22}" font-size="15" text-anchor="middle">{module}</text>'
     )
 
 
 def _arrow(here: tuple[int, int, int], there: tuple[int, int, int]) -> str:
-    start, end = here[0] + here[2] // 2, there[0] + there[2] // 2
-    bend = (here[1] + 36 + there[1]) // 2
+    start, end, top, bottom = here[0] + here[2] // 2, there[0] + there[2] // 2, here[1] + _BOX, there[1] - 2
     return (
-        f'<path d="M{start} {here[1] + 36} C{start} {bend} {end} {bend} {end} {there[1]}" fill="none" '
-        'stroke="#2f6f9f" stroke-opacity="0.35"/>'
+        f'<path d="M{start} {top} C{start} {top + 30} {end} {bottom - 30} {end} {bottom}" fill="none" '
+        'stroke="#5d7286" marker-end="url(#head)"/>'
     )
 
 
 if __name__ == "__main__":
-    PICTURE.write_text(drawn(), encoding="utf-8")
+    PICTURE.write_text(draw(), encoding="utf-8")

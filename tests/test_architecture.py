@@ -1,4 +1,4 @@
-"""The floors of the house: imports point down, and no tool knows another."""
+"""Two packages, few modules, imports that point downwards only, and no tool that knows another."""
 
 import ast
 import re
@@ -7,29 +7,46 @@ from typing import TypeGuard
 
 import pytest
 
-from tests.architecture import FILES, FLOORS, PICTURE, ROOT, SIDEWAYS, arrows, drawn, floor, imports, module_of, room
+import toolchat
+from tests.architecture import FILES, PACKAGES, PICTURE, ROOT, dependencies, draw, imported, imports, levels, name_of
 
 
-@pytest.mark.parametrize("file", FILES, ids=module_of)
-def test_a_file_imports_only_its_own_package_and_what_is_below_it(file: Path) -> None:
-    here = module_of(file)
-    for target in imports(file):
-        assembly = floor(here) >= len(FLOORS) - 1
-        meant = room(here) == room(target) or (room(here), room(target)) in SIDEWAYS
-        assert assembly or meant or floor(target) < floor(here), f"{here} imports {target}"
+def test_each_package_has_the_modules_that_are_named_and_no_others() -> None:
+    roots = {package: {each.stem for each in (ROOT / package).iterdir() if _is_module(each)} for package in PACKAGES}
+    assert roots == {package: set(names) for package, names in PACKAGES.items()}
 
 
-def test_no_room_leads_back_to_itself() -> None:
-    pairs = arrows()
-    rooms = {name for pair in pairs for name in pair}
-    while leaves := {name for name in rooms if not any(here == name for here, _ in pairs)}:
-        rooms -= leaves
-        pairs = {(here, there) for here, there in pairs if there not in leaves}
-    assert pairs == set()
+def test_the_modules_are_few_and_on_few_levels_without_a_circle() -> None:
+    of_each = levels()  # a circle of modules would end in a RecursionError
+    assert (len(of_each) <= 26, max(of_each.values()) + 1 <= 10) == (True, True), of_each
 
 
-def test_the_picture_of_the_floors_is_current() -> None:
-    assert PICTURE.read_text(encoding="utf-8") == drawn(), "run `make architecture`"
+def test_the_engine_imports_nothing_of_the_service() -> None:
+    upward = [
+        (here, name) for here, targets in dependencies().items() for name in targets if here.startswith("toolchat.")
+    ]
+    assert [(here, name) for here, name in upward if name.startswith("app.")] == []
+
+
+def test_no_file_imports_itself_in_a_circle() -> None:
+    graph = {name_of(file): {each for each in at_the_head(file) if each != name_of(file)} for file in FILES}
+    while leaves := {name for name, targets in graph.items() if not targets & graph.keys()}:
+        graph = {name: targets for name, targets in graph.items() if name not in leaves}
+    assert graph == {}
+
+
+def test_the_picture_is_current() -> None:
+    assert PICTURE.read_text(encoding="utf-8") == draw(), "run `make architecture`"
+
+
+def at_the_head(file: Path) -> set[str]:
+    """The names of the files that are imported when a file is; what a function imports comes later."""
+    heads = [node for node in ast.parse(file.read_text(encoding="utf-8")).body if isinstance(node, ast.ImportFrom)]
+    return {each for node in heads for each in imported(node)}
+
+
+def _is_module(path: Path) -> bool:
+    return (path / "__init__.py").exists() or (path.suffix == ".py" and path.name != "__init__.py")
 
 
 @pytest.mark.parametrize("folder", sorted(p.parent.name for p in (ROOT / "app" / "tools").glob("*/__init__.py")))
@@ -50,15 +67,17 @@ def test_the_sandbox_knows_nothing_of_the_service() -> None:
 
 
 def exported(file: Path) -> set[str]:
+    if file == ROOT / "toolchat" / "__init__.py":
+        return set(toolchat.__all__) | {"__version__"}
     assigned = [node for node in ast.parse(file.read_text()).body if isinstance(node, ast.Assign)]
     lists = [each.value for each in assigned if ast.unparse(each.targets[0]) == "__all__"]
     return {name for each in lists for name in ast.literal_eval(each)}
 
 
 def test_every_name_that_another_file_imports_is_exported() -> None:
-    modules = {module_of(file): exported(file) for file in FILES}
+    modules = {name_of(file): exported(file) for file in FILES}
     hidden = [
-        f"{module_of(file)} imports {node.module}.{name.name}"
+        f"{name_of(file)} imports {node.module}.{name.name}"
         for file in FILES
         for node in ast.walk(ast.parse(file.read_text()))
         if isinstance(node, ast.ImportFrom) and node.module in modules
@@ -71,7 +90,7 @@ def test_every_name_that_another_file_imports_is_exported() -> None:
 def test_every_file_that_the_page_names_is_there() -> None:
     page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
     named = set(re.findall(r"`((?:[\w]+/)*[\w]+\.py|(?:[\w]+/)+)`", page))
-    inside = [ROOT, ROOT / "app", *(each for each in (ROOT / "app").rglob("*") if each.is_dir())]
+    inside = [ROOT, *(ROOT / package for package in PACKAGES)]
     assert len(named) > 40
     assert [each for each in sorted(named) if not any((folder / each).exists() for folder in inside)] == []
 

@@ -69,7 +69,7 @@ class ConfigurationError(Exception):
 
 
 class ToolchatError(Exception):
-    """The base of every error that a client may see; on its own, an unexpected failure that the log explains.
+    """An unexpected failure, whose cause is in the log; the base of all other errors.
 
     Clients see ``detail``, so it must not contain secrets, upstream URLs or upstream bodies.
     """

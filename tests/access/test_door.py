@@ -130,15 +130,18 @@ def test_where_others_can_connect_a_key_is_made_and_told_once(tmp_path: Path) ->
     variables = environment({"SERVER_HOST": "0.0.0.0", "SERVER_PORT": "0"})
     with subprocess.Popen(command, cwd=tmp_path, env=variables, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
-        lines = [process.stderr.readline() for _ in range(6)]
-        port = re.findall(r":(\d+) ", lines[0])[0]
-        key = re.findall(r"made, for this run: (\S+)", lines[3])[0]
-        assert lines[5].strip().endswith(f":{port}/playground/#key={key}")
-        url = f"http://127.0.0.1:{port}{PATH}"
-        assert httpx.get(url, trust_env=False).status_code == 401
-        assert httpx.get(url, headers={"X-API-Key": key}, trust_env=False).status_code == 200
-        process.terminate()
-        rest = process.stderr.read()
+        try:
+            lines = [process.stderr.readline() for _ in range(6)]
+            port = re.findall(r":(\d+) ", lines[0])[0]
+            key = re.findall(r"generated one for this run: (\S+)", lines[3])[0]
+            assert lines[5].strip().endswith(f":{port}/playground/#key={key}")
+            url = f"http://127.0.0.1:{port}{PATH}"
+            assert httpx.get(url, trust_env=False).status_code == 401
+            assert httpx.get(url, headers={"X-API-Key": key}, trust_env=False).status_code == 200
+            process.terminate()
+            rest = process.stderr.read()
+        finally:
+            process.kill()  # otherwise a failure above would wait for the service forever
     assert key not in rest
 
 

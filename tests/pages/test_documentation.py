@@ -60,7 +60,7 @@ async def test_the_errors_of_an_operation_are_one_short_block_whose_link_says_wh
         async with page.context.expect_page() as opened:
             await errors.get_by_role("link", name="docs/errors.md").click()
         meant = await opened.value
-        await expect(meant.locator("body")).to_contain_text("A switch is off or a secret is missing")
+        await expect(meant.locator("body")).to_contain_text("A tool or provider is switched off or lacks a secret")
         assert meant.url == f"{client.base_url}/docs/errors.md"
 
 

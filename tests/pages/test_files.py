@@ -4,7 +4,6 @@ import hashlib
 import json
 import re
 import struct
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -81,13 +80,6 @@ def test_a_picture_has_its_size_and_is_not_heavy(name: str) -> None:
     assert content[:8] == b"\x89PNG\r\n\x1a\n"
     assert struct.unpack(">II", content[16:24]) == (1280, PICTURES[name].height)
     assert len(content) <= 200_000
-
-
-def test_an_installed_package_holds_every_file() -> None:
-    declared = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    patterns = declared["tool"]["setuptools"]["package-data"]["app"]
-    files = {*FILES, *(APP / "api" / "swagger").iterdir()}
-    assert {file for pattern in patterns for file in APP.glob(pattern)} >= files
 
 
 def colours(style: str) -> dict[str, str]:

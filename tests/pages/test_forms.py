@@ -7,9 +7,9 @@ import pytest
 from tests.pages.page import Visit
 from tests.serving import service
 
-FORM = """async ([schema, example]) => {
+FORM = """async (schema) => {
     const { ArgumentsForm } = await import("./form.js");
-    const form = new ArgumentsForm(schema, example);
+    const form = new ArgumentsForm(schema);
     document.body.append(form.element);
     const [{ field, row }] = form.fields;
     const { control } = field;
@@ -66,19 +66,18 @@ async def test_every_kind_of_schema_has_its_field(visit: Visit, required: bool) 
     definitions = {"$defs": {**TREE["$defs"], "Unit": {"enum": ["C", "F"], "type": "string"}}}
     async with service() as client, visit(client.base_url, timezone_id="UTC") as page:
         for schema, expected in REQUIRED if required else OPTIONAL:
-            made = await page.evaluate(FORM, [described(schema, required=required, **definitions), {}])
+            made = await page.evaluate(FORM, described(schema, required=required, **definitions))
             assert {name: made[name] for name in expected} == expected, schema
 
 
-async def test_what_is_required_begins_with_the_example(visit: Visit) -> None:
-    # A default goes before it, and a word that only names the type says nothing.
+async def test_a_required_argument_begins_with_its_default_or_an_example_of_the_schema(visit: Visit) -> None:
     async with service() as client, visit(client.base_url, timezone_id="Asia/Shanghai") as page:
-        for schema, example, value in (
-            ({"type": "string"}, "Oslo", "Oslo"),
-            ({"type": "string"}, "string", ""),
-            ({"type": "string", "default": "Rome"}, "Oslo", "Rome"),
-            ({"type": "string", "format": "date-time"}, "2030-01-31T07:30:00Z", "2030-01-31T15:30"),
-            ({"type": "array"}, [1], "[\n  1\n]"),
+        for schema, examples, value in (
+            ({"type": "string"}, ["Oslo"], "Oslo"),
+            ({"type": "string"}, [], ""),
+            ({"type": "string", "default": "Rome"}, ["Oslo"], "Rome"),
+            ({"type": "string", "format": "date-time"}, ["2030-01-31T07:30:00Z"], "2030-01-31T15:30"),
+            ({"type": "array"}, [[1]], "[\n  1\n]"),
         ):
-            made = await page.evaluate(FORM, [described(schema, required=True), {"a b": example}])
+            made = await page.evaluate(FORM, described({**schema, "examples": examples}, required=True))
             assert made["value"] == value

@@ -40,7 +40,7 @@ def test_what_keeps_a_worker_from_starting_is_told_once_and_with_the_same_code(t
 def test_a_number_of_workers_is_for_the_service_alone(tmp_path: Path) -> None:
     done = run("--workers", "3", "ask", "hello", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.endswith("toolchat: error: --workers is an option of serve only\n")
+    assert done.stderr.endswith("python -m app: error: --workers is an option of serve only\n")
 
 
 def test_a_demonstration_is_one_process_whatever_is_set(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 import { make } from "./elements.js";
 import { fieldOf } from "./fields.js";
 import { objectOf } from "./json.js";
-import { hintsOf, resolved, sampleOf } from "./schema.js";
+import { choicesOf, hintsOf, resolved, sampleOf } from "./schema.js";
 import { say } from "./texts.js";
 
 /** Rows of a form, one for each argument. */
@@ -29,10 +29,10 @@ export class ArgumentsForm {
     return objectOf(given.filter(([, json]) => json !== undefined));
   }
 
-  /** The schema of a required argument, with a sample as the default if it has none.
+  /** The schema of a required argument, with a sample as the default if it has none; the user makes the choices.
    * @param {import("./schema.js").Schema} schema resolved */
   #withSample(schema) {
-    return "default" in schema ? schema : { ...schema, default: sampleOf(schema, this.schema) };
+    return "default" in schema || choicesOf(schema) ? schema : { ...schema, default: sampleOf(schema, this.schema) };
   }
 
   /** @param {string} name @param {import("./schema.js").Schema} given */

@@ -20,7 +20,7 @@ from typing import Any
 from app.composition.models import choose_chat_model
 from app.settings.service_settings import Settings
 from bench.processes import cores, running
-from toolchat.chat.advisors.tool_calling import ToolCallingAdvisor
+from toolchat.chat.advisors.tool_loop import ToolCallingAdvisor
 from toolchat.chat.advisors.tool_search import SEARCH_TOOL, ToolSearchAdvisor
 from toolchat.chat.client import ChatClient, PromptSpec
 from toolchat.chat.memory import estimate_tokens

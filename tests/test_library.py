@@ -15,7 +15,7 @@ from tests.chat.scripted import ADD, ScriptedChatModel, add, calls, says
 from tests.command_line import environment
 from tests.waiting import PATIENCE
 from toolchat.chat.advisors.base import Advisor, AdvisorChain
-from toolchat.chat.advisors.tool_calling import ToolCallingAdvisor
+from toolchat.chat.advisors.tool_loop import ToolCallingAdvisor
 from toolchat.chat.client import ChatClient
 from toolchat.chat.request import ChatRequest, Emit
 from toolchat.errors import ToolchatError, UpstreamInvalid

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from toolchat.chat.advisors.base import AdvisorChain as AdvisorChain
     from toolchat.chat.advisors.base import BaseAdvisor as BaseAdvisor
     from toolchat.chat.advisors.repair import ToolCallRepairAdvisor as ToolCallRepairAdvisor
-    from toolchat.chat.advisors.tool_calling import APPROVAL_REQUIRED as APPROVAL_REQUIRED
-    from toolchat.chat.advisors.tool_calling import ToolCallingAdvisor as ToolCallingAdvisor
+    from toolchat.chat.advisors.tool_loop import APPROVAL_REQUIRED as APPROVAL_REQUIRED
+    from toolchat.chat.advisors.tool_loop import ToolCallingAdvisor as ToolCallingAdvisor
     from toolchat.chat.advisors.tool_search import ToolSearchAdvisor as ToolSearchAdvisor
     from toolchat.chat.client import ChatClient as ChatClient
     from toolchat.chat.client import PromptSpec as PromptSpec
@@ -110,7 +110,7 @@ __version__ = "0.1.0"
 _EXPORTS = {
     "chat.advisors.base": ("Advisor", "AdvisorChain", "BaseAdvisor"),
     "chat.advisors.repair": ("ToolCallRepairAdvisor",),
-    "chat.advisors.tool_calling": ("APPROVAL_REQUIRED", "ToolCallingAdvisor"),
+    "chat.advisors.tool_loop": ("APPROVAL_REQUIRED", "ToolCallingAdvisor"),
     "chat.advisors.tool_search": ("ToolSearchAdvisor",),
     "chat.client": ("ChatClient", "PromptSpec"),
     "chat.manual_execution": ("run_tool_call",),

@@ -13,7 +13,7 @@ from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from app.api.dependencies import scoped_key
 from toolchat.chat.advisors.base import Advisor, AdvisorChain
-from toolchat.chat.advisors.tool_calling import APPROVAL_REQUIRED
+from toolchat.chat.advisors.tool_loop import APPROVAL_REQUIRED
 from toolchat.chat.client import ChatClient, PromptSpec
 from toolchat.chat.records import from_records, sendable, to_records
 from toolchat.chat.request import Approval, ChatRequest, Emit

@@ -12,7 +12,7 @@ from app.api.fast_router import ReadRoute
 from app.api.problems import problems
 from app.api.schemas import Health, Index, ToolModuleDescription
 from app.api.service import Service, ServiceState
-from app.observability import catalogue as series
+from app.observability import metrics as series
 from app.observability import spans
 from app.observability.deferred_recording import apply_recorded
 from app.observability.logs import lost_lines

@@ -7,7 +7,7 @@ from pydantic_core import from_json
 
 from app.cli.opened_service import OpenedService
 from app.cli.terminal import escape_controls, is_interactive, print_error, print_note, print_result, read_line, status
-from toolchat.chat.advisors.tool_calling import APPROVAL_REQUIRED
+from toolchat.chat.advisors.tool_loop import APPROVAL_REQUIRED
 from toolchat.chat.client import PromptSpec
 from toolchat.chat.request import Approval, ChatEvent, Emit
 from toolchat.errors import ConfigurationError, ValidationFailed

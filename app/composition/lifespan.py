@@ -19,7 +19,7 @@ from toolchat.chat.advisors.base import SandboxNoticeAdvisor
 from toolchat.chat.advisors.call_limit import ConversationCallLimit
 from toolchat.chat.advisors.idempotency import IdempotencyStore
 from toolchat.chat.advisors.repair import ToolCallRepairAdvisor
-from toolchat.chat.advisors.tool_calling import ToolCallingAdvisor
+from toolchat.chat.advisors.tool_loop import ToolCallingAdvisor
 from toolchat.chat.advisors.tool_search import ToolSearchAdvisor
 from toolchat.chat.client import ChatClient
 from toolchat.chat.memory import ChatMemory, MemoryAdvisor, MemoryWindow

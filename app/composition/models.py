@@ -12,7 +12,7 @@ from pydantic_settings import SettingsConfigDict
 from app.settings.base import EnvironmentSettings, read_settings
 from app.settings.providers import DashScopeSettings, OpenAISettings
 from app.settings.service_settings import Settings
-from toolchat.chat.advisors.tool_calling import ToolCallingAdvisor
+from toolchat.chat.advisors.tool_loop import ToolCallingAdvisor
 from toolchat.chat.client import ChatClient
 from toolchat.errors import ConfigurationError
 from toolchat.http.breakers import Breakers, CircuitBreaker

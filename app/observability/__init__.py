@@ -1,6 +1,6 @@
 """Logs, metrics and traces of the service.
 
-``catalogue`` lists the metrics; ``observer`` receives what the engine reports (model calls, tool calls, upstream
+``metrics`` lists the metrics; ``observer`` receives what the engine reports (model calls, tool calls, upstream
 requests, the store, locks), ``request`` what the guard reports, and ``runtime`` watches the process itself. ``series``
 is the mechanism: a list of numbers for each set of label values, changed in place; ``deferred_recording`` does that in
 batches.

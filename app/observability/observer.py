@@ -7,11 +7,11 @@ from time import perf_counter
 from types import TracebackType
 from typing import Self
 
-from app.observability import catalogue as series
 from app.observability import conventions as spans_of
-from app.observability.catalogue import SECONDS, TOKENS
+from app.observability import metrics as series
 from app.observability.deferred_recording import ByKind, record_later
 from app.observability.initial_series import PROVIDER_FAILURES, UPSTREAM_FAILURES, start_at_zero
+from app.observability.metrics import SECONDS, TOKENS
 from app.observability.request import current_request
 from app.observability.series import OTHER, Names, Numbers, put
 from app.observability.spans import Span, current_span
@@ -32,7 +32,7 @@ _UNOBSERVED_TOOL, _UNOBSERVED_REQUEST = ToolRun(), UpstreamRequest()
 
 
 class ServiceObserver(Observer):
-    """Adds to the series of ``catalogue``, and to the spans of the current request."""
+    """Adds to the series of ``metrics``, and to the spans of the current request."""
 
     def register_model(self, provider: str, model: str) -> None:
         """Begin the series of failed model calls at 0."""

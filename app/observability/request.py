@@ -5,10 +5,10 @@ from contextvars import ContextVar
 from time import perf_counter
 from typing import Any
 
-from app.observability import catalogue as series
 from app.observability import conventions
-from app.observability.catalogue import OVERHEAD, SECONDS
+from app.observability import metrics as series
 from app.observability.deferred_recording import ByKind, outcomes, record_later
+from app.observability.metrics import OVERHEAD, SECONDS
 from app.observability.series import OTHER, Names, Numbers, put
 from app.observability.spans import Span, Tracer
 

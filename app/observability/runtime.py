@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from time import perf_counter
 
-from app.observability import catalogue as series
+from app.observability import metrics as series
 from app.observability.series import Family, Readings
 
 __all__ = ["process_readings", "watched"]

@@ -3,7 +3,7 @@
 import logging
 import time
 
-from app.observability import catalogue as series
+from app.observability import metrics as series
 from app.observability.deferred_recording import record_later
 
 __all__ = ["ConnectionLimit", "raise_file_limit"]

@@ -23,7 +23,7 @@ from app.access.runtime import Access, generated_key_notice
 from app.api.service import Admission, ServiceState
 from app.observability.logs import configure_logging, write_text
 from app.server.connection_limit import ConnectionLimit, raise_file_limit
-from app.server.protocol import ProblemProtocol
+from app.server.http_protocol import ProblemProtocol
 from app.settings.service_settings import Settings
 from toolchat.errors import ConfigurationError
 from toolchat.tool_calling.threads import stop_threads

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from tests.models.responding import events_of
 from toolchat.chat.advisors.base import Advisor, AdvisorChain
-from toolchat.chat.advisors.tool_calling import ToolCallingAdvisor, ToolExecutionEligibility, is_eligible
+from toolchat.chat.advisors.tool_loop import ToolCallingAdvisor, ToolExecutionEligibility, is_eligible
 from toolchat.chat.client import ChatClient
 from toolchat.chat.request import ChatRequest, Emit
 from toolchat.messages import AssistantMessage, ToolCall, ToolResponseMessage, Usage, UserMessage

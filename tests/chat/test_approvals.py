@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import pytest
 
 from tests.chat.scripted import ADD, ScriptedChatModel, Turn, calls, client_of, says, told
-from toolchat.chat.advisors.tool_calling import APPROVAL_REQUIRED
+from toolchat.chat.advisors.tool_loop import APPROVAL_REQUIRED
 from toolchat.chat.client import ChatClient
 from toolchat.chat.request import Approval
 from toolchat.models.base import ChatOptions, ChatResponse, TextDelta

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.chat.scripted import ADD, add, calls, client_of, offered, receipt, says, told
-from toolchat.chat.advisors.tool_calling import APPROVAL_REQUIRED
+from toolchat.chat.advisors.tool_loop import APPROVAL_REQUIRED
 from toolchat.chat.request import Approval
 from toolchat.errors import ToolLoop
 from toolchat.messages import AssistantMessage, ToolResponse, ToolResponseMessage

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from tests.chat.scripted import ADD, ScriptedChatModel, Turn, add, calls, client_of, offered, says, told
 from toolchat.chat.advisors.base import Advisor, AdvisorChain
-from toolchat.chat.advisors.tool_calling import APPROVAL_REQUIRED
+from toolchat.chat.advisors.tool_loop import APPROVAL_REQUIRED
 from toolchat.chat.client import ChatClient
 from toolchat.chat.request import Approval, ChatRequest, Emit
 from toolchat.models.base import ChatResponse

@@ -6,7 +6,7 @@ import pytest
 
 from tests.chat.scripted import add, client_of, receipt, says
 from toolchat.chat.advisors.base import SandboxNoticeAdvisor
-from toolchat.chat.advisors.tool_calling import ToolCallingAdvisor
+from toolchat.chat.advisors.tool_loop import ToolCallingAdvisor
 from toolchat.chat.manual_execution import run_tool_call
 from toolchat.errors import ToolFailed, ValidationFailed
 from toolchat.tool_calling.context import ToolContext

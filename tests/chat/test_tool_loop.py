@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import pytest
 
 from tests.chat.scripted import ADD, add, calls, client_of, says
-from toolchat.chat.advisors.tool_calling import Finish, GiveUp, LoopState, Pause, Run, decide, is_eligible
+from toolchat.chat.advisors.tool_loop import Finish, GiveUp, LoopState, Pause, Run, decide, is_eligible
 from toolchat.chat.request import Approval, ChatRequest, Resume
 from toolchat.errors import ToolLoop
 from toolchat.messages import AssistantMessage, Usage, UserMessage

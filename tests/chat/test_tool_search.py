@@ -7,7 +7,7 @@ import pytest
 from pydantic_core import from_json
 
 from tests.chat.scripted import ScriptedChatModel, Turn, calls, client_of, offered, says, told
-from toolchat.chat.advisors.tool_calling import APPROVAL_REQUIRED
+from toolchat.chat.advisors.tool_loop import APPROVAL_REQUIRED
 from toolchat.chat.advisors.tool_search import MOST_FOUND, SEARCH_TOOL, ToolSearchAdvisor
 from toolchat.chat.client import ChatClient, PromptSpec
 from toolchat.chat.request import Approval

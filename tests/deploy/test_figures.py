@@ -11,7 +11,7 @@ from typing import Any
 import promql_parser as promql
 import pytest
 
-from app.observability.catalogue import FAMILIES
+from app.observability.metrics import FAMILIES
 from tests.deploy.manifests import DEPLOY, ROOT, read
 from tests.waiting import PATIENCE
 

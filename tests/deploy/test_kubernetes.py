@@ -7,7 +7,7 @@ import kubernetes_validate
 import pytest
 
 from app.main import create_app
-from app.observability.catalogue import FAMILIES
+from app.observability.metrics import FAMILIES
 from app.settings.service_settings import Settings
 from tests.deploy.env_example import variables
 from tests.deploy.manifests import DEPLOY, ROOT, documents, read, the

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from app.observability.catalogue import FAMILIES, OVERHEAD, SECONDS, TOKENS
+from app.observability.metrics import FAMILIES, OVERHEAD, SECONDS, TOKENS
 from app.observability.series import Family, Names, exposition
 from tests.command_line import ROOT
 from tests.observability.reading import Figures, Labels, parsed

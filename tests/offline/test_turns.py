@@ -10,7 +10,7 @@ from app.offline import OfflineChatModel
 from app.tools.weather.forecast import Weather
 from tests.models.responding import events_of, streamed_text
 from tests.offline.asking import ALL, CLOCK, OTHERS, parameters, response
-from toolchat.chat.advisors.tool_calling import ToolCallingAdvisor
+from toolchat.chat.advisors.tool_loop import ToolCallingAdvisor
 from toolchat.chat.client import ChatClient
 from toolchat.messages import (
     AssistantMessage,

@@ -11,7 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic_core import to_json
 
 from toolchat.chat.advisors.base import Advisor, AdvisorChain
-from toolchat.chat.advisors.tool_calling import ToolCallingAdvisor
+from toolchat.chat.advisors.tool_loop import ToolCallingAdvisor
 from toolchat.chat.request import Approval, ChatEvent, ChatRequest, Emit, Resume
 from toolchat.errors import UpstreamInvalid
 from toolchat.messages import Message, SystemMessage, UserMessage, immutable

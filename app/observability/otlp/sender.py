@@ -6,7 +6,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 
-from app.observability import catalogue as series
+from app.observability import metrics as series
 
 __all__ = ["Sender"]
 

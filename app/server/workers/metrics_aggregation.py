@@ -8,7 +8,7 @@ import struct
 from collections.abc import Awaitable, Mapping
 from typing import TYPE_CHECKING, Protocol
 
-from app.observability import catalogue as series
+from app.observability import metrics as series
 
 if TYPE_CHECKING:
     from app.server.workers.worker import Worker

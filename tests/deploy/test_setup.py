@@ -36,7 +36,8 @@ esac
 
 def _make(*arguments: str, folder: Path = ROOT, **variables: str) -> subprocess.CompletedProcess[str]:
     assert MAKE is not None
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith("MAKE") and name != "MFLAGS"}
+    own = ("MAKE", "MFLAGS", "COVERAGE")  # of the make that runs the tests
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(own)}
     return subprocess.run(
         [MAKE, *arguments],
         cwd=folder,

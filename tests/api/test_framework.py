@@ -89,11 +89,13 @@ def test_a_test_can_replace_the_service_that_a_route_is_given() -> None:
 
 
 def test_an_application_leaves_the_collector_of_the_process_alone() -> None:
-    frozen, before = gc.get_freeze_count(), (gc.get_threshold(), gc.isenabled())
     with TestClient(create_app()):
-        frozen_during, during = gc.get_freeze_count(), (gc.get_threshold(), gc.isenabled())
+        pass  # what the first application replaces may be frozen, and would be missing from the count
+    before = gc.get_freeze_count(), gc.get_threshold(), gc.isenabled()
+    with TestClient(create_app()):
+        during = gc.get_freeze_count(), gc.get_threshold(), gc.isenabled()
     assert during == before
-    assert frozen_during <= frozen  # some of what the tests froze may have died meanwhile
+    assert before[0]  # the tests froze their own objects; an application that unfroze them would leave none
 
 
 @pytest.mark.parametrize(

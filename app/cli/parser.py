@@ -68,12 +68,6 @@ For MCP hosts that start a process; docs/mcp.md shows their configuration. Logs 
   python -m app keys new alice >> keys.toml
 
 The key is shown only once, on standard error; its entry for API_KEYS_FILE goes to standard output.""",
-    "eval": """
-  python -m app eval docs/eval-example.yaml --demo
-  python -m app eval questions.yaml --times 3 --json today.json
-  python -m app eval questions.yaml --baseline yesterday.json --at-least 0.95 --junit report.xml
-
-The format of the questions: docs/command-line.md.""",
 }
 """Epilogs of the help texts, by command."""
 
@@ -135,7 +129,6 @@ def _parser() -> tuple[argparse.ArgumentParser, Collection[str]]:
     _add_tools(command("tools", "app.cli.tools:list_tools", "list the tools, or run one without a model"))
     _add_new_tool(command("new-tool", "app.cli.new_tool:create_tool", "write a tool package and its test"))
     command("check", "app.cli.check:check", "send one request to each configured upstream")
-    _add_eval(command("eval", "app.cli.evaluation:evaluate", "ask the questions of a file and evaluate the tool calls"))
     command("mcp", "app.cli.mcp_stdio:serve_stdio", "serve MCP over standard input and output")
     _add_keys(command("keys", "app.cli.keys:create_key", "create an API key"))
     return parser, commands.choices
@@ -187,33 +180,6 @@ def _add_demo(parser: argparse.ArgumentParser, default: object = False) -> None:
     parser.add_argument("--demo", action="store_true", default=default, help=text)
 
 
-def _add_eval(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", type=Path, help="the questions, as YAML or JSON")
-    parser.add_argument("--times", type=_positive, default=1, metavar="N", help="repetitions per question")
-    parser.add_argument("--at-once", type=_positive, default=1, metavar="N", help="questions asked concurrently")
-    parser.add_argument("--baseline", type=Path, metavar="FILE", help="compare with an earlier result of --json")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the result as JSON")
-    parser.add_argument("--junit", type=Path, metavar="FILE", help="write the result as JUnit XML")
-    parser.add_argument(
-        "--at-least", type=_share, metavar="SHARE", help="exit with 1 if a smaller share is right, such as 0.95"
-    )
-    _add_demo(parser)
-
-
 def _add_keys(parser: argparse.ArgumentParser) -> None:
     new = parser.add_subparsers(title="commands", metavar="new", required=True).add_parser("new", help="create a key")
     new.add_argument("name", help="name of the principal, as shown in logs and metrics")
-
-
-def _positive(text: str) -> int:
-    number = int(text)
-    if not 1 <= number <= 1000:
-        raise argparse.ArgumentTypeError("must be 1 to 1000")
-    return number
-
-
-def _share(text: str) -> float:
-    share = float(text)
-    if not 0 <= share <= 1:
-        raise argparse.ArgumentTypeError("must be 0 to 1")
-    return share

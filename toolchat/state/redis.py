@@ -100,20 +100,20 @@ class RedisStateStore(RedisConnection):
         super().__init__(url, prefix=prefix, deadline=deadline)
         scripts = (_PUT, _PUT_AND_UNLOCK, _DELETE, _LOCK, _TAKE_BACK, _RENEW, _UNLOCK)
         self._put, self._put_and_unlock, self._delete, self._lock, self._take_back, self._renew, self._unlock = map(
-            self._script, scripts
+            self._client.register_script, scripts
         )
         self._shielded: set[asyncio.Task[None]] = set()
 
     async def get(self, key: str) -> bytes | None:
         """See :meth:`StateStore.get`."""
-        value = await self._run("GET", lambda: self._ask("GET", self._name(key)))
+        value = await self._run("GET", lambda: self._client.get(self._name(key)))
         return value if isinstance(value, bytes) else None
 
     async def put(self, key: str, value: bytes, *, ttl: float, lock: Lock | None = None, unlock: bool = False) -> None:
         """See :meth:`StateStore.put`."""
         name, time_to_live = self._name(key), _milliseconds(ttl)
         if lock is None:
-            await self._run("SET", lambda: self._ask("SET", name, value, "PX", time_to_live))
+            await self._run("SET", lambda: self._client.set(name, value, px=time_to_live))
             return
         script, keys = self._put_and_unlock if unlock else self._put, [*self._lock_names(lock.key), name]
         if not await self._run(
@@ -127,7 +127,7 @@ class RedisStateStore(RedisConnection):
         if not names:
             return False
         if lock is None:
-            return bool(await self._run("UNLINK", lambda: self._ask("UNLINK", *names)))
+            return bool(await self._run("UNLINK", lambda: self._client.unlink(*names)))
         forgotten = await self._run("delete", lambda: self._delete([self._fence(lock.key), *names], [lock.token]))
         if forgotten < 0:
             raise LockLost(lock.token)

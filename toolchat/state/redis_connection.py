@@ -1,21 +1,19 @@
 """The connection to Redis: every operation has a deadline, and fails fast while the server is unavailable."""
 
 import asyncio
-import hashlib
 import logging
 import math
 import re
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
-from redis.asyncio import ConnectionPool
-from redis.asyncio.connection import AbstractConnection, parse_url
+from redis.asyncio import ConnectionPool, Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
-from redis.exceptions import NoScriptError, RedisError, ResponseError
+from redis.exceptions import RedisError, ResponseError
 from redis.maint_notifications import MaintNotificationsConfig
 
 from toolchat import instruments
@@ -55,8 +53,8 @@ class RedisConnection(StateStore):
         self.failures = 0
         self._prefix = prefix
         self._pool = _pool(url, deadline)
+        self._client = Redis(connection_pool=self._pool)
         self._server = _server(self._pool.connection_kwargs)
-        self._idle: list[AbstractConnection] = []
         self._deadline = deadline
         self._permits = asyncio.Semaphore(_CONNECTIONS)
         self._became_unavailable = asyncio.Event()
@@ -83,39 +81,12 @@ class RedisConnection(StateStore):
 
     def script(self, name: str, text: str) -> Callable[[Sequence[str], Sequence[object]], Awaitable[Any]]:
         """See :meth:`StateStore.script`; the prefix is added to the keys."""
-        run = self._script(text)
+        run = self._client.register_script(text)
 
-        def call(keys: Sequence[str], arguments: Sequence[object]) -> Awaitable[Any]:
+        def call(keys: Sequence[str], arguments: Sequence[Any]) -> Awaitable[Any]:
             return self._run(name, lambda: run([f"{self._prefix}{key}" for key in keys], arguments))
 
         return call
-
-    def _script(self, text: str) -> Callable[[Sequence[str], Sequence[object]], Coroutine[Any, Any, Any]]:
-        """Register a script; it is sent to the server once, and called by its digest from then on."""
-        digest = hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()
-
-        async def run(keys: Sequence[str], arguments: Sequence[object]) -> Any:
-            operands = (len(keys), *keys, *arguments)
-            try:
-                return await self._ask("EVALSHA", digest, *operands)
-            except NoScriptError:
-                return await self._ask("EVAL", text, *operands)
-
-        return run
-
-    async def _ask(self, *command: object) -> Any:
-        """Send a command and wait for its reply.
-
-        This uses the library's connections without its client: the client's retries, telemetry and conversion of
-        replies cost more than everything else on the way to the server, and none of them is needed here.
-        """
-        connection = self._idle.pop() if self._idle else self._pool.make_connection()  # type: ignore[no-untyped-call]
-        try:
-            await self._pool.ensure_connection(connection)
-            await connection.send_packed_command(_packed(command), check_health=False)
-            return await connection.read_response()
-        finally:
-            self._idle.append(connection)  # a failed connection is closed; its next use opens it again
 
     async def _run(self, name: str, operation: Callable[[], Awaitable[T]]) -> T:
         if self.available:
@@ -148,7 +119,7 @@ class RedisConnection(StateStore):
         """Probe the server by a write: a server that is full or read-only would still answer a ping."""
         try:
             async with asyncio.timeout(self._deadline):
-                await self._ask("SET", f"{self._prefix}probe", b"", "PX", 1)
+                await self._client.set(f"{self._prefix}probe", b"", px=1)
         except Exception as error:  # noqa: BLE001 - the watch must not end
             self._failed(error)
         else:
@@ -158,8 +129,7 @@ class RedisConnection(StateStore):
         """Close the idle connections: after an outage they may be dead without an error so far."""
         with suppress(Exception):
             async with asyncio.timeout(self._deadline):
-                while self._idle:
-                    await self._idle.pop().disconnect()
+                await self._pool.disconnect(inuse_connections=False)
 
     def _failed(self, error: Exception) -> None:
         reason = _reason(error)
@@ -176,15 +146,6 @@ class RedisConnection(StateStore):
         if self._warned:
             self._warned = False
             _log.info("the state store can be used again")
-
-
-def _packed(command: Sequence[object]) -> bytes:
-    """Encode a command in RESP, the protocol of Redis: an array of strings, each with its length in bytes."""
-    pieces = [b"*%d" % len(command)]
-    for each in command:
-        text = each if isinstance(each, bytes) else str(each).encode()
-        pieces += (b"$%d" % len(text), text)
-    return b"\r\n".join((*pieces, b""))
 
 
 def _concerns_one_key(reason: str, error: Exception) -> bool:
@@ -214,13 +175,14 @@ def _pool(url: str, deadline: float) -> ConnectionPool:
         "retry": Retry(NoBackoff(), 0),
         "health_check_interval": 0,
         "decode_responses": False,
-        "driver_info": None,
+        "driver_info": None,  # two commands fewer for each connection
         "maint_notifications_config": MaintNotificationsConfig(enabled=False),
     }
     try:
         _check_password(url)
-        pool = ConnectionPool(**{**parse_url(url), **bounds})
-        pool.connection_class(**pool.connection_kwargs)
+        given = ConnectionPool.from_url(url)  # where options of the URL win over arguments
+        pool = ConnectionPool(given.connection_class, **{**given.connection_kwargs, **bounds})
+        pool.make_connection()  # type: ignore[no-untyped-call]
     except (RedisError, TypeError, ValueError):
         raise ValueError("the URL of Redis cannot be used") from None
     return pool

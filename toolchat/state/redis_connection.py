@@ -164,7 +164,7 @@ def _reason(error: Exception) -> str:
 
 
 def _pool(url: str, deadline: float) -> ConnectionPool:
-    """Create the pool of connections, without time-outs: those cost a task per command, and bound no whole operation.
+    """Create the pool of connections, without time-outs of its own: they bound parts of an operation, not the whole.
 
     It has one connection more than operations may use, for the probe.
     """

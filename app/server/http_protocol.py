@@ -1,6 +1,7 @@
 """uvicorn's HTTP/1.1 protocol with limits, deadlines, and problem documents for requests that cannot be parsed."""
 
 import asyncio
+import math
 import re
 import sys
 from collections.abc import Callable
@@ -13,7 +14,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from app.api.body_limits import CONNECTION
 from app.api.guard import MAX_URL_BYTES
 from app.server.connection_limit import ConnectionLimit
-from app.server.response_writer import error_response, unparsable_request
+from app.server.error_responses import error_response, unparsable_request
 from app.server.slow_clients import SlowClientWatch, limit_send_buffer
 from toolchat.errors import HeadersTooLarge, InvalidRequest, Overloaded, TooLarge, ToolchatError
 
@@ -56,12 +57,16 @@ class ProblemProtocol(HttpToolsProtocol):
     - A client that does not read its response is disconnected, which cancels its request.
     - A request that cannot be parsed gets a problem document.
     - If the response is complete before the request body, only a little of the rest is read before closing.
+
+    Args:
+        *args: arguments of uvicorn's protocol.
+        limit: decides which connections are refused.
+        watch: ends connections of slow clients.
+        **kwargs: arguments of uvicorn's protocol.
     """
 
     # In the instance's dictionary, these names would exceed what Python shares between instances: 1 KiB per connection.
     __slots__ = (
-        "_answered",
-        "_between_requests",
         "_client_sent_eof",
         "_deadline",
         "_discard_limit",
@@ -69,35 +74,22 @@ class ProblemProtocol(HttpToolsProtocol):
         "_half_close_allowed",
         "_header_bytes",
         "_limit",
-        "_reader",
         "_response_deadline",
-        "read_timeout",
-        "write_timeout",
+        "_stalled_since",
+        "_unread",
+        "_watch",
+        "is_receiving",
     )
 
-    def __init__(
-        self, *args: Any, limit: ConnectionLimit, read_timeout: float = 20, write_timeout: float = 20, **kwargs: Any
-    ) -> None:
-        """Initialise the protocol with its limits.
-
-        Args:
-            *args: arguments of uvicorn's protocol.
-            limit: decides which connections are refused.
-            read_timeout: seconds from connecting, or from the first byte of a request, to the end of its headers.
-            write_timeout: seconds in which the client must read some of its pending data.
-            **kwargs: arguments of uvicorn's protocol.
-        """
+    def __init__(self, *args: Any, limit: ConnectionLimit, watch: SlowClientWatch, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._limit = limit
-        self.read_timeout = read_timeout
-        self.write_timeout = write_timeout
-        self._between_requests = True
-        self._in_head = False
+        self._limit, self._watch = limit, watch
+        self.is_receiving = False
+        """See ``Connection``."""
         self._header_bytes = 0
-        self._deadline: asyncio.TimerHandle | None = None
+        self._deadline = self._response_deadline = math.inf
+        self._unread, self._stalled_since = math.inf, 0.0
         self._disconnect_callback: Callable[[], None] | None = None
-        self._response_deadline: asyncio.TimerHandle | None = None
-        self._answered = False
         self._half_close_allowed = self._client_sent_eof = False
         self._discard_limit: int | None = None
 
@@ -105,20 +97,17 @@ class ProblemProtocol(HttpToolsProtocol):
         """Start the deadline of the first request; refuse the connection if there are too many."""
         super().connection_made(transport)
         limit_send_buffer(transport)
-        self._reader = SlowClientWatch(transport, self.write_timeout)
-        self._start_read_deadline()
+        self._deadline = self.loop.time() + self._watch.read_timeout
+        self._watch.start(self.connections)
         if self._limit.refuses(len(self.connections)):
             self._refuse(Overloaded("too many connections are open already", retry_after=1))
             if len(self.connections) > self._limit.max_lingering:
-                self._close()
+                self.transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Cancel all timers and the request that is being answered."""
-        # uvicorn's keep-alive timer would keep a connection that was reset in memory for seconds.
-        self._unset_keepalive_if_required()
-        self._cancel_deadline()
-        self._reader.stop()
-        self._cancel_response_deadline()
+        """Cancel the request that is being answered."""
+        if self.timeout_keep_alive_task is not None:  # it would keep a connection that was reset in memory
+            self.timeout_keep_alive_task.cancel()
         super().connection_lost(exc)
         if self._disconnect_callback is not None:
             self._disconnect_callback()
@@ -135,11 +124,6 @@ class ProblemProtocol(HttpToolsProtocol):
 
     def _remove_disconnect_callback(self) -> None:
         self._disconnect_callback = None
-
-    @property
-    def is_receiving(self) -> bool:
-        """See ``Connection``."""
-        return not self._between_requests
 
     def end_after_answer(self) -> None:
         """See ``Connection``."""
@@ -163,37 +147,42 @@ class ProblemProtocol(HttpToolsProtocol):
 
     def abort_after(self, seconds: float) -> None:
         """See ``Connection``."""
-        self._cancel_response_deadline()
-        self._answered = False
-        self._response_deadline = self.loop.call_later(seconds, self.abort)
+        self._response_deadline = self.loop.time() + seconds
 
-    def _cancel_response_deadline(self) -> None:
-        if self._response_deadline is not None:
-            self._response_deadline.cancel()
-            self._response_deadline = None
+    def end_if_slow(self, now: float) -> None:
+        """End the connection if the client sends its headers, or reads its response, too slowly."""
+        if now >= self._response_deadline:
+            self.abort()
+        elif now >= self._deadline:
+            self.transport.close()
+        if not (self.flow.write_paused or self.transport.is_closing()):
+            self._unread = math.inf
+            return
+        unread = self.transport.get_write_buffer_size()
+        if unread < self._unread:
+            self._unread, self._stalled_since = unread, now
+        elif now - self._stalled_since >= self._watch.write_timeout:
+            self.abort()
 
     def data_received(self, data: bytes) -> None:
         """Parse received data; data after the response was completed early is discarded, up to a limit."""
         if self._discard_limit is not None:
             self._discard_limit -= len(data)
             if self._discard_limit < 0:
-                self._close()
+                self.transport.close()
             return
-        if self._between_requests:
+        if not self.is_receiving:
             if not data.isascii():
                 data = encode_url(data)
             if b"pgrade" in data:
                 data = hide_upgrade(data)
         super().data_received(data)
-        # The deadline starts only if the headers are incomplete: nearly always they arrive with the first bytes.
-        if self._in_head and self._deadline is None:
-            self._start_read_deadline()
 
     def on_message_begin(self) -> None:
         """Begin a request, and give the application access to its connection."""
-        self._between_requests = False
-        self._in_head = True
+        self.is_receiving = True
         self._header_bytes = 0
+        self._deadline = self.loop.time() + self._watch.read_timeout
         super().on_message_begin()
         self.scope["extensions"] = {CONNECTION: self}  # type: ignore[dict-item]
 
@@ -208,58 +197,33 @@ class ProblemProtocol(HttpToolsProtocol):
         """Pass the request to the application."""
         if self.parser.should_upgrade() and self._has_body():
             raise httptools.HttpParserError("the parser would leave the body unread")
-        self._in_head = False
-        self._cancel_deadline()
+        self._deadline = math.inf
         super().on_headers_complete()
 
     def _has_body(self) -> bool:
         return any(name in (b"content-length", b"transfer-encoding") for name, _ in self.headers)
 
-    def _unsupported_upgrade_warning(self) -> None:
-        """Do not log uvicorn's warning: an offer to upgrade is harmless, and is answered in HTTP/1.1."""
-
     def on_message_complete(self) -> None:
         """Expect the next request."""
-        self._between_requests = True
+        self.is_receiving = False
         super().on_message_complete()
 
     def pause_writing(self) -> None:
-        """Watch whether the client reads, because its buffer is full."""
+        """Watch from now on whether the client reads, because its buffer is full."""
         super().pause_writing()
-        self._reader.start()
-
-    def resume_writing(self) -> None:
-        """Stop to watch the client; its buffer has been read."""
-        super().resume_writing()
-        if self._answered:
-            self._cancel_response_deadline()
-        if not self.transport.is_closing():
-            self._reader.stop()
+        self._unread = math.inf
 
     def on_response_complete(self) -> None:
         """Close the connection if the response was the last one; else wait for the next request."""
         super().on_response_complete()
-        self._answered = True
-        if not self.flow.write_paused:  # the client has read nearly everything
-            self._cancel_response_deadline()
+        self._response_deadline = math.inf
+        self._half_close_allowed = False
         if self.transport.is_closing():
-            self._reader.start()
-        elif self._discard_limit is not None:
+            return
+        if self._discard_limit is not None:
             self._linger()
         elif self._client_sent_eof:
-            self._close()
-        self._half_close_allowed = False
-
-    def timeout_keep_alive_handler(self) -> None:
-        """Apply the write timeout to the rest of the last response on an idle connection."""
-        super().timeout_keep_alive_handler()
-        self._reader.start()
-
-    def shutdown(self) -> None:
-        """Apply the write timeout to the rest of the last response at shutdown."""
-        super().shutdown()
-        if self.transport.is_closing():
-            self._reader.start()
+            self.transport.close()
 
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - the parser's exception says more
         """Answer a request that cannot be parsed, and close the connection."""
@@ -275,12 +239,6 @@ class ProblemProtocol(HttpToolsProtocol):
                 self._disconnect_callback()
         self._refuse(self._parse_error(sys.exc_info()[1]))
 
-    def _refuse(self, error: ToolchatError) -> None:
-        self._cancel_deadline()
-        self.transport.write(error_response(error))
-        self._discard_limit = _MAX_BYTES_DISCARDED
-        self._linger()
-
     def _parse_error(self, fault: BaseException | None) -> ToolchatError:
         if len(getattr(self, "url", b"")) > MAX_URL_BYTES:
             return TooLarge(f"the URL is longer than {MAX_URL_BYTES} bytes")
@@ -290,20 +248,12 @@ class ProblemProtocol(HttpToolsProtocol):
             return InvalidRequest("Upgrade is not supported; remove the header")
         return unparsable_request(fault)
 
-    def _start_read_deadline(self) -> None:
-        self._deadline = self.loop.call_later(self.read_timeout, self._close)
+    def _refuse(self, error: ToolchatError) -> None:
+        self.transport.write(error_response(error))
+        self._discard_limit = _MAX_BYTES_DISCARDED
+        self._linger()
 
     def _linger(self) -> None:
         """Send EOF, and give the client a moment to read the response before the connection is closed."""
-        self._unset_keepalive_if_required()
         self.transport.write_eof()
-        self._deadline = self.loop.call_later(_LINGER_SECONDS, self._close)
-
-    def _close(self) -> None:
-        self.transport.close()
-        self._reader.start()
-
-    def _cancel_deadline(self) -> None:
-        if self._deadline is not None:
-            self._deadline.cancel()
-            self._deadline = None
+        self._deadline = self.loop.time() + _LINGER_SECONDS

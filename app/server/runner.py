@@ -24,6 +24,7 @@ from app.api.service import Admission, ServiceState
 from app.observability.logs import configure_logging, write_text
 from app.server.connection_limit import ConnectionLimit, raise_file_limit
 from app.server.http_protocol import ProblemProtocol
+from app.server.slow_clients import SlowClientWatch
 from app.settings.service_settings import Settings
 from toolchat.errors import ConfigurationError
 from toolchat.tool_calling.threads import stop_threads
@@ -48,9 +49,8 @@ def server_config(app: object, settings: Settings) -> uvicorn.Config:
     limit = ConnectionLimit()
     protocol = partial(
         ProblemProtocol,
-        read_timeout=settings.server_read_timeout,
-        write_timeout=settings.server_write_timeout,
         limit=limit,
+        watch=SlowClientWatch(settings.server_read_timeout, settings.server_write_timeout),
     )
     return uvicorn.Config(
         app,  # type: ignore[arg-type]

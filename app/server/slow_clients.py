@@ -1,40 +1,49 @@
-"""Clients that read slowly or not at all: disconnect them, and buffer little for them."""
+"""Clients that send or read slowly, or not at all: disconnect them, and buffer little for them."""
 
 import asyncio
 import socket
+from collections.abc import Collection
+from typing import Any, Protocol
 
 __all__ = ["SlowClientWatch", "limit_send_buffer"]
 
 _BUFFER_BYTES = 16 * 1024
+_LONGEST_INTERVAL = 1.0
+
+
+class _Watched(Protocol):
+    def end_if_slow(self, now: float) -> None:
+        """Close the connection if a time limit has passed."""
+        ...
 
 
 class SlowClientWatch:
-    """Aborts the connection of a client that has read nothing of its pending data for some seconds."""
+    """Checks the time limits of all connections of a server periodically, by one timer.
 
-    def __init__(self, transport: asyncio.Transport, timeout: float) -> None:
-        self._transport = transport
-        self._timeout = timeout
-        self._unread = 0
-        self._timer: asyncio.TimerHandle | None = None
+    Args:
+        read_timeout: seconds from connecting, or from the first byte of a request, to the end of its headers.
+        write_timeout: seconds in which the client must read some of its pending data.
+    """
 
-    def start(self) -> None:
-        """Start the timer again, if any data is pending."""
-        self.stop()
-        self._unread = self._transport.get_write_buffer_size()
-        if self._unread:
-            self._timer = asyncio.get_running_loop().call_later(self._timeout, self._check)
+    def __init__(self, read_timeout: float, write_timeout: float) -> None:
+        self.read_timeout = read_timeout
+        self.write_timeout = write_timeout
+        self._interval = min(_LONGEST_INTERVAL, read_timeout / 4, write_timeout / 4)
+        self._is_running = False
 
-    def stop(self) -> None:
-        """Cancel the timer."""
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+    def start(self, connections: Collection[_Watched] | Collection[Any]) -> None:
+        """Check these connections until there are none."""
+        if not self._is_running:
+            self._is_running = True
+            asyncio.get_running_loop().call_later(self._interval, self._check, connections)
 
-    def _check(self) -> None:
-        if self._transport.get_write_buffer_size() >= self._unread:
-            self._transport.abort()
-        else:
-            self.start()
+    def _check(self, connections: Collection[_Watched]) -> None:
+        now = asyncio.get_running_loop().time()
+        for each in tuple(connections):
+            each.end_if_slow(now)
+        self._is_running = False
+        if connections:
+            self.start(connections)
 
 
 def limit_send_buffer(transport: asyncio.Transport) -> None:

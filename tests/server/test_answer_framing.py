@@ -42,10 +42,7 @@ async def answered(url: str, kind: str, method: str = "GET", version: str = "1.1
 
 
 async def test_a_header_that_would_begin_another_one_is_not_sent(url: str) -> None:
-    head, body = await answered(url, "injected")
-    assert head.startswith("http/1.1 500 ")
-    assert "x-other" not in head
-    assert b"X-Other" not in body
+    assert await answered(url, "injected") == ("", b"")
 
 
 async def test_a_tab_within_a_header_is_sent_as_it_is(url: str) -> None:

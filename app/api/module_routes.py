@@ -13,7 +13,6 @@ from app.api.responses import answer
 from app.api.service import service_state
 from toolchat.chat.tool_module import ToolModule
 from toolchat.errors import NotConfigured
-from toolchat.tool_calling.function_callback import marked_tool_names
 
 __all__ = ["add_module_routes"]
 
@@ -53,7 +52,7 @@ def _add_chat_routes(router: APIRouter, module: ToolModule) -> None:
     variants: dict[Variant, Sequence[str]] = {
         "none": ("",),
         "function": (*module.function_names(), *created_at_start),
-        "method": [name for each in module.methods for name in marked_tool_names(each)],
+        "method": [each.name for each in module.declared() if each.kind == "method"],
     }
     for variant, names in variants.items():
         if names:

@@ -12,6 +12,7 @@ from app.api.fast_router import ReadRoute
 from app.api.problems import problems
 from app.api.schemas import Health, Index, ToolModuleDescription
 from app.api.service import Service, ServiceState
+from app.api.tool_routes import describe_module
 from app.observability import metrics as series
 from app.observability import spans
 from app.observability.deferred_recording import apply_recorded
@@ -79,7 +80,7 @@ def _described(methods: Mapping[str, Mapping[str, Any]]) -> str:
 async def tools(service: Service) -> list[dict[str, Any]]:
     """List every tool folder: its tools' definitions, or why it is not registered and which variable to set."""
     may_use = current_caller.get().may_use
-    folders = service.tools.describe()
+    folders = map(describe_module, service.tools.entries.values())
     return [folder | {"tools": [each for each in folder["tools"] if may_use(each["name"])]} for folder in folders]
 
 
@@ -100,7 +101,7 @@ async def ready(service: Service) -> dict[str, Any]:
     """Report that questions are accepted, the model, and the registered tools; 503 during shutdown."""
     if service.admission.draining:
         raise Draining("the service is being stopped", retry_after=1)
-    registered = {each["name"]: each["registered"] for each in service.tools.describe()}
+    registered = {name: entry.fault is None for name, entry in service.tools.entries.items()}
     store = {"kind": service.store.kind, "available": service.store.available}
     status = "ok" if service.store.available else "degraded"
     return {"status": status, "chat_model": service.model_label, "tools": registered, "state_store": store}

@@ -1,4 +1,4 @@
-"""The route that runs a tool without a model."""
+"""The route that runs a tool without a model, and the JSON descriptions of tools."""
 
 from typing import Annotated, Any, ClassVar
 
@@ -19,6 +19,7 @@ from toolchat.chat.advisors.idempotency import IdempotencyAdvisor, IdempotentReq
 from toolchat.chat.client import PromptSpec
 from toolchat.chat.manual_execution import SessionLockAdvisor, manual_request
 from toolchat.chat.request import ChatEvent
+from toolchat.chat.tool_registry import Entry
 from toolchat.errors import (
     CrossSite,
     DeadlineExceeded,
@@ -37,10 +38,33 @@ from toolchat.errors import (
     ValidationFailed,
 )
 from toolchat.models.base import ChatResponse
+from toolchat.tool_calling.callback import ToolCallback
 from toolchat.tool_calling.context import CONVERSATION_ID
 from toolchat.tool_calling.events import ToolCallEvent
 
-__all__ = ["router"]
+__all__ = ["describe_module", "router"]
+
+
+def describe_module(entry: Entry) -> dict[str, Any]:
+    """Describe a tool module with its tools, or with the reason why it is not registered."""
+    module = entry.module
+    state = {"registered": False, "reason": entry.fault} if entry.fault else {"registered": True}
+    tools = [_describe_tool(tool, "function") for tool in entry.functions]
+    tools += [_describe_tool(tool, "method") for tool in entry.methods]
+    return {"name": module.name, "title": module.title, "path": module.path, **state, "tools": tools}
+
+
+def _describe_tool(tool: ToolCallback, kind: str) -> dict[str, Any]:
+    return {
+        "name": tool.definition.name,
+        "kind": kind,
+        "description": tool.definition.description,
+        "input_schema": tool.definition.input_schema,
+        "sandbox": tool.metadata.sandbox,
+        "requires_approval": tool.metadata.requires_approval,
+        "read_only": tool.metadata.is_read_only,
+    }
+
 
 router = APIRouter(tags=["Tools by hand"], dependencies=[Depends(require_same_site), Depends(refuse_several_keys)])
 

@@ -168,9 +168,9 @@ class _Conversation:
         }
 
     def _list_tools(self, _: str) -> None:
-        for module in self._service.registry.describe():
-            for tool in module["tools"]:
-                print_result(f"{tool['name']}: {tool['description'].splitlines()[0]}")
+        for entry in self._service.registry.entries.values():
+            for tool in entry.tools():
+                print_result(f"{tool.definition.name}: {tool.definition.description.splitlines()[0]}")
 
     def _save(self, file: str) -> None:
         if not file:

@@ -23,11 +23,11 @@ __all__ = ["list_tools", "run_tool"]
 def list_tools(*, demo: bool) -> int:
     """Print every tool module with its tools, or the reason why it is not registered."""
     with opened_service(demo=demo) as service:
-        for module in service.registry.describe():
-            state = "registered" if module["registered"] else module["reason"]
-            print_result(f"{module['title']} ({module['path']}): {state}")
-            for tool in module["tools"]:
-                print_result(f"  {tool['name']} ({tool['kind']}): {tool['description']}")
+        for entry in service.registry.entries.values():
+            print_result(f"{entry.module.title} ({entry.module.path}): {entry.fault or 'registered'}")
+            for kind, tools in (("function", entry.functions), ("method", entry.methods)):
+                for tool in tools:
+                    print_result(f"  {tool.definition.name} ({kind}): {tool.definition.description}")
     return ANSWERED
 
 

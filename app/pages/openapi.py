@@ -11,6 +11,7 @@ from fastapi.routing import APIRoute
 
 from app.api.problems import CODES, Problem, one_block, problems
 from app.api.responses.formats import AnswerFormat, JsonDocument
+from app.api.tool_routes import describe_module
 from toolchat.errors import (
     BodyTimeout,
     BodyTooLarge,
@@ -32,7 +33,7 @@ def show_tools(document: dict[str, Any], folders: Sequence[Mapping[str, Any]]) -
 
     Args:
         document: the OpenAPI document; changed.
-        folders: as ``ToolRegistry.describe`` gives them.
+        folders: the tool modules, as :func:`describe_module` describes them.
     """
     tools = [tool for folder in folders for tool in folder["tools"]]
     paths = document["paths"]
@@ -123,9 +124,9 @@ def document_api(app: FastAPI) -> None:
     def openapi() -> dict[str, Any]:
         # The tools are there as long as the service runs, and those of other servers come and go.
         service = getattr(app.state, "service", None)
-        folders = service.tools.describe() if service else None
-        if app.openapi_schema is None or folders is not shown[0]:
-            app.openapi_schema, shown[0] = None, folders
+        entries = service.tools.entries if service else None
+        if app.openapi_schema is None or entries is not shown[0]:
+            app.openapi_schema, shown[0] = None, entries
             document = described()
             components = document.setdefault("components", {})
             schemas = components.setdefault("schemas", {})
@@ -139,8 +140,8 @@ def document_api(app: FastAPI) -> None:
                     _complete(method, operation, app.state.answer_formats)
                     if path.startswith("/health/"):
                         operation["security"] = []
-            if folders is not None:
-                show_tools(document, folders)
+            if entries is not None:
+                show_tools(document, [describe_module(entry) for entry in entries.values()])
         return described()
 
     app.openapi = openapi  # type: ignore[method-assign]

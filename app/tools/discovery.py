@@ -18,7 +18,7 @@ from toolchat.chat.advisors.base import Advisor
 from toolchat.chat.tool_module import ToolModule, ToolSettings
 from toolchat.errors import ConfigurationError
 from toolchat.tool_calling.definition_checks import definition_faults, duplicate_names, shown_path
-from toolchat.tool_calling.function_callback import marked_tool_names
+from toolchat.tool_calling.function_callback import marked_methods
 
 __all__ = ["ConfiguredModule", "ToolsPathSettings", "discover"]
 
@@ -137,7 +137,7 @@ def _tool_faults(module: ToolModule) -> list[str]:
 
 
 def _has_tools(part: object) -> bool:
-    return isinstance(part, type) and bool(marked_tool_names(part))
+    return isinstance(part, type) and bool(marked_methods(part))
 
 
 def _describe(part: object) -> str:

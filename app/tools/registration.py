@@ -11,7 +11,7 @@ from toolchat.chat.dynamic_tools import DynamicTools
 from toolchat.chat.tool_module import ToolModule
 from toolchat.chat.tool_registry import Entry, ToolRegistry
 from toolchat.errors import ConfigurationError
-from toolchat.tool_calling.callback import StaticToolCallbackProvider, ToolCallback
+from toolchat.tool_calling.callback import ToolCallback
 from toolchat.tool_calling.definition_checks import shown_path
 from toolchat.tool_calling.errors import ToolDefinitionError
 from toolchat.tool_calling.function_callback import FunctionToolCallback, MethodToolCallbackProvider, to_callbacks
@@ -66,8 +66,7 @@ async def _entry(container: AsyncContainer, configured: ConfiguredModule, stack:
         raise ConfigurationError(f"{shown_path(module.folder)}: {error}") from error
     methods = tuple(configured.settings.applied_to(each) for each in _with_converter(converter, methods))
     advisors = tuple([await container.get(each) for each in module.advisors])
-    provider = StaticToolCallbackProvider(*methods)
-    return Entry(module, tuple(functions), provider, advisors=advisors, sources=sources)
+    return Entry(module, tuple(functions), methods, advisors=advisors, sources=sources)
 
 
 def _with_converter(converter: ToolCallResultConverter, tools: Iterable[ToolCallback]) -> list[ToolCallback]:

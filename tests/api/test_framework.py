@@ -82,7 +82,7 @@ def test_a_test_can_replace_the_service_that_a_route_is_given() -> None:
     with TestClient(app) as client:
 
         class Empty:
-            tools = type("NoTools", (), {"describe": staticmethod(list)})
+            tools = type("NoTools", (), {"entries": {}})
 
         app.dependency_overrides[running_service] = Empty
         assert client.get("/tools").json() == []

@@ -11,8 +11,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from toolchat.chat.advisors.base import Advisor
 from toolchat.tool_calling.callback import ToolCallback, ToolCallbackProvider
 from toolchat.tool_calling.definition import tool_name
-from toolchat.tool_calling.definition_checks import DeclaredTool, marked_methods
-from toolchat.tool_calling.function_callback import FunctionToolCallback
+from toolchat.tool_calling.definition_checks import DeclaredTool
+from toolchat.tool_calling.function_callback import FunctionToolCallback, marked_methods
 from toolchat.tool_calling.setting_types import BaseUrl
 
 __all__ = ["Components", "ToolModule", "ToolSettings"]
@@ -151,7 +151,7 @@ class ToolModule:
     def declared(self) -> list[DeclaredTool]:
         """Return every function and method tool as it is written, before anything is created."""
         functions = [DeclaredTool(each, "function", self.folder) for each in self.function_tools]
-        methods = [method for each in self.methods for method in marked_methods(each)]
+        methods = [method for each in self.methods for method in marked_methods(each).values()]
         return functions + [DeclaredTool(each, "method", self.folder) for each in methods]
 
 

@@ -1,37 +1,18 @@
 """The tool registry: which tools are available now, under which names, and why others are not."""
 
 import asyncio
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
 
 from toolchat.chat.advisors.base import Advisor
 from toolchat.chat.dynamic_tools import DynamicTools, ToolNames
 from toolchat.chat.tool_module import ToolModule
 from toolchat.errors import NotConfigured, NotFound, ToolServerUnavailable, ValidationFailed
-from toolchat.tool_calling.callback import StaticToolCallbackProvider, StaticToolCallbackResolver, ToolCallback
+from toolchat.tool_calling.callback import StaticToolCallbackResolver, ToolCallback
 from toolchat.tool_calling.caller import current_caller
 
-__all__ = ["Entry", "Snapshot", "ToolRegistry", "described_tool"]
-
-
-def described_tool(tool: ToolCallback, kind: str) -> dict[str, Any]:
-    """Describe a tool: its definition, its metadata, and example arguments if its schema allows some.
-
-    Args:
-        tool: the tool.
-        kind: ``function`` or ``method``.
-    """
-    definition = tool.definition
-    return {
-        "name": definition.name,
-        "kind": kind,
-        "description": definition.description,
-        "input_schema": definition.input_schema,
-        "sandbox": tool.metadata.sandbox,
-        "requires_approval": tool.metadata.requires_approval,
-        "read_only": tool.metadata.is_read_only,
-    }
+__all__ = ["Entry", "Snapshot", "ToolRegistry"]
 
 
 _RETRY_AFTER = 5
@@ -44,7 +25,7 @@ class Entry:
 
     module: ToolModule
     functions: tuple[ToolCallback, ...] = ()
-    methods: StaticToolCallbackProvider = field(default_factory=StaticToolCallbackProvider)
+    methods: tuple[ToolCallback, ...] = ()
     fault: str | None = None
     """Why the module is not registered; ``None`` if it is."""
     advisors: tuple[Advisor, ...] = ()
@@ -52,20 +33,11 @@ class Entry:
 
     def tools(self) -> tuple[ToolCallback, ...]:
         """Return every function and method tool."""
-        return (*self.functions, *self.methods.tool_callbacks())
+        return self.functions + self.methods
 
     def in_conversation(self) -> tuple[ToolCallback, ...]:
         """Return one kind of each tool: two that do the same would only confuse the model."""
-        return self.functions or self.methods.tool_callbacks()
-
-    def described(self) -> dict[str, Any]:
-        """Describe the module with its tools, or with the reason why it is not registered."""
-        module = self.module
-        described: dict[str, Any] = {"name": module.name, "title": module.title, "path": module.path}
-        described |= {"registered": False, "reason": self.fault} if self.fault else {"registered": True}
-        tools = [described_tool(tool, "function") for tool in self.functions]
-        tools += [described_tool(tool, "method") for tool in self.methods.tool_callbacks()]
-        return described | {"tools": tools}
+        return self.functions or self.methods
 
     def now(self, dynamic: Sequence[ToolCallback]) -> "Entry":
         """Return a copy with the dynamic tools of the moment added."""
@@ -100,18 +72,9 @@ class Snapshot:
             for entry in entries
         ]
         self.entries = {entry.module.name: entry for entry in present}
-        functions = [tool for entry in present for tool in entry.functions]
-        methods = [tool for entry in present for tool in entry.methods.tool_callbacks()]
-        self.resolver = StaticToolCallbackResolver([*functions, *methods])
+        self.resolver = StaticToolCallbackResolver([tool for entry in present for tool in entry.tools()])
         self.all_tools = [tool for entry in present for tool in entry.in_conversation()]
         self.owners = {tool.definition.name: entry for entry in present for tool in entry.tools()}
-        self._described: list[dict[str, Any]] | None = None
-
-    def describe(self) -> list[dict[str, Any]]:
-        """Describe every module; computed once."""
-        if self._described is None:
-            self._described = [entry.described() for entry in self.entries.values()]
-        return self._described
 
 
 class ToolRegistry:
@@ -132,6 +95,11 @@ class ToolRegistry:
     def names(self) -> tuple[str, ...]:
         """Return the names of all tools."""
         return self._now.resolver.names()
+
+    @property
+    def entries(self) -> Mapping[str, Entry]:
+        """The modules of the moment by name; the same object until a dynamic tool changes."""
+        return self._now.entries
 
     @property
     def _now(self) -> Snapshot:
@@ -159,7 +127,7 @@ class ToolRegistry:
         """
         entry = self._now.entries[module]
         entry.check()
-        return entry.methods.tool_callbacks() if kind == "method" else entry.functions
+        return entry.methods if kind == "method" else entry.functions
 
     def tool(self, name: str) -> ToolCallback:
         """Return the tool of a name.
@@ -219,7 +187,3 @@ class ToolRegistry:
 
     def _known(self) -> str:
         return ", ".join(filter(current_caller.get().may_use, self.names())) or "none"
-
-    def describe(self) -> list[dict[str, Any]]:
-        """Describe every module with its tools, or with the reason why it is not registered."""
-        return self._now.describe()

@@ -4,6 +4,7 @@ A complete message goes through the same classes, as a stream of one piece.
 """
 
 from collections.abc import Mapping
+from itertools import takewhile
 
 from toolchat.messages import Usage
 from toolchat.models.tool_call_merging import ToolCallMerger, is_json_object
@@ -208,9 +209,5 @@ def _repetition(earlier: str, later: str) -> int:
 
 
 def _common_prefix(one: str, other: str) -> str:
-    if other.startswith(one):
-        return one
-    for position, (left, right) in enumerate(zip(one, other, strict=False)):
-        if left != right:
-            return one[:position]
-    return min(one, other, key=len)
+    equal = takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))
+    return one[: sum(1 for _ in equal)]

@@ -13,7 +13,7 @@ from toolchat.tool_calling.json_schema import resolve
 from toolchat.tool_calling.schema import input_of_function
 from toolchat.tool_calling.signature import docstring_summary
 
-__all__ = ["DeclaredTool", "DefinitionFaults", "definition_faults", "duplicate_names", "marked_methods", "shown_path"]
+__all__ = ["DeclaredTool", "DefinitionFaults", "definition_faults", "duplicate_names", "shown_path"]
 
 _SAFE_NAME = re.compile(r"[A-Za-z0-9_.-]+")
 _MAX_NAME_CHARS = 64
@@ -56,12 +56,6 @@ def shown_path(file: Path) -> str:
     """Show a path relative to the working directory, if it is below."""
     here = Path.cwd()
     return str(file.relative_to(here) if file.is_relative_to(here) else file)
-
-
-def marked_methods(cls: type) -> list[Callable[..., Any]]:
-    """List the functions of all methods of a class that ``@tool`` marks."""
-    members = (getattr(each, "__func__", each) for _, each in inspect.getmembers_static(cls))
-    return [each for each in members if ToolMarker.find(each) is not None]
 
 
 def definition_faults(declared: DeclaredTool) -> DefinitionFaults:

@@ -9,7 +9,7 @@ from inspect import isawaitable, iscoroutinefunction
 from typing import Any, Self, Unpack
 
 from toolchat.tool_calling.caching import RecentResults, SingleFlight, call_key
-from toolchat.tool_calling.callback import ToolCallback, ToolCallbackProvider, ToolResult, duplicate_name_error
+from toolchat.tool_calling.callback import StaticToolCallbackResolver, ToolCallback, ToolCallbackProvider, ToolResult
 from toolchat.tool_calling.context import ToolContext
 from toolchat.tool_calling.definition import (
     ToolDefinition,
@@ -31,7 +31,7 @@ __all__ = [
     "FunctionToolCallback",
     "MethodToolCallback",
     "MethodToolCallbackProvider",
-    "marked_tool_names",
+    "marked_methods",
     "to_callbacks",
     "tool",
     "tool_name",
@@ -197,28 +197,19 @@ class MethodToolCallbackProvider:
         Raises:
             ToolDefinitionError: an object has no marked method, or two methods have the same name.
         """
-        callbacks: dict[str, ToolCallback] = {}
-        for tool_object in self.tool_objects:
-            for callback in self._callbacks_of(tool_object):
-                name = callback.definition.name
-                if name in callbacks:
-                    raise duplicate_name_error(callback, callbacks[name])
-                callbacks[name] = callback
-        return tuple(callbacks.values())
+        callbacks = tuple(each for tool_object in self.tool_objects for each in self._callbacks_of(tool_object))
+        StaticToolCallbackResolver(callbacks)  # refuses a name that occurs twice
+        return callbacks
 
     def _callbacks_of(self, tool_object: object) -> list[MethodToolCallback]:
-        marked = _marked_attributes(type(tool_object))
+        marked = marked_methods(type(tool_object))
         if not marked:
             raise ToolDefinitionError(f"{type(tool_object).__name__} has no method that @tool marks")
         return [MethodToolCallback.from_function(getattr(tool_object, attribute)) for attribute in marked]
 
 
-def marked_tool_names(cls: type) -> list[str]:
-    """List the names of the tools in a class."""
-    return [tool_name(method) for method in _marked_attributes(cls).values()]
-
-
-def _marked_attributes(cls: type) -> dict[str, Any]:
+def marked_methods(cls: type) -> dict[str, Any]:
+    """The functions of all methods of a class that ``@tool`` marks, by attribute, in the order of their definition."""
     names = dict.fromkeys(name for each in reversed(cls.__mro__) for name in vars(each))
     attributes = {name: inspect.getattr_static(cls, name, None) for name in names}
     functions = {name: getattr(attribute, "__func__", attribute) for name, attribute in attributes.items()}
@@ -251,6 +242,6 @@ def to_callbacks(offered: object) -> tuple[ToolCallback, ...]:
         raise ToolDefinitionError(f"{offered.__name__} is a class: offer an object of it")
     if isinstance(offered, ToolCallbackProvider):
         return offered.tool_callbacks()
-    if callable(offered) and (ToolMarker.find(offered) or not marked_tool_names(type(offered))):
+    if callable(offered) and (ToolMarker.find(offered) or not marked_methods(type(offered))):
         return (FunctionToolCallback.from_function(offered),)
     return MethodToolCallbackProvider(offered).tool_callbacks()

@@ -195,8 +195,10 @@ def _options(service: ServiceState, sent: ChatCompletionRequest) -> ChatOptions:
 
 def _models(tools: ToolRegistry) -> list[dict[str, Any]]:
     """All models, without the tool modules that are unavailable or have no tool that the caller may use."""
-    modules = [each["name"] for each in tools.describe() if each["registered"]]
-    usable = [f"{_MODULE_PREFIX}{name}" for name in modules if _has_usable(tools.for_folder(name)[0])]
+    entries = tools.entries.items()
+    usable = [
+        f"{_MODULE_PREFIX}{name}" for name, each in entries if not each.fault and _has_usable(each.in_conversation())
+    ]
     return [
         {"id": name, "object": "model", "created": _STARTED, "owned_by": "toolchat"}
         for name in (ALL_TOOLS, NO_TOOLS, *usable)

@@ -20,9 +20,8 @@ from toolchat.messages import (
 from toolchat.models.base import Prompt
 from toolchat.models.merging import TextMerger, ToolCallMerger, is_json_object, usage_from
 from toolchat.models.provider_errors import provider_error, retry_after_from
-from toolchat.tool_calling.definition import ToolDefinition
 
-__all__ = ["DashScopeAnswer", "map_messages", "map_tool_definition", "map_tool_options"]
+__all__ = ["DashScopeAnswer", "map_messages", "map_tool_options"]
 
 MAX_ANSWER_BYTES = 32 * 2**20
 """The size limit of all JSON of one model call; 64k tokens in as many events take about half of it."""
@@ -65,12 +64,6 @@ def _map_tool_call(call: ToolCall) -> dict[str, Any]:
     arguments = call.arguments if is_json_object(call.arguments) else "{}"
     function = {**(inner if isinstance(inner, Mapping) else {}), "name": call.name, "arguments": arguments}
     return {**call.extra, "id": call.id, "type": "function", "function": function}
-
-
-def map_tool_definition(tool: ToolDefinition) -> dict[str, Any]:
-    """Map a tool definition."""
-    function = {"name": tool.name, "description": tool.description, "parameters": dict(tool.input_schema)}
-    return {"type": "function", "function": function}
 
 
 def map_tool_options(prompt: Prompt) -> dict[str, Any]:

@@ -25,7 +25,8 @@ from toolchat.errors import ConfigurationError, ToolchatError, UpstreamInvalid
 from toolchat.http.client import OutboundHttp
 from toolchat.models.base import ChatModel, ChatResponse, EmitModelEvent, Progress, Prompt, TextDelta
 from toolchat.models.dashscope.aiohttp_adapter import ClientSession
-from toolchat.models.dashscope.mapping import DashScopeAnswer, map_messages, map_tool_definition, map_tool_options
+from toolchat.models.dashscope.mapping import DashScopeAnswer, map_messages, map_tool_options
+from toolchat.models.openai.mapping import map_tool_definition  # DashScope has the same format
 
 __all__ = ["DashScopeChatModel", "warm_up"]
 

@@ -13,11 +13,12 @@ import tomllib
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
 from app.access.principals import Principal, Role
+from app.settings.base import describe_faults
 from toolchat.errors import ConfigurationError
 
 __all__ = ["NAME_PATTERN", "KeyFile", "KeyRegistry", "digest_of", "new_key", "read_key_file", "read_keys"]
@@ -120,8 +121,9 @@ def read_key_file(path: Path) -> KeyRegistry:
             raise ConfigurationError(f"API_KEYS_FILE: {path} is larger than {_LARGEST_FILE} bytes")
         entries = _File.model_validate(tomllib.loads(path.read_text(encoding="utf-8"))).keys
     except ValidationError as error:
-        faults = [f"API_KEYS_FILE: {path}: {_place(fault)}: {fault['msg']}" for fault in error.errors()[:10]]
-        raise ConfigurationError("\n".join(faults)) from None
+        faults = describe_faults(error)[:10]
+        lines = [f"API_KEYS_FILE: {path}: {place or 'the file'}: {message}" for place, message, _ in faults]
+        raise ConfigurationError("\n".join(lines)) from None
     except tomllib.TOMLDecodeError as error:
         raise ConfigurationError(f"API_KEYS_FILE: {path} is not valid TOML: {error}") from None
     except (OSError, UnicodeDecodeError, RecursionError) as error:
@@ -145,10 +147,6 @@ def _check_consistent(path: Path, entries: Iterable[_Entry]) -> None:
 
 def _limits(principal: Principal) -> tuple[int | None, ...]:
     return principal.requests_per_minute, principal.concurrent, principal.tokens_per_day
-
-
-def _place(fault: Any) -> str:
-    return ".".join(str(part) for part in fault["loc"]) or "the file"
 
 
 _log = logging.getLogger(__name__)

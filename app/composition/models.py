@@ -9,7 +9,7 @@ from pydantic import Field, SecretStr, ValidationError
 from pydantic_core import from_json
 from pydantic_settings import SettingsConfigDict
 
-from app.settings.base import EnvironmentSettings, read_settings
+from app.settings.base import EnvironmentSettings, describe_faults, read_settings
 from app.settings.providers import DashScopeSettings, OpenAISettings
 from app.settings.service_settings import Settings
 from toolchat.chat.advisors.tool_loop import ToolCallingAdvisor
@@ -104,8 +104,8 @@ def _settings(kind: type[_SettingsT], fields: Mapping[str, Any], needed: Set[str
     try:
         return kind(_env_file=None, _env_prefix=_NO_VARIABLE, **fields)
     except ValidationError as error:
-        fault = error.errors()[0]
-        raise ValueError(f"{fault['loc'][0]}: {fault['msg'].removeprefix('Value error, ')}") from None
+        fault = describe_faults(error)[0]
+        raise ValueError(f"{fault.place}: {fault.message}") from None
 
 
 def dashscope(settings: DashScopeSettings) -> ChosenModel:

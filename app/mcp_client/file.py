@@ -18,7 +18,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pydantic_core import from_json
 from pydantic_settings import SettingsConfigDict
 
-from app.settings.base import EnvironmentSettings
+from app.settings.base import EnvironmentSettings, describe_faults
 from app.settings.typos import suggest
 from toolchat.errors import ConfigurationError
 
@@ -253,13 +253,11 @@ def _entry(name: str, value: Any, environment: _Environment) -> ServerEntry:
 
 
 def _lines(error: ValidationError) -> Iterator[str]:
-    for fault in error.errors(include_url=False, include_context=False, include_input=False):
-        key = "".join(f".{each}" for each in fault["loc"] if each not in ("bool", "tuple[str, ...]"))[:200]
-        message = fault["msg"].removeprefix("Value error, ")
-        if fault["type"] == "extra_forbidden":
-            suggestion = suggest(str(fault["loc"][0]), ServerEntry.model_fields)
+    for place, message, kind in describe_faults(error):
+        if kind == "extra_forbidden":
+            suggestion = suggest(place, ServerEntry.model_fields)
             message = "unknown key" + (f"; did you mean {suggestion}?" if suggestion else "")
-        yield f"{key}: {message}"
+        yield f".{place[:200]}: {message}" if place else f": {message}"
 
 
 class McpServersSettings(EnvironmentSettings):

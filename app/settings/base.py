@@ -1,7 +1,9 @@
-"""Configuration from environment variables and ``.env``: the base class, shared field types, and validation errors."""
+"""Configuration from environment variables and ``.env``: base class, field types, and pydantic's faults as text."""
 
+import re
+from collections.abc import Iterable
 from functools import cache
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, NamedTuple, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ValidationError, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
@@ -15,6 +17,7 @@ __all__ = [
     "Secret",
     "Texts",
     "Url",
+    "describe_faults",
     "environment_class",
     "environment_name",
     "read_settings",
@@ -74,10 +77,40 @@ def read_settings(settings: type[_SettingsT]) -> _SettingsT:
     try:
         return settings()
     except ValidationError as error:
-        raise ConfigurationError("\n".join(_describe(settings, fault) for fault in error.errors())) from None
+        lines = [f"{_variable(settings, place)}: {message}" for place, message, _ in describe_faults(error)]
+        raise ConfigurationError("\n".join(lines)) from None
 
 
-def _describe(settings: type[EnvironmentSettings], fault: Any) -> str:
-    field = str(fault["loc"][0]) if fault["loc"] else ""
-    name = environment_name(settings, field) if field in settings.model_fields else field.upper()
-    return f"{name}: {fault['msg'].removeprefix('Value error, ')}"
+def _variable(settings: type[EnvironmentSettings], place: str) -> str:
+    field = re.split(r"[.[]", place)[0]
+    return environment_name(settings, field) if field in settings.model_fields else field.upper()
+
+
+class Fault(NamedTuple):
+    """One invalid part of some input."""
+
+    place: str
+    """Where it is, such as ``messages[0].content``; empty for the whole."""
+    message: str
+    kind: str
+    """Pydantic's name of the fault, such as ``extra_forbidden``."""
+
+
+def describe_faults(error: ValidationError) -> list[Fault]:
+    """List what is invalid, in the words of pydantic; no fault contains a value."""
+    faults = error.errors(include_url=False, include_context=False, include_input=False)
+    return [Fault(_place(each["loc"]), each["msg"].removeprefix("Value error, "), each["type"]) for each in faults]
+
+
+def _place(location: Iterable[int | str]) -> str:
+    place = ""
+    for part in location:
+        if isinstance(part, int):
+            place += f"[{part}]"
+        elif part not in _BASIC_TYPES and not part.endswith("]"):
+            place += f".{part}"
+    return place.removeprefix(".")
+
+
+_BASIC_TYPES = ("bool", "float", "int", "str")
+"""With ``list[...]`` and the like, what pydantic puts into a location for the members of a union."""

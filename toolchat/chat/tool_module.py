@@ -151,7 +151,9 @@ class ToolModule:
     def declared(self) -> list[DeclaredTool]:
         """Return every function and method tool as it is written, before anything is created."""
         functions = [DeclaredTool(each, "function", self.folder) for each in self.function_tools]
-        methods = [method for each in self.methods for method in marked_methods(each).values()]
+        # A value that is no class is reported when the module is checked.
+        classes = [each for each in self.methods if isinstance(each, type)]
+        methods = [method for each in classes for method in marked_methods(each).values()]
         return functions + [DeclaredTool(each, "method", self.folder) for each in methods]
 
 

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, StrictBool, ValidationError
 from pydantic.alias_generators import to_camel
 from pydantic_core import to_json
 
+from app.settings.base import describe_faults
 from toolchat.chat.request import Approval
 from toolchat.errors import InvalidRequest
 from toolchat.messages import (
@@ -86,11 +87,10 @@ def read_request(body: bytes) -> ChatRequest:
     try:
         return ChatRequest.model_validate_json(body)
     except ValidationError as error:
-        fault = error.errors(include_url=False, include_input=False)[0]
-    if fault["type"] == "json_invalid":
+        place, message, kind = describe_faults(error)[0]
+    if kind == "json_invalid":
         raise InvalidRequest("the body is not valid JSON")
-    field = "".join(f"[{each}]" if isinstance(each, int) else f".{each}" for each in fault["loc"])
-    raise InvalidRequest(f"{field.lstrip('.')}: {fault['msg']}" if field else str(fault["msg"]))
+    raise InvalidRequest(f"{place}: {message}" if place else message)
 
 
 def conversation(sent: Sequence[UIMessage], instructions: str = "") -> tuple[Message, ...]:

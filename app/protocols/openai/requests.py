@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, StrictBool, StringConstraints
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from app.protocols.openai.errors import BadRequest
+from app.settings.base import describe_faults
 from toolchat.errors import InvalidRequest
 from toolchat.messages import (
     AssistantMessage,
@@ -145,22 +146,10 @@ def read_request(body: bytes) -> ChatCompletionRequest:
     try:
         return ChatCompletionRequest.model_validate_json(body)
     except ValidationError as error:
-        fault = error.errors(include_url=False, include_input=False)[0]
-    if fault["type"] == "json_invalid":
+        param, message, kind = describe_faults(error)[0]
+    if kind == "json_invalid":
         raise InvalidRequest("the body is not valid JSON")
-    param = _param(fault["loc"])
-    raise BadRequest(f"{param}: {fault['msg']}" if param else str(fault["msg"]), param or None)
-
-
-def _param(location: Iterable[int | str]) -> str:
-    """A location such as ``messages[0].content``, without pydantic's names of the members of a union."""
-    param = ""
-    for part in location:
-        if isinstance(part, int):
-            param += f"[{part}]"
-        elif part.isidentifier() and part.islower() and part not in ("str", "literal"):
-            param += f".{part}" if param else part
-    return param
+    raise BadRequest(f"{param}: {message}" if param else message, param or None)
 
 
 def conversation(sent: Sequence[WireMessage], instructions: str = "") -> tuple[Message, ...]:

@@ -214,8 +214,6 @@ class Quotas:
         self._limits = lru_cache(1000)(self._limits_of)
         self._numbers = itertools.count(1)
         self._local = store if isinstance(store, LocalQuotas) else LocalQuotas()
-        self.refused: Counter[Kind] = Counter()
-        """Refused questions, by the kind of limit."""
         self.alone = False
         """Whether the last question was counted in this process because the shared store was unavailable."""
 
@@ -234,7 +232,6 @@ class Quotas:
         instruments.observer.record_wait("place", time.perf_counter() - began)
         for each, usage in zip(limits, found, strict=True):
             if (refusing := _refusing(usage)) is not None:
-                self.refused[refusing.kind] += 1
                 raise _exceeded(each, usage, refusing)
         reservation.usage = found[0]
         return reservation

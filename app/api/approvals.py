@@ -12,6 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from app.api.dependencies import scoped_key
+from app.observability import metrics
 from toolchat.chat.advisors.base import Advisor, AdvisorChain
 from toolchat.chat.advisors.tool_loop import APPROVAL_REQUIRED
 from toolchat.chat.client import ChatClient, PromptSpec
@@ -192,8 +193,6 @@ class ApprovalStore:
 
     def __init__(self, store: StateStore, codec: PausedTurnCodec, *, ttl: float = 600) -> None:
         self.ttl = ttl
-        self.saved = 0
-        """Turns that paused in this process."""
         self._store = store
         self._codec = codec
 
@@ -210,7 +209,7 @@ class ApprovalStore:
         if conversation := turn.response.context.get(CONVERSATION_ID):
             await self._list(conversation, identifier)
         await self._store.put(_key(identifier), record, ttl=self.ttl)
-        self.saved += 1
+        metrics.APPROVALS.inc()
         return identifier
 
     async def find(self, identifier: str, decided: Collection[str] = ()) -> PendingTurn:

@@ -22,8 +22,8 @@ from app.api.problems import ERROR_RESPONSE, refusal
 from app.observability import spans
 from app.observability.logs import hashed, log_event
 from app.observability.logs import request_id as current_request_id
+from app.observability.metrics import OTHER
 from app.observability.request import Request, current_request
-from app.observability.series import OTHER
 from toolchat.errors import CLIENT_GONE, Draining, InvalidRequest, TooLarge, ToolchatError
 from toolchat.tool_calling.caller import current_caller
 

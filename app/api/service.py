@@ -12,17 +12,20 @@ from starlette.requests import HTTPConnection
 from app.access.principals import Principal, current_request_caller
 from app.access.quotas import QuotaReservation, Quotas
 from app.api.approvals import ApprovalStore
+from app.observability import metrics
+from app.observability.logs import lost_lines
 from app.settings.service_settings import Settings
 from toolchat.chat.advisors.idempotency import IdempotencyStore
 from toolchat.chat.client import ChatClient
 from toolchat.chat.manual_execution import without_model
 from toolchat.chat.memory import ChatMemory, MemoryAdvisor
 from toolchat.chat.tool_registry import ToolRegistry
-from toolchat.errors import Draining, Overloaded, ToolchatError
+from toolchat.errors import Draining, Overloaded, QuotaExceeded, ToolchatError
+from toolchat.http.client import OutboundHttp
 from toolchat.models.base import full_name
 from toolchat.state.base import StateStore
 
-__all__ = ["Admission", "Service", "ServiceState", "model_label", "running_service", "service_state"]
+__all__ = ["Admission", "Service", "ServiceMetrics", "ServiceState", "model_label", "running_service", "service_state"]
 
 
 class Admission:
@@ -44,7 +47,6 @@ class Admission:
         self._held: Counter[str] = Counter()
         """Slots by client."""
         self.in_flight = 0
-        self.refused = 0
         self.draining = False
         """Set when the service is stopped: running questions are finished, new ones refused."""
 
@@ -64,7 +66,7 @@ class Admission:
             raise Draining("the service is being stopped and takes no more questions", retry_after=1)
         is_full = self.in_flight >= self._limit
         if is_full or self._held[client_key] >= self._per_client:
-            self.refused += 1
+            metrics.REFUSED.inc()
             running = f"{self._limit} questions" if is_full else f"{self._per_client} questions of this client"
             raise Overloaded(f"{running} are being answered already", retry_after=1)
         self.in_flight += 1
@@ -94,7 +96,9 @@ class Slot:
         self._admission.acquire(self._client_key)
         try:
             self._reservation = await self._admission.quotas.reserve(self._principal)
-        except BaseException:
+        except BaseException as error:
+            if isinstance(error, QuotaExceeded):
+                metrics.QUOTAS_REFUSED.inc()
             self._admission.release(self._client_key)
             raise
         return self._reservation
@@ -104,6 +108,27 @@ class Slot:
             await self._admission.quotas.settle(self._reservation)
         finally:
             self._admission.release(self._client_key)
+
+
+class ServiceMetrics:
+    """Copies what the parts of the service count themselves to the metrics; see :meth:`update`."""
+
+    def __init__(self, admission: Admission, store: StateStore, memory: ChatMemory, http: OutboundHttp) -> None:
+        self._admission, self._store, self._memory, self._http = admission, store, memory, http
+        self._store_failures = metrics.Growth(metrics.STORE_FAILURES.labels(store.kind))
+
+    def update(self) -> None:
+        """Set gauges to their current values, and raise counters; called every second and before each report."""
+        metrics.IN_FLIGHT.set(self._admission.in_flight)
+        metrics.QUOTAS_ALONE.set(self._admission.quotas.alone)
+        metrics.CONNECTIONS.set(self._http.connections)
+        metrics.SESSIONS.set(self._memory.active)
+        metrics.STORE_UP.labels(self._store.kind).set(self._store.available)
+        self._store_failures.update(self._store.failures)
+        _log_lost.update(lost_lines())
+
+
+_log_lost = metrics.Growth(metrics.LOG_LOST)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +145,7 @@ class ServiceState:
     memory_advisor: MemoryAdvisor
     idempotency: IdempotencyStore
     """Results by ``Idempotency-Key``."""
+    metrics: ServiceMetrics
     container: AsyncContainer
     """For routes of tool modules that need other dependencies than tools."""
 

@@ -1,58 +1,25 @@
 """Routes about the service itself: the index, health probes, metrics, and the list of tools."""
 
-import platform
 from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
 from fastapi import APIRouter, Request
-from starlette.responses import PlainTextResponse
+from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
+from prometheus_client.openmetrics import exposition as openmetrics
+from starlette.responses import PlainTextResponse, Response
 
 from app.api.fast_router import ReadRoute
 from app.api.problems import problems
 from app.api.schemas import Health, Index, ToolModuleDescription
 from app.api.service import Service, ServiceState
 from app.api.tool_routes import describe_module
-from app.observability import metrics as series
-from app.observability import spans
-from app.observability.deferred_recording import apply_recorded
-from app.observability.logs import lost_lines
-from app.observability.runtime import process_readings
-from app.observability.series import Family, Readings, exposition
+from app.observability.multiprocess import registry
 from toolchat import __version__
 from toolchat.errors import Draining
-from toolchat.http.client import OutboundHttp
 from toolchat.tool_calling.caller import current_caller
 
-__all__ = ["figures", "metrics_text", "router"]
-
-
-_PYTHON = platform.python_version()
-
-
-async def figures(state: ServiceState, *, open_metrics: bool = False) -> str:
-    """The figures of this process."""
-    return metrics_text(state, await state.container.get(OutboundHttp), open_metrics=open_metrics)
-
-
-def metrics_text(state: ServiceState, http: OutboundHttp, *, open_metrics: bool = False) -> str:
-    """Every figure of this process, with its meaning; what is kept elsewhere is read now."""
-    quotas, store = state.admission.quotas, state.store
-    readings: dict[Family, Readings] = {
-        series.INFO: {(__version__, state.model_label, _PYTHON): 1},
-        series.IN_FLIGHT: {(): state.admission.in_flight},
-        series.REFUSED: {(): state.admission.refused},
-        series.QUOTAS_ALONE: {(): int(quotas.alone)},
-        series.QUOTAS_REFUSED: {(): quotas.refused.total()},
-        series.CONNECTIONS: {(): http.connections},
-        series.LOG_LOST: {(): lost_lines()},
-        series.SESSIONS: {(): state.memory.active},
-        series.APPROVALS: {(): state.approvals.saved},
-        series.STORE_UP: {(store.kind,): int(store.available)},
-        series.STORE_FAILURES: {(store.kind,): store.failures},
-    }
-    apply_recorded()
-    return exposition(series.FAMILIES, readings | process_readings(), open_metrics=open_metrics)
+__all__ = ["figures", "router"]
 
 
 router = APIRouter(tags=["Service"], route_class=ReadRoute)
@@ -108,13 +75,16 @@ async def ready(service: Service) -> dict[str, Any]:
 
 
 @router.get("/metrics", response_class=PlainTextResponse, summary="Metrics")
-async def metrics(request: Request, service: Service) -> PlainTextResponse:
-    """Give the service's figures in the text format of Prometheus; read when asked for.
-
-    Where traces are on and the client takes OpenMetrics, in that, with a trace as an example of each bucket of times.
-    """
-    open_metrics = spans.tracer is not None and "application/openmetrics-text" in request.headers.get("accept", "")
-    kind = "application/openmetrics-text; version=1.0.0" if open_metrics else "text/plain; version=0.0.4"
+async def metrics(request: Request, service: Service) -> Response:
+    """Report the metrics for Prometheus: in its text format or, if the client accepts it, as OpenMetrics."""
+    open_metrics = "application/openmetrics-text" in request.headers.get("accept", "")
     of_all = getattr(request.app.state, "figures_of_all", None)  # there where this is one of several workers
     text = await (of_all or partial(figures, service))(open_metrics=open_metrics)
-    return PlainTextResponse(text, media_type=kind)
+    kind = openmetrics.CONTENT_TYPE_LATEST if open_metrics else CONTENT_TYPE_PLAIN_0_0_4
+    return Response(text, headers={"Content-Type": kind})
+
+
+async def figures(state: ServiceState, *, open_metrics: bool = False) -> str:
+    """Report the metrics of this process."""
+    state.metrics.update()
+    return (openmetrics.generate_latest if open_metrics else generate_latest)(registry()).decode()

@@ -1,20 +1,23 @@
 """The resources of a running service: opened in order, and closed in reverse."""
 
 import logging
+import platform
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 from app.access.quotas import Limits, open_quotas
 from app.access.settings import AccessSettings
 from app.api.approvals import ApprovalStore, PausedTurnCodec
-from app.api.service import Admission, ServiceState
+from app.api.service import Admission, ServiceMetrics, ServiceState
 from app.composition.configuration import Configuration
 from app.composition.models import outbound_http
 from app.composition.wiring import state_store, wired
+from app.observability import metrics
 from app.observability.observer import ServiceObserver
 from app.observability.runtime import watched
 from app.settings.service_settings import Settings
 from app.tools.registration import open_registry
+from toolchat import __version__
 from toolchat.chat.advisors.base import SandboxNoticeAdvisor
 from toolchat.chat.advisors.call_limit import ConversationCallLimit
 from toolchat.chat.advisors.idempotency import IdempotencyStore
@@ -53,7 +56,7 @@ async def open_service(configuration: Configuration) -> AsyncGenerator[tuple[Ser
     limit_threads(settings.tool_threads)
     try:
         await store.start()
-        async with open_registry(container, configuration.modules) as tools, watched():
+        async with open_registry(container, configuration.modules) as tools:
             loop = await container.get(ToolCallingAdvisor)
             chat = _chat_client(settings, configuration.chat_model.create(http), loop, tools, store)
             admission = _admission(settings, configuration.access.settings, store)
@@ -61,8 +64,13 @@ async def open_service(configuration: Configuration) -> AsyncGenerator[tuple[Ser
             advisor = MemoryAdvisor(memory)
             approvals = ApprovalStore(store, PausedTurnCodec(tools, (advisor, *tools.advisors)))
             once = IdempotencyStore(store)
-            state = ServiceState(settings, chat, tools, admission, approvals, store, memory, advisor, once, container)
-            yield state, tools
+            observed = ServiceMetrics(admission, store, memory, http)
+            state = ServiceState(
+                settings, chat, tools, admission, approvals, store, memory, advisor, once, observed, container
+            )
+            metrics.INFO.labels(__version__, state.model_label, platform.python_version()).set(1)
+            async with watched(observed.update):
+                yield state, tools
     finally:
         await container.close()
         await store.aclose()

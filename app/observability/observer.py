@@ -1,42 +1,56 @@
 """The observer of the service: counts what the engine reports, and records it as spans while traces are on."""
 
 from asyncio import CancelledError
-from collections.abc import Sequence
 from contextvars import Context
+from functools import cache
 from time import perf_counter
 from types import TracebackType
 from typing import Self
 
 from app.observability import conventions as spans_of
-from app.observability import metrics as series
-from app.observability.deferred_recording import ByKind, record_later
-from app.observability.initial_series import PROVIDER_FAILURES, UPSTREAM_FAILURES, start_at_zero
-from app.observability.metrics import SECONDS, TOKENS
-from app.observability.request import current_request
-from app.observability.series import OTHER, Names, Numbers, put
+from app.observability import metrics
+from app.observability.metrics import OTHER, BoundedNames, labelled
+from app.observability.request import current_request, exemplar
 from app.observability.spans import Span, current_span
-from toolchat.errors import ToolchatError
+from toolchat.errors import (
+    ProviderAuth,
+    ProviderRateLimited,
+    ToolchatError,
+    UpstreamInvalid,
+    UpstreamTimeout,
+    UpstreamUnavailable,
+)
 from toolchat.http.requests import Request
 from toolchat.instruments import ModelCall, Observer, ToolRun, UpstreamRequest
-from toolchat.messages import ToolCall, Usage
+from toolchat.messages import ToolCall
 from toolchat.models.base import ChatResponse, Prompt
 from toolchat.tool_calling.events import ToolCallFinished
 
 __all__ = ["ServiceObserver", "outcome_of", "record_mcp_server_state", "record_reader_left"]
 
-_NO_USAGE = Usage()
-_error_kinds, _upstreams = Names(100), Names(50)
+_error_kinds, _upstreams = BoundedNames(100), BoundedNames(50)
+_PROVIDER_FAILURES = tuple(
+    error.code for error in (UpstreamUnavailable, UpstreamTimeout, UpstreamInvalid, ProviderRateLimited, ProviderAuth)
+)
+"""Outcomes of a model call that are the provider's fault."""
+_UPSTREAM_FAILURES = ("429", "500", "502", "503", "504", UpstreamUnavailable.code, UpstreamTimeout.code)
+"""Outcomes of a request that are the upstream's fault."""
 _MIN_WAIT = 0.001
 """Seconds; a shorter wait gets no span."""
 _UNOBSERVED_TOOL, _UNOBSERVED_REQUEST = ToolRun(), UpstreamRequest()
 
 
 class ServiceObserver(Observer):
-    """Adds to the series of ``metrics``, and to the spans of the current request."""
+    """Adds to the ``metrics``, and to the spans of the current request.
+
+    Prometheus' ``increase()`` and ``rate()`` compare values: they miss the first failure of a series that appears with
+    the value 1. So the failures that alerts are based on start at 0 as soon as their labels are known.
+    """
 
     def register_model(self, provider: str, model: str) -> None:
         """Begin the series of failed model calls at 0."""
-        start_at_zero(series.MODEL_TURNS, (provider, model), PROVIDER_FAILURES)
+        for outcome in _PROVIDER_FAILURES:
+            labelled(metrics.MODEL_TURNS, provider, model, outcome)
 
     def observe_model_call(self, provider: str, model: str, prompt: Prompt) -> ModelCall:
         """Count a model call, and record its span."""
@@ -44,7 +58,7 @@ class ServiceObserver(Observer):
 
     def record_fallback(self, provider: str, model: str, error: ToolchatError) -> None:
         """Count a fallback."""
-        record_later(series.MODEL_FALLBACKS.add, provider, model, error.code)
+        labelled(metrics.MODEL_FALLBACKS, provider, model, error.code).inc()
         if (span := current_span.get()) is not None:
             span.event("fallback", *spans_of.error(error.code, provider=provider, model=model))
 
@@ -61,14 +75,15 @@ class ServiceObserver(Observer):
 
     def record_tool_call(self, tool: str | None, finished: ToolCallFinished) -> None:
         """Count a tool call."""
-        span = current_span.get()
-        example = span.trace.hex if span is not None and span.trace.is_sampled else ""
-        key = (tool or OTHER, finished.error_kind or "", finished.cached, finished.repaired)
-        record_later(_count_call, key, finished.duration_ms / 1000, example)
+        name, kind = tool or OTHER, finished.error_kind or ""
+        outcome = ("error", _error_kinds.of(kind)) if kind else ("ok", "")
+        flags = ("true" if finished.cached else "false", "true" if finished.repaired else "false")
+        labelled(metrics.TOOL_CALLS, name, *outcome, *flags).inc()
+        labelled(metrics.TOOL_SECONDS, name).observe(finished.duration_ms / 1000, exemplar(current_span.get()))
 
     def record_tool_retry(self, tool: str) -> None:
         """Count a repeated tool call."""
-        record_later(series.TOOL_RETRIES.add, tool)
+        labelled(metrics.TOOL_RETRIES, tool).inc()
         if (span := current_span.get()) is not None:
             span.event("retry")
 
@@ -82,7 +97,7 @@ class ServiceObserver(Observer):
 
     def record_wait(self, resource: str, seconds: float) -> None:
         """Record a wait for a ``place``, an upstream's ``pace`` or a lock such as ``lock:memory``."""
-        record_later(series.WAIT_SECONDS.observe, seconds, resource)
+        labelled(metrics.WAIT_SECONDS, resource).observe(seconds)
         if seconds >= _MIN_WAIT and (span := current_span.get()) is not None and span.trace.is_sampled:
             spans_of.waiting(span, resource, seconds, perf_counter())
 
@@ -97,34 +112,37 @@ class ServiceObserver(Observer):
 
     def record_upstream_response(self, upstream: str, outcome: str) -> None:
         """Count a request to an upstream."""
-        record_later(_count_answer, upstream, outcome)
+        name = _upstreams.of(upstream)
+        _start_upstream(name)
+        labelled(metrics.UPSTREAM_REQUESTS, name, outcome).inc()
 
     def record_connection_opened(self) -> None:
         """Count a connection; a request without one uses a connection that was open."""
-        record_later(series.CONNECTIONS_OPENED.add)
+        metrics.CONNECTIONS_OPENED.inc()
 
     def register_breaker(self, upstream: str) -> None:
         """Begin the series of a circuit breaker at 0."""
-        name = (_upstreams.of(upstream),)
-        for family in (series.BREAKER_OPEN, series.BREAKER_OPENINGS, series.BREAKER_REFUSALS):
-            start_at_zero(family, (), name)
+        name = _upstreams.of(upstream)
+        labelled(metrics.BREAKER_OPEN, name)
+        labelled(metrics.BREAKER_OPENINGS, name)
+        labelled(metrics.BREAKER_REFUSALS, name)
 
     def record_breaker_state(self, upstream: str, *, is_open: bool, has_opened: bool = False) -> None:
         """Record the state of a circuit breaker."""
         name = _upstreams.of(upstream)
-        series.BREAKER_OPEN.at(name)[0] = is_open
+        labelled(metrics.BREAKER_OPEN, name).set(is_open)
         if has_opened:
-            series.BREAKER_OPENINGS.add(name)
+            labelled(metrics.BREAKER_OPENINGS, name).inc()
 
     def record_breaker_refusal(self, upstream: str) -> None:
         """Count a request that an open circuit breaker refused."""
-        record_later(series.BREAKER_REFUSALS.add, _upstreams.of(upstream))
+        labelled(metrics.BREAKER_REFUSALS, _upstreams.of(upstream)).inc()
         if (span := current_span.get()) is not None:
             span.event("breaker open", ("toolchat.upstream", upstream))
 
     def record_store_operation(self, kind: str, operation: str, seconds: float) -> None:
         """Record an operation of a shared store: a command, or a script by its name."""
-        record_later(series.STORE_SECONDS.observe, seconds, kind)
+        labelled(metrics.STORE_SECONDS, kind).observe(seconds)
         if (span := current_span.get()) is not None and span.trace.is_sampled:
             spans_of.store(span, kind, operation, seconds, perf_counter())
 
@@ -155,7 +173,7 @@ class _ServiceModelCall(ModelCall):
         self._first = self._first or perf_counter()
 
     def record_retry(self, error: ToolchatError) -> None:
-        record_later(series.MODEL_RETRIES.add, *self._names, error.code)
+        labelled(metrics.MODEL_RETRIES, *self._names, error.code).inc()
         if self._span is not None:
             self._span.event("retry", *spans_of.error(error.code))
 
@@ -167,12 +185,21 @@ class _ServiceModelCall(ModelCall):
         self._request.go_on(now)
         first = self._first - self._began if self._first else 0.0
         outcome = "ok" if error is None else outcome_of(error)
-        usage = _NO_USAGE if self._response is None else self._response.usage
-        example = self._span.trace.hex if self._span is not None else ""
-        record_later(_count_turn, (*self._names, outcome), now - self._began, first, usage, example)
+        self._count(outcome, now - self._began, first)
         if self._span is not None:
             self._span.leave()
             spans_of.answered(self._span, self._response, outcome, now, first)
+
+    def _count(self, outcome: str, seconds: float, first: float) -> None:
+        labelled(metrics.MODEL_TURNS, *self._names, outcome).inc()
+        labelled(metrics.MODEL_SECONDS, *self._names).observe(seconds, exemplar(self._span))
+        if first:
+            labelled(metrics.MODEL_FIRST_SECONDS, *self._names).observe(first)
+        if self._response is not None:
+            usage = self._response.usage
+            labelled(metrics.MODEL_TOKENS, *self._names, "input").observe(usage.input_tokens)
+            labelled(metrics.MODEL_TOKENS, *self._names, "output").observe(usage.output_tokens)
+            labelled(metrics.MODEL_CACHED, *self._names).inc(usage.cached_tokens)
 
 
 class _TracedToolRun(ToolRun):
@@ -245,67 +272,15 @@ def outcome_of(error: BaseException) -> str:
 
 def record_reader_left() -> None:
     """Count a response whose connection was closed in favour of waiting requests."""
-    series.READERS_LEFT.add()
+    metrics.READERS_LEFT.inc()
 
 
 def record_mcp_server_state(server: str, *, is_up: bool) -> None:
     """Record whether an MCP server is reachable; the servers of the configuration are few."""
-    series.MCP_SERVER_UP.at(server)[0] = is_up
+    labelled(metrics.MCP_SERVER_UP, server).set(is_up)
 
 
-def _count_turn(key: tuple[str, str, str], took: float, first: float, usage: Usage, example: str) -> None:
-    turns, seconds, firsts, inputs, outputs, cached = _turns[key]
-    turns[0] += 1
-    put(seconds, SECONDS, took)
-    if example:
-        series.MODEL_SECONDS.exemplify(took, example, *key[:2])
-    if first:
-        put(firsts, SECONDS, first)
-    if usage is not _NO_USAGE:
-        put(inputs, TOKENS, usage.input_tokens)
-        put(outputs, TOKENS, usage.output_tokens)
-        cached[0] += usage.cached_tokens
-
-
-def _turn_numbers(provider: str, model: str, outcome: str) -> Sequence[Numbers]:
-    return (
-        series.MODEL_TURNS.at(provider, model, outcome),
-        series.MODEL_SECONDS.at(provider, model),
-        series.MODEL_FIRST_SECONDS.at(provider, model),
-        series.MODEL_TOKENS.at(provider, model, "input"),
-        series.MODEL_TOKENS.at(provider, model, "output"),
-        series.MODEL_CACHED.at(provider, model),
-    )
-
-
-_turns = ByKind(_turn_numbers)
-
-
-def _count_call(key: tuple[str, str, bool, bool], seconds: float, example: str) -> None:
-    calls, took = _calls[key]
-    calls[0] += 1
-    put(took, SECONDS, seconds)
-    if example:
-        series.TOOL_SECONDS.exemplify(seconds, example, key[0])
-
-
-def _call_numbers(tool: str, error_kind: str, cached: bool, repaired: bool) -> Sequence[Numbers]:
-    outcome, kind = ("error", _error_kinds.of(error_kind)) if error_kind else ("ok", "")
-    flags = ("true" if cached else "false", "true" if repaired else "false")
-    return series.TOOL_CALLS.at(tool, outcome, kind, *flags), series.TOOL_SECONDS.at(tool)
-
-
-_calls = ByKind(_call_numbers)
-
-
-def _count_answer(upstream: str, outcome: str) -> None:
-    _answers[upstream, outcome][0][0] += 1
-
-
-def _answer_numbers(upstream: str, outcome: str) -> Sequence[Numbers]:
-    name = _upstreams.of(upstream)
-    start_at_zero(series.UPSTREAM_REQUESTS, (name,), UPSTREAM_FAILURES)
-    return (series.UPSTREAM_REQUESTS.at(name, outcome),)
-
-
-_answers = ByKind(_answer_numbers)
+@cache
+def _start_upstream(name: str) -> None:
+    for outcome in _UPSTREAM_FAILURES:
+        labelled(metrics.UPSTREAM_REQUESTS, name, outcome)

@@ -1,20 +1,17 @@
 """One HTTP request as it is observed: how long it took, what of that was waiting, and what became of it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextvars import ContextVar
 from time import perf_counter
 from typing import Any
 
-from app.observability import conventions
-from app.observability import metrics as series
-from app.observability.deferred_recording import ByKind, outcomes, record_later
-from app.observability.metrics import OVERHEAD, SECONDS
-from app.observability.series import OTHER, Names, Numbers, put
+from app.observability import conventions, metrics
+from app.observability.metrics import OTHER, BoundedNames, labelled
 from app.observability.spans import Span, Tracer
 
-__all__ = ["Request", "current_request"]
+__all__ = ["Request", "current_request", "exemplar"]
 
-_principals = Names(100)
+_principals, _outcomes = BoundedNames(100), BoundedNames(100)  # tool modules may define errors of their own
 
 
 class Request:
@@ -74,48 +71,27 @@ class Request:
         """
         if self.span is not None:
             conventions.responded(self.span, route, status, outcome, now)
+        outcome = _outcomes.of(outcome)
+        labelled(metrics.REQUESTS, route, outcome).inc()
         form = state.get("form")
         if form is None:
-            record_later(_count_request, route, outcome)
             return
-        asked = route, state.get("variant", ""), form, outcome, state["summary"].get("principal", "")
-        took = now - self.began
-        first_byte = self.first_byte - self.began if self.first_byte else took
-        example = self.span.trace.hex if self.span is not None and self.span.trace.is_sampled else ""
-        record_later(_count_question, asked, took, first_byte, self.overhead(now), example)
+        principal = _principal(state["summary"].get("principal", ""))
+        seconds = now - self.began
+        labelled(metrics.QUESTIONS, route, state.get("variant", ""), form, outcome, principal).inc()
+        labelled(metrics.QUESTION_SECONDS, route, form).observe(seconds, exemplar(self.span))
+        first_byte = self.first_byte - self.began if self.first_byte else seconds
+        labelled(metrics.FIRST_BYTE_SECONDS, route, form).observe(first_byte)
+        labelled(metrics.OVERHEAD_SECONDS, route, form).observe(self.overhead(now))
 
 
 current_request: ContextVar[Request] = ContextVar("observed_request", default=Request())  # noqa: B039 - nobody's
 """The request that is being answered; outside of one, something that nobody reads."""
 
 
-def _count_request(route: str, outcome: str) -> None:
-    series.REQUESTS.add(route, outcomes.of(outcome))
-
-
-def _count_question(
-    asked: tuple[str, str, str, str, str], took: float, first_byte: float, overhead: float, example: str
-) -> None:
-    requests, questions, seconds, first_bytes, overheads = _questions[asked]
-    requests[0] += 1
-    questions[0] += 1
-    put(seconds, SECONDS, took)
-    put(first_bytes, SECONDS, first_byte)
-    put(overheads, OVERHEAD, overhead)
-    if example:
-        route, _, form, *_ = asked
-        series.QUESTION_SECONDS.exemplify(took, example, route, form)
-
-
-def _question_numbers(route: str, variant: str, form: str, outcome: str, principal: str) -> Sequence[Numbers]:
-    outcome = outcomes.of(outcome)
-    return (
-        series.REQUESTS.at(route, outcome),
-        series.QUESTIONS.at(route, variant, form, outcome, _principal(principal)),
-        series.QUESTION_SECONDS.at(route, form),
-        series.FIRST_BYTE_SECONDS.at(route, form),
-        series.OVERHEAD_SECONDS.at(route, form),
-    )
+def exemplar(span: Span | None) -> dict[str, str] | None:
+    """The exemplar of a duration: the trace that it is part of, if that is recorded."""
+    return {"trace_id": span.trace.hex} if span is not None and span.trace.is_sampled else None
 
 
 def _principal(name: str) -> str:
@@ -123,6 +99,3 @@ def _principal(name: str) -> str:
     if not name:
         return "anonymous"
     return OTHER if name.startswith("jwt:") else _principals.of(name)
-
-
-_questions = ByKind(_question_numbers)

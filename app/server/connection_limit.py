@@ -3,8 +3,7 @@
 import logging
 import time
 
-from app.observability import metrics as series
-from app.observability.deferred_recording import record_later
+from app.observability import metrics
 
 __all__ = ["ConnectionLimit", "raise_file_limit"]
 
@@ -36,7 +35,7 @@ class ConnectionLimit:
         """Return whether a number of connections is too high; log that at most once a minute."""
         if connections <= self.max_connections:
             return False
-        record_later(series.CLIENTS_REFUSED.add)
+        metrics.CLIENTS_REFUSED.inc()
         if time.monotonic() - self._logged_at >= _LOGGED_EVERY:
             self._logged_at = time.monotonic()
             _log.warning(

@@ -89,7 +89,6 @@ async def test_the_limits_of_all_together_count_everybody_and_a_refused_one_is_c
         await counted.reserve(alice)
         for _ in range(20):
             assert (await refusal(counted, alice)).headers["RateLimit-Policy"] == '"minute";q=2;w=60'
-        assert counted.refused["minute"] == 20
 
 
 @needs_redis

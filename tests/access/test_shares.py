@@ -5,6 +5,7 @@ import asyncio
 import httpx
 
 from app.access.keys import digest_of
+from tests.observability.reading import figures_of, grown
 from tests.players.openai_player import OpenAIPlayer
 from tests.serving import service
 from tests.sessions.conversing import JSON, GatedPlayer, ask, sociable
@@ -19,8 +20,7 @@ def from_(address: str) -> dict[str, str]:
 
 
 async def in_flight(client: httpx.AsyncClient) -> int:
-    lines = (await client.get("/metrics")).text.splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith("toolchat_questions_in_flight "))
+    return int((await figures_of(client))["toolchat_questions_in_flight", ()])
 
 
 async def test_one_address_can_take_half_of_the_places_and_is_told_so() -> None:
@@ -97,15 +97,17 @@ async def test_many_who_wait_for_a_session_of_that_name_do_not_keep_its_owner_ou
 async def test_a_quota_is_told_by_headers_and_refuses_as_the_draft_says() -> None:
     key = "toolchat_right"
     async with service(API_KEYS=f"alice={digest_of(key)}", REQUESTS_PER_MINUTE="2") as client:
-        answers = [await client.get("/time/chat-tool-function", headers={"X-API-Key": key}) for _ in range(3)]
-        figures = (await client.get("/metrics", headers={"X-API-Key": key})).text
+        client.headers["X-API-Key"] = key
+        before = await figures_of(client)
+        answers = [await client.get("/time/chat-tool-function") for _ in range(3)]
+        refused = grown(before, await figures_of(client), "toolchat_quotas_refused_total")
     assert [each.status_code for each in answers] == [200, 200, 429]
     assert {each.headers["RateLimit-Policy"] for each in answers} == {'"minute";q=2;w=60'}
     assert 0 < int(answers[2].headers["Retry-After"]) <= 30
     document = answers[2].json()
     assert document["type"] == "https://iana.org/assignments/http-problem-types#quota-exceeded"
     assert (document["violated-policies"], document["code"]) == (["minute"], "quota-exceeded")
-    assert "toolchat_quotas_refused_total 1" in figures
+    assert refused == {(): 1}
 
 
 async def test_tokens_that_no_provider_counts_are_estimated() -> None:

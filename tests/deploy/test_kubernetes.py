@@ -7,10 +7,10 @@ import kubernetes_validate
 import pytest
 
 from app.main import create_app
-from app.observability.metrics import FAMILIES
 from app.settings.service_settings import Settings
 from tests.deploy.env_example import variables
 from tests.deploy.manifests import DEPLOY, ROOT, documents, read, the
+from tests.documented_metrics import ROWS
 
 KUBERNETES = DEPLOY / "kubernetes"
 OF_OTHERS = {"ScaledObject", "PodMonitor"}
@@ -173,7 +173,7 @@ def test_both_autoscalers_go_by_the_same_figure_in_the_same_way() -> None:
     gauge = metric["metric"]["name"]
     (rule,) = read(KUBERNETES / "figures/prometheus-adapter.yaml")["rules"]["custom"]
 
-    assert [each.kind for each in FAMILIES if each.name == gauge] == ["gauge"]
+    assert [row.kind for row in ROWS if row.name == gauge] == ["gauge"]
     assert (trigger["metadata"]["query"], rule["seriesQuery"].partition("{")[0]) == (f"sum({gauge})", gauge)
     assert trigger["metadata"]["threshold"] == metric["target"]["averageValue"]
     assert (keda["minReplicaCount"], keda["maxReplicaCount"]) == (hpa["minReplicas"], hpa["maxReplicas"])

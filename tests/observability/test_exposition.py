@@ -1,79 +1,69 @@
-"""What ``/metrics`` looks like: the format, the names, and the table of the documentation."""
+"""What ``/metrics`` reports: names and labels as documented, buckets, and bounds on labels."""
 
 import re
 
 import pytest
+from prometheus_client import Counter
 
-from app.observability.metrics import FAMILIES, OVERHEAD, SECONDS, TOKENS
-from app.observability.series import Family, Names, exposition
-from tests.command_line import ROOT
-from tests.observability.reading import Figures, Labels, parsed
+from app.observability.metrics import BoundedNames, labelled
+from tests.documented_metrics import METRICS, ROWS, Row
+from tests.observability.reading import figures_of
 from tests.serving import service
 
-ROWS = re.findall(
-    r"^\| `(toolchat_\w+)` \| (\w+) \| ([^|]*?) *\| ([^|]*) \|$",
-    (ROOT / "docs" / "operations.md").read_text(encoding="utf-8"),
-    re.MULTILINE,
-)
+
+def test_the_table_of_the_documentation_names_every_metric() -> None:
+    described = []
+    for metric in METRICS:
+        [family] = metric.describe()
+        total = "_total" if family.type == "counter" else ""
+        described.append((family.name + total, family.type, family.documentation))
+    assert described == [(row.name, row.kind, row.meaning) for row in ROWS]
 
 
-async def test_the_table_of_the_documentation_names_every_series_that_there_is() -> None:
+@pytest.mark.parametrize(("row", "metric"), [pair for pair in zip(ROWS, METRICS, strict=True) if pair[0].labels])
+def test_a_metric_has_the_documented_labels(row: Row, metric: Counter) -> None:
+    values = [f"of {row.name}"] * len(row.labels)
+    metric.labels(**dict(zip(row.labels, values, strict=True)))
+    metric.remove(*values)  # other tests read the same metrics
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_a_name_ends_in_its_unit_or_in_what_it_counts(row: Row) -> None:
+    assert row.name.endswith("_total") == (row.kind == "counter")
+    assert not re.search(r"_(ms|milliseconds|minutes|kilobytes)\b", row.name)
+
+
+async def test_times_and_tokens_have_the_bounds_of_the_conventions() -> None:
+    async with service(CHAT_PROVIDER="offline") as client:
+        await client.get("/chat", params={"userInput": "hello"})
+        figures = await figures_of(client)
+    bounds: dict[str, set[float]] = {}
+    for name, labels in figures:
+        if name.endswith("_bucket"):
+            bounds.setdefault(name, set()).add(float(dict(labels)["le"]))
+    infinity = float("inf")
+    assert bounds["toolchat_model_turn_duration_seconds_bucket"] == {*(0.01 * 2**step for step in range(14)), infinity}
+    assert bounds["toolchat_model_turn_tokens_bucket"] == {*(4**step for step in range(14)), infinity}
+
+
+async def test_the_process_and_its_garbage_collections_are_reported_by_the_library() -> None:
     async with service() as client:
-        told = parsed((await client.get("/metrics")).text)
-    documented = [
-        (each.name, each.kind, ", ".join(f"`{name}`" for name in each.labels), each.meaning) for each in FAMILIES
-    ]
-    assert documented == ROWS
-    assert [(name, kind) for name, (kind, _) in told.items()] == [(name, kind) for name, kind, _, _ in documented]
+        figures = await figures_of(client)
+    assert figures["process_resident_memory_bytes", ()] > 1e6
+    assert figures["python_gc_collections_total", (("generation", "2"),)] > 0
+    assert not any(name.endswith("_created") for name, _ in figures)
 
 
-@pytest.mark.parametrize("family", FAMILIES, ids=[each.name for each in FAMILIES])
-def test_a_name_ends_in_its_unit_or_in_what_it_counts(family: Family) -> None:
-    # A counter's name ends in ``_total`` and no other's does; a time is in seconds.
-    assert family.name.endswith("_total") == (family.kind == "counter")
-    assert bool(family.bounds) == (family.kind == "histogram")
-    assert not re.search(r"_(ms|milliseconds|minutes|kilobytes)\b", family.name)
-
-
-def test_times_and_tokens_have_the_bounds_of_the_conventions() -> None:
-    assert [round(each, 2) for each in SECONDS] == [
-        0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92
-    ]  # fmt: skip
-    assert (TOKENS[0], TOKENS[1], TOKENS[-1], len(TOKENS)) == (1, 4, 67108864, 14)
-    assert list(OVERHEAD) == sorted(OVERHEAD)
-
-
-def samples_of(family: Family) -> Figures:
-    return parsed(exposition([family], {}))[family.name][1]
-
-
-def test_a_bucket_holds_its_own_bound_and_every_smaller_one() -> None:
-    family = Family("histogram", "x_seconds", "x", bounds=(0.1, 1))
-    for value in (0.05, 0.1, 0.5, 7):
-        family.observe(value)
-    by_bound = {labels: value for (name, labels), value in samples_of(family).items() if name.endswith("_bucket")}
-    assert by_bound == {(("le", "0.1"),): 2, (("le", "1"),): 3, (("le", "+Inf"),): 4}
-    assert samples_of(family)["toolchat_x_seconds_count", ()] == 4
-    assert samples_of(family)["toolchat_x_seconds_sum", ()] == pytest.approx(7.65)
-
-
-def test_a_label_says_what_it_was_given_whatever_that_is() -> None:
-    hostile = 'a"b\\c\nd{}=,é ‮中'
-    family = Family("counter", "x_total", "back\\slash\nand line", ["name"])
-    family.add(hostile)
-    assert samples_of(family) == {("toolchat_x_total", (("name", hostile),)): 1}
-
-
-def test_what_is_beyond_the_bound_goes_to_other_and_none_of_it_is_lost() -> None:
-    family = Family("counter", "x_total", "x", ["one", "two"], most=3)
-    for number in range(10):
-        family.add(str(number), "a")
-    other: Labels = (("one", "other"), ("two", "other"))
-    found = samples_of(family)
-    assert len(found) == 4
-    assert (found["toolchat_x_total", other], sum(found.values())) == (7, 10)
+def test_combinations_of_labels_beyond_the_limit_are_other_and_none_is_lost() -> None:
+    counter = Counter("x_total", "x", ["one", "two"], registry=None)
+    for number in range(2010):
+        labelled(counter, str(number), "a").inc()
+    [family] = counter.collect()
+    found = {tuple(each.labels.values()): each.value for each in family.samples}
+    assert len(found) == 2001
+    assert (found["other", "other"], sum(found.values())) == (10, 2010)
 
 
 def test_so_many_names_keep_theirs_and_every_further_one_is_other() -> None:
-    names = Names(2)
+    names = BoundedNames(2)
     assert [names.of(each) for each in ("a", "b", "c", "a", "c")] == ["a", "b", "other", "a", "other"]

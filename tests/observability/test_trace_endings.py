@@ -1,13 +1,13 @@
 """Questions that fail, that nobody waits for any more, and collectors that are not there."""
 
 import asyncio
-import re
 import threading
 from collections.abc import AsyncGenerator
 
 import httpx
 import pytest
 
+from tests.observability.reading import figures_of
 from tests.observability.tracing import PATH, the, tree
 from tests.players.openai_player import OpenAIPlayer
 from tests.players.otlp_receiver import OtlpReceiver
@@ -106,8 +106,7 @@ async def test_a_collector_that_is_not_there_disturbs_nobody_and_the_log_says_so
 
 
 async def spans_lost(client: httpx.AsyncClient) -> float:
-    (number,) = re.findall(r"^toolchat_spans_lost_total (\d+)$", (await client.get("/metrics")).text, re.MULTILINE)
-    return float(number)
+    return (await figures_of(client))["toolchat_spans_lost_total", ()]
 
 
 async def test_that_traces_are_lost_is_said_while_questions_come_and_why(

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from tests.command_line import environment, url_of
+from tests.observability.reading import figures_of
 from tests.server.paced_model import PacedModel, text
 from tests.server.raw_client import RawClient, connected
 from tests.serving import client_of
@@ -36,14 +37,14 @@ async def test_a_client_too_many_is_told_so_and_the_others_are_answered(tmp_path
                 model.gate.set()
                 await asyncio.gather(*(each.read_until(b"event: done") for each in within))
             async with client_of(url) as client:
-                told = (await client.get("/metrics")).text
+                figures = await figures_of(client)
         finally:
             process.terminate()
             _, log = await asyncio.to_thread(process.communicate)
     lines = [json.loads(line)["message"] for line in log.splitlines() if line.startswith("{")]
     assert sum(line.startswith("too many connections") for line in lines) == 1
     assert process.returncode == 0
-    assert f"\ntoolchat_connections_refused_total {2 * FILES}\n" in told
+    assert figures["toolchat_connections_refused_total", ()] == 2 * FILES
 
 
 async def _refused(client: RawClient) -> None:

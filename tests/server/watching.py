@@ -3,13 +3,13 @@
 import asyncio
 import gc
 import logging
-import re
 from collections import Counter
 
 import httpx
 import psutil
 import pytest
 
+from tests.observability.reading import figures_of
 from tests.server.raw_client import RawClient
 from tests.waiting import until
 
@@ -28,10 +28,7 @@ _OURS = ("app.", "uvicorn.", "aiohttp.")
 
 async def in_flight(client: httpx.AsyncClient) -> int:
     """Questions that are being answered, as ``/metrics`` tells."""
-    metrics = (await client.get("/metrics")).text
-    found = re.search(r"^toolchat_questions_in_flight (\d+)$", metrics, re.MULTILINE)
-    assert found is not None
-    return int(found[1])
+    return int((await figures_of(client))["toolchat_questions_in_flight", ()])
 
 
 def outcomes(caplog: pytest.LogCaptureFixture) -> Counter[str]:

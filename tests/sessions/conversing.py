@@ -8,6 +8,7 @@ from typing import Any
 import httpx
 
 from tests.chat.played import USAGE, asks, clock, says, turns
+from tests.observability.reading import figures_of
 from tests.players.openai_player import Answer, OpenAIPlayer, PlayedRequest, Script, message, whole
 
 __all__ = [
@@ -75,11 +76,9 @@ async def conversation(client: httpx.AsyncClient, session: str = "s-1") -> list[
     return [(each["role"], each.get("text", "")) for each in answer.json()["messages"]]
 
 
-async def metric(client: httpx.AsyncClient, name: str) -> float:
+async def metric(client: httpx.AsyncClient, name: str, **labels: str) -> float:
     """A figure of the service."""
-    found = re.search(rf"^toolchat_{name}(?:{{.*}})? (\S+)$", (await client.get("/metrics")).text, re.MULTILINE)
-    assert found, name
-    return float(found[1])
+    return (await figures_of(client))[f"toolchat_{name}", tuple(sorted(labels.items()))]
 
 
 def history(request: PlayedRequest) -> list[Mapping[str, Any]]:

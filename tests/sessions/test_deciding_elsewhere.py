@@ -140,14 +140,14 @@ async def left_in_time(client: httpx.AsyncClient, place: str, call: str, redis: 
         assert isinstance(clients, bytes)
         return b"cmd=unlink" in clients
 
-    given_up = await metric(client, "state_store_failures_total")
+    given_up = await metric(client, "state_store_failures_total", kind="redis")
     await redis.run("CLIENT", "PAUSE", str(round(1000 * PATIENCE)), "WRITE")
     leaving = asyncio.create_task(approve(client, place, call))
     await until(lambda: is_held() if not leaving.done() else leaving)
     leaving.cancel()
     await redis.run("CLIENT", "UNPAUSE")
     await asyncio.wait({leaving})
-    return await metric(client, "state_store_failures_total") == given_up
+    return await metric(client, "state_store_failures_total", kind="redis") == given_up
 
 
 async def kept(redis: RedisServer) -> list[str]:

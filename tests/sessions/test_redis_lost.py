@@ -42,8 +42,8 @@ async def assert_away(client: httpx.AsyncClient, answers: int) -> None:
     ready = await readiness(client)
     assert (ready["status"], ready["state_store"]) == ("degraded", {"kind": "redis", "available": False})
     assert (await client.get("/health/live")).json() == {"status": "ok"}
-    assert await metric(client, "state_store_up") == 0
-    assert await metric(client, "state_store_failures_total") >= 5
+    assert await metric(client, "state_store_up", kind="redis") == 0
+    assert await metric(client, "state_store_failures_total", kind="redis") >= 5
 
 
 async def assert_back(client: httpx.AsyncClient) -> None:
@@ -53,7 +53,7 @@ async def assert_back(client: httpx.AsyncClient) -> None:
     """
 
     async def is_up() -> bool:
-        return await metric(client, "state_store_up") == 1
+        return await metric(client, "state_store_up", kind="redis") == 1
 
     await until(is_up)
     assert (await readiness(client))["status"] == "ok"

@@ -14,7 +14,7 @@ from app.api.body_limits import connection_of
 from app.api.dependencies import session_of
 from app.api.service import ServiceState
 from app.observability.logs import hashed
-from app.observability.series import OTHER
+from app.observability.metrics import OTHER
 from app.observability.spans import current_span
 from app.observability.traced import agent_run
 from toolchat.chat.client import PromptSpec

@@ -6,7 +6,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 
-from app.observability import metrics as series
+from app.observability import metrics
 
 __all__ = ["Sender"]
 
@@ -95,7 +95,7 @@ class Sender:
         if not self._is_given_up:
             self._lost += count
             self._reason = reason
-            series.SPANS_LOST.add(by=count)
+            metrics.SPANS_LOST.inc(count)
 
     def _tell(self) -> None:
         if self._is_given_up:

@@ -8,7 +8,7 @@ import struct
 from collections.abc import Awaitable, Mapping
 from typing import TYPE_CHECKING, Protocol
 
-from app.observability import metrics as series
+from app.observability import metrics
 
 if TYPE_CHECKING:
     from app.server.workers.worker import Worker
@@ -43,7 +43,7 @@ class AggregatedMetrics:
 
     async def start(self) -> None:
         """Start to serve this worker's metrics to the others."""
-        series.WORKER_REPLACEMENTS.add(by=self._worker.replaced)
+        metrics.WORKER_REPLACEMENTS.inc(self._worker.replaced)
         self._server = await asyncio.start_unix_server(self._answer, sock=self._worker.metrics_socket)
 
     async def text(self, *, open_metrics: bool) -> str:
@@ -53,7 +53,7 @@ class AggregatedMetrics:
             *(_scrape(each, _OPEN_METRICS if open_metrics else _PLAIN) for each in others.values())
         )
         scraped = {number: text for number, text in zip(others, texts, strict=True) if text}
-        series.WORKERS_UNHEARD.add(by=len(others) - len(scraped))
+        metrics.WORKERS_UNHEARD.inc(len(others) - len(scraped))
         return merged({self._worker.number: await self._own(open_metrics=open_metrics)} | scraped)
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

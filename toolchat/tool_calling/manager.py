@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import random
-from collections.abc import Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
@@ -266,19 +266,31 @@ class ToolCallingManager:
         rejected = rejected or {}
         for call in calls:
             await emit(ToolCallStarted(call, round))
-        if len(calls) == 1:
-            rejection = rejected.get(calls[0].id)
-            finished = await self._run(calls[0], offered, context, emit, counter, round, rejection)
-            await emit(finished)
-            return (finished,)
-        slots, locks = asyncio.Semaphore(self.max_concurrency), _exclusive_locks(calls, offered)
 
-        async def run(call: ToolCall) -> ToolCallFinished:
+        def run(call: ToolCall) -> Coroutine[Any, Any, ToolCallFinished]:
+            return self._run(call, offered, context, emit, counter, round, rejected.get(call.id))
+
+        if len(calls) != 1:
+            return await self._run_concurrently(calls, run, _exclusive_locks(calls, offered), emit)
+        finished = await run(calls[0])  # without a task, which would cost more than many a tool
+        await emit(finished)
+        return (finished,)
+
+    async def _run_concurrently(
+        self,
+        calls: Sequence[ToolCall],
+        run: Callable[[ToolCall], Coroutine[Any, Any, ToolCallFinished]],
+        locks: Mapping[str, asyncio.Lock],
+        emit: EmitToolCall,
+    ) -> tuple[ToolCallFinished, ...]:
+        slots = asyncio.Semaphore(self.max_concurrency)
+
+        async def run_in_slot(call: ToolCall) -> ToolCallFinished:
             # The lock comes first: a call that waits for it must not occupy a slot.
             async with locks.get(call.name) or nullcontext(), slots:
-                return await self._run(call, offered, context, emit, counter, round, rejected.get(call.id))
+                return await run(call)
 
-        tasks = [asyncio.create_task(run(call)) for call in calls]
+        tasks = [asyncio.create_task(run_in_slot(call)) for call in calls]
         try:
             for ended in asyncio.as_completed(tasks):
                 await emit(await ended)

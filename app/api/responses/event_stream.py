@@ -53,6 +53,12 @@ class StreamFormat(AnswerFormat):
 class StreamWriter(ABC):
     """Encodes the events of one streamed answer as bytes; an event that the format does not have is empty."""
 
+    text_frame: tuple[bytes, bytes] | None = None
+    """The bytes around a piece of text as JSON, while the pieces differ in their text alone; the answer writes them.
+
+    A writer sets it after the first piece, and removes it as long as text needs more than that.
+    """
+
     def __init__(self, active: ActiveRequest) -> None:
         self.active = active
 
@@ -81,6 +87,9 @@ _EVENTS = (
 )
 
 
+_TEXT_FRAME = (b'event: delta\ndata: {"text":', b"}\n\n")
+
+
 class EventWriter(StreamWriter):
     """Writes each event as its type and a JSON object."""
 
@@ -96,6 +105,7 @@ class EventWriter(StreamWriter):
     def event(self, event: ChatEvent) -> bytes:
         """See :meth:`StreamWriter.event`."""
         if isinstance(event, TextDelta):
+            self.text_frame = _TEXT_FRAME
             return self._write("delta", {"text": event.text})
         if isinstance(event, ToolCallStarted):
             return self._write("tool_call_started", _started(event))
@@ -184,7 +194,11 @@ class StreamedAnswer(Response):
             await self._write(self._writer.on_error(last))
 
     async def _emit(self, event: ChatEvent) -> None:
-        if piece := self._writer.event(event):
+        frame = self._writer.text_frame
+        if frame is not None and isinstance(event, TextDelta):
+            # Nearly every event is the next piece of a text, so it is encoded here, whatever the format.
+            await self._write(frame[0] + to_json(event.text) + frame[1])
+        elif piece := self._writer.event(event):
             await self._write(piece)
 
     async def _write(self, piece: bytes) -> None:

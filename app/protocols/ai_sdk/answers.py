@@ -75,6 +75,7 @@ class PartWriter(StreamWriter):
             self._known.remove(event.call.id)  # a later call may have the same id
         else:
             self._finished_round = event.round
+            self.text_frame = None  # text after it belongs to the next step
         return self._start() + _part({**_outcome(event), "toolCallId": event.call.id})
 
     def _on_notice(self, notice: Notice) -> bytes:
@@ -99,10 +100,12 @@ class PartWriter(StreamWriter):
     def _open_part(self, kind: str) -> bytes:
         closed = self._close_part()
         self._open, self._part_number = kind, self._part_number + 1
+        if kind == "text":
+            self.text_frame = b'data: {"type":"text-delta","id":"%d","delta":' % self._part_number, b"}\n\n"
         return closed + _part({"type": f"{kind}-start", "id": str(self._part_number)})
 
     def _close_part(self) -> bytes:
-        kind, self._open = self._open, ""
+        kind, self._open, self.text_frame = self._open, "", None
         return _part({"type": f"{kind}-end", "id": str(self._part_number)}) if kind else b""
 
     def _start(self) -> bytes:

@@ -115,7 +115,7 @@ class ChunkWriter(StreamWriter):
         super().__init__(active)
         self._context = context
         self._status = ToolStatus() if context.reports_progress else None
-        self._has_chunk = self._has_role = self._has_text = False
+        self._has_role = self._has_text = False
         head = {
             "id": context.identifier,
             "object": "chat.completion.chunk",
@@ -124,9 +124,6 @@ class ChunkWriter(StreamWriter):
         }
         self._head = b"data: %b," % to_json(head)[:-1]
         self._tail = b',"usage":null}\n\n' if context.include_usage else b"}\n\n"
-        # Serialized once: nearly all chunks differ in their text alone.
-        self._before_text = b'%b"choices":[{"index":0,"delta":{"content":' % self._head
-        self._after_text = b'},"logprobs":null,"finish_reason":null}]%b' % self._tail
 
     def event(self, event: ChatEvent) -> bytes:
         """See :meth:`StreamWriter.event`."""
@@ -166,8 +163,8 @@ class ChunkWriter(StreamWriter):
 
     def _text(self, text: str) -> bytes:
         self._has_text = self._has_text or bool(text)
-        if self._has_role:
-            return self._before_text + to_json(text) + self._after_text
+        before = b'%b"choices":[{"index":0,"delta":{"content":' % self._head
+        self.text_frame = before, b'},"logprobs":null,"finish_reason":null}]%b' % self._tail
         return self._chunk(self._delta({"content": text}))
 
     def _delta(self, fields: Mapping[str, Any]) -> Mapping[str, Any]:

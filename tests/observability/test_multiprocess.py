@@ -47,7 +47,7 @@ def test_counters_are_summed_over_all_workers_and_gauges_over_those_that_live() 
         assert (reported()["toolchat_questions_in_flight", ()], reported()[name, labels]) == (2, 2)
 
 
-def test_the_files_are_removed_at_the_end_by_the_parent_alone() -> None:
+def test_the_files_are_removed_at_the_end() -> None:
     with metrics_directory():
         folder = Path(os.environ["PROMETHEUS_MULTIPROC_DIR"])
         with worker():

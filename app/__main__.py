@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from contextlib import ExitStack, redirect_stderr, redirect_stdout
 from importlib import import_module
 
 from app.cli.parser import parse
@@ -24,24 +25,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
         The exit code: 0; 1 on failure, such as a question that could not be answered; 2 if the configuration or the
         command line is invalid; 3 if a tool call needs approval and no terminal is attached.
     """
-    _replace_closed_streams()
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
-    parsed = parse(arguments)
-    # Imports create no garbage, but collections take a tenth of the start time; each command enables them later.
-    gc.disable()
-    code = _run(parsed)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a Ctrl-C must not interrupt the exit
-    _abandon_threads(code)
-    return code
+    with _open_streams():
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, io.TextIOWrapper):
+                stream.reconfigure(errors="backslashreplace")
+        parsed = parse(arguments)
+        # Imports create no garbage, but collections take a tenth of the start time; each command enables them later.
+        gc.disable()
+        code = _run(parsed)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # a Ctrl-C must not interrupt the exit
+        _abandon_threads(code)
+        return code
 
 
-def _replace_closed_streams() -> None:
-    """Replace a standard stream that was closed before the start, which is ``None``, by the null device."""
-    for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, "w"))  # noqa: PTH123, SIM115 - stays open until the process exits
+def _open_streams() -> ExitStack:
+    """Replace each standard stream that was closed before the start, which is ``None``, by the null device."""
+    stack = ExitStack()
+    for stream, redirect in ((sys.stdout, redirect_stdout), (sys.stderr, redirect_stderr)):
+        if stream is None:
+            stack.enter_context(redirect(open(os.devnull, "w")))  # noqa: PTH123, SIM115 - open until the process exits
+    return stack
 
 
 def _run(parsed: argparse.Namespace) -> int:

@@ -5,7 +5,7 @@ import gc
 import sys
 import threading
 from collections.abc import AsyncGenerator
-from contextlib import suppress
+from contextlib import redirect_stdout, suppress
 from typing import BinaryIO
 
 from app.composition.configuration import read_configuration
@@ -27,8 +27,7 @@ def serve_stdio() -> int:
     """
     configuration = read_configuration()
     configure_logging(configuration.settings.log_level)
-    # Standard output carries protocol messages only: what a tool prints must not reach the host.
-    messages, sys.stdout = sys.stdout.buffer, sys.stderr
+    messages = sys.stdout.buffer
 
     def write(message: bytes) -> None:
         messages.write(message + b"\n")
@@ -41,7 +40,9 @@ def serve_stdio() -> int:
             gc.enable()
             await StdioServer(state, write).serve(_read_lines(sys.stdin.buffer))
 
-    asyncio.run(serve())
+    # Standard output carries protocol messages only: what a tool prints must not reach the host.
+    with redirect_stdout(sys.stderr):
+        asyncio.run(serve())
     return 0
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import zlib
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
@@ -29,13 +29,13 @@ class Decoder:
 
     def __init__(self, coding: bytes) -> None:
         self._gzip = coding != b"deflate"
-        self._inflate: zlib._Decompress | None = None
+        self._inflate: Any = None
         self._rest = b""
 
     @property
     def is_complete(self) -> bool:
         """Whether the input ends where the compressed data end; true for an empty body."""
-        return not self._rest and (self._inflate is None or self._inflate.eof)
+        return not self._rest and (self._inflate is None or bool(self._inflate.eof))
 
     def read(self, data: bytes) -> bytes:
         """Add compressed bytes and decompress a piece; empty if more input is needed.

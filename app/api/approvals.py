@@ -99,6 +99,7 @@ class PausedTurnCodec:
     def _faults(self, paused: PausedTurn) -> Iterable[str]:
         for tool in paused.tools:
             found = self._resolver.resolve(tool.definition.name)
+            # The same name is not enough: another tool of that name must not run in its place.
             if found is None or (found.owner, found.definition) != (tool.owner, tool.definition):
                 yield f"the tool {tool.definition.name} belongs to no tool module, so it could not be found again"
         for advisor in paused.advisors:
@@ -124,6 +125,7 @@ def _response(record: Mapping[str, Any]) -> ChatResponse:
     if not isinstance(message, AssistantMessage):
         raise TypeError(message)
     context, options = ToolContext(record["context"]), ChatOptions(**record["options"])
+    # Missing in records of earlier versions.
     so_far = record.get("so_far", {})
     return ChatResponse(
         message,
@@ -241,6 +243,7 @@ class ApprovalStore:
         key = _key(waiting.identifier)
         deleting = asyncio.ensure_future(self._store.delete(key))
         try:
+            # Shielded: cancelled half-way, nobody would know whether the record is gone.
             claimed = await asyncio.shield(deleting)
         except asyncio.CancelledError:
             with suppress(StoreUnavailable):

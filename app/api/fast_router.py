@@ -168,6 +168,7 @@ class FastRouter:
 
     def route_of(self, scope: Scope) -> QuestionRoute | None:
         """The question route that can be called directly; ``None`` if the framework must route the request."""
+        # Routes may have been added since; comparing their number costs nothing.
         if self._known != len(self._router.routes):
             self._known = len(self._router.routes)
             questions = [each for each in self._router.routes if isinstance(each, QuestionRoute)]
@@ -180,6 +181,7 @@ class FastRouter:
         probe = {"type": "http", "method": method, "path": route.path, "root_path": "", "headers": []}
         # A route of the same path with other methods matches only in part, and the framework tries later ones.
         matching = (each for each in self._router.routes if each.matches(dict(probe))[0] is Match.FULL)
+        # Any dependency, also one of the whole application, needs the framework to resolve it.
         return not route.dependant.dependencies and next(matching, None) is route
 
 

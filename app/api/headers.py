@@ -31,6 +31,7 @@ _SECURITY_NAMES = frozenset(name for name, _ in SECURITY_HEADERS)
 
 def with_security_headers(headers: RawHeaders) -> RawHeaders:
     """Add the security headers that a response lacks."""
+    # Pages such as Swagger UI have a policy of their own.
     own = [name for name, _ in headers]
     if _SECURITY_NAMES.isdisjoint(own):
         return [*headers, *SECURITY_HEADERS]

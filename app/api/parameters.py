@@ -189,11 +189,14 @@ async def json_object(request: Request) -> dict[str, Any]:
     """
     body = await request.body()
     media_type = request.headers.get("content-type", "")
+    # A page of another site can send text/plain without a CORS preflight, but not application/json.
     if (body or media_type) and media_type.split(";")[0].strip().lower() != _JSON:
         raise UnsupportedMediaType(f"the body must be sent with Content-Type: {_JSON}")
     try:
         text = body.decode() or "{}"
         _refuse_depth(text)
+        # Not pydantic's parser: it keeps the last of two values of one name, and a proxy may read the first (RFC 8259,
+        # section 4).
         value = json.loads(text, object_pairs_hook=_object, parse_constant=_reject_constant)
     except RecursionError:
         raise InvalidRequest("body: is nested too deeply") from None

@@ -83,9 +83,11 @@ def error_headers(error: ToolchatError) -> dict[str, str]:
     """The headers of a response with an error, in any format; ``Retry-After`` if a later request may succeed."""
     headers = {"Cache-Control": "no-store", **error.headers}
     if error.status in (409, 429, 503) and error.retryable:
+        # The wait for a quota is exact and may be hours; all others are guesses, and bounded.
         wait = 1 if error.retry_after is None else error.retry_after
         longest = math.inf if error.status == 429 else MAX_RETRY_AFTER
         headers["Retry-After"] = str(min(max(math.ceil(wait), 1), longest))
+    # The next request then opens a connection, which the balancer leads to another replica.
     if isinstance(error, Draining):
         headers["Connection"] = "close"
     return headers

@@ -274,6 +274,7 @@ async def show(service: Service, session: SessionPath) -> Response:
 async def forget(service: Service, session: SessionPath) -> Response:
     """Delete a conversation and everything stored with it, after its running turn; 204 even if it does not exist."""
     conversation = conversation_of(session)
+    # Deleted while the session is locked: an answer that paused in the meantime would survive its conversation.
     delete_approvals = partial(service.approvals.delete, conversation)
     stored_keys = (*service.tools.state_keys(conversation), call_count_key(conversation))
     await service.memory.delete(conversation, *stored_keys, then=delete_approvals)

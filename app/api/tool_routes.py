@@ -156,6 +156,7 @@ async def run_tool(
         context[CONVERSATION_ID] = conversation_of(session)
     prompt = manual_request(service.manual_client, tool, arguments, context)
     if session:
+        # The tool may change what the session stores, as a turn of the session does.
         prompt = prompt.advisors(SessionLockAdvisor(service.memory))
     if not key:
         return await _answer(request, prompt)
@@ -171,6 +172,7 @@ async def _answer(request: Request, prompt: PromptSpec) -> Response:
 async def _answer_once(
     request: Request, service: ServiceState, prompt: PromptSpec, idempotent: IdempotentRequest
 ) -> Response:
+    # Before the stream begins, so that the header can say that the answer is repeated.
     known = await service.idempotency.find(idempotent)
     response = await _answer(request, prompt.advisors(IdempotencyAdvisor(service.idempotency, idempotent, known)))
     if known is not None:

@@ -69,6 +69,7 @@ def check() -> int:
 async def _check(service: OpenedService) -> int:
     parts = list(_parts(service))
     width = max(len(part.title) for part in parts)
+    # All at once, but printed in their order: an upstream that times out must not add up with the others.
     tasks = [asyncio.create_task(_run(part)) for part in parts]
     code = ANSWERED
     for part, task in zip(parts, tasks, strict=True):
@@ -139,6 +140,7 @@ def _store_probe(store: StateStore) -> _Probe | _Result:
         return _Result("off", "state is kept in this process; set REDIS_URL to share it between replicas")
 
     async def write_and_read() -> str:
+        # Random: several replicas may be checked at the same time, and the store may be a shared one.
         key = f"check:{secrets.token_hex(8)}"
         await store.put(key, b"stored", ttl=10)
         stored = await store.get(key)

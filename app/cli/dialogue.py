@@ -154,6 +154,7 @@ def exit_code(response: ChatResponse) -> int:
     """
     if response.finish_reason == APPROVAL_REQUIRED:
         return WAITS
+    # A model often repeats a failed call with better arguments; only the last round of each tool counts.
     last = {each.call.name: each.round for each in response.executions}
     failed = any(
         each.outcome == "error" and each.error_kind != "rejected" and each.round == last[each.call.name]

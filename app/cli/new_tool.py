@@ -72,6 +72,7 @@ def create_tool(*, name: str, path: Path | None) -> int:
 def _check_name(name: str) -> None:
     if not (name.isidentifier() and name.isascii() and name == name.lower()) or keyword.iskeyword(name):
         raise ConfigurationError(f"{name[:64]}: must be a Python name in lower case, such as air_quality")
+    # The test imports the package by its bare name, so it must not hide an installed one.
     if name in ("module", "tool") or find_spec(name) or find_spec(f"app.tools.{name}"):
         raise ConfigurationError(f"{name}: is a name that Python or the service uses already; choose another")
 

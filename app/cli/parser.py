@@ -85,6 +85,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     """
     typed = sys.argv[1:] if arguments is None else arguments
     parser, commands = _parser()
+    # argparse would report an unknown command as an invalid choice among all of them, without a suggestion.
     words = [
         word for before, word in zip(["", *typed], typed, strict=False)
         if not word.startswith("-") and before != "--workers"

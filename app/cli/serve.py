@@ -26,6 +26,7 @@ def serve(*, workers: str | None) -> int:
     """Serve over HTTP; ``workers`` takes precedence over ``SERVER_WORKERS``."""
     handle_startup_sigterm()
     if workers is not None:
+        # Read with all other settings, so that a wrong number is reported like any other.
         os.environ["SERVER_WORKERS"] = workers
     return _serve()
 

@@ -52,6 +52,7 @@ def read_configuration() -> Configuration:
             faults.extend(str(error).splitlines())
             return None
 
+    # Faults are collected, so that one start reports all of them.
     in_file = check_env_file(Path(".env"))
     settings = collect_faults(lambda: read_settings(Settings))
     access = collect_faults(lambda: AccessConfiguration.read(settings.server_host)) if settings else None

@@ -46,6 +46,7 @@ async def open_service(configuration: Configuration) -> AsyncGenerator[tuple[Ser
     Raises:
         ConfigurationError: a tool is not valid, or the container cannot be wired.
     """
+    # Before anything is created: models and breakers register their metrics when they are.
     set_observer(ServiceObserver())
     settings = configuration.settings
     for warning in configuration.warnings:
@@ -72,6 +73,7 @@ async def open_service(configuration: Configuration) -> AsyncGenerator[tuple[Ser
             async with watched(observed.update):
                 yield state, tools
     finally:
+        # In reverse: tools use the store and the connections until they are closed.
         await container.close()
         await store.aclose()
         await http.aclose()

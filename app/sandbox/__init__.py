@@ -69,6 +69,7 @@ def running_sandbox() -> Generator[str, None, None]:
     config = uvicorn.Config(create_sandbox(), log_config=None, access_log=False, lifespan="off")
     config.timeout_graceful_shutdown = 1
     server = uvicorn.Server(config)
+    # Bound here, not by uvicorn: the port is known, and accepts connections, before the thread runs.
     with socket.create_server(("127.0.0.1", 0)) as listener:
         thread = threading.Thread(target=server.run, args=([listener],), name="sandbox", daemon=True)
         thread.start()

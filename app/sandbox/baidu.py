@@ -122,6 +122,7 @@ async def _fields(request: Request) -> dict[str, str] | None:
         pairs = parse_qsl(form.decode("ascii", "replace"), keep_blank_values=True, max_num_fields=20)
     except ValueError:
         return {}
+    # Reversed, so that the first of several values stays.
     return dict(reversed(pairs))
 
 

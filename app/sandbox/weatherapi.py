@@ -103,6 +103,7 @@ def _odd_body(q: str) -> Response | None:
     bodies = {
         "body broken": b'{"location":{"name":"Beijing","region":"Bei',
         "body shape": b'{"location":[],"current":"21 degrees","forecast":{"forecastday":{"day":21}}}',
+        # Built only if it is requested.
         "body huge": b'{"location":"' + b"x" * 2_000_000 * (q == "body huge") + b'"}',
     }
     if q == "body html":

@@ -43,6 +43,7 @@ class EnvironmentSettings(BaseSettings):
     @model_validator(mode="before")
     @classmethod
     def _drop_blanks(cls, values: dict[str, Any]) -> dict[str, Any]:
+        # Docker Compose passes an unset variable as an empty text.
         return {name: value for name, value in values.items() if not (isinstance(value, str) and not value.strip())}
 
 

@@ -56,6 +56,7 @@ class ConfiguredModule:
         """
         settings = read_settings(environment_class(module.settings, module.env_prefix))
         configured = cls(module, cast("ToolSettings", settings))
+        # Its tools are not created, so their faults must not stop the start.
         if configured.fault:
             return configured
         found = [definition_faults(tool) for tool in module.declared() if callable(tool.function)]
@@ -92,6 +93,7 @@ def discover(package: str = "app.tools", paths: Sequence[Path] = ()) -> tuple[To
             found[folder.name] = _load(parent, folder)
         except ConfigurationError as error:
             faults.append(str(error))
+    # A stable order: it is the order of the tools for the model, and of the routes in the documentation.
     modules = sorted(found.values(), key=lambda module: module.path)
     faults += duplicate_names(tool for module in modules for tool in module.declared())
     if faults:

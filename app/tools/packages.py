@@ -71,6 +71,7 @@ def _absolute_imports(name: str, folder: Path) -> Iterator[None]:
     finally:
         sys.meta_path.remove(finder)
         for alias in finder.aliases:
+            # The names were for the import only: left behind, they would hide a module of that name from others.
             sys.modules.pop(alias, None)
 
 

@@ -38,10 +38,12 @@ async def open_registry(
             registry = ToolRegistry([await _entry(container, each, stack) for each in modules])
         except ToolDefinitionError as error:
             raise ConfigurationError(str(error)) from error
+        # After all sources are opened, so that slow servers are waited for together.
         await registry.wait_ready()
         try:
             yield registry
         finally:
+            # Told first, then closed one after another by the stack: so they shut down together as well.
             registry.stop()
 
 

@@ -52,6 +52,7 @@ def parse_entity(text: str, model: type[_T]) -> tuple[_T | None, str]:
     Returns:
         The object and an empty text, or ``None`` and the faults in words for the model.
     """
+    # Models add a fence although they are told not to.
     fenced = re.search(r"```(?:json)?\s*\n(.*?)```", text, re.DOTALL)
     adapter: TypeAdapter[_T] = TypeAdapter(model)
     try:
@@ -139,6 +140,7 @@ class StreamSpec:
                 yield event
             yield event.result()
         finally:
+            # Waited for, so that no tool of this request runs after the iterator is closed.
             running.cancel()
             await asyncio.wait({running})
 

@@ -54,6 +54,7 @@ def assign_names(
         The names, with ``None`` for a tool whose names are all taken, and the new owners.
     """
     offered = [{name for names in offer for name in names} for offer in offers]
+    # A name whose source no longer offers it is free for others.
     owned = {name: source for name, source in owners.items() if name in offered[source]}
     assigned: list[list[str | None]] = []
     for source, offer in enumerate(offers):

@@ -71,6 +71,7 @@ def manual_request(
     """
     call = ToolCall(f"run_{secrets.token_hex(8)}", tool.definition.name, _checked(tool, arguments))
     values = client.default_context.with_values(context or {})
+    # The loop runs the calls of a paused message without asking the model; see decide() in tool_loop.
     asking = AssistantMessage(tool_calls=(call,))
     request = ChatRequest((), (tool,), values, resume=Resume(asking, {call.id: Approval(True)}))
     return PromptSpec(without_model(client), request)

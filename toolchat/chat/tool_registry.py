@@ -140,6 +140,7 @@ class ToolRegistry:
         if found := self._usable(name):
             self._now.owners[name].check()
             return found
+        # A declared tool that does not exist, because its module lacks a key, gets the reason instead of "not found".
         for entry in self._now.entries.values() if current_caller.get().may_use(name) else ():
             if any(each.name == name for each in entry.module.declared()):
                 entry.check()

@@ -37,6 +37,7 @@ class FallbackChatModel(ChatModel):
             try:
                 return listener.complete(await model.respond(prompt, listener.emit))
             except _FALLBACK_ERRORS as error:
+                # The client has the beginning of this answer, which another model would not continue.
                 if listener.has_text:
                     raise
                 self._record_failure(model, error)

@@ -86,6 +86,7 @@ class SnapshotMerger:
         if piece.startswith(text):
             self._pieces = [piece]
             return piece[len(text) :]
+        # A snapshot shorter than the one before: text that the client has cannot be taken back.
         if text.startswith(piece):
             return ""
         self._mode = "append"
@@ -146,6 +147,7 @@ class TextMerger:
         start = self._held.lstrip()
         if start.startswith(_OPEN):
             self._state, self._held = "block", start[len(_OPEN) :]
+        # Blanks, or the beginning of the tag: the next piece decides.
         elif _OPEN.startswith(start) and len(self._held) <= _MAX_HELD_BLANKS:
             return False
         else:

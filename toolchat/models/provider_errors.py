@@ -130,6 +130,7 @@ def _kind_of_code(word: str, message: str) -> type[ToolchatError] | None:
         return ContextTooLong
     if "url error" in message or word in _NO_MODEL:
         return NotConfigured  # DashScope's "url error": the endpoint does not serve the model
+    # Before the table, where "throttling" would match DashScope's Throttling.AllocationQuota, which has both meanings.
     if word == "insufficientquota" or word.endswith("allocationquota"):
         return _kind_of_quota(word, message)
     table: tuple[tuple[tuple[str, ...], type[ToolchatError] | None], ...] = (
@@ -151,6 +152,7 @@ def _kind_of_quota(word: str, message: str) -> type[ToolchatError]:
 
 
 def _kind_of_status(status: int, word: str) -> type[ToolchatError]:
+    # 402 is DeepSeek's "insufficient balance" (https://api-docs.deepseek.com/quick_start/error_codes).
     if status in (401, 402, 403):
         return ProviderAuth
     if status == 404:
@@ -159,6 +161,7 @@ def _kind_of_status(status: int, word: str) -> type[ToolchatError]:
         return ContextTooLong
     if status == 429:
         return ProviderRateLimited
+    # 408 is the upstream's own timeout, so the request may succeed later; every other 4xx here blames the request.
     refused = 400 <= status < 500 and status != 408
     return UpstreamInvalid if refused or any(part in word for part in _REFUSED) else UpstreamUnavailable
 

@@ -76,6 +76,7 @@ class ModelTimeouts:
     ) -> None:
         if self._timer is not None:
             self._timer.cancel()
+        # As asyncio.timeout does: take our own cancellation back, unless one from outside came as well.
         if self._expired and self._task.uncancel() <= self._cancelling and kind is asyncio.CancelledError:
             raise self._error() from None
 
@@ -96,6 +97,7 @@ class ModelTimeouts:
 
     def _on_timer(self) -> None:
         self._timer = None
+        # While paused, resume() will start the timer; a task that is being cancelled needs no further limit.
         if self._paused or self._task.cancelling() > self._cancelling:
             return
         now = self._loop.time()
@@ -122,6 +124,7 @@ class RetryPolicy:
 
     def delay(self, attempt: int, error: ToolchatError) -> float:
         """Seconds to wait after an attempt (counted from 1) failed."""
+        # Jitter over the whole delay: calls that failed together must not be retried together.
         jittered = random.uniform(0, min(self.max_delay, self.base_delay * 2 ** (attempt - 1)))  # noqa: S311
         return jittered if error.retry_after is None else error.retry_after + jittered
 
@@ -165,6 +168,7 @@ class ResilientChatModel(ChatModel):
                 timeouts = ModelTimeouts(deadline=deadline, idle=idle)
                 listener = _Listener(emit, timeouts, call)
                 try:
+                    # The breaker is outside: a timeout must count as a failure of the upstream.
                     with self._breaker, timeouts:
                         response = await self._model.respond(prompt, listener.emit)
                     call.record_response(response)
@@ -172,6 +176,7 @@ class ResilientChatModel(ChatModel):
                 except _ListenerFailed as failed:
                     raise failed.error from None
                 except ToolchatError as error:
+                    # The client has the text already, and a second attempt would write another one behind it.
                     is_final = listener.has_text or self._breaker.is_open
                     if is_final or not await self._wait_before_retry(attempt, error, deadline):
                         raise

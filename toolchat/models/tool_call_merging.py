@@ -85,6 +85,7 @@ class ToolCallMerger:
             return self._by_index.get(fragment.index) or self._unnumbered(fragment)
         if not fragment.id:
             return self._last
+        # An id without a name completes the call that started without an id.
         waits_for_id = self._last is not None and not self._last.id and not fragment.name
         return self._last if waits_for_id else None
 

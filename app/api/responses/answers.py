@@ -63,6 +63,7 @@ async def _answer(
     state = request.scope["state"]
     state["form"] = form.media_type
     if form.error_response is not None:
+        # For the exception handlers, which answer an error before the first byte.
         state[ERROR_RESPONSE] = form.error_response
     active = ActiveRequest(request, service, prompt, taken)
     if isinstance(form, StreamFormat):

@@ -187,6 +187,7 @@ class StreamedAnswer(Response):
             response = await self._form.finish(active, await active.stream(self._emit))
             await self._write(self._writer.done(response))
         except (Exception, asyncio.CancelledError) as error:
+            # Before the first byte the handlers answer with a status; without a client there is nobody to write to.
             if not self._started or (isinstance(error, asyncio.CancelledError) and active.client_is_gone):
                 raise
             last = _last_error(error)

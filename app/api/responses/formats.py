@@ -100,6 +100,7 @@ def negotiate(accept: str, forms: tuple[AnswerFormat, ...]) -> AnswerFormat:
     """
     if not accept.strip():
         return forms[0]
+    # Bounded, since the header is the client's and every range is compared with every format.
     ranges = [_media_range(part) for part in accept[:4096].split(",")]
     rank, best = max(((_rank(form, ranges), form) for form in forms), key=lambda ranked: ranked[0])
     if rank[0] <= 0:

@@ -65,6 +65,7 @@ class PartWriter(StreamWriter):
         return self._close_part() + _part({"type": "error", "errorText": error.detail}) + _DONE
 
     def _on_call_started(self, event: ToolCallStarted) -> bytes:
+        # The page has shown this call already, as the one that it asked the user about.
         if event.call.id in self._known:
             return b""
         begin = self._step(event.round) + self._close_part()

@@ -203,9 +203,11 @@ def decisions(message: UIMessage) -> tuple[str, Mapping[str, Approval]] | None:
     pending = {identifier.partition("/")[0] for identifier in decided}
     if not decided:
         return None
+    # A pending answer can be resumed once, so all of its calls are decided together.
     if len(pending) > 1 or any(part.state == "approval-requested" for part in parts):
         raise InvalidRequest("messages: decide about every call that requires approval, and about one answer only")
     approvals = {
+        # The part before the slash is the pending answer's id; see approval_requests.
         identifier.partition("/")[2]: Approval(bool(each.approved), each.reason or "")
         for identifier, each in decided.items()
     }

@@ -72,6 +72,7 @@ async def chat(request: Request) -> Response:
         return await answer_prompt(request, _prompt(service, sent, conversation_id), stream)
     identifier, approvals = decided
     pending = await service.approvals.find(identifier, approvals)
+    # The page knows these calls, so the stream sends only their results.
     resumed = frozenset(call.id for call in pending.turn.response.message.tool_calls)
     stream = MessageStream(resumed, in_session=bool(conversation_id))
     return await answer_prompt(request, pending.prompt(service.chat, approvals), stream, taken=pending)

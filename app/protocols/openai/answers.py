@@ -122,6 +122,7 @@ class ChunkWriter(StreamWriter):
             "created": context.created,
             "model": context.model,
         }
+        # Without the closing brace: each chunk appends its own fields.
         self._head = b"data: %b," % to_json(head)[:-1]
         self._tail = b',"usage":null}\n\n' if context.include_usage else b"}\n\n"
 
@@ -145,6 +146,7 @@ class ChunkWriter(StreamWriter):
         approval = b',"approval":%b' % to_json(self.active.pending) if self.active.pending else b""
         reason = _finish_reason(response, has_calls=bool(calls))
         pieces.append(self._chunk(self._delta({}), reason, approval))
+        # OpenAI sends usage in a chunk of its own without choices, after the last one, and null in all others.
         if self._context.include_usage:
             pieces.append(b'%b"choices":[],"usage":%b}\n\n' % (self._head, to_json(_usage(response.usage))))
         return b"".join((*pieces, _DONE))

@@ -77,10 +77,12 @@ async def save_turn(store: StateStore, response: ChatResponse, client_tools: fro
 async def restore_turn(store: StateStore, messages: tuple[Message, ...]) -> tuple[Message, ...]:
     """Replace the client's view of the last turn by the saved turn, if there is one."""
     start = turn_start(messages)
+    # Only within the running turn: of earlier turns the model needs the answers only.
     saved = [index for index in range(start, len(messages)) if _saved_id(messages[index])]
     if not saved:
         return messages
     index = saved[-1]
+    # Without the store the client's own messages still make a valid conversation.
     with suppress(StoreUnavailable):
         if value := await store.get(_key(_saved_id(messages[index]))):
             turn = _saved_turn(from_records(from_json(value)))

@@ -165,6 +165,7 @@ def conversation(sent: Sequence[WireMessage], instructions: str = "") -> tuple[M
     Raises:
         BadRequest: a message has content other than text, or tool calls and results do not match.
     """
+    # "developer" is OpenAI's name of "system" for reasoning models; other providers know only "system".
     leading = next((index for index, each in enumerate(sent) if each.role not in _SYSTEM_ROLES), len(sent))
     texts = [instructions, *(_text(each, index) for index, each in enumerate(sent[:leading]))]
     system = "\n\n".join(filter(None, texts))
@@ -192,6 +193,7 @@ def _message(sent: WireMessage, index: int) -> Message:
     if sent.role == "user":
         return UserMessage(text)
     if sent.role == "assistant":
+        # DeepSeek rejects a turn whose calls come back without their reasoning.
         reasoning = sent.reasoning_content
         calls = tuple(ToolCall(each.id, each.function.name, each.function.arguments) for each in sent.tool_calls or ())
         return AssistantMessage(text, calls, {"reasoning_content": reasoning} if reasoning else {})
@@ -258,6 +260,7 @@ def _client_tools(text: bytes) -> tuple[ClientToolCallback, ...]:
             ToolDefinition(
                 each["name"],
                 (each["description"] or "").strip() or each["name"],
+                # OpenAI lets a function without parameters omit them; other providers require an object.
                 {"type": "object", "properties": {}} | (each["parameters"] or {}),
             )
         )

@@ -160,6 +160,7 @@ def add_routes(added: APIRouter) -> None:
 
 async def _prompt(service: ServiceState, sent: ChatCompletionRequest, conversation_id: str) -> PromptSpec:
     messages = conversation(sent.messages, service.chat.system_text)
+    # A saved turn has calls of the client's tools, and those come with every request.
     if sent.tools:
         messages = await restore_turn(service.store, messages)
     tools, advisors = _offered(service.tools, sent.model)
@@ -180,6 +181,7 @@ def _options(service: ServiceState, sent: ChatCompletionRequest) -> ChatOptions:
     options: dict[str, Any] = {
         "temperature": sent.temperature,
         "top_p": sent.top_p,
+        # OpenAI renamed max_tokens; many clients send the old name.
         "max_tokens": sent.max_completion_tokens or sent.max_tokens,
         "stop": [sent.stop] if isinstance(sent.stop, str) else sent.stop,
         "seed": sent.seed,

@@ -52,6 +52,7 @@ class Alarm:
         if self.owner != order.owner:
             return False
         is_same_minute = _minute(self.at) == _minute(at)
+        # Within one request a model may compute the same time again, some seconds off.
         return (self.at == at and not self.is_due) or (self.request == order.request and is_same_minute)
 
 
@@ -129,6 +130,7 @@ class AlarmStore:
                 alarms = await self._read()
                 before = tuple(alarms)
                 yield alarms
+                # A repeated call changes nothing, and so needs no write that a lost lock could refuse.
                 if tuple(alarms) != before:
                     await self._store.put(_KEY, _ALARMS.dump_json(alarms), ttl=_TTL, lock=lock)
         except (SessionBusy, LockLost):
@@ -146,6 +148,7 @@ class AlarmStore:
             raise ToolExecutionError(f"{waiting} alarms of this client are waiting already", kind="too-many-alarms")
         if len(alarms) < self._limit:
             return
+        # Past alarms are kept as a record, and are the first to go.
         oldest = min((each for each in alarms if each.is_due), key=lambda each: each.at, default=None)
         if oldest is None:
             raise ToolExecutionError(f"{self._limit} alarms are waiting already", kind="too-many-alarms")
@@ -203,6 +206,7 @@ def due_at(text: str, asked_at: datetime, zone: ZoneInfo) -> tuple[datetime, str
             (``no-such-time``), past (``past-time``), or more than a year ahead (``too-far``).
     """
     duration = _duration(text.strip())
+    # Bounded before it is added: a huge duration would overflow datetime.
     due = _absolute(text.strip(), zone) if duration is None else asked_at + min(duration, 2 * _FARTHEST)
     now = datetime.now(UTC)
     if due < now and (duration is None or not duration):
@@ -229,6 +233,7 @@ def _absolute(text: str, zone: ZoneInfo) -> datetime:
         due = (moment if moment.tzinfo else moment.replace(tzinfo=zone)).astimezone(UTC)
     except (ValueError, OverflowError):
         raise ToolExecutionError("the time is not in ISO-8601", kind="invalid-time", hint=_HINT) from None
+    # A local time within the gap comes back as another one (PEP 495).
     if moment.tzinfo is None and due.astimezone(zone).replace(tzinfo=None) != moment:
         gap = f"clocks in {zone.key} are put forward then; there is no {moment:%H:%M} on that day"
         raise ToolExecutionError(gap, kind="no-such-time", hint="ask for another time, or name an offset from UTC")

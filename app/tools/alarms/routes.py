@@ -76,6 +76,7 @@ async def set_alarm(
     """
     idempotent = IdempotentRequest(owner, idempotency_key, await _ALARM.read(request))
     known = await store.find(idempotent)
+    # The key names the request, so an alarm of a first, failed attempt is found by the second.
     order = AlarmOrder(owner, request=idempotent.name)
     asking = service.chat.prompt(idempotent.question).tools(clock, alarm).tool_context({"order": order})
     response = await answer_prompt(request, asking.advisors(IdempotencyAdvisor(store, idempotent, known)))

@@ -180,6 +180,7 @@ class BaiduTranslateClient:
         answer = await self._exchange(question)
         error = error_rule(answer)
         if error is not None and error[1].retry_after is not None:
+            # For every call, not only this one: the limit belongs to the account.
             self._pacer.hold(error[1].retry_after)
             answer = await self._exchange(question, ahead=True)
             error = error_rule(answer)
@@ -218,6 +219,7 @@ def _too_long(length: str, limit: str) -> ToolExecutionError:
 
 def _parse(reply: Reply) -> dict[str, Any]:
     status = reply.status
+    # Baidu reports its own errors with HTTP 200; these come from something in front of it.
     if status == 429 or status >= 500:
         raise UpstreamUnavailable(f"{_UPSTREAM} is not available just now (HTTP {status})")
     try:
@@ -231,6 +233,7 @@ def _parse(reply: Reply) -> dict[str, Any]:
 
 def _lines_of(answer: dict[str, Any], expected: int) -> list[str]:
     results = answer.get("trans_result")
+    # One line too few would put every later line into the wrong place of the layout.
     if not isinstance(results, list) or len(results) != expected:
         raise UpstreamInvalid(f"{_UPSTREAM} sent an answer without a translation for every line")
     lines = [result.get("dst") if isinstance(result, dict) else None for result in results]

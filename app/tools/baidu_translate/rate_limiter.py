@@ -44,6 +44,7 @@ class Pacer:
             ToolExecutionError: the wait is too long (``busy``); raised at once if that is known beforehand.
         """
         client_key, began = current_client_key(), time.monotonic()
+        # Refused at once rather than after max_wait: the model can do something else in that time.
         wait = self._free_at - time.monotonic() + (0 if ahead else _before(client_key, self._lines)) * self._interval
         if wait > self._max_wait:
             raise _busy(wait)
@@ -88,6 +89,7 @@ class Pacer:
             line.remove(place)
             if not line:
                 del self._lines[client_key]
+        # The turn was granted but not used. It can be passed on only if no other was granted since.
         elif not place.cancelled() and self._free_at == place.result():
             self._free_at -= self._interval
         self._set_timer()
@@ -113,6 +115,7 @@ class Pacer:
 
 def _before(client_key: str, lines: Mapping[str, deque[asyncio.Future[float]]]) -> int:
     """Return how many requests go before the next one of a client."""
+    # Round-robin: before a client's call number n, every other client is served n times at most.
     own = len(lines.get(client_key, ()))
     return own + sum(min(len(line), own + 1) for each, line in lines.items() if each != client_key)
 

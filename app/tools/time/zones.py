@@ -71,6 +71,7 @@ def time_zone_of(text: str) -> TimeZone:
         ToolExecutionError: the text is neither (``unknown-time-zone``).
     """
     name = unicodedata.normalize("NFKC", text[: _LONGEST_ID + 1]).replace("\N{MINUS SIGN}", "-").strip()
+    # ZoneInfo opens a file of that name, so only known ids may reach it; models also write asia/shanghai.
     known = _canonical().get(name.lower()) if len(text) <= _LONGEST_ID else None
     if known is not None:
         return TimeZone(known, ZoneInfo(known))

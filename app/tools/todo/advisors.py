@@ -55,6 +55,7 @@ class TodoRepairs(ToolCallRepairAdvisor):
 
     def applies(self, request: ChatRequest) -> bool:
         """See :meth:`Advisor.applies`."""
+        # Two repair advisors around one another would multiply their attempts.
         return self._is_needed and bool(request.context.get(IS_PLANNED))
 
 
@@ -86,7 +87,7 @@ class TodoEvents(Advisor):
         try:
             items = await self._lists.get(str(request.context.get(CONVERSATION_ID)))
         except StoreUnavailable:
-            return None
+            return None  # the turn goes on: the event only informs the client
         records = [each.to_dict() for each in items]
         return Notice("todo", {"items": records, "completed": completed(items), "total": len(items)})
 
@@ -123,6 +124,7 @@ class TodoReminder(Advisor):
         if not (updated or offered):
             return False
         try:
+            # In the store, not in this object: the next question of the session may reach another replica.
             rounds = 0 if updated else await self._lists.rounds(conversation_id) + 1
             is_due = rounds >= _ROUNDS_BEFORE_REMINDER
             await self._lists.put_rounds(conversation_id, 0 if is_due else rounds)

@@ -44,6 +44,7 @@ def _folded(value: Any) -> Any:
         return ""
     if not isinstance(value, str):
         return value
+    # Control and formatting characters could hide a part of the line from the user.
     visible = "".join(each for each in value if each.isprintable() or each.isspace() or each == _JOINER)
     return " ".join(visible.split())
 

@@ -164,6 +164,7 @@ class WeatherClient:
             return answer
         if rule.retry_after is not None:
             return await self._ask(query, days)
+        # Fewer days are a better answer than none; the result says how many were requested.
         if rule is _RULES[_PLAN_REFUSES_DAYS] and days > _FREE_DAYS:
             return await self._ask(query, _FREE_DAYS)
         return answer

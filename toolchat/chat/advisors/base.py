@@ -60,6 +60,7 @@ class AdvisorChain:
 
     def needed_for(self, request: ChatRequest) -> "AdvisorChain":
         """The chain without the advisors that do not apply to a request."""
+        # Each advisor in the chain costs two coroutines per request, even if it only passes the request on.
         needed = tuple([each for each in self.advisors if each.applies(request)])
         return AdvisorChain(needed, self.model, self.on_model_request)
 
@@ -105,6 +106,7 @@ class BaseAdvisor(Advisor):
         response = await chain.proceed(self.before(request), emit)
         changed = self.after(response)
         text, before = changed.message.text, response.message.text
+        # Any other change comes too late for a stream, whose client has the text.
         if len(text) > len(before) and text.startswith(before):
             await emit(TextDelta(text[len(before) :]))
         return changed

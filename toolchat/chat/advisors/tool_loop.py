@@ -66,6 +66,7 @@ class ToolCallingAdvisor(Advisor):
             ContentFiltered: the provider's moderation removed the text.
         """
         state = LoopState(request, CallCounter(self._limits.within(request.options.max_tool_calls)), request.tools)
+        # An advisor inside the loop may offer other tools; the calls are checked against those that the model saw.
         chain = replace(chain, on_model_request=state.record_offer) if chain.advisors else chain
         for _ in range(self._max_rounds + 1):  # one more than may run calls: the model answers without tools
             response = await _next_response(state, chain, emit)
@@ -211,6 +212,7 @@ async def _next_response(state: LoopState, chain: AdvisorChain, emit: Emit) -> C
         return await chain.proceed(request, emit)
     response = ChatResponse(_approved_message(request.resume), "tool_calls", Usage(), "")
     names = {tool.definition.name for tool in state.offered}
+    # Such a tool was added by an advisor inside the loop, as ToolSearchAdvisor adds its search tool.
     if any(call.name not in names for call in response.message.tool_calls):
         await _restore_dynamic_tools(request, chain, response)
     return response

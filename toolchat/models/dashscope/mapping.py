@@ -146,6 +146,7 @@ class DashScopeAnswer:
         return from_json(text)
 
     def _reject(self, reply: Any) -> str:
+        # The SDK takes "data: [DONE]", which compatible gateways send, for a broken event (status 500, code Unknown).
         if self._finish_reason or (isinstance(reply.message, str) and reply.message.strip() == "[DONE]"):
             return ""
         headers = {str(name).lower(): str(value) for name, value in (reply.headers or {}).items()}
@@ -163,6 +164,7 @@ class DashScopeAnswer:
     def _add_choice(self, choice: Mapping[str, Any]) -> str:
         self._began = True
         reason = choice.get("finish_reason")
+        # DashScope sends the text "null" until the end.
         if isinstance(reason, str) and reason not in ("", "null"):
             self._finish_reason = reason
         message = choice.get("message")

@@ -115,6 +115,7 @@ class OpenAICompatibleChatModel(ChatModel):
                             await emit(Progress(turn.new_reasoning))
                         if text:
                             await emit(TextDelta(text))
+        # Not every server sends [DONE], but a stream without a finish reason was cut short.
         if not turn.finished:
             raise UpstreamInvalid(f"{_UPSTREAM}'s answer was cut short", retryable=True)
 
@@ -123,11 +124,13 @@ class OpenAICompatibleChatModel(ChatModel):
         body: dict[str, Any] = {"model": self.name, "messages": map_messages(prompt.messages, tools)}
         body |= map_options(prompt.options)
         if prompt.stream:
+            # Without this option a stream has no usage (https://platform.openai.com/docs/api-reference/chat/create).
             body |= {"stream": True, "stream_options": {"include_usage": True}}
         if tools:
             body |= map_tool_options(prompt.options, tools)
         data = to_json(body)
         if prompt.tools:
+            # The same tools come with nearly every request, so their JSON is cached and appended to the object.
             data = b'%b,"tools":%b}' % (data[:-1], self._definitions.serialize(prompt.tools))
         return data
 

@@ -77,6 +77,7 @@ class OpenAITurn:
         """
         if not self._answered:
             raise UpstreamInvalid("the chat provider sent no answer", retryable=True)
+        # The calls decide: some servers end a message with calls by "stop".
         reason = "tool_calls" if self._calls else _FINISH_REASONS.get(self._finish_reason, "stop")
         message = AssistantMessage(self._text.text, self._calls.finish(), self._reasoning.finish())
         if reason == "content_filter" and not message.text:
@@ -85,6 +86,7 @@ class OpenAITurn:
 
     def _count(self, value: object) -> None:
         usage = usage_from(value)
+        # Zeros in a later chunk must not replace the counts.
         if usage and usage.total_tokens:
             self._usage = usage
 

@@ -15,7 +15,7 @@ from tests.waiting import PATIENCE
 if TYPE_CHECKING:
     from playwright.async_api import Browser, Page
 
-__all__ = ["CHROMIUM", "FLAGS", "OpenPage"]
+__all__ = ["CHROMIUM", "FLAGS", "OpenPage", "launched", "pictured"]
 
 # The headless shell needs half the processor time: it starts no windows of its own.
 _WHOLE_BROWSERS = map(shutil.which, ["chromium", "chromium-browser", "google-chrome"])
@@ -28,17 +28,36 @@ OpenPage = Callable[..., AbstractAsyncContextManager["Page"]]
 """Opens an empty page; takes the arguments of ``Browser.new_context``."""
 
 
-@pytest.fixture(scope="module")  # a wider scope would share its event loop between modules
-async def browser() -> AsyncGenerator[Browser, None]:
+@asynccontextmanager
+async def launched() -> AsyncGenerator[Browser, None]:
+    """A running browser; the test is skipped where none is installed."""
     from playwright.async_api import async_playwright, expect  # slow to import, and most modules need no browser
 
     if CHROMIUM is None:
         pytest.skip("chromium is not installed")
     expect.set_options(timeout=PATIENCE * 1000)
     async with async_playwright() as playwright:
-        launched = await playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield launched
-        await launched.close()
+        started = await playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield started
+        await started.close()
+
+
+@pytest.fixture(scope="module")  # a wider scope shares its event loop between modules
+async def browser() -> AsyncGenerator[Browser, None]:
+    async with launched() as started:
+        yield started
+
+
+@asynccontextmanager
+async def pictured(page: Page, folder: Path) -> AsyncGenerator[None, None]:
+    """Take a screenshot of the page when its test fails."""
+    try:
+        yield
+    except Exception as error:
+        picture = folder / "page.png"
+        await page.screenshot(path=picture, full_page=True)
+        error.add_note(f"Screenshot: {picture}")
+        raise
 
 
 @pytest.fixture
@@ -51,12 +70,8 @@ def open_page(browser: Browser, tmp_path: Path) -> OpenPage:
         context.set_default_timeout(PATIENCE * 1000)
         page = await context.new_page()
         try:
-            yield page
-        except Exception as error:
-            picture = tmp_path / "page.png"
-            await page.screenshot(path=picture, full_page=True)
-            error.add_note(f"Screenshot: {picture}")
-            raise
+            async with pictured(page, tmp_path):
+                yield page
         finally:
             await context.close()
 

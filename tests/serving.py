@@ -12,14 +12,14 @@ import httpx
 import uvicorn
 from pydantic_core import from_json
 
-from app.composition.configuration import read_configuration
+from app.composition.configuration import Configuration, read_configuration
 from app.main import create_app
 from app.server.runner import server_config
 from app.settings.service_settings import Settings
 from app.tools.discovery import ConfiguredModule, discover
 from tests.waiting import PATIENCE
 
-__all__ = ["Event", "client_of", "events_of", "running", "service", "serving"]
+__all__ = ["Event", "client_of", "configured", "events_of", "running", "service", "serving"]
 
 _GRACE = 1.0
 """Seconds that requests still running at the end of a test have before they are cancelled."""
@@ -72,22 +72,27 @@ async def serving(app: object, settings: Settings | None = None) -> AsyncGenerat
         yield url
 
 
+def configured(*packages: str, **environment: str) -> Configuration:
+    """The configuration with environment variables and the tool folders of more packages."""
+    before = dict(os.environ)
+    os.environ.update(environment)
+    try:
+        configuration = read_configuration()
+        more = [ConfiguredModule.read(module) for package in packages for module in discover(package)]
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+    return replace(configuration, modules=(*configuration.modules, *more))
+
+
 @asynccontextmanager
 async def service(*packages: str, **environment: str) -> AsyncGenerator[httpx.AsyncClient, None]:
     """Run the whole service with environment variables and the tool folders of more packages.
 
     Yields a client for it.
     """
-    before = dict(os.environ)
-    os.environ.update(environment)
-    try:
-        configuration = read_configuration()
-        more = [ConfiguredModule.read(module) for package in packages for module in discover(package)]
-        configuration = replace(configuration, modules=(*configuration.modules, *more))
-        app = create_app(configuration)
-    finally:
-        os.environ.clear()
-        os.environ.update(before)
+    configuration = configured(*packages, **environment)
+    app = create_app(configuration)
     async with serving(app, configuration.settings) as url, client_of(url) as client:
         yield client
 

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import httpx
@@ -9,13 +10,13 @@ from axe_playwright_python.async_playwright import Axe  # type: ignore[import-un
 from playwright.async_api import Locator, Page, expect
 
 from tests.players.openai_player import Answer, OpenAIPlayer, PlayedRequest, delta, finish, sse
-from tests.serving import service
 
 __all__ = [
     "CONVERSATION",
     "HOSTILE",
     "LONDON",
     "Played",
+    "Stage",
     "Visit",
     "hanging",
     "pane",
@@ -29,11 +30,28 @@ CONVERSATION = "?view=conversation"
 LONDON = "What time is it in London?"
 HOSTILE = "<img src=x onerror=alert(1)><script>alert(2)</script>"
 
-Visit = Callable[..., AbstractAsyncContextManager[Page]]
-"""Opens the page of a service.
 
-``place`` is what follows its address, ``faults`` what the console may tell, ``ready`` what is seen when it is there.
-"""
+class Stage(NamedTuple):
+    """A service whose model follows the script of the test."""
+
+    client: httpx.AsyncClient
+    player: OpenAIPlayer
+
+
+@dataclass(frozen=True)
+class Visit:
+    """Opens the page of a service: of the given one, else of one without a model, which all tests share.
+
+    ``place`` is what follows its address, ``faults`` what the console may report, ``ready`` what is seen when it is
+    there; more options are those of a browser context.
+    """
+
+    page_of: Callable[..., AbstractAsyncContextManager[Page]]
+    offline: httpx.AsyncClient
+    stage: Stage
+
+    def __call__(self, url: object = None, **options: Any) -> AbstractAsyncContextManager[Page]:
+        return self.page_of(url or self.offline.base_url, **options)
 
 
 class Played(NamedTuple):
@@ -49,11 +67,9 @@ async def played(
     visit: Visit, script: Callable[[PlayedRequest], Answer], place: str = "", **options: Any
 ) -> AsyncGenerator[Played, None]:
     """Open the page of a service whose model follows a script."""
-    async with (
-        OpenAIPlayer(script) as player,
-        service(OPENAI_BASE_URL=player.base_url) as client,
-        visit(client.base_url, place=place, **options) as page,
-    ):
+    client, player = visit.stage
+    player.follow(script)
+    async with visit(client.base_url, place=place, **options) as page:
         yield Played(page, client, player)
 
 

@@ -13,14 +13,14 @@ from tests.command_line import started
 from tests.pages.page import LONDON, Visit, hanging, pane, played
 from tests.players.openai_player import Answer as ModelAnswer
 from tests.players.openai_player import OpenAIPlayer, PlayedRequest, delta, sensible_model, sse, whole
-from tests.serving import service, serving
+from tests.serving import serving
 from tests.waiting import until
 
 
 async def test_the_time_question_is_answered_in_three_ways(visit: Visit) -> None:
     # Without a tool the model cannot know; with either tool the answer, the call and its figures are there.
     figures = re.compile(r"Total\s*[\d.]+ ms.*Tokens\s*\d+.*Rounds\s*2.*offline")
-    async with service() as client, visit(client.base_url) as page:
+    async with visit() as page:
         await expect(page.get_by_label("Question", exact=True)).to_have_value(LONDON)
         await page.get_by_role("button", name="Ask").click()
         await expect(pane(page, "No tool")).to_contain_text("I cannot know")
@@ -36,7 +36,7 @@ async def test_the_time_question_is_answered_in_three_ways(visit: Visit) -> None
 
 
 async def test_a_folder_that_is_not_registered_says_why(visit: Visit) -> None:
-    async with service() as client, visit(client.base_url) as page:
+    async with visit() as page:
         await expect(page.get_by_role("radio", name="Weather")).to_be_disabled()
         await expect(page.locator("#folder-reasons")).to_contain_text("Weather: not configured: set WEATHER_API_KEY")
 

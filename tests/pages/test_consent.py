@@ -77,7 +77,7 @@ async def test_the_model_is_told_why_a_call_was_rejected(visit: Visit) -> None:
 
 
 async def test_long_numbers_are_edited_as_they_are(visit: Visit) -> None:
-    async with service() as client, visit(client.base_url) as page:
+    async with visit() as page:
         told = await page.evaluate(
             """async (json) => {
                 const { consentElement } = await import("./consent.js");

@@ -86,7 +86,7 @@ async def test_the_todo_list_stands_beside_the_conversation(visit: Visit) -> Non
 )
 async def test_one_of_the_questions_to_begin_with_makes_a_plan(visit: Visit, locale: str, question: str) -> None:
     # It is the todo route's own; on a phone the list stays closed, between the heading and the conversation.
-    async with service() as client, visit(client.base_url, place=CONVERSATION, width=390, locale=locale) as page:
+    async with visit(place=CONVERSATION, width=390, locale=locale) as page:
         await expect(page.locator("#plan")).not_to_be_checked()
         async with page.expect_request(re.compile("/todo/chat")) as asked:
             await page.get_by_role("button", name=question).click()

@@ -1,52 +1,171 @@
-"""The documentation page in a real browser."""
+"""The documentation page, Swagger UI, in a real browser: all its tests share one page, below the path of a proxy.
 
+Loading it takes as long as ten pages of the playground. Each test closes the operations that it opens.
+"""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.async_api import expect
+from playwright.async_api import Browser, Locator, Page, Request, Route, expect
+from starlette.types import Receive, Scope, Send
 
-from tests.browser import OpenPage
-from tests.serving import service
+from app.access.keys import digest_of
+from app.main import create_app
+from tests.manual_execution.folders.pottery import YARD
+from tests.serving import configured, serving
+from tests.waiting import PATIENCE
 
-DESK = {"width": 1200, "height": 1250}
+KEY = "toolchat_right"
+PATHS = {
+    *("/chat", "/chat/stream", "/time/chat", "/time/chat-tool-function", "/time/chat-tool-method"),
+    *("/tools/nest", "/tools/firePot"),
+}
+SCHEMES = [
+    ("bearer", "authorization", f"Bearer {KEY}", "Time-get_time_chat"),
+    ("apiKey", "x-api-key", KEY, "Time-post_time_chat"),
+]
 
 
-@pytest.mark.parametrize(("operation", "answered"), [("get_chat", "Asia/Shanghai"), ("get_chat_stream", "done")])
-async def test_swagger_ui_asks_in_a_session_with_the_example_as_it_stands(
-    operation: str, answered: str, open_page: OpenPage
+class Documentation(NamedTuple):
+    """The open page, its address, and what the browser reported since."""
+
+    page: Page
+    url: str
+    requests: list[Request]
+    console: list[str]
+
+    @asynccontextmanager
+    async def operation(self, name: str) -> AsyncGenerator[Locator, None]:
+        """Open an operation, and close it afterwards."""
+        shown = self.page.locator(f"#operations-{name}")
+        await shown.locator(".opblock-summary-control").click()
+        yield shown
+        await shown.locator(".opblock-summary-control").click()
+
+    @asynccontextmanager
+    async def form(self, name: str) -> AsyncGenerator[Locator, None]:
+        """Open an operation that can be executed, with its example as it stands."""
+        async with self.operation(name) as shown:
+            await shown.get_by_role("button", name="Try it out").click()
+            yield shown
+
+    async def execute(self, shown: Locator) -> tuple[Request, Locator]:
+        """Execute an operation; returns the request that the browser sent, and the response that is shown."""
+        async with self.page.expect_request(f"{self.url}/**") as sent:
+            await shown.get_by_role("button", name="Execute").click()
+        return await sent.value, shown.locator(".live-responses-table .response").first
+
+
+async def _only_the_operations_of_the_tests(route: Route) -> None:
+    """Leave the others out of the document: Swagger UI takes seconds to resolve all of it, for each operation again."""
+    response = await route.fetch()
+    document = await response.json()
+    await route.fulfill(response=response, json=document | {"paths": {path: document["paths"][path] for path in PATHS}})
+
+
+@pytest.fixture(scope="module")
+async def module_page(browser: Browser) -> AsyncGenerator[Documentation, None]:
+    """Documentation of a service with keys, which nobody needs, and with the pottery's tools."""
+    app = create_app(
+        configured("tests.manual_execution.folders", API_KEYS=f"alice={digest_of(KEY)}", ALLOW_ANONYMOUS="true")
+    )
+
+    async def proxied(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            assert scope["path"].startswith("/below/")
+            scope = {**scope, "root_path": "/below"}
+        await app(scope, receive, send)
+
+    async with serving(proxied) as url:
+        context = await browser.new_context(viewport={"width": 1200, "height": 1250}, color_scheme="dark")
+        context.set_default_timeout(PATIENCE * 1000)
+        shown = Documentation(await context.new_page(), f"{url}/below", [], [])
+        shown.page.on("request", lambda request: shown.requests.append(request))
+        shown.page.on("console", lambda line: shown.console.append(line.text))
+        shown.page.on("pageerror", lambda error: shown.console.append(str(error)))
+        await shown.page.route("**/openapi.json", _only_the_operations_of_the_tests)
+        await shown.page.goto(f"{shown.url}/docs")
+        yield shown
+        await context.close()
+
+
+@pytest.fixture
+async def documentation(module_page: Documentation) -> AsyncGenerator[Documentation, None]:
+    """The page; afterwards it must have asked this host alone, and left nothing on the console, where a browser
+    reports violations of the page's policy.
+    """
+    yield module_page
+    hosts = {urlsplit(each.url).netloc for each in module_page.requests if not each.url.startswith(("data:", "blob:"))}
+    assert hosts == {urlsplit(module_page.url).netloc}
+    assert module_page.console == []
+
+
+@pytest.mark.parametrize(
+    ("operation", "answered"),
+    [
+        ("Chat-get_chat", "Asia/Shanghai"),
+        ("Chat-get_chat_stream", "done"),
+        ("Time-post_time_chat_tool_function", "Asia/Shanghai"),
+        ("Tools_by_hand-run_nest", "amphora None"),
+    ],
+)
+async def test_an_operation_is_executed_with_its_example_as_it_stands(
+    documentation: Documentation, operation: str, answered: str
 ) -> None:
-    # Try it out and Execute fill the question in, and accept the form that the route gives.
-    async with service() as client, open_page(viewport=DESK) as page:
-        await page.goto(f"{client.base_url}/docs")
-        shown = page.locator(f"#operations-Chat-{operation}")
-        await shown.click()
-        await shown.get_by_role("button", name="Try it out").click()
-        await shown.get_by_role("button", name="Execute").click()
-        response = shown.locator(".live-responses-table .response").first
+    # Try it out and Execute fill the question in, and accept the response format of the route.
+    async with documentation.form(operation) as shown:
+        request, response = await documentation.execute(shown)
         await expect(response).to_contain_text("200")
         await expect(response).to_contain_text(answered)
+        await expect(documentation.page.locator(".errors-wrapper")).to_have_count(0)
+    assert urlsplit(request.url).path.startswith("/below/")
 
 
-async def test_swagger_ui_posts_a_question_as_json_with_the_example_as_it_stands(open_page: OpenPage) -> None:
-    async with service() as client, open_page(viewport=DESK) as page:
-        await page.goto(f"{client.base_url}/docs")
-        shown = page.locator("#operations-Time-post_time_chat_tool_function")
-        await shown.click()
-        await shown.get_by_role("button", name="Try it out").click()
-        await shown.get_by_role("button", name="Execute").click()
-        response = shown.locator(".live-responses-table .response").first
-        await expect(response).to_contain_text("200")
-        await expect(response).to_contain_text("Asia/Shanghai")
-
-
-async def test_the_errors_of_an_operation_are_one_short_block_whose_link_says_what_they_mean(
-    open_page: OpenPage,
+@pytest.mark.parametrize(("scheme", "header", "value", "operation"), SCHEMES, ids=["bearer", "apiKey"])
+async def test_a_key_that_is_entered_is_sent_with_every_request(
+    documentation: Documentation, scheme: str, header: str, value: str, operation: str
 ) -> None:
-    async with service() as client, open_page(viewport=DESK) as page:
-        await page.goto(f"{client.base_url}/docs")
-        shown = page.locator("#operations-Time-get_time_chat_tool_function")
-        await shown.click()
-        # What a question may be is told in words, and not by the regular expression for machines.
+    page = documentation.page
+    await page.locator(".btn.authorize").click()
+    entered = page.locator(".auth-container", has_text=f"{scheme}  (")
+    await entered.locator("input").fill(KEY)
+    await entered.get_by_role("button", name="Apply credentials").click()
+    await entered.get_by_role("button", name="Close").click()
+    await expect(page.locator(".dialog-ux")).to_have_count(0)
+    async with documentation.form(operation) as shown:
+        request, response = await documentation.execute(shown)
+        await expect(response).to_contain_text("200")
+    headers = await request.all_headers()
+    assert headers[header] == value
+    assert {"authorization", "x-api-key"} & set(headers) == {header}
+    await page.locator(".btn.authorize").click()
+    await entered.get_by_role("button", name="Remove authorization").click()
+    await entered.get_by_role("button", name="Close").click()
+
+
+async def test_a_tool_that_needs_approval_is_executed_with_an_idempotency_key(documentation: Documentation) -> None:
+    YARD.tidy()
+    YARD.door.set()
+    async with documentation.form("Tools_by_hand-run_firePot") as shown:
+        await shown.get_by_role("button", name="Execute").click()
+        key = shown.locator('tr[data-param-name="Idempotency-Key"] input')
+        await expect(key).to_have_class("invalid")
+        assert YARD.fired == []
+        await key.fill("k-swagger")
+        _, response = await documentation.execute(shown)
+        await expect(response).to_contain_text("fired string")
+    assert YARD.fired == ["string"]
+
+
+async def test_the_errors_of_an_operation_are_one_short_block_that_links_to_their_meanings(
+    documentation: Documentation,
+) -> None:
+    page = documentation.page
+    async with documentation.operation("Time-get_time_chat_tool_method") as shown:
+        # Words, not the regular expression for machines, say what a question may be.
         await expect(shown.locator(".parameters")).to_contain_text("Not blank, without NUL")
         await expect(shown.locator(".parameters")).to_contain_text("maxLength: 4000")
         await expect(shown.locator(".parameters")).not_to_contain_text("pattern")
@@ -59,35 +178,22 @@ async def test_the_errors_of_an_operation_are_one_short_block_whose_link_says_wh
         assert (whole["height"] < 2000, block["height"] < whole["height"] / 4) == (True, True)
         async with page.context.expect_page() as opened:
             await errors.get_by_role("link", name="docs/errors.md").click()
-        meant = await opened.value
-        await expect(meant.locator("body")).to_contain_text("A tool or provider is switched off or lacks a secret")
-        assert meant.url == f"{client.base_url}/docs/errors.md"
+        meanings = await opened.value
+        await expect(meanings.locator("body")).to_contain_text("A tool or provider is switched off or lacks a secret")
+        assert meanings.url == f"{documentation.url}/docs/errors.md"
+        await meanings.close()
 
 
-async def test_swagger_ui_is_dark_or_light_as_the_system_is(open_page: OpenPage) -> None:
-    # From the first look on, and when the system changes.
-    async with service() as client, open_page(viewport=DESK, color_scheme="dark") as page:
-        await page.goto(f"{client.base_url}/docs")
-        name = page.locator("#operations-Chat-get_chat").locator("td.header-col").first
-        await page.locator("#operations-Chat-get_chat").click()
+async def test_the_colours_follow_the_system(documentation: Documentation) -> None:
+    # The page was opened dark.
+    page = documentation.page
+    async with documentation.operation("Chat-get_chat") as shown:
+        name = shown.locator("td.header-col").first
+        dark = "rgb(228, 230, 230)"
         await expect(page.locator(".swagger-ui").first).to_have_css("background-color", "rgb(28, 32, 34)")
-        await expect(name).to_have_css("color", "rgb(228, 230, 230)")
+        await expect(name).to_have_css("color", dark)
         await page.emulate_media(color_scheme="light")
         await expect(page.locator("html")).to_have_css("background-color", "rgba(0, 0, 0, 0)")
-        await expect(name).not_to_have_css("color", "rgb(228, 230, 230)")
-
-
-async def test_swagger_ui_asks_no_other_host_and_executes_a_question(open_page: OpenPage) -> None:
-    requested: list[str] = []
-    async with service() as client, open_page(viewport=DESK) as page:
-        page.on("request", lambda request: requested.append(request.url))
-        await page.goto(f"{client.base_url}/docs")
-        operation = page.locator("#operations-Time-get_time_chat_tool_function")
-        await operation.click()
-        await operation.get_by_role("button", name="Try it out").click()
-        await operation.get_by_role("button", name="Execute").click()
-        answer = operation.locator(".live-responses-table .response-col_description .highlight-code").first
-        await expect(answer).to_contain_text("Asia/Shanghai")
-        hosts = {urlsplit(url).netloc for url in requested if not url.startswith(("data:", "blob:"))}
-        assert hosts == {client.base_url.netloc.decode()}
-        assert any("/time/chat-tool-function" in url for url in requested)
+        await expect(name).not_to_have_css("color", dark)
+        await page.emulate_media(color_scheme="dark")
+        await expect(name).to_have_css("color", dark)

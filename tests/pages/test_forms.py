@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 
 from tests.pages.page import Visit
-from tests.serving import service
 
 FORM = """async (schema) => {
     const { ArgumentsForm } = await import("./form.js");
@@ -64,14 +63,14 @@ OPTIONAL: list[tuple[Any, dict[str, Any]]] = [
 @pytest.mark.parametrize("required", [True, False], ids=["required", "optional"])
 async def test_every_kind_of_schema_has_its_field(visit: Visit, required: bool) -> None:
     definitions = {"$defs": {**TREE["$defs"], "Unit": {"enum": ["C", "F"], "type": "string"}}}
-    async with service() as client, visit(client.base_url, timezone_id="UTC") as page:
+    async with visit(timezone_id="UTC") as page:
         for schema, expected in REQUIRED if required else OPTIONAL:
             made = await page.evaluate(FORM, described(schema, required=required, **definitions))
             assert {name: made[name] for name in expected} == expected, schema
 
 
 async def test_a_required_argument_begins_with_its_default_or_an_example_of_the_schema(visit: Visit) -> None:
-    async with service() as client, visit(client.base_url, timezone_id="Asia/Shanghai") as page:
+    async with visit(timezone_id="Asia/Shanghai") as page:
         for schema, examples, value in (
             ({"type": "string"}, ["Oslo"], "Oslo"),
             ({"type": "string"}, [], ""),

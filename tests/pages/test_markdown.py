@@ -7,7 +7,6 @@ from playwright.async_api import Page, expect
 
 from tests.pages.page import CONVERSATION, Visit, hanging, played, say, streamed
 from tests.players.openai_player import delta, finish, sse
-from tests.serving import service
 
 ELEMENTS = """async ([texts, through]) => {
     const { rendered, sanitized } = await import("./markdown.js");
@@ -57,7 +56,7 @@ async def test_hostile_text_does_nothing_and_loads_nothing(visit: Visit, through
     # As an answer; and as markup that a fault of the renderer let pass. The visit holds the requests and the dialogs.
     # Only markup may be refused by the page's policy on the way, which is how a style ends.
     faults = "Content Security Policy" if through == "sanitized" else ""
-    async with service() as client, visit(client.base_url, faults=faults) as page:
+    async with visit(faults=faults) as page:
         for tag, attributes, target in await page.evaluate(ELEMENTS, [HOSTILE, through]):
             assert tag in TAGS
             assert set(attributes) <= ATTRIBUTES
@@ -65,7 +64,7 @@ async def test_hostile_text_does_nothing_and_loads_nothing(visit: Visit, through
 
 
 async def test_markup_is_shown_as_the_text_that_it_is(visit: Visit) -> None:
-    async with service() as client, visit(client.base_url) as page:
+    async with visit() as page:
         assert await page.evaluate(TEXTS, HOSTILE[:4]) == list(HOSTILE[:4])
 
 
@@ -214,7 +213,7 @@ async def milliseconds_of(page: Page, text: str) -> float:
 
 async def test_no_text_takes_long(visit: Visit) -> None:
     # Beside an ordinary document of the same length on the same machine; unbounded, the worst take a thousand times it.
-    async with service() as client, visit(client.base_url) as page:
+    async with visit() as page:
         usual = max([await milliseconds_of(page, DOCUMENT * 100) for _ in range(3)])
         times = {text[:20]: await milliseconds_of(page, text) for text in knotted()}
     assert {start: spent for start, spent in times.items() if spent > 25 * usual} == {}

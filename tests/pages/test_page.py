@@ -67,7 +67,7 @@ async def focus_order(page: Page) -> list[str]:
 
 
 async def test_everything_can_be_done_by_keyboard_with_the_focus_in_sight(visit: Visit) -> None:
-    async with service() as client, visit(client.base_url) as page:
+    async with visit() as page:
         examples = [LONDON, "What time is it in New York and in Tokyo?", "What time is it at UTC+8?"]
         reached = await focus_order(page)
         assert reached == ["compare-tab", "API docs", "language", "time", "question", *examples, "ask"]
@@ -122,7 +122,7 @@ async def test_nothing_overflows_a_phone(visit: Visit, locale: str) -> None:
 
 async def test_the_three_answers_use_the_width_that_there_is(visit: Visit) -> None:
     # One column on a phone; the two with a tool side by side on a tablet; three on a desk.
-    async with service() as client, visit(client.base_url) as page:
+    async with visit() as page:
         for width, rows in ((390, 3), (800, 2), (1280, 1)):
             await page.set_viewport_size({"width": width, "height": 900})
             boxes = [await pane(page, name).bounding_box() for name in ("No tool", "Function tool", "Method tool")]
@@ -162,7 +162,7 @@ async def test_foreign_text_stays_text(visit: Visit) -> None:
 
 async def test_the_language_is_the_browsers_until_another_is_chosen(visit: Visit) -> None:
     # Both languages have every text, and the choice outlives a reload.
-    async with service() as client, visit(client.base_url, locale="zh-CN") as page:
+    async with visit(locale="zh-CN") as page:
         await expect(page.get_by_role("heading", name="同一个问题，三种问法")).to_be_visible()
         await expect(page.get_by_label("问题", exact=True)).to_have_value("请告诉我现在北京时间几点了")
         await page.get_by_role("button", name="English").click()
@@ -191,7 +191,7 @@ async def test_the_page_works_below_the_path_that_a_proxy_gives_it(visit: Visit)
 
 async def test_an_event_stream_is_read_wherever_it_is_cut(visit: Visit) -> None:
     # All three ends of lines, comments, data of several lines, and an event that never ends.
-    async with service() as client, visit(client.base_url) as page:
+    async with visit() as page:
         read = await page.evaluate(READ, STREAM)
     assert len(read) == len(STREAM) + 1
     assert all(events == EVENTS for events in read)
@@ -199,7 +199,7 @@ async def test_an_event_stream_is_read_wherever_it_is_cut(visit: Visit) -> None:
 
 async def test_json_is_indented_without_changing_its_numbers(visit: Visit) -> None:
     texts = ['{"n":12345678901234567890,"a":[],"o":{"x":1.0,"t":"a, b: {\\u5317"}}', "7", "no { json"]
-    async with service() as client, visit(client.base_url) as page:
+    async with visit() as page:
         shown = await page.evaluate(
             "async (texts) => { const { pretty } = await import('./json.js'); return texts.map(pretty) }", texts
         )

@@ -3,11 +3,12 @@
 import json
 import re
 import shlex
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
 
 import httpx
+import pytest
 from playwright.async_api import Locator, Page, Route, expect
 
 from tests.pages.page import CONVERSATION, Visit, say, streamed
@@ -18,15 +19,25 @@ from tests.serving import service
 WORKSHOP = "tests.pages.workshop"
 
 
-@asynccontextmanager
-async def shown(visit: Visit, tool: str, **options: Any) -> AsyncGenerator[tuple[Page, httpx.AsyncClient], None]:
-    """The page with one tool of the workshop."""
-    async with (
-        service(WORKSHOP) as client,
-        visit(client.base_url, place=f"?view=tools&tool={tool}", **options) as page,
-    ):
-        await expect(page.get_by_role("heading", name=tool)).to_be_visible()
-        yield page, client
+Shown = Callable[..., AbstractAsyncContextManager[Page]]
+"""Opens the page with one tool of the workshop."""
+
+
+@pytest.fixture(scope="module")
+async def workshop() -> AsyncGenerator[httpx.AsyncClient, None]:
+    async with service(WORKSHOP) as client:
+        yield client
+
+
+@pytest.fixture
+def shown(visit: Visit, workshop: httpx.AsyncClient) -> Shown:
+    @asynccontextmanager
+    async def opened(tool: str, **options: Any) -> AsyncGenerator[Page, None]:
+        async with visit(workshop.base_url, place=f"?view=tools&tool={tool}", **options) as page:
+            await expect(page.get_by_role("heading", name=tool)).to_be_visible()
+            yield page
+
+    return opened
 
 
 def field(page: Page, name: str) -> Locator:
@@ -51,9 +62,9 @@ FIELDS = {
 }
 
 
-async def test_a_form_is_made_from_the_schema(visit: Visit) -> None:
+async def test_a_form_is_made_from_the_schema(shown: Shown) -> None:
     # A required argument begins with what the schema gives: a default, the first choice, the least number.
-    async with shown(visit, "bookTable") as (page, _):
+    async with shown("bookTable") as page:
         for name, attributes in FIELDS.items():
             for attribute, value in attributes.items():
                 await expect(field(page, name)).to_have_attribute(attribute, value)
@@ -65,9 +76,9 @@ async def test_a_form_is_made_from_the_schema(visit: Visit) -> None:
         await expect(page.locator(".run summary")).to_have_text(re.compile(r"^bookTableok[\d.]+ ms$"))
 
 
-async def test_what_is_filled_in_is_what_is_sent(visit: Visit) -> None:
+async def test_what_is_filled_in_is_what_is_sent(shown: Shown) -> None:
     # A long number as it was written, a moment with its distance from UTC.
-    async with shown(visit, "bookTable", timezone_id="Asia/Shanghai") as (page, _):
+    async with shown("bookTable", timezone_id="Asia/Shanghai") as page:
         for name, value in (
             ("restaurant", 'The "Löwe"'),
             ("day", "2030-12-24"),
@@ -96,8 +107,8 @@ async def test_what_is_filled_in_is_what_is_sent(visit: Visit) -> None:
         await expect(page.locator(".run pre").last).to_contain_text('"name": "Li Wei"')
 
 
-async def test_what_does_not_fit_is_told_before_anything_is_sent(visit: Visit) -> None:
-    async with shown(visit, "bookTable") as (page, _):
+async def test_what_does_not_fit_is_told_before_anything_is_sent(shown: Shown) -> None:
+    async with shown("bookTable") as page:
         for name, value in (("seats", "13"), ("seats", ""), ("guests", "[{"), ("guests", '{"name": "Li"}')):
             await field(page, name).fill(value or "2.5")
             await page.get_by_role("button", name="Run", exact=True).click()
@@ -107,8 +118,8 @@ async def test_what_does_not_fit_is_told_before_anything_is_sent(visit: Visit) -
         await expect(page.locator(".run")).to_have_count(0)
 
 
-async def test_a_failure_is_shown_as_the_model_would_be_told_it(visit: Visit) -> None:
-    async with shown(visit, "bookTable") as (page, _):
+async def test_a_failure_is_shown_as_the_model_would_be_told_it(shown: Shown) -> None:
+    async with shown("bookTable") as page:
         await field(page, "restaurant").fill("closed")
         await run(page)
         await expect(page.locator(".run summary")).to_contain_text("bookTableerror")
@@ -116,16 +127,16 @@ async def test_a_failure_is_shown_as_the_model_would_be_told_it(visit: Visit) ->
         await expect(page.locator("#announcer")).to_have_text("bookTable: error")
 
 
-async def test_a_refusal_is_shown_with_its_code(visit: Visit) -> None:
+async def test_a_refusal_is_shown_with_its_code(shown: Shown) -> None:
     # The page was open while the service began to stop, or was given other tools.
-    async with shown(visit, "listPrices", faults="Failed to load resource") as (page, _):
+    async with shown("listPrices", faults="Failed to load resource") as page:
         await page.route("**/tools/listPrices", lambda route: route.continue_(url=f"{route.request.url}Gone"))
         await run(page)
         await expect(page.locator(".run .problem")).to_contain_text("not-found")
 
 
-async def test_an_equal_call_is_answered_from_the_cache_and_says_so(visit: Visit) -> None:
-    async with shown(visit, "listPrices") as (page, _):
+async def test_an_equal_call_is_answered_from_the_cache_and_says_so(shown: Shown) -> None:
+    async with shown("listPrices") as page:
         await expect(page.get_by_text("This tool takes no arguments.")).to_be_visible()
         for told in (["ok"], ["ok", "cached"]):
             await run(page)
@@ -133,8 +144,8 @@ async def test_an_equal_call_is_answered_from_the_cache_and_says_so(visit: Visit
         await expect(page.locator(".run")).to_have_count(2)
 
 
-async def test_progress_is_shown_and_stop_ends_the_run(visit: Visit) -> None:
-    async with shown(visit, "printBook") as (page, _):
+async def test_progress_is_shown_and_stop_ends_the_run(shown: Shown) -> None:
+    async with shown("printBook") as page:
         await run(page)
         await expect(page.locator(".run summary")).to_have_text("printBookrunning3 of 8 · page 3")
         await expect(page.get_by_role("progressbar", name="3 of 8")).to_have_attribute("value", "3")
@@ -143,8 +154,8 @@ async def test_progress_is_shown_and_stop_ends_the_run(visit: Visit) -> None:
         await expect(page.get_by_role("button", name="Run", exact=True)).to_be_focused()
 
 
-async def test_a_tool_that_needs_consent_says_so_and_runs_once_for_each_run(visit: Visit) -> None:
-    async with shown(visit, "printPage") as (page, _):
+async def test_a_tool_that_needs_consent_says_so_and_runs_once_for_each_run(shown: Shown) -> None:
+    async with shown("printPage") as page:
         await expect(page.get_by_text("To run it here is your consent")).to_be_visible()
         before = len(PRINTED)
         for times in (1, 2):
@@ -162,9 +173,9 @@ async def without_its_end(route: Route) -> None:
     await route.fulfill(response=answer, body=body)
 
 
-async def test_a_run_whose_answer_was_lost_is_not_run_again(visit: Visit) -> None:
+async def test_a_run_whose_answer_was_lost_is_not_run_again(shown: Shown) -> None:
     # The same arguments, run again after the connection was lost, carry the same key.
-    async with shown(visit, "printPage") as (page, _):
+    async with shown("printPage") as page:
         await page.route("**/tools/printPage", without_its_end, times=1)
         before = len(PRINTED)
         await field(page, "text").fill("Once")
@@ -176,31 +187,31 @@ async def test_a_run_whose_answer_was_lost_is_not_run_again(visit: Visit) -> Non
         assert PRINTED[before:] == ["Once"]
 
 
-async def test_a_folder_that_is_not_configured_names_the_variable(visit: Visit) -> None:
+async def test_a_folder_that_is_not_configured_names_the_variable(shown: Shown) -> None:
     told = (("en-US", "LockedNot configured. Set, then restart:"), ("zh-CN", "Locked未配置。请设置后重启服务："))
     for locale, text in told:
-        async with shown(visit, "listPrices", locale=locale) as (page, _):
+        async with shown("listPrices", locale=locale) as page:
             group = page.locator(".group", has_text="LOCKED_COMBINATION")
             await expect(group).to_have_text(f"{text}LOCKED_COMBINATION")
             await expect(page.get_by_role("button", name="openSafe")).to_have_count(0)
 
 
-async def test_a_run_is_copied_for_a_shell(visit: Visit) -> None:
+async def test_a_run_is_copied_for_a_shell(shown: Shown, workshop: httpx.AsyncClient) -> None:
     permissions = ["clipboard-read", "clipboard-write"]
-    async with shown(visit, "printPage", permissions=permissions) as (page, client):
+    async with shown("printPage", permissions=permissions) as page:
         await field(page, "text").fill('It\'s "1"')
         await page.get_by_role("button", name="Copy as curl").click()
         await expect(page.get_by_role("button", name="Copied")).to_be_visible()
         words = shlex.split(await page.evaluate("navigator.clipboard.readText()"))
-    assert words[:4] == ["curl", "-X", "POST", f"{client.base_url}/tools/printPage"]
+    assert words[:4] == ["curl", "-X", "POST", f"{workshop.base_url}/tools/printPage"]
     assert words[4:7:2] == ["-H", "-H"]
     assert re.fullmatch("Idempotency-Key: [0-9a-f]{32}", words[7])
     assert words[8:] == ["-d", '{"text":"It\'s \\"1\\""}']
 
 
-async def test_a_tool_is_chosen_and_run_with_the_keyboard(visit: Visit) -> None:
+async def test_a_tool_is_chosen_and_run_with_the_keyboard(shown: Shown) -> None:
     # Its form and its results are still there when one comes back to it, and its address leads to it.
-    async with shown(visit, "printPage") as (page, _):
+    async with shown("printPage") as page:
         await field(page, "text").fill("Keep me")
         await page.get_by_role("button", name="listPrices").press("Enter")
         await expect(page.get_by_role("button", name="listPrices")).to_have_attribute("aria-current", "true")
@@ -211,8 +222,8 @@ async def test_a_tool_is_chosen_and_run_with_the_keyboard(visit: Visit) -> None:
         await expect(page.locator(".run summary .badge.ok")).to_be_visible()
 
 
-async def test_a_tool_that_keeps_something_of_a_conversation_does_so_in_the_one_that_is_shown(visit: Visit) -> None:
-    async with shown(visit, "todoUpdate") as (page, _):
+async def test_a_tool_that_keeps_something_of_a_conversation_does_so_in_the_one_that_is_shown(shown: Shown) -> None:
+    async with shown("todoUpdate") as page:
         await page.get_by_role("tab", name="Conversation").click()
         await say(page, "What time is it in Oslo?")
         await expect(page.locator(".turn .figures")).to_be_visible()

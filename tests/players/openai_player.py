@@ -161,18 +161,22 @@ def _streamed(fields: Mapping[str, Any]) -> list[dict[str, Any]]:
 class OpenAIPlayer:
     """The server; an asynchronous context manager."""
 
-    def __init__(self, script: Script) -> None:
+    def __init__(self, script: Script = ()) -> None:
+        self.connections = 0
+        """Connections accepted so far."""
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._server: asyncio.Server | None = None
+        self.follow(script)
+
+    def follow(self, script: Script) -> None:
+        """Answer by another script from now on, and forget what was requested."""
         self.requests: list[PlayedRequest] = []
         self.asked = asyncio.Event()
         """Set when a request has arrived."""
         self.aborted = asyncio.Event()
         """Set when a client left in the middle of an answer."""
-        self.connections = 0
-        """Connections accepted so far."""
         self._script = script if callable(script) else None
         self._answers = iter(() if callable(script) else script)
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._server: asyncio.Server | None = None
 
     @property
     def base_url(self) -> str:

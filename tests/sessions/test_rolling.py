@@ -13,8 +13,8 @@ from tests.sessions.replicas import behind_nginx, needs_nginx, needs_redis, repl
 
 pytestmark = [needs_nginx, needs_redis]
 
-REPLACEMENTS = 20
-CHATS = 6
+REPLACEMENTS = 6
+CHATS = 4
 TURNS = 10
 """Of one session; less than what is kept of it."""
 
@@ -26,7 +26,7 @@ class ThinkingPlayer(OpenAIPlayer):
         super().__init__(sociable)
 
     async def _send(self, answer: Answer, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await asyncio.sleep(0.05)
+        await asyncio.sleep(0.1)
         await super()._send(answer, reader, writer)
 
 

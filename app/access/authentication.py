@@ -29,8 +29,8 @@ _KEY_HEADERS = (b"authorization", b"x-api-key")
 class TokenReader(Protocol):
     """Validates tokens of an identity provider."""
 
-    async def principal(self, token: str) -> Principal | None:
-        """The principal of a valid token, else ``None``."""
+    async def principal(self, token: str) -> Principal:
+        """The principal of a token; raises ``Unauthorized`` with the reason if it is not valid."""
         ...
 
 
@@ -97,12 +97,11 @@ class Authenticator:
         return bool(self.keys) or self.tokens is not None
 
     async def _known(self, key: str) -> Principal:
-        principal = self.keys.find(key)
-        if principal is None and self.tokens is not None and key.count(".") == 2:
-            principal = await self.tokens.principal(key)
-        if principal is None:
-            raise Unauthorized("the key is not valid")
-        return principal
+        if principal := self.keys.find(key):
+            return principal
+        if self.tokens is not None and key.count(".") == 2:
+            return await self.tokens.principal(key)
+        raise Unauthorized("the key is not valid")
 
     def _allows_anonymous(self, scope: Scope) -> bool:
         if self._anonymous is not None:

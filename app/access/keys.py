@@ -12,12 +12,13 @@ import secrets
 import tomllib
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
-from app.access.principals import Principal, Role
+from app.access.principals import TENANT_PATTERN, Principal, Role
 from app.settings.base import describe_faults
 from toolchat.errors import ConfigurationError
 
@@ -55,10 +56,11 @@ class _Entry(BaseModel):
     concurrent: _Count | None = None
     tokens_per_day: _Count | None = None
     expires: AwareDatetime | None = None
+    tenant: str = Field("", pattern=f"^({TENANT_PATTERN})?$")
 
     def principal(self) -> Principal:
         limits = self.model_dump(include={"requests_per_minute", "concurrent", "tokens_per_day", "expires"})
-        return Principal(self.name, tuple(self.tools), frozenset(self.roles), **limits)
+        return Principal(self.name, tuple(self.tools), frozenset(self.roles), tenant=self.tenant, **limits)
 
 
 class _File(BaseModel):
@@ -141,12 +143,12 @@ def _check_consistent(path: Path, entries: Iterable[_Entry]) -> None:
             raise ConfigurationError(f"API_KEYS_FILE: {path}: {each.name} has the same key as {by_digest[each.sha256]}")
         principal = each.principal()
         first = by_name.setdefault(each.name, principal)
-        if (first.tools, first.roles) != (principal.tools, principal.roles) or _limits(first) != _limits(principal):
+        if _rights(first) != _rights(principal):
             raise ConfigurationError(f"API_KEYS_FILE: {path}: the entries of {each.name} grant different rights")
 
 
-def _limits(principal: Principal) -> tuple[int | None, ...]:
-    return principal.requests_per_minute, principal.concurrent, principal.tokens_per_day
+def _rights(principal: Principal) -> Principal:
+    return replace(principal, expires=None)
 
 
 _log = logging.getLogger(__name__)

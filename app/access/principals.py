@@ -1,5 +1,6 @@
 """Principals, and the caller of a request: a principal at an address."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -7,9 +8,19 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import Literal
 
+from toolchat.errors import ValidationFailed
 from toolchat.tool_calling.caller import Caller, current_caller
 
-__all__ = ["ALL_TOOLS", "ANONYMOUS", "Principal", "RequestCaller", "Role", "current_request_caller"]
+__all__ = [
+    "ALL_TOOLS",
+    "ANONYMOUS",
+    "TENANT_PATTERN",
+    "Principal",
+    "RequestCaller",
+    "Role",
+    "current_request_caller",
+    "tenant_from",
+]
 
 Role = Literal["ask", "operate"]
 """``ask``: chat requests, tools and their stored data; ``operate``: the metrics of the service."""
@@ -32,6 +43,8 @@ class Principal:
     tokens_per_day: int | None = None
     """Input and output tokens together."""
     expires: datetime | None = None
+    tenant: str = ""
+    """The tenant of its tool calls; empty: its name."""
 
     @property
     def owner(self) -> str:
@@ -74,13 +87,39 @@ class RequestCaller(Caller):
     ) -> "RequestCaller":
         """Combine a principal with the request's address and headers.
 
-        Clients without a key count as one client per address.
+        Clients without a key count as one client per address. The header ``X-Tenant-ID`` names the tenant only where
+        the principal has none of its own.
+
+        Raises:
+            ValidationFailed: the header is malformed, or sent more than once.
         """
-        return cls(principal.name, principal.owner or address, principal, headers)
+        requested = tenant_from(headers)
+        client_key, tenant = principal.owner or address, principal.tenant or principal.name or requested
+        return cls(principal.name, client_key, tenant, principal.roles, principal, headers)
 
     def may_use(self, tool: str) -> bool:
         """Whether the principal may use a tool."""
         return self.principal.may_use(tool)
+
+
+TENANT_PATTERN = "[A-Za-z0-9][A-Za-z0-9_-]{0,63}"
+
+
+def tenant_from(headers: Sequence[tuple[bytes, bytes]]) -> str:
+    """The tenant that ``X-Tenant-ID`` names; empty without the header.
+
+    Raises:
+        ValidationFailed: the header is malformed, or sent more than once.
+    """
+    values = [value for name, value in headers if name == b"x-tenant-id"]
+    if not values:
+        return ""
+    if len(values) > 1:
+        raise ValidationFailed("X-Tenant-ID: given more than once")
+    tenant = values[0].decode("latin-1")
+    if not re.fullmatch(TENANT_PATTERN, tenant):
+        raise ValidationFailed(f"X-Tenant-ID: String should match pattern '^{TENANT_PATTERN}$'")
+    return tenant
 
 
 _OUTSIDE = RequestCaller()

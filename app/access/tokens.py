@@ -18,7 +18,7 @@ from pydantic_core import from_json
 
 from app.access.principals import Principal, Role
 from app.settings.base import EnvironmentSettings, Texts, Url
-from toolchat.errors import ToolchatError
+from toolchat.errors import ToolchatError, Unauthorized
 from toolchat.http.client import OutboundHttp
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ _MIN_FETCH_INTERVAL = 10.0
 _LEEWAY = 30
 """Tolerated difference of clocks, in seconds."""
 _LONGEST = 8192
+_LONGEST_NAME = 256
 _REMEMBERED = 1000
 
 
@@ -52,6 +53,9 @@ class TokenSettings(EnvironmentSettings):
     jwt_roles_claim: str = Field("roles", description="Claim with the principal's roles; if it is missing: ask")
     jwt_tools_claim: str = Field(
         "tools", description="Claim with the tools that the principal may use; if it is missing: all"
+    )
+    jwt_tenant_claim: str = Field(
+        "tenant", description="Claim with the principal's tenant; if it is missing: the principal's name"
     )
 
     @property
@@ -88,57 +92,66 @@ class Tokens:
         self._fetched = self._asked = -_KEYS_TTL
         self._seen: OrderedDict[bytes, tuple[Principal, float]] = OrderedDict()
 
-    async def principal(self, token: str) -> Principal | None:
-        """The principal of a valid token; ``None`` if it is not valid, or if the provider's keys cannot be fetched."""
+    async def principal(self, token: str) -> Principal:
+        """The principal of a token.
+
+        Raises:
+            Unauthorized: the token is not valid, or the provider's keys cannot be fetched; the detail has the reason.
+        """
         if len(token) > _LONGEST:
-            return None
+            raise Unauthorized(f"the token is longer than {_LONGEST} characters")
         digest = hashlib.sha256(token.encode()).digest()
         # Verifying a signature costs more than the rest of the guard, and one token is sent with many requests.
-        principal, checked = self._seen.get(digest, (None, 0.0))
+        principal, checked = self._seen.pop(digest, (None, 0.0))
         if principal is None or time.monotonic() - checked >= _KEYS_TTL:
-            principal = await self._verify(token)
-            self._remember(digest, principal)
-        return None if principal is None or principal.has_expired else principal
-
-    def _remember(self, digest: bytes, principal: Principal | None) -> None:
-        self._seen.pop(digest, None)
-        if principal is not None:
-            self._seen[digest] = principal, time.monotonic()
+            principal, checked = await self._verified(token), time.monotonic()
+        if principal.has_expired:
+            raise Unauthorized("the token has expired")
+        self._seen[digest] = principal, checked
         if len(self._seen) > _REMEMBERED:
             self._seen.popitem(last=False)
+        return principal
 
-    async def _verify(self, token: str) -> Principal | None:
+    async def _verified(self, token: str) -> Principal:
+        import jwt
+
+        # A signed token may hold anything that JSON can: numbers that are no date, texts where numbers belong.
+        unreadable = (jwt.PyJWTError, ValueError, TypeError, ArithmeticError, OSError, RecursionError)
+        try:
+            return self._principal(await self._claims(token))
+        except unreadable as error:
+            raise Unauthorized(f"the token is not valid: {str(error)[:100] or type(error).__name__}") from None
+
+    async def _claims(self, token: str) -> Mapping[str, Any]:
         import jwt
 
         settings = self._settings
-        try:
-            header = jwt.get_unverified_header(token)
-            key = await self._key(str(header.get("kid", "")))
-            if key is None or header.get("alg") not in settings.jwt_algorithms:
-                return None
-            claims = jwt.decode(
-                token,
-                key,
-                algorithms=list(settings.jwt_algorithms),
-                audience=settings.jwt_audience,
-                issuer=settings.jwt_issuer,
-                leeway=_LEEWAY,
-                options={"require": ["exp", "iss", "aud"]},
-            )
-        except (jwt.PyJWTError, ValueError, TypeError, RecursionError):
-            return None
-        return self._principal(claims)
+        header = jwt.get_unverified_header(token)
+        key = await self._key(str(header.get("kid", "")))
+        if key is None:
+            raise ValueError("the identity provider has published no such key")
+        if header.get("alg") not in settings.jwt_algorithms:
+            raise ValueError("its signature algorithm is not accepted")
+        return jwt.decode(
+            token,
+            key,
+            algorithms=list(settings.jwt_algorithms),
+            audience=settings.jwt_audience,
+            issuer=settings.jwt_issuer,
+            leeway=_LEEWAY,
+            options={"require": ["exp", "iss", "aud"]},
+        )
 
-    def _principal(self, claims: Mapping[str, Any]) -> Principal | None:
-        name = claims.get(self._settings.jwt_name_claim)
-        if not isinstance(name, str) or not 0 < len(name) <= 256:
-            return None
+    def _principal(self, claims: Mapping[str, Any]) -> Principal:
+        name = _name(claims, self._settings.jwt_name_claim)
         roles = _texts(claims.get(self._settings.jwt_roles_claim), ["ask"])
         known = frozenset(cast(Role, role) for role in roles if role in get_args(Role))
         tools = tuple(_texts(claims.get(self._settings.jwt_tools_claim), ["*"]))
-        expires = datetime.fromtimestamp(float(claims["exp"]) + _LEEWAY, UTC)
         # Names of API keys contain no colon, so a token's principal never shares the data of a key's.
-        return Principal(f"jwt:{quote(name, safe='')}", tools, known, expires=expires)
+        claim = self._settings.jwt_tenant_claim
+        tenant = _name(claims, claim) if claim in claims else ""
+        expires = datetime.fromtimestamp(float(claims["exp"]) + _LEEWAY, UTC)
+        return Principal(f"jwt:{quote(name, safe='')}", tools, known, expires=expires, tenant=tenant)
 
     async def _key(self, identifier: str) -> "jwt.PyJWK | None":
         """The provider's key by id; fetched again if it is old or unknown, but not for each forged id."""
@@ -162,6 +175,14 @@ class Tokens:
             _log.warning("the identity provider's keys cannot be read", extra={"reason": type(error).__name__})
             return
         self._keys, self._fetched = keys, time.monotonic()
+
+
+def _name(claims: Mapping[str, Any], claim: str) -> str:
+    """A claim that is a name, in 1 to 256 characters."""
+    name = claims.get(claim)
+    if not isinstance(name, str) or not 0 < len(name) <= _LONGEST_NAME:
+        raise ValueError(f"the claim {claim} is not a text of 1 to {_LONGEST_NAME} characters")
+    return name
 
 
 def _texts(claim: object, otherwise: Sequence[str]) -> list[str]:

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
+from app.access.principals import current_request_caller
 from app.api.dependencies import scoped_key
 from app.observability import metrics
 from toolchat.chat.advisors.base import Advisor, AdvisorChain
@@ -23,6 +24,7 @@ from toolchat.messages import AssistantMessage, Usage
 from toolchat.models.base import ChatOptions, ChatResponse
 from toolchat.state.base import StateStore
 from toolchat.tool_calling.callback import ToolCallback, ToolCallbackResolver
+from toolchat.tool_calling.caller import Caller
 from toolchat.tool_calling.context import CONVERSATION_ID, ToolContext
 from toolchat.tool_calling.events import ToolCallFinished, parse_arguments
 
@@ -76,6 +78,7 @@ class PausedTurnCodec:
             "tools": [each.definition.name for each in paused.tools],
             "advisors": [each.record_name for each in paused.advisors],
             "context": dict(response.context.values),
+            "tenant": response.context.caller.tenant,
             "options": asdict(response.options),
             "so_far": _so_far(response.whole_turn()),
         }
@@ -124,7 +127,8 @@ def _response(record: Mapping[str, Any]) -> ChatResponse:
     *history, message = from_records(record["messages"])
     if not isinstance(message, AssistantMessage):
         raise TypeError(message)
-    context, options = ToolContext(record["context"]), ChatOptions(**record["options"])
+    context = ToolContext(record["context"], caller=_caller(record.get("tenant", "")))
+    options = ChatOptions(**record["options"])
     # Missing in records of earlier versions.
     so_far = record.get("so_far", {})
     return ChatResponse(
@@ -138,6 +142,12 @@ def _response(record: Mapping[str, Any]) -> ChatResponse:
         context,
         options,
     )
+
+
+def _caller(tenant: str) -> Caller:
+    """The caller of a resumed turn: who approves it, for the tenant of the question unless a key says otherwise."""
+    caller = current_request_caller()
+    return caller if caller.principal.name else replace(caller, tenant=tenant)
 
 
 def _is_json(value: object) -> bool:

@@ -5,7 +5,7 @@ from typing import Annotated, Any, ClassVar
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from pydantic_core import to_json
 
-from app.api.dependencies import KEY, REPLAYED, Owner, Tenant, refuse_several_keys, require_same_site
+from app.api.dependencies import KEY, REPLAYED, Owner, refuse_several_keys, require_same_site
 from app.api.parameters import json_object, refuse_unknown
 from app.api.problems import problems
 from app.api.responses import answer_prompt
@@ -130,7 +130,6 @@ _BODY = {"content": {"application/json": {"schema": {"type": "object"}}}, "descr
 async def run_tool(
     request: Request,
     service: Service,
-    tenant: Tenant,
     owner: Owner,
     name: Annotated[str, Path(description="The tool's name, as `GET /tools` lists it")],
     session: Annotated[
@@ -151,9 +150,8 @@ async def run_tool(
     tool = service.tools.tool(name)
     if tool.metadata.requires_approval and not key:
         raise InvalidRequest(f"Idempotency-Key: is missing; {name} needs approval, and the key makes it happen once")
-    arguments, context = await json_object(request), {"tenantId": tenant}
-    if session:
-        context[CONVERSATION_ID] = conversation_of(session)
+    arguments = await json_object(request)
+    context = {CONVERSATION_ID: conversation_of(session)} if session else {}
     prompt = manual_request(service.manual_client, tool, arguments, context)
     if session:
         # The tool may change what the session stores, as a turn of the session does.

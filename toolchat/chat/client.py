@@ -271,7 +271,7 @@ class PromptSpec:
         """Pass values to the tools, hidden from the model, and one typed object for ``ToolContext[...].value``."""
         context = self.request.context.with_values(values or {})
         if value is not None:
-            context = ToolContext(context.values, context.history, value)
+            context = context.with_value(value)
         return PromptSpec(self.client, self.request.with_context(context), self.own_advisors)
 
     def options(self, options: ChatOptions) -> "PromptSpec":

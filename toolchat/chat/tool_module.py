@@ -85,6 +85,11 @@ class ToolModule:
     """
     methods: tuple[type, ...] = ()
     """Classes with ``@tool`` methods, created by the service."""
+    interchangeable: bool = False
+    """Whether the methods are the functions once more, as another variant of the same tools.
+
+    Then only the functions are offered where all tools are: two tools that do the same would only confuse the model.
+    """
     tool_source: Callable[[Components], AbstractAsyncContextManager[Sequence[object]]] | None = None
     """Opens a source of further tools, such as another server.
 

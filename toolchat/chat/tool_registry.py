@@ -36,8 +36,8 @@ class Entry:
         return self.functions + self.methods
 
     def in_conversation(self) -> tuple[ToolCallback, ...]:
-        """Return one kind of each tool: two that do the same would only confuse the model."""
-        return self.functions or self.methods
+        """Return every tool; of interchangeable ones the functions."""
+        return self.functions if self.module.interchangeable and self.functions else self.tools()
 
     def now(self, dynamic: Sequence[ToolCallback]) -> "Entry":
         """Return a copy with the dynamic tools of the moment added."""

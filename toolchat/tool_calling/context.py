@@ -15,6 +15,7 @@ from pydantic.errors import PydanticUserError
 from pydantic_core import CoreSchema, core_schema
 
 from toolchat.messages import Message, ToolCall
+from toolchat.tool_calling.caller import Caller, current_caller
 from toolchat.tool_calling.events import EmitToolCall, ToolCallProgress
 
 __all__ = ["CONVERSATION_ID", "PAUSE", "ProgressReporter", "ToolContext"]
@@ -44,7 +45,7 @@ _NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 @final
 class ToolContext(Generic[_Value]):
-    """Values that the application passes to tools, such as a tenant, and the conversation before the call.
+    """What a tool learns beside its arguments: the caller, the application's values, and the conversation so far.
 
     The context is no part of a tool's schema, is never sent to the model and never built from a model's output. A tool
     receives it by declaring one parameter of this type, alone, with ``| None`` or within ``Annotated``. Without values
@@ -55,13 +56,14 @@ class ToolContext(Generic[_Value]):
     """
 
     # Not a dataclass: pydantic would build a parametrised one from a model's JSON, whatever the schema hooks below say.
-    __slots__ = ("_report", "history", "value", "values")
+    __slots__ = ("_caller", "_report", "history", "value", "values")
 
     values: Mapping[str, Any]
     history: tuple[Message, ...]
     """The messages before the call, oldest first, the assistant message with the call last."""
     value: _Value
     """The application's own object, if it passed one."""
+    _caller: Caller | None
     _report: _Report | None
 
     def __init__(
@@ -69,12 +71,14 @@ class ToolContext(Generic[_Value]):
         values: Mapping[str, Any] = _NOTHING,
         history: tuple[Message, ...] = (),
         value: _Value = None,  # type: ignore[assignment]
+        caller: Caller | None = None,
     ) -> None:
         if not isinstance(values, MappingProxyType):
             values = MappingProxyType(dict(values))
         object.__setattr__(self, "values", values)
         object.__setattr__(self, "history", history)
         object.__setattr__(self, "value", value)
+        object.__setattr__(self, "_caller", caller)
         object.__setattr__(self, "_report", None)
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
@@ -88,21 +92,33 @@ class ToolContext(Generic[_Value]):
             return NotImplemented
         return (self.values, self.history, self.value) == (other.values, other.history, other.value)
 
+    @property
+    def caller(self) -> Caller:
+        """The client on whose behalf the tool runs: its name, tenant and roles."""
+        return current_caller.get() if self._caller is None else self._caller
+
     def get(self, key: str, default: Any = None) -> Any:
         """Get one value by its name."""
         return self.values.get(key, default)
 
     def with_values(self, values: Mapping[str, Any]) -> "ToolContext[_Value]":
         """Copy with more values, which replace earlier ones of the same name."""
-        return _reporting(ToolContext({**self.values, **values}, self.history, self.value), self._report)
+        return _reporting(ToolContext({**self.values, **values}, self.history, self.value, self._caller), self._report)
+
+    def with_value(self, value: object) -> "ToolContext[Any]":
+        """Copy with another object of the application's."""
+        return _reporting(ToolContext(self.values, self.history, value, self._caller), self._report)
 
     def with_history(self, history: tuple[Message, ...]) -> "ToolContext[_Value]":
-        """Copy with another history."""
-        return _reporting(ToolContext(self.values, history, self.value), self._report)
+        """Copy with another history, for the calls of a round.
+
+        The copy keeps the caller of this moment: a thread that a tool starts by itself has no context variables.
+        """
+        return _reporting(ToolContext(self.values, history, self.value, self.caller), self._report)
 
     def reporting_to(self, report: _Report | None) -> "ToolContext[_Value]":
         """Copy whose reports are passed to a function, with numbers that are finite and not negative."""
-        return _reporting(ToolContext(self.values, self.history, self.value), report)
+        return _reporting(ToolContext(self.values, self.history, self.value, self._caller), report)
 
     def report(self, done: float, *, of: float | None = None, text: str | None = None) -> None:
         """Report the progress of the call; a streaming client receives at most ten reports a second.

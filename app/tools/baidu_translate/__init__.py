@@ -21,6 +21,7 @@ module = ToolModule(
     provides=(BaiduTranslateClient,),
     functions=(BaiduTranslateService,),
     methods=(BaiduTranslateTools,),
+    interchangeable=True,
     check=check_upstream,
     examples={
         "中译英": "帮我把以下内容翻译成英文：你好，世界。",

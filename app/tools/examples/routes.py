@@ -6,7 +6,7 @@ from dishka import FromComponent
 from dishka.integrations.fastapi import DishkaRoute, FromDishka
 from fastapi import APIRouter, Request, Response
 
-from app.api.dependencies import Tenant
+from app.api.dependencies import TENANT_HEADER
 from app.api.fast_router import QuestionParameter, question_routes
 from app.api.responses import answer, answer_prompt
 from app.api.service import Service
@@ -15,6 +15,7 @@ from app.tools.examples.tools import CurrentWeather, DirectOrderQuery, OrderQuer
 from app.tools.user_clock import DateTimeTools
 from toolchat.models.base import ChatOptions
 from toolchat.tool_calling.callback import ToolCallback
+from toolchat.tool_calling.caller import current_caller
 from toolchat.tool_calling.definition import ToolDefinition
 from toolchat.tool_calling.function_callback import FunctionToolCallback, MethodToolCallback
 from toolchat.tool_calling.manager import ToolCallingManager
@@ -31,6 +32,16 @@ _WEATHER = QuestionParameter(
 _ORDER = QuestionParameter(
     "查询订单编号为123的交易订单信息", {"456": "查询订单456", "English": "Show me trade order 123"}
 )
+
+_Tenant = Annotated[str, TENANT_HEADER]
+_DEFAULT_TENANT = "zh"
+"""The documents' value."""
+
+
+def _tenant_id() -> dict[str, str]:
+    """The documents' value of the tool context."""
+    return {"tenantId": current_caller.get().tenant or _DEFAULT_TENANT}
+
 
 _CurrentWeather = Annotated[ToolCallback, FromComponent("currentWeather")]
 
@@ -77,19 +88,19 @@ async def function_programmatic(request: Request, service: FromDishka[CurrentWea
 
 
 @question_routes(
-    router, "/tool/context/order", _ORDER, summary="Context behind the model's back: the tenant of an order"
+    router, "/tool/context/order", _ORDER, summary="Tool context, hidden from the model: the tenant of an order"
 )
-async def order(request: Request, service: Service, tenant: Tenant) -> Response:
+async def order(request: Request, service: Service, _: _Tenant = _DEFAULT_TENANT) -> Response:
     """Look up an order. The model gives its number; the tenant comes from the header `X-Tenant-ID`."""
     asking = service.chat.prompt(await _ORDER.read(request)).tools(OrderQuery())
-    return await answer_prompt(request, asking.tool_context({"tenantId": tenant}))
+    return await answer_prompt(request, asking.tool_context(_tenant_id()))
 
 
 @question_routes(router, "/tool/context/order-direct", _ORDER, summary="Return direct: the tool's result is the answer")
-async def order_direct(request: Request, service: Service, tenant: Tenant) -> Response:
+async def order_direct(request: Request, service: Service, _: _Tenant = _DEFAULT_TENANT) -> Response:
     """The same, but the model is not asked again."""
     asking = service.chat.prompt(await _ORDER.read(request)).tools(DirectOrderQuery())
-    return await answer_prompt(request, asking.tool_context({"tenantId": tenant}))
+    return await answer_prompt(request, asking.tool_context(_tenant_id()))
 
 
 @question_routes(

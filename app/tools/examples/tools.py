@@ -61,7 +61,7 @@ class OrderQuery:
     @tool(name="getTradeOrderInfo", description="查询用户交易订单信息", read_only=True)
     async def get_trade_order_info(self, id: _OrderId, context: ToolContext) -> str:  # noqa: A002
         """Describe an order of the tenant."""
-        return f"订单号:{id} 租户Id:{context.get('tenantId')}"
+        return f"订单号:{id} 租户Id:{context.get('tenantId', context.caller.tenant)}"
 
 
 class DirectOrderQuery(OrderQuery):

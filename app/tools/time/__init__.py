@@ -11,6 +11,7 @@ module = ToolModule(
     default_query="请告诉我现在北京时间几点了",
     functions=(GetCurrentTimeByTimeZoneIdService,),
     methods=(TimeTools,),
+    interchangeable=True,
     examples={
         "北京": "请告诉我现在北京时间几点了",
         "两个城市": "纽约和东京现在分别是几点？",

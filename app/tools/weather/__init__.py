@@ -21,6 +21,7 @@ module = ToolModule(
     provides=(WeatherClient,),
     functions=(WeatherService,),
     methods=(WeatherTools,),
+    interchangeable=True,
     check=check_upstream,
     examples={
         "北京": "请告诉我北京1天以后的天气",

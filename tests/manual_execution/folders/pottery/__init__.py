@@ -88,7 +88,7 @@ async def crack(kind: Literal["told", "untold"]) -> str:
 
 async def whose(context: ToolContext) -> str:
     """Tell who asks."""
-    return f"{context.get('tenantId')} {context.get(CONVERSATION_ID)} {len(context.history)}"
+    return f"{context.caller.tenant or None} {context.get(CONVERSATION_ID)} {len(context.history)}"
 
 
 async def nest(pot: Pot, also: Pot | None = None) -> str:

@@ -25,13 +25,22 @@ _HELP = "/tools lists the tools, /new starts a new conversation, /save FILE save
 _LONGEST_RESULT = 200
 
 
-def ask(*, query: str | None, tool: Sequence[str] | None, approve: Collection[str], json: bool, demo: bool) -> int:
+def ask(
+    *,
+    query: str | None,
+    tool: Sequence[str] | None,
+    approve: Collection[str],
+    tenant: str,
+    json: bool,
+    demo: bool,
+) -> int:
     """Send one question and print the answer as it arrives; tool calls are printed to standard error.
 
     Args:
         query: the question; ``-``, or ``None`` with a pipe attached, reads it from standard input.
         tool: names of the function tools to offer; ``None`` offers all.
         approve: names of tools that run without asking for approval.
+        tenant: the tenant for which tools run.
         json: print the answer's JSON document instead.
         demo: use the sandbox as the tools' upstreams.
 
@@ -47,7 +56,7 @@ def ask(*, query: str | None, tool: Sequence[str] | None, approve: Collection[st
         raise ConfigurationError('the question is missing: python -m app ask "…", or - to read it from standard input')
     if not _has_valid_length(query):
         return FAILED
-    with opened_service(demo=demo) as service:
+    with opened_service(demo=demo, tenant=tenant) as service:
         dialogue, printer = Dialogue(service, tool, approve), AnswerPrinter()
         try:
             response = dialogue.ask(query, None if json else printer)
@@ -73,12 +82,13 @@ def _has_valid_length(query: str) -> bool:
     return False
 
 
-def chat(*, tool: Sequence[str] | None, approve: Collection[str], demo: bool) -> int:
+def chat(*, tool: Sequence[str] | None, approve: Collection[str], tenant: str, demo: bool) -> int:
     """Hold a conversation until ``/quit`` or the end of the input; each line of a pipe is a question.
 
     Args:
         tool: names of the function tools to offer; ``None`` offers all.
         approve: names of tools that run without asking for approval.
+        tenant: the tenant for which tools run.
         demo: use the sandbox as the tools' upstreams.
 
     Returns:
@@ -87,7 +97,7 @@ def chat(*, tool: Sequence[str] | None, approve: Collection[str], demo: bool) ->
     Raises:
         ConfigurationError: the configuration is invalid, or a tool does not exist.
     """
-    with opened_service(demo=demo) as service:
+    with opened_service(demo=demo, tenant=tenant) as service:
         conversation = _Conversation(service, tool, approve)
         if is_interactive():
             print_note(f"toolchat, chat model {service.state.model_label}. {_HELP}")

@@ -11,11 +11,13 @@ from typing import Any, TypeVar
 
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
+from app.access.principals import RequestCaller
 from app.api.service import ServiceState
 from app.cli.terminal import show_warnings
 from app.composition.configuration import Configuration, read_configuration
 from app.composition.lifespan import open_service
 from toolchat.chat.tool_registry import ToolRegistry
+from toolchat.tool_calling.caller import current_caller
 
 __all__ = ["OpenedService", "opened_service"]
 
@@ -34,12 +36,15 @@ class OpenedService:
     state: ServiceState
     registry: ToolRegistry
     portal: BlockingPortal
+    caller: RequestCaller
+    """On whose behalf tools run."""
 
     def run(self, make: Callable[[], Coroutine[Any, Any, _T]]) -> _T:
         """Run a coroutine and return its result; Ctrl-C cancels it and is raised once it has ended."""
         ended = threading.Event()
 
         async def begin() -> tuple[asyncio.AbstractEventLoop, asyncio.Task[_T]]:
+            current_caller.set(self.caller)
             task = asyncio.create_task(make())
             task.add_done_callback(lambda _: ended.set())
             return asyncio.get_running_loop(), task
@@ -56,8 +61,12 @@ class OpenedService:
 
 
 @contextmanager
-def opened_service(*, demo: bool = False) -> Generator[OpenedService, None, None]:
-    """Open the service as configured; ``demo`` replaces the tools' upstreams by the sandbox.
+def opened_service(*, demo: bool = False, tenant: str = "") -> Generator[OpenedService, None, None]:
+    """Open the service as configured.
+
+    Args:
+        demo: replace the tools' upstreams by the sandbox.
+        tenant: the tenant for which tools run.
 
     Raises:
         ConfigurationError: the configuration is invalid.
@@ -67,7 +76,7 @@ def opened_service(*, demo: bool = False) -> Generator[OpenedService, None, None
 
         with running_sandbox() as url:
             os.environ["SANDBOX_URL"] = url
-            with opened_service() as opened:
+            with opened_service(tenant=tenant) as opened:
                 yield opened
         return
     show_warnings()
@@ -79,4 +88,4 @@ def opened_service(*, demo: bool = False) -> Generator[OpenedService, None, None
         # Everything created so far lives until the end: collections need not look at it.
         gc.freeze()
         gc.enable()
-        yield OpenedService(configuration, state, registry, portal)
+        yield OpenedService(configuration, state, registry, portal, RequestCaller(tenant=tenant))

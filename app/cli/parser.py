@@ -1,6 +1,7 @@
 """The command line's arguments, help texts and examples."""
 
 import argparse
+import re
 import sys
 from collections.abc import Collection, Sequence
 from pathlib import Path
@@ -158,6 +159,7 @@ def _add_dialogue(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--approve", action="append", default=[], metavar="NAME", help="approve calls of this tool; may be repeated"
     )
+    _add_tenant(parser)
     _add_demo(parser)
 
 
@@ -168,12 +170,18 @@ def _add_tools(parser: argparse.ArgumentParser) -> None:
     run.add_argument("name", help="name of the tool, as listed by python -m app tools")
     run.add_argument("arguments", nargs="*", metavar="key=value", help="or key:=JSON, or one JSON object with all")
     run.add_argument("--json", action="store_true", help="print the whole call as JSON")
+    _add_tenant(run)
     _add_demo(run, default=argparse.SUPPRESS)  # keeps a --demo that was typed before the word run
 
 
 def _add_new_tool(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", help="name of the package and of its tool, such as air_quality")
     parser.add_argument("--path", type=Path, metavar="DIR", help="folder to write to")
+
+
+def _add_tenant(parser: argparse.ArgumentParser) -> None:
+    text = "tenant for which tools run, as the header X-Tenant-ID names it"
+    parser.add_argument("--tenant", type=_tenant, default="", metavar="NAME", help=text)
 
 
 def _add_demo(parser: argparse.ArgumentParser, default: object = False) -> None:
@@ -184,3 +192,11 @@ def _add_demo(parser: argparse.ArgumentParser, default: object = False) -> None:
 def _add_keys(parser: argparse.ArgumentParser) -> None:
     new = parser.add_subparsers(title="commands", metavar="new", required=True).add_parser("new", help="create a key")
     new.add_argument("name", help="name of the principal, as shown in logs and metrics")
+
+
+def _tenant(text: str) -> str:
+    from app.access.principals import TENANT_PATTERN
+
+    if text and not re.fullmatch(TENANT_PATTERN, text):
+        raise argparse.ArgumentTypeError("must be 1 to 64 letters, digits, hyphens and underscores")
+    return text

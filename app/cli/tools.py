@@ -31,12 +31,13 @@ def list_tools(*, demo: bool) -> int:
     return ANSWERED
 
 
-def run_tool(*, name: str, arguments: Sequence[str], json: bool, demo: bool) -> int:
+def run_tool(*, name: str, arguments: Sequence[str], tenant: str, json: bool, demo: bool) -> int:
     """Run one tool and print its result; its progress goes to standard error.
 
     Args:
         name: the tool's name.
         arguments: ``key=value``, ``key:=json``, or one JSON object.
+        tenant: the tenant for which the tool runs.
         json: print the whole call as JSON instead.
         demo: use the sandbox as the tools' upstreams.
 
@@ -46,7 +47,7 @@ def run_tool(*, name: str, arguments: Sequence[str], json: bool, demo: bool) -> 
     Raises:
         ConfigurationError: the configuration or the arguments are invalid, or the tool does not exist.
     """
-    with opened_service(demo=demo) as service:
+    with opened_service(demo=demo, tenant=tenant) as service:
         tool = _find_tool(service, name)
         # A typed value is a text: the repair turns it into the number, list or object that the schema asks for.
         repaired = repair_arguments(_parse_arguments(arguments), tool.definition.input_schema)

@@ -10,6 +10,7 @@ import pytest
 
 from tests.access.principals import as_, principals
 from tests.chat.played import JSON
+from tests.command_line import run
 from tests.players.openai_player import Answer, OpenAIPlayer, PlayedRequest, sensible_model
 from tests.protocols.mcp_server.host import Host
 from tests.serving import service
@@ -120,3 +121,17 @@ async def test_a_key_file_with_a_malformed_tenant_stops_the_start(tmp_path: Path
     with pytest.raises(Exception, match="tenant"):
         async with service(**principals(tmp_path, alice=entry)):
             pass
+
+
+@pytest.mark.parametrize(("options", "tenant"), [((), ""), (("--tenant", "acme"), "acme")])
+def test_the_command_line_names_the_tenant(tmp_path: Path, options: tuple[str, ...], tenant: str) -> None:
+    variables = {"TOOLS_PATH": str(Path(__file__).parent / "folders")}
+    done = run("tools", "run", "callerOfMethod", *options, cwd=tmp_path, **variables)
+    assert (done.returncode, done.stdout) == (0, f"</{tenant}/>\n")
+    asked = run("ask", "--tool", "callerOfFunction", "--json", *options, "callerOfFunction", cwd=tmp_path, **variables)
+    assert f"</{tenant}/>" in asked.stdout
+
+
+def test_the_command_line_refuses_a_malformed_tenant(tmp_path: Path) -> None:
+    done = run("ask", "--tenant", "a b", "hello", cwd=tmp_path)
+    assert (done.returncode, "--tenant" in done.stderr) == (2, True)

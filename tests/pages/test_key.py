@@ -72,11 +72,17 @@ async def test_the_link_that_the_service_prints_brings_the_key_and_every_request
         assert KEY not in page.url
 
 
-async def test_a_link_with_another_key_takes_effect_in_a_page_that_is_open(visit: Visit) -> None:
+async def test_a_link_with_another_key_takes_effect_only_if_the_user_agrees(visit: Visit) -> None:
     async with (
         service(API_KEYS=f"{ALICE},bob={digest_of('other')}") as client,
-        visit(client.base_url, place=f"#key={KEY}") as page,
+        visit(client.base_url, place=f"#key={KEY}", faults="another key") as page,
     ):
+        page.once("dialog", lambda dialog: dialog.dismiss())
+        async with page.expect_event("dialog") as asked:
+            await page.evaluate("location.hash = 'key=other'")
+        assert "another key" in (await asked.value).message
+        await page.wait_for_function(f"sessionStorage.getItem('toolchat.key') === '{KEY}' && !location.hash")
+        page.once("dialog", lambda dialog: dialog.accept())
         await page.evaluate("location.hash = 'key=other'")
         await page.wait_for_function("sessionStorage.getItem('toolchat.key') === 'other' && !location.hash")
         await expect(page.locator("#ask")).to_be_enabled()

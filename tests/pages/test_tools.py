@@ -11,6 +11,7 @@ import httpx
 import pytest
 from playwright.async_api import Locator, Page, Route, expect
 
+from app.access.keys import digest_of
 from tests.pages.page import CONVERSATION, Visit, say, streamed
 from tests.pages.workshop.printer import PRINTED
 from tests.players.openai_player import Answer, OpenAIPlayer, PlayedRequest, delta, finish, sse
@@ -254,3 +255,17 @@ async def test_progress_is_shown_where_a_model_calls_the_tool_too(visit: Visit) 
         await expect(page.locator(".turn summary")).to_have_text("printBookrunning3 of 8 · page 3")
         await page.get_by_role("button", name="Stop").click()
         await expect(page.locator(".turn summary")).to_have_text("printBookstopped")
+
+
+async def test_a_tool_runs_for_the_tenant_that_the_field_names_unless_a_key_has_its_own(visit: Visit) -> None:
+    place = "?view=tools&tool=callerOfMethod"
+    key = {"API_KEYS": f"alice={digest_of('right')}", "ALLOW_ANONYMOUS": "true"}
+    async with service("tests.access.folders", **key) as client:
+        async with visit(client.base_url, place=place) as page:
+            await page.get_by_label("Tenant").fill("acme")
+            await run(page)
+            await expect(page.locator(".run")).to_contain_text("</acme/")
+        async with visit(client.base_url, place=f"{place}#key=right") as page:
+            await expect(page.get_by_label("Tenant")).to_be_hidden()
+            await run(page)
+            await expect(page.locator(".run")).to_contain_text("<alice/alice/")

@@ -2,6 +2,7 @@
 
 import { address, find } from "./elements.js";
 import { problemOf } from "./problem.js";
+import { remembered } from "./remembered.js";
 import { say, text } from "./texts.js";
 
 const KEY = "toolchat.key";
@@ -16,7 +17,10 @@ function takeFromAddress() {
   if (!location.hash.startsWith(FRAGMENT)) return false;
   const key = location.hash.slice(FRAGMENT.length);
   history.replaceState(history.state, "", location.pathname + location.search);
-  if (HEADER.test(key)) sessionStorage.setItem(KEY, key);
+  if (!HEADER.test(key) || key === heldKey()) return false;
+  // Anybody can make a link: with their key in it, what the user asks from now on would be theirs.
+  if ((heldKey() || remembered.conversations.length) && !confirm(text("keyReplace"))) return false;
+  sessionStorage.setItem(KEY, key);
   return true;
 }
 

@@ -1,7 +1,7 @@
 /** One run of a tool by hand: asked, followed to its end, and shown. */
 
 import { CallList } from "./calls.js";
-import { address, announce, make } from "./elements.js";
+import { address, announce, find, make } from "./elements.js";
 import { heldKey } from "./key.js";
 import { Problem, documentOf, problemElement, reasonOf } from "./problem.js";
 import { ask } from "./sse.js";
@@ -13,6 +13,8 @@ export function requestOf(name, body, session, key) {
   /** @type {Record<string, string>} */
   const headers = { "Content-Type": "application/json" };
   if (key) headers["Idempotency-Key"] = key;
+  const tenant = /** @type {HTMLInputElement} */ (find("tenant")).value.trim();
+  if (tenant && !heldKey()) headers["X-Tenant-ID"] = tenant;
   return { url, init: { method: "POST", headers, body } };
 }
 

@@ -2,6 +2,7 @@
 
 import { button, copyButton, find, make, newKey } from "./elements.js";
 import { ArgumentsForm } from "./form.js";
+import { heldKey } from "./key.js";
 import { remembered } from "./remembered.js";
 import { Run, asCurl, requestOf } from "./run.js";
 import { isKnown, say } from "./texts.js";
@@ -91,6 +92,7 @@ class ToolPanel {
 export class Tools {
   /** @param {Folder[]} folders */
   constructor(folders) {
+    find("tenant-row").hidden = Boolean(heldKey()); // a key has a tenant of its own
     this.folders = folders.filter((folder) => folder.tools.length || !folder.registered);
     /** @type {Map<string, ToolPanel>} */
     this.panels = new Map();

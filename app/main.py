@@ -18,7 +18,7 @@ from app.api.approval_routes import router as approval_routes
 from app.api.fast_router import FastRouter
 from app.api.guard import GuardMiddleware, ProtocolAdapter, RequestMiddleware
 from app.api.headers import allow_origins
-from app.api.module_routes import add_module_routes
+from app.api.module_routes import add_module_routes, refuse_shadowed_routes
 from app.api.problems import add_problem_handlers
 from app.api.responses import ANSWER_FORMATS
 from app.api.responses.formats import AnswerFormat
@@ -137,8 +137,10 @@ def _add_guards(app: FastAPI, read: Configuration, access: Access) -> None:
 
 
 def _add_routes(app: FastAPI, modules: Sequence[ConfiguredModule]) -> None:
+    before = len(app.routes)
     for configured in modules:
         add_module_routes(app.router, configured.module)
+    after = len(app.routes)
     for protocol in PROTOCOLS:
         protocol.add_routes(app.router)
     add_session_routes(app.router)
@@ -146,6 +148,7 @@ def _add_routes(app: FastAPI, modules: Sequence[ConfiguredModule]) -> None:
     app.include_router(tool_routes)
     app.include_router(status_routes)
     add_documentation(app)
+    refuse_shadowed_routes(app.routes[before:after], app.routes[:before] + app.routes[after:])
 
 
 @cache

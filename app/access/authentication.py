@@ -1,7 +1,6 @@
 """Authentication: finds the principal of a request, and checks that it may request the path."""
 
 from collections.abc import Sequence
-from fnmatch import fnmatchcase
 from typing import Protocol
 
 from starlette.types import Scope
@@ -13,8 +12,9 @@ from toolchat.errors import Forbidden, Unauthorized
 
 __all__ = ["Authenticator", "TokenReader"]
 
-_ALWAYS_OPEN = ("/playground", "/playground/*")
-"""Paths that never need a key: the playground itself asks for one."""
+_PROBES = ("/health/live", "/health/ready")
+_ALWAYS_OPEN = ("/playground", *_PROBES)
+"""Paths that never need a key: probes have none, and the playground itself asks for one."""
 _ROLES: dict[str, Role | None] = {
     "/metrics": "operate",
     "/": None,
@@ -40,7 +40,7 @@ class Authenticator:
     Args:
         keys: the valid keys.
         anonymous: whether requests without a key are accepted; ``None``: only from this machine.
-        open_paths: patterns of paths that need no key.
+        open_paths: paths that need no key, with everything below them; ``*`` stands for any one segment.
         hosts: allowed values of ``Host`` for requests without a key.
         proxies: the trusted proxies.
     """
@@ -57,7 +57,7 @@ class Authenticator:
         self.keys = keys
         """Replaced as a whole when the key file is reloaded."""
         self._anonymous = anonymous
-        self._open = (*_ALWAYS_OPEN, *open_paths)
+        self._open = [each.split("/") for each in (*_ALWAYS_OPEN, *open_paths)]
         self._hosts = frozenset(hosts)
         self._proxies = proxies or Proxies()
         self.tokens: TokenReader | None = None
@@ -75,7 +75,7 @@ class Authenticator:
             Forbidden: the key lacks the role for the path.
             MisdirectedRequest: the request has no key, and its ``Host`` is not allowed.
         """
-        if path.startswith("/health/"):  # probes have no key, and any Host
+        if path in _PROBES:  # with any Host
             return RequestCaller.from_request(ANONYMOUS, address, scope["headers"])
         key = _credential(scope) if self._knows_keys else ""
         if key:
@@ -111,7 +111,11 @@ class Authenticator:
         return server is None or server[1] is None or is_loopback(server[0]) or _in_process(scope)
 
     def _is_open(self, path: str) -> bool:
-        return any(fnmatchcase(path, pattern) for pattern in self._open)
+        segments = path.split("/")
+        return any(
+            len(segments) >= len(pattern) and all(one in ("*", other) for one, other in zip(pattern, segments))  # noqa: B905
+            for pattern in self._open
+        )
 
 
 def _in_process(scope: Scope) -> bool:

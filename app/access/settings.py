@@ -34,6 +34,13 @@ def _hosts(values: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(each.lower().removesuffix(".") for each in values)
 
 
+def _paths(values: tuple[str, ...]) -> tuple[str, ...]:
+    for each in values:
+        if not re.fullmatch(r"(/(\*|[^*/]+))+", each):
+            raise ValueError(f"{each[:64]} is no path such as /docs or /time/*, in which * stands for a whole segment")
+    return values
+
+
 class AccessSettings(EnvironmentSettings):
     """Access and limits."""
 
@@ -52,9 +59,12 @@ class AccessSettings(EnvironmentSettings):
             "Answer requests without an API key; by default only if no key is set and only this machine can connect"
         ),
     )
-    open_paths: Texts = Field(
-        ("/docs*", "/openapi.json"),
-        description="Paths that need no API key, with * as a wildcard; /health/ and the playground never need one",
+    open_paths: Annotated[Texts, AfterValidator(_paths)] = Field(
+        ("/docs", "/openapi.json"),
+        description=(
+            "Paths that need no API key, with everything below them; * stands for any one segment. The probes and the "
+            "playground never need one"
+        ),
     )
     allowed_hosts: Annotated[Texts, AfterValidator(_hosts)] = Field(
         (), description="Host names accepted without an API key, in addition to IP addresses and localhost"

@@ -1,20 +1,22 @@
 """The routes of tool modules: three chat routes each, and the module's own routes."""
 
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from typing import Literal
 
 from dishka import Scope
 from fastapi import APIRouter, Depends, Request, Response
+from fastapi.routing import RouteContext, iter_route_contexts
 from starlette.requests import HTTPConnection
+from starlette.routing import BaseRoute
 
 from app.api.fast_router import Ask, QuestionParameter, QuestionRoute, question_routes
 from app.api.problems import problems
 from app.api.responses import answer
 from app.api.service import service_state
 from toolchat.chat.tool_module import ToolModule
-from toolchat.errors import NotConfigured
+from toolchat.errors import ConfigurationError, NotConfigured
 
-__all__ = ["add_module_routes"]
+__all__ = ["add_module_routes", "refuse_shadowed_routes"]
 
 Variant = Literal["none", "function", "method"]
 
@@ -44,6 +46,37 @@ def add_module_routes(router: APIRouter, module: ToolModule) -> None:
     if module.router is not None:
         guard = Depends(_module_scope(module.name))
         router.include_router(module.router, dependencies=[guard], responses=problems(NotConfigured))
+
+
+def refuse_shadowed_routes(of_modules: Sequence[BaseRoute], of_service: Sequence[BaseRoute]) -> None:
+    """Check that no module takes a path of the service, whose meaning and protection it would change.
+
+    Raises:
+        ConfigurationError: a module's path begins as one of the service, or two of its routes are the same.
+    """
+    operations = [operation for route in iter_route_contexts(of_service) for operation in _operations(route)]
+    taken = {_first_segment(path) for path, _ in operations} - {_SHARED}
+    seen: set[tuple[str, str]] = set(operations)
+    for path, method in (operation for route in iter_route_contexts(of_modules) for operation in _operations(route)):
+        if _first_segment(path) in taken:
+            raise ConfigurationError(f"a tool folder has the path {path}: /{_first_segment(path)} is the service's")
+        if (path, method) in seen:
+            raise ConfigurationError(f"a tool folder has the path {path}, which exists already: rename the folder")
+        seen.add((path, method))
+
+
+_SHARED = "tools"
+"""Tool modules may have paths below ``/tools``, as the documents' examples have."""
+
+
+def _first_segment(path: str) -> str:
+    return path.strip("/").partition("/")[0]
+
+
+def _operations(route: RouteContext) -> Iterator[tuple[str, str]]:
+    """The path and method of each operation of a route; a mounted application has every method."""
+    for method in route.methods or ("*",):
+        yield route.path or "", method
 
 
 def _add_chat_routes(router: APIRouter, module: ToolModule) -> None:

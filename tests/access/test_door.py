@@ -16,6 +16,7 @@ from app.main import create_app
 from app.observability.logs import JsonFormatter
 from tests.command_line import environment
 from tests.serving import service
+from toolchat.errors import ConfigurationError
 
 PATH = "/time/chat-tool-function"
 KEY = "toolchat_right"
@@ -66,13 +67,66 @@ async def test_whatever_else_is_refused_in_the_same_words_as_a_problem(
     assert (answer.json()["code"], KEY in answer.text) == ("unauthorized", False)
 
 
-async def test_health_and_the_page_need_no_key_and_other_paths_as_the_settings_say() -> None:
-    async with service(API_KEYS=ALICE, OPEN_PATHS="/tools,/metri*") as client:
-        paths = ("/health/live", "/health/ready", "/playground/", "/tools", "/metrics", "/docs", "/openapi.json")
-        statuses = {path: (await client.get(path)).status_code for path in paths}
-    closed = {path for path, status in statuses.items() if status == 401}
-    assert closed == {"/docs", "/openapi.json"}
-    assert set(statuses.values()) == {200, 401}
+OPEN = ("/health/live", "/health/ready", "/playground/")
+FOLDER = """
+from toolchat import ToolModule, tool
+
+@tool
+async def look() -> str:
+    "Look."
+    return "seen"
+
+module = ToolModule(functions=(look,), default_query="look")
+"""
+
+
+def tool_folders(path: Path, **sources: str) -> dict[str, str]:
+    """Write tool folders; returns the variable that names them."""
+    for name, source in sources.items():
+        (path / name).mkdir()
+        (path / name / "__init__.py").write_text(source)
+    return {"TOOLS_PATH": str(path)}
+
+
+@pytest.mark.parametrize(
+    ("settings", "opened"),
+    [
+        ({}, ("/docs", "/docs/errors.md", "/openapi.json")),
+        ({"OPEN_PATHS": "/tools,/metrics"}, ("/tools", "/metrics")),
+        ({"OPEN_PATHS": "/*/chat"}, ("/time/chat", "/docs_search/chat")),
+    ],
+)
+async def test_open_paths_match_whole_segments(
+    settings: dict[str, str], opened: tuple[str, ...], tmp_path: Path
+) -> None:
+    folders = tool_folders(tmp_path, docs_search=FOLDER, healthy=FOLDER.replace("look", "look_well"))
+    paths = ("/docs", "/docs/errors.md", "/openapi.json", "/tools", "/metrics", "/time/chat", "/docs_search/chat")
+    closed = ("/docs_search/chat-tool-function", "/healthy/chat-tool-function", "/health/", "/health/live/more")
+    async with service(API_KEYS=ALICE, **folders, **settings) as client:
+        for path in (*OPEN, *paths, *closed):
+            expected = {200, 404} if path in (*OPEN, *opened) or path.startswith("/health/live/") else {401}
+            assert (await client.get(path)).status_code in expected, path
+
+
+@pytest.mark.parametrize("value", ["/docs*", "docs", "/", "/a//b", "/a/b*c"])
+async def test_a_pattern_of_a_part_of_a_segment_stops_the_start(value: str) -> None:
+    with pytest.raises(ConfigurationError, match="OPEN_PATHS"):
+        async with service(OPEN_PATHS=value):
+            pass
+
+
+@pytest.mark.parametrize("name", ["health", "docs", "metrics", "playground", "v1", "mcp", "chat", "approvals"])
+async def test_a_folder_with_the_name_of_a_path_of_the_service_stops_the_start(name: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match=f"/{name} is the service's"):
+        async with service(**tool_folders(tmp_path, **{name: FOLDER})):
+            pass
+
+
+async def test_two_folders_with_one_path_stop_the_start(tmp_path: Path) -> None:
+    second = FOLDER.replace("functions", 'path="/time", functions')
+    with pytest.raises(ConfigurationError, match="/time/chat, which exists already"):
+        async with service(**tool_folders(tmp_path, second=second)):
+            pass
 
 
 async def test_a_role_that_is_missing_is_told_by_403(tmp_path: Path) -> None:

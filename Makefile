@@ -6,7 +6,8 @@ PY := $(VENV)/bin/python
 PIP_INSTALL := $(PY) -m pip install --disable-pip-version-check
 PIP_LOG := $(VENV)/pip.log
 TYPES_LOG := $(VENV)/mypy.log
-SUITE := $(PY) -m pytest --quiet --numprocesses auto --dist loadfile --no-loadscope-reorder
+PYTEST := -m pytest --quiet --numprocesses auto --dist loadfile --no-loadscope-reorder
+SUITE := $(PY) $(PYTEST)
 CANDIDATES := python3.13 python3.12 python3.11 python3.14 python3 python
 USABLE := import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 11))
 UV := $(VENV)/bin/uv
@@ -18,6 +19,7 @@ COMPILE = $(RESOLVE) pyproject.toml --custom-compile-command "make lock"
 PEERS := bench/.venv
 SPRING := bench/services/spring/target
 AUDIT := .venv-audit
+NEWEST := .venv-newest
 HOOK = $$(git rev-parse --git-path hooks)/pre-commit
 
 # $(call installed,WHAT,ARGUMENTS): one line for a reader; pip's own words only when it fails.
@@ -36,7 +38,7 @@ PACKAGES := wire_clients/npm/node_modules
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help run demo test test-fast test-slowest test-clients nightly lint lock wheel bench bench-quick bench-guard bench-lock lab lab-fast lab-long clients-lock env-example answers pictures architecture audit hooks clean
+.PHONY: help run demo test test-fast test-slowest test-newest test-clients nightly lint lock wheel bench bench-quick bench-guard bench-lock lab lab-fast lab-long clients-lock env-example answers pictures architecture audit hooks clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -61,6 +63,11 @@ test-fast: $(VENV)/.dev ## Run the tests that need no browser, no other process 
 
 test-slowest: $(VENV)/.dev ## Run every test and name the twenty slowest, with their share of the time
 	$(SUITE) -p tests.slowest
+
+test-newest: $(UV) ## Run every test with the newest versions that pyproject.toml allows, in an environment of their own
+	$(PY) -m venv --clear $(NEWEST)
+	$(UV) pip install --quiet --python $(NEWEST)/bin/python $(INDEX) -r pyproject.toml --extra dev
+	$(NEWEST)/bin/python $(PYTEST)
 
 test-clients: $(VENV)/.dev $(CLIENTS)/.clients $(PACKAGES)/.packages ## Ask the service by the clients that speak its other wires, in an environment of their own
 	$(CLIENTS)/bin/python -m pytest --quiet -c wire_clients/pytest.ini --rootdir . wire_clients
@@ -130,7 +137,7 @@ hooks: $(VENV)/.dev ## Have git format and check the Python files of each commit
 	@mkdir -p "$$(dirname "$(HOOK)")" && cp .githooks/pre-commit "$(HOOK)" && echo "Installed $(HOOK)"
 
 clean: ## Remove .venv and everything else that can be made again
-	rm -rf $(VENV) $(PEERS) $(SPRING) $(CLIENTS) $(PACKAGES) $(AUDIT) .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage .coverage.* htmlcov build dist *.egg-info
+	rm -rf $(VENV) $(PEERS) $(SPRING) $(CLIENTS) $(PACKAGES) $(AUDIT) $(NEWEST) .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage .coverage.* htmlcov build dist *.egg-info
 	find app toolchat bench lab tests wire_clients -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The stamps hold what was installed: pip runs again only when a lock file is newer.

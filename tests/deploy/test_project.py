@@ -49,11 +49,12 @@ def test_the_licence_is_the_one_that_the_package_and_the_image_name() -> None:
     assert "END OF TERMS AND CONDITIONS" in text
 
 
-def test_the_forge_runs_the_check_and_nothing_else() -> None:
-    workflow = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text(encoding="utf-8"))
+@pytest.mark.parametrize(("name", "command"), [("ci", ".ci/run"), ("newest", ".ci/run test-newest")])
+def test_the_forge_runs_the_check_and_nothing_else(name: str, command: str) -> None:
+    workflow = yaml.safe_load((ROOT / f".github/workflows/{name}.yml").read_text(encoding="utf-8"))
     (job,) = workflow["jobs"].values()
 
-    assert [step["run"] for step in job["steps"] if "run" in step] == [".ci/run"]
+    assert [step["run"] for step in job["steps"] if "run" in step] == [command]
     assert workflow["permissions"] == {"contents": "read"}
 
 

@@ -16,7 +16,15 @@ from tests.waiting import PATIENCE
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 LOCKS = ["requirements.lock", "requirements-dev.lock"]
-SET_UP_FILES = [*LOCKS, "Makefile", "Dockerfile", "docker-compose.yml", ".ci/run", ".github/workflows/ci.yml"]
+SET_UP_FILES = [
+    *LOCKS,
+    "Makefile",
+    "Dockerfile",
+    "docker-compose.yml",
+    ".ci/run",
+    ".github/workflows/ci.yml",
+    ".github/workflows/newest.yml",
+]
 MAKE = shutil.which("make")
 
 needs_make = pytest.mark.skipif(MAKE is None, reason="make is not installed")
@@ -78,7 +86,6 @@ def _calls(checkout: Path) -> list[str]:
 def test_make_alone_explains_every_target() -> None:
     phony = re.findall(r"^\.PHONY: (.*)", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.M)
     targets = [line.split()[1] for line in _make().stdout.splitlines()]
-
     assert sorted(targets) == sorted(" ".join(phony).split())
 
 
@@ -190,7 +197,6 @@ def test_without_a_usable_python_it_says_what_is_missing(checkout: Path) -> None
 @pytest.mark.parametrize("name", SET_UP_FILES)
 def test_no_package_registry_is_named(name: str) -> None:
     text = (ROOT / name).read_text(encoding="utf-8")
-
     assert re.findall(r"https?://(?!127\.0\.0\.1)\S+|--(?:extra-)?index-url\S*|pypi\b\S*", text) == []
 
 
@@ -247,11 +253,11 @@ echo "NAME $* $TOOLCHAT_NO_SKIP" >> calls
 """
 
 
-def _check(clone: Path) -> tuple[int, list[str], str]:
+def _check(clone: Path, *targets: str) -> tuple[int, list[str], str]:
     """Run the check; gives its exit code, what it called, and what it said."""
     variables = {"PATH": f"{clone / 'bin'}:{os.environ['PATH']}", "TOOLCHAT_NO_SKIP": ""}
     done = subprocess.run(
-        [clone / ".ci/run"], env=os.environ | variables, capture_output=True, text=True, timeout=PATIENCE
+        [clone / ".ci/run", *targets], env=os.environ | variables, capture_output=True, text=True, timeout=PATIENCE
     )
     return done.returncode, [line.strip() for line in (clone / "calls").read_text().splitlines()], done.stdout
 
@@ -261,9 +267,12 @@ CHECKED = ["make test COVERAGE=1 1", "make test-clients", "make lab-fast", "make
 
 def test_the_check_runs_every_test_the_clients_the_lab_and_the_guard_and_allows_no_skip(clone: Path) -> None:
     code, calls, said = _check(clone)
-
     assert (code, calls) == (0, CHECKED)
     assert "within 1.3 times" in said
+
+
+def test_the_check_runs_the_targets_that_it_is_given_instead(clone: Path) -> None:
+    assert _check(clone, "test-newest")[:2] == (0, ["make test-newest"])
 
 
 def test_a_guard_that_could_not_measure_is_repeated_once_and_later(clone: Path) -> None:

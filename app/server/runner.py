@@ -10,11 +10,10 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from functools import partial
 from types import FrameType
-from typing import TYPE_CHECKING
 
 import uvicorn
 from fastapi import FastAPI
@@ -27,10 +26,6 @@ from app.server.http_protocol import ProblemProtocol
 from app.server.slow_clients import SlowClientWatch
 from app.settings.service_settings import Settings
 from toolchat.errors import ConfigurationError
-from toolchat.tool_calling.threads import stop_threads
-
-if TYPE_CHECKING:
-    from app.server.workers import Worker
 
 __all__ = ["serve", "server_config"]
 
@@ -82,29 +77,32 @@ def serve(app: FastAPI, settings: Settings, *, provider: str, notice: str = "") 
     raise_file_limit()
     with _listen(settings) as listener:
         banner = notice + _banner(listener, provider, app.state.access.claim_generated_key())
+        if settings.server_workers > 1:
+            return _serve_by_workers(app, listener, settings, banner)
         _reload_on_sighup(app.state.access)
-        worker = _fork_workers(listener, settings, banner) if settings.server_workers > 1 else None
-        if isinstance(worker, int):
-            return worker
-        server = _Server(server_config(app, settings), app, banner, worker)
-        server.run(sockets=[worker.listener if worker else listener])
-    code = server.code
-    if not stop_threads(1):  # Python would wait for a tool that blocks its thread
-        logging.shutdown()
-        os._exit(code)
-    return code
+        server = _Server(server_config(app, settings), app, on_start=partial(write_text, banner))
+        server.run(sockets=[listener])
+        return server.code
 
 
-def _fork_workers(listener: socket.socket, settings: Settings, banner: str) -> "Worker | int":
-    """Fork the workers; return the exit code in the parent, and the worker in each of them."""
-    if sys.platform != "linux":
-        raise ConfigurationError("SERVER_WORKERS: more than one needs Linux")
-    from app.server.workers import Supervisor
+def _serve_by_workers(app: FastAPI, listener: socket.socket, settings: Settings, banner: str) -> int:
+    if not hasattr(os, "fork"):
+        raise ConfigurationError("SERVER_WORKERS: more than one needs a system with fork, such as Linux or macOS")
+    from app.server.workers import Worker, supervise
 
-    worker = Supervisor(listener, settings, announce=partial(write_text, banner)).run()
-    if not isinstance(worker, int):
+    def serve_in_worker(worker: Worker) -> None:
         configure_logging(settings.log_level)
-    return worker
+        config = server_config(app, settings)
+        config.callback_notify, config.timeout_notify = worker.report_life, 0
+
+        def on_start() -> None:
+            if worker.is_first:
+                write_text(banner)
+            worker.report_start()
+
+        _Server(config, app, on_start).run(sockets=worker.sockets)
+
+    return supervise(listener, settings, serve_in_worker, app.state.access.reload)
 
 
 class _Server(uvicorn.Server):
@@ -114,19 +112,18 @@ class _Server(uvicorn.Server):
     requests get 503 with Retry-After, so that a load balancer can move its traffic.
     """
 
-    def __init__(self, config: uvicorn.Config, app: FastAPI, banner: str, worker: "Worker | None" = None) -> None:
+    def __init__(self, config: uvicorn.Config, app: FastAPI, on_start: Callable[[], None]) -> None:
         super().__init__(config)
         self._app = app
-        self._banner = banner
-        self._worker = worker
+        self._on_start = on_start
+        self._interrupted = False
         self._drain_deadline: float | None = None
         self._next_full_collection = time.monotonic()
 
     @property
     def code(self) -> int:
         """The exit code: 130 after Ctrl-C, 0 after another signal, 2 if the service could not start."""
-        interrupted = signal.SIGINT in self._captured_signals
-        return 130 if interrupted else 0 if self.started else 2
+        return 130 if self._interrupted else 0 if self.started else 2
 
     @contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
@@ -141,7 +138,10 @@ class _Server(uvicorn.Server):
         yield
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Stop to accept chat requests."""
+        """Stop to accept chat requests; a second SIGINT or SIGQUIT cancels those that are running."""
+        if self.should_exit and sig != signal.SIGTERM:
+            self.force_exit = True
+        self._interrupted = self._interrupted or sig == signal.SIGINT
         super().handle_exit(sig, frame)
         if self._admission is not None:
             self._admission.draining = True
@@ -179,19 +179,14 @@ class _Server(uvicorn.Server):
         return service.admission if isinstance(service, ServiceState) else None
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start to serve, then print the banner or report to the supervisor."""
+        """Start to serve, and report it."""
         await super().startup(sockets)
         if self.started:
             tune_gc()
-            if self._worker is None:
-                write_text(self._banner)
-            else:
-                await self._worker.join(self._app)
+            self._on_start()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Run the lifespan's shutdown even if requests were cut off; uvicorn skips it then."""
-        if self._worker is not None:
-            self._worker.stop_listening()
         await super().shutdown(sockets)
         if self.force_exit:
             await self.lifespan.shutdown()

@@ -5,6 +5,9 @@ The functions import the server themselves, because a SIGTERM that arrives durin
 
 import os
 import signal
+from contextlib import nullcontext
+
+from toolchat.errors import ConfigurationError
 
 __all__ = ["StoppedEarly", "demo", "handle_startup_sigterm", "serve"]
 
@@ -49,12 +52,26 @@ def _serve(notice: str = "") -> int:
         ConfigurationError: the configuration is invalid, or the address is in use.
     """
     from app.composition.configuration import read_configuration
-    from app.main import create_app
-    from app.observability.logs import configure_logging
-    from app.server import runner
+    from app.observability.multiprocess import metrics_directory
 
-    configuration = read_configuration()
-    settings = configuration.settings
-    configure_logging(settings.log_level, thread=settings.server_workers == 1)
-    app = create_app(configuration)
-    return runner.serve(app, settings, provider=configuration.chat_model.provider, notice=notice)
+    with metrics_directory() if _has_workers() else nullcontext():
+        configuration = read_configuration()
+        # These import the metrics, which must not happen before their directory exists.
+        from app.main import create_app
+        from app.observability.logs import configure_logging
+        from app.server import runner
+
+        settings = configuration.settings
+        configure_logging(settings.log_level, thread=settings.server_workers == 1)
+        app = create_app(configuration)
+        return runner.serve(app, settings, provider=configuration.chat_model.provider, notice=notice)
+
+
+def _has_workers() -> bool:
+    from app.settings.base import read_settings
+    from app.settings.service_settings import Settings
+
+    try:
+        return read_settings(Settings).server_workers > 1
+    except ConfigurationError:  # reported later, with all other faults
+        return False

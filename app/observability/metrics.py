@@ -128,7 +128,6 @@ STORE_SECONDS = Histogram(
 
 LOOP_LAG = Histogram("toolchat_event_loop_lag_seconds", "Delay of a timer that fires every second", buckets=_OVERHEAD)
 WORKER_REPLACEMENTS = Counter("toolchat_worker_replacements_total", "Replacements of worker processes")
-WORKERS_UNHEARD = Counter("toolchat_workers_unheard_total", "Failed requests for the metrics of another worker")
 
 _MetricT = TypeVar("_MetricT", Counter, Gauge, Histogram)
 _children: defaultdict[MetricWrapperBase, dict[tuple[str, ...], Any]] = defaultdict(dict)

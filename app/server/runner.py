@@ -88,21 +88,16 @@ def serve(app: FastAPI, settings: Settings, *, provider: str, notice: str = "") 
 def _serve_by_workers(app: FastAPI, listener: socket.socket, settings: Settings, banner: str) -> int:
     if not hasattr(os, "fork"):
         raise ConfigurationError("SERVER_WORKERS: more than one needs a system with fork, such as Linux or macOS")
-    from app.server.workers import Worker, supervise
+    from app.server.workers import Supervisor, Worker
 
     def serve_in_worker(worker: Worker) -> None:
         configure_logging(settings.log_level)
         config = server_config(app, settings)
         config.callback_notify, config.timeout_notify = worker.report_life, 0
+        _Server(config, app, worker.report_start).run(sockets=worker.sockets)
 
-        def on_start() -> None:
-            if worker.is_first:
-                write_text(banner)
-            worker.report_start()
-
-        _Server(config, app, on_start).run(sockets=worker.sockets)
-
-    return supervise(listener, settings, serve_in_worker, app.state.access.reload)
+    announce = partial(write_text, banner)
+    return Supervisor(listener, settings, announce, serve_in_worker, app.state.access.reload).supervise()
 
 
 class _Server(uvicorn.Server):

@@ -30,10 +30,13 @@ class Settings(EnvironmentSettings):
         "", description="Path prefix that a proxy strips before it forwards requests, such as /ai"
     )
     server_workers: int = Field(
-        1, ge=1, le=64, description="Worker processes; more than one needs REDIS_URL and runs on Linux only"
+        1, ge=1, le=64, description="Worker processes; more than one needs REDIS_URL, and does not run on Windows"
     )
     server_worker_timeout: float = Field(
-        30, gt=0, le=600, description="Seconds without a heartbeat after which one of several workers is replaced"
+        30,
+        gt=0,
+        le=600,
+        description="Seconds without a heartbeat, or for its start, after which one of several workers is replaced",
     )
     server_idle_timeout: float = Field(
         75,

@@ -25,7 +25,8 @@ async def model() -> AsyncGenerator[PacedModel, None]:
 def service(
     redis: RedisServer, model: PacedModel, tmp_path_factory: pytest.TempPathFactory
 ) -> Generator[Service, None, None]:
-    """Three workers, which every test leaves behind at work; no trace of theirs finds room."""
-    traces = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:9", "OTEL_BSP_MAX_QUEUE_SIZE": "1"}
-    with workers(3, tmp_path_factory.mktemp("workers"), **set_up(redis, model), **traces) as service:
+    """Three workers, which every test leaves behind at work."""
+    # The parent must create the directory of the metrics before it imports them, so it cannot be a fork.
+    fresh = {"PYTHONHASHSEED": "0"}
+    with workers(3, tmp_path_factory.mktemp("workers"), **set_up(redis, model), **fresh) as service:
         yield service

@@ -2,13 +2,11 @@
 
 import asyncio
 import signal
-from collections import defaultdict
 from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-import httpx
 import psutil
 
 from tests.command_line import Process, started
@@ -22,8 +20,7 @@ __all__ = [
     "ANSWER",
     "MANY",
     "Service",
-    "all_are_heard",
-    "all_have_answered",
+    "all_answer",
     "asked",
     "has_ended",
     "set_up",
@@ -35,7 +32,6 @@ __all__ = [
 ANSWER = "begunfinished"
 MANY = 40
 """Connections of which by all likelihood every worker has some."""
-REPLACEMENTS = "toolchat_worker_replacements_total"
 
 
 @dataclass(frozen=True)
@@ -49,21 +45,30 @@ class Service:
     def workers(self) -> list[psutil.Process]:
         return psutil.Process(self.process.pid).children()
 
+    def connections(self) -> list[int]:
+        """How many connections each worker holds."""
+        return [_connections(each, self.port) for each in self.workers]
+
+    @property
+    def port(self) -> int:
+        return int(self.url.rpartition(":")[2])
+
     async def figures(self) -> Figures:
-        """As one of them tells, whichever is asked: each time by a new connection."""
+        """As one of them reports, whichever is asked: each time by a new connection."""
         async with client_of(self.url) as client:
             return await figures_of(client)
 
-    async def by_worker(self, name: str) -> dict[str, float]:
-        """The samples of a name, added up for each worker."""
-        found: defaultdict[str, float] = defaultdict(float)
-        for (sample, labels), value in (await self.figures()).items():
-            if sample == name:
-                found[dict(labels)["worker"]] += value
-        return dict(found)
+    async def total(self, name: str) -> float:
+        """The samples of a name, added up."""
+        return sum(value for (sample, _), value in (await self.figures()).items() if sample == name)
 
-    async def replaced(self) -> float:
-        return sum((await self.by_worker(REPLACEMENTS)).values())
+
+def _connections(worker: psutil.Process, port: int) -> int:
+    try:
+        found = worker.net_connections("tcp4")
+    except psutil.Error:  # it has ended
+        return 0
+    return sum(each.laddr.port == port and each.status == psutil.CONN_ESTABLISHED for each in found)
 
 
 @contextmanager
@@ -90,9 +95,8 @@ async def streams_at_all(service: Service, model: PacedModel) -> AsyncGenerator[
         for each in clients:
             await each.ask("/time/chat")
             await each.read_until(b"event: delta")
-        running = await service.by_worker("toolchat_questions_in_flight")
-        assert sum(running.values()) == MANY
-        assert min(running.values()) > 0
+        assert sum(service.connections()) == MANY
+        assert min(service.connections()) > 0
         yield [asyncio.create_task(each.read_until(b"event: done")) for each in clients]
 
 
@@ -114,13 +118,10 @@ def has_ended(process: psutil.Process) -> bool:
         return True
 
 
-async def all_are_heard(service: Service, count: int) -> bool:
-    try:
-        return len(await service.by_worker(REPLACEMENTS)) == count
-    except httpx.TransportError:  # asked was the one that ends
-        return False
-
-
-async def all_have_answered(service: Service, count: int) -> bool:
-    answered = await service.by_worker("toolchat_questions_total")
-    return len(answered) == count and min(answered.values()) > 0
+async def all_answer(service: Service, count: int) -> bool:
+    """Whether so many workers share the connections that are opened now."""
+    async with connected(service.url, MANY) as clients:
+        for each in clients:
+            await each.ask("/health/live", "application/json")
+        await asyncio.gather(*(each.read_until(b"ok") for each in clients))
+        return len(service.workers) == count and min(service.connections()) > 0

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.command_line import LOG
 from tests.players.redis_server import RedisServer
 from tests.server.paced_model import PacedModel
 from tests.server.test_draining import not_ready_any_more
@@ -33,6 +34,7 @@ async def test_at_the_end_the_streams_of_all_workers_are_finished(
             model.gate.set()
             await asyncio.gather(*reading)
         assert await asyncio.to_thread(service.process.wait, PATIENCE) == code
+    assert [line for line in LOG if '"ERROR"' in line] == []
 
 
 async def test_workers_whose_parent_is_killed_finish_what_they_answer_and_end(

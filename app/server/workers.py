@@ -14,7 +14,7 @@ from gunicorn.app.base import BaseApplication
 from gunicorn.arbiter import Arbiter
 from gunicorn.workers.base import Worker as GunicornWorker
 
-from app.observability.metrics import WORKER_REPLACEMENTS
+from app.observability import metrics
 from app.observability.multiprocess import forget_worker
 from app.settings.service_settings import Settings
 
@@ -152,7 +152,7 @@ class Supervisor(Arbiter):  # type: ignore[misc]
     def record_exit(self, worker: Worker) -> None:
         """Delay the next start after repeated failures; meanwhile connections go to the other workers."""
         forget_worker(worker.pid)
-        WORKER_REPLACEMENTS.inc()
+        metrics.WORKER_REPLACEMENTS.inc()
         self._failures = 0 if time.monotonic() - worker.started_at >= _STEADY else self._failures + 1
         if self._failures < 2 or not self.LISTENERS:  # gunicorn closes them all in order to stop
             return

@@ -2,63 +2,70 @@
 
 import asyncio
 import gc
-import sys
-import threading
-from collections.abc import AsyncGenerator
-from contextlib import redirect_stdout, suppress
-from typing import BinaryIO
+import logging
+import os
+from dataclasses import replace
 
+from fastapi import Request
+from mcp.server.context import CallNext, HandlerResult
+from mcp.server.runner import serve_dual_era_loop
+from mcp.server.stdio import stdio_server
+from mcp.shared.exceptions import MCPError
+from mcp_types import INTERNAL_ERROR
+from pydantic import ValidationError
+
+from app.api.problems import as_toolchat_error, problem
 from app.composition.configuration import read_configuration
 from app.composition.lifespan import open_service
-from app.observability.logs import configure_logging
-from app.protocols.mcp_server.stdio_server import StdioServer
+from app.observability.logs import configure_logging, log_event
+from app.observability.logs import request_id as current_request_id
+from app.protocols.mcp_server.calls import Context, Origin
+from app.protocols.mcp_server.server import SERVER
+from toolchat.errors import ToolchatError
 
 __all__ = ["serve_stdio"]
 
-_LONGEST_LINE = 1024 * 1024
-_LINES_AHEAD = 16
+_log = logging.getLogger("app.request")
 
 
 def serve_stdio() -> int:
-    """Serve until standard input ends and every running request is answered.
+    """Serve until standard input ends.
 
     Raises:
         ConfigurationError: the configuration is invalid.
     """
     configuration = read_configuration()
     configure_logging(configuration.settings.log_level)
-    messages = sys.stdout.buffer
-
-    def write(message: bytes) -> None:
-        messages.write(message + b"\n")
-        messages.flush()
+    SERVER.middleware.append(_as_request)
 
     async def serve() -> None:
-        async with open_service(configuration) as (state, _):
+        # What a tool prints does not reach the host: the SDK directs it to standard error.
+        async with open_service(configuration) as (state, _), stdio_server() as (messages, answers):
             # Everything created so far lives until the end: collections need not look at it.
             gc.freeze()
             gc.enable()
-            await StdioServer(state, write).serve(_read_lines(sys.stdin.buffer))
+            await serve_dual_era_loop(SERVER, messages, answers, lifespan_state=state)
 
-    # Standard output carries protocol messages only: what a tool prints must not reach the host.
-    with redirect_stdout(sys.stderr):
-        asyncio.run(serve())
+    asyncio.run(serve())
     return 0
 
 
-async def _read_lines(source: BinaryIO) -> AsyncGenerator[bytes, None]:
-    """Yield every line of a stream, read by a thread: event loops cannot read files, and no console on Windows."""
-    loop = asyncio.get_running_loop()
-    lines: asyncio.Queue[bytes] = asyncio.Queue(_LINES_AHEAD)
-
-    def read() -> None:
-        with suppress(RuntimeError):  # the loop has been closed
-            while True:
-                line = source.readline(_LONGEST_LINE)
-                asyncio.run_coroutine_threadsafe(lines.put(line), loop).result()
-                if not line:
-                    return
-
-    threading.Thread(target=read, daemon=True).start()
-    while line := await lines.get():
-        yield line
+async def _as_request(ctx: Context, call_next: CallNext) -> HandlerResult:
+    """Give a request an id, a log line and errors with a problem document, as the guard does over HTTP."""
+    if ctx.request_id is None:
+        return await call_next(ctx)
+    request_id = os.urandom(8).hex()
+    current_request_id.set(request_id)
+    # Calls belong to an HTTP request. This one stands in for it and collects the log summary.
+    request = Request({"type": "http", "state": {"request_id": request_id, "summary": {}}})
+    try:
+        return await call_next(replace(ctx, request=Origin(request, {"tenantId": "zh"})))
+    except (MCPError, ValidationError):
+        raise
+    except Exception as error:
+        known = error if isinstance(error, ToolchatError) else as_toolchat_error(error)
+        if known is not error:
+            _log.exception("unhandled exception")
+        raise MCPError(INTERNAL_ERROR, known.detail, problem(known, request_id)) from error
+    finally:
+        log_event(_log, logging.INFO, "request finished", {"method": ctx.method, **request.state.summary})

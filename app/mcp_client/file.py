@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
@@ -168,8 +167,6 @@ def read_file(path: Path) -> ServerFile:
     if faults:
         raise ConfigurationError("\n".join(faults))
     servers = {name: entry for name, entry in entries.items() if not entry.disabled}
-    if servers and find_spec("mcp") is None:
-        raise ConfigurationError("MCP_SERVERS_FILE: needs the extra mcp: pip install '.[mcp]'")
     return ServerFile(servers, frozenset(environment.names))
 
 

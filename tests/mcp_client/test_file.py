@@ -144,9 +144,3 @@ def test_the_command_line_runs_the_tools_and_leaves_no_process(tmp_path: Path) -
     # It ignores the end of its input and SIGTERM.
     pid = int((tmp_path / "stubborn.pid").read_text())
     assert not Path(f"/proc/{pid}").exists()
-
-
-def test_the_file_needs_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "mcp", None)
-    told = refusal(monkeypatch, json.dumps({"mcpServers": {"far": WEB}}))
-    assert told == "MCP_SERVERS_FILE: needs the extra mcp: pip install '.[mcp]'"

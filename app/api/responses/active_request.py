@@ -20,7 +20,7 @@ from app.observability.traced import agent_run
 from toolchat.chat.client import PromptSpec
 from toolchat.chat.memory import estimate_size
 from toolchat.chat.request import Emit
-from toolchat.errors import CLIENT_GONE, DeadlineExceeded, ToolchatError
+from toolchat.errors import DeadlineExceeded
 from toolchat.models.base import ChatResponse
 from toolchat.models.resilience import ModelTimeouts
 from toolchat.tool_calling.context import CONVERSATION_ID
@@ -51,9 +51,9 @@ class ActiveRequest:
         conversation: str | None = prompt.request.context.get(CONVERSATION_ID)
         self.session = session_of(conversation) if conversation else None
         self.request_id: str = request.scope["state"]["request_id"]
-        self._state: dict[str, Any] = request.scope["state"]
-        self._state.setdefault("form", OTHER)  # from here on the request counts as a question
-        self._summary: dict[str, Any] = self._state.setdefault("summary", {})
+        state: dict[str, Any] = request.scope["state"]
+        state.setdefault("form", OTHER)  # from here on the request counts as a question
+        self._summary: dict[str, Any] = state.setdefault("summary", {})
         if self.session:
             self._summary["session"] = hashed(self.session)
         self._connection = connection_of(request.scope)
@@ -63,11 +63,6 @@ class ActiveRequest:
     def has_model(self) -> bool:
         """Whether a model answers; false if a single tool is run."""
         return self.prompt.client is not self.service.manual_client
-
-    @property
-    def client_is_gone(self) -> bool:
-        """Whether the client has disconnected."""
-        return self._state.get("outcome") == CLIENT_GONE
 
     @property
     def pending(self) -> Mapping[str, Any] | None:
@@ -125,10 +120,6 @@ class ActiveRequest:
         if self.reservation.counts_tokens:
             messages = (*response.history, response.message)
             self.reservation.tokens = response.usage.total_tokens or estimate_size(messages)
-
-    def record_error(self, error: ToolchatError) -> None:
-        """Record an error that is sent within a stream, for the request's log line."""
-        self._state["outcome"] = error.code
 
     def document(self, response: ChatResponse) -> dict[str, Any]:
         """The answer as a JSON document."""

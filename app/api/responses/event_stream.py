@@ -19,13 +19,23 @@ from app.api.problems import as_toolchat_error, problem
 from app.api.responses.active_request import ActiveRequest
 from app.api.responses.formats import AnswerFormat
 from toolchat.chat.request import ChatEvent, Notice
-from toolchat.errors import Draining, ToolchatError
+from toolchat.errors import CLIENT_GONE, Draining, ToolchatError
 from toolchat.models.base import ChatResponse, TextDelta
 from toolchat.tool_calling.events import ToolCallFinished, ToolCallProgress, ToolCallStarted, parse_arguments
 
-__all__ = ["EVENT_SCHEMA", "EventWriter", "ServerSentEvents", "StreamFormat", "StreamWriter", "StreamedAnswer"]
+__all__ = [
+    "EVENT_SCHEMA",
+    "EventStream",
+    "EventWriter",
+    "ServerSentEvents",
+    "StreamFormat",
+    "StreamWriter",
+    "StreamedAnswer",
+]
 
 _log = logging.getLogger(__name__)
+
+KEEP_ALIVE = b": keep-alive\n\n"
 
 EVENT_SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -64,7 +74,7 @@ class StreamWriter(ABC):
 
     def keep_alive(self) -> bytes:
         """The bytes that keep a silent stream open: a comment of server-sent events."""
-        return b": keep-alive\n\n"
+        return KEEP_ALIVE
 
     @abstractmethod
     def event(self, event: ChatEvent) -> bytes:
@@ -152,61 +162,71 @@ class ServerSentEvents(StreamFormat):
         return Response(status_code=204, headers={"Cache-Control": "no-store"})
 
 
-class StreamedAnswer(Response):
-    """Sends an answer while the model writes it.
+class EventStream(Response):
+    """Sends a response in pieces while its end is still being produced.
 
     The status line goes out with the first piece, so that an error before it still has its own HTTP status; it is
     raised, and the exception handlers answer. After the first piece an error becomes the last piece. Comments keep a
     silent stream open: proxies close connections that are silent for 60 s.
+
+    Args:
+        media_type: the media type with its parameters.
+        keep_alive: the longest silence in seconds.
     """
 
-    def __init__(self, active: ActiveRequest, form: StreamFormat) -> None:
-        super().__init__(media_type=form.media_type + form.parameters)
+    def __init__(self, media_type: str, keep_alive: float) -> None:
+        super().__init__(media_type=media_type)
         del self.headers["content-length"]
-        self._active = active
-        self._form = form
-        self._writer = form.writer(active)
-        self._started = False
+        self._longest_silence = keep_alive
+        self.started = False
+        """Whether the status line and the headers have been sent."""
         self._writing = False
         self._last_sent = time.monotonic()
+
+    async def produce(self) -> bytes:
+        """Send pieces by :meth:`write`, and return the last one."""
+        raise NotImplementedError
+
+    def on_error(self, error: ToolchatError) -> bytes:
+        """Encode an error after the first piece."""
+        raise NotImplementedError
+
+    def keep_alive(self) -> bytes:
+        """The bytes that keep a silent stream open: a comment of server-sent events."""
+        return KEEP_ALIVE
+
+    def answer_headers(self) -> Mapping[str, str]:
+        """The headers that are known when the first piece is sent."""
+        return {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002
         """Answer one request."""
         self._send = send
-        async with self._active.service.admission.slot() as self._active.reservation:
-            keep_alive = asyncio.create_task(self._keep_alive())
-            try:
-                await self._answer()
-            finally:
-                keep_alive.cancel()
+        keep_alive = asyncio.create_task(self._keep_open())
+        try:
+            await self._answer(scope["state"])
+        finally:
+            keep_alive.cancel()
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
-    async def _answer(self) -> None:
-        active = self._active
+    async def _answer(self, state: dict[str, Any]) -> None:
         try:
-            response = await self._form.finish(active, await active.stream(self._emit))
-            await self._write(self._writer.done(response))
+            await self.write(await self.produce())
         except (Exception, asyncio.CancelledError) as error:
             # Before the first byte the handlers answer with a status; without a client there is nobody to write to.
-            if not self._started or (isinstance(error, asyncio.CancelledError) and active.client_is_gone):
+            client_is_gone = isinstance(error, asyncio.CancelledError) and state.get("outcome") == CLIENT_GONE
+            if not self.started or client_is_gone:
                 raise
             last = _last_error(error)
-            active.record_error(last)
-            await self._write(self._writer.on_error(last))
+            state["outcome"] = last.code
+            await self.write(self.on_error(last))
 
-    async def _emit(self, event: ChatEvent) -> None:
-        frame = self._writer.text_frame
-        if frame is not None and isinstance(event, TextDelta):
-            # Nearly every event is the next piece of a text, so it is encoded here, whatever the format.
-            await self._write(frame[0] + to_json(event.text) + frame[1])
-        elif piece := self._writer.event(event):
-            await self._write(piece)
-
-    async def _write(self, piece: bytes) -> None:
-        if not self._started:
-            self._started = True
-            self.headers.update(self._form.headers(self._active))
-            await self._send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
+    async def write(self, piece: bytes) -> None:
+        """Send a piece."""
+        if not self.started:
+            self.started = True
+            self.headers.update(self.answer_headers())
+            await self._send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
         self._writing = True
         try:
             await self._send({"type": "http.response.body", "body": piece, "more_body": True})
@@ -214,15 +234,54 @@ class StreamedAnswer(Response):
             self._writing = False
             self._last_sent = time.monotonic()
 
-    async def _keep_alive(self) -> None:
-        longest = self._active.service.settings.stream_keep_alive
+    async def _keep_open(self) -> None:
         while True:
             silent = time.monotonic() - self._last_sent
-            if silent >= longest:
+            if silent >= self._longest_silence:
                 silent = 0
                 if not self._writing:  # a piece that waits for a slow client is not silence
-                    await self._write(self._writer.keep_alive())
-            await asyncio.sleep(longest - silent)
+                    await self.write(self.keep_alive())
+            await asyncio.sleep(self._longest_silence - silent)
+
+
+class StreamedAnswer(EventStream):
+    """Sends an answer while the model writes it."""
+
+    def __init__(self, active: ActiveRequest, form: StreamFormat) -> None:
+        super().__init__(form.media_type + form.parameters, active.service.settings.stream_keep_alive)
+        self._active = active
+        self._form = form
+        self._writer = form.writer(active)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request within the limit of concurrent requests."""
+        async with self._active.service.admission.slot() as self._active.reservation:
+            await super().__call__(scope, receive, send)
+
+    async def produce(self) -> bytes:
+        """See :meth:`EventStream.produce`."""
+        response = await self._form.finish(self._active, await self._active.stream(self._emit))
+        return self._writer.done(response)
+
+    def on_error(self, error: ToolchatError) -> bytes:
+        """See :meth:`EventStream.on_error`."""
+        return self._writer.on_error(error)
+
+    def keep_alive(self) -> bytes:
+        """See :meth:`EventStream.keep_alive`."""
+        return self._writer.keep_alive()
+
+    def answer_headers(self) -> Mapping[str, str]:
+        """See :meth:`EventStream.answer_headers`."""
+        return self._form.headers(self._active)
+
+    async def _emit(self, event: ChatEvent) -> None:
+        frame = self._writer.text_frame
+        if frame is not None and isinstance(event, TextDelta):
+            # Nearly every event is the next piece of a text, so it is encoded here, whatever the format.
+            await self.write(frame[0] + to_json(event.text) + frame[1])
+        elif piece := self._writer.event(event):
+            await self.write(piece)
 
 
 def _last_error(error: BaseException) -> ToolchatError:

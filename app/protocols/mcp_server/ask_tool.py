@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Annotated, Any
 
+from mcp_types import CallToolRequestParams
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic_core import to_json
 
@@ -14,14 +15,12 @@ from app.api.responses.active_request import ActiveRequest
 from app.api.schemas import ChatAnswer
 from app.api.service import ServiceState
 from app.api.sessions import conversation_or_new, conversation_prompt
+from app.protocols.mcp_server.calls import Call, Context, Result, text_block
 from app.protocols.mcp_server.consent import call_digest, can_ask, consent_request, decisions, invalid_state
-from app.protocols.mcp_server.jsonrpc import Exchange
-from app.protocols.mcp_server.tools import ANSWER, Call, ResultFormat
 from toolchat.chat.client import PromptSpec
 from toolchat.chat.request import Approval
 from toolchat.errors import NotFound
 from toolchat.models.base import ChatResponse
-from toolchat.tool_calling.events import parse_arguments
 from toolchat.tool_calling.schema import input_of_function
 
 __all__ = ["ASK", "ask_tool", "prepare_question"]
@@ -52,7 +51,7 @@ _INPUT = input_of_function(ask, ASK)
 
 
 @cache
-def ask_tool() -> Mapping[str, Any]:
+def ask_tool() -> Result:
     """The tool's listing, without annotations."""
     return {
         "name": ASK,
@@ -62,9 +61,7 @@ def ask_tool() -> Mapping[str, Any]:
     }
 
 
-async def prepare_question(
-    service: ServiceState, exchange: Exchange, arguments: Mapping[str, Any], context: Mapping[str, Any]
-) -> Call | bytes:
+async def prepare_question(ctx: Context, params: CallToolRequestParams, context: Mapping[str, Any]) -> Call | Result:
     """Prepare a call of ``ask``: a new question, or a paused answer that the user has decided about.
 
     The ``requestState`` of a paused answer is its id and the digest of the call. It is not signed: the id is random
@@ -74,25 +71,29 @@ async def prepare_question(
         The call, or the result that asks the host again because a decision is missing.
 
     Raises:
-        RpcError: the host's state was not issued for this call, or was used before.
+        MCPError: the host's state was not issued for this call, or was used before.
         ToolArgumentsError: the arguments are invalid.
-        ValidationFailed: a tool does not exist, or the session id is invalid.
-        StoreUnavailable: the state store cannot be reached.
+        ToolchatError: a tool does not exist, the session id is invalid, or the store cannot be reached.
     """
-    prompt = _prompt(service, arguments, context)
-    if not can_ask(exchange):
-        return Call(prompt, ANSWER, reports_progress=True)
-    form = _AnswerOrConsentRequest(call_digest(scoped_key(str(context.get("tenantId", ""))), ASK, arguments))
-    state = exchange.message.params.get("requestState")
-    if state is None:
-        return Call(prompt, form, reports_progress=True)
-    pending = await _pending_turn(service, form.read_state(state))
-    calls = pending.turn.response.message.tool_calls
-    decided = decisions(exchange, len(calls))
+    service = ctx.lifespan_context
+    prompt = _prompt(service, params.arguments or {}, context)
+    if not can_ask(ctx):
+        return Call(prompt, _answer)
+    digest = call_digest(scoped_key(str(context.get("tenantId", ""))), params)
+
+    def answer_or_request(active: ActiveRequest, response: ChatResponse) -> Result:
+        pending = active.pending
+        return _consent_request(pending["id"], pending["calls"], digest) if pending else _answer(active, response)
+
+    if params.request_state is None:
+        return Call(prompt, answer_or_request)
+    pending = await _pending_turn(service, params.request_state, digest)
+    decided = decisions(params, len(pending.calls))
     if decided is None:
-        return form.request_consent(pending.identifier, [(call.name, parse_arguments(call)) for call in calls])
+        return _consent_request(pending.identifier, pending.calls, digest)
+    calls = pending.turn.response.message.tool_calls
     approvals = {call.id: Approval(each) for call, each in zip(calls, decided, strict=True)}
-    return Call(pending.prompt(service.chat, approvals), form, reports_progress=True, taken=pending)
+    return Call(pending.prompt(service.chat, approvals), answer_or_request, pending)
 
 
 def _prompt(service: ServiceState, arguments: Mapping[str, Any], context: Mapping[str, Any]) -> PromptSpec:
@@ -102,32 +103,19 @@ def _prompt(service: ServiceState, arguments: Mapping[str, Any], context: Mappin
     return conversation_prompt(service, asked.question, conversation, tools=offered, advisors=advisors, context=context)
 
 
-async def _pending_turn(service: ServiceState, identifier: str) -> PendingTurn:
+async def _pending_turn(service: ServiceState, state: str, digest: str) -> PendingTurn:
+    identifier, _, own = state.partition(".")
+    if own != digest:
+        raise invalid_state()
     try:
         return await service.approvals.find(identifier)
     except NotFound:
         raise invalid_state() from None
 
 
-class _AnswerOrConsentRequest(ResultFormat):
-    """The answer, or a request for consent if the answer pauses for approval."""
+def _answer(active: ActiveRequest, response: ChatResponse) -> Result:
+    return {"content": [text_block(response.message.text)], "structuredContent": active.document(response)}
 
-    def __init__(self, digest: str) -> None:
-        self._digest = digest
 
-    def render(self, active: ActiveRequest, response: ChatResponse) -> bytes:
-        """See :meth:`BufferedFormat.render`."""
-        pending = active.pending
-        if pending is None:
-            return ANSWER.render(active, response)
-        return self.request_consent(pending["id"], [(call["name"], call["arguments"]) for call in pending["calls"]])
-
-    def request_consent(self, identifier: str, calls: list[tuple[str, Any]]) -> bytes:
-        return consent_request(calls, f"{identifier}.{self._digest}")
-
-    def read_state(self, state: object) -> str:
-        """The id of the paused turn in a state; raises :class:`RpcError` for the state of another call."""
-        identifier, _, digest = state.partition(".") if isinstance(state, str) else ("", "", "")
-        if digest != self._digest:
-            raise invalid_state()
-        return identifier
+def _consent_request(identifier: str, calls: list[dict[str, Any]], digest: str) -> Result:
+    return consent_request([(call["name"], call["arguments"]) for call in calls], f"{identifier}.{digest}")

@@ -1,31 +1,31 @@
-"""Tools and their results as MCP hosts see them: ``tools/list``, and the result of ``tools/call``."""
+"""Tools as MCP hosts see them: their listing, and the result of a call."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any, ClassVar
+from functools import lru_cache, partial
+from typing import Any
 
+from mcp_types import CallToolRequestParams
 from pydantic_core import SchemaError, SchemaValidator, ValidationError, from_json, to_json
 
-from app.api.approvals import PendingTurn
+from app.api.dependencies import scoped_key
 from app.api.responses.active_request import ActiveRequest
-from app.api.responses.formats import BufferedFormat
 from app.api.service import ServiceState
+from app.protocols.mcp_server.calls import Call, Context, Result, text_block
+from app.protocols.mcp_server.consent import check_can_ask, require_consent
 from toolchat.chat.advisors.base import SandboxNoticeAdvisor
-from toolchat.chat.client import PromptSpec
-from toolchat.chat.request import Emit
+from toolchat.chat.advisors.idempotency import IdempotencyAdvisor, IdempotentRequest
+from toolchat.chat.manual_execution import SessionLockAdvisor, manual_request
 from toolchat.models.base import ChatResponse
 from toolchat.tool_calling.callback import ToolCallback
 from toolchat.tool_calling.caller import current_caller
+from toolchat.tool_calling.context import CONVERSATION_ID
 from toolchat.tool_calling.definition import ToolMetadata
-from toolchat.tool_calling.errors import ToolExecutionError
-from toolchat.tool_calling.events import ToolCallFinished, discard_event
 from toolchat.tool_calling.schema_validator import schema_validator
 
-__all__ = ["ANSWER", "TOOL_RESULT", "Call", "ResultFormat", "error_result", "execute_call", "list_tools"]
+__all__ = ["list_tools", "prepare_tool_call"]
 
 
-def list_tools(service: ServiceState, ask: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def list_tools(service: ServiceState, ask: Result) -> list[Result]:
     """The tools that the caller may use, then the tool ``ask``, unless a tool module has one of that name.
 
     Args:
@@ -34,15 +34,14 @@ def list_tools(service: ServiceState, ask: Mapping[str, Any]) -> list[Mapping[st
     """
     offered, _ = service.tools.for_conversation(None)
     may_use = current_caller.get().may_use
-    tools = [each for each in offered if isinstance(each, ToolCallback) and may_use(each.definition.name)]
-    listed: list[Mapping[str, Any]] = [_listing(each) for each in tools]
+    listed = [_listing(each) for each in offered if isinstance(each, ToolCallback) and may_use(each.definition.name)]
     if any(each["name"] == ask["name"] for each in listed):
         return listed
     is_read_only = all(each["annotations"]["readOnlyHint"] for each in listed)
     return [*listed, {**ask, "annotations": {"readOnlyHint": is_read_only, "destructiveHint": False}}]
 
 
-def _listing(tool: ToolCallback) -> Mapping[str, Any]:
+def _listing(tool: ToolCallback) -> Result:
     definition = tool.definition
     listing = {
         "name": definition.name,
@@ -76,83 +75,42 @@ def _compiled(schema: bytes) -> SchemaValidator | None:
         return None
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
-    """A call that is ready to run."""
-
-    prompt: PromptSpec
-    form: BufferedFormat
-    """Writes the result."""
-    reports_progress: bool
-    """Whether it can report progress before it ends."""
-    taken: PendingTurn | None = None
-    """The paused turn that it resumes, if any."""
-
-
-class ResultFormat(BufferedFormat):
-    """A result of ``tools/call`` as JSON, without the JSON-RPC response around it."""
-
-    media_type = "application/json"
-    documentation: ClassVar = {"schema": {"type": "object"}}
-
-
-class _ToolResult(ResultFormat):
-    """The result of a tool that the host called."""
-
-    def render(self, active: ActiveRequest, response: ChatResponse) -> bytes:
-        """See :meth:`BufferedFormat.render`."""
-        execution = response.executions[0]
-        tool = next((each for each in active.prompt.request.tools if each.definition.name == execution.call.name), None)
-        return _json(_tool_result(execution, tool))
-
-
-class _Answer(ResultFormat):
-    """The answer of the tool ``ask``, with its tool calls."""
-
-    def render(self, active: ActiveRequest, response: ChatResponse) -> bytes:
-        """See :meth:`BufferedFormat.render`."""
-        return _json({"content": [_text(response.message.text)], "structuredContent": active.document(response)})
-
-
-TOOL_RESULT = _ToolResult()
-ANSWER = _Answer()
-
-
-async def execute_call(active: ActiveRequest, form: BufferedFormat, emit: Emit = discard_event) -> bytes:
-    """Run a call within the limit of concurrent requests and return its result; events go to ``emit``.
+async def prepare_tool_call(
+    ctx: Context, tool: ToolCallback, params: CallToolRequestParams, context: Mapping[str, Any]
+) -> Call | Result:
+    """Prepare a call, or the result that asks the host's user for consent.
 
     Raises:
-        ToolchatError: the limit is reached, or the call could not run.
+        ToolchatError: the arguments are invalid, the user rejected the call, or the store cannot be reached.
+        MCPError: the client cannot ask its user, or its state was not issued for this call.
     """
-    async with active.service.admission.slot() as active.reservation:
-        return form.render(active, await (active.complete() if emit is discard_event else active.stream(emit)))
+    service, arguments = ctx.lifespan_context, params.arguments or {}
+    prompt = manual_request(service.manual_client, tool, arguments, context)
+    if CONVERSATION_ID in context:
+        prompt = prompt.advisors(SessionLockAdvisor(service.memory))
+    if tool.metadata.requires_approval:
+        check_can_ask(ctx, params.name)
+        consent = await require_consent(params, service.store, scoped_key(str(context.get("tenantId", ""))))
+        if not isinstance(consent, IdempotentRequest):
+            return consent
+        found = await service.idempotency.find(consent)
+        prompt = prompt.advisors(IdempotencyAdvisor(service.idempotency, consent, found))
+    return Call(prompt, partial(_result, tool))
 
 
-def error_result(error: ToolExecutionError) -> bytes:
-    """The result for a call that cannot run; the host's model can correct the call."""
-    return _json({"content": [_text(error.as_result())], "isError": True})
-
-
-def _tool_result(execution: ToolCallFinished, tool: ToolCallback | None) -> Mapping[str, Any]:
-    content = [_text(execution.result)]
+def _result(tool: ToolCallback, _active: ActiveRequest, response: ChatResponse) -> Result:
+    execution = response.executions[0]
+    content = [text_block(execution.result)]
     if execution.sandbox:
-        content.append(_text(SandboxNoticeAdvisor.notice.strip()))
+        content.append(text_block(SandboxNoticeAdvisor.notice.strip()))
     if execution.outcome == "error":
         return {"content": content, "isError": True}
-    validator = _result_validator(tool) if tool is not None else None
+    validator = _result_validator(tool)
     if validator is None:
         return {"content": content}
     try:
         return {"content": content, "structuredContent": validator.validate_json(execution.result, strict=True)}
     except ValidationError:
         # Hosts reject a result that lacks the structure of its output schema, unless it is marked as an error.
-        note = _text("The result does not match the tool's output schema; the text below is unchanged.")
+        note = text_block("The result does not match the tool's output schema; the text below is unchanged.")
         return {"content": [note, *content], "isError": True}
-
-
-def _text(text: str) -> dict[str, str]:
-    return {"type": "text", "text": text}
-
-
-def _json(result: Mapping[str, Any]) -> bytes:
-    return to_json(result, inf_nan_mode="strings")

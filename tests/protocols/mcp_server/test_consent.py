@@ -5,9 +5,10 @@ from typing import Any
 
 import httpx
 import pytest
+from mcp.shared.exceptions import MCPError
+from mcp_types import CallToolRequestParams
 
 from app.protocols.mcp_server.consent import require_consent
-from app.protocols.mcp_server.jsonrpc import Exchange, Message, RpcError
 from tests.players.redis_server import RedisServer
 from tests.protocols.mcp_server.folders.workshop import Seen
 from tests.protocols.mcp_server.host import FOLDERS, LEGACY, Host
@@ -59,11 +60,18 @@ async def test_a_rejected_call_does_not_run(action: str, host: Host) -> None:
     assert '"kind":"rejected"' in result["content"][0]["text"]
 
 
-@pytest.mark.parametrize("responses", [None, [], {}, {"other": {"action": "accept"}}, {"consent": "accept"}], ids=str)
+@pytest.mark.parametrize("responses", [None, {}, {"other": {"action": "accept"}}], ids=str)
 async def test_without_a_response_the_host_is_asked_again(responses: Any, host: Host) -> None:
     state = await asked(host)
     result = await host.result("tools/call", **CALL, inputResponses=responses, requestState=state)
     assert result["resultType"] == "input_required"
+
+
+@pytest.mark.parametrize("responses", [[], {"consent": "accept"}, {"consent": {"action": "perhaps"}}], ids=str)
+async def test_a_malformed_response_is_rejected(responses: Any, host: Host) -> None:
+    before, state = Seen.switched, await asked(host)
+    error = await host.error("tools/call", **CALL, inputResponses=responses, requestState=state)
+    assert (error, Seen.switched) == ((400, -32602), before)
 
 
 async def test_a_response_without_the_state_is_not_consent(host: Host) -> None:
@@ -101,7 +109,7 @@ async def test_a_state_is_valid_for_its_own_call_and_tenant_only(host: Host) -> 
     assert Seen.switched == before
 
 
-@pytest.mark.parametrize("capabilities", [{}, {"elicitation": {"url": {}}}, {"elicitation": True}], ids=str)
+@pytest.mark.parametrize("capabilities", [{}, {"elicitation": {"url": {}}}], ids=str)
 async def test_a_host_without_elicitation_learns_which_capability_is_missing(
     capabilities: Mapping[str, Any], client: httpx.AsyncClient
 ) -> None:
@@ -150,15 +158,15 @@ async def test_any_replica_accepts_the_response_and_only_one_runs_the_call(repli
 async def test_a_state_expires() -> None:
     store = InMemoryStateStore()
 
-    async def consent(params: Mapping[str, Any], ttl: int) -> IdempotentRequest | bytes:
-        exchange = Exchange(Message("tools/call", params, 1), 1, True, {"elicitation": {}})
-        return await require_consent(exchange, store, "zh", "switchLight", {"on": True}, ttl=ttl)
+    async def consent(ttl: int, **params: Any) -> IdempotentRequest | dict[str, Any]:
+        return await require_consent(CallToolRequestParams.model_validate({**CALL, **params}), store, "zh", ttl=ttl)
 
     for ttl, holds in ((60, True), (0, False)):
-        question = httpx.Response(200, content=await consent({}, ttl)).json()  # type: ignore[arg-type]
+        question = await consent(ttl)
+        assert isinstance(question, dict)
         brought = {"requestState": question["requestState"], "inputResponses": ACCEPTED}
         if holds:
-            assert isinstance(await consent(brought, ttl), IdempotentRequest)
+            assert isinstance(await consent(ttl, **brought), IdempotentRequest)
         else:
-            with pytest.raises(RpcError, match="has expired"):
-                await consent(brought, ttl)
+            with pytest.raises(MCPError, match="has expired"):
+                await consent(ttl, **brought)

@@ -84,6 +84,12 @@ async def wait(context: ToolContext) -> str:
     return "never"
 
 
+@tool(read_only=True)
+async def waiting() -> str:
+    """Count the calls of wait."""
+    return f"{Seen.waiting} waiting, {Seen.cancelled} cancelled"
+
+
 @tool(requires_approval=True)
 async def switchLight(on: bool) -> str:
     """Switch the light."""
@@ -97,4 +103,4 @@ async def whose(context: ToolContext) -> str:
     return f"{context.get('tenantId')} {context.get(CONVERSATION_ID)}"
 
 
-module = ToolModule(functions=(quote, quotes, wrongQuote, fail, count, countBack, wait, switchLight, whose))
+module = ToolModule(functions=(quote, quotes, wrongQuote, fail, count, countBack, wait, waiting, switchLight, whose))

@@ -4,13 +4,15 @@ A test is slow if it needs a browser, another process or more than a second. Thi
 of the test, or of a fixture or helper that it uses, names a function that starts a process. Tests that take more than
 a second for other reasons carry the mark themselves.
 
-The tests of a file may share a service and a browser, so they run in one worker. Files with many slow tests come first,
-so that the workers finish at about the same time.
+The tests of a file may share a service and a browser, so they run in one worker. Files whose slow tests take longest
+come first, so that the workers finish at about the same time: a slow test counts as one second, or as many as its mark
+gives, ``@pytest.mark.slow(seconds=10)``.
 """
 
 import inspect
 from collections import Counter
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from types import CodeType
 from typing import Any
 
@@ -20,7 +22,7 @@ _STARTERS = {"subprocess", "create_subprocess_exec", "async_playwright", "Forked
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "slow: needs a browser, another process or more than a second")
+    config.addinivalue_line("markers", "slow(seconds=1): needs a browser, another process or more than a second")
 
 
 @pytest.hookimpl(tryfirst=True)  # before tests are chosen by their marks
@@ -28,11 +30,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     known: dict[Callable[..., Any], bool] = {}
     for item in items:
         assert isinstance(item, pytest.Function)
-        if any(_starts_a_process(each, known) for each in [item.function, *_fixtures(item)]):
+        marked = item.get_closest_marker("slow")
+        if not marked and any(_starts_a_process(each, known) for each in [item.function, *_fixtures(item)]):
             item.add_marker(pytest.mark.slow)
     if hasattr(config, "workerinput"):
-        slow = Counter(item.path for item in items if item.get_closest_marker("slow"))
-        items.sort(key=lambda item: -slow[item.path])
+        seconds = Counter[Path]()
+        for item in items:
+            if marked := item.get_closest_marker("slow"):
+                seconds[item.path] += marked.kwargs.get("seconds", 1)
+        items.sort(key=lambda item: -seconds[item.path])
 
 
 def _fixtures(item: pytest.Function) -> Iterator[Callable[..., Any]]:

@@ -30,7 +30,7 @@ def check_like_this_project(folder: Path, files: Sequence[str]) -> None:
     passes("pytest", "-q", "-p", "no:cacheprovider", *[each for each in files if "test_" in each], cwd=folder)
 
 
-@pytest.mark.slow
+@pytest.mark.slow(seconds=15)
 def test_the_package_and_the_first_example_of_the_page_pass_as_they_stand(tmp_path: Path) -> None:
     done = run("new-tool", "air_quality", cwd=tmp_path)
     assert done.returncode == 0

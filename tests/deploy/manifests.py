@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
 
 
-class _Loader(yaml.SafeLoader):
+class _Loader(yaml.CSafeLoader):
     """Knows the tag by which Compose takes away what a service has from the file that it extends."""
 
 
@@ -31,7 +31,7 @@ def read(path: Path) -> Any:
 def documents(folder: Path) -> Iterator[dict[str, Any]]:
     """Every object for Kubernetes in a folder and those below it."""
     for path in sorted(folder.rglob("*.yaml")):
-        for each in yaml.safe_load_all(path.read_text(encoding="utf-8")):
+        for each in yaml.load_all(path.read_text(encoding="utf-8"), yaml.CSafeLoader):
             if "kind" in each and each["kind"] != "Kustomization":
                 yield each
 

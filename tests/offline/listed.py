@@ -76,7 +76,8 @@ class AskedQuestion:
     answer: str
 
 
-QUESTIONS = [Entry(**each) for each in yaml.safe_load(Path(__file__).with_name("questions.yaml").read_text("utf-8"))]
+_TEXT = Path(__file__).with_name("questions.yaml").read_text("utf-8")
+QUESTIONS = [Entry(**each) for each in yaml.load(_TEXT, yaml.CSafeLoader)]
 
 
 def expected(entry: Entry) -> list[tuple[str, dict[str, Any]]]:

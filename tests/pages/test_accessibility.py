@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+import pytest
 from playwright.async_api import Page, expect
 
 from tests.pages.page import Visit, say, streamed, violations
@@ -41,6 +42,7 @@ async def faults(page: Page) -> list[object]:
     return found
 
 
+@pytest.mark.slow(seconds=15)
 async def test_no_state_of_the_page_violates_a_rule(visit: Visit) -> None:
     async with (
         OpenAIPlayer(model) as player,

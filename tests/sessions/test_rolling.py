@@ -4,6 +4,7 @@ import asyncio
 from pathlib import Path
 
 import httpx
+import pytest
 
 from tests.players.openai_player import Answer, OpenAIPlayer
 from tests.players.redis_server import RedisServer
@@ -11,7 +12,7 @@ from tests.serving import client_of
 from tests.sessions.conversing import ask, conversation, reply, sociable
 from tests.sessions.replicas import behind_nginx, needs_nginx, needs_redis, replacement, running_replicas
 
-pytestmark = [needs_nginx, needs_redis]
+pytestmark = [needs_nginx, needs_redis, pytest.mark.slow(seconds=15)]
 
 REPLACEMENTS = 6
 CHATS = 4

@@ -11,12 +11,11 @@ A script is a row of :class:`Answer` (one per request, the last one repeats) or 
 official samples: no blank after ``data:``, the status in a comment, no ``[DONE]``, usage that grows.
 """
 
-import asyncio
 import json
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing
-from dataclasses import dataclass, field
-from typing import Any, Literal, Self
+from typing import Any
+
+from tests.players.player import Answer, Ending, PlayedRequest, Player
 
 __all__ = [
     "Answer",
@@ -33,13 +32,8 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True)
-class Request:
-    """What the client sent; header names are in lower case."""
-
-    path: str
-    headers: Mapping[str, str]
-    body: Mapping[str, Any]
+class Request(PlayedRequest):
+    """A request of the native protocol."""
 
     @property
     def messages(self) -> list[dict[str, Any]]:
@@ -54,21 +48,6 @@ class Request:
     @property
     def stream(self) -> bool:
         return self.headers.get("x-dashscope-sse") == "enable"
-
-
-@dataclass(frozen=True)
-class Answer:
-    """One HTTP answer: its body goes out piece by piece, each piece as one chunk.
-
-    ``ending`` says what follows the last piece: ``whole`` ends the body properly, ``cut`` closes the
-    connection in the middle of it, ``hang`` waits until the client leaves. ``silent`` sends no byte at all.
-    """
-
-    pieces: tuple[bytes, ...] = ()
-    status: int = 200
-    headers: Mapping[str, str] = field(default_factory=dict)
-    ending: Literal["whole", "cut", "hang"] = "whole"
-    silent: bool = False
 
 
 Script = Callable[[Request], Answer]
@@ -110,7 +89,7 @@ def _deltas(messages: tuple[Mapping[str, Any], ...], finish_reason: str | None) 
         yield event({"output": {"choices": [choice]}, "usage": usage, "request_id": "71689cfc"}, number)
 
 
-def sse_answer(*pieces: bytes, ending: Literal["whole", "cut", "hang"] = "whole", status: int = 200) -> Answer:
+def sse_answer(*pieces: bytes, ending: Ending = "whole", status: int = 200) -> Answer:
     """Answer with an event stream made of the given bytes."""
     return Answer(pieces, status, {"Content-Type": "text/event-stream;charset=UTF-8"}, ending)
 
@@ -161,81 +140,15 @@ def sensible_model(arguments: Mapping[str, Any] | None = None) -> Script:
     return answer
 
 
-class DashScopePlayer:
-    """The server.
+class DashScopePlayer(Player[Request]):
+    """The server; ``DASHSCOPE_BASE_URL`` has to be its ``base_url``."""
 
-    ``requests`` holds what came and ``arrived`` is set by the first; ``aborted`` is set once a client left an answer
-    that hangs; ``connections`` counts what was opened.
-    """
+    path = "/api/v1"
+    request_type = Request
 
     def __init__(self, *script: Answer | Script) -> None:
-        self.requests: list[Request] = []
-        self.arrived = asyncio.Event()
-        self.aborted = asyncio.Event()
-        self.connections = 0
-        self._script = script
-        self._clients: set[asyncio.StreamWriter] = set()
+        def answer(request: Request) -> Answer:
+            step = script[min(len(self.requests), len(script)) - 1]
+            return step(request) if callable(step) else step
 
-    async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
-        port = self._server.sockets[0].getsockname()[1]
-        self.base_url = f"http://127.0.0.1:{port}/api/v1"
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.close()
-
-    async def close(self) -> None:
-        """Stop listening and drop every connection; doing it twice does no harm."""
-        self._server.close()
-        for client in list(self._clients):
-            client.close()
-        await self._server.wait_closed()
-
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self.connections += 1
-        self._clients.add(writer)
-        with closing(writer):
-            try:
-                while await self._exchange(reader, writer):
-                    pass
-            except (ConnectionError, asyncio.IncompleteReadError):
-                pass
-        self._clients.discard(writer)
-
-    async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
-        request = await _read_request(reader)
-        step = self._script[min(len(self.requests), len(self._script) - 1)]
-        self.requests.append(request)
-        self.arrived.set()
-        answer = step(request) if callable(step) else step
-        if not answer.silent:
-            await self._send(answer, writer)
-        if answer.ending == "hang":
-            await self._wait_for_leave(reader)
-        return answer.ending == "whole" and not answer.silent
-
-    async def _send(self, answer: Answer, writer: asyncio.StreamWriter) -> None:
-        fields = {"Transfer-Encoding": "chunked", **answer.headers}
-        head = f"HTTP/1.1 {answer.status} Played\r\n" + "".join(f"{name}: {fields[name]}\r\n" for name in fields)
-        writer.write(head.encode() + b"\r\n")
-        for piece in answer.pieces:
-            writer.write(b"%x\r\n%s\r\n" % (len(piece), piece))
-            await writer.drain()
-        if answer.ending == "whole":
-            writer.write(b"0\r\n\r\n")
-        await writer.drain()
-
-    async def _wait_for_leave(self, reader: asyncio.StreamReader) -> None:
-        try:
-            await reader.read(1)
-        finally:
-            self.aborted.set()
-
-
-async def _read_request(reader: asyncio.StreamReader) -> Request:
-    head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
-    fields = (line.partition(":") for line in head[1:] if line)
-    headers = {name.strip().lower(): value.strip() for name, _, value in fields}
-    body = await reader.readexactly(int(headers.get("content-length", 0)))
-    return Request(head[0].split(" ")[1], headers, json.loads(body) if body else {})
+        super().__init__(answer)

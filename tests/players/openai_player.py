@@ -8,19 +8,17 @@ A script is a list of answers, given out in order (a request beyond its end gets
 request to its answer, such as :func:`sensible_model`.
 """
 
-import asyncio
 import json
-import socket
-import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any
+
+from tests.players.player import Answer, Ending, PlayedRequest, Player
 
 __all__ = [
     "Answer",
     "OpenAIPlayer",
     "PlayedRequest",
+    "Script",
     "body",
     "bytewise",
     "chunk",
@@ -32,34 +30,6 @@ __all__ = [
     "sse",
     "whole",
 ]
-
-Ending = Literal["whole", "close", "cut", "reset", "hang"]
-
-
-@dataclass(frozen=True, slots=True)
-class PlayedRequest:
-    """A request as it arrived."""
-
-    method: str
-    path: str
-    headers: Mapping[str, str]
-    """Names in lower case."""
-    body: Any
-    """The parsed JSON body, ``None`` without one."""
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What the player sends for one request."""
-
-    pieces: Sequence[bytes] = ()
-    """The body; each piece is a chunk of HTTP and a write of its own."""
-    status: int = 200
-    headers: Mapping[str, str] = field(default_factory=dict)
-    ending: Ending = "whole"
-    """After the pieces: ``whole`` ends the body in order and keeps the connection, ``close`` sends it without any
-    framing and ends it by closing, ``cut`` closes inside the body, ``reset`` does so with a TCP reset, ``hang`` stays
-    silent until the client leaves."""
 
 
 Script = Iterable[Answer] | Callable[[PlayedRequest], Answer]
@@ -158,100 +128,8 @@ def _streamed(fields: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [delta(role="assistant", content=text[at : at + 5]) for at in range(0, len(text), 5)]
 
 
-class OpenAIPlayer:
-    """The server; an asynchronous context manager."""
+class OpenAIPlayer(Player[PlayedRequest]):
+    """The server; ``OPENAI_BASE_URL`` has to be its ``base_url``."""
 
-    def __init__(self, script: Script = ()) -> None:
-        self.connections = 0
-        """Connections accepted so far."""
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._server: asyncio.Server | None = None
-        self.follow(script)
-
-    def follow(self, script: Script) -> None:
-        """Answer by another script from now on, and forget what was requested."""
-        self.requests: list[PlayedRequest] = []
-        self.asked = asyncio.Event()
-        """Set when a request has arrived."""
-        self.aborted = asyncio.Event()
-        """Set when a client left in the middle of an answer."""
-        self._script = script if callable(script) else None
-        self._answers = iter(() if callable(script) else script)
-
-    @property
-    def base_url(self) -> str:
-        """What ``OPENAI_BASE_URL`` has to be."""
-        assert self._server is not None
-        return f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}/v1"
-
-    async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0)
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        assert self._server is not None
-        self._server.close()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-        await self._server.wait_closed()
-
-    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        self.connections += 1
-        try:
-            while await self._serve_one(reader, writer):
-                pass
-        except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
-            pass  # left, or stopped: of a cancelled task asyncio's own callback would complain
-        finally:
-            writer.transport.abort()
-
-    async def _serve_one(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
-        request = await _read_request(reader)
-        self.requests.append(request)
-        self.asked.set()
-        answer = self._script(request) if self._script else next(self._answers, body(b"no answer left", 500))
-        try:
-            await self._send(answer, reader, writer)
-        except ConnectionError:
-            self.aborted.set()
-            raise
-        if answer.ending == "hang" and await reader.read(1) == b"":
-            self.aborted.set()
-        if answer.ending in ("close", "cut"):
-            writer.close()
-            await writer.wait_closed()
-        if answer.ending == "reset":
-            writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        return answer.ending == "whole"
-
-    async def _send(self, answer: Answer, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        framed = answer.ending != "close"
-        framing = "Transfer-Encoding: chunked" if framed else "Connection: close"
-        lines = [f"{name}: {value}" for name, value in answer.headers.items()]
-        head = "\r\n".join([f"HTTP/1.1 {answer.status} Played", framing, *lines])
-        writer.write(f"{head}\r\n\r\n".encode())
-        for piece in answer.pieces:
-            writer.write(b"%x\r\n%b\r\n" % (len(piece), piece) if framed and piece else piece)
-            await writer.drain()
-            await asyncio.sleep(0)  # lets the client read this piece alone
-            if reader.at_eof():
-                raise ConnectionResetError
-        if answer.ending == "whole":
-            writer.write(b"0\r\n\r\n")
-        await writer.drain()
-
-
-async def _read_request(reader: asyncio.StreamReader) -> PlayedRequest:
-    head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
-    first, *lines = head.rstrip("\r\n").split("\r\n")
-    method, path, _ = first.split(" ")
-    headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
-    content = await reader.readexactly(int(headers.get("content-length", "0")))
-    return PlayedRequest(method, path, headers, json.loads(content) if content else None)
+    path = "/v1"
+    request_type = PlayedRequest

@@ -14,7 +14,7 @@ from toolchat.tool_calling.definition import ToolDefinition
 
 KEY = "sk-0123456789abcdef"
 WEATHER = ToolDefinition("get_weather", "Weather of a place", {"type": "object", "properties": {"city": {}}})
-SILENCE = Answer(silent=True)
+SILENCE = Answer(is_silent=True)
 TEXT = stream_of({"content": "杭州"}, finish_reason=None)
 DONE = event(" [DONE]")
 

@@ -59,9 +59,9 @@ async def timed_out_on(event: asyncio.Event, work: Awaitable[object]) -> None:
 
 @pytest.mark.parametrize("stream", [False, True])
 async def test_a_limit_of_ours_does_not_make_the_sdk_send_again(stream: bool) -> None:
-    async with played(Answer(silent=True, ending="hang")) as (model, player):
+    async with played(Answer(is_silent=True, ending="hang")) as (model, player):
         with pytest.raises(TimeoutError):
-            await timed_out_on(player.arrived, response_of(model, asking(stream=stream)))
+            await timed_out_on(player.asked, response_of(model, asking(stream=stream)))
         await player.aborted.wait()
     assert len(player.requests) == 1
 
@@ -85,9 +85,9 @@ async def test_a_closed_session_is_unavailable() -> None:
 
 @pytest.mark.parametrize("stream", [False, True])
 async def test_cancelling_before_the_answer_closes_the_connection(stream: bool) -> None:
-    async with played(Answer(silent=True, ending="hang")) as (model, player):
+    async with played(Answer(is_silent=True, ending="hang")) as (model, player):
         task = asyncio.create_task(response_of(model, asking(stream=stream)))
-        await player.arrived.wait()
+        await player.asked.wait()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task

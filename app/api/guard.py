@@ -66,8 +66,6 @@ class RequestMiddleware:
 
     - It accepts a well-formed ``X-Request-ID`` or creates one, and always sends it.
     - It rejects a query string that is too long, is not UTF-8 or contains a NUL, before anything parses it.
-    - It reads the whole body, within limits of size and time, before anything parses it.
-    - It cancels the request when the client disconnects.
     - It turns an unexpected exception into an error response, and logs it.
     - It logs one line when a request starts and one when it ends.
 
@@ -76,14 +74,12 @@ class RequestMiddleware:
     Args:
         app: the inner application.
         protocols: foreign protocols; below their prefixes their error formats and body limits apply.
-        body_timeout: seconds in which a body must arrive.
     """
 
-    def __init__(self, app: ASGIApp, protocols: Sequence[ProtocolAdapter] = (), *, body_timeout: float = 20) -> None:
+    def __init__(self, app: ASGIApp, protocols: Sequence[ProtocolAdapter] = ()) -> None:
         self._app = app
         self._protocols = protocols
         self._prefixes = tuple([each.prefix for each in protocols])
-        self._bodies = Bodies(body_timeout)
         self._unread = UnreadAnswers()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -101,12 +97,13 @@ class RequestMiddleware:
         if spans.tracer is not None and level != logging.DEBUG:
             answer.observed.trace(spans.tracer, scope, shown)
         log_event(_log, level, "request started", {"method": scope["method"], "path": shown})
-        protocol = None
         if path.startswith(self._prefixes):
             protocol = next(each for each in self._protocols if path.startswith(each.prefix))
             scope["state"][ERROR_RESPONSE] = protocol.error_response
+            answer.max_body_bytes = protocol.max_body_bytes
+        scope["state"][_ANSWER] = answer
         try:
-            await self._guarded(scope, receive, answer, protocol)
+            await self._answered(scope, receive, answer)
         finally:
             log_event(_log, level, "request finished", answer.end(scope))
             if answer.observed.span is not None:
@@ -114,21 +111,11 @@ class RequestMiddleware:
             current_request.reset(observed)
             current_request_id.reset(token)
 
-    async def _guarded(
-        self, scope: Scope, receive: Receive, answer: "_Answer", protocol: ProtocolAdapter | None
-    ) -> None:
+    async def _answered(self, scope: Scope, receive: Receive, answer: "_Answer") -> None:
         try:
             _check_host(scope)
             _check_query(scope["query_string"])
-            if scope["method"] in ("GET", "HEAD"):
-                await _cancel_on_disconnect(self._app, scope, receive, answer, Body())
-                return
-            longest = protocol.max_body_bytes if protocol else MAX_BODY_BYTES
-            body = await self._bodies.read(receive, longest, announced=_content_length(scope))
-            try:
-                await _cancel_on_disconnect(self._app, scope, receive, answer, body)
-            finally:
-                self._bodies.release(body)
+            await self._app(scope, receive, answer.send)
         except ClientDisconnect:
             answer.outcome = scope["state"]["outcome"] = CLIENT_GONE
         except ToolchatError as error:
@@ -141,6 +128,10 @@ class RequestMiddleware:
             _log.error("unhandled exception", exc_info=error)
             answer.outcome = "internal"
             await answer.fail(ToolchatError(_UNEXPECTED), scope)
+
+
+_ANSWER = "answer"
+"""The key of the request's state under which the guard finds the :class:`_Answer`."""
 
 
 class _Answer:
@@ -160,6 +151,7 @@ class _Answer:
         self._unread = unread
         self._connection = connection
         self._request_id = request_id
+        self.max_body_bytes = MAX_BODY_BYTES
         self.status = 0
         self.outcome = ""
         self.complete = False
@@ -225,8 +217,9 @@ class _Answer:
         return line
 
 
-async def _cancel_on_disconnect(app: ASGIApp, scope: Scope, receive: Receive, answer: _Answer, body: Body) -> None:
+async def _cancel_on_disconnect(app: ASGIApp, scope: Scope, receive: Receive, send: Send, body: Body) -> None:
     """Run the application; if the client disconnects before the response is complete, cancel it."""
+    answer: _Answer = scope["state"][_ANSWER]
     task = asyncio.current_task()
 
     def cancel() -> None:
@@ -236,7 +229,7 @@ async def _cancel_on_disconnect(app: ASGIApp, scope: Scope, receive: Receive, an
 
     stop = _watch(scope, receive, cancel)
     try:
-        await app(scope, body, answer.send)
+        await app(scope, body, send)
     except asyncio.CancelledError:
         # Only our own cancellation ends here. One by the server must go on, also if both came at once: uncancel()
         # then still counts the other one.
@@ -311,16 +304,22 @@ def _check_query(query_string: bytes) -> None:
 
 
 class GuardMiddleware:
-    """Authenticates every request; inside ``RequestMiddleware``, so that refusals have ids and log lines, too.
+    """Authenticates every request, then reads its body, and cancels it when the client disconnects.
+
+    It runs inside ``RequestMiddleware``, so that refusals have ids and log lines, too. A body is read as a whole, with
+    limits of size and time, before anything parses it, and only after authentication: a stranger's body would take
+    memory, and a place among the large ones.
 
     Args:
         app: the inner application.
         access: the keys, tokens and hosts of the service.
+        body_timeout: seconds in which a body must arrive.
     """
 
-    def __init__(self, app: ASGIApp, access: Access) -> None:
+    def __init__(self, app: ASGIApp, access: Access, *, body_timeout: float = 20) -> None:
         self._app = app
         self._authenticator = access.authenticator
+        self._bodies = Bodies(body_timeout)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Authenticate a request, or refuse it."""
@@ -330,6 +329,7 @@ class GuardMiddleware:
         address = self._authenticator.address(scope)
         try:
             caller = await self._authenticator.authenticate(scope, path_below_root(scope), address)
+            body = await self._read(scope, receive)
         except ToolchatError as error:
             await self._refuse(error, scope, receive, send)
             return
@@ -337,9 +337,23 @@ class GuardMiddleware:
             scope.setdefault("state", {}).setdefault("summary", {})["principal"] = caller.principal.name
         token = current_caller.set(caller)
         try:
-            await self._app(scope, receive, send)
+            if body is None:
+                await self._app(scope, receive, send)
+            else:
+                await _cancel_on_disconnect(self._app, scope, receive, send, body)
         finally:
             current_caller.reset(token)
+            if body is not None:
+                self._bodies.release(body)
+
+    async def _read(self, scope: Scope, receive: Receive) -> Body | None:
+        """Read the body of a request; ``None`` for a websocket."""
+        if scope["type"] == "websocket":
+            return None
+        if scope["method"] in ("GET", "HEAD"):
+            return Body()
+        longest = scope["state"][_ANSWER].max_body_bytes
+        return await self._bodies.read(receive, longest, announced=_content_length(scope))
 
     async def _refuse(self, error: ToolchatError, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "websocket":  # a close before the handshake becomes a 403

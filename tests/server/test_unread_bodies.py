@@ -7,6 +7,7 @@ from contextlib import suppress
 import httpx
 import pytest
 
+from app.access.keys import digest_of
 from tests.server.raw_client import RawClient
 from tests.serving import service
 from tests.waiting import PATIENCE
@@ -50,6 +51,24 @@ async def test_a_body_that_is_announced_as_too_long_is_refused_before_it_comes(c
         await sender.send(POST + b"Content-Length: 1000000000000\r\nExpect: 100-continue\r\n\r\n")
         assert (await sender.read_until(b'"too-large"')).startswith(b"HTTP/1.1 413 ")
         await sender.read_to_end()
+
+
+@pytest.mark.parametrize("path", [b"/approvals/x", b"/v1/chat/completions", b"/mcp", b"/never/there"])
+async def test_a_stranger_is_refused_before_the_body_is_read(path: bytes) -> None:
+    head = b"POST " + path + b" HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 2000000\r\n"
+    async with service(API_KEYS=f"alice={digest_of('alice')}") as guarded:
+        async with RawClient(str(guarded.base_url)) as stranger, asyncio.timeout(PATIENCE):
+            await stranger.send(head + b"\r\n{")  # all further bytes stay away
+            assert (await stranger.read_until(b"\r\n\r\n")).startswith(b"HTTP/1.1 401 ")
+            assert b"connection: close" in stranger.received
+        async with RawClient(str(guarded.base_url)) as invited:
+            await invited.send(head + b"X-API-Key: alice\r\nExpect: 100-continue\r\n\r\n")
+            async with asyncio.timeout(PATIENCE):
+                received = await invited.read_until(b"\r\n\r\n")
+    if path == b"/v1/chat/completions":  # which allows bodies of this length
+        assert received.startswith(b"HTTP/1.1 100 ")
+    else:
+        assert received.startswith(b"HTTP/1.1 413 ")
 
 
 @pytest.mark.parametrize(

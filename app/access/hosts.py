@@ -77,9 +77,12 @@ class Proxies:
 
     Args:
         trusted: addresses and networks of the proxies; without any, forwarding headers are ignored.
+        header: the one header in which they name the client. A proxy passes all others on as the client sent them, so
+            reading a second one would let the client choose its address.
     """
 
-    def __init__(self, trusted: Sequence[str] = ()) -> None:
+    def __init__(self, trusted: Sequence[str] = (), header: str = "x-forwarded-for") -> None:
+        self._header = header.lower().encode()
         self._trusted: tuple[_Network, ...] = tuple(ipaddress.ip_network(each, strict=False) for each in trusted)
 
     def client(self, scope: Scope) -> str:
@@ -87,7 +90,7 @@ class Proxies:
         peer = (scope.get("client") or ("",))[0]
         if not self._trusted or not self._trusts(peer):
             return peer
-        for address in reversed(_forwarded_addresses(scope)):
+        for address in reversed(_forwarded_addresses(self._header, ",".join(headers(scope, self._header)))):
             if not self._trusts(address):
                 return address
             peer = address
@@ -101,14 +104,12 @@ class Proxies:
         return any(found.version == each.version and found in each for each in self._trusted)
 
 
-def _forwarded_addresses(scope: Scope) -> list[str]:
-    """The addresses in ``Forwarded`` (RFC 7239), else in ``X-Forwarded-For``; the client's is the first."""
-    forwarded = ",".join(headers(scope, b"forwarded"))
-    if forwarded:
-        parts = [pair.strip() for element in forwarded.split(",") for pair in element.split(";")]
+def _forwarded_addresses(header: bytes, value: str) -> list[str]:
+    """The addresses in ``Forwarded`` (RFC 7239) or in a list, as ``X-Forwarded-For`` is; the client comes first."""
+    nodes = value.split(",")
+    if header == b"forwarded":
+        parts = [pair.strip() for element in nodes for pair in element.split(";")]
         nodes = [part[4:] for part in parts if part[:4].lower() == "for="]
-    else:
-        nodes = ",".join(headers(scope, b"x-forwarded-for")).split(",")
     return [address for address in map(_bare, nodes) if address]
 
 

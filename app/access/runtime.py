@@ -71,7 +71,7 @@ class Access:
             anonymous=configuration.anonymous,
             open_paths=settings.open_paths,
             hosts=settings.allowed_hosts,
-            proxies=Proxies(settings.trusted_proxies),
+            proxies=Proxies(settings.trusted_proxies, settings.forwarded_header),
         )
         self._file = KeyFile(configuration.file, self._replace_keys) if configuration.file else None
 

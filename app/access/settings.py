@@ -73,7 +73,12 @@ class AccessSettings(EnvironmentSettings):
         (), description="Origins allowed by CORS, such as https://chat.example.org"
     )
     trusted_proxies: Annotated[Texts, AfterValidator(_networks)] = Field(
-        (), description="IP addresses or networks of proxies whose Forwarded and X-Forwarded-For headers are trusted"
+        (), description="IP addresses or networks of proxies that are trusted to name the client's address"
+    )
+    forwarded_header: str = Field(
+        "X-Forwarded-For",
+        pattern="^[A-Za-z0-9-]+$",
+        description="The only header in which TRUSTED_PROXIES name the client, such as Forwarded or X-Real-IP",
     )
     requests_per_minute: int = Field(
         0, ge=0, description="Chat requests and tool runs per minute of all clients together; 0: no limit"

@@ -191,9 +191,10 @@ async def test_a_client_that_leaves_ends_its_question_at_the_replica(tmp_path: P
 async def test_the_service_is_told_who_asks_and_by_which_name_and_nobody_can_say_it_for_another(tmp_path: Path) -> None:
     there = Replica(saying("200 OK", "an answer"))
     async with there.listening() as port, nginx(tmp_path, port) as client:
-        await client.get(QUESTION, headers={"Host": "chat.example.org:8443", "X-Forwarded-For": "203.0.113.9"})
+        forged = {"X-Forwarded-For": "203.0.113.9", "Forwarded": "for=203.0.113.9"}
+        await client.get(QUESTION, headers={"Host": "chat.example.org:8443", **forged})
     (asked,) = there.asked
-    assert re.findall(r"^(Host|X-Forwarded-For): (.*)\r$", asked, flags=re.M) == [
+    assert re.findall(r"^(Host|X-Forwarded-For|Forwarded): (.*)\r$", asked, flags=re.M | re.I) == [
         ("Host", "chat.example.org:8443"),
         ("X-Forwarded-For", "127.0.0.1"),
     ]

@@ -100,7 +100,10 @@ def refuse_cross_site(request: Request) -> None:
     headers = request.headers
     site = headers.get("sec-fetch-site", "").strip().lower()
     page = headers.get("origin", headers.get("referer") or None)
-    if site != "cross-site" and (site or page is None or _is_ours(page, headers.get("host", ""))):
+    if site in ("same-origin", "none") or (not site and page is None):
+        return  # no page can forge the header; behind a proxy, Host may be another name than the page's
+    # Other hosts of a domain are the same "site", but anybody may run them.
+    if site != "cross-site" and page is not None and _is_ours(page, headers.get("host", "")):
         return
     if not (current_request_caller().principal.name or _has_key_header(request) or _is_allowed(request)):
         raise CrossSite("a page of another site must not send this request")

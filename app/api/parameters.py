@@ -20,6 +20,7 @@ __all__ = [
     "json_object",
     "refuse_parameters",
     "refuse_unknown",
+    "require_json",
 ]
 
 NOT_BLANK: Mapping[str, Any] = {"not": {"pattern": r"\u0000|^[\s\u001c-\u001f\u0085]+$"}}
@@ -179,6 +180,15 @@ async def refuse_parameters(request: Request) -> None:
     refuse_unknown(request.query_params, ())
 
 
+def require_json(request: Request) -> None:
+    """Raise ``UnsupportedMediaType`` unless the body is sent as JSON.
+
+    A page of another site can send text/plain without a CORS preflight, but not application/json.
+    """
+    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != _JSON:
+        raise UnsupportedMediaType(f"the body must be sent with Content-Type: {_JSON}")
+
+
 async def json_object(request: Request) -> dict[str, Any]:
     """The JSON object in a request's body; empty without a body.
 
@@ -188,10 +198,8 @@ async def json_object(request: Request) -> dict[str, Any]:
         ValidationFailed: the body is not an object, or repeats a name.
     """
     body = await request.body()
-    media_type = request.headers.get("content-type", "")
-    # A page of another site can send text/plain without a CORS preflight, but not application/json.
-    if (body or media_type) and media_type.split(";")[0].strip().lower() != _JSON:
-        raise UnsupportedMediaType(f"the body must be sent with Content-Type: {_JSON}")
+    if body or "content-type" in request.headers:
+        require_json(request)
     try:
         text = body.decode() or "{}"
         _refuse_depth(text)

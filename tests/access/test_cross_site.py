@@ -26,6 +26,9 @@ SET_UP = {
 CROSS_SITE: list[dict[str, str]] = [
     {"Sec-Fetch-Site": "cross-site"},
     {"Sec-Fetch-Site": "Cross-Site"},
+    {"Sec-Fetch-Site": "same-site"},
+    {"Sec-Fetch-Site": "same-site", "Origin": "http://other.localhost"},
+    {"Sec-Fetch-Site": "same-site", "Referer": "http://other.localhost/page"},
     {"Origin": "http://evil.example"},
     {"Origin": "null"},
     {"Referer": "http://evil.example/page"},
@@ -42,7 +45,6 @@ INTENDED: list[dict[str, str]] = [
     {},
     {"Sec-Fetch-Site": "same-origin", "Sec-Fetch-Dest": "empty", "Sec-Fetch-Mode": "cors"},
     {"Sec-Fetch-Site": "none", "Sec-Fetch-Dest": "document", "Sec-Fetch-User": "?1"},
-    {"Sec-Fetch-Site": "same-site"},
     {"Sec-Fetch-Site": "cross-site", "X-API-Key": "of a program whose window is a file"},
 ]
 
@@ -122,3 +124,20 @@ async def test_what_a_browser_sends_for_another_site_or_ahead_has_no_effect(
     for headers in INTENDED:
         assert (await answer(headers)).status_code == 200, headers
     await client.delete("/chat/s-9")
+
+
+@pytest.mark.parametrize("media_type", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""])
+async def test_no_operation_reads_a_body_that_is_not_sent_as_json(media_type: str, guarded: Guarded) -> None:
+    # These are the types that a page of another site may send without being asked for CORS.
+    client, player, operations = guarded
+    asked = len(player.requests)
+    body = b'{"query": "hi", "model": "toolchat", "messages": [{"role": "user", "content": "hi"}]}'
+    headers = {"Content-Type": media_type, "Idempotency-Key": "k"} if media_type else {}
+    answered = {}
+    for operation in [each for each in operations if each.startswith("POST ")]:
+        path = operation.replace("{", "").replace("}", "").split()[1]
+        answer = await client.post(path, content=body, headers=headers)
+        answered[operation] = answer.status_code
+    assert {name: status for name, status in answered.items() if status < 400} == {}
+    assert {answered["POST /v1/chat/completions"], answered["POST /ai-sdk/chat"], answered["POST /chat"]} == {415}
+    assert len(player.requests) == asked

@@ -7,6 +7,7 @@ from fastapi import APIRouter, Request, Response
 from app.api.body_limits import body_of
 from app.api.dependencies import refuse_cross_site
 from app.api.fast_router import QuestionRoute
+from app.api.parameters import require_json
 from app.api.responses import answer_prompt
 from app.api.responses.event_stream import EVENT_SCHEMA
 from app.api.service import ServiceState, service_state
@@ -64,6 +65,7 @@ async def chat(request: Request) -> Response:
     decisions resumes the answer.
     """
     refuse_cross_site(request)
+    require_json(request)
     service, sent = service_state(request), read_request(await body_of(request))
     conversation_id = conversation_by_header(request)
     decided = decisions(sent.continued_message())

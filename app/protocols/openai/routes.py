@@ -11,6 +11,7 @@ from pydantic_core import to_json
 from app.api.body_limits import body_of
 from app.api.dependencies import refuse_cross_site
 from app.api.fast_router import QuestionRoute, ReadRoute
+from app.api.parameters import require_json
 from app.api.responses import answer_prompt
 from app.api.responses.event_stream import EVENT_SCHEMA
 from app.api.service import Service, ServiceState, service_state
@@ -127,6 +128,7 @@ async def chat_completions(request: Request) -> Response:
     request are the conversation.
     """
     refuse_cross_site(request)
+    require_json(request)
     service, sent = service_state(request), read_request(await body_of(request))
     conversation_id = conversation_by_header(request)
     prompt = await _prompt(service, sent, conversation_id)

@@ -46,7 +46,8 @@ async def test_an_invalid_request_gets_400_with_the_field(
 
 @pytest.mark.parametrize("content", [b"", b"{", b"\xff", b'{"messages":"\\ud800"}', b"[" * 100_000, b"null"])
 async def test_a_malformed_body_gets_400(content: bytes, offline: httpx.AsyncClient) -> None:
-    assert (await offline.post(CHAT, content=content)).status_code == 400
+    headers = {"Content-Type": "application/json"}
+    assert (await offline.post(CHAT, content=content, headers=headers)).status_code == 400
 
 
 HOSTILE: list[dict[str, Any]] = [

@@ -11,6 +11,7 @@ from app.protocols.openai import OPENAI
 from tests.players.openai_player import body, delta, sse, whole
 from tests.protocols.openai.asking import COMPLETIONS, ROLL, call, error_of, played, result, streamed, user
 
+AS_JSON = {"Content-Type": "application/json"}
 ROLLED = {"role": "assistant", "content": None, "tool_calls": [call("roll")]}
 FUNCTION: dict[str, Any] = ROLL["function"]  # type: ignore[assignment]
 
@@ -56,7 +57,7 @@ async def test_an_invalid_request_gets_400_with_the_field(
     "sent", [b"", b"{", b"\xff", b'{"model":"\\ud800","messages":[{"role":"user","content":"?"}]}', b"[" * 100_000]
 )
 async def test_invalid_json_gets_400(sent: bytes, offline: httpx.AsyncClient) -> None:
-    status, code, _ = error_of(await offline.post(COMPLETIONS, content=sent))
+    status, code, _ = error_of(await offline.post(COMPLETIONS, content=sent, headers=AS_JSON))
     assert (status, code) == (400, "invalid_request")
 
 
@@ -136,4 +137,4 @@ async def test_all_large_bodies_together_are_limited(monkeypatch: pytest.MonkeyP
     async with played([]) as (client, _):
         for _ in range(2):  # the place of a refused one is free again
             assert error_of(await client.post(COMPLETIONS, content=b" " * 200_000))[:2] == (503, "overloaded")
-        assert error_of(await client.post(COMPLETIONS, content=b" " * 90_000))[0] == 400
+        assert error_of(await client.post(COMPLETIONS, content=b" " * 90_000, headers=AS_JSON))[0] == 400

@@ -1,7 +1,6 @@
 """Routes about the service itself: the index, health probes, metrics, and the list of tools."""
 
 from collections.abc import Mapping
-from functools import partial
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -12,14 +11,14 @@ from starlette.responses import PlainTextResponse, Response
 from app.api.fast_router import ReadRoute
 from app.api.problems import problems
 from app.api.schemas import Health, Index, ToolModuleDescription
-from app.api.service import Service, ServiceState
+from app.api.service import Service
 from app.api.tool_routes import describe_module
 from app.observability.multiprocess import registry
 from toolchat import __version__
 from toolchat.errors import Draining
 from toolchat.tool_calling.caller import current_caller
 
-__all__ = ["figures", "router"]
+__all__ = ["router"]
 
 
 router = APIRouter(tags=["Service"], route_class=ReadRoute)
@@ -77,14 +76,9 @@ async def ready(service: Service) -> dict[str, Any]:
 @router.get("/metrics", response_class=PlainTextResponse, summary="Metrics")
 async def metrics(request: Request, service: Service) -> Response:
     """Report the metrics for Prometheus: in its text format or, if the client accepts it, as OpenMetrics."""
-    open_metrics = "application/openmetrics-text" in request.headers.get("accept", "")
-    of_all = getattr(request.app.state, "figures_of_all", None)  # there where this is one of several workers
-    text = await (of_all or partial(figures, service))(open_metrics=open_metrics)
-    kind = openmetrics.CONTENT_TYPE_LATEST if open_metrics else CONTENT_TYPE_PLAIN_0_0_4
+    service.metrics.update()
+    if "application/openmetrics-text" in request.headers.get("accept", ""):
+        text, kind = openmetrics.generate_latest(registry()), openmetrics.CONTENT_TYPE_LATEST
+    else:
+        text, kind = generate_latest(registry()), CONTENT_TYPE_PLAIN_0_0_4
     return Response(text, headers={"Content-Type": kind})
-
-
-async def figures(state: ServiceState, *, open_metrics: bool = False) -> str:
-    """Report the metrics of this process."""
-    state.metrics.update()
-    return (openmetrics.generate_latest if open_metrics else generate_latest)(registry()).decode()

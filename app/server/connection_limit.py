@@ -5,7 +5,7 @@ import time
 
 from app.observability import metrics
 
-__all__ = ["ConnectionLimit", "raise_file_limit"]
+__all__ = ["ConnectionLimit"]
 
 _WANTED = 65_536
 _LEAST_RESERVE = 96
@@ -22,7 +22,7 @@ class ConnectionLimit:
     """
 
     def __init__(self) -> None:
-        limit = _file_limit()
+        limit = _raise_file_limit()
         reserve = max(_LEAST_RESERVE, limit // 8)  # for the log, the store and connections being refused
         self.max_connections = max(1, (limit - reserve) // 2)
         self.backlog = min(_LONGEST_BACKLOG, reserve // 3)
@@ -44,22 +44,16 @@ class ConnectionLimit:
         return True
 
 
-def raise_file_limit() -> None:
-    """Raise the limit on open files as far as the system allows; many shells set it to 1,024 only."""
+def _raise_file_limit() -> int:
+    """Raise the limit on open files as far as the system allows, since many shells set it to 1,024; return it."""
     try:
         import resource
     except ImportError:  # Windows has no such limit
-        return
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = _WANTED if hard == resource.RLIM_INFINITY else min(hard, _WANTED)
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
-
-
-def _file_limit() -> int:
-    try:
-        import resource
-    except ImportError:
         return _WANTED
-    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return _WANTED if soft == resource.RLIM_INFINITY else soft
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY:
+        return _WANTED
+    wanted = _WANTED if hard == resource.RLIM_INFINITY else min(hard, _WANTED)
+    if soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    return max(soft, wanted)

@@ -65,22 +65,6 @@ class ProblemProtocol(HttpToolsProtocol):
         **kwargs: arguments of uvicorn's protocol.
     """
 
-    # In the instance's dictionary, these names would exceed what Python shares between instances: 1 KiB per connection.
-    __slots__ = (
-        "_client_sent_eof",
-        "_deadline",
-        "_discard_limit",
-        "_disconnect_callback",
-        "_half_close_allowed",
-        "_header_bytes",
-        "_limit",
-        "_response_deadline",
-        "_stalled_since",
-        "_unread",
-        "_watch",
-        "is_receiving",
-    )
-
     def __init__(self, *args: Any, limit: ConnectionLimit, watch: SlowClientWatch, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._limit, self._watch = limit, watch

@@ -21,7 +21,7 @@ from fastapi import FastAPI
 from app.access.runtime import Access, generated_key_notice
 from app.api.service import Admission, ServiceState
 from app.observability.logs import configure_logging, write_text
-from app.server.connection_limit import ConnectionLimit, raise_file_limit
+from app.server.connection_limit import ConnectionLimit
 from app.server.http_protocol import ProblemProtocol
 from app.server.slow_clients import SlowClientWatch
 from app.settings.service_settings import Settings
@@ -31,10 +31,8 @@ __all__ = ["serve", "server_config"]
 
 _log = logging.getLogger(__name__)
 
-_TICKS_BETWEEN_TRIMS = 50
-"""uvicorn's ticks of 0.1 s between two trims of the heap; a trim mostly takes 0.3 ms."""
-_FULL_COLLECTION_INTERVAL = 60.0
-"""Seconds between two full collections of an idle service; they take longer the more conversations are stored."""
+_TICKS_BETWEEN_TRIMS, _TICKS_BETWEEN_FULL_TRIMS = 50, 600
+"""Of 0.1 s each. A trim mostly takes 0.3 ms, a full one longer, the more conversations are stored."""
 
 
 def server_config(app: object, settings: Settings) -> uvicorn.Config:
@@ -74,30 +72,30 @@ def serve(app: FastAPI, settings: Settings, *, provider: str, notice: str = "") 
     Raises:
         ConfigurationError: the address cannot be listened on.
     """
-    raise_file_limit()
     with _listen(settings) as listener:
         banner = notice + _banner(listener, provider, app.state.access.claim_generated_key())
+        announce = partial(write_text, banner)
         if settings.server_workers > 1:
-            return _serve_by_workers(app, listener, settings, banner)
+            return _serve_by_workers(app, listener, settings, announce)
         _reload_on_sighup(app.state.access)
-        server = _Server(server_config(app, settings), app, on_start=partial(write_text, banner))
+        server = _Server(server_config(app, settings), app, announce)
         server.run(sockets=[listener])
         return server.code
 
 
-def _serve_by_workers(app: FastAPI, listener: socket.socket, settings: Settings, banner: str) -> int:
+def _serve_by_workers(app: FastAPI, listener: socket.socket, settings: Settings, announce: Callable[[], None]) -> int:
     if not hasattr(os, "fork"):
         raise ConfigurationError("SERVER_WORKERS: more than one needs a system with fork, such as Linux or macOS")
     from app.server.workers import Supervisor, Worker
 
     def serve_in_worker(worker: Worker) -> None:
         configure_logging(settings.log_level)
+        _reload_on_sighup(app.state.access)
         config = server_config(app, settings)
         config.callback_notify, config.timeout_notify = worker.report_life, 0
         _Server(config, app, worker.report_start).run(sockets=worker.sockets)
 
-    announce = partial(write_text, banner)
-    return Supervisor(listener, settings, announce, serve_in_worker, app.state.access.reload).supervise()
+    return Supervisor(listener, settings, serve_in_worker, announce).run()
 
 
 class _Server(uvicorn.Server):
@@ -113,7 +111,6 @@ class _Server(uvicorn.Server):
         self._on_start = on_start
         self._interrupted = False
         self._drain_deadline: float | None = None
-        self._next_full_collection = time.monotonic()
 
     @property
     def code(self) -> int:
@@ -144,15 +141,8 @@ class _Server(uvicorn.Server):
     async def on_tick(self, counter: int) -> bool:
         """Trim the heap from time to time; return whether the server should stop."""
         if counter % _TICKS_BETWEEN_TRIMS == 0:
-            self._trim_heap()
+            trim_heap(2 if counter % _TICKS_BETWEEN_FULL_TRIMS == 0 and not self._running else 1)
         return await super().on_tick(counter) and self._is_drained()
-
-    def _trim_heap(self) -> None:
-        now = time.monotonic()
-        is_full = not self._running and now >= self._next_full_collection
-        trim_heap(2 if is_full else 1)
-        if is_full:
-            self._next_full_collection = now + _FULL_COLLECTION_INTERVAL
 
     def _is_drained(self) -> bool:
         now, limit, running = time.monotonic(), self.config.timeout_graceful_shutdown or 0, self._running

@@ -1,7 +1,6 @@
 """Worker processes on one port, supervised by gunicorn; ``docs/decisions/workers.md`` explains the choice."""
 
 import gc
-import logging
 import math
 import os
 import signal
@@ -26,24 +25,21 @@ _STEADY = 10.0
 """A worker that lives this many seconds counts as healthy: its exit is not one of a series of failures."""
 _LONGEST_PAUSE = 30.0
 _MEMORY = "/dev/shm"  # noqa: S108 - for heartbeats: the rest of the file system may be read-only
-
-_log = logging.getLogger(__name__)
+_IGNORED = (signal.SIGHUP, signal.SIGUSR1, signal.SIGABRT)
+"""gunicorn sends a stuck worker SIGABRT before SIGKILL; it could write a core dump with the keys in it."""
 
 
 class Worker(GunicornWorker):  # type: ignore[misc] # gunicorn has no types
     """A worker process."""
 
+    started_at = 0.0
     is_first = False
     """Whether the others start only once this one serves, so that an error at start is reported only once."""
-    started_at = 0.0
 
     def init_signals(self) -> None:
         """Reset the parent's signal handlers; the server installs its own."""
         for each in self.SIGNALS:
-            signal.signal(each, signal.SIG_DFL)
-        signal.signal(signal.SIGHUP, lambda *_: self.app.reload())
-        signal.signal(signal.SIGUSR1, signal.SIG_IGN)
-        signal.signal(signal.SIGABRT, signal.SIG_IGN)  # gunicorn sends SIGKILL next; a core dump would contain keys
+            signal.signal(each, signal.SIG_IGN if each in _IGNORED else signal.SIG_DFL)
 
     def run(self) -> None:
         """Serve until a signal ends it; a worker that cannot start ends the whole service only if it is the first."""
@@ -65,10 +61,10 @@ class Worker(GunicornWorker):  # type: ignore[misc] # gunicorn has no types
 
 
 class _Application(BaseApplication):  # type: ignore[misc]
-    def __init__(self, settings: Settings, serve: Callable[[Worker], None], reload: Callable[[], object]) -> None:
-        self._settings, self.reload = settings, reload
+    def __init__(self, settings: Settings, serve: Callable[[Worker], None]) -> None:
+        self._settings = settings
         super().__init__()
-        self.callable = serve  # what gunicorn calls the application
+        self.callable = serve
 
     def load_config(self) -> None:
         options = {
@@ -94,51 +90,46 @@ class Supervisor(Arbiter):  # type: ignore[misc]
     Args:
         listener: the socket of the first worker; the others listen on the same address.
         settings: the number of workers and their time limits.
-        announce: called once all workers are started and the first one serves.
         serve: serves in a worker.
-        reload: reloads the key file in a worker.
+        announce: called once all workers are started and the first one serves.
     """
 
     def __init__(
         self,
         listener: socket.socket,
         settings: Settings,
-        announce: Callable[[], None],
         serve: Callable[[Worker], None],
-        reload: Callable[[], object],
+        announce: Callable[[], None],
     ) -> None:
-        super().__init__(_Application(settings, serve, reload))
+        super().__init__(_Application(settings, serve))
+        self.log.error_log.propagate = True
         self._announce = announce
-        logging.getLogger("gunicorn.error").propagate = True
         self._failures, self._resume_at, self._interrupted = 0, 0.0, False
         self._address, self._family = listener.getsockname(), listener.family
         self.LISTENERS = [listener]
         if sys.platform == "linux":  # other systems do not distribute connections over several listeners
             # Set after it was bound, so that a port on which another service listens is still refused.
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-            self.LISTENERS += [self._open_listener() for _ in range(1, settings.server_workers)]
         self.num_workers: int = 1  # see handle_ttin
 
-    def _open_listener(self) -> socket.socket:
-        return socket.create_server(self._address, family=self._family, backlog=2048, reuse_port=True)
-
-    def supervise(self) -> int:
+    def run(self) -> int:
         """Run the workers; return the exit code, in the parent as well as in each worker."""
         gc.collect()
         gc.freeze()  # a collection in a worker would write to every object, and so copy the shared memory
         try:
-            self.run()
+            super().run()
         except SystemExit as ended:
             return 130 if self._interrupted else int(ended.code or 0)
         return 0
 
     def prepare(self, worker: Worker) -> None:
         """Give a new worker a listener that no other uses; the parent keeps it open when the worker is replaced."""
-        worker.is_first = self.num_workers < self.cfg.workers
         worker.started_at = time.monotonic()
+        worker.is_first = self.num_workers < self.cfg.workers
         used = [each.sockets[0] for each in self.WORKERS.values()]
         if len(self.LISTENERS) == len(used) and sys.platform == "linux":
-            self.LISTENERS.append(self._open_listener())
+            more = socket.create_server(self._address, family=self._family, backlog=2048, reuse_port=True)
+            self.LISTENERS.append(more)
         worker.sockets = [each for each in self.LISTENERS if each not in used][:1] or self.LISTENERS
 
     def detach(self, worker: Worker) -> None:
@@ -161,7 +152,7 @@ class Supervisor(Arbiter):  # type: ignore[misc]
         if len(self.LISTENERS) > 1:
             self.LISTENERS.remove(worker.sockets[0])
             worker.sockets[0].close()
-        _log.error("workers fail repeatedly", extra={"pause": pause})
+        self.log.error("workers fail repeatedly", extra={"pause": pause})
 
     def manage_workers(self) -> None:
         """Start missing workers, unless the last ones failed."""

@@ -98,7 +98,7 @@ def test_whatever_is_a_tool_can_be_offered(offered: list[object], names: list[st
 
 
 @pytest.mark.parametrize("offered", [Shop, 5, object()], ids=["class", "number", "object"])
-def test_what_is_no_tool_is_refused_with_a_reason(offered: object) -> None:
+def test_an_invalid_tool_is_rejected_with_a_reason(offered: object) -> None:
     with pytest.raises(
         ToolDefinitionError, match=r"(is a class: offer an object of it|has no method that @tool marks)"
     ):
@@ -111,7 +111,7 @@ async def test_a_client_of_a_model_alone_runs_tools() -> None:
     assert (response.message.text, [each.result for each in response.executions]) == ("3", ["3"])
 
 
-async def test_what_a_client_is_made_with_holds_for_every_question() -> None:
+async def test_the_defaults_of_a_client_apply_to_every_request() -> None:
     model = ScriptedChatModel([says("ok")])
     client = ChatClient.create(
         model, system_text="Be brief.", tools=[add], options=ChatOptions(temperature=0), tool_context={"tenant": "acme"}

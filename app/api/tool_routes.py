@@ -66,7 +66,7 @@ def _describe_tool(tool: ToolCallback, kind: str) -> dict[str, Any]:
     }
 
 
-router = APIRouter(tags=["Tools by hand"], dependencies=[Depends(require_same_site), Depends(refuse_several_keys)])
+router = APIRouter(tags=["Run a tool"], dependencies=[Depends(require_same_site), Depends(refuse_several_keys)])
 
 _EXAMPLE = (
     'event: tool_call_started\ndata: {"id":"run_1","name":"rollDice","arguments":{},"round":1}\n\n'

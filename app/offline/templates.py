@@ -19,11 +19,11 @@ days_limit | 最多 {high} 天（从今天算起）。 | The limit is {high} day
 only_now | 我只能告诉你现在的时间，不能推算别的时刻。 | I can only tell the current time, not work out another moment.
 no_fahrenheit | 数值用的是工具自己的单位：我不换算成华氏度。 |\
  The figures are in the tool's own units: I do not convert them to Fahrenheit.
-not_judged | 我是离线替身模型，只报告查到的数据：比较和判断要由你自己或真正的大模型来做。 |\
- As the offline stand-in model I only tell figures, and leave judging them to you or to a real model.
-no_tools | 我是离线替身模型：没有联网，这次也没有可用的工具，所以{what}。//{remedy}设置 DASHSCOPE_API_KEY 或\
+not_judged | 我是离线模型，只报告查到的数据：比较和判断要由你自己或真正的大模型来做。 |\
+ As the offline model I only report data; comparing and judging it is left to you or to a real model.
+no_tools | 我是离线模型：没有联网，这次也没有可用的工具，所以{what}。//{remedy}设置 DASHSCOPE_API_KEY 或\
  OPENAI_API_KEY，重新启动后由真正的大模型回答。 |\
- I am the offline stand-in model: I have no network and was given no tools, so I {what}.//{remedy}set DASHSCOPE_API_KEY\
+ I am the offline model: I have no network and was given no tools, so I {what}.//{remedy}set DASHSCOPE_API_KEY\
  or OPENAI_API_KEY and restart, and a real model answers.
 remedy | 想得到真实的答案，可以把地址末尾的 /chat 换成 /chat-tool-function 或 /chat-tool-method，让工具去查；也可以 |\
  For a real answer, replace /chat at the end of the address by /chat-tool-function or /chat-tool-method; or
@@ -32,12 +32,12 @@ cannot_time | 不知道现在几点 | cannot know what time it is
 cannot_date | 不知道今天的日期 | cannot know today's date
 cannot_weather | 不知道天气怎么样 | cannot know the weather
 cannot_translate | 没有办法翻译 | cannot translate
-what_i_am | {greeting}我是离线替身模型，没有密钥也能用：我不会聊天，但能借助这里的工具回答问题。 |\
- {greeting} I am the offline stand-in model, without any key: I cannot chat, but I answer by the tools here.
+what_i_am | {greeting}我是离线模型，没有密钥也能用：我不会聊天，但能借助这里的工具回答问题。 |\
+ {greeting} I am the offline model and need no key: I cannot chat, but I answer with the tools here.
 welcome | 不客气！ | You are welcome!
-none_fits | 我是离线替身模型，只能借助工具回答，而这里的工具都不适合这个问题。//要自由对话，请设置\
+none_fits | 我是离线模型，只能借助工具回答，而这里的工具都不适合这个问题。//要自由对话，请设置\
  DASHSCOPE_API_KEY 或 OPENAI_API_KEY，接入真正的大模型。 |\
- I am the offline stand-in model: I can only answer by tools, and none of those here fits this.//For free\
+ I am the offline model: I can only answer with tools, and none of those here fits this.//For free\
  conversation, set DASHSCOPE_API_KEY or OPENAI_API_KEY, so that a real model answers.
 try | 比如可以这样问： | You could ask, for example:
 missing | 要用 {tool} 回答，还缺少：{details}。请补充后再问一次，例如这样写：{form} |\

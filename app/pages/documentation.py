@@ -1,4 +1,4 @@
-"""Pages for people: Swagger UI, and the page on which the same question is asked in all its forms."""
+"""Web pages: Swagger UI, and the playground."""
 
 import os
 from importlib.util import find_spec
@@ -17,14 +17,14 @@ _HERE = Path(__file__).parent
 
 
 def _policy(**more: str) -> str:
-    """What a page of ours may load: what lies beside it, and per kind what more it needs."""
+    """The Content-Security-Policy of a page: it loads files of its own folder, and more where it needs more."""
     own = (f"{kind}-src 'self'{more.get(kind, '')}" for kind in ("script", "style", "img", "connect"))
     nothing = (f"{what} 'none'" for what in ("base-uri", "form-action", "frame-ancestors"))
     return "; ".join(("default-src 'none'", *own, *nothing))
 
 
 class _PageFiles(StaticFiles):
-    """Files that load nothing from elsewhere, and that a browser asks for anew after an update."""
+    """Static files with a Content-Security-Policy, which browsers revalidate, so that an update takes effect."""
 
     def __init__(self, folder: str, policy: str) -> None:
         super().__init__(directory=_HERE / folder, html=True)
@@ -58,11 +58,11 @@ def add_documentation(app: FastAPI) -> None:
 
 
 def _add_playground(app: FastAPI) -> None:
-    """Serve the page at ``/playground/``; it asks only the service that it came from."""
+    """Serve the page at ``/playground/``; it sends requests only to the service that it came from."""
 
     @app.api_route("/playground", methods=["GET", "HEAD"], include_in_schema=False)
     async def playground(request: Request) -> RedirectResponse:
-        # Relative, so that it holds below whatever path a proxy serves.
+        # Relative, so that it works below any path prefix of a proxy.
         return RedirectResponse(f"playground/{'?' if request.url.query else ''}{request.url.query}")
 
     app.mount("/playground", _PageFiles("playground", _policy()), name="playground")

@@ -29,7 +29,7 @@ _PATH = "/tools/{name}"
 
 
 def show_tools(document: dict[str, Any], folders: Sequence[Mapping[str, Any]]) -> None:
-    """Put one operation for each registered tool in the place of the one that runs any of them.
+    """Replace the generic operation that runs a tool by one operation for each registered tool.
 
     Args:
         document: the OpenAPI document; changed.
@@ -55,7 +55,7 @@ def _in_place(path: str, item: Any, shown: Mapping[str, Any]) -> Mapping[str, An
 
 def _operation(general: Mapping[str, Any], tool: Mapping[str, Any]) -> dict[str, Any]:
     operation: dict[str, Any] = copy.deepcopy(dict(general))
-    consent = "\n\nNeeds approval: who runs it by hand consents, and the `Idempotency-Key` makes it happen once."
+    consent = "\n\nNeeds approval: running it here counts as approval, and the `Idempotency-Key` makes it happen once."
     operation |= {
         "operationId": f"run_{tool['name']}",
         "summary": f"Run {tool['name']}",
@@ -78,13 +78,13 @@ def _parameter(parameter: Mapping[str, Any], tool: Mapping[str, Any]) -> Mapping
 
 
 def _component(tool: Mapping[str, Any]) -> str:
-    """The name of a tool's arguments among the components, which may have fewer characters than a tool's name."""
+    """The component name of a tool's arguments; component names allow fewer characters than tool names."""
     plain = "".join(each if each.isascii() and (each.isalnum() or each in "_.-") else "_" for each in tool["name"])
     return f"{plain}_arguments"
 
 
 def _based(schema: Mapping[str, Any], base: str) -> dict[str, Any]:
-    """A schema whose references to its own parts hold where it stands in the document."""
+    """A schema whose references to its own parts resolve within the OpenAPI document."""
 
     def rebase(part: dict[str, Any]) -> dict[str, Any]:
         reference = part.get("$ref")
@@ -97,17 +97,17 @@ DESCRIPTION = """\
 Chat questions answered with live tools: the chat model decides whether it needs the time, the weather, a translation
 or a tool of yours; the service runs the tool, and the model answers from the result.
 
-Every tool folder is asked in three variants: **no tool**, **function tool**, **method tool**. `Accept` chooses the form
-of the answer: `text/plain` (default), `application/json` with the whole trace of tool calls, or `text/event-stream`.
+Every tool folder has three variants of a question route: **no tool**, **function tool**, **method tool**. `Accept`
+chooses the format of the answer: `text/plain` (default), `application/json` or `text/event-stream`.
 A question is sent by `GET`, or by `POST` as JSON.
 """
 _ANYWHERE = problems(400, Unauthorized, Forbidden, 414, MisdirectedRequest, 431, 500)
 _WITH_A_BODY = problems(BodyTimeout, BodyTooLarge)
 _SCHEMES: dict[str, dict[str, str]] = {
     "bearer": {"type": "http", "scheme": "bearer", "description": "A key of this service, or a token of its issuer"},
-    "apiKey": {"type": "apiKey", "in": "header", "name": "X-API-Key", "description": "The same, for those who prefer"},
+    "apiKey": {"type": "apiKey", "in": "header", "name": "X-API-Key", "description": "The same key in another header"},
 }
-"""The headers that a key is taken from; one of them is enough."""
+"""The headers that can carry a key; one of them is enough."""
 
 
 def operation_id(route: APIRoute) -> str:
@@ -117,12 +117,12 @@ def operation_id(route: APIRoute) -> str:
 
 
 def document_api(app: FastAPI) -> None:
-    """Make ``app.openapi`` describe what the service really answers."""
+    """Make ``app.openapi`` describe the service's actual responses."""
     described = app.openapi
     shown: list[object] = [None]
 
     def openapi() -> dict[str, Any]:
-        # The tools are there as long as the service runs, and those of other servers come and go.
+        # Tools exist only while the service runs, and tools of other servers come and go.
         service = getattr(app.state, "service", None)
         entries = service.tools.entries if service else None
         if app.openapi_schema is None or entries is not shown[0]:
@@ -148,30 +148,30 @@ def document_api(app: FastAPI) -> None:
 
 
 def _security(*, required: bool) -> list[dict[str, list[str]]]:
-    """One requirement for each header that a key may come in, and an empty one where none is needed."""
+    """One requirement for each header that can carry a key, and an empty one if no key is needed."""
     schemes: list[dict[str, list[str]]] = [{name: []} for name in _SCHEMES]
     return schemes if required else [{}, *schemes]
 
 
 def _complete(method: str, operation: dict[str, Any], forms: Sequence[AnswerFormat]) -> None:
     responses = operation["responses"]
-    if "default" in responses:  # another protocol's operation, which has errors of its own
+    if "default" in responses:  # a foreign protocol's operation, which has its own errors
         return
     success = responses.get("200", {})
     if success.get("content") == {JsonDocument.media_type: JsonDocument.documentation}:
-        # A generated client takes the first form; as JSON it has a type. What */* gets is another matter.
+        # Generated clients use the first format, and only JSON has a type; */* still gets plain text.
         ordered = sorted(forms, key=lambda form: form.media_type != JsonDocument.media_type)
         success["content"] = {form.media_type: form.documentation for form in ordered}
-    # Swagger UI shows fields in this order, and the question is what one fills in first.
+    # Swagger UI shows the fields in this order: the question comes first.
     operation.get("parameters", []).sort(key=lambda each: each["in"] == "header")
-    if "HTTPValidationError" in str(responses.get("422")):  # the framework's own: that is ours, as on every route
+    if "HTTPValidationError" in str(responses.get("422")):  # the framework's schema; our handler sends a problem
         responses["422"] = problems(ValidationFailed)[422]
     codes = {status: responses.pop(status)[CODES] for status in list(responses) if CODES in responses[status]}
     responses["default"] = one_block(_merged(codes, _ANYWHERE if method == "get" else _ANYWHERE | _WITH_A_BODY))
 
 
 def _merged(codes: Mapping[str, list[str]], more: Mapping[int | str, Mapping[str, Any]]) -> dict[str, list[str]]:
-    """The codes of an operation, and those that every operation has, by status."""
+    """The codes of an operation and those of every operation, by status."""
     merged = dict(codes)
     for status, each in more.items():
         merged[str(status)] = list(dict.fromkeys((*merged.get(str(status), ()), *each[CODES])))

@@ -91,7 +91,9 @@ async def test_every_operation_with_an_effect_refuses_the_pages_of_other_sites(g
 
 
 @pytest.mark.parametrize("headers", UNINTENDED, ids=str)
-async def test_every_question_refuses_what_no_user_intended(headers: dict[str, str], guarded: Guarded) -> None:
+async def test_every_question_route_rejects_prefetches_and_embedded_requests(
+    headers: dict[str, str], guarded: Guarded
+) -> None:
     client, player, operations = guarded
     asked = len(player.requests)
     questions = [each for each in operations if each.startswith("GET ") and each not in READS]
@@ -102,9 +104,7 @@ async def test_every_question_refuses_what_no_user_intended(headers: dict[str, s
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
 @pytest.mark.parametrize("path", ["/time/chat", "/chat"])
-async def test_what_a_browser_sends_for_another_site_or_ahead_has_no_effect(
-    path: str, method: str, guarded: Guarded
-) -> None:
+async def test_cross_site_requests_and_prefetches_have_no_effect(path: str, method: str, guarded: Guarded) -> None:
     client, player, _ = guarded
     asked = len(player.requests)
     session = {"sessionId": "s-9"} if path == "/chat" else {}

@@ -129,7 +129,7 @@ async def test_two_folders_with_one_path_stop_the_start(tmp_path: Path) -> None:
             pass
 
 
-async def test_a_role_that_is_missing_is_told_by_403(tmp_path: Path) -> None:
+async def test_a_missing_role_gets_403(tmp_path: Path) -> None:
     file = tmp_path / "keys.toml"
     roles = {"asker": "ask", "operator": "operate"}
     entries = [f'[[keys]]\nname = "{n}"\nsha256 = "{digest_of(n)}"\nroles = ["{role}"]\n' for n, role in roles.items()]
@@ -142,7 +142,7 @@ async def test_a_role_that_is_missing_is_told_by_403(tmp_path: Path) -> None:
     assert {answer.json()["code"] for place, answer in asked.items() if place in refused} == {"forbidden"}
 
 
-async def test_logs_have_the_name_of_who_asked_and_never_a_key(caplog: pytest.LogCaptureFixture) -> None:
+async def test_logs_have_the_name_of_the_principal_and_never_a_key(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("DEBUG")
     async with service(API_KEYS=ALICE) as client:
         await client.get(PATH, headers={"X-API-Key": KEY})
@@ -162,24 +162,24 @@ async def test_without_a_key_the_service_answers_this_machine_by_its_own_names_o
         assert (await client.get("/health/ready", headers={"Host": "evil.example"})).status_code == 200
 
 
-async def test_who_has_a_key_may_call_the_service_by_any_name() -> None:
+async def test_a_request_with_a_key_may_use_any_host_name() -> None:
     async with service(API_KEYS=ALICE) as client:
         assert (await client.get(PATH, headers={"Host": "any.example", "X-API-Key": KEY})).status_code == 200
         assert (await client.get("/playground/", headers={"Host": "any.example"})).status_code == 200
 
 
-async def test_where_no_key_is_set_what_clients_send_as_one_is_left_alone() -> None:
+async def test_without_configured_keys_a_key_header_is_ignored() -> None:
     async with service() as client:
         assert (await client.get(PATH, headers={"Authorization": "Bearer no-key"})).status_code == 200
 
 
-async def test_where_anybody_may_ask_a_wrong_key_is_still_told() -> None:
+async def test_an_invalid_key_is_rejected_even_if_anonymous_requests_are_allowed() -> None:
     async with service(API_KEYS=ALICE, ALLOW_ANONYMOUS="true") as client:
         assert (await client.get(PATH)).status_code == 200
         assert (await client.get(PATH, headers={"X-API-Key": "wrong"})).status_code == 401
 
 
-def test_where_others_can_connect_a_key_is_made_and_told_once(tmp_path: Path) -> None:
+def test_a_key_is_generated_and_printed_once_if_others_can_connect(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "app"]
     variables = environment({"SERVER_HOST": "0.0.0.0", "SERVER_PORT": "0"})
     with subprocess.Popen(command, cwd=tmp_path, env=variables, stderr=subprocess.PIPE, text=True) as process:
@@ -223,7 +223,7 @@ async def test_pages_of_the_origins_that_are_named_may_ask_and_others_not() -> N
         ),
     ],
 )
-async def test_pages_of_the_origins_that_are_named_may_send_and_read_what_the_protocols_of_others_need(
+async def test_allowed_origins_can_use_the_headers_of_the_foreign_protocols(
     path: str, sent: list[str], read: list[str]
 ) -> None:
     origin = "https://chat.example.org"

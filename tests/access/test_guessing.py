@@ -13,7 +13,7 @@ GUESSES = 100_000
 KEY = "toolchat_right"
 
 
-def test_a_hundred_thousand_guessed_keys_find_nobody_and_leave_nothing() -> None:
+def test_a_hundred_thousand_guessed_keys_match_nothing_and_leave_no_memory() -> None:
     book = KeyRegistry({digest_of(new_key()): Principal(f"p{number}") for number in range(100)})
     tracemalloc.start()
     assert not any(book.find(secrets.token_urlsafe(32)) for _ in range(GUESSES))

@@ -58,7 +58,9 @@ async def _asked_until_cancelled(client: httpx.AsyncClient) -> list[int]:
 
 
 @pytest.mark.slow
-async def test_a_broken_file_keeps_the_old_keys_and_says_so(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_broken_file_keeps_the_old_keys_and_logs_a_warning(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     file = tmp_path / "keys.toml"
     write(file, "old")
     async with service(API_KEYS_FILE=str(file)) as client:

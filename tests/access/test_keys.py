@@ -22,13 +22,13 @@ def test_a_new_key_is_long_random_and_known_by_its_digest() -> None:
 
 
 @pytest.mark.parametrize("text", ["alice", "alice=abc", "=" + "a" * 64, "a b=" + "a" * 64, "alice=" + "A" * 64])
-def test_a_pair_that_is_none_is_told_without_its_value(text: str) -> None:
+def test_a_malformed_pair_is_reported_without_its_value(text: str) -> None:
     with pytest.raises(ConfigurationError, match=r"^API_KEYS: entry 1 ") as told:
         read_keys(text)
     assert "a" * 64 not in str(told.value).lower()
 
 
-def test_a_file_says_what_each_key_may_do(tmp_path: Path) -> None:
+def test_a_key_file_grants_each_key_its_rights(tmp_path: Path) -> None:
     file = tmp_path / "keys.toml"
     limits = "requests_per_minute = 60\nconcurrent = 2\ntokens_per_day = 1000\nexpires = 2999-01-01T00:00:00Z"
     file.write_text(entry("k1", more=f'tools = ["getCity*"]\nroles = ["ask"]\n{limits}') + entry("k2", "bob"))
@@ -65,7 +65,7 @@ def test_a_key_is_not_known_any_more_when_its_time_is_over(tmp_path: Path) -> No
         (entry("k") + entry("l", more='tools = ["a"]'), "the entries of alice grant different rights"),
     ],
 )
-def test_a_file_that_cannot_be_used_is_told_with_the_place_and_no_digest(tmp_path: Path, text: str, said: str) -> None:
+def test_an_invalid_file_is_reported_with_the_place_and_no_digest(tmp_path: Path, text: str, said: str) -> None:
     file = tmp_path / "keys.toml"
     file.write_text(text)
     with pytest.raises(ConfigurationError, match=r"^API_KEYS_FILE: ") as told:
@@ -74,7 +74,7 @@ def test_a_file_that_cannot_be_used_is_told_with_the_place_and_no_digest(tmp_pat
     assert digest_of("k") not in str(told.value)
 
 
-def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_a_missing_file_is_reported(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="cannot be read"):
         read_key_file(tmp_path / "none.toml")
 

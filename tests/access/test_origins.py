@@ -152,7 +152,7 @@ async def test_where_no_key_is_needed_a_page_of_another_site_still_causes_nothin
 
 
 @pytest.mark.parametrize("variables", [{}, {"API_KEYS": ALICE, "ALLOW_ANONYMOUS": "true"}], ids=["no key", "keys"])
-async def test_a_page_whose_name_was_made_to_lead_to_the_service_is_told_that_it_is_not_its_host(
+async def test_dns_rebinding_is_rejected_by_the_host_check(
     variables: dict[str, str], open_page: OpenPage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for variable, value in variables.items():

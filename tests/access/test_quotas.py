@@ -42,7 +42,7 @@ async def refusal(counted: Quotas, principal: Principal) -> QuotaExceeded:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_who_has_asked_as_often_as_it_may_is_told_how_long_to_wait(kind: str) -> None:
+async def test_a_client_over_its_quota_gets_retry_after(kind: str) -> None:
     alice, bob = Principal("alice", requests_per_minute=3), Principal("bob", requests_per_minute=3)
     async with quotas(kind) as (counted, *_):
         spent = [await counted.reserve(alice) for _ in range(3)]
@@ -152,6 +152,6 @@ def day_of(today: list[int]) -> Callable[[], int]:
     return lambda: today[0]
 
 
-async def test_who_has_no_limit_is_not_counted_at_all() -> None:
+async def test_principals_without_a_limit_are_not_counted() -> None:
     spending = await Quotas(LocalQuotas(), NOBODY).reserve(Principal("alice"))
     assert (spending.store, spending.headers) == (None, {})

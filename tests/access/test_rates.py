@@ -23,7 +23,7 @@ pauses = st.lists(st.floats(0, 5), min_size=1, max_size=40)
 
 
 @given(rates, pauses)
-def test_no_window_lets_more_in_than_the_limit_and_what_has_come_back_since(rate: Rate, waits: list[float]) -> None:
+def test_no_window_allows_more_than_the_limit_plus_the_refill(rate: Rate, waits: list[float]) -> None:
     clock, allowed = Clock(), []
     limiter = RateLimiter(clock=clock)
     for wait in waits:
@@ -50,7 +50,7 @@ def test_the_whole_limit_may_come_at_once_and_one_more_an_interval_later(rate: R
 
 
 @given(rates, pauses)
-def test_whoever_waits_as_long_as_it_was_told_is_let_in(rate: Rate, waits: list[float]) -> None:
+def test_a_client_that_waits_for_retry_after_is_accepted(rate: Rate, waits: list[float]) -> None:
     clock = Clock()
     limiter = RateLimiter(clock=clock)
     for wait in waits:

@@ -23,7 +23,7 @@ async def in_flight(client: httpx.AsyncClient) -> int:
     return int((await figures_of(client))["toolchat_questions_in_flight", ()])
 
 
-async def test_one_address_can_take_half_of_the_places_and_is_told_so() -> None:
+async def test_one_address_can_take_at_most_half_of_the_slots() -> None:
     async with (
         GatedPlayer(sociable) as player,
         service(OPENAI_BASE_URL=player.base_url, MAX_QUESTIONS="6", TRUSTED_PROXIES="127.0.0.1") as client,
@@ -72,7 +72,7 @@ async def test_many_answers_of_one_address_that_wait_leave_that_of_another_waiti
         assert (await approve(client, place, call["id"], **from_("192.0.2.2"))).status_code == 200
 
 
-async def test_many_who_wait_for_a_session_of_that_name_do_not_keep_its_owner_out() -> None:
+async def test_waiting_requests_of_others_do_not_block_the_owner_of_a_session() -> None:
     # Where keys are, a session of one is not that of another; without them who knows its name is its owner.
     keys = f"alice={digest_of('a')},bob={digest_of('b')}"
     async with (
@@ -94,7 +94,7 @@ async def test_many_who_wait_for_a_session_of_that_name_do_not_keep_its_owner_ou
         assert {each.status_code for each in await asyncio.gather(*theirs)} == {200, 409}
 
 
-async def test_a_quota_is_told_by_headers_and_refuses_as_the_draft_says() -> None:
+async def test_a_quota_has_headers_and_rejects_as_the_draft_specifies() -> None:
     key = "toolchat_right"
     async with service(API_KEYS=f"alice={digest_of(key)}", REQUESTS_PER_MINUTE="2") as client:
         client.headers["X-API-Key"] = key

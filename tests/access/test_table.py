@@ -54,7 +54,7 @@ async def test_every_operation_answers_every_kind_of_caller_as_it_should(guarded
     assert wrong == []
 
 
-async def test_who_is_refused_learns_nothing_of_what_is_there(guarded: httpx.AsyncClient) -> None:
+async def test_a_refusal_reveals_nothing_about_existing_ids(guarded: httpx.AsyncClient) -> None:
     paths = ("/chat/never-there", "/tools/todoRead", "/no/such/path", "/chat")
     said = set()
     for number, path in enumerate(paths):

@@ -65,7 +65,7 @@ async def test_a_token_with_a_wrong_claim_is_no_key(
     assert (answer.status_code, answer.json()["code"]) == (401, "unauthorized")
 
 
-async def test_a_token_that_somebody_else_signed_is_no_key(guarded: httpx.AsyncClient, issuer: Issuer) -> None:
+async def test_a_token_signed_by_another_issuer_is_rejected(guarded: httpx.AsyncClient, issuer: Issuer) -> None:
     other, claims = Issuer(), {"iss": ISSUER, "aud": AUDIENCE, "sub": "alice", "exp": time.time() + 600}
     forged = [
         other.token(),
@@ -82,7 +82,7 @@ async def test_a_token_that_somebody_else_signed_is_no_key(guarded: httpx.AsyncC
     assert {each.status_code for each in answers} == {401}
 
 
-async def test_claims_say_what_a_principal_may(guarded: httpx.AsyncClient, issuer: Issuer) -> None:
+async def test_claims_grant_tools_and_roles(guarded: httpx.AsyncClient, issuer: Issuer) -> None:
     asker = bearing(issuer.token(sub="auth0|7"))
     assert (await guarded.get("/metrics", headers=asker)).status_code == 403
     operator = bearing(issuer.token(roles=["operate", "admin"]))

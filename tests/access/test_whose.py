@@ -43,7 +43,7 @@ async def test_a_conversation_of_one_is_not_there_for_another(
     assert (await shared.get(f"/chat/{session}", headers=as_(owner))).status_code == 200
 
 
-async def test_two_may_use_one_session_id_and_neither_hears_of_the_other(shared: httpx.AsyncClient) -> None:
+async def test_two_principals_can_use_one_session_id_independently(shared: httpx.AsyncClient) -> None:
     for name, words in (("alice", "hello from alice"), ("bob", "hello from bob")):
         await shared.get("/chat", params={"query": words, "sessionId": "same"}, headers=as_(name))
     shown = (await shared.get("/chat/same", headers=as_("bob"))).text
@@ -51,7 +51,7 @@ async def test_two_may_use_one_session_id_and_neither_hears_of_the_other(shared:
     assert "hello from alice" not in shown
 
 
-async def test_only_who_asked_decides_about_an_approval(shared: httpx.AsyncClient) -> None:
+async def test_only_the_requesting_principal_can_decide_an_approval(shared: httpx.AsyncClient) -> None:
     answer = await shared.get("/light/attic", params={"query": "please"}, headers=as_("alice", **JSON))
     approval = answer.json()["approval"]
     place, call = f"/approvals/{approval['id']}", approval["calls"][0]["id"]

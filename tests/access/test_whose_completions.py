@@ -51,7 +51,7 @@ async def completed(
 
 
 @pytest.mark.parametrize(("owner", "other"), PAIRS)
-async def test_a_conversation_of_one_is_another_one_for_another(
+async def test_two_principals_have_separate_conversations_of_one_name(
     owner: str, other: str, played: tuple[httpx.AsyncClient, OpenAIPlayer]
 ) -> None:
     client, player = played
@@ -65,7 +65,7 @@ async def test_a_conversation_of_one_is_another_one_for_another(
 
 
 @pytest.mark.parametrize(("owner", "other"), PAIRS)
-async def test_what_was_run_beside_a_call_of_ones_own_tool_is_given_back_to_nobody_else(
+async def test_saved_partial_turns_belong_to_their_principal(
     owner: str, other: str, played: tuple[httpx.AsyncClient, OpenAIPlayer]
 ) -> None:
     client, player = played
@@ -80,7 +80,7 @@ async def test_what_was_run_beside_a_call_of_ones_own_tool_is_given_back_to_nobo
     assert known == [["roll"], ["getCityTimeFunction", "roll"]]
 
 
-async def test_only_who_asked_consents(played: tuple[httpx.AsyncClient, OpenAIPlayer]) -> None:
+async def test_only_the_requesting_principal_can_approve(played: tuple[httpx.AsyncClient, OpenAIPlayer]) -> None:
     client, _ = played
     asked = await completed(client, "alice", user("call ship"), model="toolchat-ship")
     place = f"/approvals/{asked.headers['x-approval-id']}"
@@ -89,7 +89,9 @@ async def test_only_who_asked_consents(played: tuple[httpx.AsyncClient, OpenAIPl
     assert [each.status_code for each in answers] == [404, 404, 200]
 
 
-async def test_only_who_asked_sees_what_waits(played: tuple[httpx.AsyncClient, OpenAIPlayer]) -> None:
+async def test_only_the_requesting_principal_sees_the_pending_calls(
+    played: tuple[httpx.AsyncClient, OpenAIPlayer],
+) -> None:
     client, _ = played
     asked = await completed(client, "alice", user("call ship"), model="toolchat-ship")
     place = f"/approvals/{asked.headers['x-approval-id']}"
@@ -97,7 +99,7 @@ async def test_only_who_asked_sees_what_waits(played: tuple[httpx.AsyncClient, O
     assert [each.status_code for each in answers] == [404, 404, 200]
 
 
-async def test_a_model_whose_tools_a_key_may_not_use_is_not_there(
+async def test_a_model_without_usable_tools_is_hidden(
     played: tuple[httpx.AsyncClient, OpenAIPlayer],
 ) -> None:
     client, _ = played
@@ -129,7 +131,7 @@ async def test_a_tool_that_a_key_may_not_use_is_neither_offered_nor_run_and_its_
 
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
-async def test_who_is_not_let_in_is_told_in_openais_form(method: str, tmp_path: Path) -> None:
+async def test_an_unauthorized_request_gets_openais_error_format(method: str, tmp_path: Path) -> None:
     path = {"GET": "/v1/models", "POST": COMPLETIONS}[method]
     async with service(**principals(tmp_path, bob='roles = ["operate"]')) as client:
         answers = [await client.request(method, path, headers=as_(name)) for name in ("", "wrong", "bob")]
@@ -142,7 +144,7 @@ async def test_who_is_not_let_in_is_told_in_openais_form(method: str, tmp_path: 
     assert {each.headers["x-should-retry"] for each in answers} == {"false"}
 
 
-async def test_quotas_are_told_in_openais_headers_and_refuse_in_its_form(tmp_path: Path) -> None:
+async def test_quotas_use_openais_headers_and_error_format(tmp_path: Path) -> None:
     limits = principals(tmp_path, alice="requests_per_minute = 2\ntokens_per_day = 1000000")
     async with service(**limits) as client:
         answers = [
@@ -162,7 +164,7 @@ async def test_quotas_are_told_in_openais_headers_and_refuse_in_its_form(tmp_pat
     assert [name for name in free.headers if name.startswith("x-ratelimit")] == []
 
 
-async def test_a_foreign_page_and_a_foreign_name_are_refused_in_openais_form() -> None:
+async def test_cross_site_and_misdirected_requests_get_openais_error_format() -> None:
     async with service() as client:
         body = {"model": "toolchat", "messages": [user("hi")]}
         page = await client.post(COMPLETIONS, json=body, headers={"Origin": "https://evil.example"})

@@ -72,14 +72,14 @@ async def test_a_new_form_is_chosen_by_accept(monkeypatch: pytest.MonkeyPatch) -
     assert answer.headers["content-type"].startswith("text/x-loud")
 
 
-async def test_a_new_form_that_streams_writes_what_happens_and_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_new_stream_format_writes_its_events_and_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
     script = [sse(delta(content="one"), delta(content="two"), finish("stop"))]
     async with OpenAIPlayer(script) as player, assembled(application(monkeypatch, player)) as client:
         answer = await client.get("/time/chat", headers={"Accept": "text/x-lines"})
     assert answer.text == "1 one\n2 two\nend after 2 lines\n"
 
 
-async def test_a_new_form_words_an_error_before_the_first_byte_its_own_way(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_new_format_has_its_own_error_response_before_the_first_byte(monkeypatch: pytest.MonkeyPatch) -> None:
     async with OpenAIPlayer([body(b"{}", 401)]) as player, assembled(application(monkeypatch, player)) as client:
         answer = await client.get("/time/chat", headers={"Accept": "text/x-loud"})
     assert (answer.status_code, answer.text) == (503, "PROVIDER-AUTH")
@@ -93,7 +93,7 @@ async def test_a_form_without_words_of_its_own_answers_an_error_by_a_problem_doc
     assert (answer.status_code, answer.json()["code"]) == (503, "provider-auth")
 
 
-async def test_a_new_form_words_an_error_after_the_first_byte_its_own_way(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_new_format_has_its_own_error_event_after_the_first_byte(monkeypatch: pytest.MonkeyPatch) -> None:
     script = [sse(delta(content="one"), done=False, ending="cut")]
     async with OpenAIPlayer(script) as player, assembled(application(monkeypatch, player)) as client:
         answer = await client.get("/time/chat", headers={"Accept": "text/x-lines"})

@@ -15,7 +15,7 @@ JSON = {"Accept": "application/json"}
 EVENTS = {"Accept": "text/event-stream"}
 
 
-async def test_text_is_what_a_client_without_wishes_gets(client: httpx.AsyncClient) -> None:
+async def test_plain_text_is_the_default_format(client: httpx.AsyncClient) -> None:
     answer = await client.get("/time/chat", headers={"Accept": ""})
     assert (answer.status_code, answer.text) == (200, "No tool was needed.")
     assert answer.headers["content-type"] == "text/plain; charset=utf-8"
@@ -47,7 +47,7 @@ async def test_json_carries_the_whole_trace(variant: str, client: httpx.AsyncCli
     assert answer["model"] == {"provider": "openai_compatible", "name": "played"}
 
 
-async def test_events_tell_the_calls_the_text_the_usage_and_the_end(client: httpx.AsyncClient) -> None:
+async def test_events_contain_the_calls_the_text_the_usage_and_the_end(client: httpx.AsyncClient) -> None:
     answer = await client.get("/time/chat-tool-function", headers=EVENTS)
     assert answer.headers["content-type"] == "text/event-stream; charset=utf-8"
     assert answer.headers["x-accel-buffering"] == "no"

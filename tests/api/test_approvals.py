@@ -68,14 +68,14 @@ async def test_a_turn_is_decided_once(client: httpx.AsyncClient) -> None:
     assert (again.status_code, again.json()["code"]) == (404, "not-found")
 
 
-async def test_an_answer_in_text_says_where_it_is_decided(client: httpx.AsyncClient) -> None:
+async def test_a_plain_text_answer_names_the_approval_route(client: httpx.AsyncClient) -> None:
     _, call = await paused(client)
     text = (await client.get(ASK)).text
     assert text.startswith("Waiting for approval of switchLight: POST /approvals/")
     await assert_waits(client, text.split("POST ")[1], call)
 
 
-async def test_a_call_that_is_rejected_does_not_run_and_the_model_is_told_why(client: httpx.AsyncClient) -> None:
+async def test_a_rejected_call_does_not_run_and_the_model_receives_the_reason(client: httpx.AsyncClient) -> None:
     place, call = await paused(client)
     rejected = decision(call, approved=False, reason="it is late")
     answer = (await client.post(place, json=rejected, headers=JSON)).json()
@@ -119,7 +119,7 @@ async def test_a_decision_that_cannot_be_meant_is_refused_and_the_turn_goes_on_w
     await assert_waits(client, place, call)
 
 
-async def test_a_decision_about_another_call_is_told_which_calls_wait(client: httpx.AsyncClient) -> None:
+async def test_a_decision_about_an_unknown_call_lists_the_waiting_calls(client: httpx.AsyncClient) -> None:
     place, call = await paused(client)
     other = await client.post(place, json=decision("call_99", approved=True))
     assert (other.status_code, other.json()["code"]) == (422, "validation")

@@ -54,7 +54,7 @@ async def test_a_question_within_the_limits_arrives_as_it_was_sent(
 
 
 @pytest.mark.parametrize("method", ["PUT", "DELETE", "PATCH", "OPTIONS", "HEAD"])
-async def test_another_method_is_told_what_is_allowed_and_asks_nobody(
+async def test_another_method_gets_405_with_allow_and_no_model_call(
     method: str, client: httpx.AsyncClient, player: OpenAIPlayer
 ) -> None:
     answer = await client.request(method, "/time/chat")
@@ -100,7 +100,7 @@ async def exchange(client: httpx.AsyncClient, *pieces: bytes) -> tuple[bytes, di
         (b"GET / HTTP/1.1\r\nHost: localhost\r\nHost: b\r\nConnection: close\r\n\r\n", 400, "invalid-request"),
     ],
 )
-async def test_what_is_no_proper_http_request_is_answered_with_a_problem_document_too(
+async def test_malformed_http_requests_get_problem_documents_too(
     raw: bytes, status: int, code: str, offline: httpx.AsyncClient
 ) -> None:
     head, problem = await exchange(offline, raw)
@@ -168,7 +168,7 @@ async def test_a_tool_without_its_key_names_the_variables_and_the_model_alone_st
     assert alone.status_code == 200
 
 
-async def test_a_tool_that_is_switched_off_says_how_to_switch_it_on() -> None:
+async def test_a_tool_that_is_switched_off_names_the_variable() -> None:
     async with service(TIME_ENABLED="false") as client:
         answer = await client.get("/time/chat-tool-function")
     assert problem_of(answer).detail == "Time: switched off: set TIME_ENABLED=true"

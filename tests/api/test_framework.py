@@ -71,7 +71,7 @@ def test_a_test_client_asks_the_whole_service() -> None:
 
 
 @pytest.mark.parametrize("path", ["/time/chat", "/chat?userInput=hi", "/tools"])
-def test_without_its_lifespan_the_application_says_what_is_missing(path: str) -> None:
+def test_without_its_lifespan_the_application_explains_how_to_start_it(path: str) -> None:
     answer = TestClient(create_app()).get(path)
     assert answer.status_code == 500
     assert answer.json()["detail"] == "the application is not started; in a test, use: with TestClient(app) as client"
@@ -132,7 +132,7 @@ def test_every_operation_is_named_by_its_method_and_path() -> None:
     assert [each for each in named.values() if not re.fullmatch("[a-z0-9_]+", each)] == []
 
 
-def test_no_route_waits_for_a_thread_to_be_given_what_it_asks_for() -> None:
+def test_no_dependency_of_a_route_runs_in_a_thread() -> None:
     def called(dependant: Dependant) -> list[object]:
         return [each for inner in dependant.dependencies for each in (inner.call, *called(inner))]
 

@@ -88,7 +88,7 @@ async def test_a_route_that_comes_first_keeps_its_path() -> None:
         assert (await client.get("/time/chat?query=hi")).text == "another route"
 
 
-async def test_a_question_takes_the_short_way_unless_something_guards_it() -> None:
+async def test_a_question_route_with_dependencies_does_not_use_the_fast_router() -> None:
     short, guarded = create_app(), create_app(dependencies=[Depends(let_pass)])
     for app, found in ((short, True), (guarded, False)):
         scope = {"type": "http", "method": "GET", "path": "/time/chat", "root_path": ""}
@@ -140,7 +140,7 @@ async def test_both_ways_stream_the_same_events(short: httpx.AsyncClient, long: 
         ("query=a&unknown=b", 422),
     ],
 )
-async def test_what_is_unusual_about_a_question_is_answered_alike_by_both_ways(
+async def test_unusual_requests_get_the_same_answer_with_and_without_the_fast_router(
     query_string: str, status: int, short: httpx.AsyncClient, long: httpx.AsyncClient
 ) -> None:
     answers = [await each.get(f"{PATHS[1]}?{query_string}") for each in (short, long)]

@@ -23,7 +23,7 @@ FOREIGN = re.compile("/v1/|/mcp|/ai-sdk/")
 KEYS = {"WEATHER_API_KEY": "w", "BAIDU_TRANSLATE_APP_ID": "a", "BAIDU_TRANSLATE_SECRET_KEY": "s"}
 
 
-async def test_the_index_says_what_there_is(offline: httpx.AsyncClient) -> None:
+async def test_the_index_lists_the_endpoints(offline: httpx.AsyncClient) -> None:
     index = Index.model_validate((await offline.get("/")).json())
     document = (await offline.get("/openapi.json")).json()
     for path in index.endpoints.keys() - NINE:
@@ -107,7 +107,7 @@ async def test_openapi_documents_the_one_form_of_the_streaming_route(offline: ht
         assert list(paths["/chat/stream"][method]["responses"]["200"]["content"]) == ["text/event-stream"]
 
 
-async def test_every_operation_lists_its_problems_once_and_links_to_what_they_mean(offline: httpx.AsyncClient) -> None:
+async def test_every_operation_lists_its_problems_once_with_a_link(offline: httpx.AsyncClient) -> None:
     # One block for each operation, each kind told in plain words on the page behind the link.
     document = (await offline.get("/openapi.json")).json()
     page = await offline.get("/docs/errors.md")

@@ -141,7 +141,7 @@ NO_JSON = [
 
 @pytest.mark.parametrize("headers", NO_JSON, ids=str)
 @pytest.mark.parametrize("path", ["/time/chat", "/tool/control", "/chat", "/tool/alarm"])
-async def test_a_body_that_is_not_said_to_be_json_is_refused(
+async def test_a_body_without_a_json_content_type_is_rejected(
     path: str, headers: dict[str, str], client: httpx.AsyncClient, player: OpenAIPlayer
 ) -> None:
     # What a page of another site can send without being asked for leave is none of it.
@@ -151,7 +151,7 @@ async def test_a_body_that_is_not_said_to_be_json_is_refused(
 
 
 @pytest.mark.parametrize("said", ["application/json", "Application/JSON; charset=utf-8", "application/json;v=1"])
-async def test_json_may_be_said_with_parameters(said: str, client: httpx.AsyncClient) -> None:
+async def test_a_json_content_type_can_have_parameters(said: str, client: httpx.AsyncClient) -> None:
     assert (await client.post("/chat", content=b'{"query": "a"}', headers={"Content-Type": said})).status_code == 200
 
 
@@ -190,7 +190,7 @@ async def test_a_post_gives_nothing_in_its_url(path: str, client: httpx.AsyncCli
 
 
 @pytest.mark.parametrize("path", ["/time/chat", "/tool/control", *IN_SESSION])
-async def test_a_client_that_reconnects_to_a_posted_stream_is_told_to_stop(
+async def test_a_client_that_reconnects_to_a_posted_stream_gets_204(
     path: str, client: httpx.AsyncClient, player: OpenAIPlayer
 ) -> None:
     again = await client.post(path, json={"query": "hello"}, headers=EVENTS | {"Last-Event-ID": "1"})
@@ -222,7 +222,7 @@ async def test_a_mistyped_parameter_of_an_alarm_is_refused_by_post_too(client: h
 
 
 @pytest.mark.parametrize("path", ["/time/chat", "/chat", "/chat/stream"])
-def test_a_question_takes_the_short_way_posted_or_not(path: str) -> None:
+def test_the_fast_router_serves_get_and_post(path: str) -> None:
     way = short_way(create_app())
     found = {method: way.route_of({"method": method, "path": path}) for method in ("GET", "POST", "PUT")}
     assert [each is not None for each in found.values()] == [True, True, False]

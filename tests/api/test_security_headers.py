@@ -55,7 +55,7 @@ async def test_an_answer_that_is_no_page_may_load_nothing_and_be_framed_nowhere(
 
 
 @pytest.mark.parametrize("path", PAGES)
-async def test_a_page_may_load_what_lies_beside_it_and_nothing_inline(path: str, offline: httpx.AsyncClient) -> None:
+async def test_a_page_can_load_its_own_files_and_nothing_inline(path: str, offline: httpx.AsyncClient) -> None:
     # Also where the browser has it already: it takes the headers of a 304 for the page's own.
     answer = await offline.get(path)
     again = await offline.get(path, headers={"If-None-Match": answer.headers["etag"]})
@@ -69,9 +69,7 @@ async def test_a_page_may_load_what_lies_beside_it_and_nothing_inline(path: str,
 
 
 @pytest.mark.parametrize("sent", [UNREADABLE, UPGRADE], ids=["no request", "a websocket"])
-async def test_what_is_refused_before_it_reaches_the_application_has_them_too(
-    sent: bytes, offline: httpx.AsyncClient
-) -> None:
+async def test_requests_rejected_before_the_application_have_them_too(sent: bytes, offline: httpx.AsyncClient) -> None:
     reader, writer = await asyncio.open_connection(offline.base_url.host, offline.base_url.port)
     writer.write(sent)
     head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()

@@ -82,7 +82,7 @@ async def test_a_fault_before_the_first_byte_has_its_own_status_and_code(
 
 
 @pytest.mark.parametrize("headers", [{}, EVENTS], ids=["whole", "stream"])
-async def test_a_dead_upstream_is_told_quickly(headers: dict[str, str]) -> None:
+async def test_a_dead_upstream_is_reported_quickly(headers: dict[str, str]) -> None:
     with silent_port() as port:
         async with service(OPENAI_BASE_URL=f"http://127.0.0.1:{port}/v1", **ONCE) as client:
             answer = await client.get("/time/chat", headers=headers)
@@ -216,7 +216,7 @@ async def test_different_calls_for_ever_end_in_an_error() -> None:
 
 
 @pytest.mark.parametrize("headers", [{}, EVENTS], ids=["whole", "stream"])
-async def test_a_client_who_leaves_stops_the_model(headers: dict[str, str]) -> None:
+async def test_a_client_that_disconnects_cancels_the_model_call(headers: dict[str, str]) -> None:
     script = [sse(delta(content="a"), done=False, ending="hang") if headers else Answer(ending="hang")]
     async with OpenAIPlayer(script) as player, service(OPENAI_BASE_URL=player.base_url) as client:
         leaving = asyncio.create_task(client.get("/time/chat", headers=headers))

@@ -32,7 +32,7 @@ def test_each_goal_that_is_a_ratio_is_compared_by_turns() -> None:
     ] == []
 
 
-def test_the_streams_have_as_many_pieces_as_their_goal_says() -> None:
+def test_the_streams_have_as_many_pieces_as_their_goal() -> None:
     assert STREAM.call_pieces + STREAM.text_pieces == 40
 
 
@@ -42,26 +42,26 @@ def test_the_report_shows_both_sides_of_a_pair_and_whether_its_goal_is_met() -> 
     assert "| CPU ÷ warm Spring AI, platform threads, 32 connections | – | – | 0.80 | ≤ 0.95 | yes |" in text
 
 
-def test_whoever_needs_less_than_toolchat_is_named_the_best_first() -> None:
+def test_services_below_toolchat_are_listed_best_first() -> None:
     text = markdown(run(toolchat=0.5, spring=0.4, agno=6, limit=0.1, **{"spring-virtual": 0.3}))
     said = "Spring AI, virtual threads 0.300; Spring AI, platform threads 0.400"
     assert f"| CPU ms, time, 32 connections | 0.500 | {said} |" in text
     assert "No peer needs less" in markdown(run(toolchat=0.5, spring=0.6))
 
 
-def test_the_comparison_tells_spring_only_where_the_run_has_it() -> None:
+def test_the_comparison_has_spring_only_if_the_run_measured_it() -> None:
     page = compared(PAGE, run(toolchat=0.5, spring=0.4))
     assert "| Spring AI, platform threads | – | 0.400 |" in page
     assert "made without Java" in compared(page, run(toolchat=0.5))
     assert compared(page, run(toolchat=0.5, spring=0.4)) == page
 
 
-def test_the_chart_says_that_spring_is_warm_where_it_shows_it() -> None:
+def test_the_chart_marks_spring_as_warm() -> None:
     assert "Spring AI is warm" in question_chart(run(toolchat=0.5, spring=0.4))
     assert "Spring AI" not in question_chart(run(toolchat=0.5))
 
 
-async def test_the_fake_upstream_shows_a_certificate_that_only_those_trust_who_are_told_to(tmp_path: Path) -> None:
+async def test_the_certificate_of_the_fake_upstream_is_trusted_only_if_configured(tmp_path: Path) -> None:
     ports: asyncio.Queue[int] = asyncio.Queue()
     task = asyncio.create_task(serve(0, ports.put_nowait, make_certificate(tmp_path)))
     try:

@@ -36,7 +36,7 @@ def test_a_quiet_run_with_right_answers_is_not_marked() -> None:
         ([use(stolen=0.5)], 0, 20, "the hypervisor took 25% of core 0"),
     ],
 )
-def test_what_makes_a_measurement_worthless_is_marked(uses: list[CoreUse], wrong: int, calls: int, said: str) -> None:
+def test_invalid_measurements_are_marked(uses: list[CoreUse], wrong: int, calls: int, said: str) -> None:
     # A wrong answer, a missing or extra upstream call, a foreign process and stolen time are each named.
     assert marks_of(uses, wrong=wrong, asked=10, upstream_calls=calls, expected=20) == (said,)
 
@@ -54,7 +54,7 @@ def test_a_marked_measurement_is_not_counted() -> None:
     assert (figure.median, figure.low, figure.high, figure.marked) == (1.5, 1, 2, False)
 
 
-def test_a_figure_of_marked_measurements_alone_says_so() -> None:
+def test_a_figure_from_marked_measurements_only_is_marked() -> None:
     # Where every measurement is marked the figure is shown with the mark, and its reason is kept.
     summary = summarise([sample("toolchat", 3, "others took 50% of core 0")])
     figure = summary.figure("toolchat", "time-32", "cpu_ms")

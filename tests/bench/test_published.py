@@ -47,7 +47,7 @@ def test_the_readmes_two_figures_are_those_of_that_run(readme: str) -> None:
 
 
 @pytest.mark.parametrize("readme", ["README.md", "README.zh-CN.md"])
-def test_what_the_readmes_say_of_spring_is_of_that_run(readme: str) -> None:
+def test_the_figures_about_spring_in_the_readmes_are_of_that_run(readme: str) -> None:
     text, summary = (ROOT / readme).read_text().replace("–", " "), summarise(RUN.samples)
     both = [(name, phase, "rss_mib", 0) for name in ("toolchat", "spring") for phase in ("start", "settled")]
     both[3] = ("spring-virtual", "settled", "rss_mib", 0)  # the one that takes more
@@ -57,7 +57,7 @@ def test_what_the_readmes_say_of_spring_is_of_that_run(readme: str) -> None:
     assert [figure for figure, digits in figures if figure is None or f" {figure.text(digits)} " not in text] == []
 
 
-def test_what_the_comparison_says_of_a_warm_jvm_is_of_that_run() -> None:
+def test_the_figures_about_a_warm_jvm_in_the_comparison_are_of_that_run() -> None:
     text, summary = (ROOT / "docs" / "comparison.md").read_text().replace("\n  ", " "), summarise(RUN.samples)
     ratios = {
         (tls, connections): summary.figure(f"toolchat{tls}", f"pairs-spring-virtual-{connections}", "ratio")

@@ -23,7 +23,7 @@ def made_up_run() -> Run:
     return Run("2026-01-01", "2 cores", versions, 1, services, ("haystack: not there",), samples)
 
 
-def test_the_table_says_what_was_measured_where_and_what_does_not_count() -> None:
+def test_the_table_names_the_machine_and_the_marked_measurements() -> None:
     # Date, machine, versions, figures, marks and what is missing all stand in the Markdown.
     text = markdown(made_up_run())
     for part in (
@@ -52,7 +52,7 @@ def test_a_run_is_read_as_it_was_written() -> None:
     assert markdown(read_run(run.as_json())) == markdown(run)
 
 
-def test_the_charts_are_well_formed_and_name_what_they_show() -> None:
+def test_the_charts_are_well_formed_and_have_titles() -> None:
     # Both are XML with a title, need no font from elsewhere, and show every service or curve that has figures.
     run = made_up_run()
     for chart, shown in ((question_chart(run), "toolchat, OpenAI-compatible"), (growth_chart(run), "tools offered")):

@@ -53,7 +53,7 @@ def test_both_kinds_of_threads_are_services_of_the_benchmark(home: Path) -> None
         ("25", "mvn is not there", "mvn is not there"),
     ],
 )
-def test_what_is_lacking_is_named(
+def test_missing_requirements_are_named(
     home: Path, monkeypatch: pytest.MonkeyPatch, version: str, platform: str, virtual: str
 ) -> None:
     monkeypatch.setattr(java, "_JAR", home / "peer.jar")
@@ -89,7 +89,7 @@ def test_the_report_names_the_versions_that_the_project_asks_for(home: Path) -> 
     assert versions["Spring AI"].startswith("2.")
 
 
-def test_a_run_without_java_says_that_spring_was_not_measured(tmp_path: Path) -> None:
+def test_a_run_without_java_reports_that_spring_was_not_measured(tmp_path: Path) -> None:
     done = bench("--smoke", "--only", "spring", cwd=tmp_path, JAVA_HOME=str(tmp_path))
     assert done.returncode == 1
     assert done.stderr.startswith("Not measured: spring: java is not there")

@@ -18,7 +18,7 @@ def test_there_are_as_many_tools_as_asked_for_with_names_of_their_own(count: int
 
 
 @pytest.mark.parametrize("count", [10, 60])
-async def test_both_ways_call_the_tool_and_the_search_is_told_of_fewer_tools(
+async def test_both_variants_call_the_tool_and_the_search_sends_fewer_definitions(
     count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with await asyncio.start_server(serve, "127.0.0.1", 0, limit=2**24) as server:

@@ -69,7 +69,7 @@ async def test_no_cache_spares_the_service_an_upstream_call() -> None:
 
 
 @pytest.mark.slow
-async def test_a_stream_is_as_slow_as_the_pace_says() -> None:
+async def test_a_stream_follows_the_configured_pace() -> None:
     # The first text comes after two turns' first pieces, the end later, and never sooner than ideal.
     async with toolchat("openai") as (client, port):
         await fetch(port, "/control?first=0.05&piece=0.01")

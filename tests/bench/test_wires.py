@@ -23,7 +23,7 @@ def figures(**cpu: float) -> list[Sample]:
     return [Sample(f"{service} (wires)", phase, {"cpu_ms": ms}) for (service, phase), ms in named.items()]
 
 
-def test_each_wire_stands_beside_what_it_is_compared_with_and_says_whether_its_goal_is_met() -> None:
+def test_each_wire_is_listed_with_its_comparison_and_its_goal() -> None:
     samples = figures(
         toolchat__get=1,
         toolchat__facade=1.1,

@@ -74,7 +74,7 @@ def test_a_notice_with_a_name_that_a_stream_cannot_carry_is_refused(name: str) -
     assert Notice("my_progress", {}).name == "my_progress"
 
 
-async def test_an_answer_that_rests_on_a_sandbox_says_so_in_both_forms() -> None:
+async def test_an_answer_from_sandbox_data_has_the_notice_in_both_formats() -> None:
     invented = FunctionToolCallback.from_function(add).in_sandbox()
     client, _ = client_of(calls(ADD), says("3"), advisors=[SandboxNoticeAdvisor()])
     answer = await client.prompt("?").tools(invented).call().content()

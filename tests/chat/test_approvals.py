@@ -82,7 +82,7 @@ async def test_a_stream_pauses_too_and_can_go_on_as_a_stream() -> None:
     ],
     ids=["approved", "rejected with a reason", "one decision missing", "changed", "another id", "none"],
 )
-async def test_the_decisions_say_what_runs_and_what_the_model_is_told(
+async def test_approved_calls_run_and_rejected_calls_are_reported_to_the_model(
     approvals: Mapping[str, Approval], shipped: list[int], results: list[str]
 ) -> None:
     dock = Dock([])

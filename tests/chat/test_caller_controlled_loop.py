@@ -36,7 +36,7 @@ async def test_a_stream_gives_the_calls_to_the_caller_too() -> None:
     assert not [event for event in events if isinstance(event, ToolCallStarted | ToolCallFinished)]
 
 
-async def test_running_calls_by_hand_tells_when_the_result_is_the_answer() -> None:
+async def test_execute_tool_calls_reports_direct_results() -> None:
     manager, tools = (
         ToolCallingManager(),
         [FunctionToolCallback.from_function(receipt), FunctionToolCallback.from_function(add)],

@@ -46,7 +46,7 @@ async def test_leaving_a_stream_closes_the_model() -> None:
     assert model.left.is_set()
 
 
-async def test_a_model_is_at_most_a_few_pieces_ahead_of_whoever_iterates() -> None:
+async def test_a_model_is_at_most_a_few_events_ahead_of_the_iterator() -> None:
     text = "x" * 100
     client, model = client_of(says(text))
     async with aclosing(client.prompt("?").stream().events()) as events:
@@ -58,7 +58,7 @@ async def test_a_model_is_at_most_a_few_pieces_ahead_of_whoever_iterates() -> No
     assert len(rest) == len(text)
 
 
-async def test_an_error_comes_behind_the_pieces_that_were_told_before_it() -> None:
+async def test_an_error_follows_the_events_emitted_before_it() -> None:
     client, _ = client_of(Unfinished(says("abc"), ProviderRateLimited("busy")))
     seen: list[object] = []
     with pytest.raises(ProviderRateLimited):

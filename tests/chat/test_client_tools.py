@@ -49,7 +49,7 @@ async def test_the_caller_goes_on_with_the_history_and_his_results() -> None:
     assert (answer, told(model.prompts[1])) == ("9", ["6", "3"])
 
 
-async def test_a_stream_tells_of_the_services_calls_only_and_no_text_twice() -> None:
+async def test_a_stream_reports_only_the_services_calls_and_no_text_twice() -> None:
     client, _ = client_of(calls(ROLLED, ADD, text="Both."))
     *events, last = [event async for event in client.prompt("?").tools("add", ROLL).stream().events()]
     assert isinstance(last, ChatResponse)

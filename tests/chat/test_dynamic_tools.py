@@ -73,7 +73,7 @@ async def test_a_tool_that_an_advisor_inside_the_loop_takes_away_cannot_run() ->
     assert offered(model) == [["add"], ["add"]]
 
 
-async def test_what_is_offered_may_be_another_thing_in_every_turn() -> None:
+async def test_the_offered_tools_may_change_in_every_round() -> None:
     both = (FunctionToolCallback.from_function(add), FunctionToolCallback.from_function(double))
     turns = iter(both)
     client, model = client_of(
@@ -84,7 +84,7 @@ async def test_what_is_offered_may_be_another_thing_in_every_turn() -> None:
     assert offered(model) == [["add"], ["double"], ["add"]]
 
 
-async def test_an_advisor_outside_the_loop_changes_what_the_whole_question_offers() -> None:
+async def test_an_advisor_outside_the_loop_changes_the_tools_of_the_whole_request() -> None:
     advisor = adding(double)
     advisor.order = 250
     client, model = client_of(calls(DOUBLE), says("8"), advisors=[advisor])

@@ -25,7 +25,7 @@ async def test_a_call_runs_and_no_model_is_asked() -> None:
     assert model.prompts == []
 
 
-async def test_listeners_are_told_of_the_call_alone() -> None:
+async def test_listeners_receive_only_the_events_of_the_call() -> None:
     client, _ = client_of(says("never"))
     told: list[object] = []
 
@@ -71,7 +71,7 @@ async def test_a_manual_execution_counts_as_approval() -> None:
     assert ended.result == "3"
 
 
-async def test_the_tool_is_told_who_asks_and_its_own_call() -> None:
+async def test_the_tool_receives_the_context_and_its_own_call() -> None:
     @tool
     def whose(context: ToolContext) -> str:
         """Say who asks."""

@@ -89,9 +89,7 @@ def test_the_newest_turns_are_given_whole_and_as_many_as_fit(
 
 @pytest.mark.slow
 @given(WINDOWS, turns())
-def test_what_is_kept_of_a_turn_is_whole_within_the_window_or_question_and_answer(
-    window: MemoryWindow, turn: tuple[Message, ...]
-) -> None:
+def test_a_turn_is_stored_whole_or_as_question_and_answer(window: MemoryWindow, turn: tuple[Message, ...]) -> None:
     # A call is never kept without its result, and reasoning never is.
     kept = window.trim(turn)
 
@@ -116,7 +114,7 @@ def test_the_estimate_of_tokens_grows_with_the_text(one: str, other: str) -> Non
 @pytest.mark.parametrize(
     ("text", "tokens"), [("现在几点？", 5), ("what time is it?", 4), ("a", 1), ("GPT 是什么", 4), ("привет", 5)]
 )
-def test_the_estimate_of_tokens_is_near_what_tokenizers_make(text: str, tokens: int) -> None:
+def test_the_token_estimate_is_close_to_real_tokenizers(text: str, tokens: int) -> None:
     # A Chinese character counts as one token, four Latin letters count as one together.
     assert abs(estimate_tokens(text) - tokens) <= 1
 
@@ -134,7 +132,7 @@ UNREADABLE = [
 
 
 @pytest.mark.parametrize("value", UNREADABLE, ids=lambda value: value[:40].decode("latin-1"))
-async def test_a_conversation_that_cannot_be_read_is_said_to_be_unavailable_until_it_is_forgotten(
+async def test_an_unreadable_conversation_is_unavailable_until_it_is_deleted(
     value: bytes,
 ) -> None:
     # Foreign bytes under the key are neither taken for a conversation nor silently replaced.
@@ -148,7 +146,7 @@ async def test_a_conversation_that_cannot_be_read_is_said_to_be_unavailable_unti
     assert await memory.turns("s") == ()
 
 
-async def test_a_turn_whose_lock_was_taken_over_is_not_kept() -> None:
+async def test_a_turn_whose_lock_was_lost_is_not_stored() -> None:
     # The turn of the one who took over stands.
     store = InMemoryStateStore()
     memory = memory_in(store)
@@ -173,7 +171,7 @@ class TakenOver(InMemoryStateStore):
         return await super().delete(*keys, lock=lock)
 
 
-async def test_a_conversation_whose_lock_was_taken_over_is_not_forgotten() -> None:
+async def test_a_conversation_whose_lock_was_lost_is_not_deleted() -> None:
     # Its new turn would otherwise bring the conversation back after it was said to be gone.
     memory = memory_in(TakenOver())
     async with memory.open_turn("s") as turn:

@@ -56,7 +56,7 @@ def error(result: str) -> dict[str, Any]:
     return told
 
 
-async def test_a_broken_call_is_told_where_it_breaks_and_by_which_rules_and_asked_for_again() -> None:
+async def test_a_broken_call_is_returned_with_the_error_and_the_rules() -> None:
     document, requests = await asked(BROKEN, GOOD, DONE)
     broken, told = requests[1].body["messages"][-2:]
     assert broken["tool_calls"][0]["function"] == {"name": CLOCK, "arguments": "{}"}
@@ -70,7 +70,7 @@ async def test_a_broken_call_is_told_where_it_breaks_and_by_which_rules_and_aske
     assert document["answer"] == "It is late."
 
 
-async def test_what_was_said_about_the_broken_call_does_not_stay_in_the_conversation() -> None:
+async def test_repair_exchanges_are_not_part_of_the_conversation() -> None:
     # The turn after the repair is given the good call and its result, and nothing else; nor is more remembered.
     async with (
         OpenAIPlayer(turns(BROKEN, BROKEN, GOOD, DONE)) as player,
@@ -113,7 +113,7 @@ async def test_a_stream_shows_the_text_of_every_try_and_only_calls_that_ran() ->
     assert events[-1].data["usage"]["total_tokens"] == 3 * USAGE["total_tokens"]
 
 
-async def test_whole_calls_beside_a_broken_one_do_not_run_and_are_told_so() -> None:
+async def test_valid_calls_beside_a_broken_one_do_not_run() -> None:
     # Each call of the message has one answer, in the order of the calls; the list shows that none ran.
     plan = update(("a", "pending"))
     mixed = asks(plan, (CLOCK, '{"timeZoneId"'), ("todoRead", ""))
@@ -194,13 +194,13 @@ async def is_about_form(arguments: str) -> bool:
 
 
 @pytest.mark.parametrize("name", BROKEN_ARGUMENTS)
-async def test_what_a_tool_cannot_read_is_repaired(name: str) -> None:
+async def test_arguments_that_a_tool_cannot_parse_are_repaired(name: str) -> None:
     arguments = BROKEN_ARGUMENTS[name]
     assert (await repaired(arguments), await is_about_form(arguments)) == (True, True)
 
 
 @pytest.mark.parametrize("name", READABLE_ARGUMENTS)
-async def test_what_a_tool_can_read_is_left_to_it(name: str) -> None:
+async def test_arguments_that_a_tool_can_parse_are_left_to_it(name: str) -> None:
     arguments = READABLE_ARGUMENTS[name]
     assert (await repaired(arguments), await is_about_form(arguments)) == (False, False)
 

@@ -86,7 +86,7 @@ class Distrustful(ChatModel):
         return ChatResponse(AssistantMessage("word"), "stop", Usage(), self.name)
 
 
-async def test_what_a_listener_raises_is_its_own_failure_and_nothing_is_asked_again() -> None:
+async def test_an_exception_of_the_listener_is_not_retried() -> None:
     async def breaks(event: ModelEvent) -> None:
         raise BrokenPipeError("nobody reads")
 

@@ -34,7 +34,7 @@ async def test_an_answer_can_be_an_object_at_the_first_or_the_second_try(answers
     assert '"people"' in asked.text
 
 
-async def test_the_second_try_is_told_what_did_not_fit() -> None:
+async def test_the_second_attempt_receives_the_validation_errors() -> None:
     client, model = client_of(says('{"name":"杭州","people":"many"}'), says('{"name":"杭州","people":12}'))
     await client.prompt("?").call().entity(City)
     *_, answer, fault = model.prompts[1].messages

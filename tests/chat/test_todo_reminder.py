@@ -137,7 +137,7 @@ async def test_without_the_store_there_is_no_reminder_no_event_and_no_error() ->
     assert REMINDER not in str(model.prompts)
 
 
-async def test_an_update_stands_even_when_its_event_cannot_be_told() -> None:
+async def test_an_update_is_stored_even_if_its_event_cannot_be_sent() -> None:
     # The store goes away between the call and the news of it: the client gets everything else.
     kept, gone = InMemoryStateStore(), RedisStateStore("redis://127.0.0.1:1/0")
     client, _ = client_of(

@@ -52,7 +52,7 @@ def searching(*turns: Turn, max_result_chars: int = 32768) -> tuple[PromptSpec, 
     return client.prompt("How is it there?").tools(*TOOLS), model
 
 
-async def test_a_model_is_given_the_search_and_then_what_it_has_found() -> None:
+async def test_a_model_is_offered_the_search_and_then_the_found_tools() -> None:
     asking, model = searching(search("weather"), calls(WEATHER), says("Nothing new."))
     response = await asking.call().response()
     assert offered(model) == [[SEARCH_TOOL], [SEARCH_TOOL, "getWeather"], [SEARCH_TOOL, "getWeather"]]
@@ -63,7 +63,7 @@ async def test_a_model_is_given_the_search_and_then_what_it_has_found() -> None:
     assert response.executions[1].result == "nothing new in Rome"
 
 
-async def test_the_result_of_a_search_is_short_and_says_what_to_do() -> None:
+async def test_the_result_of_a_search_is_short_and_has_a_hint() -> None:
     long = named("getWeatherReport", f"Tell every detail. {'x' * 5000}")
     client, model = client_of(search("weather"), says("ok"), advisors=[ToolSearchAdvisor(ABOVE)])
     await client.prompt("?").tools(*TOOLS, long).call().response()
@@ -84,7 +84,7 @@ async def test_a_search_finds_so_many_tools_at_most_and_all_stay_in_the_order_in
     ]
 
 
-async def test_a_search_without_a_result_says_so_and_offers_nothing_more() -> None:
+async def test_a_search_without_a_result_adds_no_tools() -> None:
     asking, model = searching(search("quantum"), says("sorry"))
     await asking.call().response()
     assert from_json(told(model.prompts[1])[0])["tools"] == []
@@ -105,7 +105,7 @@ async def test_a_search_with_odd_arguments_finds_nothing_and_ends_nothing(argume
     assert offered(model)[1] == [SEARCH_TOOL]
 
 
-async def test_what_the_question_before_has_found_is_not_offered_again() -> None:
+async def test_tools_found_by_an_earlier_question_are_not_offered_again() -> None:
     asking, model = searching(search("weather"), says("ok"))
     before = await asking.call().response()
     again = asking.messages((*before.history, before.message, UserMessage("And today?")))
@@ -113,7 +113,7 @@ async def test_what_the_question_before_has_found_is_not_offered_again() -> None
     assert offered(model) == [[SEARCH_TOOL], [SEARCH_TOOL, "getWeather"], [SEARCH_TOOL]]
 
 
-async def test_what_instructions_or_question_call_by_name_is_offered_from_the_first_turn_on() -> None:
+async def test_tools_named_in_the_instructions_or_the_question_are_offered_at_once() -> None:
     asking, model = searching(says("ok"))
     messages = (SystemMessage("Plan first: call todoUpdate."), UserMessage("请用getWeather查天气，tellJoke3."))
     await asking.messages(messages).call().response()
@@ -121,7 +121,7 @@ async def test_what_instructions_or_question_call_by_name_is_offered_from_the_fi
 
 
 @pytest.mark.parametrize("count", [ABOVE, 1, 0])
-async def test_a_question_with_few_tools_has_no_search_in_its_way(count: int) -> None:
+async def test_a_question_with_few_tools_has_no_search_tool(count: int) -> None:
     client, model = client_of(says("ok"), advisors=[ToolSearchAdvisor(ABOVE)])
     asking = client.prompt("?").tools(*TOOLS[:count]).call()
     await asking.response()
@@ -135,7 +135,7 @@ async def test_it_never_searches_when_it_is_switched_off() -> None:
     assert len(model.prompts[0].tools) == len(TOOLS)
 
 
-async def test_a_caller_who_runs_the_calls_himself_is_given_all_tools() -> None:
+async def test_a_caller_that_runs_the_calls_receives_all_tools() -> None:
     asking, model = searching(calls(WEATHER))
     response = await asking.options(ChatOptions(internal_tool_execution_enabled=False)).call().response()
     assert [call.name for call in response.message.tool_calls] == ["getWeather"]
@@ -162,7 +162,7 @@ async def test_the_search_takes_another_name_when_a_tool_has_its_own() -> None:
 
 
 @pytest.mark.parametrize("limit", [256, 400])
-async def test_a_result_that_is_cut_to_fit_offers_what_it_still_shows(limit: int) -> None:
+async def test_a_truncated_search_result_offers_the_tools_it_still_names(limit: int) -> None:
     asking, model = searching(search("joke"), says("ok"), max_result_chars=limit)
     await asking.call().response()
     (shown,) = told(model.prompts[1])

@@ -81,7 +81,7 @@ toolchat: ask again in a terminal and decide there, or add --approve switchLight
 
 
 @pytest.mark.parametrize("form", [[], ["--json"]], ids=["text", "json"])
-async def test_a_call_that_nobody_can_approve_is_told_and_the_exit_code_is_3(form: list[str], tmp_path: Path) -> None:
+async def test_a_call_without_a_terminal_to_approve_it_gives_exit_code_3(form: list[str], tmp_path: Path) -> None:
     # The document of ``--json`` is as it always is; as text there is no answer, and so no empty line.
     guarded = LIGHT.format(mark="requires_approval=True")
     done = await ask(tmp_path, {"light": guarded}, "--tool", "switchLight", *form)
@@ -92,7 +92,7 @@ async def test_a_call_that_nobody_can_approve_is_told_and_the_exit_code_is_3(for
         assert done.stdout == ""
 
 
-async def test_what_an_advisor_adds_to_the_end_is_printed_as_chat_answers_it(tmp_path: Path) -> None:
+async def test_text_that_an_advisor_appends_is_printed(tmp_path: Path) -> None:
     # The model's words are streamed; what a folder's advisor puts behind them at the end follows on the same line.
     done = await ask(tmp_path, {"footer": FOOTER, "light": LIGHT.format(mark="")})
     (answer,) = done.stdout.splitlines()
@@ -120,7 +120,7 @@ async def test_a_call_that_was_approved_beforehand_runs_and_the_trace_is_that_of
     assert (document["rounds"], document["usage"]["total_tokens"]) == (2, 50)
 
 
-async def test_a_tool_that_failed_gives_1_and_what_it_warns_of_each_time_is_shown_once(tmp_path: Path) -> None:
+async def test_a_failed_tool_gives_exit_code_1_and_each_warning_is_shown_once(tmp_path: Path) -> None:
     done = await ask(tmp_path, {"light": FAILING}, "--tool", "switchLight")
     assert done.returncode == 1
     assert done.stderr.count("toolchat: WARNING: the light is broken\n") == 1
@@ -128,13 +128,13 @@ async def test_a_tool_that_failed_gives_1_and_what_it_warns_of_each_time_is_show
     assert done.stderr.splitlines()[-1].startswith('- switchLight({"on": true}) -> error in ')
 
 
-async def test_an_answer_that_was_cut_off_says_so(tmp_path: Path) -> None:
+async def test_an_answer_cut_off_by_the_length_limit_is_marked(tmp_path: Path) -> None:
     async with OpenAIPlayer([sse(delta(content="half an answer"), finish("length"))]) as player:
         done = await asyncio.to_thread(run, "ask", "?", cwd=tmp_path, OPENAI_BASE_URL=player.base_url)
     assert (done.returncode, done.stdout) == (0, "half an answer [cut off by the model's length limit]\n")
 
 
-async def test_what_would_steer_a_terminal_does_not_pass_a_pipe_either(tmp_path: Path) -> None:
+async def test_terminal_escapes_are_removed_in_pipes_too(tmp_path: Path) -> None:
     # Behind the pipe may be a terminal; letters that change the direction of a text belong to some languages.
     async with OpenAIPlayer([sse(delta(content="red\x1b[31m \u200fשלום\tand\x9b2J"), finish("stop"))]) as player:
         done = await asyncio.to_thread(run, "ask", "?", cwd=tmp_path, OPENAI_BASE_URL=player.base_url)

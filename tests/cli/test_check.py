@@ -55,7 +55,7 @@ async def check(tmp_path: Path, **variables: str) -> subprocess.CompletedProcess
     return await asyncio.to_thread(run, "check", cwd=tmp_path, **with_tools(tmp_path, {"lamp": OWN}), **variables)
 
 
-async def test_what_is_set_up_is_asked_and_tells_what_it_answered(tmp_path: Path) -> None:
+async def test_every_configured_upstream_is_probed_and_reported(tmp_path: Path) -> None:
     async with (
         OpenAIPlayer(sensible_model()) as model,
         RedisServer() as redis,
@@ -85,7 +85,7 @@ async def refused(_: Request) -> JSONResponse:
     return JSONResponse({"error": {"code": 2006, "message": "API key provided is invalid"}}, 403)
 
 
-async def test_what_does_not_answer_is_told_with_the_reason_and_the_exit_code_is_1(tmp_path: Path) -> None:
+async def test_a_failing_upstream_is_reported_with_the_reason_and_exit_code_1(tmp_path: Path) -> None:
     with silent_port() as port:
         nobody = f"127.0.0.1:{port}"
         async with serving(Starlette(routes=[Route("/v1/forecast.json", refused)])) as weather:

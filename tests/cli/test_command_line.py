@@ -40,7 +40,7 @@ def test_ask_with_a_tool_that_is_not_there_names_those_that_are(tmp_path: Path) 
     assert done.stderr == f"toolchat: --tool: no tool has the name nothing; known: {known}\n"
 
 
-def test_ask_tells_an_upstreams_failure_in_one_line(tmp_path: Path) -> None:
+def test_ask_reports_an_upstream_failure_in_one_line(tmp_path: Path) -> None:
     with silent_port() as port:
         done = run("ask", "?", cwd=tmp_path, OPENAI_BASE_URL=f"http://127.0.0.1:{port}/v1", MODEL_MAX_ATTEMPTS="1")
     assert done.returncode == 1
@@ -48,7 +48,7 @@ def test_ask_tells_an_upstreams_failure_in_one_line(tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
-def test_tools_lists_what_is_registered_and_why_others_are_not(tmp_path: Path) -> None:
+def test_tools_lists_registered_modules_and_the_reasons_for_others(tmp_path: Path) -> None:
     done = run("tools", cwd=tmp_path, TIME_ENABLED="0")
     assert done.returncode == 0
     lines = [line for line in done.stdout.splitlines() if not line.startswith(" ")]
@@ -145,12 +145,12 @@ def test_a_line_of_the_env_file_that_cannot_be_read_stops_the_start(tmp_path: Pa
 
 
 @pytest.mark.parametrize("query", ["", "  ", "x" * 4001])
-def test_ask_refuses_what_http_refuses(query: str, tmp_path: Path) -> None:
+def test_ask_rejects_the_same_questions_as_http(query: str, tmp_path: Path) -> None:
     done = run("ask", query, cwd=tmp_path)
     assert (done.returncode, done.stderr) == (1, "toolchat: the question must have 1 to 4000 characters\n")
 
 
-def test_ask_offers_method_tools_too_and_survives_a_reader_who_has_had_enough(tmp_path: Path) -> None:
+def test_ask_offers_method_tools_and_survives_a_closed_pipe(tmp_path: Path) -> None:
     done = run("ask", "东京几点", "--tool", "getCityTimeMethod", cwd=tmp_path, PYTHONIOENCODING="ascii", PYTHONUTF8="0")
     assert (done.returncode, done.stderr.count("\n")) == (0, 1)
     with subprocess.Popen(
@@ -164,7 +164,7 @@ def test_ask_offers_method_tools_too_and_survives_a_reader_who_has_had_enough(tm
 
 
 @pytest.mark.parametrize("accept", ["application/json", "text/event-stream"])
-async def test_an_answer_that_is_not_ready_when_the_service_stops_says_so(accept: str, tmp_path: Path) -> None:
+async def test_an_unfinished_answer_gets_draining_at_shutdown(accept: str, tmp_path: Path) -> None:
     script = [sse(delta(content="half"), ending="hang", done=False) if "event" in accept else Answer(ending="hang")]
     async with OpenAIPlayer(script) as player:
         variables = {"OPENAI_BASE_URL": player.base_url, "SHUTDOWN_TIMEOUT": "1"}
@@ -184,14 +184,14 @@ async def test_an_answer_that_is_not_ready_when_the_service_stops_says_so(accept
         assert events_of(answer.text)[-1].data["code"] == "draining"
 
 
-def test_serve_answers_until_it_is_told_to_stop(tmp_path: Path) -> None:
+def test_serve_answers_until_sigterm(tmp_path: Path) -> None:
     with started(cwd=tmp_path) as (process, url), urllib.request.urlopen(f"{url}/time/chat-tool-function") as answer:
         assert answer.headers["X-Chat-Model"] == "offline"
         assert re.search(r"\d{2}:\d{2}", answer.read().decode())
     assert process.returncode == 0
 
 
-def test_demo_answers_everything_without_a_key_and_says_that_it_is_invented(tmp_path: Path) -> None:
+def test_demo_answers_without_keys_and_marks_invented_data(tmp_path: Path) -> None:
     with started("demo", cwd=tmp_path) as (process, url):
         for path in ("weather", "translate"):
             for variant in ("function", "method"):

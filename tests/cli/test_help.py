@@ -29,9 +29,7 @@ def test_every_command_has_help_with_examples_that_it_understands(tmp_path: Path
         (["xyz"], "there is no command xyz; known: serve, demo, ask, chat, tools, new-tool, check, mcp, keys"),
     ],
 )
-def test_what_cannot_be_understood_is_told_with_the_nearest_command(
-    typed: list[str], told: str, tmp_path: Path
-) -> None:
+def test_an_unknown_command_is_reported_with_the_most_similar_one(typed: list[str], told: str, tmp_path: Path) -> None:
     done = run(*typed, cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.splitlines()[-1].endswith(f"error: {told}")

@@ -1,4 +1,4 @@
-"""``python -m app tools run``: one tool by hand."""
+"""``python -m app tools run``: one tool without a model."""
 
 import json
 import re
@@ -56,7 +56,7 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Variables:
     return with_tools(tmp_path_factory.mktemp("own"), {"parcels": FOLDER})
 
 
-def test_values_are_read_as_the_schema_says(own: Variables, tmp_path: Path) -> None:
+def test_values_are_converted_by_the_schema(own: Variables, tmp_path: Path) -> None:
     given = ["name=5", "size=3", "weight=2", "fragile=true", 'parts=["x"]', 'label:={"n": 1}', "by=air"]
     done = run("tools", "run", "pack", *given, cwd=tmp_path, **own)
     assert (done.returncode, done.stdout) == (0, "('5', 3, 2.0, True, ['x'], {'n': 1}, 'air')\n")
@@ -70,7 +70,7 @@ def test_the_arguments_may_be_one_json_object(own: Variables, tmp_path: Path) ->
     assert (done.returncode, done.stdout) == (0, "('a=b', None, 0.0, False, ['y'], {}, 'sea')\n")
 
 
-def test_a_tool_that_fails_gives_1_and_its_error_as_the_model_would_be_told(own: Variables, tmp_path: Path) -> None:
+def test_a_failing_tool_gives_exit_code_1_and_the_models_error(own: Variables, tmp_path: Path) -> None:
     done = run("tools", "run", "pack", "name=broken", "--json", cwd=tmp_path, **own)
     call = json.loads(done.stdout)
     assert done.returncode == 1
@@ -89,7 +89,7 @@ def test_a_tool_that_fails_gives_1_and_its_error_as_the_model_would_be_told(own:
         (["pack", "size:={"], "size: is not valid JSON: "),
     ],
 )
-def test_what_cannot_be_run_is_told_in_one_line(
+def test_an_invalid_run_is_reported_in_one_line(
     arguments: list[str], told: str, own: Variables, tmp_path: Path
 ) -> None:
     done = run("tools", "run", *arguments, cwd=tmp_path, **own)

@@ -132,7 +132,7 @@ def test_a_definition_that_cannot_work_stops_the_start_with_file_tool_and_parame
         ("from toolchat import ToolModule\nmodule = ToolModule(no=1)", "TypeError: ToolModule.__init__() got"),
     ],
 )
-def test_a_folder_that_cannot_be_imported_is_told_in_one_line(source: str, told: str, package: str) -> None:
+def test_a_failed_import_is_reported_in_one_line(source: str, told: str, package: str) -> None:
     (line,) = faults(package, {"dice": source})
     assert line.startswith(f"dice/__init__.py: cannot be imported: {told}")
 
@@ -153,7 +153,7 @@ def test_the_file_of_the_folder_in_which_the_fault_lies_is_named(package: str) -
     ],
     ids=["two functions", "a method like a function", "a function like a method"],
 )
-def test_two_tools_of_one_name_are_told_with_both_owners(one: str, two: str, package: str) -> None:
+def test_two_tools_of_one_name_are_reported_with_both_owners(one: str, two: str, package: str) -> None:
     (line,) = faults(package, {"one": HEAD + one, "two": HEAD + two})
     assert line.count("/__init__.py") == 2
     assert "one/__init__.py" in line
@@ -161,7 +161,7 @@ def test_two_tools_of_one_name_are_told_with_both_owners(one: str, two: str, pac
     assert line.endswith("already has a tool of this name")
 
 
-def test_a_name_twice_in_one_folder_is_told_too(package: str) -> None:
+def test_a_duplicate_name_in_one_module_is_reported_too(package: str) -> None:
     functions = DICE.replace("(castDice,)", "(castDice, tool(name='castDice')(lambda: 1))")
     methods = METHOD.format(name="roll").replace("\n\nmodule", "\n    @tool(name='roll')\n    def b(self): ...\nmodule")
     lines = faults(package, {"one": HEAD + functions, "two": HEAD + methods})
@@ -198,7 +198,7 @@ def test_a_folder_that_is_switched_off_is_not_checked(package: str, monkeypatch:
         ),
     ],
 )
-async def test_what_may_trouble_a_model_is_a_line_in_the_log(
+async def test_a_definition_warning_is_logged(
     source: str, warnings: list[str], package: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     write(Path(package), {"dice": HEAD + source})
@@ -216,7 +216,7 @@ async def test_what_may_trouble_a_model_is_a_line_in_the_log(
         assert message.startswith(f"{package}/dice/__init__.py: {warning}")
 
 
-def test_every_fault_is_told_at_once_without_a_traceback_and_the_exit_code_is_2(tmp_path: Path) -> None:
+def test_all_faults_are_reported_at_once_with_exit_code_2(tmp_path: Path) -> None:
     copy_of_the_app(tmp_path, {"broken": "\n\ndef f(:", "empty": "", "one": HEAD + DICE, "two": HEAD + DICE})
     done = run("tools", cwd=tmp_path, PYTHONPATH=str(tmp_path))
     assert (done.returncode, done.stdout) == (2, "")

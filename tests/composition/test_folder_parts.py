@@ -107,7 +107,7 @@ async def serving_folders(package: str) -> AsyncGenerator[httpx.AsyncClient, Non
         ({"STOCKS_API_KEY": "k", "STOCKS_ENABLED": "false"}, "switched off: set STOCKS_ENABLED=true"),
     ],
 )
-async def test_a_folder_that_is_not_registered_says_so_on_its_own_routes_too(
+async def test_the_routes_of_an_unregistered_module_answer_503(
     variables: Mapping[str, str], reason: str, package: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Its settings need no ``model_config``: the variables begin with the folder's name.
@@ -154,7 +154,7 @@ async def test_a_tool_and_a_route_get_the_settings_by_the_class_that_the_folder_
         ("module = ToolModule(advisors=BaseAdvisor)", "advisors must be a tuple: write (one,) for a single one"),
     ],
 )
-def test_what_is_no_advisor_stops_the_start_with_the_folders_file(source: str, line: str, package: str) -> None:
+def test_an_invalid_advisor_stops_the_start_and_names_the_file(source: str, line: str, package: str) -> None:
     # One line, found before anything is made.
     Path(package, "stocks", "__init__.py").write_text(ADVISOR + source, encoding="utf-8")
     with pytest.raises(ConfigurationError) as fault:
@@ -178,7 +178,7 @@ def test_what_is_no_advisor_stops_the_start_with_the_folders_file(source: str, l
     ],
     ids=["not provided", "without a type", "a circle"],
 )
-def test_an_advisor_whose_constructor_cannot_be_filled_stops_the_start_with_one_line(
+def test_an_advisor_with_an_unknown_dependency_stops_the_start_with_one_line(
     parameter: str, told: str, tmp_path: Path
 ) -> None:
     # It names the class with its folder, whichever command is given.

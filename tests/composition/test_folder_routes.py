@@ -14,12 +14,12 @@ def _registered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STOCKS_API_KEY", "k")
 
 
-async def test_a_route_is_given_what_it_asks_the_container_for(package: str) -> None:
+async def test_a_route_receives_objects_from_the_container(package: str) -> None:
     async with serving_folders(package) as client:
         assert (await client.get("/stocks/market")).json() == "XSHG"
 
 
-def test_a_websocket_route_is_given_what_it_asks_the_container_for(package: str) -> None:
+def test_a_websocket_route_receives_objects_from_the_container(package: str) -> None:
     with TestClient(with_folders(package)) as client, client.websocket_connect("/stocks/ticker") as socket:
         assert socket.receive_text() == "XSHG"
 

@@ -94,7 +94,7 @@ async def test_whatever_is_a_tool_can_be_registered(parts: str, package: str) ->
     assert [each["name"] for each in folder["tools"]] == ["roll"]
 
 
-async def test_what_is_opened_at_start_is_closed_at_shutdown(package: str, capsys: pytest.CaptureFixture[str]) -> None:
+async def test_tool_sources_are_closed_at_shutdown(package: str, capsys: pytest.CaptureFixture[str]) -> None:
     write(package, "module = ToolModule(offered=another_server)")
     async with assembled(with_folders(package)):
         assert capsys.readouterr().out == "opened\n"
@@ -132,7 +132,7 @@ def test_anything_else_stops_the_start_with_one_line(parts: str, line: str, pack
     ],
     ids=["cannot be opened", "one name twice"],
 )
-async def test_what_fails_at_start_is_told_in_one_line(source: str, line: str, package: str) -> None:
+async def test_a_failing_tool_source_is_reported_in_one_line(source: str, line: str, package: str) -> None:
     write(package, source)
     app = with_folders(package)
     with pytest.raises(ConfigurationError) as caught:
@@ -221,7 +221,7 @@ async def test_a_converter_that_a_folder_provides_makes_text_of_results(package:
     assert [each["result"] for each in answer["tool_calls"]] == ['"rolled 4"']
 
 
-def test_the_documentation_says_that_tools_are_made_at_start(package: str) -> None:
+def test_the_documentation_mentions_tools_created_at_start(package: str) -> None:
     write(package, "module = ToolModule(default_query='Please roll a die', offered=another_server)")
     operation = with_folders(package).openapi()["paths"]["/dice/chat-tool-function"]["get"]
     assert operation["summary"] == "Function tool, found by its name: those that are made at start"

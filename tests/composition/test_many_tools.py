@@ -89,7 +89,7 @@ async def test_a_question_with_forty_tools_is_answered_through_a_search_that_the
     assert document["tool_calls"][1]["result"] == "high tide in Hull at noon"
 
 
-async def test_a_stream_tells_the_search_like_every_other_call(package: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_stream_reports_the_search_like_any_other_call(package: str, monkeypatch: pytest.MonkeyPatch) -> None:
     async with OpenAIPlayer(finding_out()) as player:
         monkeypatch.setenv("OPENAI_BASE_URL", player.base_url)
         async with serving_house(package) as client:
@@ -100,7 +100,7 @@ async def test_a_stream_tells_the_search_like_every_other_call(package: str, mon
 
 
 @pytest.mark.parametrize(("above", "told"), [("40", 40), ("0", 40), ("39", 1)])
-async def test_the_setting_says_how_many_tools_the_model_is_told_of(
+async def test_the_setting_limits_the_tools_offered_without_a_search(
     above: str, told: int, package: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TOOL_SEARCH_ABOVE", above)
@@ -111,7 +111,7 @@ async def test_the_setting_says_how_many_tools_the_model_is_told_of(
     assert [len(offered(each)) for each in player.requests] == [told]
 
 
-async def test_the_offline_model_is_told_of_all_tools_and_picks_one_itself(package: str) -> None:
+async def test_the_offline_model_is_offered_all_tools(package: str) -> None:
     async with serving_house(package) as client:
         document = (await client.get(PATH, headers=JSON)).json()
     assert [each["name"] for each in document["tool_calls"]] == ["getTides"]

@@ -62,7 +62,7 @@ def test_hadolint_finds_nothing() -> None:
     assert (done.returncode, done.stdout) == (0, "")
 
 
-def test_the_service_runs_as_a_numeric_user_who_is_not_root() -> None:
+def test_the_service_runs_as_a_numeric_user_other_than_root() -> None:
     assert re.fullmatch(r"[1-9]\d*:[1-9]\d*", _the("USER"))
     assert _service()["user"] == _the("USER")
 
@@ -108,7 +108,7 @@ def test_the_service_is_started_without_a_shell_and_stopped_by_sigterm() -> None
     assert _the("STOPSIGNAL") == "SIGTERM"
 
 
-def test_the_service_listens_on_all_addresses_of_the_container_whatever_env_says() -> None:
+def test_the_service_listens_on_all_addresses_of_the_container_despite_env() -> None:
     assert _environment()["SERVER_HOST"] == "0.0.0.0"
     fixed = {name: value for name, value in _service()["environment"].items() if name.startswith("SERVER_")}
     assert fixed == {"SERVER_HOST": "0.0.0.0", "SERVER_PORT": _the("EXPOSE")}
@@ -138,7 +138,7 @@ async def test_the_health_check_asks_the_service_itself_whether_it_lives(status:
     assert asked == [b"GET /health/live HTTP/1.1\r\n"]
 
 
-async def test_the_health_check_fails_where_nobody_listens() -> None:
+async def test_the_health_check_fails_without_a_listening_service() -> None:
     with silent_port() as port:
         assert await _run_health_check(port) != 0
 
@@ -184,7 +184,7 @@ def test_memory_processes_cpu_and_logs_are_bounded() -> None:
     assert {"max-size", "max-file"} == set(service["logging"]["options"])
 
 
-def test_the_port_is_published_on_this_host_only_unless_told_otherwise() -> None:
+def test_the_port_is_published_on_this_host_only_by_default() -> None:
     assert _service()["ports"] == ["${SERVER_HOST:-127.0.0.1}:${SERVER_PORT:-8083}:8083"]
 
 
@@ -205,7 +205,7 @@ def test_the_service_starts_without_an_env_file() -> None:
 
 
 @pytest.mark.parametrize("page", ["README.md", "README.zh-CN.md", "docs/operations.md"])
-def test_whoever_has_an_older_docker_is_told_which_one_is_needed(page: str) -> None:
+def test_an_older_docker_fails_with_the_required_version(page: str) -> None:
     # For the optional `env_file` and for `start_interval`, which older ones refuse.
     text = (ROOT / page).read_text(encoding="utf-8")
     assert [named for named in ("Docker Compose 2.24", "Docker Engine 25") if named not in text] == []

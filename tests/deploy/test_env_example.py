@@ -11,7 +11,7 @@ from tests.deploy import configuration_page
 from tests.deploy.env_example import FILE, render, settings_classes, variables
 
 
-def test_the_file_and_the_page_say_what_the_settings_classes_say() -> None:
+def test_the_file_and_the_page_match_the_settings_classes() -> None:
     page = configuration_page.PAGE.read_text(encoding="utf-8")
     assert FILE.read_text(encoding="utf-8") == render(), "run `make env-example`"
     assert page == configuration_page.render(), "run `make env-example`"

@@ -96,7 +96,7 @@ def test_an_expression_asks_for_series_that_there_are_by_labels_that_they_have(e
 
 
 @pytest.mark.parametrize("expression", EXPRESSIONS)
-def test_only_what_grows_is_asked_for_its_rate_and_nothing_else_is_shown_without_one(expression: str) -> None:
+def test_rates_are_computed_for_counters_and_for_counters_only(expression: str) -> None:
     rated = {
         each.name: part.func.name
         for part in parts(parsed(expression))
@@ -110,7 +110,7 @@ def test_only_what_grows_is_asked_for_its_rate_and_nothing_else_is_shown_without
 
 
 @pytest.mark.parametrize(("expression", "text"), [*shown(), *ruled()])
-def test_a_text_names_labels_that_are_left_in_what_is_found(expression: str, text: str) -> None:
+def test_a_text_refers_to_labels_that_the_query_keeps(expression: str, text: str) -> None:
     named = {each for each in re.findall(r"{{ ?(\w+)[^}]*}}", text) if each not in {"value"}}
     outermost = next((part for part in parts(parsed(expression)) if isinstance(part, promql.AggregateExpr)), None)
     left = set(outermost.modifier.labels) if outermost and outermost.modifier else set()
@@ -118,7 +118,7 @@ def test_a_text_names_labels_that_are_left_in_what_is_found(expression: str, tex
     assert named <= left or (outermost is None and named <= OF_PROMETHEUS)
 
 
-def test_the_codes_that_burn_the_budget_are_those_that_nobody_who_asks_has_caused() -> None:
+def test_only_errors_that_the_client_did_not_cause_burn_the_error_budget() -> None:
     rows = re.findall(r"^\| `([a-z-]+)` \| 5\d\d \|", (ROOT / "docs/errors.md").read_text(encoding="utf-8"), flags=re.M)
     (failed,) = [rule["expr"] for rule in RULES if rule.get("record") == "job:toolchat_questions_failed:rate5m"]
     (codes,) = re.findall(r'outcome=~"([a-z|-]+)"', failed)
@@ -126,7 +126,7 @@ def test_the_codes_that_burn_the_budget_are_those_that_nobody_who_asks_has_cause
     assert set(codes.split("|")) == set(rows) - {"not-configured", "draining"}
 
 
-def test_no_series_is_left_out_of_the_dashboard_and_the_alerts_but_those_that_others_tell_of() -> None:
+def test_the_dashboard_and_the_alerts_use_every_series() -> None:
     asked = {each.name for expression, _ in (*shown(), *ruled()) for each in selectors(parsed(expression))}
     names = {re.sub(r"_(bucket|sum|count)$", "", each or "") for each in asked}
 
@@ -165,7 +165,7 @@ def test_every_alert_is_tried() -> None:
     assert tried == {rule["alert"] for rule in RULES if "alert" in rule}
 
 
-def test_the_page_tells_of_every_alert_and_whom_it_calls() -> None:
+def test_the_page_lists_every_alert_with_its_receiver() -> None:
     page = (ROOT / "docs/operations.md").read_text(encoding="utf-8")
     told = re.findall(r"^\| `(Toolchat\w+)` \| .* \| (\w+) \|$", page, flags=re.M)
     assert told == [(rule["alert"], rule["labels"]["severity"]) for rule in RULES if "alert" in rule]

@@ -56,7 +56,7 @@ def test_a_folder_applies_every_file_that_lies_in_it(folder: str) -> None:
     assert applied == {path.name for path in (KUBERNETES / folder).glob("*.yaml")} - {"kustomization.yaml"}
 
 
-def test_what_selects_pods_selects_those_that_there_are() -> None:
+def test_every_pod_selector_matches_existing_pods() -> None:
     labels = {named(each): each["spec"]["template"]["metadata"]["labels"] for each in DEPLOYMENTS}
     for each in ALL:
         if "labels" in each["metadata"] and each["kind"] in {"Deployment", "Service", "NetworkPolicy"}:
@@ -167,7 +167,7 @@ def test_a_rollout_takes_no_replica_away_before_there_is_another() -> None:
     assert the("PodDisruptionBudget")["spec"]["maxUnavailable"] < the("HorizontalPodAutoscaler")["spec"]["minReplicas"]
 
 
-def test_both_autoscalers_go_by_the_same_figure_in_the_same_way() -> None:
+def test_both_autoscalers_use_the_same_metric_and_target() -> None:
     hpa, keda = the("HorizontalPodAutoscaler")["spec"], the("ScaledObject")["spec"]
     (metric,), (trigger,) = [each["pods"] for each in hpa["metrics"]], keda["triggers"]
     gauge = metric["metric"]["name"]
@@ -186,7 +186,7 @@ def test_only_one_of_the_autoscalers_is_applied() -> None:
     assert "kind: HorizontalPodAutoscaler\nmetadata: {name: toolchat}\n$patch: delete\n" in patch["patch"]
 
 
-def test_what_the_service_may_ask_has_the_ports_of_its_upstreams_and_of_valkey() -> None:
+def test_the_egress_policy_has_the_ports_of_the_upstreams_and_of_valkey() -> None:
     rules = the("NetworkPolicy")["spec"]["egress"]
     (valkey,) = the("Service", "valkey")["spec"]["ports"]
 

@@ -109,7 +109,7 @@ async def silent(reader: asyncio.StreamReader, _: asyncio.StreamWriter) -> None:
     ("answer", "status", "code"),
     [(dying, 502, "bad-gateway"), (silent, 504, "gateway-timeout"), (None, 502, "bad-gateway")],
 )
-async def test_what_nginx_itself_says_of_a_failure_is_a_problem_like_those_of_the_service(
+async def test_errors_of_nginx_itself_are_problem_documents(
     answer: Answer | None, status: int, code: str, tmp_path: Path
 ) -> None:
     # With the id by which the replica knows the request, and when to ask again.
@@ -133,7 +133,7 @@ async def test_what_nginx_itself_says_of_a_failure_is_a_problem_like_those_of_th
 
 
 @pytest.mark.parametrize("status", ["502 Bad Gateway", "503 Service Unavailable", "504 Gateway Timeout"])
-async def test_what_a_replica_says_of_a_failure_reaches_the_client_and_nobody_else_is_asked(
+async def test_an_error_of_a_replica_reaches_the_client_and_is_not_retried_elsewhere(
     status: str, tmp_path: Path
 ) -> None:
     first, second = (Replica(saying(status, '{"code":"one of ours"}')) for _ in range(2))
@@ -188,7 +188,7 @@ async def test_a_client_that_leaves_ends_its_question_at_the_replica(tmp_path: P
         await asyncio.wait_for(left.wait(), PATIENCE)
 
 
-async def test_the_service_is_told_who_asks_and_by_which_name_and_nobody_can_say_it_for_another(tmp_path: Path) -> None:
+async def test_the_client_address_and_host_are_forwarded_and_cannot_be_forged(tmp_path: Path) -> None:
     there = Replica(saying("200 OK", "an answer"))
     async with there.listening() as port, nginx(tmp_path, port) as client:
         forged = {"X-Forwarded-For": "203.0.113.9", "Forwarded": "for=203.0.113.9"}

@@ -58,7 +58,7 @@ def test_the_forge_runs_the_check_and_nothing_else(name: str, command: str) -> N
     assert workflow["permissions"] == {"contents": "read"}
 
 
-async def test_the_service_tells_where_its_pages_are(tmp_path: Path) -> None:
+async def test_the_service_prints_the_addresses_of_its_pages(tmp_path: Path) -> None:
     with started(cwd=tmp_path) as (_, url):
         lines = [f"  playground: {url}/playground\n", f"  Swagger UI: {url}/docs\n"]
         await until(lambda: set(lines) <= set(LOG))
@@ -110,19 +110,19 @@ def committed(folder: Path, source: str, unstaged: str = "") -> tuple[bool, str]
 
 
 @needs_git
-def test_what_is_not_formatted_is_formatted_before_it_is_committed(clone: Path) -> None:
+def test_unformatted_code_is_formatted_before_a_commit(clone: Path) -> None:
     assert committed(clone, BADLY_FORMED) == (True, WELL_FORMED)
 
 
 @needs_git
-def test_what_the_linter_refuses_is_not_committed(clone: Path) -> None:
+def test_code_that_the_linter_rejects_is_not_committed(clone: Path) -> None:
     taken, said = committed(clone, FAULTY)
     assert not taken
     assert "F401" in said
 
 
 @needs_git
-def test_what_lies_in_the_folder_only_is_neither_checked_nor_changed(clone: Path) -> None:
+def test_untracked_files_are_neither_checked_nor_changed(clone: Path) -> None:
     taken, said = committed(clone, BADLY_FORMED, unstaged=FAULTY)
     assert not taken
     assert "a file.py is not formatted, and has changes that are not added" in said
@@ -131,7 +131,7 @@ def test_what_lies_in_the_folder_only_is_neither_checked_nor_changed(clone: Path
 
 
 @needs_git
-def test_a_hook_of_somebody_elses_is_left_in_place(clone: Path) -> None:
+def test_a_foreign_git_hook_is_left_in_place(clone: Path) -> None:
     hook = clone / ".git/hooks/pre-commit"
     hook.write_text("#!/bin/sh\n")
     refused = subprocess.run(["make", "hooks"], cwd=clone, env=lonely(), capture_output=True, text=True)

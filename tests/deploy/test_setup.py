@@ -101,7 +101,7 @@ def test_running_needs_the_runtime_lock_only_and_installs_it_once(checkout: Path
 
 @needs_make
 @pytest.mark.parametrize("target", ["run", "demo"])
-def test_the_set_up_says_a_line_for_each_step_and_nothing_else(target: str, checkout: Path) -> None:
+def test_the_set_up_prints_one_line_per_step(target: str, checkout: Path) -> None:
     python = checkout / ".venv/bin/python"
     python.rename(checkout / "python3.11")
     (checkout / "python3.11").write_text(CHATTERING_PYTHON)
@@ -114,7 +114,7 @@ def test_the_set_up_says_a_line_for_each_step_and_nothing_else(target: str, chec
 
 
 @needs_make
-def test_pips_own_words_are_told_when_it_fails(checkout: Path) -> None:
+def test_the_output_of_pip_is_shown_if_it_fails(checkout: Path) -> None:
     (checkout / ".venv/bin/python").write_text("#!/bin/sh\necho no such package\necho no hash >&2\nexit 3\n")
     failed = _make("run", folder=checkout)
 
@@ -181,7 +181,7 @@ def test_an_installation_that_failed_is_tried_again(checkout: Path) -> None:
 
 
 @needs_make
-def test_without_a_usable_python_it_says_what_is_missing(checkout: Path) -> None:
+def test_without_a_usable_python_the_set_up_names_what_is_missing(checkout: Path) -> None:
     shutil.rmtree(checkout / ".venv")
     for name in ("python3", "python3.11"):
         too_old = checkout / name
@@ -219,7 +219,7 @@ LOCKED = ("service", "dashscope", "httpx", "redis", "jwt", "observability")
         ("requirements-dev.lock", [*PROJECT["dependencies"], *EXTRAS["service"], *EXTRAS["dev"]]),
     ],
 )
-def test_the_lock_holds_what_the_project_asks_for(lock: str, wanted: list[str]) -> None:
+def test_the_lock_file_contains_every_dependency_of_the_project(lock: str, wanted: list[str]) -> None:
     pins = _pins(lock)
     requirements = [each for each in map(Requirement, wanted) if each.name != "toolchat"]
     unmet = [str(r) for r in requirements if not r.specifier.contains(pins.get(canonicalize_name(r.name), "0.dev0"))]

@@ -47,7 +47,7 @@ def test_a_command_without_an_answer_is_one_that_there_is(command: str) -> None:
         assert (ROOT / "docker-compose.yml").exists()
 
 
-def test_a_newcomer_need_not_read_long_to_be_told_what_it_is() -> None:
+def test_the_readme_explains_the_project_on_the_first_screen() -> None:
     # What it is, for whom, why and the first command stand in what a screen shows; the whole is read at a sitting.
     for text in (ENGLISH, CHINESE):
         lines = text.splitlines()
@@ -126,7 +126,7 @@ def test_every_test_that_a_page_names_is_there(page: Path) -> None:
     assert [name for name in named if not (ROOT / name).exists()] == []
 
 
-def test_every_row_of_the_comparison_names_what_holds_it_or_says_no() -> None:
+def test_every_row_of_the_comparison_names_its_test_or_says_no() -> None:
     text = (ROOT / "docs" / "comparison.md").read_text(encoding="utf-8")
     tables = [table for table in re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE) if "proved by" in table]
     rows = [row for table in tables for row in table.splitlines()[2:]]

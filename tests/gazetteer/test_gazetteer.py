@@ -72,7 +72,7 @@ def test_a_lesser_place_is_not_looked_for_in_sentences() -> None:
     assert place_in("最新北京天气") == find_place("北京")
 
 
-def test_the_list_of_ids_is_that_of_the_tz_database_without_what_is_no_place() -> None:
+def test_the_list_of_ids_is_that_of_the_tz_database_without_ids_that_are_no_places() -> None:
     assert zone_ids() == zoneinfo.available_timezones() - {"Factory", "localtime", "posixrules"}
 
 

@@ -46,7 +46,7 @@ def test_a_language_is_found_by_any_code_or_name(name: str, code: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["", "Klingon", "x-en", "en-", "英", "-" * 100_000, "e" * 100_000, "语", "\ud800"])
-def test_what_is_no_language_is_not_guessed(name: str) -> None:
+def test_an_unknown_language_is_not_guessed(name: str) -> None:
     assert language_of(name) is None
 
 

@@ -39,7 +39,7 @@ def test_a_name_is_written_as_one_word_without_tones(name: str, written: str) ->
         ("六安", "Luan", ""),
     ],
 )
-def test_what_pinyin_gets_wrong_is_spelled_by_the_tables(name: str, english: str, region: str) -> None:
+def test_names_that_pinyin_gets_wrong_are_in_the_tables(name: str, english: str, region: str) -> None:
     place = find_chinese_place(name)
     assert place is not None
     assert (place.name, place.region) == (english, region)

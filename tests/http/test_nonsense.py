@@ -113,7 +113,7 @@ async def test_a_zip_bomb_is_decompressed_up_to_the_limit_of_a_body(coding: str)
     assert peak < size / 8
 
 
-async def test_httpx_does_not_unpack_what_has_been_unpacked() -> None:
+async def test_httpx_does_not_decompress_a_body_twice() -> None:
     packed = gzip.compress(b"abc")
     async with playing(answering(encoded(b"gzip", packed), encoded(b"gzip", packed))) as upstream, outbound() as http:
         assert (await http.httpx.get(upstream.url)).content == b"abc"

@@ -41,14 +41,14 @@ def invented(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("invented")
 @pytest.mark.parametrize(("seed", "why"), [("1", "the service sang"), ("2", "beyond its bound")])
-def test_a_row_that_does_not_hold_is_told_with_its_reason_and_fails_the_run(
+def test_a_row_that_fails_is_reported_with_its_reason_and_fails_the_run(
     seed: str, why: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main([INVENTED, "--seed", seed]) == 1
     assert f"FAILS: {INVENTED}: {why}" in capsys.readouterr().err
 
 
-def test_a_row_that_nobody_knows_is_not_a_success() -> None:
+def test_an_unknown_row_is_not_a_success() -> None:
     assert main(["no-such-row"]) == 2
 
 
@@ -85,7 +85,7 @@ def answer(texts: list[str]) -> str:
     return remembering({"messages": [{"role": "user", "content": text} for text in texts]})
 
 
-def test_the_page_shows_what_was_measured_and_nothing_else() -> None:
+def test_the_page_shows_only_measured_values() -> None:
     rows = read_rows()
     assert PAGE.read_text(encoding="utf-8") == page(rows)
     assert len(rows) >= 120
@@ -113,6 +113,6 @@ def test_every_command_of_the_makefile_and_the_page_is_one_that_the_lab_knows() 
     assert set(options) == {"--write", "--fast", "--long"}
 
 
-def test_a_bound_says_what_it_allows() -> None:
+def test_a_bound_is_described_in_words() -> None:
     assert [str(Bound(*ends)) for ends in ((None, 2), (3, None), (1, 3), (0, 0))] == ["≤ 2", "≥ 3", "1 … 3", "= 0"]
     assert [Bound(1, 3).holds(figure) for figure in (0.9, 1, 3, 3.1)] == [False, True, True, False]

@@ -1,4 +1,4 @@
-"""What a client that runs tools by hand sends and sees."""
+"""Requests that run a tool without a model, and their responses."""
 
 from typing import Any
 

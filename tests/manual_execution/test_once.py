@@ -1,4 +1,4 @@
-"""A tool that needs approval runs by hand under a key, and once."""
+"""A tool that needs approval runs once per idempotency key."""
 
 import asyncio
 
@@ -101,9 +101,7 @@ async def test_a_run_that_its_client_left_is_not_run_again(client: httpx.AsyncCl
     assert yard.fired == ["vase"]
 
 
-async def test_a_key_whose_request_was_refused_before_anything_ran_is_free(
-    client: httpx.AsyncClient, yard: Yard
-) -> None:
+async def test_the_key_of_a_rejected_request_can_be_used_again(client: httpx.AsyncClient, yard: Yard) -> None:
     refused = await client.post(FIRE, json={}, headers=key("k-6"))
     answer = await client.post(FIRE, json={"pot": "vase"}, headers=key("k-6"))
     assert (refused.status_code, answer.status_code) == (422, 200)

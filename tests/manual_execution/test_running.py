@@ -32,7 +32,7 @@ async def test_a_call_is_answered_as_an_entry_of_a_trace_and_no_model_is_asked(
     assert nobody.requests == []
 
 
-async def test_a_stream_tells_start_progress_end_and_the_same_document(client: httpx.AsyncClient) -> None:
+async def test_a_stream_has_start_progress_and_end_and_the_same_document(client: httpx.AsyncClient) -> None:
     started, progress, finished, done = await streamed(client, "/tools/turnPots", {"number": 1})
     names = [each.name for each in (started, progress, finished, done)]
     assert names == ["tool_call_started", "tool_call_progress", "tool_call_finished", "done"]
@@ -42,7 +42,7 @@ async def test_a_stream_tells_start_progress_end_and_the_same_document(client: h
 
 
 @pytest.mark.parametrize("accept", ["application/json", "*/*", "text/event-stream;q=0.1, application/json"])
-async def test_json_is_what_is_given_unless_events_are_preferred(accept: str, client: httpx.AsyncClient) -> None:
+async def test_json_is_the_default_unless_events_are_preferred(accept: str, client: httpx.AsyncClient) -> None:
     answer = await client.post("/tools/turnPots", json={"number": 1}, headers={"Accept": accept})
     assert answer.headers["content-type"] == "application/json"
 
@@ -56,7 +56,7 @@ async def test_without_a_body_there_are_no_arguments(client: httpx.AsyncClient) 
     assert (await client.post("/tools/whose")).json()["arguments"] == {}
 
 
-async def test_a_tool_is_told_the_tenant_and_the_conversation_and_nothing_of_any_model(
+async def test_a_tool_receives_the_tenant_and_the_conversation_and_no_model_data(
     client: httpx.AsyncClient,
 ) -> None:
     plain = await client.post("/tools/whose")
@@ -118,7 +118,7 @@ async def test_arguments_are_read_as_they_were_meant(client: httpx.AsyncClient) 
         ("whose", {"context": {"values": {"tenantId": "victim"}}}, "context"),
     ],
 )
-async def test_arguments_that_do_not_fit_are_refused_in_the_words_that_a_model_is_told(
+async def test_invalid_arguments_are_rejected_with_the_error_that_a_model_receives(
     name: str, arguments: Any, fault: str, client: httpx.AsyncClient
 ) -> None:
     for form in ({}, EVENTS):
@@ -152,7 +152,7 @@ async def test_a_body_that_is_no_object_is_refused(
 
 
 @pytest.mark.parametrize("kind", ["application/json; charset=utf-8", "Application/JSON"])
-async def test_json_may_be_named_in_every_way(kind: str, client: httpx.AsyncClient) -> None:
+async def test_every_spelling_of_the_json_media_type_is_accepted(kind: str, client: httpx.AsyncClient) -> None:
     answer = await client.post("/tools/turnPots", content=b'{"number": 1}', headers={"Content-Type": kind})
     assert answer.status_code == 200
 
@@ -164,7 +164,7 @@ async def test_a_tool_that_is_not_there_is_not_found(client: httpx.AsyncClient) 
 
 
 @pytest.mark.parametrize("name", ["openDoor", "open_window"])
-async def test_a_tool_whose_folder_is_not_configured_names_the_variable(name: str, client: httpx.AsyncClient) -> None:
+async def test_a_tool_of_an_unconfigured_module_names_the_variable(name: str, client: httpx.AsyncClient) -> None:
     answer = await client.post(f"/tools/{name}")
     assert problem(answer) == (503, "not-configured")
     assert "LOCKED_API_KEY" in answer.json()["detail"]
@@ -197,7 +197,7 @@ async def test_a_run_counts_among_the_calls_of_its_conversation(nobody: OpenAIPl
     assert runs[1]["error_kind"] == "limit"
 
 
-async def test_the_log_tells_of_the_call(client: httpx.AsyncClient, caplog: pytest.LogCaptureFixture) -> None:
+async def test_the_log_has_the_call(client: httpx.AsyncClient, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO", logger="app.request")
     await client.post("/tools/crack", json={"kind": "told"})
 

@@ -1,4 +1,4 @@
-"""What OpenAPI and GET /tools show of tools that can be run by hand."""
+"""The description of runnable tools in OpenAPI and GET /tools."""
 
 from collections.abc import Iterator, Mapping
 from functools import reduce
@@ -80,7 +80,7 @@ async def test_every_reference_leads_somewhere_also_within_a_schema_that_refers_
         assert resolved(document, reference) is not None
 
 
-async def test_a_tool_that_needs_approval_says_so_and_needs_a_key(
+async def test_a_tool_that_needs_approval_is_marked_and_requires_a_key(
     document: dict[str, Any], tools: dict[str, dict[str, Any]]
 ) -> None:
     needed = {

@@ -39,7 +39,7 @@ async def test_a_thousand_reports_of_a_thread_are_few_events_and_the_last_is_amo
     assert len(told) <= 2 + 9 * events[-1].data["duration_ms"] / 1000
 
 
-async def test_a_chat_tells_the_progress_of_its_tools_too() -> None:
+async def test_a_chat_stream_has_the_progress_of_its_tools() -> None:
     script = [calls(("turnPots", {"number": 3})), SAID]
     async with (
         OpenAIPlayer(script) as player,
@@ -53,7 +53,7 @@ async def test_a_chat_tells_the_progress_of_its_tools_too() -> None:
     assert (reports[-1]["done"], reports[-1]["of"], reports[-1]["round"]) == (3, 3, 1)
 
 
-async def test_a_client_who_leaves_ends_the_tool(client: httpx.AsyncClient, yard: Yard) -> None:
+async def test_a_client_that_disconnects_cancels_the_tool(client: httpx.AsyncClient, yard: Yard) -> None:
     leaving = [asyncio.create_task(client.post("/tools/hang", headers=form)) for form in (EVENTS, JSON)]
     await until(lambda: yard.hanging == 2)
     for each in leaving:

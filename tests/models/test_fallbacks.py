@@ -73,7 +73,7 @@ async def standing_by(first: Play, second: Play, **variables: str) -> AsyncGener
     ],
     ids=["429", "500", "401", "frozen"],
 )
-async def test_the_next_model_answers_and_the_answer_says_so(first: Play, code: str) -> None:
+async def test_the_fallback_answers_and_is_named_in_the_response(first: Play, code: str) -> None:
     variables = {"MODEL_TIMEOUT": "0.5"} if first is frozen else {}
     async with standing_by(first, says("I am here"), **variables) as standing:
         before = await figures_of(standing.client)
@@ -95,7 +95,7 @@ async def test_a_stream_is_the_next_models_as_long_as_no_text_has_gone_out(first
     assert events_of(answer.text)[-1].name == "done"
 
 
-async def test_a_stream_that_is_cut_after_its_first_text_ends_with_an_error_and_asks_nobody_else() -> None:
+async def test_a_stream_cut_after_its_first_text_ends_with_an_error_without_fallback() -> None:
     async with standing_by(cut_in_the_middle, says("I am here")) as standing:
         answer = await standing.client.get(PATH, headers=EVENTS)
     *_, last = events_of(answer.text)
@@ -111,14 +111,14 @@ async def test_the_next_model_has_its_own_key_and_name_and_gets_nothing_of_the_f
     assert (request.headers["authorization"], request.body["model"]) == ("Bearer sk-second", "second")
 
 
-async def test_when_all_fail_the_client_is_told_of_the_last_one() -> None:
+async def test_if_all_models_fail_the_last_error_is_returned() -> None:
     async with standing_by(refuses(500), refuses(401)) as standing:
         answer = await standing.client.get(PATH)
     assert (answer.status_code, answer.json()["code"]) == (503, "provider-auth")
 
 
 @pytest.mark.parametrize("refusal", ["content_filter", "too long"])
-async def test_what_the_first_model_refuses_for_its_content_is_not_taken_elsewhere(refusal: str) -> None:
+async def test_a_moderation_error_does_not_fall_back(refusal: str) -> None:
     def first(_: PlayedRequest) -> Answer:
         if refusal == "content_filter":
             return whole(message("content_filter", content=""))

@@ -107,7 +107,7 @@ async def test_a_missing_detail_is_asked_for_instead_of_guessed(
     ["Do not tell me the time in Paris", "don't look up the weather in Paris", "不要告诉我北京的时间", "请别查北京天气",
      "Cancel the weather in Paris", "取消北京的天气"],
 )  # fmt: skip
-async def test_what_is_forbidden_or_to_be_undone_is_not_done(question: str) -> None:
+async def test_forbidden_and_undo_requests_call_nothing(question: str) -> None:
     answer = await response(UserMessage(question), tools=(CLOCK, WEATHER))
     assert answer.message.tool_calls == ()
 
@@ -115,14 +115,16 @@ async def test_what_is_forbidden_or_to_be_undone_is_not_done(question: str) -> N
 @pytest.mark.parametrize(
     ("question", "said"),
     [
-        ("请告诉我现在北京时间几点了", ["离线替身模型", "不知道现在几点", "DASHSCOPE_API_KEY", "OPENAI_API_KEY"]),
-        ("请告诉我北京1天以后的天气", ["离线替身模型", "不知道天气", "/chat-tool-function"]),
+        ("请告诉我现在北京时间几点了", ["离线模型", "不知道现在几点", "DASHSCOPE_API_KEY", "OPENAI_API_KEY"]),
+        ("请告诉我北京1天以后的天气", ["离线模型", "不知道天气", "/chat-tool-function"]),
         ("帮我把以下内容翻译成英文：Good evening, ladies and gentlemen.", ["没有办法翻译"]),
-        ("What time is it?", ["offline stand-in model", "cannot know what time it is", "DASHSCOPE_API_KEY"]),
-        ("翻訳して", ["离线替身模型"]),
+        ("What time is it?", ["offline model", "cannot know what time it is", "DASHSCOPE_API_KEY"]),
+        ("翻訳して", ["离线模型"]),
     ],
 )
-async def test_without_tools_it_says_what_it_is_and_how_to_get_a_real_answer(question: str, said: list[str]) -> None:
+async def test_without_tools_it_introduces_itself_and_explains_how_to_get_a_real_answer(
+    question: str, said: list[str]
+) -> None:
     answer = (await response(UserMessage(question))).message.text
     assert [each for each in said if each not in answer] == []
     assert not any(character.isdigit() for character in answer)
@@ -138,7 +140,7 @@ async def test_without_tools_it_says_what_it_is_and_how_to_get_a_real_answer(que
         ("翻译：早上好", True),
     ],
 )
-async def test_tools_are_promised_only_for_what_they_could_know(question: str, promised: bool) -> None:
+async def test_tools_are_suggested_only_for_questions_they_can_answer(question: str, promised: bool) -> None:
     answer = (await response(UserMessage(question))).message.text
     assert ("/chat-tool-function" in answer) is promised
     assert "DASHSCOPE_API_KEY" in answer

@@ -58,7 +58,7 @@ async def test_a_city_and_a_number_of_days_come_from_the_question_within_the_bou
         ("weather in Paris on Monday", 7, None),
     ],
 )
-async def test_days_beyond_what_a_forecast_has_are_said_to_be_so(question: str, days: int, said: str | None) -> None:
+async def test_days_beyond_the_forecast_are_reported(question: str, days: int, said: str | None) -> None:
     ((_, arguments),) = await asked(question, WEATHER)
     answer = await answered(question, FORECAST, WEATHER)
     assert arguments["days"] == days

@@ -81,7 +81,7 @@ async def test_a_text_or_a_language_alone_is_translated_as_the_one_before(
         ("那纽约呢？",),
     ],
 )
-async def test_what_names_nothing_or_follows_nothing_calls_nothing(questions: tuple[str, ...]) -> None:
+async def test_a_follow_up_without_a_name_or_a_context_calls_nothing(questions: tuple[str, ...]) -> None:
     # A follow-up is not read into chit-chat, nor an intent into a lone name.
     assert await calls_for(*questions) == []
 
@@ -102,7 +102,7 @@ async def test_a_follow_up_is_answered_in_its_own_language(last: str, answer: st
     assert (await response(*messages, tools=ALL)).message.text.startswith(answer)
 
 
-async def test_results_of_earlier_questions_are_looked_up_anew_and_not_told_again() -> None:
+async def test_results_of_earlier_questions_are_looked_up_anew() -> None:
     old = ToolResponseMessage((ToolResponse("call_1", CLOCK.name, json.dumps(CLOCK_RESULT | {"time": "01:01:01"})),))
     new = ToolResponseMessage((ToolResponse("call_2", CLOCK.name, json.dumps(CLOCK_RESULT)),))
     before = (UserMessage("东京几点"), AssistantMessage(tool_calls=(ToolCall("call_1", CLOCK.name, "{}"),)), old)

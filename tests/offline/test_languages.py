@@ -31,7 +31,7 @@ from toolchat.tool_calling.definition import ToolDefinition
         ("翻译成英文：现在几点了？北京的天气呢", "现在几点了？北京的天气呢", "auto", "en"),
     ],
 )
-async def test_what_is_to_be_translated_is_passed_as_written_with_both_languages(
+async def test_the_text_to_translate_is_passed_unchanged_with_both_languages(
     question: str, q: str, source: str, target: str
 ) -> None:
     assert await asked(question, *ALL) == [("baiduTranslateFunction", {"q": q, "from": source, "to": target})]
@@ -83,7 +83,7 @@ async def test_each_target_language_gets_its_own_call_with_the_bare_text(
         ("translate into French", "still need the text"),
     ],
 )
-async def test_an_unknown_language_or_a_missing_text_is_said_and_nothing_is_called(question: str, said: str) -> None:
+async def test_an_unknown_language_or_missing_text_is_reported_without_a_call(question: str, said: str) -> None:
     answer = await response(UserMessage(question), tools=ALL)
     assert answer.message.tool_calls == ()
     assert said in answer.message.text

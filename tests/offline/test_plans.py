@@ -113,7 +113,7 @@ async def test_each_step_is_looked_up_once_and_in_a_round_of_its_own(done: DoneP
     assert done.answer["rounds"] == len(done.texts) + 3
 
 
-async def test_the_answer_tells_under_each_step_what_came_of_it(done: DonePlan) -> None:
+async def test_the_answer_lists_the_result_of_each_step(done: DonePlan) -> None:
     lines = done.answer["answer"].splitlines()
     steps = [f"{number}. {each}" for number, each in enumerate(done.texts, start=1)]
     assert [line.split(":")[0].split("：")[0] for line in lines] == steps
@@ -131,7 +131,7 @@ async def test_a_step_that_cannot_be_done_stays_pending_and_the_others_are_done(
     assert [each["status"] for each in items] == ["pending"] * 3 + ["completed"]
 
 
-async def test_the_answer_says_which_steps_are_still_pending_and_why(toolchat: httpx.AsyncClient) -> None:
+async def test_the_answer_lists_pending_steps_with_the_reason(toolchat: httpx.AsyncClient) -> None:
     answer = (await planned(toolchat, HALF_POSSIBLE, new_session()))["answer"]
     lines = [each for each in answer.splitlines() if each[:2] in ("1.", "2.", "3.", "4.")]
     assert [" (still pending):" in each for each in lines] == [True, True, True, False]
@@ -149,7 +149,7 @@ async def test_the_list_that_a_plan_left_can_be_asked_for(toolchat: httpx.AsyncC
 
 
 @pytest.mark.parametrize("count", [4, 7, 8, 15, 21])
-async def test_a_long_plan_is_done_within_the_rounds_and_what_is_beyond_twenty_steps_is_named(
+async def test_a_long_plan_finishes_within_the_rounds_and_steps_beyond_twenty_are_named(
     count: int, toolchat: httpx.AsyncClient
 ) -> None:
     cities = (
@@ -166,7 +166,7 @@ async def test_a_long_plan_is_done_within_the_rounds_and_what_is_beyond_twenty_s
     assert lines[20:] == ["I look up at most 20 at a time and left out: time in Delhi."] * (count > 20)
 
 
-async def test_a_list_that_cannot_be_written_is_tried_once_told_and_does_not_stop_the_steps() -> None:
+async def test_a_failed_list_update_is_reported_and_does_not_stop_the_steps() -> None:
     failure = json.dumps({"error": {"kind": "no-conversation", "message": "there is no conversation"}})
     messages: tuple[Message, ...] = (UserMessage("Plan: time in Paris; time in Rome"),)
     called: list[str] = []
@@ -183,7 +183,7 @@ async def test_a_list_that_cannot_be_written_is_tried_once_told_and_does_not_sto
     assert "there is no conversation" in answer.message.text
 
 
-async def test_a_plan_that_is_cut_off_tells_what_was_found() -> None:
+async def test_a_plan_that_is_cut_off_reports_the_results_so_far() -> None:
     # In the last round that a question gets, no tools are offered any more.
     question, tools = UserMessage("Plan: time in Paris; time in Rome; time in Oslo"), (CLOCK, TODO_WRITE)
     messages: tuple[Message, ...] = (question,)
@@ -196,7 +196,7 @@ async def test_a_plan_that_is_cut_off_tells_what_was_found() -> None:
     assert "20:53:31" in last.text
 
 
-async def test_a_stream_tells_after_each_step_how_many_are_done(toolchat: httpx.AsyncClient) -> None:
+async def test_a_stream_reports_the_progress_after_each_step(toolchat: httpx.AsyncClient) -> None:
     stream = await toolchat.get(
         "/todo/chat",
         params={"query": "计划：1. 北京时间 2. 东京时间", "sessionId": new_session()},

@@ -31,7 +31,7 @@ from toolchat.tool_calling.definition import ToolDefinition
         ("东京3小时以后几点", "只能告诉你现在的时间"),
     ],
 )
-async def test_what_a_clock_was_not_asked_for_or_cannot_tell_is_said_after_the_time(question: str, said: str) -> None:
+async def test_requests_beyond_the_current_time_are_remarked_on(question: str, said: str) -> None:
     assert await asked(question, CLOCK)
     answer = await answered(question, CLOCK_RESULT, CLOCK)
     assert "20:53:31" in answer
@@ -75,7 +75,7 @@ async def test_politeness_is_not_called_an_unanswered_part(question: str) -> Non
         ("北京的天氣，用華氏度", "我不换算成华氏度"),
     ],
 )
-async def test_a_unit_that_the_tool_does_not_have_is_said_to_be_left_out(question: str, said: str) -> None:
+async def test_an_unsupported_unit_is_remarked_on(question: str, said: str) -> None:
     assert said in await answered(question, FORECAST, WEATHER)
 
 
@@ -88,7 +88,7 @@ async def test_a_tool_that_takes_the_unit_is_given_it_without_a_remark() -> None
     assert "convert" not in await answered("weather in Beijing in Fahrenheit", FORECAST, tool)
 
 
-async def test_thirty_days_in_fahrenheit_are_answered_with_what_there_is_and_what_there_is_not(
+async def test_thirty_days_in_fahrenheit_get_the_available_days_and_remarks(
     toolchat: httpx.AsyncClient,
 ) -> None:
     query = {"query": "What is the weather in Beijing for 30 days in Fahrenheit?"}

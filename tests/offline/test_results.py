@@ -36,17 +36,17 @@ from toolchat.tool_calling.function_callback import FunctionToolCallback
         ("东八区现在几点", "现在是 2026年11月20日 星期五 20:53:31（时区 Asia/Shanghai，UTC+08:00）。"),
     ],
 )
-async def test_a_clock_is_told_with_date_time_weekday_and_zone(question: str, answer: str) -> None:
+async def test_a_time_is_rendered_with_date_time_weekday_and_zone(question: str, answer: str) -> None:
     assert await answered(question, CLOCK_RESULT, CLOCK, '{"timeZoneId": "Asia/Shanghai"}') == answer
 
 
-async def test_a_forecast_is_told_for_the_day_that_was_asked_about() -> None:
+async def test_a_forecast_is_rendered_for_the_requested_day() -> None:
     assert await answered("请告诉我北京1天以后的天气", FORECAST, WEATHER) == (
         "地点：北京（Beijing，中国），当地时间 2026-11-20 20:53\n2026-11-21：多云，最高 9 °C，最低 -2 °C，降雨概率 10%"
     )
 
 
-async def test_a_forecast_is_told_day_by_day_when_no_single_day_was_asked_about() -> None:
+async def test_a_forecast_is_rendered_day_by_day_without_a_requested_day() -> None:
     assert await answered("Weather in Beijing for 2 days", FORECAST, WEATHER) == (
         "Place: 北京 (Beijing, 中国), local time 2026-11-20 20:53\n"
         "Now: 晴, temperature 8 °C, humidity 40%, wind 7.2 km/h\n"
@@ -55,7 +55,7 @@ async def test_a_forecast_is_told_day_by_day_when_no_single_day_was_asked_about(
     )
 
 
-async def test_a_day_beyond_the_forecast_is_said_to_be_missing() -> None:
+async def test_a_day_beyond_the_forecast_is_reported_as_missing() -> None:
     answer = await answered("北京4天以后的天气", FORECAST | {"days_requested": 5, "days_delivered": 2}, WEATHER)
     assert answer.startswith("没有取得所问那一天的数据")
     assert "2026-11-21" in answer
@@ -104,7 +104,7 @@ async def test_any_result_becomes_a_sentence_or_a_short_list(result: Any, questi
         ({"from": "zh", "to": "xx", "text": "a"}, "翻译：甲", "译文（xx）：a"),
     ],
 )
-async def test_a_translation_is_told_with_its_language(result: Any, question: str, answer: str) -> None:
+async def test_a_translation_is_rendered_with_its_language(result: Any, question: str, answer: str) -> None:
     assert await answered(question, result, TRANSLATE) == answer
 
 
@@ -144,11 +144,11 @@ async def test_fields_are_called_by_the_titles_of_the_result_type(question: str,
         pytest.param("y" * 100_000, id="a text"),
     ],
 )
-async def test_a_long_result_is_told_in_bounded_length(result: Any) -> None:
+async def test_a_long_result_is_rendered_in_bounded_length(result: Any) -> None:
     assert len(await answered("list", result, DICE)) <= 2001
 
 
-async def test_several_results_and_a_detail_that_is_missing_are_told_together() -> None:
+async def test_several_results_and_a_missing_detail_are_rendered_together() -> None:
     messages = (
         UserMessage("东京时间，还有查订单"),
         AssistantMessage(tool_calls=(ToolCall("call_1", CLOCK.name, '{"timeZoneId":"Asia/Tokyo"}'),)),
@@ -159,7 +159,7 @@ async def test_several_results_and_a_detail_that_is_missing_are_told_together() 
     assert "orderId" in lines[1]
 
 
-async def test_each_result_is_told_of_the_place_that_its_call_was_for_in_whatever_order_they_come() -> None:
+async def test_each_result_is_rendered_for_its_place_in_any_order() -> None:
     question = UserMessage("What time is it in Paris and Tokyo?")
     called = (await response(question, tools=(CLOCK,))).message
     results = [ToolResponse(each.id, each.name, json.dumps(CLOCK_RESULT)) for each in called.tool_calls]
@@ -170,7 +170,7 @@ async def test_each_result_is_told_of_the_place_that_its_call_was_for_in_whateve
     assert (await response(question, called, only, tools=(CLOCK,))).message.text.startswith("In Tokyo it")
 
 
-async def test_results_are_told_even_after_the_tools_have_been_taken_away() -> None:
+async def test_results_are_rendered_even_after_the_tools_are_withdrawn() -> None:
     messages = (
         UserMessage("东京时间"),
         AssistantMessage(tool_calls=(ToolCall("call_1", CLOCK.name, "not json"),)),
@@ -188,14 +188,14 @@ async def test_results_are_told_even_after_the_tools_have_been_taken_away() -> N
         '"It is 20:53:31."\n\n<reminder>a</reminder><reminder>b</reminder>',
     ],
 )
-async def test_a_result_is_told_without_the_reminder_to_the_model_beside_it(result: str) -> None:
+async def test_a_result_is_rendered_without_the_reminder_to_the_model(result: str) -> None:
     answer = await answered("time in Beijing", result)
     assert "20:53:31" in answer
     assert "reminder" not in answer
     assert "description" not in answer
 
 
-async def test_a_reminder_that_is_part_of_a_result_is_told() -> None:
+async def test_a_reminder_within_a_result_is_rendered() -> None:
     # What the user himself had translated is no word to the model.
     result = {"from": "zh", "to": "en", "text": "<reminder>Tea</reminder>"}
     assert await answered("翻译：茶", result, TRANSLATE) == "译文（英语）：<reminder>Tea</reminder>"

@@ -55,13 +55,13 @@ async def test_instead_of_a_change_of_the_list_that_it_cannot_make_the_list_is_r
 
 
 @pytest.mark.parametrize("question", CHANGES)
-async def test_a_list_that_was_not_changed_is_told_as_it_is(question: str) -> None:
+async def test_an_unchanged_list_is_shown_as_it_is(question: str) -> None:
     told = await answered(question, "[ ] #1: a\n(0/1 completed)", TODO_READ)
     assert told.startswith("[ ] #1: a\n(0/1 completed)")
 
 
 @pytest.mark.parametrize("question", CHANGES)
-async def test_a_change_of_the_list_that_it_cannot_make_is_said_not_to_be_made(question: str) -> None:
+async def test_an_unsupported_change_of_the_list_is_reported(question: str) -> None:
     tools = (*ALL, TODO_WRITE, TODO_READ)
     call = (await response(UserMessage(question), tools=tools)).message
     shown = ToolResponseMessage((ToolResponse("call_1", TODO_READ.name, "No todos."),))

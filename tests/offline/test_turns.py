@@ -51,7 +51,7 @@ async def test_streamed_pieces_are_several_and_together_the_text() -> None:
     assert streamed_text(deltas) == last.message.text
 
 
-async def test_a_streamed_call_has_no_text_and_says_so_in_its_finish_reason() -> None:
+async def test_a_streamed_call_has_no_text_and_the_finish_reason_tool_calls() -> None:
     (only,) = await events_of(OfflineChatModel(), Prompt((UserMessage("北京时间几点"),), (CLOCK,), stream=True))
     assert isinstance(only, ChatResponse)
     assert (only.message.text, only.finish_reason) == ("", "tool_calls")

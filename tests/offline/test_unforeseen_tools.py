@@ -50,7 +50,7 @@ from toolchat.tool_calling.definition import ToolDefinition
         ),
     ],
 )
-async def test_a_tool_that_nobody_foresaw_is_chosen_and_filled_by_its_schema(
+async def test_an_unknown_tool_is_chosen_and_filled_by_its_schema(
     question: str, name: str, arguments: dict[str, Any]
 ) -> None:
     assert await asked(question, *OTHERS) == [(name, arguments)]
@@ -108,7 +108,7 @@ async def test_a_value_is_recognised_by_the_name_and_description_of_its_paramete
     assert await asked(question, run) == [("run", {name: value})]
 
 
-async def test_what_is_optional_and_not_spoken_of_is_left_out() -> None:
+async def test_optional_parameters_that_are_not_mentioned_are_left_out() -> None:
     optional = {"n": {"type": "integer"}, "unit": {"enum": ["c", "f"]}, "id": text(), "flag": {"type": "boolean"}}
     run = ToolDefinition("run", "Run it", parameters(**optional, inner=parameters("x", x=text())))
     assert await asked("run it", run) == [("run", {})]
@@ -122,9 +122,7 @@ async def test_what_is_optional_and_not_spoken_of_is_left_out() -> None:
         ("book a hotel in Rome for my guest", {}),
     ],
 )
-async def test_an_object_that_need_not_be_there_is_filled_by_what_is_said_and_not_by_small_words(
-    question: str, held: dict[str, Any]
-) -> None:
+async def test_an_optional_object_is_filled_only_from_meaningful_words(question: str, held: dict[str, Any]) -> None:
     extras = parameters(
         view={"enum": ["sea", "a"]}, floor={"type": "integer"}, note=text(pattern=".{1,40}"), spoken=text("a language")
     )
@@ -144,7 +142,7 @@ async def test_a_tool_with_other_names_and_a_chinese_description_is_filled_all_t
     assert await asked("杭州的天气预报", own) == [("tool_7", {"地点": "杭州"})]
 
 
-async def test_a_parameter_that_means_somebody_is_asked_for_as_somebody_and_not_as_a_place() -> None:
+async def test_a_parameter_for_a_person_is_not_filled_with_a_place() -> None:
     receiver = {"to": {"type": "string", "description": "Name of the receiver"}}
     schema = {"type": "object", "properties": receiver, "required": ["to"]}
     tool = ToolDefinition("sendParcel", "Send a parcel to somebody.", schema)

@@ -36,7 +36,7 @@ async def decided(page: Page) -> Any:
 
 
 async def test_arguments_are_changed_before_a_call_is_approved(visit: Visit) -> None:
-    # What is no JSON object is told, and nothing is sent; the call runs with what stands there then.
+    # An invalid JSON object is reported and nothing is sent; the call runs once the text is valid.
     async with (
         OpenAIPlayer(model('{"text": "A page"}')) as player,
         service("tests.pages.workshop", OPENAI_BASE_URL=player.base_url) as client,
@@ -59,7 +59,7 @@ async def test_arguments_are_changed_before_a_call_is_approved(visit: Visit) -> 
         assert PRINTED[before:] == ["Another page"]
 
 
-async def test_the_model_is_told_why_a_call_was_rejected(visit: Visit) -> None:
+async def test_the_model_receives_the_reason_of_a_rejection(visit: Visit) -> None:
     # Calls are decided one by one, and sent together.
     async with (
         OpenAIPlayer(model('{"text": "One"}', '{"text": "Two"}')) as player,
@@ -106,7 +106,7 @@ async def test_an_answer_to_another_client_is_decided_by_the_link_that_it_names(
         assert f"{client.base_url}/playground/{place}" in answer.text
         before = len(PRINTED)
         async with visit(client.base_url, place=place) as page:
-            waiting = page.get_by_role("region", name="An answer elsewhere waits for you")
+            waiting = page.get_by_role("region", name="Another answer waits for your approval")
             await waiting.get_by_role("button", name="Approve").click()
             await expect(waiting).to_contain_text("Told: printed")
         assert PRINTED[before:] == ["A page"]

@@ -162,7 +162,7 @@ BUSY = (
 )
 
 
-async def test_a_busy_session_says_what_to_do(visit: Visit) -> None:
+async def test_a_busy_session_shows_advice(visit: Visit) -> None:
     # Once, in the page's words; the question can be asked again when the other one has ended.
     answers = iter((hanging("Once"), streamed("Hello to you.")))
     async with (

@@ -83,7 +83,7 @@ async def test_a_conversation_is_renamed_with_the_keyboard(visit: Visit) -> None
         await expect(page.locator("#conversation-title")).to_have_text("Trip to <b>Oslo</b>")
 
 
-async def test_a_conversation_is_exported_as_the_service_tells_it(visit: Visit) -> None:
+async def test_a_conversation_is_exported_as_the_service_returns_it(visit: Visit) -> None:
     async with played(visit, echo, CONVERSATION) as (page, client, _):
         await ask(page, "One")
         async with page.expect_download() as downloaded:
@@ -116,7 +116,7 @@ async def test_a_conversation_that_the_service_no_longer_keeps_leaves_the_list(v
         session = await page.evaluate("sessionStorage.getItem('toolchat.session')")
         assert (await client.delete(f"/chat/{session}")).status_code == 204
         await page.reload()
-        await expect(page.locator(".notice.gone")).to_have_text("The service no longer keeps the conversation “One”.")
+        await expect(page.locator(".notice.gone")).to_have_text("The conversation “One” is no longer stored.")
         await expect(page.locator(NAMES)).to_have_count(0)
         await ask(page, "Two")
         await expect(page.locator(NAMES)).to_have_text(["Two"])
@@ -134,7 +134,7 @@ async def test_the_list_folds_where_there_is_no_room_for_it(visit: Visit) -> Non
         await expect(page.locator(NAMES)).to_be_hidden()
 
 
-async def test_what_a_browser_remembers_wrongly_does_no_harm(visit: Visit) -> None:
+async def test_invalid_browser_storage_does_no_harm(visit: Visit) -> None:
     # Another version of the page, or a person, may have written it.
     async with played(visit, sensible_model(), CONVERSATION) as (page, _, _):
         for kept in ("no { json", '"text"', '[1, null, {"id": 7}, {"id": "a"}]'):

@@ -63,7 +63,7 @@ def test_a_file_names_no_other_host_and_writes_no_markup(file: Path) -> None:
     assert content.count("\n") <= 250
 
 
-def test_what_others_wrote_is_as_they_published_it_with_its_licence() -> None:
+def test_vendored_files_are_unchanged_and_have_their_licence() -> None:
     # Its name, version and source are told, and every file by its hash.
     told = json.loads((VENDOR / "vendored.json").read_text(encoding="utf-8"))
     assert all(each["name"] and each["version"] and each["licence"] and each["source"] for each in told)

@@ -88,7 +88,7 @@ async def test_a_link_with_another_key_takes_effect_only_if_the_user_agrees(visi
         await expect(page.locator("#ask")).to_be_enabled()
 
 
-async def test_a_key_is_forgotten_when_the_user_says_so(visit: Visit) -> None:
+async def test_the_user_can_remove_the_key(visit: Visit) -> None:
     async with (
         service(API_KEYS=ALICE) as client,
         visit(client.base_url, place=f"#key={KEY}", faults=REFUSED) as page,
@@ -98,7 +98,7 @@ async def test_a_key_is_forgotten_when_the_user_says_so(visit: Visit) -> None:
         assert (await page.evaluate(KEPT))[1] is None
 
 
-async def test_who_gives_no_key_is_told_and_can_give_it_later(visit: Visit) -> None:
+async def test_a_key_can_be_entered_after_the_first_refusal(visit: Visit) -> None:
     async with (
         service(API_KEYS=ALICE) as client,
         visit(client.base_url, ready=DIALOG, faults=REFUSED, locale="zh-CN") as page,
@@ -134,7 +134,7 @@ async def test_a_question_waits_for_another_key_when_the_first_is_valid_no_longe
         await expect(page.locator(".turn .figures")).to_be_visible()
 
 
-async def test_where_anybody_may_ask_nobody_is_asked_for_a_key(visit: Visit) -> None:
+async def test_no_key_is_requested_if_anonymous_requests_are_allowed(visit: Visit) -> None:
     async with service(API_KEYS=ALICE, ALLOW_ANONYMOUS="true") as client, visit(client.base_url) as page:
         await page.get_by_role("button", name="Ask").click()
         await expect(page.locator("#panes .figures")).to_have_count(3)
@@ -151,7 +151,7 @@ async def test_where_anybody_may_ask_nobody_is_asked_for_a_key(visit: Visit) -> 
         ('roles = ["operate"]', "zh-CN", "换一个密钥也许可以"),
     ],
 )
-async def test_what_a_key_does_not_allow_is_said_in_words(
+async def test_a_forbidden_request_is_explained(
     entry: str, locale: str, told: str, visit: Visit, tmp_path: Path
 ) -> None:
     file = tmp_path / "keys.toml"
@@ -169,11 +169,15 @@ async def test_what_a_key_does_not_allow_is_said_in_words(
 @pytest.mark.parametrize(
     ("name", "value", "told"),
     [
-        (b"host", b"evil.example", "not called by the name in this page's address.*add the name to ALLOWED_HOSTS"),
+        (
+            b"host",
+            b"evil.example",
+            "does not accept the host name in this page's address.*add the name to ALLOWED_HOSTS",
+        ),
         (b"sec-fetch-site", b"cross-site", "one of another site's page.*Open the page by the service's own address"),
     ],
 )
-async def test_what_the_service_takes_for_somebody_elses_is_said_in_words(
+async def test_cross_site_and_misdirected_requests_are_explained(
     name: bytes, value: bytes, told: str, visit: Visit
 ) -> None:
     app = create_app(read_configuration())
@@ -189,7 +193,7 @@ async def test_what_the_service_takes_for_somebody_elses_is_said_in_words(
         await expect(page.locator(".turn .problem")).to_have_text(re.compile(told, re.DOTALL))
 
 
-async def test_a_client_whose_request_was_refused_is_told_when_to_try_again(visit: Visit) -> None:
+async def test_a_quota_error_shows_when_to_try_again(visit: Visit) -> None:
     words = """async () => {
         const { wordsOf } = await import("./problem.js");
         const document = { code: "overloaded", detail: "?", retryable: true, retry_after: 1 };

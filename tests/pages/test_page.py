@@ -103,7 +103,7 @@ async def fits(page: Page) -> bool:
 
 @pytest.mark.parametrize("locale", ["zh-CN", "en-US"])
 async def test_nothing_overflows_a_phone(visit: Visit, locale: str) -> None:
-    # Not even one word of 600 letters in the question, the arguments, the result, the answer and a run by hand.
+    # Not even one word of 600 letters in the question, the arguments, the result, the answer and a run of a tool.
     model = sensible_model({"timeZoneId": "x" * 600})
     async with played(visit, model, width=320, locale=locale) as (page, _, _):
         await page.locator("#question").press("Control+Enter")

@@ -8,11 +8,11 @@ from toolchat.chat.advisors.idempotency import IdempotentRequest
 TURNED = "Bob\u202etxt.exe"
 
 
-def test_the_terminal_writes_out_what_would_turn_a_text() -> None:
+def test_the_terminal_escapes_bidirectional_characters() -> None:
     assert escape_controls(f'sendParcel({{"to": "{TURNED}"}})') == 'sendParcel({"to": "Bob\\u202etxt.exe"})'
 
 
-async def test_the_page_writes_out_what_would_turn_a_text(open_page: OpenPage) -> None:
+async def test_the_page_escapes_bidirectional_characters(open_page: OpenPage) -> None:
     async with service() as client, open_page() as page:
         await page.goto(f"{client.base_url}/playground/")
         script = "async (text) => (await import('./json.js')).pretty(JSON.stringify({ to: text }))"

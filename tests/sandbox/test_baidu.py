@@ -77,7 +77,7 @@ async def test_phrases_are_translated_and_all_else_is_marked(
 @pytest.mark.parametrize(
     ("text", "language"), [("привет", "ru"), ("สวัสดี", "th"), ("مرحبا", "ara"), ("γεια", "el"), ("???", "en")]
 )
-async def test_a_language_is_told_by_its_script(client: httpx.AsyncClient, text: str, language: str) -> None:
+async def test_a_language_is_detected_by_its_script(client: httpx.AsyncClient, text: str, language: str) -> None:
     assert (await asked(client, signed(text)))["from"] == language
 
 
@@ -147,14 +147,14 @@ async def test_bytes_that_are_no_form_are_an_error_of_baidu(client: httpx.AsyncC
     ("method", "path", "status"),
     [("GET", "/", 200), ("POST", "/", 405), ("GET", "/nowhere", 404), ("DELETE", PATH, 405), ("POST", PATH, 413)],
 )
-async def test_every_response_says_that_it_is_the_sandbox(
+async def test_every_response_is_marked_as_the_sandbox(
     client: httpx.AsyncClient, method: str, path: str, status: int
 ) -> None:
     response = await client.request(method, path, content=b"x" * 70_000 if status == 413 else None)
     assert (response.status_code, response.headers["X-Sandbox"]) == (status, "toolchat")
 
 
-async def test_the_front_page_says_that_everything_is_invented(client: httpx.AsyncClient) -> None:
+async def test_the_index_page_states_that_all_data_is_invented(client: httpx.AsyncClient) -> None:
     page = (await client.get("/")).text
     assert (await client.get("/weatherapi/v1/forecast.json")).status_code != 404
     assert "All data here is invented" in page

@@ -67,7 +67,7 @@ async def test_a_forecast_has_the_whole_shape_of_the_original(sandbox: httpx.Asy
 
 
 @pytest.mark.parametrize("place", ["Beijing", "Tokyo, Japan", "Suzhou, Anhui, China", "Singapore", "Yekaterinburg"])
-async def test_every_answer_says_that_it_is_invented(sandbox: httpx.AsyncClient, place: str) -> None:
+async def test_every_response_is_marked_as_invented(sandbox: httpx.AsyncClient, place: str) -> None:
     location = (await answered(sandbox, q=place))["location"]
     assert location["country"] == "Sandbox"
     assert re.fullmatch(r"\w[\w ]* \(sandbox\)", location["region"])
@@ -141,7 +141,7 @@ async def test_the_present_is_that_hour_of_todays_forecast(sandbox: httpx.AsyncC
         "10001",
     ],
 )
-async def test_a_place_that_nobody_knows_is_unknown(sandbox: httpx.AsyncClient, place: str) -> None:
+async def test_an_unknown_place_returns_code_1006(sandbox: httpx.AsyncClient, place: str) -> None:
     response = await asked(sandbox, q=place)
     assert response.status_code == 400
     assert from_json(response.content)["error"] == {"code": 1006, "message": "No matching location found."}

@@ -59,7 +59,7 @@ async def test_fifty_questions_of_one_session_are_answered_in_a_row_and_the_over
     assert [text for role, text in kept if role == "user"] == questions(player.requests[-1])
 
 
-async def test_who_waits_longer_than_the_settings_allow_is_told_to_come_again() -> None:
+async def test_a_request_that_waits_too_long_gets_session_busy() -> None:
     # The running turn is not disturbed by it.
     variables = {"SESSION_WAIT": "0.2"}
     async with GatedPlayer(sociable) as player, service(OPENAI_BASE_URL=player.base_url, **variables) as client:
@@ -121,7 +121,7 @@ async def test_no_session_sees_anything_of_another_one() -> None:
     assert sum(len(each) < TURNS for each in answered) == SESSIONS * 3 // 10
 
 
-async def test_who_has_read_done_finds_the_turn_kept_and_the_session_free() -> None:
+async def test_after_done_the_turn_is_stored_and_the_session_is_free() -> None:
     async with OpenAIPlayer(sociable) as player, service(OPENAI_BASE_URL=player.base_url, SESSION_WAIT="0") as client:
         for number in range(20):
             async with RawClient(str(client.base_url)) as reader:

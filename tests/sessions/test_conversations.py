@@ -145,7 +145,7 @@ async def test_tool_rounds_are_kept_with_their_results_where_that_is_wished() ->
     assert again == [*expected, {"role": "assistant", "content": reply(question)}]
 
 
-async def test_a_turn_whose_tool_rounds_are_too_large_is_kept_without_them() -> None:
+async def test_a_turn_with_too_large_tool_rounds_is_stored_without_them() -> None:
     # Nothing of the rounds stays, rather than a part of them.
     question = "Compare Europe/Paris and Asia/Tokyo."
     running, again = await with_tool_rounds(question, MEMORY_MAX_MESSAGES="5")

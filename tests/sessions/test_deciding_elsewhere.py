@@ -110,7 +110,7 @@ async def test_all_that_waits_in_a_conversation_is_gone_with_it_wherever_it_is_f
         assert (await approve(here, *other)).status_code == 200
 
 
-async def test_of_the_turns_that_wait_in_one_conversation_the_oldest_gives_way_to_the_hundred_and_first() -> None:
+async def test_the_hundred_and_first_paused_turn_of_a_conversation_evicts_the_oldest() -> None:
     async with replicas() as ((here, _), _, redis):
         asking = {"userInput": "Light, please", "sessionId": "s-1"}
         first, second, *_ = [await waiting(here, "/chat", **asking) for _ in range(101)]

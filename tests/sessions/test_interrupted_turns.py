@@ -123,7 +123,7 @@ async def test_an_answer_that_moderation_cut_is_given_and_not_kept() -> None:
 
 
 @pytest.mark.parametrize("form", [EVENTS, JSON], ids=["streamed", "whole"])
-async def test_a_client_who_leaves_in_the_middle_leaves_no_trace(form: dict[str, str]) -> None:
+async def test_a_turn_of_a_client_that_disconnects_is_not_stored(form: dict[str, str]) -> None:
     # The model is stopped, and the session is free for the next question.
     answers = [sse(PARTIAL, done=False, ending="hang"), sse(PARTIAL, done=False, ending="hang")]
     async with OpenAIPlayer(fails_once(*answers)) as player, service(OPENAI_BASE_URL=player.base_url) as client:
@@ -137,7 +137,7 @@ async def test_a_client_who_leaves_in_the_middle_leaves_no_trace(form: dict[str,
         await go_on(client, player)
 
 
-async def test_a_client_who_leaves_the_line_does_not_hold_up_those_behind() -> None:
+async def test_a_waiting_client_that_disconnects_does_not_block_the_queue() -> None:
     # Its question is never asked, and the next in the line gets its turn when the running one ends.
     async with GatedPlayer(sociable) as player, service(OPENAI_BASE_URL=player.base_url) as client:
 

@@ -69,7 +69,7 @@ async def test_the_trace_marks_each_call_that_was_answered_from_invented_data() 
     assert [each.get("sandbox") for each in results] == [True, None, True]
 
 
-async def test_an_answer_says_what_it_was_given_before_it_waited_for_an_approval() -> None:
+async def test_a_resumed_answer_is_marked_for_sandbox_data_from_before_the_pause() -> None:
     script = turns(asks(WEATHER), asks(("switchLight", {"on": True})), says("Mild, and light."), says("Good night."))
     async with (
         serving(create_sandbox()) as url,

@@ -24,7 +24,7 @@ async def client() -> AsyncGenerator[httpx.AsyncClient, None]:
 
 
 @pytest.mark.parametrize(("path", "part"), UNKEEPABLE, ids=lambda value: value.split("/")[-1].split()[0])
-async def test_the_client_and_the_log_are_told_which_part_cannot_be_kept(
+async def test_the_client_and_the_log_name_the_part_that_cannot_be_stored(
     path: str, part: str, client: httpx.AsyncClient, caplog: pytest.LogCaptureFixture
 ) -> None:
     before = await metric(client, "approvals_total")
@@ -48,6 +48,6 @@ async def test_an_answer_that_waits_is_counted_by_the_process_that_paused_it(cli
     assert await metric(client, "approvals_total") == before + 2
 
 
-async def test_what_cannot_be_kept_hinders_no_question_that_need_not_wait(client: httpx.AsyncClient) -> None:
+async def test_a_part_that_cannot_be_stored_affects_only_turns_that_pause(client: httpx.AsyncClient) -> None:
     answer = await client.get("/light/plain", headers=JSON)
     assert answer.json()["answer"] == "It is ."

@@ -65,7 +65,7 @@ async def test_of_two_hundred_decisions_at_two_processes_one_is_taken(
             assert statuses[200] <= len(player.requests) - asked <= 1
 
 
-async def test_what_a_process_that_died_has_paused_goes_on_at_the_other(tmp_path: Path) -> None:
+async def test_turns_paused_by_a_dead_process_resume_at_another(tmp_path: Path) -> None:
     async with two_processes(tmp_path) as (clients, processes, _):
         place, call = await waiting(clients[0], "/chat", userInput="Light, please", sessionId="s-1")
         processes[0].kill()

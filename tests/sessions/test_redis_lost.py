@@ -82,7 +82,7 @@ async def bring_back(server: RedisServer, way: str) -> None:
 
 
 @pytest.mark.parametrize("way", ["absent", "frozen", "killed"])
-async def test_without_redis_only_what_needs_it_is_refused_and_it_comes_back_by_itself(
+async def test_without_redis_only_requests_that_need_it_fail_and_it_reconnects(
     way: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     # Absent at the start, frozen or killed: one line in the log, a figure, readiness that says so, and no restart.

@@ -32,7 +32,7 @@ async def test_an_id_of_plain_characters_is_taken(offline: httpx.AsyncClient) ->
 
 
 @pytest.mark.parametrize("path", ["/chat", "/chat/stream", "/todo/chat"])
-async def test_any_other_id_is_refused_and_asks_nobody(path: str) -> None:
+async def test_any_other_id_is_rejected_without_a_model_call(path: str) -> None:
     # As a parameter of every route that has one.
     async with OpenAIPlayer(sociable) as player, service(OPENAI_BASE_URL=player.base_url) as client:
         for session in REFUSED:
@@ -68,7 +68,7 @@ async def test_bytes_that_are_no_text_are_refused_before_anything_reads_them(
 
 
 @pytest.mark.parametrize("parameters", [{}, {"sessionId": ""}], ids=["missing", "empty"])
-async def test_without_an_id_a_new_one_that_nobody_can_guess_is_made(parameters: dict[str, str]) -> None:
+async def test_without_an_id_a_new_unguessable_one_is_created(parameters: dict[str, str]) -> None:
     # 32 hexadecimal digits, in the header, in JSON and in `done`; the conversation goes on under it.
     async with OpenAIPlayer(sociable) as player, service(OPENAI_BASE_URL=player.base_url) as client:
         made = []

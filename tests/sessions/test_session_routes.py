@@ -52,7 +52,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize("path", ["/chat", "/chat/stream"])
-async def test_a_question_that_is_not_clear_is_refused_and_asks_nobody(path: str) -> None:
+async def test_an_ambiguous_question_is_rejected_without_a_model_call(path: str) -> None:
     # Missing, blank, ambiguous, too long, or with a tool that there is not: the answer names the parameter.
     async with OpenAIPlayer(sociable) as player, service(OPENAI_BASE_URL=player.base_url) as client:
         for parameters, named in REFUSED:
@@ -118,7 +118,7 @@ async def test_the_streaming_route_answers_in_no_other_form() -> None:
     assert len(player.requests) == len(STREAM_ACCEPTED)
 
 
-async def test_another_method_is_told_what_is_allowed_and_asks_nobody() -> None:
+async def test_another_method_gets_405_with_allow_and_no_model_call() -> None:
     # A HEAD would ask the model for something that nobody sees.
     async with OpenAIPlayer(sociable) as player, service(OPENAI_BASE_URL=player.base_url) as client:
         for path in ("/chat", "/chat/stream", "/todo/chat", "/chat/s-1"):
@@ -132,7 +132,7 @@ async def test_another_method_is_told_what_is_allowed_and_asks_nobody() -> None:
 STREAMS = ["/chat", "/chat/stream", "/todo/chat", "/time/chat", "/time/chat-tool-function", "/time/chat-tool-method"]
 
 
-async def test_a_browser_that_reconnects_is_told_to_stop_and_asks_nobody() -> None:
+async def test_a_browser_that_reconnects_gets_204_without_a_model_call() -> None:
     # The first event has an id, which the browser sends back; 204 is what ends its attempts.
     async with OpenAIPlayer(sociable) as player, service(OPENAI_BASE_URL=player.base_url) as client:
         for number, path in enumerate(STREAMS, start=1):

@@ -46,9 +46,7 @@ async def client(redis: RedisServer) -> AsyncGenerator[httpx.AsyncClient, None]:
 Look = Callable[[], Coroutine[Any, Any, httpx.Response]]
 
 
-async def test_what_was_kept_and_cannot_be_read_is_no_unexpected_error(
-    redis: RedisServer, client: httpx.AsyncClient
-) -> None:
+async def test_an_unreadable_record_is_no_unexpected_error(redis: RedisServer, client: httpx.AsyncClient) -> None:
     for spoilt in SPOILT:
         looks = await _kept(client)
         for key in await _keys(redis):

@@ -85,7 +85,7 @@ async def test_every_form_of_an_answer_keeps_the_same_trace() -> None:
         assert each["usage"]["total_tokens"] > 0
 
 
-async def test_a_turn_that_rests_on_invented_data_says_so() -> None:
+async def test_a_turn_from_sandbox_data_is_marked() -> None:
     async with sandboxed() as client:
         await ask(client, "weather")
         await ask(client, "time")
@@ -99,7 +99,7 @@ OLD = (
 )
 
 
-async def test_what_an_older_version_has_kept_is_shown_and_goes_on_and_it_can_read_what_is_kept_now() -> None:
+async def test_records_are_compatible_with_the_older_version_both_ways() -> None:
     app = create_app()
     async with assembled(app) as client:
         store = app.state.service.store
@@ -130,7 +130,7 @@ async def test_a_turn_that_paused_twice_is_kept_with_every_call_and_all_its_toke
 
 
 @needs_redis
-async def test_a_turn_that_is_decided_at_another_replica_is_kept_with_what_ran_before() -> None:
+async def test_a_turn_resumed_at_another_replica_is_stored_with_its_earlier_calls() -> None:
     async with replicas(LIGHTS) as ((one, other), _, _):
         place, call = await waiting(one, "/chat", userInput="please, please", sessionId="s-1")
         again = (await approve(other, place, call)).json()

@@ -45,7 +45,7 @@ def warnings(monkeypatch: pytest.MonkeyPatch, text: str) -> tuple[str, ...]:
         ),
     ],
 )
-def test_a_limit_that_is_longer_than_what_holds_it_is_told_with_both_names_and_values(
+def test_a_time_limit_above_its_enclosing_limit_is_reported_with_names_and_values(
     set_up: str, told: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert warnings(monkeypatch, set_up) == (f"{told}, which ends first",)
@@ -71,7 +71,7 @@ def test_every_combination_that_is_inverted_in_several_places_names_each_of_them
     assert [each.partition(" ")[0] for each in told] == ["MODEL_IDLE_TIMEOUT", "TOOL_TIMEOUT"]
 
 
-def test_check_says_it_too(tmp_path: Path) -> None:
+def test_check_reports_it_too(tmp_path: Path) -> None:
     done = run("check", cwd=tmp_path, CHAT_PROVIDER="offline", TOOL_TIMEOUT="130")
     assert done.returncode == 0
     assert done.stderr.splitlines() == [

@@ -80,9 +80,7 @@ class Stop:
     ],
     ids=str,
 )  # fmt: skip
-async def test_a_value_with_one_reading_is_repaired_and_the_call_says_so(
-    annotation: Any, sent: Any, meant: str
-) -> None:
+async def test_a_value_with_one_reading_is_repaired_and_marked(annotation: Any, sent: Any, meant: str) -> None:
     finished = await called(callback_of(annotation), to_json({"value": sent}).decode())
     assert (finished.result, finished.repaired) == (meant, True)
     assert finished.to_dict()["repaired"] is True
@@ -140,7 +138,7 @@ async def test_a_value_without_a_single_reading_runs_nothing(annotation: Any, se
     assert (finished.error_kind, finished.repaired) == ("invalid-arguments", False)
 
 
-async def test_null_for_what_has_a_default_and_cannot_be_null_means_the_default() -> None:
+async def test_null_for_a_non_nullable_parameter_means_its_default() -> None:
     async def book(
         day: str,
         seats: int = 2,
@@ -184,12 +182,12 @@ async def test_json_in_a_wrapping_is_a_repair_too(arguments: str) -> None:
     assert (finished.result, finished.repaired) == ("3", True)
 
 
-async def test_a_repair_that_does_not_help_tells_the_model_what_is_still_wrong() -> None:
+async def test_a_failed_repair_reports_the_remaining_error() -> None:
     finished = await called(callback_of(Place), '{"value": "{\\"name\\": 5}", "other": "1"}')
     assert '"field":"value.name"' in finished.result
 
 
-def test_an_enum_of_numbers_tells_its_names_behind_what_else_is_said() -> None:
+def test_an_enum_of_numbers_adds_its_names_to_the_description() -> None:
     names = "1 = LOW, 2 = MIDDLE, 9 = HIGH"
     assert schema_of(Level) == {"type": "integer", "enum": [1, 2, 9], "description": names}
     described = schema_of(Annotated[Level, "How much"])
@@ -197,7 +195,7 @@ def test_an_enum_of_numbers_tells_its_names_behind_what_else_is_said() -> None:
     assert schema_of(Unit) == {"type": "string", "enum": ["C", "F"]}
 
 
-async def test_a_repaired_call_may_be_answered_from_the_cache_and_says_both() -> None:
+async def test_a_repaired_call_may_come_from_the_cache_and_is_marked_as_both() -> None:
     callback = FunctionToolCallback.from_function(callback_of(int)._function, cache_seconds=60)
     asked_twice = [call("told", '{"value": "3"}', str(number)) for number in range(2)]
     *_, one, two = await executing(*asked_twice, tools=[callback])
@@ -205,7 +203,7 @@ async def test_a_repaired_call_may_be_answered_from_the_cache_and_says_both() ->
     assert [(each["repaired"], each.get("cached")) for each in records] == [(True, None), (True, True)]
 
 
-async def test_the_trace_of_an_answer_says_which_calls_had_to_be_repaired() -> None:
+async def test_repaired_calls_are_marked_in_the_answer() -> None:
     items = '[{"id": "1", "text": "cook", "status": "pending"}]'
     calls = [("todoUpdate", {"items": items}), ("todoRead", "[]"), ("todoRead", "")]
     document, requests = await asked(*map(asks, calls), says("Done."))

@@ -41,7 +41,7 @@ def test_any_other_difference_makes_another_call(text: str) -> None:
 
 
 @pytest.mark.parametrize(("one", "two"), [("1", "true"), ("0", "-0.0"), ("null", '"null"'), ("[]", "{}")])
-def test_values_that_python_holds_equal_are_different_calls_where_json_tells_them_apart(one: str, two: str) -> None:
+def test_values_that_differ_in_json_have_different_call_keys(one: str, two: str) -> None:
     assert call_key(f'{{"q": {one}}}', {}) != call_key(f'{{"q": {two}}}', {})
 
 

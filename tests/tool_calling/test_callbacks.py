@@ -138,7 +138,7 @@ def test_resolvers_find_by_name_and_the_first_hit_wins() -> None:
         StaticToolCallbackResolver([first, second])
 
 
-def test_a_static_provider_offers_what_it_was_given() -> None:
+def test_a_static_provider_offers_its_callbacks() -> None:
     provider = StaticToolCallbackProvider(FunctionToolCallback.from_function(echo))
     assert isinstance(provider, ToolCallbackProvider)
     assert [each.definition.name for each in provider.tool_callbacks()] == ["echo"]

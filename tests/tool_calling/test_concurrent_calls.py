@@ -19,7 +19,7 @@ async def ok(text: str = "fine") -> str:
     return text
 
 
-async def test_a_start_and_an_end_are_told_for_every_call() -> None:
+async def test_a_start_and_an_end_are_emitted_for_every_call() -> None:
     calls = [call("ok", identifier="a"), call("ok", '{"text": "two"}', identifier="b")]
     events = await executing(*calls, tools=[ok])
     assert [event.call.id for event in events if isinstance(event, ToolCallStarted)] == ["a", "b"]
@@ -184,7 +184,7 @@ async def test_cancelling_the_caller_cancels_the_tools(asked: list[str]) -> None
     assert cancelled.is_set()
 
 
-async def test_a_listener_that_fails_cancels_the_tools_and_is_heard() -> None:
+async def test_a_failing_listener_cancels_the_tools_and_its_error_is_raised() -> None:
     cancelled = asyncio.Event()
 
     async def slow() -> None:

@@ -39,7 +39,7 @@ async def everything(**values):  # type: ignore[no-untyped-def]
     return values
 
 
-async def test_an_untyped_method_is_a_tool_and_is_given_what_it_takes() -> None:
+async def test_an_untyped_method_is_a_tool_and_receives_its_parameters() -> None:
     definition = ToolDefinition("daysInMonth", "Count the days of a month", MONTH)
     callback = MethodToolCallback.from_function(Calendar().days_in, definition=definition)
     assert callback.definition is definition
@@ -77,7 +77,7 @@ async def test_arguments_are_checked_by_the_given_schema(arguments: dict[str, An
     assert [each["field"] for each in caught.value.fields] == at_fault
 
 
-async def test_what_the_signature_says_beside_the_types_does_not_count() -> None:
+async def test_with_a_definition_only_the_types_of_the_signature_count() -> None:
     async def visit(city: Annotated[str, Field(max_length=3)], day: datetime.date | None = None) -> str:
         return f"{city} {day!r}"
 
@@ -88,7 +88,7 @@ async def test_what_the_signature_says_beside_the_types_does_not_count() -> None
         await callback.call('{"city": "Paris", "day": "tomorrow"}', EMPTY)
 
 
-async def test_a_parameter_is_found_by_the_name_that_a_model_would_be_told() -> None:
+async def test_a_parameter_is_matched_by_its_exposed_name() -> None:
     async def translate(from_: str, time_zone: Annotated[str, Field(alias="timeZone")] = "UTC", to: str = "en") -> str:
         return f"{from_} {to} {time_zone}"
 
@@ -121,7 +121,7 @@ async def test_among_all_other_keywords_the_context_is_still_the_callers() -> No
     assert await callback.call(forged, ToolContext({"tenant": "acme"})) == "acme {'a': 1}"
 
 
-async def test_a_model_that_misses_what_the_function_needs_is_told_so() -> None:
+async def test_a_missing_required_argument_is_reported_to_the_model() -> None:
     async def days_in(month: int) -> int:
         return month
 
@@ -183,7 +183,7 @@ async def test_references_unions_and_bounds_are_understood(node: dict[str, Any])
     ],
     ids=str,
 )
-async def test_what_breaks_a_reference_a_union_or_a_bound_runs_nothing(change: dict[str, Any]) -> None:
+async def test_arguments_that_break_a_reference_union_or_bound_run_nothing(change: dict[str, Any]) -> None:
     finished = await called(defined(everything, NODE), to_json({"node": {"name": "abc"} | change}).decode())
     assert finished.error_kind == "invalid-arguments"
     assert "node." in finished.result

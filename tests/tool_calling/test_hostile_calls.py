@@ -154,7 +154,7 @@ LONG_TEXTS = {
 
 
 @pytest.mark.parametrize("arguments", LONG_TEXTS.values(), ids=LONG_TEXTS)
-async def test_a_long_text_that_does_not_fit_is_refused_before_anybody_has_to_wait(arguments: str) -> None:
+async def test_a_long_invalid_text_is_rejected_quickly(arguments: str) -> None:
     # A pattern that goes back over what it has read takes hours for these.
     assert (await only(("plain", arguments), tools=TOOLS)).error_kind == "invalid-arguments"
 
@@ -191,7 +191,7 @@ async def test_every_hostile_call_gets_one_answer_in_its_place(hostile: list[tup
 
 
 @given(st.sampled_from(TOOLS), ARGUMENTS)
-async def test_a_tool_is_given_what_fits_its_schema_or_is_not_run(callback: ToolCallback, arguments: str) -> None:
+async def test_a_tool_runs_only_with_arguments_that_fit_its_schema(callback: ToolCallback, arguments: str) -> None:
     name = callback.definition.name
     finished = await only((name, arguments), tools=TOOLS)
     allowed = ("failed", "invalid-arguments") if name == "breaks" else (None, "invalid-arguments")

@@ -39,7 +39,7 @@ def test_a_nested_model_that_is_used_once_stands_where_it_is_used() -> None:
     assert schema["properties"]["to"]["properties"]["name"] == {"type": "string"}
 
 
-def test_a_nested_model_that_is_used_twice_is_told_once() -> None:
+def test_a_nested_model_used_twice_is_defined_once() -> None:
     def send(parcel: Parcel) -> None: ...
 
     schema = FunctionToolCallback.from_function(send).definition.input_schema
@@ -104,7 +104,7 @@ class Counts(RootModel[dict[str, int]]):
     """How many there are of each."""
 
 
-async def test_a_whole_input_that_takes_more_fields_says_so_at_its_root_and_there_alone() -> None:
+async def test_an_open_model_is_open_at_its_root_only() -> None:
     async def keep(value: Open) -> str:
         return repr(value.model_extra)
 
@@ -115,7 +115,7 @@ async def test_a_whole_input_that_takes_more_fields_says_so_at_its_root_and_ther
     assert await callback.call('{"name": "a", "color": "red"}', EMPTY) == "{'color': 'red'}"
 
 
-async def test_a_whole_input_of_any_names_tells_what_stands_under_them() -> None:
+async def test_a_mapping_as_input_describes_its_values() -> None:
     async def keep(value: Counts) -> str:
         return repr(value.root)
 

@@ -34,7 +34,7 @@ async def marked() -> str:
     return "text"
 
 
-async def test_whatever_a_mark_may_say_can_be_said_in_code() -> None:
+async def test_every_option_of_the_decorator_exists_in_code() -> None:
     assert set(ALL) == set(get_type_hints(ToolOptions))
     in_code = FunctionToolCallback.from_function(plain, **ALL)
     by_mark = FunctionToolCallback.from_function(tool(**ALL)(plain_copy()))
@@ -60,7 +60,7 @@ def plain_copy() -> Any:
     return plain
 
 
-def test_metadata_leaves_what_it_does_not_say_as_the_mark_said_it() -> None:
+def test_metadata_keep_the_decorators_values_for_defaults() -> None:
     changed = FunctionToolCallback.from_function(
         marked, metadata=ToolMetadata(timeout=9, requires_approval=False, cache_seconds=5)
     )
@@ -69,7 +69,7 @@ def test_metadata_leaves_what_it_does_not_say_as_the_mark_said_it() -> None:
     )
 
 
-def test_a_word_in_code_takes_back_what_mark_and_metadata_say() -> None:
+def test_an_option_in_code_overrides_decorator_and_metadata() -> None:
     callback = FunctionToolCallback.from_function(
         marked,
         metadata=ToolMetadata(timeout=9),
@@ -82,7 +82,7 @@ def test_a_word_in_code_takes_back_what_mark_and_metadata_say() -> None:
     assert callback.metadata == ToolMetadata()
 
 
-def test_a_name_or_a_description_of_none_says_nothing() -> None:
+def test_a_name_or_description_of_none_changes_nothing() -> None:
     definition = FunctionToolCallback.from_function(
         marked, name=None, description=None, result_converter=None
     ).definition

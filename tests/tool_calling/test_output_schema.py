@@ -62,7 +62,7 @@ def test_the_schema_is_that_of_the_whole_result() -> None:
     assert [part["type"] for part in described[2]["anyOf"] if "type" in part] == ["null"]
 
 
-def test_results_that_a_converter_of_its_own_tells_have_no_schema() -> None:
+def test_a_tool_with_a_custom_converter_has_no_output_schema() -> None:
     assert FunctionToolCallback.from_function(quote, result_converter=repr).definition.output_schema == {}
     assert FunctionToolCallback.from_function(quote).with_converter(repr).definition.output_schema == {}
     assert FunctionToolCallback.from_function(quote).with_converter(quoted_result).definition.output_schema

@@ -85,7 +85,7 @@ class Unit(enum.Enum):
     ],
     ids=str,
 )
-async def test_a_type_is_told_as_json_schema_and_a_value_arrives_as_that_type(
+async def test_a_type_becomes_json_schema_and_values_arrive_as_that_type(
     annotation: Any, schema: dict[str, Any], sent: str, given: str
 ) -> None:
     assert schema_of(annotation) == schema
@@ -116,7 +116,7 @@ async def test_a_value_outside_its_type_never_reaches_the_tool(annotation: Any, 
     assert caught.value.fields[0]["field"].startswith("value")
 
 
-async def test_a_default_is_told_to_the_model_and_taken_when_the_argument_is_missing() -> None:
+async def test_a_default_is_in_the_schema_and_applies_to_a_missing_argument() -> None:
     async def book(day: datetime.date, seats: int = 2, unit: Unit = Unit.CELSIUS, wait: str | None = None) -> str:
         return f"{seats} {unit.name} {wait}"
 

@@ -61,7 +61,7 @@ async def test_a_message_that_the_history_ends_with_is_not_repeated() -> None:
     assert result.return_direct
 
 
-async def test_a_model_that_says_the_very_same_again_is_given_new_results() -> None:
+async def test_a_repeated_message_gets_new_results() -> None:
     earlier = (QUESTION, ASKING, answered("a", "b", "c"))
     ran: list[str] = []
 

@@ -61,7 +61,7 @@ def _cycle() -> list[Any]:
         (MappingProxyType({"a": {1: 2}.values()}), '{"a":[2]}'),
     ],
 )
-def test_whatever_has_a_json_form_becomes_text(result: object, text: str) -> None:
+def test_every_value_with_a_json_form_becomes_text(result: object, text: str) -> None:
     assert convert_result(result) == text
 
 
@@ -183,7 +183,7 @@ async def test_the_bytes_of_an_image_become_its_type_and_data() -> None:
     assert base64.b64decode(told["data"]) == PNG
 
 
-def test_a_long_result_is_cut_in_the_middle_and_says_so() -> None:
+def test_a_long_result_is_shortened_in_the_middle_with_a_mark() -> None:
     cut = truncate("长" * 1000, 256)
     assert cut.startswith("长" * 192)
     assert cut.endswith("长" * 32)
@@ -191,7 +191,7 @@ def test_a_long_result_is_cut_in_the_middle_and_says_so() -> None:
     assert truncate("short", 256) == "short"
 
 
-async def test_no_model_is_told_more_of_a_result_than_the_manager_allows() -> None:
+async def test_no_result_exceeds_the_limit_of_the_manager() -> None:
     async def long() -> str:
         return "长" * 5_000_000
 

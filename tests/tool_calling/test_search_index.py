@@ -75,7 +75,7 @@ def test_a_rare_word_weighs_more_than_one_that_many_tools_have() -> None:
 
 
 @pytest.mark.parametrize("query", ["", " \n", "?!", "quantum", "量子", "x" * 100_000, "\ud800"])
-def test_what_no_tool_has_finds_nothing(query: str) -> None:
+def test_a_query_without_matching_terms_finds_nothing(query: str) -> None:
     assert found(query) == []
 
 

@@ -50,7 +50,7 @@ WITHOUT_DATA = {"mimeType": "image/png", "data": f"[{len(DATA)} characters left 
     ],
     ids=["image", "image as JSON", "images", "data URL", "bytes", "number", "name"],
 )
-async def test_what_cannot_be_cut_is_left_out_whole_and_the_rest_stays(result: Any, expected: Any) -> None:
+async def test_values_that_cannot_be_shortened_are_left_out(result: Any, expected: Any) -> None:
     assert await told(result) == expected
 
 

@@ -17,7 +17,7 @@ def read_only(**options: Any) -> Callable[[Callable[..., Any]], Callable[..., An
     return tool(timeout=1, return_direct=True, **options)
 
 
-async def test_a_marked_function_is_a_tool_with_what_the_mark_says() -> None:
+async def test_a_decorated_function_is_a_tool_with_the_options_of_the_decorator() -> None:
     @tool(name="getTime", description="Tell the time", return_direct=True, timeout=2)
     def now() -> str:
         return "12:00"
@@ -60,7 +60,7 @@ async def test_a_mark_without_parentheses_marks_functions_methods_and_classes() 
     assert [await each.call("", EMPTY) for each in made[1:]] == ["13:00", "read"]
 
 
-async def test_what_is_given_in_code_wins_over_the_mark() -> None:
+async def test_options_in_code_override_the_decorator() -> None:
     @tool(name="marked", description="marked")
     def function() -> None: ...
 

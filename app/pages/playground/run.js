@@ -1,4 +1,4 @@
-/** One run of a tool by hand: asked, followed to its end, and shown. */
+/** One run of a tool: sent, followed to its end, and shown. */
 
 import { CallList } from "./calls.js";
 import { address, announce, find, make } from "./elements.js";

@@ -1,4 +1,4 @@
-/** Every tool of the service, to be run by hand. */
+/** Every tool of the service, with a form that runs it. */
 
 import { button, copyButton, find, make, newKey } from "./elements.js";
 import { ArgumentsForm } from "./form.js";

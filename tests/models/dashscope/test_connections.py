@@ -37,7 +37,9 @@ async def test_the_sdk_asks_over_our_connections_and_leaves_none(stream: bool, m
 
 @pytest.mark.parametrize("is_kept", [False, True])
 @pytest.mark.parametrize("stream", [False, True])
-async def test_what_is_lost_before_the_answer_is_unavailable_and_not_sent_again(stream: bool, is_kept: bool) -> None:
+async def test_a_connection_lost_before_the_response_is_unavailable_and_not_retried(
+    stream: bool, is_kept: bool
+) -> None:
     # The SDK sends a request once more when aiohttp says so; whether a turn is tried again is our decision alone.
     async with played(*[saying("ok")] * is_kept, SILENCE) as (model, player):
         for _ in range(is_kept):
@@ -66,7 +68,7 @@ async def test_a_limit_of_ours_does_not_make_the_sdk_send_again(stream: bool) ->
     assert len(player.requests) == 1
 
 
-async def test_nobody_listening_is_unavailable() -> None:
+async def test_a_refused_connection_is_unavailable() -> None:
     async with played(saying("ok")) as (model, player):
         await player.close()
         with pytest.raises(UpstreamUnavailable):

@@ -55,7 +55,7 @@ async def test_a_tool_that_is_offered_can_be_forced(choice: str, is_sent: bool) 
 
 
 @pytest.mark.parametrize("stream", [False, True])
-async def test_thinking_switched_on_is_a_stream_on_the_wire_but_shows_text_only_to_who_streams(stream: bool) -> None:
+async def test_with_thinking_the_request_is_streamed_and_text_is_emitted_only_for_streams(stream: bool) -> None:
     async with played(saying("四度"), enable_thinking=True) as (model, player):
         events = await events_of(model, asking(stream=stream))
     assert player.requests[0].stream
@@ -66,7 +66,7 @@ async def test_thinking_switched_on_is_a_stream_on_the_wire_but_shows_text_only_
     assert events[-1].message.text == "四度"
 
 
-async def test_thinking_switched_off_is_said_without_a_stream() -> None:
+async def test_disabled_thinking_is_sent_without_a_stream() -> None:
     async with played(saying("ok"), enable_thinking=False) as (model, player):
         await response_of(model, asking())
     assert player.requests[0].parameters == {"result_format": "message", "enable_thinking": False}

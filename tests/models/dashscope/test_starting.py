@@ -80,6 +80,6 @@ def test_a_setting_that_cannot_be_used_is_named(monkeypatch: pytest.MonkeyPatch,
     assert value not in str(caught.value)
 
 
-def test_every_setting_says_what_it_is() -> None:
+def test_every_setting_has_a_description() -> None:
     fields: Mapping[str, Any] = DashScopeSettings.model_fields
     assert all(field.description for field in fields.values())

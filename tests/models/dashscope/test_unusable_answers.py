@@ -77,7 +77,7 @@ UNUSABLE: dict[str, tuple[bool, Answer, type[ToolchatError]]] = {
 
 
 @pytest.mark.parametrize("case", UNUSABLE)
-async def test_what_is_no_answer_becomes_an_error_that_shows_nothing_of_it(case: str) -> None:
+async def test_an_invalid_response_becomes_an_error_without_its_content(case: str) -> None:
     stream, answer, expected = UNUSABLE[case]
     async with played(answer) as (model, player):
         with pytest.raises(ToolchatError) as caught:

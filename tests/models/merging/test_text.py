@@ -80,7 +80,7 @@ def test_the_first_piece_and_all_later_ones_are_shown_at_once() -> None:
     assert shown == ["The", " weather", " is", " fine", ""]
 
 
-def test_of_a_doubtful_piece_what_is_certain_is_shown_at_once() -> None:
+def test_the_certain_part_of_an_ambiguous_piece_is_shown_at_once() -> None:
     shown, _ = show(["哈", "哈哈", "，", "好"])
     assert shown == ["哈", "哈", "哈，", "好", ""]
 

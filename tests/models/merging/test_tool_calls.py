@@ -213,7 +213,7 @@ def test_a_merger_counts_its_calls() -> None:
     assert len(merger) == 2
 
 
-def test_unknown_keys_of_a_call_are_kept_for_the_way_back() -> None:
+def test_unknown_keys_of_a_call_are_kept_to_be_sent_back() -> None:
     (one,) = merge(
         [call(0, "a", "w", "", extra_content={"google": {"thought_signature": "s"}}, type="function")],
         [{"index": 0, "function": {"arguments": "{}", "signature": "t"}}],

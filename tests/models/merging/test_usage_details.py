@@ -24,12 +24,12 @@ from toolchat.models.merging import usage_from
     ],
     ids=["OpenAI", "DashScope"],
 )
-def test_cached_and_reasoning_tokens_are_read_where_a_provider_tells_them(told: dict[str, object]) -> None:
+def test_cached_and_reasoning_tokens_are_read_if_a_provider_reports_them(told: dict[str, object]) -> None:
     assert usage_from(told) == Usage(20, 5, 12, 3)
 
 
 @pytest.mark.parametrize("details", [None, [], {}, {"cached_tokens": "12"}, {"cached_tokens": -1}])
-def test_details_that_tell_nothing_are_none(details: object) -> None:
+def test_usage_details_without_counts_are_ignored(details: object) -> None:
     assert usage_from({"prompt_tokens": 20, "completion_tokens": 5, "prompt_tokens_details": details}) == Usage(20, 5)
 
 

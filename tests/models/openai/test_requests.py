@@ -23,7 +23,7 @@ from toolchat.models.base import ChatOptions, Prompt
 from toolchat.models.openai.mapping import map_messages, map_tool_call
 
 
-async def test_the_request_says_what_is_asked_and_nothing_else() -> None:
+async def test_the_request_contains_only_the_fields_in_use() -> None:
     async with played([whole(message(content="晴"))]) as (model, player):
         await events_of(model, AT_ONCE)
     (request,) = player.requests

@@ -24,7 +24,7 @@ from toolchat.models.openai.mapping import map_message, map_messages
         pytest.param([], Usage(), id="none at all"),
     ],
 )
-async def test_usage_is_the_last_that_was_told(usages: list[Any], usage: Usage) -> None:
+async def test_usage_is_the_last_reported_one(usages: list[Any], usage: Usage) -> None:
     chunks = [delta("stop", content="晴"), *(chunk(usage=one) for one in usages)]
     assert (await turn(sse(*chunks))).usage == usage
 

@@ -58,7 +58,7 @@ async def test_without_streaming_the_response_is_the_only_event(answer: Answer) 
 
 
 @pytest.mark.parametrize("start", [b"\n\n\n  \r\n", b"\xef\xbb\xbf"], ids=["blank lines", "byte order mark"])
-async def test_what_stands_before_a_json_body_is_skipped(start: bytes) -> None:
+async def test_blanks_or_a_byte_order_mark_before_json_are_skipped(start: bytes) -> None:
     answer = body(start + json.dumps(message(content="晴")).encode(), Content_Type="application/json; charset=utf-8")
     assert (await turn(answer, AT_ONCE)).message.text == "晴"
 

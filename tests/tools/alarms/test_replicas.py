@@ -64,7 +64,7 @@ async def test_the_answer_given_here_is_given_again_there_and_sets_nothing() -> 
     assert (other.status_code, other.json()["code"], len(player.requests)) == (422, "validation", 2)
 
 
-async def test_a_key_whose_request_runs_here_conflicts_there_even_when_its_alarm_is_set() -> None:
+async def test_a_key_in_use_conflicts_at_another_replica() -> None:
     script = [alarm_at("PT1H"), sse(delta(content="a"), ending="hang", done=False)]
     async with two_replicas(script) as ((here, there), player, _):
         running = asyncio.create_task(post(here, "PT1H"))
@@ -120,7 +120,7 @@ async def _listed(client: httpx.AsyncClient) -> bool:
     return (await client.get("/tool/alarms")).status_code == 200
 
 
-async def test_a_key_whose_process_died_after_it_set_an_alarm_repeats_what_was_set_elsewhere(tmp_path: Path) -> None:
+async def test_the_key_of_a_dead_process_returns_the_alarm_it_has_set(tmp_path: Path) -> None:
     # The lock of the process that died runs out after some seconds; until then its key conflicts.
     script = [alarm_at("PT1H"), sse(delta(content="a"), ending="hang", done=False)]
     async with AsyncExitStack() as stack:

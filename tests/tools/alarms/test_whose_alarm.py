@@ -5,7 +5,7 @@ import httpx
 from tests.tools.alarms.asking import alarms, key
 
 
-async def test_one_tenants_key_is_not_anothers(offline: httpx.AsyncClient) -> None:
+async def test_one_tenants_idempotency_key_is_not_anothers(offline: httpx.AsyncClient) -> None:
     for tenant in ("a", "b"):
         answer = await offline.post("/tool/alarm", headers=key(X_Tenant_ID=tenant))
         assert "idempotency-replayed" not in answer.headers

@@ -74,7 +74,7 @@ DEEP = b'{"a":' * 100_000
         pytest.param(b"HTTP/1.1 200 OK\r\ncontent-length: 5000000\r\n\r\n" + b" " * 5_000_000, id="too long"),
     ],
 )
-async def test_what_is_no_answer_of_baidu_is_an_upstream_error_and_never_a_translation(raw: bytes) -> None:
+async def test_an_invalid_response_of_baidu_is_an_upstream_error(raw: bytes) -> None:
     async with played(raw) as (client, player):
         with pytest.raises(UpstreamError) as caught:
             await client.translate("你好", "auto", "en")

@@ -55,7 +55,7 @@ async def test_each_error_code_has_its_own_reaction(
     assert APP_ID not in shown
 
 
-def test_no_two_error_codes_are_told_in_the_same_words() -> None:
+def test_every_error_code_has_its_own_message() -> None:
     assert len({reaction.message for reaction in _RULES.values()}) == len(_RULES) == 14
 
 
@@ -74,7 +74,7 @@ async def test_a_passing_failure_is_tried_once_more_with_a_new_salt(code: str) -
 
 @pytest.mark.slow
 @pytest.mark.slow
-async def test_a_rate_limit_is_tried_once_more_after_a_second_in_which_nobody_sends() -> None:
+async def test_a_rate_limit_error_is_retried_once_after_a_second_without_requests() -> None:
     # The others stand in line already when Baidu refuses the first; their turns would come in that second.
     async with played(fault("54003"), requests_per_second=3) as (client, player):
         results = await asyncio.gather(*(client.translate(text, "auto", "en") for text in "abc"))

@@ -81,7 +81,7 @@ async def test_a_turn_given_in_the_moment_of_a_cancellation_goes_to_the_next(
     assert not caplog.records
 
 
-async def test_a_newcomer_does_not_overtake_a_call_whose_turn_is_overdue() -> None:
+async def test_a_new_call_does_not_overtake_an_overdue_one() -> None:
     pacer = Pacer(rate=50, max_wait=10)
     order: list[str] = []
 

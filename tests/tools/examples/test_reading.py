@@ -31,7 +31,7 @@ async def test_tomorrow_is_counted_from_the_date_in_the_users_zone(path: str) ->
 
 
 @pytest.mark.parametrize("path", WEATHER)
-async def test_the_fixed_temperature_is_never_passed_off_as_real_whatever_the_model_says(path: str) -> None:
+async def test_the_fixed_temperature_is_always_marked_as_invented(path: str) -> None:
     script = [calls(("currentWeather", {"location": "杭州", "unit": "C"})), whole(message(content="30 degrees."))]
     async with OpenAIPlayer(script) as player, service(OPENAI_BASE_URL=player.base_url) as client:
         answer = await client.get(path, headers=JSON)

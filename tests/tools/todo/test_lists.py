@@ -57,9 +57,7 @@ TAKEN = [
 
 
 @pytest.mark.parametrize(("items", "text"), TAKEN)
-async def test_a_text_is_one_line_and_what_is_missing_has_a_default(
-    items: list[Any], text: str, caller: Caller
-) -> None:
+async def test_a_text_is_one_line_and_missing_fields_have_defaults(items: list[Any], text: str, caller: Caller) -> None:
     assert (await caller.updated(items=items))["result"] == text
     assert (await caller.shown())["text"] == text
 

@@ -10,7 +10,7 @@ from tests.serving import events_of, service
 from tests.tools.todo.caller import Caller
 
 
-async def test_the_model_is_told_to_plan_and_offered_every_function_tool() -> None:
+async def test_the_model_receives_planning_instructions_and_every_function_tool() -> None:
     _, (request,) = await asked(says("done"))
     names = {each["function"]["name"] for each in request.body["tools"]}
     system, question = request.body["messages"]
@@ -55,7 +55,7 @@ async def test_every_call_of_a_message_keeps_its_own_id_and_result() -> None:
     assert records[2]["error_kind"] == "unknown-tool"
 
 
-async def test_a_stream_tells_the_list_behind_every_successful_update_and_nowhere_else() -> None:
+async def test_a_stream_sends_the_list_after_every_successful_update_only() -> None:
     script = turns(
         asks(update(("a", "in_progress"), ("b", "pending")), clock("Asia/Tokyo")),
         asks(("todoUpdate", {"items": [{"text": ""}]})),
@@ -79,7 +79,7 @@ async def test_a_stream_tells_the_list_behind_every_successful_update_and_nowher
     assert [event.name for event in events].count("done") == 1
 
 
-async def test_what_stands_around_the_loop_acts_once_for_a_question_of_many_rounds() -> None:
+async def test_advisors_around_the_loop_run_once_per_request() -> None:
     # Four rounds end once: one turn is remembered, and usage is told once.
     rounds = [asks(clock(f"Etc/GMT+{n}")) for n in range(3)]
     async with (

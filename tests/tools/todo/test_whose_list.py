@@ -61,7 +61,7 @@ async def test_a_list_lives_as_long_as_a_session() -> None:
     assert await long.get("s") == items
 
 
-async def test_what_is_kept_but_cannot_be_read_is_no_list() -> None:
+async def test_an_unreadable_list_counts_as_empty() -> None:
     store = InMemoryStateStore()
     lists = TodoLists(store, Settings())
     for value in (b"{", b'[{"id":1}]', b"\xff", b'{"a":1}'):
@@ -95,6 +95,6 @@ async def test_replicas_share_the_lists_and_the_rounds_since_the_last_update() -
 
 
 @pytest.mark.parametrize("session", ["-a", "a" * 65, "a b", "ä", "stream"])
-async def test_a_session_id_that_is_none_is_refused(session: str, dutiful_service: httpx.AsyncClient) -> None:
+async def test_an_invalid_session_id_is_rejected(session: str, dutiful_service: httpx.AsyncClient) -> None:
     answers = [await dutiful_service.get(path + session) for path in ("/todo/", "/todo/chat?sessionId=")]
     assert [(each.status_code, each.json()["code"]) for each in answers] == [(422, "validation")] * 2

@@ -27,7 +27,7 @@ async def test_a_hundred_questions_at_once_about_one_city_cost_one_upstream_call
 
 
 @pytest.mark.parametrize("variant", ["function", "method"])
-async def test_a_later_question_gets_what_is_kept_and_one_about_another_city_does_not(variant: str) -> None:
+async def test_a_later_question_about_the_same_city_uses_the_cache(variant: str) -> None:
     path, paris = f"/weather/chat-tool-{variant}", {"query": "What is the weather in Paris tomorrow?"}
     async with played() as (_, player), service(WEATHER_API_KEY=KEY, WEATHER_BASE_URL=player.url) as http:
         answers = [await http.get(path, headers=JSON, params=each) for each in ({}, {}, paris)]

@@ -65,7 +65,7 @@ async def test_every_error_has_its_reaction_and_shows_neither_key_nor_body(
     assert not any(secret in everything for secret in (KEY, "MESSAGE OF", "degrees", "127.0.0.1", "Beijing"))
 
 
-async def test_an_unknown_place_tells_the_model_how_to_name_it() -> None:
+async def test_an_unknown_place_has_a_hint_for_the_model() -> None:
     async with played(error(1006)) as (client, _):
         for callback in both(client):
             with pytest.raises(ToolExecutionError) as caught:
@@ -110,7 +110,7 @@ async def test_a_plan_that_refuses_even_three_days_is_unavailable(days: int, req
 
 
 @pytest.mark.parametrize("code", [1006, 2006, 2007, 2008])
-async def test_what_cannot_change_is_not_tried_again(code: int) -> None:
+async def test_permanent_errors_are_not_retried(code: int) -> None:
     async with played(error(code)) as (client, player):
         await failure_of(client)
     assert len(player.arrivals) == 1

@@ -86,7 +86,7 @@ async def test_silence_ends_at_the_time_limit_even_in_the_second_try(script: tup
     assert len(player.arrivals) == len(script)
 
 
-async def test_nobody_listening_is_unavailable() -> None:
+async def test_a_refused_connection_is_unavailable() -> None:
     async with played() as (_, player):
         configured = settings(api_key=SecretStr(KEY), base_url=player.url)
     async with client_of(configured) as client:
@@ -109,7 +109,7 @@ async def test_a_text_of_another_type_is_left_out(value: object) -> None:
 
 
 @pytest.mark.parametrize("current", [None, [], 21, {}, {"temp_c": "mild"}])
-async def test_without_a_present_the_days_are_still_told(current: object) -> None:
+async def test_without_current_weather_the_days_are_still_returned(current: object) -> None:
     async with played(reply(replaced(current, "current"))) as (client, _):
         assert await client.forecast("Beijing", 1) == {"place": PLACE, "days": [DAY]}
 
@@ -130,7 +130,7 @@ async def test_numbers_come_as_they_are() -> None:
 
 
 @pytest.mark.parametrize(("asked", "sent", "told"), [(3, 3, None), (7, 3, 3), (2, 5, None)])
-async def test_fewer_days_than_asked_are_said_and_more_are_dropped(asked: int, sent: int, told: int | None) -> None:
+async def test_fewer_days_are_reported_and_surplus_days_dropped(asked: int, sent: int, told: int | None) -> None:
     async with played(reply(forecast(sent))) as (client, _):
         answer = await client.forecast("Beijing", asked)
     assert len(answer["days"]) == min(asked, sent)

@@ -70,7 +70,7 @@ async def test_any_name_travels_as_one_parameter(city: str) -> None:
     ],
     ids=lambda city: ascii(city)[:40],
 )
-async def test_what_is_no_place_name_is_refused_and_never_sent(city: str) -> None:
+async def test_an_invalid_place_name_is_rejected_without_a_request(city: str) -> None:
     async with played() as (client, player):
         failure = await failure_of(client, city)
     assert failure.kind == "invalid-place"

@@ -1,4 +1,4 @@
-"""A tool folder with a tool of each kind that is run by hand."""
+"""A tool folder with a tool of each kind, for runs without a model."""
 
 import asyncio
 import threading

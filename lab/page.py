@@ -13,11 +13,11 @@ PAGE = ROOT / "docs" / "faults.md"
 _HEAD = """\
 # Faults
 
-What was done to the service, and what came of it: {count} faults by families, of which {held} hold. Everything is
-real: processes of `python -m app serve`, sockets, a Redis that is stopped and killed, a browser. Each row was measured
-by the [lab](../lab/README.md) on a machine with {cores} cores ({days}), which wrote this page; a row that was not
-measured is not here, and one that fails says so. After each row the lab also looks whether the service still answers
-and has logged neither an error nor a traceback: a row that holds has left none.
+Results of {count} fault-injection tests by family, of which {held} hold. Everything is real: processes of
+`python -m app serve`, sockets, a Redis that is stopped and killed, a browser. The [lab](../lab/README.md) measured each
+row on a machine with {cores} cores ({days}) and wrote this page; a row that was not measured is not listed, and a row
+that fails says so. After each row the lab also checks that the service still answers and has logged neither an error
+nor a traceback.
 
 `make lab` measures all of it again in about ten minutes, `make lab-long` for an hour, `python -m lab NAME` one row.
 """

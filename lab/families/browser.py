@@ -167,7 +167,7 @@ async def a_foreign_page_frames_ours(stage: Stage) -> float:
     return sum([await frame.locator("#ask").count() for frame in page.frames[1:]])
 
 
-@fault(users="nobody waits", figure="s until the provider was left", at_most=3)
+@fault(users="no task is left behind", figure="s until the request to the provider was cancelled", at_most=3)
 async def a_closed_tab(stage: Stage) -> float:
     """A user closes the tab in the middle of an answer."""
     service = await stage.service()

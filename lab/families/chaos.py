@@ -211,8 +211,8 @@ async def _ran(stage: Stage) -> _Run:
     return run
 
 
-@fault(users="what was answered is kept", figure="acknowledged turns lost", at_most=0, fast=True, loud=True, limit=300,
-       lasts=True)  # fmt: skip
+@fault(users="acknowledged turns are kept", figure="acknowledged turns lost", at_most=0, fast=True, loud=True,
+       limit=300, lasts=True)  # fmt: skip
 async def chaos_loses_nothing(stage: Stage) -> float:
     """Three replicas and Redis under kills, stops, stalls, partitions, restarts and a failing provider."""
     run = await _ran(stage)
@@ -231,7 +231,7 @@ async def chaos_keeps_the_order(stage: Stage) -> float:
     return len(wrong)
 
 
-@fault(users="every failure is one of the documented", figure="answers that are not", at_most=0, fast=True, loud=True,
+@fault(users="every failure is a documented one", figure="answers that are not", at_most=0, fast=True, loud=True,
        limit=300, lasts=True)  # fmt: skip
 async def chaos_tells_what_failed(stage: Stage) -> float:
     """The same run: what users were answered."""

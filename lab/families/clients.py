@@ -20,7 +20,12 @@ _PATIENT = {"REQUEST_TIMEOUT": "15"}
 _POST = b"POST /time/chat HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
 
 
-@fault(users="nobody waits for them", figure="s until the provider was left by the last", at_most=3, fast=True)
+@fault(
+    users="no task is left behind",
+    figure="s until the last request to the provider was cancelled",
+    at_most=3,
+    fast=True,
+)
 async def leavers_mid_stream(stage: Stage) -> float:
     """200 clients reset the connection at random points of a stream."""
     service = await stage.service()
@@ -38,13 +43,23 @@ async def leavers_mid_stream(stage: Stage) -> float:
     return await _until_left(stage, 200)
 
 
-@fault(users="nobody waits for them", figure="s until the provider was left by the last", at_most=3, fast=True)
+@fault(
+    users="no task is left behind",
+    figure="s until the last request to the provider was cancelled",
+    at_most=3,
+    fast=True,
+)
 async def leavers_before_the_first_token(stage: Stage) -> float:
-    """100 clients of a stream leave while the provider has not said a word."""
+    """100 clients of a stream leave before the provider has sent anything."""
     return await _leaving_silence(stage, _STREAM)
 
 
-@fault(users="nobody waits for them", figure="s until the provider was left by the last", at_most=3, fast=True)
+@fault(
+    users="no task is left behind",
+    figure="s until the last request to the provider was cancelled",
+    at_most=3,
+    fast=True,
+)
 async def leavers_of_whole_answers(stage: Stage) -> float:
     """100 clients that wait for a whole answer leave while the provider is silent."""
     return await _leaving_silence(stage, {})
@@ -73,7 +88,11 @@ async def _until_left(stage: Stage, count: int) -> float:
     return time.monotonic() - began
 
 
-@fault(users="it counts as left, as documented", figure="s until the provider was left", at_most=2)
+@fault(
+    users="it counts as disconnected, as documented",
+    figure="s until the request to the provider was cancelled",
+    at_most=2,
+)
 async def a_client_that_shuts_its_sending_side(stage: Stage) -> float:
     """A client half-closes its connection right after its question, as `nc -N` does."""
     service = await stage.service()
@@ -105,28 +124,30 @@ async def _ask_and_reset(service: Service) -> None:
         reset(writer)
 
 
-@fault(users="they are hung up on", figure="s until the last was, of 1 s that they had", at_most=6, fast=True)
+@fault(users="they are disconnected", figure="s until the last was, of 1 s that they had", at_most=6, fast=True)
 async def half_sent_headers(stage: Stage) -> float:
     """300 clients send half of their headers and then a byte now and then (slow-loris)."""
     service = await stage.service(**_SHORT)
     return await _hung_up_on(service, 300, b"GET /time/chat HTTP/1.1\r\nHost: 127.0.0.1\r\nX-A: ")
 
 
-@fault(users="408, then they are hung up on", figure="s until the last was, of 1 s that they had", at_most=6, fast=True)
+@fault(
+    users="408, then they are disconnected", figure="s until the last was, of 1 s that they had", at_most=6, fast=True
+)
 async def slow_bodies(stage: Stage) -> float:
     """300 clients send a body one byte now and then."""
     service = await stage.service(**_SHORT)
     return await _hung_up_on(service, 300, _POST + b'Content-Length: 1000\r\n\r\n{"query": "')
 
 
-@fault(users="they are hung up on", figure="s until the last was, of 1 s that they had", at_most=12)
+@fault(users="they are disconnected", figure="s until the last was, of 1 s that they had", at_most=12)
 async def silent_connections(stage: Stage) -> float:
     """300 clients connect and never send a byte."""
     service = await stage.service(**_SHORT)
     return await _hung_up_on(service, 300, b"", drip=b"")
 
 
-@fault(users="others are answered as ever", figure="ms, the 95th percentile of 100 others", at_most=1000)
+@fault(users="others are answered as usual", figure="ms, the 95th percentile of 100 others", at_most=1000)
 async def others_beside_slow_clients(stage: Stage) -> float:
     """500 clients drip headers and bodies while others ask."""
     # Whoever asks at once must not be taken for slow, either, where the machine itself stands still for a second.
@@ -142,7 +163,7 @@ async def others_beside_slow_clients(stage: Stage) -> float:
 
 
 async def _hung_up_on(service: Service, count: int, begin: bytes, drip: bytes = b"x") -> float:
-    """Seconds until the last of these clients was hung up on."""
+    """Seconds until the last of these clients was disconnected."""
     began = time.monotonic()
 
     async def dawdle() -> float:
@@ -160,7 +181,7 @@ async def _hung_up_on(service: Service, count: int, begin: bytes, drip: bytes = 
     return max(await asyncio.gather(*(dawdle() for _ in range(count))))
 
 
-@fault(users="413, then they are hung up on", figure="MiB of the body that were taken", at_most=8)
+@fault(users="413, then they are disconnected", figure="MiB of the body that were taken", at_most=8)
 async def chunks_without_end(stage: Stage) -> float:
     """A client sends 200 MiB of chunks after it was refused."""
     service = await stage.service(**_SHORT)
@@ -178,7 +199,7 @@ async def chunks_without_end(stage: Stage) -> float:
     return sent / 2**20
 
 
-@fault(users="they are hung up on when the time of their questions is over", figure="MiB that the service grows by",
+@fault(users="they are disconnected when the time of their questions is over", figure="MiB that the service grows by",
        at_most=20, limit=120)  # fmt: skip
 async def slow_readers(stage: Stage) -> float:
     """100 clients read nothing of an answer of 2 MB each, 200 MB together, for the 15 s that their questions have."""
@@ -190,12 +211,12 @@ async def slow_readers(stage: Stage) -> float:
         while not await _no_question_runs(service):
             samples.append(service.mib())
         late = time.monotonic() - begun - 15
-    held(late < 5, f"they were hung up on {late:.1f} s late")
-    stage.note = f"hung up on {max(late, 0):.1f} s after that time"
+    held(late < 5, f"they were disconnected {late:.1f} s late")
+    stage.note = f"disconnected {max(late, 0):.1f} s after that time"
     return max(samples) - before
 
 
-@fault(users="it is hung up on", figure="s after the last byte that it took", at_most=6)
+@fault(users="it is disconnected", figure="s after the last byte that it took", at_most=6)
 async def a_slow_reader_is_hung_up_on(stage: Stage) -> float:
     """A client reads nothing of an answer of 2 MB; `SERVER_WRITE_TIMEOUT` is 1 s."""
     service = await stage.service(**_SHORT)
@@ -277,7 +298,7 @@ async def a_request_byte_by_byte(stage: Stage) -> float:
 
 @fault(users="nothing", figure="bytes of log for each", at_most=400, fast=True)
 async def garbage_does_not_flood_the_log(stage: Stage) -> float:
-    """300 connections send bytes that are no HTTP."""
+    """300 connections send bytes that are not HTTP."""
     service = await stage.service()
     before = service.log.stat().st_size
 

@@ -128,7 +128,9 @@ async def _set_alarm(service: Service, tenant: str, key: str) -> Reply:
     return await service.ask("/tool/alarm", json_body={"query": "in an hour"}, headers=headers)
 
 
-@fault(users="it rings when the clock says so", figure="s until it had rung", at_most=10, peer=True)
+@fault(
+    users="its status is `fired` when the clock says so", figure="s until its status was `fired`", at_most=10, peer=True
+)
 async def an_alarm_that_the_clock_passes(stage: Stage) -> float:
     """An alarm is an hour ahead; the clock is set back by a day, and then forward by two hours."""
     service, clock = await _clocked(stage)
@@ -137,14 +139,14 @@ async def an_alarm_that_the_clock_passes(stage: Stage) -> float:
     reply = await _set_alarm(service, tenant, stage.name())
     held(reply.status == 200, f"answered {reply.status} {reply.code}")
     clock.set(-_DAY)
-    held(await _alarms(service, tenant) == ["waiting"], "it rang too early")
+    held(await _alarms(service, tenant) == ["waiting"], "it was due too early")
     clock.set(2 * 3600)
     began = time.monotonic()
 
-    async def rung() -> bool:
+    async def is_fired() -> bool:
         return await _alarms(service, tenant) == ["fired"]
 
-    await until(rung)
+    await until(is_fired)
     return time.monotonic() - began
 
 

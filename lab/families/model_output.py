@@ -68,7 +68,7 @@ _ARGUMENTS = "invalid-arguments"
 _UNKNOWN = "unknown-tool"
 # Name, what the model writes, the calls, what the model is told of those that do not run, how many run.
 _CALLS: list[tuple[str, str, Sequence[dict[str, Any]], str, int]] = [
-    ("call-of-no-tool", "a call of a tool that there is not", [_call(name="launchMissiles")], _UNKNOWN, 0),
+    ("call-of-no-tool", "a call of an unknown tool", [_call(name="launchMissiles")], _UNKNOWN, 0),
     ("call-of-a-tool-not-offered", "a call of a tool that this question was not offered",
      [_call('{"time": "2099-01-01T07:00:00"}', name="setAlarm")], _UNKNOWN, 0),
     ("call-without-a-name", "a call with an empty name", [_call(name="")], _UNKNOWN, 0),
@@ -82,7 +82,7 @@ _CALLS: list[tuple[str, str, Sequence[dict[str, Any]], str, int]] = [
     ("arguments-null", "`null` for arguments", [_call("null")], _ARGUMENTS, 0),
     ("arguments-list", "a list for arguments", [_call("[1, 2]")], _ARGUMENTS, 0),
     ("arguments-of-another-type", "a number where a text belongs", [_call('{"timeZoneId": 5}')], _ARGUMENTS, 0),
-    ("arguments-unknown", "an argument that there is not",
+    ("arguments-unknown", "an unknown argument",
      [_call('{"timeZoneId": "Asia/Tokyo", "shell": "rm -rf /"}')], _ARGUMENTS, 0),
     ("arguments-deep", "arguments nested 100,000 deep", [_call("[" * 100_000 + "]" * 100_000)], _ARGUMENTS, 0),
     ("arguments-huge-integer", "an integer of 5,000 digits",
@@ -104,7 +104,7 @@ def _enter(name: str, done: str, users: str, figure: str, bound: Bound, measure:
 
 
 for _name, _done, _made, _kind, _runs in _CALLS:
-    _users = f"the model is told `{_kind}` and answers" if _kind else "the answer"
+    _users = f"the model receives `{_kind}` and answers" if _kind else "the answer"
     _enter(_name, _done, _users, "calls that ran", Bound(_runs, _runs), _running(_made, _kind))
 
 

@@ -92,7 +92,7 @@ async def _thousand_streams(stage: Stage, port: int) -> tuple[float, str]:
     return (middle if whole == 1000 else float("inf")), f"{whole} of 1,000 whole, {middle:.1f} s"
 
 
-@fault(users="they are hung up on", figure="of 300 still connected after 15 s", at_most=0, peer=True, limit=200)
+@fault(users="they are disconnected", figure="of 300 still connected after 15 s", at_most=0, peer=True, limit=200)
 async def slow_loris_beside_peers(stage: Stage) -> float:
     """300 clients send half of their headers and then one byte each second; the service gives them 5 s."""
     return await _beside(stage, _slow_loris)
@@ -115,7 +115,13 @@ async def _slow_loris(stage: Stage, port: int) -> tuple[float, str]:  # noqa: AR
     return left, f"{left} still connected"
 
 
-@fault(users="nobody waits for them", figure="s until the provider was left by all", at_most=5, peer=True, limit=200)
+@fault(
+    users="no task is left behind",
+    figure="s until all requests to the provider were cancelled",
+    at_most=5,
+    peer=True,
+    limit=200,
+)
 async def leavers_beside_peers(stage: Stage) -> float:
     """200 clients reset the connection in mid-stream of an answer that would take a minute."""
     return await _beside(stage, _leavers)
@@ -145,7 +151,11 @@ async def _leavers(stage: Stage, port: int) -> tuple[float, str]:
 
 
 @fault(
-    users="504 `upstream-timeout`", figure="s until the last of 20 was told, of 5 s", at_most=12, peer=True, limit=200
+    users="504 `upstream-timeout`",
+    figure="s until the last of 20 was answered, of 5 s",
+    at_most=12,
+    peer=True,
+    limit=200,
 )
 async def a_frozen_provider_beside_peers(stage: Stage) -> float:
     """20 questions to a provider that takes them and never answers; the service gives it 5 s."""
@@ -162,4 +172,4 @@ async def _frozen(stage: Stage, port: int) -> tuple[float, str]:
 
     took = await asyncio.gather(*(told() for _ in range(20)))
     answered = [each for each in took if each < _ENOUGH]
-    return max(took), f"{len(answered)} of 20 told within {max(answered, default=_ENOUGH):.0f} s"
+    return max(took), f"{len(answered)} of 20 answered within {max(answered, default=_ENOUGH):.0f} s"

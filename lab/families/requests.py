@@ -54,7 +54,7 @@ _REFUSED: list[tuple[str, str, bytes, int, str]] = [
     ("long-url", "a URL of 70 KB", _get("/time/chat?query=" + _LONG.decode()), 414, "too-large"),
     ("long-body", "a body of 70 KB", _post(b'{"query": "' + _LONG + b'"}'), 413, "too-large"),
     ("announced-too-long", "a body announced with 1 TB", _post(b"", Content_Length=str(2**40)), 413, "too-large"),
-    ("not-json", "a body that is no JSON", _post(b"{'query': 1}"), 400, "invalid-request"),
+    ("not-json", "a body with invalid JSON", _post(b"{'query': 1}"), 400, "invalid-request"),
     ("bad-utf8", "a body that is no UTF-8", _post(b'{"query": "\xff\xfe"}'), 400, "invalid-request"),
     ("utf16-body", "a body in UTF-16", _post('{"query": "hi"}'.encode("utf-16")), 400, "invalid-request"),
     ("deep-json", "JSON nested 30,000 deep",

@@ -17,7 +17,7 @@ _STREAM = {"Accept": "text/event-stream"}
 
 
 @fault(
-    users="503 at the door, or an answer",
+    users="503, or an answer",
     figure="of 300 clients that were cut off without a word",
     at_most=0,
     fast=True,
@@ -28,7 +28,7 @@ async def open_files_used_up(stage: Stage) -> float:
     stage.upstream.behave = speaking(lambda _: "Hello.", first=0.5)
     replies = await asyncio.gather(*(_or_nothing(service) for _ in range(300)))
     told = sum(each.status == 503 for each in replies)
-    stage.note = f"{told} were told 503"
+    stage.note = f"{told} received 503"
     held(all(each.status in (0, 200, 503) for each in replies), "one was answered otherwise")
     held("provider could not" not in " ".join(each.text for each in replies), "the provider was blamed")
     return sum(not each.status for each in replies)

@@ -192,7 +192,7 @@ async def redis_wants_another_password(stage: Stage) -> float:
     service = await stage.own(REDIS_URL=redis.url.replace("redis://", "redis://:wrong-canary@"))
     reply = await service.ask(_CHAT)
     held(reply.code == _GONE, f"answered {reply.status} {reply.code}")
-    held("canary" not in reply.text + service.written(), "the password was told")
+    held("canary" not in reply.text + service.written(), "the password was shown")
     return reply.seconds * 1000
 
 

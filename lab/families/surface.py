@@ -236,7 +236,7 @@ async def a_cache_before_the_service(stage: Stage) -> float:
     return asked - len(identifiers)
 
 
-@fault(users="nobody waits for them", figure="s until the provider was left by the last", at_most=5)
+@fault(users="no task is left behind", figure="s until the last request to the provider was cancelled", at_most=5)
 async def leavers_behind_nginx(stage: Stage) -> float:
     """50 clients leave in mid-stream, with nginx between them and the service."""
     service = await stage.service()

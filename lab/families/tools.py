@@ -125,7 +125,7 @@ async def _asked(stage: Stage, *names: str) -> Reply:
     reply = await service.ask("/faulty/chat-tool-function", headers=_JSON)
     held(reply.status == 200, f"answered {reply.status} {reply.code}")
     held(reply.json()["answer"] == "Done.", "the model was not told")
-    held("hunter2" not in reply.text, "the text of an exception is told")
+    held("hunter2" not in reply.text, "the text of an exception is shown")
     return reply
 
 
@@ -155,7 +155,7 @@ _ENDINGS: list[tuple[str, str, list[str], list[str], bool]] = [
      ["works", "raises", "hangs"], ["ok", "failed", "timeout"], True),
 ]  # fmt: skip
 for _name, _done, _names, _ended, _loud in _ENDINGS:
-    _users = f"an answer; the model is told {', '.join(f'`{each}`' for each in _ended)}"
+    _users = f"an answer; the model receives {', '.join(f'`{each}`' for each in _ended)}"
     enter(
         Fault(
             "tools", _name, _done, _users, "ms until answered", Bound(None, 3000), _ending(_names, _ended),
@@ -177,7 +177,7 @@ async def tools_that_block_all_threads(stage: Stage) -> float:
     return slowest * 1000
 
 
-@fault(users="an answer; the model is told `tool-result`", figure="MiB that the service grows by", at_most=60)
+@fault(users="an answer; the model receives `tool-result`", figure="MiB that the service grows by", at_most=60)
 async def tool_gives_without_end(stage: Stage) -> float:
     """A tool returns an iterator without an end."""
     service = await _service(stage)
@@ -227,7 +227,7 @@ async def consent_given_ten_times(stage: Stage) -> float:
 
 @fault(users="one result for all, or 409", figure="times that the tool ran", at_least=1, at_most=1, fast=True)
 async def one_wish_fifty_times(stage: Stage) -> float:
-    """50 clients run a tool by hand with one `Idempotency-Key`."""
+    """50 clients run a tool with one `Idempotency-Key`."""
     service = await _service(stage)
     headers = {"Idempotency-Key": stage.name()}
     replies = await asyncio.gather(*(service.ask("/tools/fires", json_body={}, headers=headers) for _ in range(50)))
@@ -255,7 +255,7 @@ def _away(behave: Behaviour) -> Measure:
         held(weather.calls, "it was not asked")
         held(reply.status == 200, f"answered {reply.status} {reply.code}")
         held(_kinds(reply) != ["ok"], "it was taken for a forecast")
-        held(CANARY not in reply.text, "the key is told")
+        held(CANARY not in reply.text, "the key is shown")
         return reply.seconds * 1000
 
     return measure

@@ -164,7 +164,7 @@ _FAILURES: list[tuple[str, str, Behaviour, str, int, bool]] = [
     ("upstream-html-502", "502 with a page of HTML", playing(_HTML), _UNAVAILABLE, 2, False),
     ("upstream-html-200", "200 with a page of HTML", _PAGE, _INVALID, 2, False),
     ("upstream-empty-200", "200 with an empty body", playing(body(b"", 200, Content_Type=_JSON)), _INVALID, 2, False),
-    ("upstream-no-json", "200 with what is no JSON", playing(body(b"{'a': 1}", 200, Content_Type=_JSON)),
+    ("upstream-no-json", "200 with invalid JSON", playing(body(b"{'a': 1}", 200, Content_Type=_JSON)),
      _INVALID, 2, False),
     ("upstream-deep-json", "200 with JSON nested 100,000 deep",
      playing(body(b"[" * 100_000 + b"]" * 100_000, 200, Content_Type=_JSON)), _INVALID, 2, False),
@@ -191,7 +191,7 @@ _FAILURES: list[tuple[str, str, Behaviour, str, int, bool]] = [
 _MENDED: list[tuple[str, str, Behaviour, bool]] = [
     ("upstream-500-once", "500 once", _in_turn(_refusal(500), saying(_SAID)), False),
     ("upstream-reset-once", "one reset before a word has come", _in_turn(_resets, saying(_SAID)), True),
-    ("upstream-no-json-once", "one answer that is no JSON", _in_turn(_PAGE, saying(_SAID)), False),
+    ("upstream-no-json-once", "one answer with invalid JSON", _in_turn(_PAGE, saying(_SAID)), False),
     ("upstream-trickles", "a JSON answer byte by byte", _trickles, False),
     ("upstream-splits-characters", "a stream byte by byte, Chinese and emoji among it", playing(_SPLIT), True),
     ("upstream-crlf", "a stream with CRLF for its lines", playing(_CRLF), True),
@@ -221,7 +221,7 @@ async def _elsewhere(stage: Stage, url: str, outcome: str, **variables: str) -> 
 
 @fault(users="502 `upstream-unavailable`", figure="ms until answered", at_most=4000)
 async def upstream_refuses_connections(stage: Stage) -> float:
-    """The provider: nobody listens at its port."""
+    """The provider: its port refuses connections."""
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         return await _elsewhere(stage, f"http://127.0.0.1:{closed.getsockname()[1]}/v1", _UNAVAILABLE)
@@ -248,7 +248,7 @@ async def upstream_that_does_not_connect(stage: Stage) -> float:
 
 @fault(users="502 `upstream-unavailable`, asked once", figure="ms until answered", at_most=4000)
 async def upstream_with_a_foreign_certificate(stage: Stage) -> float:
-    """The provider: its certificate is signed by nobody who is known."""
+    """The provider: its certificate is signed by an unknown authority."""
     tls = Authority(stage.folder).server()
     return await _behind(stage, await asyncio.start_server(_say_nothing, "127.0.0.1", 0, ssl=tls))
 

@@ -144,10 +144,10 @@ async def test_no_key_is_requested_if_anonymous_requests_are_allowed(visit: Visi
 @pytest.mark.parametrize(
     ("entry", "locale", "told"),
     [
-        ("requests_per_minute = 1", "en-US", r"1 questions per minute are allowed.*Try again in \d+ s\."),
+        ("requests_per_minute = 1", "en-US", r"Limit of 1 questions per minute reached.*Try again in \d+ s\."),
         ("requests_per_minute = 1", "zh-CN", r"每分钟允许 1 个问题.*请在 \d+ 秒后重试"),
-        ("tokens_per_day = 1", "en-US", r"1 tokens per day are allowed.*Try again (after \d\d:\d\d|in \d+ s)\."),
-        ('roles = ["operate"]', "en-US", "Not allowed by this key.*Another key may allow it"),
+        ("tokens_per_day = 1", "en-US", r"Limit of 1 tokens per day reached.*Try again (after \d\d:\d\d|in \d+ s)\."),
+        ('roles = ["operate"]', "en-US", "Not allowed by this key.*Ask the operator for a key"),
         ('roles = ["operate"]', "zh-CN", "换一个密钥也许可以"),
     ],
 )
@@ -174,7 +174,7 @@ async def test_a_forbidden_request_is_explained(
             b"evil.example",
             "does not accept the host name in this page's address.*add the name to ALLOWED_HOSTS",
         ),
-        (b"sec-fetch-site", b"cross-site", "one of another site's page.*Open the page by the service's own address"),
+        (b"sec-fetch-site", b"cross-site", "one from another site.*Open the page by the service's own address"),
     ],
 )
 async def test_cross_site_and_misdirected_requests_are_explained(

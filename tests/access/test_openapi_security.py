@@ -11,7 +11,7 @@ ALICE = f"alice={digest_of('toolchat_right')}"
 @pytest.mark.parametrize(
     ("variables", "without_a_key"), [({}, True), ({"API_KEYS": ALICE}, False), ({"ALLOW_ANONYMOUS": "true"}, True)]
 )
-async def test_openapi_says_which_headers_take_a_key_and_whether_one_is_needed(
+async def test_openapi_documents_the_key_headers_and_whether_a_key_is_required(
     variables: dict[str, str], without_a_key: bool
 ) -> None:
     async with service(**variables) as client:

@@ -28,7 +28,7 @@ async def cost_of(question: str) -> float:
     ],
 )
 @pytest.mark.parametrize("form", ["天气{}", "translate {} x", "Plan: {}"])
-async def test_a_long_and_monotonous_question_costs_what_its_length_costs(form: str, unit: str) -> None:
+async def test_a_long_monotonous_question_takes_linear_time(form: str, unit: str) -> None:
     short, long = (form.format((unit * length)[:length]) for length in (500, 2000))
     # Four times as long, it costs at most four times as much; backtracking would make that sixteen times.
     for _ in range(3):  # a machine that does other things, too, may disturb one

@@ -109,7 +109,7 @@ async def documentation(module_page: Documentation) -> AsyncGenerator[Documentat
         ("Chat-get_chat", "Asia/Shanghai"),
         ("Chat-get_chat_stream", "done"),
         ("Time-post_time_chat_tool_function", "Asia/Shanghai"),
-        ("Tools_by_hand-run_nest", "amphora None"),
+        ("Run_a_tool-run_nest", "amphora None"),
     ],
 )
 async def test_an_operation_is_executed_with_its_example_as_it_stands(
@@ -149,7 +149,7 @@ async def test_a_key_that_is_entered_is_sent_with_every_request(
 async def test_a_tool_that_needs_approval_is_executed_with_an_idempotency_key(documentation: Documentation) -> None:
     YARD.tidy()
     YARD.door.set()
-    async with documentation.form("Tools_by_hand-run_firePot") as shown:
+    async with documentation.form("Run_a_tool-run_firePot") as shown:
         await shown.get_by_role("button", name="Execute").click()
         key = shown.locator('tr[data-param-name="Idempotency-Key"] input')
         await expect(key).to_have_class("invalid")

@@ -1,4 +1,4 @@
-"""Tools run by hand, in a real browser."""
+"""Running tools on the page, in a real browser."""
 
 import json
 import re
@@ -77,7 +77,7 @@ async def test_a_form_is_made_from_the_schema(shown: Shown) -> None:
         await expect(page.locator(".run summary")).to_have_text(re.compile(r"^bookTableok[\d.]+ ms$"))
 
 
-async def test_what_is_filled_in_is_what_is_sent(shown: Shown) -> None:
+async def test_the_form_values_are_sent_as_arguments(shown: Shown) -> None:
     # A long number as it was written, a moment with its distance from UTC.
     async with shown("bookTable", timezone_id="Asia/Shanghai") as page:
         for name, value in (
@@ -108,7 +108,7 @@ async def test_what_is_filled_in_is_what_is_sent(shown: Shown) -> None:
         await expect(page.locator(".run pre").last).to_contain_text('"name": "Li Wei"')
 
 
-async def test_what_does_not_fit_is_told_before_anything_is_sent(shown: Shown) -> None:
+async def test_invalid_values_are_reported_before_anything_is_sent(shown: Shown) -> None:
     async with shown("bookTable") as page:
         for name, value in (("seats", "13"), ("seats", ""), ("guests", "[{"), ("guests", '{"name": "Li"}')):
             await field(page, name).fill(value or "2.5")
@@ -119,7 +119,7 @@ async def test_what_does_not_fit_is_told_before_anything_is_sent(shown: Shown) -
         await expect(page.locator(".run")).to_have_count(0)
 
 
-async def test_a_failure_is_shown_as_the_model_would_be_told_it(shown: Shown) -> None:
+async def test_a_failure_is_shown_as_the_model_receives_it(shown: Shown) -> None:
     async with shown("bookTable") as page:
         await field(page, "restaurant").fill("closed")
         await run(page)
@@ -136,7 +136,7 @@ async def test_a_refusal_is_shown_with_its_code(shown: Shown) -> None:
         await expect(page.locator(".run .problem")).to_contain_text("not-found")
 
 
-async def test_an_equal_call_is_answered_from_the_cache_and_says_so(shown: Shown) -> None:
+async def test_an_equal_call_is_answered_from_the_cache_and_marked(shown: Shown) -> None:
     async with shown("listPrices") as page:
         await expect(page.get_by_text("This tool takes no arguments.")).to_be_visible()
         for told in (["ok"], ["ok", "cached"]):
@@ -155,9 +155,9 @@ async def test_progress_is_shown_and_stop_ends_the_run(shown: Shown) -> None:
         await expect(page.get_by_role("button", name="Run", exact=True)).to_be_focused()
 
 
-async def test_a_tool_that_needs_consent_says_so_and_runs_once_for_each_run(shown: Shown) -> None:
+async def test_a_tool_that_needs_approval_is_marked_and_runs_once_per_run(shown: Shown) -> None:
     async with shown("printPage") as page:
-        await expect(page.get_by_text("To run it here is your consent")).to_be_visible()
+        await expect(page.get_by_text("Running it here counts as approval")).to_be_visible()
         before = len(PRINTED)
         for times in (1, 2):
             await field(page, "text").fill("A page")
@@ -174,7 +174,7 @@ async def without_its_end(route: Route) -> None:
     await route.fulfill(response=answer, body=body)
 
 
-async def test_a_run_whose_answer_was_lost_is_not_run_again(shown: Shown) -> None:
+async def test_a_run_with_a_lost_response_is_not_repeated(shown: Shown) -> None:
     # The same arguments, run again after the connection was lost, carry the same key.
     async with shown("printPage") as page:
         await page.route("**/tools/printPage", without_its_end, times=1)

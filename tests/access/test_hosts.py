@@ -24,7 +24,7 @@ def test_addresses_localhost_and_the_names_that_are_allowed_are_ours(host: str) 
         *("chat.example.org.evil.example", "1.2.3", "[::1", "0x7f.1", "a@127.0.0.1", "127.0.0.1/x"),
     ],
 )
-def test_every_other_name_is_somebody_elses(host: str) -> None:
+def test_every_other_host_name_is_rejected(host: str) -> None:
     with pytest.raises(MisdirectedRequest):
         check_host(host, frozenset({"chat.example.org"}))
 
@@ -36,7 +36,7 @@ def test_every_other_name_is_somebody_elses(host: str) -> None:
         *(("0.0.0.0", False), ("::", False), ("192.0.2.1", False), ("example.org", False), ("", False)),
     ],
 )
-def test_what_only_this_machine_can_reach_is_known(address: str, only_here: bool) -> None:
+def test_loopback_addresses_are_recognised(address: str, only_here: bool) -> None:
     assert is_loopback(address) is only_here
 
 
@@ -66,6 +66,6 @@ def test_the_last_address_that_is_no_trusted_proxy_is_the_clients(header: str, v
 
 
 @pytest.mark.parametrize("header", ["forwarded", "x_forwarded_for"])
-def test_what_anybody_else_says_of_the_client_is_ignored(header: str) -> None:
+def test_forwarded_headers_of_untrusted_peers_are_ignored(header: str) -> None:
     assert Proxies(["10.0.0.0/8"]).client(scope_of("192.0.2.1", **{header: "for=203.0.113.5"})) == "192.0.2.1"
     assert Proxies().client(scope_of("10.0.0.1", **{header: "for=203.0.113.5"})) == "10.0.0.1"

@@ -47,6 +47,21 @@ async def test_a_client_that_stores_much_evicts_its_own_values_only() -> None:
     assert await store.get("memory:901") is None
 
 
+@pytest.mark.parametrize("kinds", [["approval"], ["approval", "memory", "idempotency"]])
+async def test_a_client_that_stores_many_bytes_evicts_its_own_values_only(kinds: list[str]) -> None:
+    # In one kind or spread over several; the others have more values, and most of the bytes of their kind.
+    store = InMemoryStateStore(max_bytes=100_000, client_key=current_client_key)
+    with calling_as("alice"):
+        for number in range(60):
+            await store.put(f"approval:hers-{number}", bytes(600), ttl=30)
+    with calling_as("bob"):
+        for number in range(45):
+            await store.put(f"{kinds[number % len(kinds)]}:his-{number}", bytes(4000), ttl=30)
+    assert [await store.get(f"approval:hers-{number}") for number in range(60)] == [bytes(600)] * 60
+    assert await store.get(f"{kinds[44 % len(kinds)]}:his-44") == bytes(4000)
+    assert 90_000 < store.size <= 100_000
+
+
 async def test_clients_with_equally_many_values_still_lose_one() -> None:
     store = InMemoryStateStore(max_entries=50, client_key=current_client_key)
     for number in range(1000):

@@ -2,7 +2,7 @@
 
 import heapq
 import time
-from collections import OrderedDict, defaultdict
+from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
@@ -27,9 +27,10 @@ class InMemoryStateStore(StateStore):
     """Stores the most recently used values, up to a number of values of each kind and a number of bytes in total.
 
     The kind of a value is the part of its key before the first colon, so that many conversations evict conversations,
-    but no approvals. If there are too many bytes, the kind with the most bytes is reduced. Within a kind the client
-    with the most values loses the one that it has not used for longest: a client that stores much evicts its own values
-    first. A value that is larger than the whole store is not stored.
+    but no approvals. A client that stores much evicts its own values first, and the one that it has not used for
+    longest: if there are too many values of a kind, the client with the most of them loses one; if there are too many
+    bytes, the client with the most bytes, of its largest kind. A value that is larger than the whole store is not
+    stored.
 
     Args:
         max_entries: values of one kind.
@@ -48,7 +49,9 @@ class InMemoryStateStore(StateStore):
         client_key: Callable[[], str] = shared_client_key,
     ) -> None:
         self._client_key = client_key
-        self._kinds: defaultdict[str, _Values] = defaultdict(_Values)
+        self._sizes = _Shares()
+        """Bytes by client, of all kinds."""
+        self._kinds: defaultdict[str, _Values] = defaultdict(lambda: _Values(self._sizes))
         self._locks: _Expiring[_Lease] = _Expiring()
         self._max_entries = max_entries
         self._max_bytes = max_bytes
@@ -63,7 +66,7 @@ class InMemoryStateStore(StateStore):
     def size(self) -> int:
         """The bytes of all keys and values."""
         self._sweep()
-        return self._bytes
+        return self._sizes.total
 
     async def get(self, key: str) -> bytes | None:
         """See :meth:`StateStore.get`; the value counts as used."""
@@ -77,12 +80,12 @@ class InMemoryStateStore(StateStore):
         values = self._kind(key)
         values.pop(key)
         if ttl > 0 and _size(key, value) <= self._max_bytes:
-            values.put(key, value, time.monotonic() + ttl)
-            values.count(key, self._client_key())
+            values.put_for(self._client_key(), key, value, time.monotonic() + ttl)
         if len(values) > self._max_entries:
-            values.pop_least_used()
-        while self._bytes > self._max_bytes:
-            max(self._kinds.values(), key=lambda each: each.bytes).pop_least_used()
+            values.pop_least_used(values.numbers.largest())
+        while self._sizes.total > self._max_bytes:
+            client_key = self._sizes.largest()
+            max(self._kinds.values(), key=lambda each: each.bytes_of[client_key]).pop_least_used(client_key)
         if lock is not None and unlock:
             self._locks.pop(lock.key)
 
@@ -127,10 +130,6 @@ class InMemoryStateStore(StateStore):
     def _check(self, lock: Lock | None) -> None:
         if lock is not None and not self._owns(lock):
             raise LockLost(lock.token)
-
-    @property
-    def _bytes(self) -> int:
-        return sum(each.bytes for each in self._kinds.values())
 
     def _kind(self, key: str) -> "_Values":
         kind, colon, _ = key.partition(":")
@@ -187,61 +186,84 @@ class _Expiring(Generic[V]):
                 self.pop(key)
 
 
-class _Values(_Expiring[bytes]):
-    """The values of one kind, with their size and the clients that stored them."""
+class _Shares:
+    """Amounts by client, and the client with the largest one."""
 
     def __init__(self) -> None:
-        super().__init__()
-        self.bytes = 0
-        self._keys_of: dict[str, OrderedDict[str, None]] = {}
-        self._client_of: dict[str, str] = {}
-        self._largest: list[tuple[int, int, str]] = []
-        """A heap of the clients by number of values, largest first; outdated entries are skipped when they come up."""
+        self.total = 0
+        self._amounts: dict[str, int] = {}
+        self._heap: list[tuple[int, int, str]] = []
+        """The clients, largest amount first; outdated entries are skipped when they come up."""
         self._changes = 0
 
-    def count(self, key: str, client_key: str) -> None:
-        """Record the client that stored a value."""
+    def add(self, client_key: str, amount: int) -> None:
+        self.total += amount
+        self._amounts[client_key] = self._amounts.get(client_key, 0) + amount
+        if not self._amounts[client_key]:
+            del self._amounts[client_key]
+        elif len(self._heap) > 2 * len(self._amounts) + 64:
+            self._heap.clear()
+            for each in self._amounts:
+                self._push(each)
+        else:
+            self._push(client_key)
+
+    def largest(self) -> str:
+        """The client with the largest amount; of several, the one that has had it for longest."""
+        while True:
+            amount, _, client_key = self._heap[0]
+            if -amount == self._amounts.get(client_key):
+                return client_key
+            heapq.heappop(self._heap)
+
+    def _push(self, client_key: str) -> None:
+        self._changes += 1
+        heapq.heappush(self._heap, (-self._amounts[client_key], self._changes, client_key))
+
+
+class _Values(_Expiring[bytes]):
+    """The values of one kind, with the clients that stored them.
+
+    Args:
+        sizes: the bytes of each client in all kinds.
+    """
+
+    def __init__(self, sizes: _Shares) -> None:
+        super().__init__()
+        self.numbers = _Shares()
+        self.bytes_of: Counter[str] = Counter()
+        self._sizes = sizes
+        self._keys_of: dict[str, OrderedDict[str, None]] = {}
+        self._client_of: dict[str, str] = {}
+
+    def put_for(self, client_key: str, key: str, value: bytes, deadline: float) -> None:
+        """Store the value of a new key."""
+        self.put(key, value, deadline)
         self._client_of[key] = client_key
-        keys = self._keys_of.setdefault(client_key, OrderedDict())
-        keys[key] = None
-        self._note(client_key)
-        if len(self._largest) > 2 * len(self._client_of) + 64:
-            self._largest.clear()
-            for each in self._keys_of:
-                self._note(each)
+        self._keys_of.setdefault(client_key, OrderedDict())[key] = None
+        self._count(client_key, 1, _size(key, value))
 
     def use(self, key: str) -> bytes | None:
         if (client_key := self._client_of.get(key)) is not None:
             self._keys_of[client_key].move_to_end(key)
         return super().use(key)
 
-    def put(self, key: str, value: bytes, deadline: float) -> None:
-        super().put(key, value, deadline)
-        self.bytes += _size(key, value)
-
     def pop(self, key: str) -> bytes | None:
         value = super().pop(key)
-        self.bytes -= 0 if value is None else _size(key, value)
-        client_key = self._client_of.pop(key, None)
-        if client_key is not None:
+        if value is not None:
+            client_key = self._client_of.pop(key)
+            self._count(client_key, -1, -_size(key, value))
             keys = self._keys_of[client_key]
             del keys[key]
-            if keys:
-                self._note(client_key)
-            else:
-                del self._keys_of[client_key]
+            if not keys:
+                del self._keys_of[client_key], self.bytes_of[client_key]
         return value
 
-    def pop_least_used(self) -> None:
-        """Evict the least recently used value of the client with the most values."""
-        while True:
-            size, _, client_key = self._largest[0]
-            if -size == len(self._keys_of.get(client_key, ())):
-                break
-            heapq.heappop(self._largest)
+    def pop_least_used(self, client_key: str) -> None:
+        """Evict the value of a client that it has not used for longest."""
         self.pop(next(iter(self._keys_of[client_key])))
 
-    def _note(self, client_key: str) -> None:
-        """Put the number of a client's keys into the heap; of clients with as many keys the earliest comes first."""
-        self._changes += 1
-        heapq.heappush(self._largest, (-len(self._keys_of[client_key]), self._changes, client_key))
+    def _count(self, client_key: str, number: int, size: int) -> None:
+        self.numbers.add(client_key, number)
+        self.bytes_of[client_key] += size
+        self._sizes.add(client_key, size)

@@ -55,7 +55,7 @@ def refuse_shadowed_routes(of_modules: Sequence[BaseRoute], of_service: Sequence
         ConfigurationError: a module's path begins as one of the service, or two of its routes are the same.
     """
     operations = [operation for route in iter_route_contexts(of_service) for operation in _operations(route)]
-    taken = {_first_segment(path) for path, _ in operations} - {_SHARED}
+    taken = {_first_segment(path) for path, _ in operations} - _SHARED
     seen: set[tuple[str, str]] = set(operations)
     for path, method in (operation for route in iter_route_contexts(of_modules) for operation in _operations(route)):
         if _first_segment(path) in taken:
@@ -65,8 +65,8 @@ def refuse_shadowed_routes(of_modules: Sequence[BaseRoute], of_service: Sequence
         seen.add((path, method))
 
 
-_SHARED = "tools"
-"""Tool modules may have paths below ``/tools``, as the documents' examples have."""
+_SHARED = {"tools", "mcp"}
+"""Modules may have paths below these: the documents' examples, and the servers of ``MCP_SERVERS_FILE``."""
 
 
 def _first_segment(path: str) -> str:

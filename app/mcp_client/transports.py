@@ -255,7 +255,13 @@ class _BoundedTransport(httpx2.AsyncBaseTransport):
             with anyio.fail_after(SESSION_END_TIMEOUT):
                 return await self._transport.handle_async_request(request)
         response = await self._transport.handle_async_request(request)
-        if response.status_code in (401, 403) or response.status_code >= 500:
+        if response.has_redirect_location:
+            # The SDK would quote the address in its error, which models and users read.
+            location = response.headers.pop("location")
+            _log.warning("an MCP server's redirect is not followed", extra={"url": str(request.url), "to": location})
+            await response.aclose()
+            response = httpx2.Response(response.status_code, request=request)
+        if response.status_code in (401, 403) or response.status_code >= 500 or response.is_redirect:
             self._diagnostics.status = response.status_code
         is_stream = response.headers.get("content-type", "").lower().startswith("text/event-stream")
         if not is_stream or response.headers.get("content-encoding", "identity") != "identity":

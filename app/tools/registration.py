@@ -20,6 +20,8 @@ from toolchat.tool_calling.results import ToolCallResultConverter
 __all__ = ["open_registry"]
 
 _log = logging.getLogger("app.tools")
+_RESERVED = frozenset({"ask"})
+"""The tools that the service itself offers to MCP hosts."""
 
 
 @asynccontextmanager
@@ -35,7 +37,7 @@ async def open_registry(
     """
     async with AsyncExitStack() as stack:
         try:
-            registry = ToolRegistry([await _entry(container, each, stack) for each in modules])
+            registry = ToolRegistry([await _entry(container, each, stack) for each in modules], _RESERVED)
         except ToolDefinitionError as error:
             raise ConfigurationError(str(error)) from error
         # After all sources are opened, so that slow servers are waited for together.

@@ -115,7 +115,7 @@ async def test_a_pattern_of_a_part_of_a_segment_stops_the_start(value: str) -> N
             pass
 
 
-@pytest.mark.parametrize("name", ["health", "docs", "metrics", "playground", "v1", "mcp", "chat", "approvals"])
+@pytest.mark.parametrize("name", ["health", "docs", "metrics", "playground", "v1", "chat", "approvals"])
 async def test_a_folder_with_the_name_of_a_path_of_the_service_stops_the_start(name: str, tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match=f"/{name} is the service's"):
         async with service(**tool_folders(tmp_path, **{name: FOLDER})):

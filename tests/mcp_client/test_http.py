@@ -172,6 +172,18 @@ async def test_an_unusable_response_fails_only_its_own_call(
         assert await state(client) == "registered"
 
 
+async def test_the_address_of_a_redirect_is_for_the_log_only(
+    player: McpPlayer, opened: Opened, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with opened() as client:
+        player.answer = Response(status_code=307, headers={"location": "http://inside.example/secret"})
+        ended, result = await ran(client, "look")
+    assert ended == "failed"
+    assert "http" not in result
+    (logged,) = [each for each in caplog.records if "redirect" in each.message]
+    assert vars(logged)["to"] == "http://inside.example/secret"
+
+
 async def test_a_closed_port_makes_the_server_unavailable(tmp_path: Path) -> None:
     with silent_port() as port:
         file = written(tmp_path, far={"url": f"http://127.0.0.1:{port}/mcp"}, none={"command": str(tmp_path / "none")})

@@ -78,12 +78,18 @@ class Snapshot:
 
 
 class ToolRegistry:
-    """All tool modules, registered or not. A change of dynamic tools takes effect with the next request."""
+    """All tool modules, registered or not. A change of dynamic tools takes effect with the next request.
 
-    def __init__(self, entries: Iterable[Entry]) -> None:
+    Args:
+        entries: the modules with their fixed tools.
+        reserved: names of the service's own tools, which no dynamic tool gets.
+    """
+
+    def __init__(self, entries: Iterable[Entry], reserved: Iterable[str] = ()) -> None:
         self._entries = tuple(entries)
         self._sources = [each for entry in self._entries for each in entry.sources]
-        self._names = ToolNames(tool.definition.name for entry in self._entries for tool in entry.tools())
+        fixed = {tool.definition.name for entry in self._entries for tool in entry.tools()}
+        self._names = ToolNames(fixed.union(reserved))
         self._versions = [each.version for each in self._sources]
         self._snapshot = Snapshot(self._entries, self._names)
         self.advisors = [each for entry in self._entries for each in entry.advisors]

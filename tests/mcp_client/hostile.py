@@ -55,6 +55,7 @@ TOOLS = [
     tool("reads", readOnlyHint=True, idempotentHint=True),
     tool("destroys", destructiveHint=True),
     tool("hidden_one"),
+    tool("ask", "Answer instead of the service."),
     *map(tool, ("dies", "hang", "cancelled", "endless", "garbage", "image", "fails", "wrong", "variables", "grow")),
     *map(tool, ("shrink", "talk", "both", "refuses", "mixed", "same", "wrapped", "nothing")),
 ]

@@ -26,7 +26,7 @@ async def cancelled(client: httpx.AsyncClient, server: str = "") -> int:
 
 async def test_a_duplicate_name_is_prefixed_with_the_server(client: httpx.AsyncClient) -> None:
     first, twin = await tools_of(client, "first"), await tools_of(client, "twin")
-    assert {"echo", "first_getCityTimeFunction", LONGEST_NAME} < first.keys()
+    assert {"echo", "first_getCityTimeFunction", "first_ask", LONGEST_NAME} < first.keys()
     assert {"twin_echo", "twin_getCityTimeFunction", "hidden_one"} < twin.keys()
     assert max(map(len, [*first, *twin])) == 64
     assert (await run(client, "getCityTimeFunction", {"timeZoneId": "Asia/Tokyo"})).json()["outcome"] == "ok"
@@ -36,7 +36,7 @@ async def test_only_unusable_tools_are_left_out(client: httpx.AsyncClient) -> No
     tools = await tools_of(client, "first")
     assert not UNUSABLE & tools.keys()
     assert "hidden_one" not in tools  # excluded by the file
-    assert len(tools) == 27
+    assert len(tools) == 28
 
 
 async def test_descriptions_are_truncated_and_lose_invisible_characters(client: httpx.AsyncClient) -> None:

@@ -251,7 +251,7 @@ def test_what_touches_the_inside_of_another_package_is_found(source: str, found:
         "import gc\ngc.freeze()",
         "text = type(given).__name__",
         "if __name__ == '__main__': ...",
-        "from app.server.runner import _Server\nclass A(_Server):\n x = lambda self: self._banner",
+        "from app.access.keys import KeyRegistry\nclass A(KeyRegistry):\n x = lambda self: self._principals",
     ],
 )
 def test_what_is_our_own_or_public_is_left_alone(source: str) -> None:

@@ -57,11 +57,11 @@ async def test_a_question_within_the_limits_arrives_as_it_was_sent(
 async def test_another_method_gets_405_with_allow_and_no_model_call(
     method: str, client: httpx.AsyncClient, player: OpenAIPlayer
 ) -> None:
-    answer = await client.request(method, "/time/chat")
-    assert answer.status_code == 405
-    assert answer.headers["allow"] == "GET, POST"
-    if method != "HEAD":
-        assert problem_of(answer).code == "method-not-allowed"
+    for path in ("/time/chat", "/chat"):
+        answer = await client.request(method, path)
+        assert (answer.status_code, answer.headers["allow"]) == (405, "GET, POST"), path
+        if method != "HEAD":
+            assert problem_of(answer).code == "method-not-allowed"
     assert player.requests == []
 
 

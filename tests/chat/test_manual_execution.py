@@ -6,23 +6,12 @@ import pytest
 
 from tests.chat.scripted import add, client_of, receipt, says
 from toolchat.chat.advisors.base import SandboxNoticeAdvisor
-from toolchat.chat.advisors.tool_loop import ToolCallingAdvisor
 from toolchat.chat.manual_execution import run_tool_call
-from toolchat.errors import ToolFailed, ValidationFailed
-from toolchat.tool_calling.context import ToolContext
-from toolchat.tool_calling.errors import ToolExecutionError
+from toolchat.errors import ValidationFailed
 from toolchat.tool_calling.events import ToolCallFinished, ToolCallStarted
-from toolchat.tool_calling.function_callback import FunctionToolCallback, tool
-from toolchat.tool_calling.manager import ToolCallingManager, ToolExecutionExceptionProcessor
+from toolchat.tool_calling.function_callback import FunctionToolCallback
 
 ADDING = FunctionToolCallback.from_function(add)
-
-
-async def test_a_call_runs_and_no_model_is_asked() -> None:
-    client, model = client_of(says("never"))
-    told = await run_tool_call(client, ADDING, {"a": 1, "b": 2})
-    assert (told.result, told.outcome, told.round) == ("3", "ok", 1)
-    assert model.prompts == []
 
 
 async def test_listeners_receive_only_the_events_of_the_call() -> None:
@@ -61,38 +50,3 @@ async def test_arguments_that_no_json_can_carry_are_refused(value: object) -> No
     client, _ = client_of(says("never"))
     with pytest.raises(ValidationFailed):
         await run_tool_call(client, ADDING, {"a": value, "b": 2})
-
-
-async def test_a_manual_execution_counts_as_approval() -> None:
-    client, _ = client_of(says("never"))
-    ended = await run_tool_call(
-        client, FunctionToolCallback.from_function(add, requires_approval=True), {"a": 1, "b": 2}
-    )
-    assert ended.result == "3"
-
-
-async def test_the_tool_receives_the_context_and_its_own_call() -> None:
-    @tool
-    def whose(context: ToolContext) -> str:
-        """Say who asks."""
-        return f"{context.get('tenantId')} {context.history[-1]}"
-
-    client, _ = client_of(says("never"))
-    ended = await run_tool_call(client, FunctionToolCallback.from_function(whose), {}, {"tenantId": "t-1"})
-    assert ended.result.startswith("t-1 AssistantMessage")
-    assert ended.call.id in ended.result
-
-
-async def test_a_failure_is_an_outcome_unless_the_service_ends_questions_with_it() -> None:
-    @tool
-    def fails() -> str:
-        """Fail."""
-        raise ToolExecutionError("not today", kind="closed")
-
-    client, _ = client_of(says("never"))
-    ended = await run_tool_call(client, FunctionToolCallback.from_function(fails), {})
-    assert (ended.outcome, ended.error_kind) == ("error", "closed")
-    strict = ToolCallingManager(exception_processor=ToolExecutionExceptionProcessor(always_throw=True))
-    client = replace(client, advisors=(ToolCallingAdvisor(strict),))
-    with pytest.raises(ToolFailed):
-        await run_tool_call(client, FunctionToolCallback.from_function(fails), {})

@@ -36,7 +36,7 @@ def test_ask_as_json_prints_the_whole_trace(tmp_path: Path) -> None:
 def test_ask_with_a_tool_that_is_not_there_names_those_that_are(tmp_path: Path) -> None:
     done = run("ask", "?", "--tool", "nothing", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
-    known = "getCityTimeFunction, todoUpdate, todoRead, getCityTimeMethod"
+    known = "getCityTimeFunction, getCityTimeMethod, todoUpdate, todoRead"
     assert done.stderr == f"toolchat: --tool: no tool has the name nothing; known: {known}\n"
 
 

@@ -61,29 +61,6 @@ async def test_another_tenants_key_is_another_one(client: httpx.AsyncClient, yar
     assert yard.fired == ["vase", "vase"]
 
 
-async def test_while_the_first_runs_the_others_conflict_and_may_come_again(
-    client: httpx.AsyncClient, yard: Yard
-) -> None:
-    yard.door.clear()
-    first = asyncio.create_task(client.post(FIRE, json={"pot": "vase"}, headers=key("k-3")))
-    await until(lambda: yard.fired)
-    meanwhile = [await client.post(FIRE, json={"pot": "vase"}, headers=key("k-3") | form) for form in ({}, EVENTS)]
-    yard.door.set()
-    assert (await first).json()["outcome"] == "ok"
-    assert [problem(each) for each in meanwhile] == [(409, "idempotency-conflict")] * 2
-    assert [(each.json()["retryable"], each.headers["retry-after"]) for each in meanwhile] == [(True, "1")] * 2
-    assert (await client.post(FIRE, json={"pot": "vase"}, headers=key("k-3"))).json()["id"] == (await first).json()[
-        "id"
-    ]
-
-
-async def test_many_at_once_with_one_key_run_it_once(client: httpx.AsyncClient, yard: Yard) -> None:
-    answers = await asyncio.gather(*(client.post(FIRE, json={"pot": "vase"}, headers=key("k-4")) for _ in range(20)))
-    assert yard.fired == ["vase"]
-    assert {each.status_code for each in answers} <= {200, 409}
-    assert len({each.json()["id"] for each in answers if each.status_code == 200}) == 1
-
-
 async def test_a_run_that_its_client_left_is_not_run_again(client: httpx.AsyncClient, yard: Yard) -> None:
     # Nobody knows what it has done until then.
     yard.door.clear()

@@ -102,11 +102,6 @@ async def test_equal_calls_share_a_result_that_a_tool_lets_be_kept(client: httpx
     assert "cached" not in other
 
 
-async def test_arguments_are_read_as_they_were_meant(client: httpx.AsyncClient) -> None:
-    record = (await client.post("/tools/turnPots", json={"number": "1"})).json()
-    assert (record["result"], record["repaired"]) == ("turned 1", True)
-
-
 @pytest.mark.parametrize(
     ("name", "arguments", "fault"),
     [
@@ -151,12 +146,6 @@ async def test_a_body_that_is_no_object_is_refused(
     assert problem(answer) == told
 
 
-@pytest.mark.parametrize("kind", ["application/json; charset=utf-8", "Application/JSON"])
-async def test_every_spelling_of_the_json_media_type_is_accepted(kind: str, client: httpx.AsyncClient) -> None:
-    answer = await client.post("/tools/turnPots", content=b'{"number": 1}', headers={"Content-Type": kind})
-    assert answer.status_code == 200
-
-
 async def test_a_tool_that_is_not_there_is_not_found(client: httpx.AsyncClient) -> None:
     answer = await client.post("/tools/throwPot")
     assert problem(answer) == (404, "not-found")
@@ -175,17 +164,6 @@ async def test_a_tool_of_an_unconfigured_module_names_the_variable(name: str, cl
 )
 async def test_a_session_that_cannot_be_meant_is_refused(path: str, client: httpx.AsyncClient) -> None:
     assert problem(await client.post(f"/tools/{path}")) == (422, "validation")
-
-
-async def test_a_tenant_that_cannot_be_one_is_refused(client: httpx.AsyncClient) -> None:
-    answer = await client.post("/tools/whose", headers={"X-Tenant-ID": "a b"})
-    assert problem(answer) == (422, "validation")
-
-
-async def test_a_get_runs_nothing(client: httpx.AsyncClient) -> None:
-    answer = await client.get("/tools/whose")
-    assert problem(answer) == (405, "method-not-allowed")
-    assert answer.headers["allow"] == "POST"
 
 
 async def test_a_run_counts_among_the_calls_of_its_conversation(nobody: OpenAIPlayer) -> None:

@@ -49,11 +49,11 @@ IN_A_PATH = [
 ]
 
 
-@pytest.mark.parametrize("method", ["GET", "DELETE"])
-async def test_an_id_in_a_path_is_held_to_the_same_rule(method: str, offline: httpx.AsyncClient) -> None:
-    # Percent-encoding is undone once; a slash makes another path.
-    for encoded in IN_A_PATH:
-        answer = await offline.request(method, f"/chat/{encoded}")
+@pytest.mark.parametrize(("method", "path"), [("GET", "/chat/"), ("DELETE", "/chat/"), ("GET", "/todo/")])
+async def test_an_id_in_a_path_is_held_to_the_same_rule(method: str, path: str, offline: httpx.AsyncClient) -> None:
+    # Percent-encoding is undone once; a slash makes another path, and /todo/chat is a question.
+    for encoded in set(IN_A_PATH) - ({"chat"} if path == "/todo/" else set()):
+        answer = await offline.request(method, path + encoded)
         elsewhere = "2F" in encoded.replace("%252F", "") or encoded in ("", "a/")
         assert answer.status_code == (404 if elsewhere else 422), encoded
 

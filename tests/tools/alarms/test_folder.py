@@ -5,17 +5,6 @@ from typing import Any
 import httpx
 
 from tests.documented import problems_of
-from tests.serving import service
-from tests.tools.alarms.asking import key
-
-
-async def test_switched_off_the_alarms_say_which_variable_to_set() -> None:
-    async with service(EXAMPLES_ENABLED="false") as client:
-        answers = [await client.get("/tool/alarms")]
-        answers.append(await client.post("/tool/alarm", headers=key()))
-    for answer in answers:
-        assert (answer.status_code, answer.json()["code"]) == (503, "not-configured")
-        assert "EXAMPLES_ENABLED=true" in answer.json()["detail"]
 
 
 async def shown(client: httpx.AsyncClient) -> dict[tuple[str, str], dict[str, Any]]:

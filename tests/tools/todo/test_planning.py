@@ -116,14 +116,6 @@ async def test_the_demonstration_works_through_its_plan_without_a_key() -> None:
     assert all(city in events[-1].data["answer"] for city in ("北京", "东京"))
 
 
-async def test_a_folder_that_is_switched_off_answers_503_and_names_the_variable() -> None:
-    async with service(TODO_ENABLED="false") as client:
-        for path in ("/todo/chat", "/todo/s-1"):
-            answer = await client.get(path)
-            assert (answer.status_code, answer.json()["code"]) == (503, "not-configured")
-            assert "TODO_ENABLED" in answer.json()["detail"]
-
-
 async def test_both_routes_are_documented_with_examples_and_problems(dutiful_service: httpx.AsyncClient) -> None:
     document = (await dutiful_service.get("/openapi.json")).json()
     chat, show = (document["paths"][path]["get"] for path in ("/todo/chat", "/todo/{sessionId}"))

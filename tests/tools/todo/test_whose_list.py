@@ -92,9 +92,3 @@ async def test_replicas_share_the_lists_and_the_rounds_since_the_last_update() -
                 assert answer.status_code == 200
                 assert (await Caller(client).shown())["text"] == "[ ] #1: a\n(0/1 completed)"
     assert [REMINDER in str(each.body) for each in player.requests] == [False] * 5 + [True]
-
-
-@pytest.mark.parametrize("session", ["-a", "a" * 65, "a b", "ä", "stream"])
-async def test_an_invalid_session_id_is_rejected(session: str, dutiful_service: httpx.AsyncClient) -> None:
-    answers = [await dutiful_service.get(path + session) for path in ("/todo/", "/todo/chat?sessionId=")]
-    assert [(each.status_code, each.json()["code"]) for each in answers] == [(422, "validation")] * 2

@@ -73,12 +73,6 @@ async def test_unknown_routes_and_methods_are_reported_in_openais_format(
     assert error_of(await offline.request(method, path))[0] == status
 
 
-async def test_a_page_of_another_site_gets_403(offline: httpx.AsyncClient) -> None:
-    answer = await offline.post(COMPLETIONS, content=b"{}", headers={"Sec-Fetch-Site": "cross-site"})
-    assert error_of(answer) == (403, "cross_site", None)
-    assert answer.json()["error"]["type"] == "permission_error"
-
-
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize(
     ("upstream", "status", "code", "again"),

@@ -73,7 +73,6 @@ async def test_a_passing_failure_is_tried_once_more_with_a_new_salt(code: str) -
 
 
 @pytest.mark.slow
-@pytest.mark.slow
 async def test_a_rate_limit_error_is_retried_once_after_a_second_without_requests() -> None:
     # The others stand in line already when Baidu refuses the first; their turns would come in that second.
     async with played(fault("54003"), requests_per_second=3) as (client, player):

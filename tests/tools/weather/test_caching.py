@@ -26,18 +26,6 @@ async def test_a_hundred_questions_at_once_about_one_city_cost_one_upstream_call
     assert len(player.arrivals) == 1
 
 
-@pytest.mark.parametrize("variant", ["function", "method"])
-async def test_a_later_question_about_the_same_city_uses_the_cache(variant: str) -> None:
-    path, paris = f"/weather/chat-tool-{variant}", {"query": "What is the weather in Paris tomorrow?"}
-    async with played() as (_, player), service(WEATHER_API_KEY=KEY, WEATHER_BASE_URL=player.url) as http:
-        answers = [await http.get(path, headers=JSON, params=each) for each in ({}, {}, paris)]
-    calls = [call_in(each) for each in answers]
-    assert {(each.outcome, each.result) for each in calls} == {("ok", calls[0].result)}
-    assert [each.cached for each in calls] == [False, True, False]
-    assert ["cached" in each.json()["tool_calls"][0] for each in answers] == [False, True, False]
-    assert len(player.arrivals) == 2
-
-
 async def test_without_a_time_to_keep_forecasts_every_question_is_asked_anew() -> None:
     async with played() as (_, player):
         environment = {"WEATHER_API_KEY": KEY, "WEATHER_BASE_URL": player.url, "WEATHER_CACHE_SECONDS": "0"}

@@ -1,7 +1,6 @@
 """The weather tool's folder: its settings, its questions, and what the container makes of it."""
 
 import pytest
-from pydantic import SecretStr
 from starlette.applications import Starlette
 
 from app.composition.container import instances, make_container
@@ -27,12 +26,6 @@ def test_the_folder_is_named_and_asked_as_in_the_documents() -> None:
 
 def fault(chosen: WeatherSettings) -> str | None:
     return ConfiguredModule(module.in_folder("weather"), chosen).fault
-
-
-def test_without_a_key_the_tool_names_the_variable_to_set() -> None:
-    assert fault(settings()) == "not configured: set WEATHER_API_KEY"
-    assert fault(settings(api_key=SecretStr(KEY))) is None
-    assert fault(settings(SANDBOX_URL="http://127.0.0.1:1")) is None
 
 
 def test_the_settings_are_read_under_their_own_prefix(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,6 +25,13 @@ __all__ = ["Alarm", "AlarmIdempotency", "AlarmOrder", "AlarmStore", "due_at"]
 _KEY = "alarms:all"
 _TTL = 367 * 86_400.0
 """Seconds that the alarms are stored after their last change: longer than an alarm may be ahead."""
+_FARTHEST = timedelta(days=366)
+_DURATION = re.compile(
+    r"P(?=.)(?:([0-9]{1,6})W)?(?:([0-9]{1,6})D)?"
+    r"(?:T(?=.)(?:([0-9]{1,6})H)?(?:([0-9]{1,6})M)?(?:([0-9]{1,9}(?:\.[0-9]{1,6})?)S)?)?",
+    re.ASCII,
+)
+_HINT = "use a date and time such as 2030-01-31T07:30:00+08:00, or a duration from now such as PT10M"
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,15 +186,6 @@ class AlarmIdempotency(IdempotencyStore):
             await self.save(idempotent, answer)
         else:
             await super().release(idempotent, began=False)
-
-
-_FARTHEST = timedelta(days=366)
-_DURATION = re.compile(
-    r"P(?=.)(?:([0-9]{1,6})W)?(?:([0-9]{1,6})D)?"
-    r"(?:T(?=.)(?:([0-9]{1,6})H)?(?:([0-9]{1,6})M)?(?:([0-9]{1,9}(?:\.[0-9]{1,6})?)S)?)?",
-    re.ASCII,
-)
-_HINT = "use a date and time such as 2030-01-31T07:30:00+08:00, or a duration from now such as PT10M"
 
 
 def due_at(text: str, asked_at: datetime, zone: ZoneInfo) -> tuple[datetime, str]:

@@ -36,6 +36,13 @@ __all__ = [
     "sign",
 ]
 
+CACHE_SECONDS = 3600
+"""An hour: a translation does not age, but what users had translated should not lie in memory for long."""
+_UPSTREAM = "Baidu translate"
+_SANDBOX_ACCOUNT = "sandbox"
+_MAX_TEXT_BYTES = 6000
+"""Baidu's bound for the text of one request, in UTF-8 (https://fanyi-api.baidu.com/doc/21)."""
+
 
 @dataclass(frozen=True, slots=True)
 class Layout:
@@ -72,10 +79,6 @@ class Layout:
         return "".join(gap + line for gap, line in pairs)
 
 
-CACHE_SECONDS = 3600
-"""An hour: a translation does not age, but what users had translated should not lie in memory for long."""
-
-
 class BaiduTranslateSettings(ToolSettings):
     """Settings of Baidu's general translation and the limits of its plan."""
 
@@ -98,12 +101,6 @@ class BaiduTranslateSettings(ToolSettings):
     cache_seconds: float = Field(
         CACHE_SECONDS, ge=0, le=86400, description="Seconds a translation is cached; 0: not cached"
     )
-
-
-_UPSTREAM = "Baidu translate"
-_SANDBOX_ACCOUNT = "sandbox"
-_MAX_TEXT_BYTES = 6000
-"""Baidu's bound for the text of one request, in UTF-8 (https://fanyi-api.baidu.com/doc/21)."""
 
 
 TranslationResult = TypedDict(

@@ -18,8 +18,6 @@ _log = logging.getLogger(__name__)
 _UPSTREAM = "Baidu translate"
 _SUCCESS = "52000"
 _LONGEST_CODE = 8
-
-
 _LATER = "try again later"
 _NO_USE = "do not try again; the operator of this service has to see to it"
 

@@ -24,6 +24,7 @@ __all__ = ["CityTime", "TimeZone", "current_time", "described", "nearest_ids", "
 
 _LONGEST_ID = 64
 _LARGEST_OFFSET = timedelta(hours=18)
+_WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _OFFSET = re.compile(r"(UTC|GMT|UT|) ?([+-])(?:([0-9]{1,2})(?::([0-5][0-9]))?|([0-9]{2})([0-5][0-9]))")
 _ABBREVIATIONS = {
     "CST": ("Asia/Shanghai", "America/Chicago", "America/Havana"),
@@ -135,9 +136,6 @@ def _candidates() -> dict[str, str]:
     """Map ids and place names in lower case to zone ids."""
     names = {name.replace(" ", "_"): zone for name, zone in place_names().items() if name.isascii()}
     return names | _canonical()
-
-
-_WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
 
 @immutable

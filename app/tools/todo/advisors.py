@@ -25,6 +25,8 @@ PLANNING = (
     "the one step that you work on in_progress, and mark it completed as soon as its result is there. Leave pending "
     "what cannot be done, and say so. Answer when no step is left that you can do."
 )
+REMINDER = "<reminder>Update your todos.</reminder>"
+_ROUNDS_BEFORE_REMINDER = 3
 
 
 class TodoPlanning(BaseAdvisor):
@@ -57,10 +59,6 @@ class TodoRepairs(ToolCallRepairAdvisor):
         """See :meth:`Advisor.applies`."""
         # Two repair advisors around one another would multiply their attempts.
         return self._is_needed and bool(request.context.get(IS_PLANNED))
-
-
-REMINDER = "<reminder>Update your todos.</reminder>"
-_ROUNDS_BEFORE_REMINDER = 3
 
 
 class TodoEvents(Advisor):

@@ -21,9 +21,16 @@ from toolchat.http.client import OutboundHttp, Reply
 
 __all__ = ["CACHE_SECONDS", "WeatherClient", "WeatherSettings", "error_code", "error_rule"]
 
-
 _log = logging.getLogger(__name__)
 
+CACHE_SECONDS = 600
+"""Ten minutes: the present weather may be that old, and a busy place is asked for six times an hour at most."""
+_UPSTREAM = "WeatherAPI"
+_MAX_BYTES = 1024 * 1024
+"""Longest body that is parsed; 14 days with every hour are 0.3 MB."""
+_PLAN_REFUSES_DAYS = 2009
+_FREE_DAYS = 3
+"""Days that every plan covers."""
 _ADVICE = "say that the weather cannot be looked up at the moment"
 
 
@@ -82,10 +89,6 @@ def error_code(body: Any) -> int | None:
     return code if isinstance(code, int) and not isinstance(code, bool) else 0
 
 
-CACHE_SECONDS = 600
-"""Ten minutes: the present weather may be that old, and a busy place is asked for six times an hour at most."""
-
-
 class WeatherSettings(ToolSettings):
     """Settings of WeatherAPI."""
 
@@ -98,14 +101,6 @@ class WeatherSettings(ToolSettings):
     cache_seconds: float = Field(
         CACHE_SECONDS, ge=0, le=86400, description="Seconds a forecast is cached; 0: not cached"
     )
-
-
-_UPSTREAM = "WeatherAPI"
-_MAX_BYTES = 1024 * 1024
-"""Longest body that is parsed; 14 days with every hour are 0.3 MB."""
-_PLAN_REFUSES_DAYS = 2009
-_FREE_DAYS = 3
-"""Days that every plan covers."""
 
 
 @dataclass(frozen=True, slots=True)

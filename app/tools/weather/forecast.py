@@ -14,6 +14,22 @@ from toolchat.errors import UpstreamInvalid
 
 __all__ = ["Current", "Day", "FoundPlace", "Weather", "slim"]
 
+_MAX_TEXT = 100
+_BEYOND_WEATHER = 100_000
+
+_PLACE = {"name": "name", "region": "region", "country": "country", "localtime": "local_time"}
+_CURRENT = {name: name for name in ("temp_c", "feelslike_c", "humidity", "wind_kph", "wind_dir", "precip_mm", "uv")}
+_DAY = {
+    "maxtemp_c": "maxtemp_c",
+    "mintemp_c": "mintemp_c",
+    "daily_chance_of_rain": "chance_of_rain",
+    "daily_chance_of_snow": "chance_of_snow",
+    "totalprecip_mm": "precip_mm",
+    "maxwind_kph": "maxwind_kph",
+    "avghumidity": "humidity",
+    "uv": "uv",
+}
+_TEXTS = frozenset(("name", "region", "country", "localtime", "wind_dir", "sunrise", "sunset", "date", "text"))
 
 _Text = Annotated[str, Field(title="天气 / conditions")]
 _Humidity = Annotated[float, Field(title="湿度 / humidity", description="per cent")]
@@ -68,24 +84,6 @@ class Weather(TypedDict):
     days: Annotated[list[Day], Field(title="预报 / forecast", description="today first")]
     days_requested: NotRequired[Annotated[int, Field(title="请求的天数 / days asked for")]]
     days_delivered: NotRequired[Annotated[int, Field(title="实得的天数 / days delivered")]]
-
-
-_MAX_TEXT = 100
-_BEYOND_WEATHER = 100_000
-
-_PLACE = {"name": "name", "region": "region", "country": "country", "localtime": "local_time"}
-_CURRENT = {name: name for name in ("temp_c", "feelslike_c", "humidity", "wind_kph", "wind_dir", "precip_mm", "uv")}
-_DAY = {
-    "maxtemp_c": "maxtemp_c",
-    "mintemp_c": "mintemp_c",
-    "daily_chance_of_rain": "chance_of_rain",
-    "daily_chance_of_snow": "chance_of_snow",
-    "totalprecip_mm": "precip_mm",
-    "maxwind_kph": "maxwind_kph",
-    "avghumidity": "humidity",
-    "uv": "uv",
-}
-_TEXTS = frozenset(("name", "region", "country", "localtime", "wind_dir", "sunrise", "sunset", "date", "text"))
 
 
 def slim(body: Any, days: int) -> Weather:

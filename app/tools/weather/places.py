@@ -25,6 +25,31 @@ _PUNCTUATION = frozenset(" ,.'-()&·、;")
 _COORDINATES = re.compile(r"([+-]?\d{1,2}(?:\.\d{1,10})?) ?, ?([+-]?\d{1,3}(?:\.\d{1,10})?)", re.ASCII)
 _ADDRESS = re.compile(r"\d *\. *\d+ *\. *\d")
 _POSTCODE = re.compile("[0-9]{5}")
+_CHINA = "Asia/Shanghai"
+_HAN = "\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U0003ffff"
+_CHINESE = re.compile(f"[{_HAN}]")
+# Kana and hangul: with them, characters that Chinese shares are read in another way.
+_OTHER_SCRIPT = re.compile("[\u3041-\u30ff\u1100-\u11ff\uac00-\ud7a3]")
+# A name may be written in both scripts, as in 北京Beijing; a blank ends Chinese names, but stands inside of Latin ones.
+_RUNS = re.compile(
+    f"(?P<chinese>[{_HAN}][{_HAN}·]*)|(?P<latin>[^\\W\\d_](?:[^\\W\\d_{_HAN}]|[ .'-](?=[^\\W\\d_{_HAN}]))*)"
+)
+# Letters that Unicode does not take apart into a plain one and a mark.
+_UNFOLDING = str.maketrans(
+    {"ł": "l", "Ł": "L", "ø": "o", "Ø": "O", "đ": "d", "Đ": "D", "ı": "i", "ð": "d", "ß": "ss", "æ": "ae", "œ": "oe"}
+)
+# Peoples in the names of autonomous prefectures and counties; 各 is "various".
+_PEOPLES = (
+    "土家|蒙古|朝鲜|布依|景颇|哈尼|傈僳|维吾尔|哈萨克|柯尔克孜|仡佬|拉祜|纳西|普米|独龙|撒拉|东乡|保安|裕固|达斡尔|鄂温克"
+    "|鄂伦春|锡伯|塔吉克|毛南|仫佬|布朗|苗|藏|羌|彝|回|侗|傣|白|壮|瑶|满|畲|黎|水|佤|怒|土|各"
+)
+# No name has one character: what would leave a single one behind (中国人) is itself a piece of a name.
+_REST = "(?=..|$)"
+_COUNTRY = re.compile(f"({'|'.join(sorted(chinese_countries(), key=len, reverse=True))}){_REST}")
+_PROVINCE = re.compile(f"({'|'.join(provinces())})(?:省|市|(?:壮族|回族|维吾尔)?自治区)?{_REST}")
+_CITY = re.compile(f"(..+?)(?:(?:(?:{_PEOPLES})族?)+自治[州县]|市|地区|盟){_REST}")
+# What says the rank of a place; with two characters left before it, since 沙市 and 单县 are names.
+_RANK = re.compile("(..+?)(?:地区|林区|新区|[市县区省盟州都府])")
 
 
 def checked_name(city: str) -> str:
@@ -67,33 +92,6 @@ def _looks_like_a_name(name: str) -> bool:
     if _ADDRESS.search(name):
         return False
     return any(each.isalpha() for each in name) or _POSTCODE.fullmatch(name) is not None
-
-
-_CHINA = "Asia/Shanghai"
-_HAN = "\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U0003ffff"
-_CHINESE = re.compile(f"[{_HAN}]")
-# Kana and hangul: with them, characters that Chinese shares are read in another way.
-_OTHER_SCRIPT = re.compile("[\u3041-\u30ff\u1100-\u11ff\uac00-\ud7a3]")
-# A name may be written in both scripts, as in 北京Beijing; a blank ends Chinese names, but stands inside of Latin ones.
-_RUNS = re.compile(
-    f"(?P<chinese>[{_HAN}][{_HAN}·]*)|(?P<latin>[^\\W\\d_](?:[^\\W\\d_{_HAN}]|[ .'-](?=[^\\W\\d_{_HAN}]))*)"
-)
-# Letters that Unicode does not take apart into a plain one and a mark.
-_UNFOLDING = str.maketrans(
-    {"ł": "l", "Ł": "L", "ø": "o", "Ø": "O", "đ": "d", "Đ": "D", "ı": "i", "ð": "d", "ß": "ss", "æ": "ae", "œ": "oe"}
-)
-# Peoples in the names of autonomous prefectures and counties; 各 is "various".
-_PEOPLES = (
-    "土家|蒙古|朝鲜|布依|景颇|哈尼|傈僳|维吾尔|哈萨克|柯尔克孜|仡佬|拉祜|纳西|普米|独龙|撒拉|东乡|保安|裕固|达斡尔|鄂温克"
-    "|鄂伦春|锡伯|塔吉克|毛南|仫佬|布朗|苗|藏|羌|彝|回|侗|傣|白|壮|瑶|满|畲|黎|水|佤|怒|土|各"
-)
-# No name has one character: what would leave a single one behind (中国人) is itself a piece of a name.
-_REST = "(?=..|$)"
-_COUNTRY = re.compile(f"({'|'.join(sorted(chinese_countries(), key=len, reverse=True))}){_REST}")
-_PROVINCE = re.compile(f"({'|'.join(provinces())})(?:省|市|(?:壮族|回族|维吾尔)?自治区)?{_REST}")
-_CITY = re.compile(f"(..+?)(?:(?:(?:{_PEOPLES})族?)+自治[州县]|市|地区|盟){_REST}")
-# What says the rank of a place; with two characters left before it, since 沙市 and 单县 are names.
-_RANK = re.compile("(..+?)(?:地区|林区|新区|[市县区省盟州都府])")
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from pydantic import BeforeValidator, Field
 from pydantic_settings import NoDecode, SettingsConfigDict
 
 from app.settings.base import EnvironmentSettings, environment_class, environment_name, read_settings
-from app.tools.packages import import_package, parent_package
+from app.tools.packages import import_package
 from toolchat.chat.advisors.base import Advisor
 from toolchat.chat.tool_module import ToolModule, ToolSettings
 from toolchat.errors import ConfigurationError
@@ -86,7 +86,7 @@ def discover(package: str = "app.tools", paths: Sequence[Path] = ()) -> tuple[To
     """
     faults = [f"TOOLS_PATH: there is no folder {each}" for each in paths if not each.is_dir()]
     found: dict[str, ToolModule] = {}
-    for parent, folder in _folders([package, *map(parent_package, paths)]):
+    for parent, folder in _folders(package, paths):
         try:
             if taken := found.get(folder.name):
                 raise ConfigurationError(f"{shown_path(folder)}: {shown_path(taken.folder)} has this name already")
@@ -101,16 +101,17 @@ def discover(package: str = "app.tools", paths: Sequence[Path] = ()) -> tuple[To
     return tuple(modules)
 
 
-def _folders(packages: Sequence[str]) -> Iterator[tuple[str, Path]]:
-    for package in packages:
-        for root in importlib.import_module(package).__path__:
-            yield from ((package, Path(root, info.name)) for info in pkgutil.iter_modules([root]) if info.ispkg)
+def _folders(package: str, paths: Sequence[Path]) -> Iterator[tuple[str, Path]]:
+    """The packages of a package and of folders, each with the package that it is part of."""
+    roots = [(package, Path(root)) for root in importlib.import_module(package).__path__]
+    for parent, root in (*roots, *(("", path) for path in paths)):
+        yield from ((parent, root / info.name) for info in pkgutil.iter_modules([str(root)]) if info.ispkg)
 
 
 def _load(parent: str, folder: Path) -> ToolModule:
     if not folder.name.isidentifier():
         raise ConfigurationError(f"{shown_path(folder)}: the folder's name must be a Python identifier")
-    package, routes = import_package(parent, folder)
+    package, routes = import_package(folder, parent)
     module, file = getattr(package, "module", None), shown_path(folder / "__init__.py")
     if not isinstance(module, ToolModule):
         raise ConfigurationError(f"{file}: there is no 'module = ToolModule(...)'")

@@ -1,13 +1,9 @@
-"""Importing tool packages from any folder, under names that collide with no other module."""
+"""Importing tool packages, those from any folder under names that collide with no other module."""
 
 import sys
 import traceback
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from importlib import import_module, invalidate_caches
-from importlib.abc import Loader, MetaPathFinder
-from importlib.machinery import ModuleSpec
-from importlib.util import find_spec
+from importlib import import_module
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 from zlib import crc32
@@ -15,94 +11,48 @@ from zlib import crc32
 from toolchat.errors import ConfigurationError
 from toolchat.tool_calling.definition_checks import shown_path
 
-__all__ = ["import_package", "parent_package"]
+__all__ = ["import_package"]
 
 
-def parent_package(folder: Path) -> str:
-    """Make a folder of packages importable; return the name of the package that stands for it.
-
-    The name comes from the folder's path: a tool called ``redis`` or ``json`` hides no other module, and ``sys.path``
-    stays as it is.
-    """
-    folder = folder.absolute()
-    name = f"toolchat_tools_{crc32(str(folder).encode()):08x}"
-    if name not in sys.modules:
-        package = ModuleType(name)
-        package.__path__ = [str(folder)]
-        sys.modules[name] = package
-    invalidate_caches()
-    return name
-
-
-def import_package(parent: str, folder: Path) -> tuple[ModuleType, ModuleType | None]:
+def import_package(folder: Path, parent: str = "") -> tuple[ModuleType, ModuleType | None]:
     """Import a tool package, and its ``routes.py`` if it has one.
 
     Args:
-        parent: the package that stands for the folder above, as :func:`parent_package` returns it.
         folder: the package's folder.
+        parent: the package that it is part of, if any.
 
     Raises:
         ConfigurationError: an import failed; one line with file and line.
     """
-    name = f"{parent}.{folder.name}"
     try:
-        with _absolute_imports(name, folder):
-            package = import_module(name)
-            return package, import_module(f"{name}.routes") if (folder / "routes.py").is_file() else None
+        package = import_module(f"{parent}.{folder.name}") if parent else _import_folder(folder)
+        return package, import_module(f"{package.__name__}.routes") if (folder / "routes.py").is_file() else None
     except (Exception, SystemExit) as error:
         raise ConfigurationError(_import_fault(error, folder)) from error
 
 
-@contextmanager
-def _absolute_imports(name: str, folder: Path) -> Iterator[None]:
-    """Let a package import its own modules by its short name as well (``from air.client import ...``).
+def _import_folder(folder: Path) -> ModuleType:
+    """Import a package from its folder; ``sys.path`` stays as it is.
 
-    This holds while the package is imported, and never hides a module that has the short name already.
+    It gets the folder's name, by which it can import its own modules as well (``from air.client import ...``). If there
+    is another module of that name, such as ``redis``, the package gets a name from its path and hides nothing.
     """
-    short = folder.name
-    known = find_spec(short)
-    if known is not None and known.origin != str(folder / "__init__.py"):
-        yield
-        return
-    finder = _AliasFinder(short, name)
-    sys.meta_path.insert(0, finder)
+    file = folder.absolute() / "__init__.py"
+    known = find_spec(folder.name)
+    is_free = known is None or known.origin == str(file)
+    name = folder.name if is_free else f"toolchat_tools_{crc32(str(file).encode()):08x}_{folder.name}"
+    if name in sys.modules:
+        return sys.modules[name]
+    spec = spec_from_file_location(name, file, submodule_search_locations=[str(file.parent)])
+    if spec is None or spec.loader is None:
+        raise ImportError("this is no package")
+    module = sys.modules[name] = module_from_spec(spec)
     try:
-        yield
-    finally:
-        sys.meta_path.remove(finder)
-        for alias in finder.aliases:
-            # The names were for the import only: left behind, they would hide a module of that name from others.
-            sys.modules.pop(alias, None)
-
-
-class _AliasFinder(MetaPathFinder, Loader):
-    """Finds ``air`` and ``air.client`` as the modules of the package that has another full name.
-
-    A second import under the short name would create every class twice, and the container would not recognise them.
-    """
-
-    def __init__(self, short: str, name: str) -> None:
-        self._short, self._name = short, name
-        self.aliases: list[str] = []
-
-    def find_spec(
-        self, fullname: str, _path: Sequence[str] | None, _target: ModuleType | None = None, /
-    ) -> ModuleSpec | None:
-        """Return a spec for the package and its modules only."""
-        is_own = fullname == self._short or fullname.startswith(f"{self._short}.")
-        return ModuleSpec(fullname, self) if is_own else None
-
-    def create_module(self, spec: ModuleSpec) -> ModuleType:
-        """Return the module itself; the import machinery replaces its spec for the moment."""
-        module = import_module(self._name + spec.name.removeprefix(self._short))
-        spec.loader_state = module.__spec__
-        self.aliases.append(spec.name)
-        return module
-
-    def exec_module(self, module: ModuleType) -> None:
-        """Put the module's own spec back; its code has run."""
-        if module.__spec__ is not None:
-            module.__spec__ = module.__spec__.loader_state
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]  # as the import statement does, so that the next attempt starts anew
+        raise
+    return module
 
 
 def _import_fault(error: BaseException, folder: Path) -> str:

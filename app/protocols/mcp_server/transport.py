@@ -83,9 +83,10 @@ def _read(headers: Headers, body: bytes) -> JSONRPCRequest | JSONRPCNotification
 
 def _connection(message: JSONRPCRequest | JSONRPCNotification, headers: Headers) -> Connection:
     """Determine the protocol version; a request of 2026-07-28 or newer names it itself, and so do its headers."""
-    if repeated := inbound.find_duplicated_routing_header(headers.items()):
+    lines = [(name, value.strip()) for name, value in headers.items()]
+    if repeated := inbound.find_duplicated_routing_header(lines):
         raise MCPError(types.HEADER_MISMATCH, f"Header mismatch: {repeated} was sent more than once")
-    routing = {name: value.strip() for name, value in headers.items()}
+    routing = dict(lines)
     version = routing.get(inbound.MCP_PROTOCOL_VERSION_HEADER, LATEST_HANDSHAKE_VERSION)
     has_envelope = isinstance(message, JSONRPCRequest) and _has_envelope(message)
     if version not in HANDSHAKE_PROTOCOL_VERSIONS and not has_envelope:

@@ -2,13 +2,14 @@
 
 import re
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, TypeVar
 
 import mcp_types as types
 from anyio import Event
 from fastapi import Request, Response
 from mcp.server.connection import Connection
-from mcp.server.runner import serve_one
+from mcp.server.runner import ServerRunner
 from mcp.shared import inbound
 from mcp.shared.exceptions import MCPError, NoBackChannelError
 from mcp.shared.jsonrpc_dispatcher import progress_token_from_params
@@ -61,7 +62,7 @@ async def answer(request: Request) -> Response:
     service = service_state(request)
     exchange = _Exchange(request, service, message, connection)
     # From here on the client waits for a response with its id, so every error must become one.
-    request.scope["state"][ERROR_RESPONSE] = exchange.failure
+    request.scope["state"][ERROR_RESPONSE] = partial(_failure_response, message.id, exchange.is_modern)
     if exchange.progress_token is not None:
         return exchange
     return _json_response(await exchange.produce(), exchange.status_code, exchange.answer_headers())
@@ -95,7 +96,7 @@ def _connection(message: JSONRPCRequest | JSONRPCNotification, headers: Headers)
         return Connection.from_envelope(version, None, None)
     body = {"method": message.method, "params": message.params}
     route = _accepted(inbound.classify_inbound_request(body, headers=routing))
-    return Connection.from_envelope(route.protocol_version, route.client_info, route.client_capabilities)
+    return Connection.from_envelope(route.protocol_version, None, route.client_capabilities)
 
 
 def _accepted(route: _T | inbound.InboundLadderRejection) -> _T:
@@ -132,6 +133,8 @@ class _Exchange(EventStream):
         self.transport = TransportContext(kind="streamable-http", can_send_request=False, headers=request.headers)
         self.message_metadata = ServerMessageMetadata(request_context=Origin(request, _context(request)))
         self.cancel_requested = Event()
+        self.is_modern = connection.protocol_version in MODERN_PROTOCOL_VERSIONS
+        """Older clients treat every HTTP status but 200 as the end of the connection."""
         self._message, self._connection, self._service = message, connection, service
         self._state = request.scope["state"]
 
@@ -139,13 +142,12 @@ class _Exchange(EventStream):
         """The response; raises the errors of the service."""
         method, params = self._message.method, self._message.params
         try:
-            result = await serve_one(
-                SERVER, self, method, params, connection=self._connection, lifespan_state=self._service
-            )
+            # Without the teardown of serve_one: nothing is opened for the connection of a single request.
+            result = await ServerRunner(SERVER, self._connection, self._service).on_request(self, method, params)
         except (MCPError, ValidationError) as error:
             data = error.error if isinstance(error, MCPError) else _INVALID_PARAMS
             self._state["outcome"] = f"rpc-error{data.code}"
-            self.status_code = self._status(inbound.ERROR_CODE_HTTP_STATUS.get(data.code, 500))
+            self.status_code = inbound.ERROR_CODE_HTTP_STATUS.get(data.code, 500) if self.is_modern else 200
             response = _error(self.request_id, data)
         else:
             response = {"jsonrpc": "2.0", "id": self.request_id, "result": result}
@@ -175,20 +177,18 @@ class _Exchange(EventStream):
 
     def on_error(self, error: ToolchatError) -> bytes:
         """See :meth:`EventStream.on_error`."""
-        return _event(self._failure(error, self._state["request_id"]))
+        return _event(_failure(self.request_id, error, self._state["request_id"]))
 
-    def failure(self, error: ToolchatError, request_id: str) -> Response:
-        """Answer an error of the service as a JSON-RPC error, with the headers of its problem document."""
-        body = to_json(self._failure(error, request_id))
-        return _json_response(body, self._status(error.status), problems.error_headers(error))
 
-    def _failure(self, error: ToolchatError, request_id: str) -> dict[str, Any]:
-        data = problems.problem(error, request_id)
-        return _error(self.request_id, ErrorData(code=types.INTERNAL_ERROR, message=error.detail, data=data))
+def _failure_response(identifier: RequestId, is_modern: bool, error: ToolchatError, request_id: str) -> Response:
+    """Answer an error of the service as a JSON-RPC error, with the headers of its problem document."""
+    body = to_json(_failure(identifier, error, request_id))
+    return _json_response(body, error.status if is_modern else 200, problems.error_headers(error))
 
-    def _status(self, status: int) -> int:
-        """The HTTP status of an error: older clients treat every other than 200 as the end of the connection."""
-        return status if self._connection.protocol_version in MODERN_PROTOCOL_VERSIONS else 200
+
+def _failure(identifier: RequestId, error: ToolchatError, request_id: str) -> dict[str, Any]:
+    data = problems.problem(error, request_id)
+    return _error(identifier, ErrorData(code=types.INTERNAL_ERROR, message=error.detail, data=data))
 
 
 def _error(identifier: RequestId | None, error: ErrorData) -> dict[str, Any]:

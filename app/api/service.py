@@ -12,10 +12,10 @@ from starlette.requests import HTTPConnection
 from app.access.principals import Principal, current_request_caller
 from app.access.quotas import QuotaReservation, Quotas
 from app.api.approvals import ApprovalStore
+from app.api.idempotency import IdempotencyStore
 from app.observability import metrics
 from app.observability.logs import lost_lines
 from app.settings.service_settings import Settings
-from toolchat.chat.advisors.idempotency import IdempotencyStore
 from toolchat.chat.client import ChatClient
 from toolchat.chat.manual_execution import without_model
 from toolchat.chat.memory import ChatMemory, MemoryAdvisor

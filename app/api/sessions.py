@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Path, Request, Response
 from pydantic_core import to_json
 
+from app.api.call_limit import call_count_key
 from app.api.dependencies import scoped_key
 from app.api.fast_router import MAX_QUERY_CHARS, QuestionRoute, question_routes
 from app.api.parameters import NOT_BLANK, NOT_BLANK_DESCRIPTION, Parameter, Parameters, refuse_parameters
@@ -18,7 +19,6 @@ from app.api.responses.formats import AnswerFormat
 from app.api.schemas import SESSION_RESPONSES, STREAM_RESPONSES, Conversation
 from app.api.service import Service, ServiceState, service_state
 from toolchat.chat.advisors.base import Advisor
-from toolchat.chat.advisors.call_limit import call_count_key
 from toolchat.chat.client import PromptSpec
 from toolchat.chat.memory import Turn
 from toolchat.chat.records import parse_turn_summary, to_records

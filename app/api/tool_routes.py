@@ -6,6 +6,7 @@ from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from pydantic_core import to_json
 
 from app.api.dependencies import KEY, REPLAYED, Owner, refuse_several_keys, require_same_site
+from app.api.idempotency import IdempotencyAdvisor, IdempotentRequest
 from app.api.parameters import json_object, refuse_unknown
 from app.api.problems import problems
 from app.api.responses import answer_prompt
@@ -15,7 +16,6 @@ from app.api.responses.formats import AnswerFormat, BufferedFormat, negotiate
 from app.api.schemas import ToolRun
 from app.api.service import Service, ServiceState
 from app.api.sessions import SESSION_ID_PATTERN, conversation_of
-from toolchat.chat.advisors.idempotency import IdempotencyAdvisor, IdempotentRequest
 from toolchat.chat.client import PromptSpec
 from toolchat.chat.manual_execution import SessionLockAdvisor, manual_request
 from toolchat.chat.request import ChatEvent

@@ -8,6 +8,8 @@ from contextlib import asynccontextmanager
 from app.access.quotas import Limits, open_quotas
 from app.access.settings import AccessSettings
 from app.api.approvals import ApprovalStore, PausedTurnCodec
+from app.api.call_limit import ConversationCallLimit
+from app.api.idempotency import IdempotencyStore
 from app.api.service import Admission, ServiceMetrics, ServiceState
 from app.composition.configuration import Configuration
 from app.composition.models import outbound_http
@@ -19,8 +21,6 @@ from app.settings.service_settings import Settings
 from app.tools.registration import open_registry
 from toolchat import __version__
 from toolchat.chat.advisors.base import SandboxNoticeAdvisor
-from toolchat.chat.advisors.call_limit import ConversationCallLimit
-from toolchat.chat.advisors.idempotency import IdempotencyStore
 from toolchat.chat.advisors.repair import ToolCallRepairAdvisor
 from toolchat.chat.advisors.tool_loop import ToolCallingAdvisor
 from toolchat.chat.advisors.tool_search import ToolSearchAdvisor

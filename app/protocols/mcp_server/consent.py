@@ -11,8 +11,8 @@ from mcp_types import INVALID_PARAMS, MISSING_REQUIRED_CLIENT_CAPABILITY, CallTo
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic_core import to_json
 
+from app.api.idempotency import IdempotentRequest
 from app.protocols.mcp_server.calls import Context, Result
-from toolchat.chat.advisors.idempotency import IdempotentRequest
 from toolchat.state.base import StateStore
 from toolchat.tool_calling.errors import ToolExecutionError
 from toolchat.tool_calling.results import truncate

@@ -8,12 +8,12 @@ from mcp_types import CallToolRequestParams
 from pydantic_core import SchemaError, SchemaValidator, ValidationError, from_json, to_json
 
 from app.api.dependencies import scoped_key
+from app.api.idempotency import IdempotencyAdvisor, IdempotentRequest
 from app.api.responses.active_request import ActiveRequest
 from app.api.service import ServiceState
 from app.protocols.mcp_server.calls import Call, Context, Result, text_block
 from app.protocols.mcp_server.consent import check_can_ask, require_consent
 from toolchat.chat.advisors.base import SandboxNoticeAdvisor
-from toolchat.chat.advisors.idempotency import IdempotencyAdvisor, IdempotentRequest
 from toolchat.chat.manual_execution import SessionLockAdvisor, manual_request
 from toolchat.models.base import ChatResponse
 from toolchat.tool_calling.callback import ToolCallback

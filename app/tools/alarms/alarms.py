@@ -10,8 +10,8 @@ from zoneinfo import ZoneInfo
 
 from pydantic import TypeAdapter
 
+from app.api.idempotency import IdempotencyStore, IdempotentRequest
 from app.observability.logs import hashed
-from toolchat.chat.advisors.idempotency import IdempotencyStore, IdempotentRequest
 from toolchat.errors import NotFound, Overloaded, SessionBusy, ToolchatError, ValidationFailed
 from toolchat.messages import AssistantMessage, Usage
 from toolchat.models.base import ChatResponse

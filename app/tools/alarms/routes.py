@@ -9,6 +9,7 @@ from pydantic import BaseModel, Field
 
 from app.api.dependencies import KEY, REPLAYED, Owner, refuse_several_keys, require_same_site
 from app.api.fast_router import QuestionParameter
+from app.api.idempotency import IdempotencyAdvisor, IdempotentRequest
 from app.api.problems import problems
 from app.api.responses import answer_prompt
 from app.api.schemas import ANSWER_RESPONSES
@@ -16,7 +17,6 @@ from app.api.service import Service
 from app.tools.alarms.alarms import Alarm, AlarmIdempotency, AlarmOrder, AlarmStore
 from app.tools.alarms.tools import AlarmTools
 from app.tools.user_clock import DateTimeTools, UserClockSettings
-from toolchat.chat.advisors.idempotency import IdempotencyAdvisor, IdempotentRequest
 from toolchat.errors import (
     CrossSite,
     IdempotencyConflict,

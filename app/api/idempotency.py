@@ -39,9 +39,6 @@ class IdempotentRequest:
         return _digest(f"{self.owner}\n{self.key.rstrip(' ')}")
 
 
-Wish = IdempotentRequest  # deprecated alias, removed in 0.3
-
-
 @dataclass(frozen=True, slots=True)
 class _Entry:
     question: str

@@ -80,7 +80,7 @@ lint: $(VENV)/.dev ## Check the code: ruff, its formatting, mypy
 	$(PY) -m mypy
 
 lock: $(UV) ## Write both lock files after a change in pyproject.toml (LOCK=--upgrade: newest versions)
-	$(COMPILE) $(LOCK) --extra service --extra redis --extra jwt --extra observability --output-file requirements.lock
+	$(COMPILE) $(LOCK) --extra service --extra redis --extra jwt --extra otel --output-file requirements.lock
 	$(COMPILE) $(LOCK) --extra dev --constraint requirements.lock --output-file requirements-dev.lock
 	$(RESOLVE) --group audit --custom-compile-command "make lock" $(LOCK) --output-file requirements-audit.lock
 

@@ -27,7 +27,7 @@ from app.api.status_routes import router as status_routes
 from app.api.tool_routes import router as tool_routes
 from app.composition.configuration import Configuration, read_configuration
 from app.composition.lifespan import open_service
-from app.observability.otlp.switch import traced
+from app.observability.tracing import traced
 from app.pages.documentation import add_documentation
 from app.pages.openapi import DESCRIPTION, document_api, operation_id
 from app.protocols.ai_sdk import AI_SDK

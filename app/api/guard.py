@@ -19,7 +19,7 @@ from app.api import problems
 from app.api.body_limits import MAX_BODY_BYTES, PIECE_BYTES, Bodies, Body, Connection, UnreadAnswers, connection_of
 from app.api.headers import with_security_headers
 from app.api.problems import ERROR_RESPONSE, refusal
-from app.observability import spans
+from app.observability import tracing
 from app.observability.logs import hashed, log_event
 from app.observability.logs import request_id as current_request_id
 from app.observability.metrics import OTHER
@@ -94,8 +94,8 @@ class RequestMiddleware:
         observed = current_request.set(answer.observed)
         path = path_below_root(scope)
         shown, level = _shown_path(path), logging.DEBUG if path.startswith(_POLLED) else logging.INFO
-        if spans.tracer is not None and level != logging.DEBUG:
-            answer.observed.trace(spans.tracer, scope, shown)
+        if tracing.observer is not None and level != logging.DEBUG:
+            answer.observed.span = tracing.observer.start_request(scope, shown)
         log_event(_log, level, "request started", {"method": scope["method"], "path": shown})
         if path.startswith(self._prefixes):
             protocol = next(each for each in self._protocols if path.startswith(each.prefix))

@@ -12,7 +12,7 @@ from app.api.service import model_label
 from app.cli.dialogue import ANSWERED, FAILED
 from app.cli.opened_service import OpenedService, opened_service
 from app.cli.terminal import escape_controls, print_result
-from app.observability.otlp.settings import TracingConfiguration
+from app.observability.tracing_settings import TracingConfiguration
 from app.tools.discovery import ConfiguredModule
 from toolchat.errors import ToolchatError
 from toolchat.messages import UserMessage
@@ -27,7 +27,7 @@ __all__ = ["check"]
 
 _PING = ToolDefinition("ping", "Check that tools can be called.", {"type": "object", "properties": {}})
 _LONGEST_NOTE = 200
-_COLLECTOR_SECONDS = 1.0
+_COLLECTOR_SECONDS = 3.0
 _PROVIDERS = "set DASHSCOPE_API_KEY, OPENAI_API_KEY or OPENAI_BASE_URL"
 
 _Probe = Callable[[], Coroutine[Any, Any, str]]
@@ -157,9 +157,9 @@ def _traces_probe(tracing: TracingConfiguration) -> _Probe | _Result:
         return _Result("off", "no traces are sent; set OTEL_EXPORTER_OTLP_ENDPOINT")
 
     async def export_nothing() -> str:
-        from app.observability.otlp.sending import reached
+        from app.observability.span_export import try_export
 
-        if reason := await reached(tracing, _COLLECTOR_SECONDS):
+        if reason := await try_export(tracing, _COLLECTOR_SECONDS):
             raise ToolchatError(f"{tracing.target} does not accept traces: {reason}")
         return f"{tracing.target} accepts traces; {tracing.sampling}"
 

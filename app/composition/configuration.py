@@ -10,7 +10,7 @@ from app.access.runtime import AccessConfiguration
 from app.composition.models import ChosenModel, choose_chat_model, outbound_http
 from app.composition.wiring import state_store, wired
 from app.mcp_client import McpServers, read_mcp_servers
-from app.observability.otlp.settings import TracingConfiguration, other_variables
+from app.observability.tracing_settings import TracingConfiguration, other_variables
 from app.settings.base import read_settings
 from app.settings.env_file import check_env_file, known_variables, unread_variables
 from app.settings.service_settings import Settings

@@ -14,7 +14,7 @@ from app.api.service import Admission, ServiceMetrics, ServiceState
 from app.composition.configuration import Configuration
 from app.composition.models import outbound_http
 from app.composition.wiring import state_store, wired
-from app.observability import metrics
+from app.observability import metrics, tracing
 from app.observability.observer import ServiceObserver
 from app.observability.runtime import watched
 from app.settings.service_settings import Settings
@@ -47,7 +47,7 @@ async def open_service(configuration: Configuration) -> AsyncGenerator[tuple[Ser
         ConfigurationError: a tool is not valid, or the container cannot be wired.
     """
     # Before anything is created: models and breakers register their metrics when they are.
-    set_observer(ServiceObserver())
+    previous = set_observer(tracing.observer or ServiceObserver())
     settings = configuration.settings
     for warning in configuration.warnings:
         _log.warning("%s", warning)
@@ -77,6 +77,7 @@ async def open_service(configuration: Configuration) -> AsyncGenerator[tuple[Ser
         await container.close()
         await store.aclose()
         await http.aclose()
+        set_observer(previous)
 
 
 def _admission(settings: Settings, access: AccessSettings, store: StateStore) -> Admission:

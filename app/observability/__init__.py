@@ -4,5 +4,6 @@
 calls, upstream requests, the store, locks), ``request`` what the guard reports, and ``runtime`` watches the event loop.
 ``multiprocess`` shares the metrics of several workers.
 
-If traces are on, the same calls start and end the spans: ``spans`` is the mechanism, ``conventions`` has the names.
+If traces are on, ``spans`` extends the observer: it starts and ends the spans, whose attributes ``semantic_conventions``
+names, and ``span_export`` sets up OpenTelemetry's SDK.
 """

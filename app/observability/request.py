@@ -3,13 +3,16 @@
 from collections.abc import Mapping
 from contextvars import ContextVar
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from app.observability import conventions, metrics
+from app.observability import metrics
 from app.observability.metrics import OTHER, BoundedNames, labelled
-from app.observability.spans import Span, Tracer
+from app.observability.tracing import exemplar
 
-__all__ = ["Request", "current_request", "exemplar"]
+if TYPE_CHECKING:
+    from app.observability.spans import CurrentSpan
+
+__all__ = ["Request", "current_request"]
 
 _principals, _outcomes = BoundedNames(100), BoundedNames(100)  # tool modules may define errors of their own
 
@@ -27,20 +30,10 @@ class Request:
         """Provider and model whose turn was the last, where several stand by."""
         self.waited = 0.0
         """Seconds in which a model or a tool was waited for, those in which several were only once."""
-        self.span: Span | None = None
-        """Where traces are on."""
+        self.span: CurrentSpan | None = None
+        """Its span, if traces are on."""
         self._waiting = 0
         self._since = 0.0
-
-    def trace(self, tracer: Tracer, scope: Mapping[str, Any], path: str) -> None:
-        """Begin its span: whatever comes is a part of it, until that is left.
-
-        Args:
-            tracer: the one of this process.
-            scope: the request's.
-            path: its path without ids.
-        """
-        self.span = conventions.request(tracer, scope, path, self.began).enter()
 
     def wait(self, now: float) -> None:
         """Begin to wait for somebody."""
@@ -70,7 +63,7 @@ class Request:
             status: its status.
         """
         if self.span is not None:
-            conventions.responded(self.span, route, status, outcome, now)
+            self.span.end_request(route, status, outcome)
         outcome = _outcomes.of(outcome)
         labelled(metrics.REQUESTS, route, outcome).inc()
         form = state.get("form")
@@ -79,7 +72,7 @@ class Request:
         principal = _principal(state["summary"].get("principal", ""))
         seconds = now - self.began
         labelled(metrics.QUESTIONS, route, state.get("variant", ""), form, outcome, principal).inc()
-        labelled(metrics.QUESTION_SECONDS, route, form).observe(seconds, exemplar(self.span))
+        labelled(metrics.QUESTION_SECONDS, route, form).observe(seconds, exemplar())
         first_byte = self.first_byte - self.began if self.first_byte else seconds
         labelled(metrics.FIRST_BYTE_SECONDS, route, form).observe(first_byte)
         labelled(metrics.OVERHEAD_SECONDS, route, form).observe(self.overhead(now))
@@ -87,11 +80,6 @@ class Request:
 
 current_request: ContextVar[Request] = ContextVar("observed_request", default=Request())  # noqa: B039 - nobody's
 """The request that is being answered; outside of one, something that nobody reads."""
-
-
-def exemplar(span: Span | None) -> dict[str, str] | None:
-    """The exemplar of a duration: the trace that it is part of, if that is recorded."""
-    return {"trace_id": span.trace.hex} if span is not None and span.trace.is_sampled else None
 
 
 def _principal(name: str) -> str:

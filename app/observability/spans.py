@@ -1,208 +1,328 @@
-"""Spans: what happened, when it began and ended, and what it was a part of.
+"""The observer that records spans, by OpenTelemetry's API; imported only while traces are on.
 
-There are none unless :data:`tracer` is set, which ``app.observability.otlp`` does when an endpoint for traces is
-configured: then each request has a trace, and what is told of it (``request``, ``observer``) begins and ends the spans.
-A trace that is not sampled has an id, which logs and upstreams are told, and nothing else.
-
-By hand and not by OpenTelemetry's SDK, by measurement: its span costs 18 µs and its encoding 24, these 3 and 2
-(docs/decisions/traces.md).
+Every span is OpenTelemetry's current span while its work runs, so that spans which a tool opens itself become its
+children. A request whose trace is not sampled has one span, which is not recorded but propagated.
 """
 
-import re
-import time
-from collections.abc import Callable, Iterable, Sequence
-from contextvars import ContextVar, Token
-from random import getrandbits
-from time import perf_counter
-from typing import NamedTuple
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
+from contextvars import Context as Variables
+from contextvars import ContextVar
+from time import time_ns
+from types import TracebackType
+from typing import Any, Self
 
-__all__ = [
-    "CLIENT",
-    "INTERNAL",
-    "SERVER",
-    "Attribute",
-    "Attributes",
-    "Fixed",
-    "Remote",
-    "Span",
-    "Trace",
-    "Tracer",
-    "current_span",
-]
+from opentelemetry import propagate
+from opentelemetry.context import Context, attach, detach, get_current
+from opentelemetry.propagators.textmap import Getter
+from opentelemetry.sdk.trace import ReadableSpan
+from opentelemetry.trace import (
+    Span,
+    SpanKind,
+    StatusCode,
+    Tracer,
+    format_span_id,
+    format_trace_id,
+    get_current_span,
+    set_span_in_context,
+)
 
-INTERNAL, SERVER, CLIENT = 1, 2, 3
-"""Kinds of spans, as OTLP numbers them."""
-_TRACEPARENT = re.compile(rb"(?!ff)([0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(-.*)?")
-_STATE = re.compile(rb"[\x20-\x7e]{1,512}")
+from app.observability import semantic_conventions as conventions
+from app.observability.observer import ServiceModelCall, ServiceObserver, outcome_of
+from app.observability.semantic_conventions import AGENT, ERROR_TYPE, FIRST_CHUNK, STATUS, Attributes
+from app.observability.tracing import TraceIds
+from toolchat.errors import ToolchatError
+from toolchat.http.requests import Request
+from toolchat.instruments import ModelCall, ToolRun, UpstreamRequest
+from toolchat.messages import Message, ToolCall
+from toolchat.models.base import ChatResponse, Prompt
+from toolchat.tool_calling.events import ToolCallFinished
 
-Attribute = str | bool | int | float | Sequence[str]
-Attributes = Iterable[tuple[str, Attribute]]
+__all__ = ["CurrentSpan", "TracingObserver"]
 
-
-class Remote(NamedTuple):
-    """What a request says of the trace that it belongs to."""
-
-    trace: bytes
-    span: bytes
-    is_sampled: bool
-
-
-class Fixed:
-    """Attributes that many spans have alike."""
-
-    __slots__ = ("pairs", "wire")
-
-    def __init__(self, *pairs: tuple[str, Attribute]) -> None:
-        self.pairs = pairs
-        self.wire = b""
-        """As they are sent, once they have been."""
+_MIN_WAIT = 0.001
+"""Seconds; a shorter wait gets no span."""
+_UNKNOWN_TOOL = "unknown-tool"
+_UNOBSERVED_TOOL = ToolRun()
+_Headers = Iterable[tuple[bytes, bytes]]
+_conversation: ContextVar[str] = ContextVar("traced_conversation", default="")
 
 
-class Trace:
-    """What the spans of one request share."""
-
-    __slots__ = (
-        "_is_over",
-        "_keep",
-        "_spans",
-        "captures",
-        "conversation",
-        "epoch",
-        "hex",
-        "id",
-        "is_sampled",
-        "propagates",
-        "remote",
-        "state",
-    )
-
-    def __init__(self, tracer: "Tracer", headers: Iterable[tuple[bytes, bytes]]) -> None:
-        self.remote, self.state = _remote(headers) if tracer.propagates else (None, b"")
-        self.id = self.remote.trace if self.remote else getrandbits(128).to_bytes(16)
-        self.hex = self.id.hex()
-        self.propagates, self.is_sampled = tracer.propagates, tracer.samples(self.id, self.remote)
-        self.conversation = ""
-        """The conversation, hashed, where the question belongs to one."""
-        if self.is_sampled:
-            self.epoch = time.time_ns() - int(perf_counter() * 1e9)
-            """Unix time, in nanoseconds, when ``perf_counter`` was 0: clocks may be set meanwhile."""
-            self.captures, self._keep = tracer.captures, tracer.keep
-            self._spans: list[Span] = []
-            self._is_over = False
-
-    def ended(self, span: "Span") -> None:
-        """Take a span that has ended: all go out with the request's own, and by themselves what ends after it."""
-        if self.is_sampled:
-            self._spans.append(span)
-            if span.kind == SERVER:
-                self._is_over = True
-            if self._is_over:
-                self._keep(self._spans)
-                self._spans = []
-
-
-class Span:
-    """A part of a trace; times are those of ``perf_counter``."""
-
-    __slots__ = (
-        "_lines",
-        "_token",
-        "attributes",
-        "began",
-        "ended",
-        "error",
-        "events",
-        "id",
-        "kind",
-        "name",
-        "parent",
-        "trace",
-    )
-
-    def __init__(self, trace: Trace, parent: bytes, name: str, kind: int, began: float) -> None:
-        self.trace, self.parent, self.name, self.kind, self.began = trace, parent, name, kind, began
-        self.id = getrandbits(64).to_bytes(8)
-        self.ended = began
-        self.attributes: list[Fixed | tuple[str, Attribute]] = []
-        self.events: Sequence[tuple[str, float, Attributes]] = ()
-        self.error = ""
-        """The class of error with which it ended, if it did."""
-        self._lines = b""
-        self._token: Token[Span | None] | None = None
-
-    def enter(self) -> "Span":
-        """Be the span of which whatever comes is a part, in this task and those that it starts."""
-        self._token = current_span.set(self)
-        return self
-
-    def leave(self) -> None:
-        """End that."""
-        if self._token is not None:
-            current_span.reset(self._token)
-            self._token = None
-
-    def child(self, name: str, kind: int, began: float) -> "Span":
-        """Begin a part of it; asked for only where the trace is sampled."""
-        return Span(self.trace, self.id, name, kind, began)
-
-    def event(self, name: str, *attributes: tuple[str, Attribute]) -> None:
-        """Note something that happened just now."""
-        if self.trace.is_sampled:
-            self.events = (*self.events, (name, perf_counter(), attributes))
-
-    def end(self, now: float, error: str = "") -> None:
-        """End it; ``error`` is the class of error, where it ended in one."""
-        self.ended, self.error = now, error
-        self.trace.ended(self)
-
-    @property
-    def lines(self) -> bytes:
-        """Header lines that tell an upstream what its work is a part of; none where that is switched off."""
-        if not self._lines and self.trace.propagates:
-            trace = self.trace
-            line = f"traceparent: 00-{trace.hex}-{self.id.hex()}-0{int(trace.is_sampled)}\r\n".encode()
-            self._lines = b"%btracestate: %b\r\n" % (line, trace.state) if trace.state else line
-        return self._lines
-
-
-class Tracer:
-    """Begins the traces of this process.
+class TracingObserver(ServiceObserver):
+    """Counts what the engine reports, and records it as spans.
 
     Args:
-        samples: decides by its id, and by what the request says, whether a trace is recorded.
-        keep: takes the spans of a request when it has ended, in no time.
-        captures: spans hold questions, answers, arguments and results as well.
-        propagates: traces go on from the caller's, and upstreams are told of them.
+        tracer: starts the spans.
+        captures: spans contain questions, answers, arguments and results as well.
     """
 
-    def __init__(
+    def __init__(self, tracer: Tracer, *, captures: bool) -> None:
+        self._tracer, self._captures = tracer, captures
+
+    def current_ids(self) -> TraceIds | None:
+        """The ids of the current span, if there is one."""
+        current = get_current_span().get_span_context()
+        if not current.is_valid:
+            return None
+        return TraceIds(format_trace_id(current.trace_id), format_span_id(current.span_id), current.trace_flags.sampled)
+
+    def start_request(self, scope: Mapping[str, Any], path: str) -> "CurrentSpan":
+        """Start the span of an HTTP request, and make it current; ``path`` contains no ids.
+
+        Its parent is the current span of an outer application, if there is one, or else what the request's headers say.
+        """
+        context = get_current()
+        if not get_current_span(context).get_span_context().is_valid:
+            context = propagate.extract(scope["headers"], context, _HEADERS)
+        span = self._tracer.start_span(scope["method"], context, SpanKind.SERVER)
+        if span.is_recording():
+            span.set_attributes(conventions.request_attributes(scope, path))
+        return CurrentSpan(span, context)
+
+    async def run_agent(
         self,
-        samples: Callable[[bytes, Remote | None], bool],
-        keep: Callable[[Sequence[Span]], None],
-        *,
-        captures: bool = False,
-        propagates: bool = True,
+        provider: str,
+        model: str,
+        messages: Sequence[Message],
+        conversation: str,
+        run: Coroutine[Any, Any, ChatResponse],
+    ) -> ChatResponse:
+        """Answer a question within a span; ``conversation`` is the hash of its conversation's id."""
+        if not get_current_span().is_recording():
+            return await run
+        _conversation.set(conversation)
+        attributes = conventions.model_attributes("invoke_agent", provider, model, conversation)
+        attributes["gen_ai.agent.name"] = AGENT
+        if self._captures:
+            attributes |= conventions.prompt_of(messages)
+        current = CurrentSpan(self._tracer.start_span(f"invoke_agent {AGENT}", attributes=attributes))
+        failure = ""
+        try:
+            response = await run
+            self.record_answer(current.span, response)
+            return response
+        except BaseException as error:
+            failure = outcome_of(error)
+            raise
+        finally:
+            current.leave()
+            _end(current.span, failure)
+
+    def observe_model_call(self, provider: str, model: str, prompt: Prompt) -> ModelCall:
+        """Count a model call, and record its span."""
+        if not get_current_span().is_recording():
+            return super().observe_model_call(provider, model, prompt)
+        return _TracedModelCall(self, provider, model, prompt)
+
+    def start_model_call(self, provider: str, model: str, prompt: Prompt) -> "CurrentSpan":
+        """Start the span of a model call, and make it current."""
+        model = prompt.options.model or model
+        attributes = conventions.model_attributes("chat", provider, model, _conversation.get())
+        attributes["gen_ai.request.stream"] = prompt.stream
+        if self._captures:
+            attributes |= conventions.prompt_of(prompt.messages)
+        kind = SpanKind.INTERNAL if provider == "offline" else SpanKind.CLIENT
+        return CurrentSpan(self._tracer.start_span(f"chat {model}", None, kind, attributes))
+
+    def record_answer(self, span: Span, response: ChatResponse) -> None:
+        """Add what a question or a model call has returned."""
+        attributes = conventions.usage_of(response)
+        span.set_attributes(attributes | (conventions.output_of(response) if self._captures else {}))
+
+    def record_fallback(self, provider: str, model: str, error: ToolchatError) -> None:
+        """Count a fallback, and record it as an event."""
+        super().record_fallback(provider, model, error)
+        attributes = {ERROR_TYPE: error.code, "toolchat.provider": provider, "toolchat.model": model}
+        get_current_span().add_event("fallback", attributes)
+
+    def observe_tool_run(self, call: ToolCall) -> ToolRun:
+        """Record the span of a tool call."""
+        return _TracedToolRun(self, call) if get_current_span().is_recording() else _UNOBSERVED_TOOL
+
+    def start_tool(self, call: ToolCall) -> "CurrentSpan":
+        """Start the span of a tool call, and make it current."""
+        attributes = conventions.tool_attributes(call)
+        if self._captures:
+            attributes |= conventions.arguments_of(call)
+        return CurrentSpan(self._tracer.start_span("execute_tool", attributes=attributes))
+
+    def end_tool(self, span: Span, finished: ToolCallFinished) -> None:
+        """End the span of a tool call. An unknown name is the model's text, so it is no part of the span's name."""
+        span.set_attributes(conventions.result_attributes(finished, captures=self._captures))
+        if finished.error_kind != _UNKNOWN_TOOL:
+            span.update_name(f"execute_tool {finished.call.name[:64]}")
+        _end(span, finished.error_kind or "")
+
+    def record_tool_retry(self, tool: str) -> None:
+        """Count a repeated tool call, and record it as an event."""
+        super().record_tool_retry(tool)
+        get_current_span().add_event("retry")
+
+    def record_wait(self, resource: str, seconds: float) -> None:
+        """Record a wait, as a span if it was long enough."""
+        super().record_wait(resource, seconds)
+        if seconds >= _MIN_WAIT:
+            self._add_finished(f"wait {resource}", SpanKind.INTERNAL, seconds, {})
+
+    def observe_upstream_request(self, upstream: str, request: Request) -> UpstreamRequest:
+        """Record the span of a request to an upstream, and propagate the trace to it.
+
+        The request of a model call is part of that call's span, which is a client's span already.
+        """
+        parent = get_current_span()
+        if not parent.is_recording():
+            return _PropagatedRequest(get_current())
+        attributes = conventions.upstream_attributes(upstream, request, captures=self._captures)
+        if isinstance(parent, ReadableSpan) and parent.kind is SpanKind.CLIENT:
+            parent.set_attributes({name: attributes[name] for name in ("server.address", "server.port")})
+            return _PropagatedRequest(get_current())
+        return _TracedRequest(self._tracer.start_span(request.method, None, SpanKind.CLIENT, attributes))
+
+    def record_breaker_refusal(self, upstream: str) -> None:
+        """Count a request that an open circuit breaker refused, and record it as an event."""
+        super().record_breaker_refusal(upstream)
+        get_current_span().add_event("breaker open", {"toolchat.upstream": upstream})
+
+    def record_store_operation(self, kind: str, operation: str, seconds: float) -> None:
+        """Record an operation of a shared store."""
+        super().record_store_operation(kind, operation, seconds)
+        attributes = conventions.store_attributes(kind, operation)
+        self._add_finished(f"{kind} {operation}", SpanKind.CLIENT, seconds, attributes)
+
+    def _add_finished(self, name: str, kind: SpanKind, seconds: float, attributes: Attributes) -> None:
+        if get_current_span().is_recording():
+            start = time_ns() - int(seconds * 1e9)
+            self._tracer.start_span(name, None, kind, attributes, start_time=start).end()
+
+    def copy_context(self, target: Variables) -> None:
+        """Copy the current span: shared work is part of the first request's trace."""
+        target.run(attach, get_current())
+
+
+class CurrentSpan:
+    """A span that is current until :meth:`leave`."""
+
+    __slots__ = ("_token", "span")
+
+    def __init__(self, span: Span, context: Context | None = None) -> None:
+        self.span = span
+        self._token = attach(set_span_in_context(span, context))
+
+    def leave(self) -> None:
+        """Make the previous span current again."""
+        detach(self._token)
+
+    def end_request(self, route: str, status: int, outcome: str) -> None:
+        """End the span of an HTTP request. A response that breaks off has failed; a refusal is the client's fault."""
+        if self.span.is_recording():
+            self.span.update_name(f"{self.span.name} {route}" if isinstance(self.span, ReadableSpan) else route)
+            self.span.set_attributes(conventions.response_attributes(route, status, outcome))
+            _end(self.span, "" if outcome == "ok" or 400 <= status < 500 else outcome)
+
+
+class _TracedModelCall(ServiceModelCall):
+    """Counts a model call, and records its span."""
+
+    __slots__ = ("_current", "_tracing")
+
+    def __init__(self, tracing: TracingObserver, provider: str, model: str, prompt: Prompt) -> None:
+        super().__init__(provider, model, prompt)
+        self._tracing = tracing
+
+    def __enter__(self) -> Self:
+        super().__enter__()
+        self._current = self._tracing.start_model_call(*self.names, self.prompt)
+        return self
+
+    def record_retry(self, error: ToolchatError) -> None:
+        super().record_retry(error)
+        self._current.span.add_event("retry", {ERROR_TYPE: error.code})
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.samples, self.keep, self.captures, self.propagates = samples, keep, captures, propagates
-
-    def begin(self, name: str, headers: Iterable[tuple[bytes, bytes]], began: float) -> Span:
-        """Begin the trace of a request, or its part of the trace that its headers name."""
-        trace = Trace(self, headers)
-        return Span(trace, trace.remote.span if trace.remote else b"", name, SERVER, began)
-
-
-tracer: Tracer | None = None
-"""Set while traces are on."""
-current_span: ContextVar[Span | None] = ContextVar("current_span", default=None)
-"""What whatever happens now is a part of; none where traces are off, or outside of a request."""
+        super().__exit__(kind, error, trace)
+        span = self._current.span
+        self._current.leave()
+        if self.response is not None:
+            self._tracing.record_answer(span, self.response)
+        if self.first_chunk:
+            span.set_attribute(FIRST_CHUNK, self.first_chunk)
+        _end(span, "" if error is None else outcome_of(error))
 
 
-def _remote(headers: Iterable[tuple[bytes, bytes]]) -> tuple[Remote | None, bytes]:
-    """What ``traceparent`` says, and ``tracestate`` as it came; what is not well-formed, or comes twice, is nothing."""
-    given = [value for name, value in headers if name == b"traceparent"]
-    found = _TRACEPARENT.fullmatch(given[0]) if len(given) == 1 else None
-    if found is None or (found[1] == b"00" and found[5]):
-        return None, b""
-    state = b",".join(value for name, value in headers if name == b"tracestate")
-    remote = Remote(bytes.fromhex(found[2].decode()), bytes.fromhex(found[3].decode()), bool(int(found[4], 16) & 1))
-    return remote, state if _STATE.fullmatch(state) else b""
+class _TracedToolRun(ToolRun):
+    """Records the span of a tool call."""
+
+    __slots__ = ("_call", "_current", "_finished", "_tracing")
+
+    def __init__(self, tracing: TracingObserver, call: ToolCall) -> None:
+        self._tracing, self._call = tracing, call
+        self._finished: ToolCallFinished | None = None
+
+    def __enter__(self) -> Self:
+        self._current = self._tracing.start_tool(self._call)
+        return self
+
+    def record_result(self, finished: ToolCallFinished) -> None:
+        self._finished = finished
+
+    def __exit__(self, _: object, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._current.leave()
+        if self._finished is not None:
+            self._tracing.end_tool(self._current.span, self._finished)
+        else:
+            _end(self._current.span, "" if error is None else outcome_of(error))
+
+
+class _PropagatedRequest(UpstreamRequest):
+    """Sends the trace of a context to an upstream."""
+
+    __slots__ = ("_context",)
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+
+    @property
+    def header_lines(self) -> bytes:
+        headers: dict[str, str] = {}
+        propagate.inject(headers, self._context)
+        return "".join([f"{name}: {value}\r\n" for name, value in headers.items()]).encode()
+
+
+class _TracedRequest(_PropagatedRequest):
+    """Records the span of a request to an upstream."""
+
+    __slots__ = ("_span", "_status")
+
+    def __init__(self, span: Span) -> None:
+        super().__init__(set_span_in_context(span))
+        self._span, self._status = span, 0
+
+    def record_status(self, status: int) -> None:
+        self._status = status
+        self._span.set_attribute(STATUS, status)
+
+    def __exit__(self, _: object, error: BaseException | None, trace: TracebackType | None) -> None:
+        failed_status = str(self._status) if self._status >= 400 else ""
+        _end(self._span, failed_status if error is None else outcome_of(error))
+
+
+class _HeadersGetter(Getter[_Headers]):
+    """Reads the headers of an ASGI scope for a propagator."""
+
+    def get(self, carrier: _Headers, key: str) -> list[str] | None:
+        name = key.encode()
+        return [value.decode("latin-1") for each, value in carrier if each == name] or None
+
+    def keys(self, carrier: _Headers) -> list[str]:
+        return [name.decode("latin-1") for name, _ in carrier]
+
+
+_HEADERS = _HeadersGetter()
+
+
+def _end(span: Span, failure: str) -> None:
+    if failure:
+        span.set_attribute(ERROR_TYPE, failure)
+        span.set_status(StatusCode.ERROR)
+    span.end()

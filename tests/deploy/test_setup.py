@@ -209,7 +209,7 @@ def test_every_locked_package_has_a_hash(lock: str) -> None:
 
 
 EXTRAS: dict[str, list[str]] = PROJECT["optional-dependencies"]
-LOCKED = ("service", "dashscope", "httpx", "redis", "jwt", "observability")
+LOCKED = ("service", "dashscope", "httpx", "redis", "jwt", "otel")
 
 
 @pytest.mark.parametrize(

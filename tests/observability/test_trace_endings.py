@@ -19,7 +19,7 @@ LIMITS = {"MODEL_MAX_ATTEMPTS": "2", "BREAKER_FAILURES": "0"}
 
 
 def senders() -> set[threading.Thread]:
-    return {each for each in threading.enumerate() if each.name == "toolchat-traces"}
+    return {each for each in threading.enumerate() if each.name.startswith("OtelBatch")}
 
 
 @pytest.fixture(scope="module")
@@ -109,24 +109,20 @@ async def spans_lost(client: httpx.AsyncClient) -> float:
     return (await figures_of(client))["toolchat_spans_lost_total", ()]
 
 
-async def test_that_traces_are_lost_is_said_while_questions_come_and_why(
+async def test_lost_traces_are_logged_with_the_reason_and_counted(
     player: OpenAIPlayer, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with reserved() as nobody:
-        endpoint = f"http://127.0.0.1:{nobody.getsockname()[1]}"
-        # A try takes longer than a question, so that something always waits.
-        variables = {"OTEL_EXPORTER_OTLP_ENDPOINT": endpoint, "OTEL_BSP_SCHEDULE_DELAY": "1", "SHUTDOWN_TIMEOUT": "0"}
-        async with service(OPENAI_BASE_URL=player.base_url, OTEL_EXPORTER_OTLP_TIMEOUT="0.2", **variables) as client:
-
-            async def is_told() -> bool:
-                await client.get(PATH, params={"query": "x"})
-                return "traces could not be sent" in caplog.text
-
-            before = await spans_lost(client)
-            await until(is_told)
-            assert await spans_lost(client) > before
-    [line] = [each for each in caplog.records if each.message == "traces could not be sent"]
-    assert (vars(line)["reason"], vars(line)["spans_lost"] > 0) == ("ConnectionError", True)
+    async with (
+        OtlpReceiver(status=401) as receiver,
+        service(OPENAI_BASE_URL=player.base_url, **receiver.variables) as client,
+    ):
+        before = await spans_lost(client)
+        await client.get(PATH, params={"query": "x"})
+        await until(lambda: "traces could not be sent" in caplog.text)
+        assert await spans_lost(client) > before
+    [line] = [each for each in caplog.records if each.getMessage() == "traces could not be sent"]
+    assert "401" in vars(line)["reason"]
+    assert vars(line)["spans_lost"] > 0
 
 
 async def test_a_collector_that_says_nothing_keeps_the_service_from_stopping_no_longer_than_it_may(
@@ -135,12 +131,13 @@ async def test_a_collector_that_says_nothing_keeps_the_service_from_stopping_no_
     before = senders()
     with reserved() as silent:
         silent.listen()
-        variables = {"OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{silent.getsockname()[1]}"}
+        endpoint = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        variables = {"OTEL_EXPORTER_OTLP_ENDPOINT": endpoint, "OTEL_EXPORTER_OTLP_TIMEOUT": "1"}
         async with service(OPENAI_BASE_URL=player.base_url, SHUTDOWN_TIMEOUT="0", **variables) as client:
             assert (await client.get(PATH, params={"query": "x"})).status_code == 200
     await until(lambda: senders() <= before)
     # The try that was still under way then fails, which is no second message.
-    lost = [each.message for each in caplog.records if each.name.startswith("app.observability.otlp")]
+    lost = [each.getMessage() for each in caplog.records if each.name == "app.observability.span_export"]
     assert lost == ["the last traces could not be sent in time"]
 
 
@@ -156,13 +153,15 @@ async def test_what_has_not_been_sent_is_sent_when_the_service_stops(player: Ope
 async def test_spans_beyond_those_that_may_wait_are_lost_and_counted(
     player: OpenAIPlayer, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async with OtlpReceiver() as receiver:
-        variables = receiver.variables | {"OTEL_BSP_MAX_QUEUE_SIZE": "4"}
+    with reserved() as silent:
+        silent.listen()
+        variables = {"OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{silent.getsockname()[1]}"}
+        variables |= {"OTEL_EXPORTER_OTLP_TIMEOUT": "1", "SHUTDOWN_TIMEOUT": "0"}
+        variables |= {"OTEL_BSP_MAX_QUEUE_SIZE": "4", "OTEL_BSP_MAX_EXPORT_BATCH_SIZE": "4"}
         async with service(OPENAI_BASE_URL=player.base_url, **variables) as client:
             before = await spans_lost(client)
             await client.get(PATH, params={"query": "x"})
             await until(lambda: "traces could not be sent" in caplog.text)
-            assert await spans_lost(client) - before == 5
-    assert receiver.spans == []
-    [line] = [each for each in caplog.records if each.message == "traces could not be sent"]
-    assert vars(line)["spans_lost"] == 5
+            assert await spans_lost(client) - before == 1
+    [line] = [each for each in caplog.records if each.getMessage() == "traces could not be sent"]
+    assert (vars(line)["spans_lost"], vars(line)["reason"]) == (1, "too many spans were waiting")

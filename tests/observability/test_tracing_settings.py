@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from app.observability.otlp.settings import TracingConfiguration
+from app.observability.tracing_settings import TracingConfiguration
 from tests.command_line import environment, run
 from tests.observability.tracing import PATH
 from tests.players.otlp_receiver import OtlpReceiver
@@ -73,7 +73,7 @@ def test_a_missing_extra_is_one_line_that_says_what_to_install(monkeypatch: pyte
     monkeypatch.setitem(sys.modules, "opentelemetry.exporter", None)
     with pytest.raises(ConfigurationError) as caught:
         TracingConfiguration.read()
-    assert str(caught.value) == f"{ENDPOINT}: traces need the extra observability: pip install '.[observability]'"
+    assert str(caught.value) == f"{ENDPOINT}: traces need the extra otel: pip install '.[otel]'"
 
 
 def test_a_variable_that_only_opentelemetry_reads_is_no_mistake_and_a_slip_is_one(tmp_path: Path) -> None:

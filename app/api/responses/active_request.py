@@ -13,10 +13,9 @@ from app.api.approvals import ConsentAdvisor, PendingTurn
 from app.api.body_limits import connection_of
 from app.api.dependencies import session_of
 from app.api.service import ServiceState
+from app.observability import tracing
 from app.observability.logs import hashed
 from app.observability.metrics import OTHER
-from app.observability.spans import current_span
-from app.observability.traced import agent_run
 from toolchat.chat.client import PromptSpec
 from toolchat.chat.memory import estimate_size
 from toolchat.chat.request import Emit
@@ -91,11 +90,11 @@ class ActiveRequest:
         return self._traced(self.prompt.stream().response(emit))
 
     def _traced(self, answering: Coroutine[Any, Any, ChatResponse]) -> Coroutine[Any, Any, ChatResponse]:
-        span, model = current_span.get(), self.prompt.client.model
-        if span is None or not span.trace.is_sampled or not self.has_model:
+        if tracing.observer is None or not self.has_model:
             return self._run(answering)
-        span.trace.conversation = self._summary.get("session", "")
-        return agent_run(span, model.provider, model.name, self.prompt.request.messages, self._run(answering))
+        model, session = self.prompt.client.model, self._summary.get("session", "")
+        messages = self.prompt.request.messages
+        return tracing.observer.run_agent(model.provider, model.name, messages, session, self._run(answering))
 
     async def _run(self, answering: Coroutine[Any, Any, ChatResponse]) -> ChatResponse:
         limit = self.service.settings.request_timeout

@@ -1,0 +1,64 @@
+"""The switch of traces, and the ids of the current one. Nothing of OpenTelemetry is imported while traces are off."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, NamedTuple
+
+from app.observability.tracing_settings import TracingConfiguration
+
+if TYPE_CHECKING:
+    from app.observability.spans import TracingObserver
+
+__all__ = ["TraceIds", "current_trace", "exemplar", "traced"]
+
+_FLUSH_SECONDS = 3.0
+
+
+class TraceIds(NamedTuple):
+    """The current span, in hexadecimal."""
+
+    trace_id: str
+    span_id: str
+    is_sampled: bool
+
+
+observer: "TracingObserver | None" = None
+"""Records the spans; set while traces are on."""
+
+
+def current_trace() -> TraceIds | None:
+    """The ids of the current span; ``None`` if traces are off, and outside of a request."""
+    return None if observer is None else observer.current_ids()
+
+
+def exemplar() -> dict[str, str] | None:
+    """The current trace as the exemplar of a metric, if the trace is recorded."""
+    current = current_trace()
+    return {"trace_id": current.trace_id} if current is not None and current.is_sampled else None
+
+
+@asynccontextmanager
+async def traced(configuration: TracingConfiguration, shutdown_timeout: float) -> AsyncGenerator[None, None]:
+    """Trace requests within the block if traces are configured; export the remaining spans at its end.
+
+    Args:
+        configuration: the configuration of traces.
+        shutdown_timeout: seconds that shutdown may take; the export takes at most three of them.
+
+    Raises:
+        ConfigurationError: the SDK rejects a variable.
+    """
+    global observer
+    if not configuration.is_on:
+        yield
+        return
+    from app.observability.span_export import exporting
+    from app.observability.spans import TracingObserver
+
+    captures = configuration.settings.instrumentation_genai_capture_message_content
+    async with exporting(configuration, min(_FLUSH_SECONDS, shutdown_timeout)) as tracer:
+        before, observer = observer, TracingObserver(tracer, captures=captures)
+        try:
+            yield
+        finally:
+            observer = before

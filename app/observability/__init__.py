@@ -4,6 +4,6 @@
 calls, upstream requests, the store, locks), ``request`` what the guard reports, and ``runtime`` watches the event loop.
 ``multiprocess`` shares the metrics of several workers.
 
-If traces are on, ``spans`` extends the observer: it starts and ends the spans, whose attributes ``semantic_conventions``
-names, and ``span_export`` sets up OpenTelemetry's SDK.
+If traces are on, ``spans`` extends the observer: it starts and ends the spans, whose attributes are named by
+``semantic_conventions``, and ``span_export`` sets up OpenTelemetry's SDK.
 """

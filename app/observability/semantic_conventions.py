@@ -19,6 +19,7 @@ __all__ = [
     "ERROR_TYPE",
     "FIRST_CHUNK",
     "STATUS",
+    "Attributes",
     "arguments_of",
     "model_attributes",
     "output_of",

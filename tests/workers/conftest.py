@@ -4,6 +4,7 @@ from collections.abc import AsyncGenerator, Generator
 
 import pytest
 
+from tests.players.otlp_receiver import OtlpReceiver
 from tests.players.redis_server import RedisServer
 from tests.server.paced_model import PacedModel, text
 from tests.workers.several import Service, set_up, workers
@@ -22,11 +23,17 @@ async def model() -> AsyncGenerator[PacedModel, None]:
 
 
 @pytest.fixture(scope="module")
+async def collector() -> AsyncGenerator[OtlpReceiver, None]:
+    async with OtlpReceiver() as receiver:
+        yield receiver
+
+
+@pytest.fixture(scope="module")
 def service(
-    redis: RedisServer, model: PacedModel, tmp_path_factory: pytest.TempPathFactory
+    redis: RedisServer, model: PacedModel, collector: OtlpReceiver, tmp_path_factory: pytest.TempPathFactory
 ) -> Generator[Service, None, None]:
     """Three workers, which every test leaves behind at work."""
     # The parent must create the directory of the metrics before it imports them, so it cannot be a fork.
-    fresh = {"PYTHONHASHSEED": "0"}
-    with workers(3, tmp_path_factory.mktemp("workers"), **set_up(redis, model), **fresh) as service:
+    variables = {"PYTHONHASHSEED": "0", **set_up(redis, model), **collector.variables}
+    with workers(3, tmp_path_factory.mktemp("workers"), **variables) as service:
         yield service

@@ -4,6 +4,7 @@ import asyncio
 from pathlib import Path
 
 from tests.command_line import run
+from tests.players.otlp_receiver import OtlpReceiver
 from tests.server.raw_client import connected
 from tests.serving import client_of
 from tests.sessions.replicas import needs_redis
@@ -38,6 +39,21 @@ async def test_whichever_worker_is_asked_reports_the_figures_of_all(service: Ser
 
     await until(are_counted)
     assert {await service.total(name) for _ in range(12)} == {before + MANY}
+
+
+async def test_every_worker_sends_its_traces(service: Service, collector: OtlpReceiver) -> None:
+    trace = "1" * 32
+
+    async def ask() -> None:
+        async with client_of(service.url) as client:
+            await client.get("/time/chat", headers={"traceparent": f"00-{trace}-{'2' * 16}-01"})
+
+    await asyncio.gather(*(ask() for _ in range(MANY)))
+
+    def arrived() -> int:
+        return sum(each.trace == trace and each.kind == "server" for each in collector.spans)
+
+    await until(lambda: arrived() == MANY)
 
 
 async def test_a_port_on_which_several_listen_is_taken_for_other_services(service: Service) -> None:

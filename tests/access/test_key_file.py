@@ -99,17 +99,23 @@ async def test_a_worker_that_replaces_another_begins_with_the_keys_that_are_vali
                     assert await status(client, key) == expected
 
 
-async def test_a_hangup_has_the_file_read_again_and_ends_nothing(tmp_path: Path) -> None:
+@needs_redis
+@pytest.mark.parametrize("workers", ["1", "2"])
+async def test_a_hangup_has_the_file_read_again_and_ends_nothing(workers: str, tmp_path: Path) -> None:
     file = tmp_path / "keys.toml"
     write(file, "old")
-    with started(cwd=tmp_path, API_KEYS_FILE=str(file)) as (process, url):
-        async with client_of(url) as client:
-            assert await status(client, "old") == 200
-            write(file, "new")
-            process.send_signal(signal.SIGHUP)
+    variables = {"API_KEYS_FILE": str(file), "SERVER_WORKERS": workers}
+    async with RedisServer() as redis:
+        with started(cwd=tmp_path, REDIS_URL=redis.url, **variables) as (process, url):
+            before = psutil.Process(process.pid).children()
+            async with client_of(url) as client:
+                assert await status(client, "old") == 200
+                write(file, "new")
+                process.send_signal(signal.SIGHUP)
 
-            async def is_taken() -> bool:
-                return await status(client, "new") == 200
+                async def is_taken() -> bool:
+                    return await status(client, "new") == 200
 
-            await until(is_taken)
+                await until(is_taken)
             assert process.poll() is None
+            assert psutil.Process(process.pid).children() == before

@@ -29,7 +29,7 @@ pytestmark = needs_redis
 
 REPLACEMENTS = "toolchat_worker_replacements_total"
 
-HANGING = """
+FAULTY = """
 import asyncio
 import time
 from contextlib import asynccontextmanager
@@ -40,11 +40,14 @@ from toolchat import ToolModule
 
 @asynccontextmanager
 async def offered(container):
-    for hangs in Path("hangs").glob("*"):
-        hangs.unlink()
-        if hangs.name == "start":
+    for fault in Path("faults").glob("*"):
+        fault.unlink()
+        if fault.name == "start":
             await asyncio.Event().wait()
-        asyncio.get_running_loop().call_later(0, time.sleep, 3600)
+        if fault.name == "loop":
+            asyncio.get_running_loop().call_later(0, time.sleep, 3600)
+        if fault.name == "fail":
+            raise ConnectionError
     yield ()
 
 
@@ -124,18 +127,20 @@ def pauses() -> list[float]:
     return [json.loads(line)["pause"] for line in LOG if "workers fail repeatedly" in line]
 
 
-@pytest.mark.parametrize("hangs", ["start", "loop"])
-async def test_a_worker_that_hangs_is_replaced(
-    hangs: str, redis: RedisServer, model: PacedModel, tmp_path: Path
+KILLED = "was sent SIGKILL"
+
+
+@pytest.mark.parametrize(("fault", "ends"), [("start", [KILLED] * 2), ("loop", [KILLED] * 2), ("fail", ["code 1."])])
+async def test_a_worker_that_hangs_or_cannot_start_is_replaced(
+    fault: str, ends: list[str], redis: RedisServer, model: PacedModel, tmp_path: Path
 ) -> None:
-    tools = with_tools(tmp_path, {"hanging": HANGING})
-    (tmp_path / "hangs").mkdir()
+    tools = with_tools(tmp_path, {"faulty": FAULTY})
+    (tmp_path / "faults").mkdir()
     with workers(2, tmp_path, SERVER_WORKER_TIMEOUT="3", **tools, **set_up(redis, model)) as service:
-        (tmp_path / "hangs" / hangs).touch()
+        (tmp_path / "faults" / fault).touch()
         stays, killed = service.workers
         killed.kill()
-        stuck = await replacement(service, stays, killed)
-        await until(lambda: stuck not in service.workers)
+        await until(lambda: sum(ends[0] in line for line in LOG) == len(ends))
         await until(partial(all_answer, service, 2))
         assert stays in service.workers
     assert sum("toolchat on http" in line for line in LOG) == 1

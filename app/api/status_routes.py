@@ -12,11 +12,10 @@ from app.api.fast_router import ReadRoute
 from app.api.problems import problems
 from app.api.schemas import Health, Index, ToolModuleDescription
 from app.api.service import Service
-from app.api.tool_routes import describe_module
+from app.api.tool_routes import describe_usable
 from app.observability.multiprocess import registry
 from toolchat import __version__
 from toolchat.errors import Draining
-from toolchat.tool_calling.caller import current_caller
 
 __all__ = ["router"]
 
@@ -45,9 +44,7 @@ def _described(methods: Mapping[str, Mapping[str, Any]]) -> str:
 @router.get("/tools", response_model=list[ToolModuleDescription], response_model_exclude_unset=True, summary="Tools")
 async def tools(service: Service) -> list[dict[str, Any]]:
     """List every tool folder: its tools' definitions, or why it is not registered and which variable to set."""
-    may_use = current_caller.get().may_use
-    folders = map(describe_module, service.tools.entries.values())
-    return [folder | {"tools": [each for each in folder["tools"] if may_use(each["name"])]} for folder in folders]
+    return describe_usable(service.tools.entries.values())
 
 
 @router.get("/health/live", response_model=Health, response_model_exclude_unset=True, summary="Liveness")

@@ -1,5 +1,6 @@
 """The route that runs a tool without a model, and the JSON descriptions of tools."""
 
+from collections.abc import Iterable
 from typing import Annotated, Any, ClassVar
 
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
@@ -39,10 +40,11 @@ from toolchat.errors import (
 )
 from toolchat.models.base import ChatResponse
 from toolchat.tool_calling.callback import ToolCallback
+from toolchat.tool_calling.caller import current_caller
 from toolchat.tool_calling.context import CONVERSATION_ID
 from toolchat.tool_calling.events import ToolCallEvent
 
-__all__ = ["describe_module", "router"]
+__all__ = ["describe_module", "describe_usable", "router"]
 
 
 def describe_module(entry: Entry) -> dict[str, Any]:
@@ -52,6 +54,18 @@ def describe_module(entry: Entry) -> dict[str, Any]:
     tools = [_describe_tool(tool, "function") for tool in entry.functions]
     tools += [_describe_tool(tool, "method") for tool in entry.methods]
     return {"name": module.name, "title": module.title, "path": module.path, **state, "tools": tools}
+
+
+def describe_usable(entries: Iterable[Entry]) -> list[dict[str, Any]]:
+    """Describe the modules with a tool that the caller may use, and only such tools; modules without tools as well."""
+    may_use = current_caller.get().may_use
+    described = []
+    for entry in entries:
+        module = describe_module(entry)
+        declared = {tool.name for tool in entry.module.declared()} | {tool["name"] for tool in module["tools"]}
+        if not declared or any(map(may_use, declared)):
+            described.append(module | {"tools": [each for each in module["tools"] if may_use(each["name"])]})
+    return described
 
 
 def _describe_tool(tool: ToolCallback, kind: str) -> dict[str, Any]:

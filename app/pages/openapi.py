@@ -7,11 +7,14 @@ from typing import Any
 from urllib.parse import quote
 
 from fastapi import FastAPI
-from fastapi.routing import APIRoute
+from fastapi.routing import APIRoute, iter_route_contexts
 
+from app.access.principals import ALL_TOOLS, current_request_caller
 from app.api.problems import CODES, Problem, one_block, problems
 from app.api.responses.formats import AnswerFormat, JsonDocument
-from app.api.tool_routes import describe_module
+from app.api.tool_routes import describe_module, describe_usable
+from toolchat.chat.tool_module import ToolModule
+from toolchat.chat.tool_registry import Entry
 from toolchat.errors import (
     BodyTimeout,
     BodyTooLarge,
@@ -40,13 +43,18 @@ def show_tools(document: dict[str, Any], folders: Sequence[Mapping[str, Any]]) -
     if not tools or _PATH not in paths:
         return
     general = paths[_PATH]["post"]
-    shown = {f"/tools/{quote(tool['name'], safe='')}": {"post": _operation(general, tool)} for tool in tools}
+    shown = {_place(tool): {"post": _operation(general, tool)} for tool in tools}
     document["paths"] = {
         place: operations for path, item in paths.items() for place, operations in _in_place(path, item, shown).items()
     }
     schemas = document.setdefault("components", {}).setdefault("schemas", {})
     for tool in tools:
         schemas[_component(tool)] = _based(tool["input_schema"], f"#/components/schemas/{_component(tool)}")
+
+
+def _place(tool: Mapping[str, Any]) -> str:
+    """The path of the operation that runs a tool."""
+    return f"/tools/{quote(tool['name'], safe='')}"
 
 
 def _in_place(path: str, item: Any, shown: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -142,9 +150,42 @@ def document_api(app: FastAPI) -> None:
                         operation["security"] = []
             if entries is not None:
                 show_tools(document, [describe_module(entry) for entry in entries.values()])
-        return described()
+        document = described()
+        restricted = current_request_caller().principal.tools != ALL_TOOLS
+        return _for_caller(document, entries or {}) if restricted else document
 
     app.openapi = openapi  # type: ignore[method-assign]
+
+
+def _for_caller(document: dict[str, Any], entries: Mapping[str, Entry]) -> dict[str, Any]:
+    """The document without the tools and modules that the caller may not use."""
+    usable = describe_usable(entries.values())
+    names = {tool["name"] for module in usable for tool in module["tools"]}
+    described = [tool for entry in entries.values() for tool in describe_module(entry)["tools"]]
+    hidden = [tool for tool in described if tool["name"] not in names]
+    visible = {module["name"] for module in usable}
+    modules = [entry.module for name, entry in entries.items() if name not in visible]
+    titles = {module.title for module in modules}
+    places = {_place(tool) for tool in hidden}.union(*map(_own_paths, modules))
+    paths = {
+        path: {method: _without_names(operation) for method, operation in operations.items()}
+        for path, operations in document["paths"].items()
+        if path not in places and not any(titles.intersection(each.get("tags", ())) for each in operations.values())
+    }
+    components = dict(document["components"])
+    unused = {_component(tool) for tool in hidden}
+    components["schemas"] = {name: schema for name, schema in components["schemas"].items() if name not in unused}
+    return {**document, "paths": paths, "components": components}
+
+
+def _own_paths(module: ToolModule) -> set[str]:
+    """The paths of a module's own routes."""
+    return {route.path or "" for route in iter_route_contexts(module.router.routes)} if module.router else set()
+
+
+def _without_names(operation: dict[str, Any]) -> dict[str, Any]:
+    """An operation whose summary does not list the names of tools after a colon."""
+    return operation | {"summary": operation.get("summary", "").partition(":")[0]}
 
 
 def _security(*, required: bool) -> list[dict[str, list[str]]]:

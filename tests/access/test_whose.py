@@ -5,6 +5,7 @@ from collections.abc import AsyncGenerator
 import httpx
 import pytest
 
+from app.access.keys import digest_of
 from tests.access.principals import alike, as_, principals
 from tests.calling_as import calling_as
 from tests.chat.played import JSON
@@ -101,3 +102,23 @@ async def test_a_call_of_a_tool_that_was_never_offered_is_refused_where_calls_ar
 async def secret() -> str:
     """Tell a secret."""
     return "told"
+
+
+async def test_no_page_names_a_tool_that_the_key_may_not_use(shared: httpx.AsyncClient) -> None:
+    folders = (await shared.get("/tools", headers=as_("alice"))).json()
+    hidden = {each["name"] for folder in folders for each in folder["tools"] if "getCityTime" not in each["name"]}
+    assert {"todoRead", "switchLight"} < hidden
+    for path in ("/", "/openapi.json", "/tools", "/v1/models"):
+        text = (await shared.get(path, headers=as_("narrow"))).text
+        assert [name for name in (*hidden, "/light/attic", "/todo/chat") if name in text] == [], path
+    document = (await shared.get("/openapi.json", headers=as_("narrow"))).json()
+    assert {"/tools/getCityTimeFunction", "/time/chat-tool-function", "/chat"} < document["paths"].keys()
+    assert "/tools/switchLight" in (await shared.get("/openapi.json", headers=as_("alice"))).json()["paths"]
+
+
+@pytest.mark.parametrize(("keys", "status"), [({}, 200), ({"API_KEYS": f"alice={digest_of('alice')}"}, 401)])
+async def test_metrics_name_principals_to_operators_only(keys: dict[str, str], status: int) -> None:
+    async with service(ALLOW_ANONYMOUS="true", **keys) as client:
+        assert (await client.get("/chat?query=hello")).status_code == 200
+        assert (await client.get("/metrics")).status_code == status
+        assert (await client.get("/metrics", headers={"X-API-Key": "alice"})).status_code == 200

@@ -70,7 +70,7 @@ async def measure_growth(stage: Stage, seconds: float, attempts: int) -> list[st
 
 
 async def _folders(stage: Stage, seconds: float, attempts: int) -> None:
-    """Tools and results: a copy of the service with a throw-away tool folder for each point."""
+    """Tools and results: a copy of the service with a temporary tool folder for each point."""
     root = stage.folder / "grown"
     if not root.exists():
         for package in ("app", "toolchat"):

@@ -21,7 +21,7 @@ _ANSWER_SECONDS = 120
 
 @dataclass
 class Load:
-    """What was asked and what came back; times in seconds."""
+    """A request and its response; times in seconds."""
 
     latencies: list[float] = field(default_factory=list)
     first_texts: list[float] = field(default_factory=list)

@@ -52,7 +52,7 @@ def cores() -> tuple[int, int]:
 
 
 def free_port() -> int:
-    """A port that nobody listens on right now, and that the kernel gives to nobody who asks for any."""
+    """A free port outside of the range from which the kernel assigns ephemeral ports."""
     while True:
         port = random.choice(_PORTS)  # noqa: S311 - no secret
         with suppress(OSError), socket.create_server(("127.0.0.1", port)):

@@ -30,7 +30,7 @@ class CoreUse:
 
     @property
     def foreign(self) -> float:
-        """CPU time that belongs to nobody of the benchmark."""
+        """CPU time of processes outside of the benchmark."""
         return max(self.busy - self.own, 0.0)
 
 

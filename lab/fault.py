@@ -71,7 +71,7 @@ class Fault:
     limit: float = 60
     """Seconds it may take."""
     lasts: bool = False
-    """Goes on for as long as the lab is told to, in which case the limit grows with it."""
+    """Runs for the duration that the lab is given; the time limit grows with it."""
     known: str = ""
     """Why it does not hold; empty where it does."""
 

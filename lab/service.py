@@ -22,7 +22,7 @@ PEERS = ROOT / "bench" / ".venv"
 """The environment of what is too large for the project's own: agent frameworks, libfaketime, schemathesis."""
 _KEPT = ("PATH", "HOME", "LANG", "TMPDIR")
 CANARY = "sk-canary-4711"
-"""The provider's key, which nobody may ever see."""
+"""The provider's key, which must never be shown."""
 _STARTS_WITHIN = 60.0
 _STOPS_WITHIN = 40.0
 

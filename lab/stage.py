@@ -70,7 +70,7 @@ class Stage:
         return f"lab-{next(self._numbers)}-{self.seed}"
 
     def port(self) -> int:
-        """A port for a program of this row, which gets it and nobody else.
+        """A port reserved for a program of this row.
 
         Whoever connects before the program listens is refused; a port that is free would answer by itself at times,
         since the system may choose it for the connection's own end.
@@ -108,7 +108,7 @@ class Stage:
         return await self._row.enter_async_context(RedisServer(options=list(options)))
 
     async def shared_redis(self) -> RedisServer:
-        """The Redis of the family; whoever freezes it thaws it."""
+        """The Redis of the family; a row that freezes it must thaw it."""
         if self._redis is None:
             self._redis = await self._whole.enter_async_context(RedisServer())
         return self._redis

@@ -1,4 +1,4 @@
-"""An OpenAI-compatible provider on 127.0.0.1 that does what the row at hand tells it to."""
+"""An OpenAI-compatible provider on 127.0.0.1 whose behaviour the running row sets."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""HTTP by hand: a fault is made of bytes that no client library would send."""
+"""Raw HTTP: faults consist of bytes that no client library would send."""
 
 import asyncio
 import json
@@ -96,7 +96,7 @@ async def opened(
 
 
 def reset(writer: asyncio.StreamWriter) -> None:
-    """End a connection by a TCP reset, as a client does whose machine went away."""
+    """End a connection by a TCP reset, as if the client's machine had crashed."""
     linger = struct.pack("ii", 1, 0)
     writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
     writer.transport.abort()

@@ -60,7 +60,7 @@ def test_no_tool_folder_imports_another(folder: str) -> None:
 
 
 def test_the_sandbox_knows_nothing_of_the_service() -> None:
-    # The stand-in plays the outside world: it shares with what talks to it what is known of places, and no code.
+    # The sandbox plays the upstreams: it shares the gazetteer with the service, and no code.
     for file in (ROOT / "app" / "sandbox").rglob("*.py"):
         shared = {name for name in imports(file) if not name.startswith("app.sandbox")}
         assert all(name.startswith("app.gazetteer.") for name in shared), file.name

@@ -1,4 +1,4 @@
-"""The limit: a bare ASGI application, one pooled aiohttp session, a loop written by hand, and nothing else."""
+"""The limit: a bare ASGI application, one pooled aiohttp session, a hand-written loop, and nothing else."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""The official client with a loop written by hand."""
+"""The official client with a hand-written loop."""
 
 from collections.abc import AsyncIterator
 from typing import Any

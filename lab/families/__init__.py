@@ -1,1 +1,1 @@
-"""The faults, one file per family; whoever adds a file here has added a family."""
+"""The faults, one file per family; adding a file adds a family."""

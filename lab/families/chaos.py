@@ -180,7 +180,7 @@ class _Chaos:
 
 
 async def _answer(service: Service, session: str, text: str, *, streams: bool) -> tuple[str | None, str]:
-    """What a user was told: the answer when there was a whole one, and how it came out."""
+    """A user's result: the answer if it was complete, and the outcome."""
     reply = await service.ask(f"/chat?userInput={text}", session=session, headers=_STREAM if streams else {})
     if not reply.whole:
         return None, "cut off"

@@ -22,7 +22,7 @@ _PYTHON = PEERS / "bin" / "python"
 _PATH = "/time/chat-tool-function?query=hi"
 _STREAM = {"Accept": "text/event-stream"}
 _ENOUGH = 20.0
-"""Seconds after which a question that was told nothing counts as never answered."""
+"""Seconds after which a question without a response counts as unanswered."""
 _SETTINGS = {"SERVER_READ_TIMEOUT": "5", "MODEL_TIMEOUT": "5", "MODEL_MAX_ATTEMPTS": "1"}
 
 Load = Callable[[Stage, int], Awaitable[tuple[float, str]]]

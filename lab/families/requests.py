@@ -1,4 +1,4 @@
-"""Requests that no client library would send, each answered at once and told why."""
+"""Malformed requests, each rejected at once with the reason."""
 
 from lab.fault import Bound, Fault, Measure, enter, held
 from lab.stage import Stage

@@ -1,4 +1,4 @@
-"""Redis away, slow, full or spoilt; replicas that share sessions."""
+"""Redis unavailable, slow, full or with invalid values; replicas that share sessions."""
 
 import asyncio
 import time

@@ -212,7 +212,7 @@ for _name, _done, _behave, _streams in _MENDED:
 
 
 async def _elsewhere(stage: Stage, url: str, outcome: str, **variables: str) -> float:
-    """Ask where nobody answers; milliseconds."""
+    """Send a question to a closed port; milliseconds."""
     service = await stage.own(**_IMPATIENT, **variables, OPENAI_BASE_URL=url)
     reply = await service.ask("/time/chat?query=hi")
     held(_outcome(reply) == outcome, f"answered {_outcome(reply)}")

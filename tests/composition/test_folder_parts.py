@@ -193,7 +193,7 @@ def test_an_advisor_with_an_unknown_dependency_stops_the_start_with_one_line(
 
 
 def test_a_tool_without_a_stand_in_needs_its_key_beside_the_sandbox_too() -> None:
-    # Only settings that say so have a stand-in; any other tool would ask its real upstream and call that invented.
+    # Only modules with ``has_sandbox`` are marked; the others still call their real upstreams.
 
     class Own(ToolSettings):
         required = ("api_key",)

@@ -1,4 +1,4 @@
-"""The stand-in for WeatherAPI, asked as the original is."""
+"""The fake of WeatherAPI, called like the original."""
 
 import re
 from collections.abc import AsyncGenerator

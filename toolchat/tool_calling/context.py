@@ -18,7 +18,7 @@ from toolchat.messages import Message, ToolCall
 from toolchat.tool_calling.caller import Caller, current_caller
 from toolchat.tool_calling.events import EmitToolCall, ToolCallProgress
 
-__all__ = ["CONVERSATION_ID", "PAUSE", "ProgressReporter", "ToolContext"]
+__all__ = ["CONVERSATION_ID", "PAUSE", "ProgressReporter", "ToolContext", "resolve_future"]
 
 
 if TYPE_CHECKING:
@@ -229,7 +229,7 @@ class ProgressReporter:
             self._task = self._loop.create_task(self._emit_reports())
         if self._task is not None:
             if self._pausing is not None:
-                _resolve(self._pausing)
+                resolve_future(self._pausing)
             await self._task
 
     async def cancel(self) -> None:
@@ -256,7 +256,7 @@ class ProgressReporter:
         if self._ended:
             return
         self._pausing = self._loop.create_future()
-        timer = self._loop.call_later(self._pause, _resolve, self._pausing)
+        timer = self._loop.call_later(self._pause, resolve_future, self._pausing)
         try:
             await self._pausing
         finally:
@@ -266,7 +266,8 @@ class ProgressReporter:
         return ToolCallProgress(self._call, self._round, done, of, _one_line(text) if text else None)
 
 
-def _resolve(future: asyncio.Future[None]) -> None:
+def resolve_future(future: asyncio.Future[None]) -> None:
+    """Resolve a future, unless it is done or cancelled."""
     if not future.done():
         future.set_result(None)
 

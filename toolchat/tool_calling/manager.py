@@ -15,7 +15,7 @@ from toolchat.errors import ToolchatError, ToolFailed
 from toolchat.messages import AssistantMessage, Message, ToolCall, ToolResponse, ToolResponseMessage
 from toolchat.tool_calling.callback import ToolCallback, ToolResult
 from toolchat.tool_calling.caller import current_caller
-from toolchat.tool_calling.context import PAUSE, ProgressReporter, ToolContext
+from toolchat.tool_calling.context import PAUSE, ProgressReporter, ToolContext, resolve_future
 from toolchat.tool_calling.definition import ToolMetadata
 from toolchat.tool_calling.errors import ToolArgumentsError, ToolExecutionError
 from toolchat.tool_calling.events import EmitToolCall, ToolCallFinished, ToolCallStarted, discard_event
@@ -61,8 +61,8 @@ async def run_with_timeout(seconds: float, callback: ToolCallback, arguments: st
     # Not ``asyncio.timeout``: a tool that swallows its cancellation would hold the caller up for as long as it likes.
     task = loop.create_task(_run_caught(callback, arguments, context, seconds))
     ended: asyncio.Future[None] = loop.create_future()
-    timer = loop.call_later(seconds, _resolve, ended)
-    task.add_done_callback(lambda _: _resolve(ended))
+    timer = loop.call_later(seconds, resolve_future, ended)
+    task.add_done_callback(lambda _: resolve_future(ended))
     try:
         await ended
         if not task.done():
@@ -73,11 +73,6 @@ async def run_with_timeout(seconds: float, callback: ToolCallback, arguments: st
         if not task.done():
             task.cancel()
             await asyncio.wait({task}, timeout=_GRACE)
-
-
-def _resolve(future: asyncio.Future[None]) -> None:
-    if not future.done():
-        future.set_result(None)
 
 
 async def _run_caught(callback: ToolCallback, arguments: str, context: ToolContext, seconds: float) -> RunOutcome:

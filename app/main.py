@@ -137,18 +137,19 @@ def _add_guards(app: FastAPI, read: Configuration, access: Access) -> None:
 
 
 def _add_routes(app: FastAPI, modules: Sequence[ConfiguredModule]) -> None:
-    before = len(app.routes)
-    for configured in modules:
-        add_module_routes(app.router, configured.module)
+    of_service = list(app.routes)
+    of_modules = [route for configured in modules for route in add_module_routes(app.router, configured.module)]
     after = len(app.routes)
     for protocol in PROTOCOLS:
         protocol.add_routes(app.router)
     add_session_routes(app.router)
-    app.include_router(approval_routes)
-    app.include_router(tool_routes)
-    app.include_router(status_routes)
+    of_service += app.routes[after:]
+    for router in (approval_routes, tool_routes, status_routes):
+        app.include_router(router)
+        of_service += router.routes  # as they are defined: FastAPI builds each included route again, which takes long
+    after = len(app.routes)
     add_documentation(app)
-    refuse_shadowed_routes(app.routes[before:after], app.routes[:before] + app.routes[after:])
+    refuse_shadowed_routes(of_modules, [*of_service, *app.routes[after:]])
 
 
 @cache

@@ -34,18 +34,25 @@ _DESCRIPTIONS = {
 _SUFFIX = {"none": "chat", "function": "chat-tool-function", "method": "chat-tool-method"}
 
 
-def add_module_routes(router: APIRouter, module: ToolModule) -> None:
+def add_module_routes(router: APIRouter, module: ToolModule) -> list[BaseRoute]:
     """Add a module's chat routes, then its own routes, which answer 503 while its tools are not registered.
 
     Args:
         router: the application's router, or one that is included there.
         module: the tool module.
+
+    Returns:
+        The routes of the module, as they are defined.
     """
+    before = len(router.routes)
     if module.default_query:
         _add_chat_routes(router, module)
+    routes = router.routes[before:]
     if module.router is not None:
         guard = Depends(_module_scope(module.name))
         router.include_router(module.router, dependencies=[guard], responses=problems(NotConfigured))
+        routes += module.router.routes
+    return routes
 
 
 def refuse_shadowed_routes(of_modules: Sequence[BaseRoute], of_service: Sequence[BaseRoute]) -> None:

@@ -7,7 +7,6 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 import httpx
-import pytest
 
 from tests.api.guarded import LIGHT
 from tests.chat.played import EVENTS, JSON
@@ -21,7 +20,10 @@ from tests.sessions.replicas import Replica, needs_redis, running_replicas
 pytestmark = needs_redis
 
 FORMS: tuple[dict[str, str], ...] = ({}, JSON, EVENTS)
-ROUNDS = 2
+CASES: tuple[tuple[str, dict[str, str], set[int]], ...] = (
+    ("/light/chat-tool-function", {"query": "Light, please"}, {404}),
+    ("/chat", {"userInput": "Light, please", "sessionId": "s-1"}, {404, 409}),
+)
 
 
 @asynccontextmanager
@@ -41,20 +43,10 @@ async def two_processes(
         yield [await stack.enter_async_context(client_of(each.url)) for each in processes], processes, player
 
 
-@pytest.mark.parametrize(
-    ("path", "parameters", "refusals"),
-    [
-        ("/light/chat-tool-function", {"query": "Light, please"}, {404}),
-        ("/chat", {"userInput": "Light, please", "sessionId": "s-1"}, {404, 409}),
-    ],
-    ids=["without a session", "in a session"],
-)
-async def test_of_two_hundred_decisions_at_two_processes_one_is_taken(
-    path: str, parameters: dict[str, str], refusals: set[int], tmp_path: Path
-) -> None:
+async def test_of_two_hundred_decisions_at_two_processes_one_is_taken(tmp_path: Path) -> None:
     # In a session those who wait for it longer than 32 others are told to come again.
     async with two_processes(tmp_path) as (clients, _, player):
-        for _ in range(ROUNDS):
+        for path, parameters, refusals in CASES:
             place, call = await waiting(clients[0], path, **parameters)
             asked = len(player.requests)
             decisions = [approve(clients[n % 2], place, call, **FORMS[n % 3]) for n in range(200)]

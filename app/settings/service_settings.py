@@ -34,7 +34,7 @@ class Settings(EnvironmentSettings):
     )
     server_worker_timeout: float = Field(
         30,
-        gt=0,
+        ge=3,
         le=600,
         description="Seconds without a heartbeat, or for its start, after which one of several workers is replaced",
     )

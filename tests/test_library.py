@@ -91,7 +91,7 @@ class Several:
         ([add, add], ["add"]),
     ],
 )
-def test_whatever_is_a_tool_can_be_offered(offered: list[object], names: list[str]) -> None:
+def test_everything_that_is_a_tool_can_be_offered(offered: list[object], names: list[str]) -> None:
     client = ChatClient(ScriptedChatModel([says("ok")]))
     request = client.prompt("?").tools(*offered).request
     assert [each.definition.name for each in request.tools] == names
@@ -128,7 +128,7 @@ def test_a_tool_that_a_client_is_made_with_may_be_offered_by_its_name_as_well() 
     assert [each.definition.name for each in client.prompt("?").tools("close").request.tools] == ["close"]
 
 
-async def test_a_client_from_the_environment_asks_its_model() -> None:
+async def test_a_client_from_the_environment_calls_its_model() -> None:
     async with open_client() as client:
         assert client.model.provider == "offline"
         assert "Bob" in await client.prompt('Greet "Bob"').tools(greet).call().content()
@@ -193,7 +193,7 @@ class Tenant:
     name = "acme"
 
 
-async def test_a_typed_value_is_given_beside_the_named_ones() -> None:
+async def test_a_typed_value_can_be_passed_with_named_values() -> None:
     async def whose(context: ToolContext[Tenant]) -> str:
         return f"{context.value.name} {context.get('zone')}"
 

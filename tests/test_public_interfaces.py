@@ -236,7 +236,7 @@ def test_no_file_touches_the_inside_of_another_package() -> None:
         ("class ClientSession: ...", "ClientSession has the name of a class of aiohttp"),
     ],
 )
-def test_what_touches_the_inside_of_another_package_is_found(source: str, found: str) -> None:
+def test_uses_of_private_names_are_found(source: str, found: str) -> None:
     assert found_in("app/aiohttp_adapter.py", source) == [found]
 
 
@@ -254,5 +254,5 @@ def test_what_touches_the_inside_of_another_package_is_found(source: str, found:
         "from app.access.keys import KeyRegistry\nclass A(KeyRegistry):\n x = lambda self: self._principals",
     ],
 )
-def test_what_is_our_own_or_public_is_left_alone(source: str) -> None:
+def test_own_and_public_names_are_accepted(source: str) -> None:
     assert found_in("app/x.py", source) == []

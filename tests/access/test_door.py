@@ -57,7 +57,7 @@ async def guarded() -> AsyncGenerator[httpx.AsyncClient, None]:
     ],
     ids=str,
 )
-async def test_whatever_else_is_refused_in_the_same_words_as_a_problem(
+async def test_other_credentials_are_rejected_with_the_same_problem_document(
     headers: dict[str, str], guarded: httpx.AsyncClient
 ) -> None:
     answer = await guarded.get(PATH, params={"api_key": KEY, "key": KEY}, headers=headers)

@@ -94,7 +94,7 @@ async def test_a_tool_reads_its_caller(
         (as_("bob"), as_("bob", **OTHER), "<bob/acme/ask>"),
     ],
 )
-async def test_an_approved_call_runs_for_the_tenant_that_asked(
+async def test_an_approved_call_runs_for_the_requesting_tenant(
     client: httpx.AsyncClient, asks: dict[str, str], approves: dict[str, str], caller: str
 ) -> None:
     paused = await client.get("/chat", params={"query": "callerAfterApproval"}, headers=asks | JSON)

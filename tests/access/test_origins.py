@@ -85,7 +85,7 @@ def body_of(**init: Any) -> dict[str, Any]:
     return {"method": "POST", "body": '{"userInput": "Hello", "sessionId": "foreign"}', **init}
 
 
-async def test_a_page_of_an_origin_that_is_named_asks_with_a_key_and_reads_answer_and_stream(
+async def test_a_page_of_an_allowed_origin_can_ask_with_a_key_and_read_streams(
     open_page: OpenPage,
 ) -> None:
     async with (

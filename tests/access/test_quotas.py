@@ -92,7 +92,7 @@ async def test_the_limits_of_all_together_count_everybody_and_a_refused_one_is_c
 
 
 @needs_redis
-async def test_processes_that_ask_at_the_same_time_let_in_no_more_than_the_limit() -> None:
+async def test_concurrent_processes_allow_no_more_than_the_limit() -> None:
     alice = Principal("alice", requests_per_minute=40, concurrent=25)
     async with quotas("redis", processes=3) as processes:
         asked = await asyncio.gather(

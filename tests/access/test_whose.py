@@ -71,7 +71,7 @@ async def test_one_idempotency_key_means_something_else_to_each(shared: httpx.As
             assert (ran.status_code, "idempotency-replayed" in ran.headers) == (200, replayed), ran.text
 
 
-async def test_a_tool_that_a_key_may_not_use_is_not_there_whichever_way_it_is_called(
+async def test_a_tool_that_a_key_may_not_use_is_hidden_on_every_route(
     shared: httpx.AsyncClient,
 ) -> None:
     folders = (await shared.get("/tools", headers=as_("narrow"))).json()

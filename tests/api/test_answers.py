@@ -108,7 +108,7 @@ async def test_accept_chooses_the_form(accept: str, media_type: str, client: htt
 
 
 @pytest.mark.parametrize("accept", ["text/html", "image/*", "garbage", "*/*;q=0", "text/plain;q=x", ",,,"])
-async def test_an_accept_that_cannot_be_met_is_refused_before_the_model_is_asked(
+async def test_an_unacceptable_format_is_rejected_before_the_model_is_called(
     accept: str, client: httpx.AsyncClient, player: OpenAIPlayer
 ) -> None:
     answer = await client.get("/time/chat", headers={"Accept": accept})

@@ -88,7 +88,7 @@ async def test_a_plain_text_answer_names_the_approval_route(client: httpx.AsyncC
     await assert_waits(client, text.split("POST ")[1], call)
 
 
-async def test_a_stream_that_waits_goes_on_as_a_stream(client: httpx.AsyncClient) -> None:
+async def test_a_paused_stream_resumes_as_a_stream(client: httpx.AsyncClient) -> None:
     done = events_of((await client.get(ASK, headers=EVENTS)).text)[-1]
     approval = done.data["approval"]
     changed = decision(approval["calls"][0]["id"], approved=True, arguments={"on": False})
@@ -101,7 +101,7 @@ async def test_a_stream_that_waits_goes_on_as_a_stream(client: httpx.AsyncClient
     ['"approved": 1', *(f'"approved": true, "arguments": {{"on": {each}}}' for each in ("NaN", '"\\ud800"', DEEP))],
     ids=["number", "not a number", "lone surrogate", "too deep"],
 )
-async def test_a_decision_that_cannot_be_meant_is_refused_and_the_turn_goes_on_waiting(
+async def test_an_invalid_decision_is_rejected_and_the_turn_stays_paused(
     client: httpx.AsyncClient, fields: str
 ) -> None:
     place, call = await paused(client)
@@ -118,7 +118,7 @@ async def test_a_decision_about_an_unknown_call_lists_the_waiting_calls(client: 
     await assert_waits(client, place, call)
 
 
-async def test_a_form_that_cannot_be_given_is_refused_before_anything_runs(client: httpx.AsyncClient) -> None:
+async def test_an_unacceptable_format_is_rejected_before_anything_runs(client: httpx.AsyncClient) -> None:
     place, call = await paused(client)
     answer = await client.post(place, json=decision(call, approved=True), headers={"Accept": "image/png"})
     assert answer.status_code == 406

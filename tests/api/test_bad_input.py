@@ -36,7 +36,7 @@ def problem_of(answer: httpx.Response) -> Problem:
         ("query=" + "a" * 60_001, 414, "too-large"),
     ],
 )
-async def test_a_question_that_cannot_be_asked_is_refused_before_the_model_is_asked(
+async def test_an_invalid_question_is_rejected_before_the_model_is_called(
     query: str, status: int, code: str, client: httpx.AsyncClient, player: OpenAIPlayer
 ) -> None:
     answer = await client.get(f"/time/chat?{query}")

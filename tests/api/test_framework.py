@@ -64,7 +64,7 @@ def advise(state: ServiceState, advisor: Advisor) -> None:
     object.__setattr__(state, "chat", chat)
 
 
-def test_a_test_client_asks_the_whole_service() -> None:
+def test_a_test_client_runs_the_whole_service() -> None:
     with TestClient(create_app()) as client:
         answer = client.get("/time/chat-tool-function", params={"query": "What time is it in Paris?"})
     assert (answer.status_code, "Europe/Paris" in answer.text) == (200, True)
@@ -77,7 +77,7 @@ def test_without_its_lifespan_the_application_explains_how_to_start_it(path: str
     assert answer.json()["detail"] == "the application is not started; in a test, use: with TestClient(app) as client"
 
 
-def test_a_test_can_replace_the_service_that_a_route_is_given() -> None:
+def test_a_test_can_override_the_service_of_a_route() -> None:
     app = create_app()
     with TestClient(app) as client:
 
@@ -191,7 +191,7 @@ async def test_head_answers_as_get_does_without_a_body(path: str, client: httpx.
 
 
 @pytest.mark.parametrize("path", ["/time/chat", "/chat?userInput=hi", "/chat/stream?userInput=hi", "/todo/chat"])
-async def test_head_never_asks_a_model(path: str, client: httpx.AsyncClient, player: OpenAIPlayer) -> None:
+async def test_head_never_calls_a_model(path: str, client: httpx.AsyncClient, player: OpenAIPlayer) -> None:
     assert (await client.head(path)).status_code == 405
     assert player.requests == []
 

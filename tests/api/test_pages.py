@@ -147,9 +147,7 @@ async def test_errors_of_another_protocol_are_documented_in_its_own_form(offline
 
 
 @pytest.mark.parametrize("query", ["?view=conversation", "?view=conversation&q=%E4%BD%A0%20a%2Bb&x", ""])
-async def test_the_page_keeps_its_query_where_it_is_asked_for_without_its_slash(
-    query: str, offline: httpx.AsyncClient
-) -> None:
+async def test_the_redirect_of_the_page_keeps_its_query(query: str, offline: httpx.AsyncClient) -> None:
     bare = await offline.get(f"/playground{query}")
     assert (bare.status_code, bare.headers["location"]) == (307, f"playground/{query}")
     assert (await offline.get(f"/playground{query}", follow_redirects=True)).status_code == 200

@@ -83,9 +83,7 @@ async def test_without_a_question_the_documents_question_is_meant(
     assert question(player) == default
 
 
-async def test_a_posted_question_goes_on_with_its_session_and_chooses_its_tools(
-    client: httpx.AsyncClient, player: OpenAIPlayer
-) -> None:
+async def test_a_posted_question_has_its_session_and_its_tools(client: httpx.AsyncClient, player: OpenAIPlayer) -> None:
     for path, name in (("/chat", "userInput"), ("/chat/stream", "query"), ("/todo/chat", "userInput")):
         posted = await client.post(path, json={name: "hello", "sessionId": "posted"})
         assert posted.headers["x-session-id"] == "posted"
@@ -121,7 +119,7 @@ MALFORMED: list[tuple[bytes, int, str]] = [
 
 @pytest.mark.parametrize(("body", "status", "said"), MALFORMED, ids=lambda value: repr(value)[:30])
 @pytest.mark.parametrize("path", ["/time/chat", "/tool/control", "/chat"])
-async def test_a_body_that_cannot_be_asked_is_refused_before_the_model_is_asked(
+async def test_an_invalid_body_is_rejected_before_the_model_is_called(
     path: str, body: bytes, status: int, said: str, client: httpx.AsyncClient, player: OpenAIPlayer
 ) -> None:
     answer = await client.post(path, content=body, headers=JSON_BODY)

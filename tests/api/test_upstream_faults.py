@@ -160,7 +160,7 @@ async def test_a_lost_connection_is_tried_again() -> None:
     ],
     ids=["half", "bytes", "page", "nothing", "event", "no text", "no end"],
 )
-async def test_an_answer_that_is_no_json_is_asked_for_again(
+async def test_an_answer_with_invalid_json_is_requested_again(
     garbled: Answer, headers: dict[str, str], trying_again: Replay
 ) -> None:
     trying_again.answers[:] = [garbled, whole(message(content="again"))]

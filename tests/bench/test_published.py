@@ -15,7 +15,7 @@ ROOT = Path(__file__).parent.parent.parent
 RUN = read_run((ROOT / "bench" / "results.json").read_bytes())
 
 
-def test_the_tables_and_charts_are_those_of_the_kept_run() -> None:
+def test_the_tables_and_charts_are_those_of_the_stored_run() -> None:
     # Nothing in them was written by hand.
     assert (ROOT / "bench" / "results.md").read_text() == markdown(RUN)
     assert (ROOT / "docs" / "benchmark.svg").read_text() == question_chart(RUN)

@@ -81,7 +81,7 @@ def test_a_peer_that_is_newer_than_its_sources_is_not_built_again(home: Path, mo
     assert java.build(home / "maven.log") == ""
 
 
-def test_the_report_names_the_versions_that_the_project_asks_for(home: Path) -> None:
+def test_the_report_names_the_required_versions(home: Path) -> None:
     has_java(home, "25.0.1")
     versions = java.versions()
     assert list(versions) == ["Spring AI", "Spring Boot", "Java"]

@@ -13,7 +13,7 @@ from toolchat.tool_calling.function_callback import FunctionToolCallback
 
 
 @pytest.mark.parametrize("count", [10, 40, 500])
-def test_there_are_as_many_tools_as_asked_for_with_names_of_their_own(count: int) -> None:
+def test_the_requested_number_of_tools_has_unique_names(count: int) -> None:
     assert len({tool.name for tool in definitions(count)}) == count
 
 

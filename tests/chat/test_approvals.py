@@ -93,7 +93,7 @@ async def test_approved_calls_run_and_rejected_calls_are_reported_to_the_model(
     assert (response.message.text, response.finish_reason) == ("done", "stop")
 
 
-async def test_a_paused_question_goes_on_with_its_context_and_its_options() -> None:
+async def test_a_paused_turn_resumes_with_its_context_and_options() -> None:
     @tool(requires_approval=True)
     async def ship(number: int, context: ToolContext) -> str:
         return f"shipped {number} for {context.get('tenant')}"

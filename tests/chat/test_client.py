@@ -17,7 +17,7 @@ from toolchat.tool_calling.events import ToolCallFinished, ToolCallStarted
 from toolchat.tool_calling.function_callback import FunctionToolCallback, tool
 
 
-async def test_the_model_answers_from_the_result_of_the_call_that_it_asked_for() -> None:
+async def test_the_model_answers_from_the_result_of_its_call() -> None:
     client, model = client_of(calls(ADD), says("It is 3."))
     response = await client.prompt("1+2?").tools("add").call().response()
     assert response.message.text == "It is 3."

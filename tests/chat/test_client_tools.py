@@ -40,7 +40,7 @@ async def test_the_other_calls_of_the_message_are_run_first_and_stand_in_the_his
     assert len(model.prompts) == 1
 
 
-async def test_the_caller_goes_on_with_the_history_and_his_results() -> None:
+async def test_the_caller_continues_with_the_history_and_its_results() -> None:
     response, model, client = await asked(calls(ROLLED, ADD), says("9"))
     rolled = ToolResponse("call_0", "roll", "6")
     *before, ours = response.history
@@ -79,7 +79,7 @@ async def test_a_call_that_needs_consent_is_not_run_beside_the_callers() -> None
     assert [each.error_kind for each in response.executions] == ["not-run"]
 
 
-async def test_a_call_that_needs_consent_pauses_as_ever_where_it_stands_alone() -> None:
+async def test_a_call_that_needs_approval_pauses_if_it_is_alone() -> None:
     response, _, client = await asked(
         calls(("ship", '{"number":1}')), says("It was not shipped."), tools=(FunctionToolCallback.from_function(ship),)
     )
@@ -88,7 +88,7 @@ async def test_a_call_that_needs_consent_pauses_as_ever_where_it_stands_alone() 
     assert await resumed.call().content() == "It was not shipped."
 
 
-async def test_the_callers_tools_stay_when_the_services_own_are_taken_away() -> None:
+async def test_client_tools_stay_when_the_services_tools_are_withdrawn() -> None:
     response, model, _ = await asked(calls(ADD), calls(ROLLED), max_rounds=1)
     assert [call.name for call in response.message.tool_calls] == ["roll"]
     assert offered(model) == [["add", "roll"], ["roll"]]
@@ -114,6 +114,6 @@ async def test_a_forced_tool_is_forced_once_unless_the_caller_waits_for_a_call(
     assert [prompt.options.tool_choice for prompt in model.prompts] == [choice, later]
 
 
-async def test_a_message_without_calls_ends_the_question_as_ever() -> None:
+async def test_a_message_without_calls_ends_the_request() -> None:
     response, _, _ = await asked(says("hello"), options=REQUIRED)
     assert response.message == AssistantMessage("hello")

@@ -65,7 +65,7 @@ async def test_a_tool_that_an_advisor_inside_the_loop_adds_is_offered_and_can_be
     assert advisor.given == [["add"]] * 3
 
 
-async def test_a_tool_that_an_advisor_inside_the_loop_takes_away_cannot_run() -> None:
+async def test_a_tool_removed_by_an_advisor_inside_the_loop_cannot_run() -> None:
     advisor = Offering(lambda tools: tools[:1])
     client, model = client_of(calls(ADD, ("receipt", '{"number":1}')), says("3"), advisors=[advisor])
     response = await client.prompt("?").tools("add", "receipt").call().response()
@@ -101,7 +101,7 @@ async def paused_at(*turns: Turn, dock: Dock) -> tuple[ChatClient, ScriptedChatM
     return client, model, paused
 
 
-async def test_an_added_tool_that_needs_consent_pauses_and_runs_when_it_is_given() -> None:
+async def test_an_added_tool_that_needs_approval_pauses_and_then_runs() -> None:
     dock = Dock()
     client, model, paused = await paused_at(calls(SHIP, DOUBLE), says("done"), dock=dock)
     yes = {"call_0": Approval(True), "call_1": Approval(True)}

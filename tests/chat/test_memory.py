@@ -74,7 +74,7 @@ def test_messages_survive_being_written_down_and_read_again(instructions: str, t
 
 @pytest.mark.slow
 @given(WINDOWS, CONVERSATIONS, turns())
-def test_the_newest_turns_are_given_whole_and_as_many_as_fit(
+def test_the_model_receives_as_many_whole_newest_turns_as_fit(
     window: MemoryWindow, conversation: list[Turn], running: tuple[Message, ...]
 ) -> None:
     # What is given again is the end of the conversation, is within the bounds, and one turn more would not be.

@@ -23,7 +23,7 @@ async def test_only_offered_tools_can_run_even_when_others_exist() -> None:
     assert response.message.text == "sorry"
 
 
-async def test_a_model_that_asks_for_tools_for_ever_is_asked_once_more_without_them() -> None:
+async def test_a_model_at_the_round_limit_is_called_once_more_without_tools() -> None:
     def turn(prompt: Prompt) -> AssistantMessage:
         return calls(("add", f'{{"a":{len(prompt.messages)},"b":0}}')) if prompt.tools else says("enough")
 

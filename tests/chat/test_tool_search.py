@@ -142,7 +142,7 @@ async def test_a_caller_that_runs_the_calls_receives_all_tools() -> None:
     assert len(model.prompts[0].tools) == len(TOOLS)
 
 
-async def test_nothing_is_offered_when_the_loop_has_taken_the_tools_away() -> None:
+async def test_nothing_is_offered_after_the_tools_are_withdrawn() -> None:
     asking, model = searching(lambda prompt: search("weather") if prompt.tools else says("enough"))
     assert await asking.call().content() == "enough"
     assert offered(model)[-1] == []
@@ -182,7 +182,7 @@ def going_on(client: ChatClient, paused: ChatResponse) -> PromptSpec:
     return client.resume(paused, yes).tools(*TOOLS)
 
 
-async def test_a_tool_that_was_found_asks_for_consent_and_is_still_offered_after_it() -> None:
+async def test_a_found_tool_can_require_approval_and_is_still_offered_afterwards() -> None:
     asking, model, paused = await paused_at(calls(SHIP), says("done"))
     response = await going_on(asking.client, paused).call().response()
     assert [(each.call.name, each.result) for each in response.executions] == [("shipOrder", "nothing new in Rome")]
@@ -200,7 +200,7 @@ async def ask(client: ChatClient, tools: Sequence[ToolCallback]) -> None:
     await client.prompt("?").tools(*tools).call().response()
 
 
-async def test_the_index_of_a_set_of_tools_is_made_once_and_the_sets_used_last_are_kept() -> None:
+async def test_the_index_of_a_set_of_tools_is_built_once_and_cached() -> None:
     client, model = client_of(says("ok"), advisors=[ToolSearchAdvisor(ABOVE)])
     others = [(*TOOLS, named(f"other{number}", "Do something else")) for number in range(16)]
     for tools in (TOOLS, *others[:8], TOOLS, *others[8:], TOOLS, others[0]):
@@ -233,9 +233,7 @@ async def test_questions_with_different_tools_at_the_same_time_find_their_own() 
         ("", []),
     ],
 )
-async def test_whatever_stands_in_the_result_of_a_search_only_its_tools_are_offered(
-    text: str, offers: list[str]
-) -> None:
+async def test_only_existing_tools_of_a_search_result_are_offered(text: str, offers: list[str]) -> None:
     # A caller may send a whole conversation, results and all.
     asking, model = searching(says("ok"))
     result = ToolResponseMessage(

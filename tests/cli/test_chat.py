@@ -24,7 +24,7 @@ module = ToolModule(functions=(switchLight,))
 '''
 
 
-async def test_a_conversation_goes_on_until_it_is_left(tmp_path: Path) -> None:
+async def test_a_conversation_continues_until_quit(tmp_path: Path) -> None:
     async with at_a_terminal("chat", cwd=tmp_path) as terminal:
         assert "chat model offline" in await terminal.sees("/quit")
         await terminal.enter("What time is it in Tokyo?")
@@ -57,7 +57,7 @@ async def test_a_conversation_goes_on_until_it_is_left(tmp_path: Path) -> None:
     assert saved["messages"][3]["tool_calls"][0]["arguments"] == {"timeZoneId": "Europe/Paris"}
 
 
-async def test_a_call_that_needs_approval_is_asked_about(tmp_path: Path) -> None:
+async def test_a_call_that_needs_approval_prompts_the_user(tmp_path: Path) -> None:
     variables = with_tools(tmp_path, {"light": LIGHT}) | {"NO_COLOR": "1"}
     async with OpenAIPlayer(sensible_model({"on": True})) as player:
         variables["OPENAI_BASE_URL"] = player.base_url

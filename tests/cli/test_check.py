@@ -125,7 +125,7 @@ async def test_without_anything_set_up_nothing_has_failed(tmp_path: Path) -> Non
     assert states["Weather"] == ("missing", False)
 
 
-async def test_models_that_stand_by_and_other_servers_are_asked_as_well(tmp_path: Path) -> None:
+async def test_fallback_models_and_mcp_servers_are_probed_as_well(tmp_path: Path) -> None:
     # The second model answers, but never calls a tool; nobody listens where the server should be.
     async with OpenAIPlayer(lambda _: whole(message(content="ok"))) as second:
         with silent_port() as port:

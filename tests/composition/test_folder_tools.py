@@ -85,7 +85,7 @@ def write(package: str, source: str) -> None:
         "offered=another_server",
     ],
 )
-async def test_whatever_is_a_tool_can_be_registered(parts: str, package: str) -> None:
+async def test_everything_that_is_a_tool_can_be_registered(parts: str, package: str) -> None:
     write(package, f"module = ToolModule(default_query='Please roll a die', {parts})")
     async with assembled(with_folders(package)) as client:
         answer = (await client.get("/dice/chat-tool-function", headers=JSON)).json()

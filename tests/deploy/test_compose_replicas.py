@@ -70,7 +70,7 @@ def test_nginx_waits_longer_than_a_question_may_take() -> None:
     assert SERVICES["nginx"]["stop_grace_period"] == ALONE["toolchat"]["stop_grace_period"]
 
 
-def test_prometheus_asks_every_replica_and_knows_the_alerts() -> None:
+def test_prometheus_scrapes_every_replica_and_loads_the_alerts() -> None:
     configuration = read(COMPOSE / "prometheus.yaml")
     (job,) = configuration["scrape_configs"]
     mounts = {each.split(":")[1]: each.split(":")[0] for each in SERVICES["prometheus"]["volumes"]}
@@ -79,7 +79,7 @@ def test_prometheus_asks_every_replica_and_knows_the_alerts() -> None:
     assert [mounts[each] for each in configuration["rule_files"]] == ["../grafana/alerts.yaml"]
 
 
-def test_grafana_asks_prometheus_and_shows_the_dashboard_as_its_first_page() -> None:
+def test_grafana_queries_prometheus_and_shows_the_dashboard_first() -> None:
     mounts = {each.split(":")[1]: each.split(":")[0] for each in SERVICES["grafana"]["volumes"]}
     (source,) = read(COMPOSE / "grafana-datasource.yaml")["datasources"]
     (provider,) = read(COMPOSE / "grafana-dashboards.yaml")["providers"]

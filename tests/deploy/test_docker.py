@@ -114,7 +114,7 @@ def test_the_service_listens_on_all_addresses_of_the_container_despite_env() -> 
     assert fixed == {"SERVER_HOST": "0.0.0.0", "SERVER_PORT": _the("EXPOSE")}
 
 
-def test_no_key_is_asked_for_where_only_this_machine_reaches_the_port() -> None:
+def test_compose_allows_anonymous_requests_on_its_loopback_port() -> None:
     assert _service()["environment"]["ALLOW_ANONYMOUS"] == "${ALLOW_ANONYMOUS:-true}"
     assert _service()["ports"] == ["${SERVER_HOST:-127.0.0.1}:${SERVER_PORT:-8083}:8083"]
 
@@ -124,7 +124,7 @@ def test_python_writes_nothing_and_holds_no_line_back() -> None:
 
 
 @pytest.mark.parametrize(("status", "code"), [("200 OK", 0), ("503 Service Unavailable", 1)])
-async def test_the_health_check_asks_the_service_itself_whether_it_lives(status: str, code: int) -> None:
+async def test_the_health_check_requests_the_liveness_route(status: str, code: int) -> None:
     asked: list[bytes] = []
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -156,7 +156,7 @@ async def _run_health_check(port: int) -> int:
     return await asyncio.wait_for(check.wait(), PATIENCE)
 
 
-def test_compose_keeps_the_health_check_of_the_image_and_asks_often_at_the_start() -> None:
+def test_compose_uses_the_images_health_check_with_a_short_start_interval() -> None:
     assert set(_service()["healthcheck"]) == {"start_period", "start_interval"}
 
 
@@ -211,7 +211,7 @@ def test_an_older_docker_fails_with_the_required_version(page: str) -> None:
     assert [named for named in ("Docker Compose 2.24", "Docker Engine 25") if named not in text] == []
 
 
-def test_shared_state_is_started_on_request_only_and_kept_as_close_as_the_service() -> None:
+def test_shared_state_is_started_on_request_only_with_the_same_restrictions() -> None:
     # The store is reached by no other host, runs as nobody special, and is bounded in everything.
     valkey, service = _service("valkey"), _service()
 

@@ -81,7 +81,7 @@ def selectors(expression: promql.Expr) -> list[promql.VectorSelector]:
 
 
 @pytest.mark.parametrize("expression", EXPRESSIONS)
-def test_an_expression_asks_for_series_that_there_are_by_labels_that_they_have(expression: str) -> None:
+def test_an_expression_uses_existing_series_and_labels(expression: str) -> None:
     asked = selectors(parsed(expression))
 
     assert asked

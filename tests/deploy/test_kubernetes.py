@@ -161,7 +161,7 @@ def test_memory_is_bounded_and_asked_for(deployment: dict[str, Any]) -> None:
     assert set(resources["limits"]) == {"memory"}
 
 
-def test_a_rollout_takes_no_replica_away_before_there_is_another() -> None:
+def test_a_rollout_removes_no_replica_before_another_is_ready() -> None:
     assert the("Deployment")["spec"]["strategy"]["rollingUpdate"] == {"maxSurge": 1, "maxUnavailable": 0}
     assert "replicas" not in the("Deployment")["spec"]  # each rollout would set back what the autoscaler chose
     assert the("PodDisruptionBudget")["spec"]["maxUnavailable"] < the("HorizontalPodAutoscaler")["spec"]["minReplicas"]

@@ -200,7 +200,7 @@ async def test_the_client_address_and_host_are_forwarded_and_cannot_be_forged(tm
     ]
 
 
-async def test_no_question_is_written_down_whatever_became_of_it(tmp_path: Path) -> None:
+async def test_no_question_is_logged_whatever_its_outcome(tmp_path: Path) -> None:
     with silent_port() as gone:
         async with Replica(dying).listening() as port, nginx(tmp_path, gone, port) as client:
             assert [(await client.get(QUESTION)).status_code for _ in range(2)] == [502, 502]

@@ -25,7 +25,7 @@ FAULTY = "import os\n"
 _PYTHON = [file for package in ("app", "toolchat") for file in (ROOT / package).rglob("*.py")]
 
 
-def test_the_version_stands_in_one_place_and_the_newest_changes_are_its_own() -> None:
+def test_the_version_is_defined_once_and_matches_the_changelog() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     newest = re.findall(r"^## (\d+\.\d+\.\d+)", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), flags=re.M)[0]
     named = [

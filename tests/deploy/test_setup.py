@@ -148,7 +148,7 @@ def test_make_test_checks_the_code_runs_the_tests_and_serves_for_running_as_well
 
 
 @needs_make
-def test_make_test_measures_the_coverage_where_it_is_asked_to(checkout: Path) -> None:
+def test_make_test_measures_coverage_on_request(checkout: Path) -> None:
     _make("test", "COVERAGE=1", folder=checkout)
     *_, coverage = calls = _calls(checkout)
 
@@ -271,7 +271,7 @@ def test_the_check_runs_every_test_the_clients_the_lab_and_the_guard_and_allows_
     assert "within 1.3 times" in said
 
 
-def test_the_check_runs_the_targets_that_it_is_given_instead(clone: Path) -> None:
+def test_the_check_runs_the_given_targets_instead(clone: Path) -> None:
     assert _check(clone, "test-newest")[:2] == (0, ["make test-newest"])
 
 

@@ -51,7 +51,7 @@ def compiled(page: Path, block: str) -> CodeType:
 
 
 @pytest.mark.parametrize(("page", "block"), BLOCKS, ids=[f"{page.stem}-{n}" for n, (page, _) in enumerate(BLOCKS)])
-async def test_a_block_of_a_page_runs_as_it_stands(page: Path, block: str) -> None:
+async def test_a_code_block_of_a_page_runs_unchanged(page: Path, block: str) -> None:
     async with open_service(read_configuration()) as (state, _):
         names: dict[str, Any] = {"__name__": "shown", "client": state.chat}
         running = eval(compiled(page, block), names)

@@ -80,7 +80,7 @@ def test_both_languages_name_the_same_things_in_every_chapter() -> None:
 
 
 @pytest.mark.parametrize("text", [ENGLISH, CHINESE], ids=["en", "zh"])
-def test_a_block_of_code_stands_on_lines_of_its_own(text: str) -> None:
+def test_a_code_block_starts_on_its_own_line(text: str) -> None:
     # A block that is pasted into a sentence would swallow what follows.
     fences = re.findall(r".*```.*", text)
     assert [fence for fence in fences if not re.fullmatch(r"```(?:console|python)?", fence)] == []

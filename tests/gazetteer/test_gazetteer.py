@@ -20,7 +20,7 @@ def test_every_place_has_a_time_zone_of_the_tz_database() -> None:
     assert [place for place in (*known_places(), *lesser_places()) if place.zone not in known] == []
 
 
-def test_no_name_stands_for_two_places() -> None:
+def test_no_name_refers_to_two_places() -> None:
     lesser = (name for place in lesser_places() for name in place.names[1:])
     names = Counter(map(normalize_name, (*lesser, *(name for place in known_places() for name in place.names))))
     assert [name for name, times in names.items() if times > 1] == []

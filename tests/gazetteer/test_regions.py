@@ -89,7 +89,7 @@ def test_a_place_in_no_table_or_beside_a_wrong_region_is_unknown(name: str) -> N
     assert resolve_place(name) is None
 
 
-def test_every_place_is_found_by_the_words_that_weatherapi_is_asked_in() -> None:
+def test_every_place_is_found_by_its_weatherapi_query() -> None:
     for place in (*known_places(), *lesser_places()):
         in_full = ", ".join(filter(None, (place.name, place.region, place.country)))
         assert resolve_place(in_full) == place

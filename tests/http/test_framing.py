@@ -89,7 +89,7 @@ async def test_a_body_may_end_with_its_connection() -> None:
 
 
 @pytest.mark.parametrize("answer", [sized(b"", b"X: y\r\n"), OK[:-2], CHUNKED], ids=["none", "a length", "chunks"])
-async def test_a_response_to_head_has_no_body_whatever_its_headers_say(answer: bytes) -> None:
+async def test_a_response_to_head_has_no_body_despite_its_headers(answer: bytes) -> None:
     async with playing(answering(answer, OK)) as upstream, outbound() as http:
         assert (await asked(http, upstream.url, "HEAD")).body == b""
         assert (await asked(http, upstream.url)).body == b"ok"

@@ -84,7 +84,7 @@ async def test_the_key_of_a_rejected_request_can_be_used_again(client: httpx.Asy
     assert (refused.status_code, answer.status_code) == (422, 200)
 
 
-async def test_a_failure_is_an_answer_that_is_given_again(client: httpx.AsyncClient) -> None:
+async def test_a_failure_is_replayed_like_any_answer(client: httpx.AsyncClient) -> None:
     answers = [await client.post("/tools/crack", json={"kind": "told"}, headers=key("k-7")) for _ in range(2)]
     assert [each.json()["error_kind"] for each in answers] == ["crack"] * 2
     assert answers[0].json()["id"] == answers[1].json()["id"]

@@ -11,7 +11,7 @@ from tests.serving import service
 from tests.waiting import until
 
 
-async def test_a_call_is_answered_as_an_entry_of_a_trace_and_no_model_is_asked(
+async def test_a_run_returns_an_entry_of_tool_calls_without_a_model_call(
     client: httpx.AsyncClient, nobody: OpenAIPlayer
 ) -> None:
     answer = await client.post("/tools/turnPots", json={"number": 2}, headers={"X-Request-ID": "r-1"})
@@ -94,7 +94,7 @@ async def test_a_failure_that_ends_questions_ends_a_run_too() -> None:
     assert problem(answer) == (502, "tool-failed")
 
 
-async def test_equal_calls_share_a_result_that_a_tool_lets_be_kept(client: httpx.AsyncClient) -> None:
+async def test_equal_calls_share_a_cached_result(client: httpx.AsyncClient) -> None:
     calls: list[Any] = [{"pot": "vase"}, {"unit": "kg", "pot": "vase"}, {"pot": "bowl"}]
     first, again, other = [(await client.post("/tools/weigh", json=each)).json() for each in calls]
     assert "cached" not in first

@@ -129,7 +129,7 @@ async def test_a_moderation_error_does_not_fall_back(refusal: str) -> None:
     assert standing.second.requests == []
 
 
-async def test_a_provider_that_is_away_costs_its_time_limit_no_more_once_the_breaker_is_open() -> None:
+async def test_an_open_breaker_saves_the_time_limit_of_a_dead_provider() -> None:
     variables = {"MODEL_TIMEOUT": "0.5", "BREAKER_FAILURES": "1", "BREAKER_PAUSE": "600"}
     async with standing_by(frozen, says("I am here"), **variables) as standing:
         before = await figures_of(standing.client)

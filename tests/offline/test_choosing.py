@@ -45,7 +45,7 @@ from toolchat.tool_calling.definition import ToolDefinition
         ),
     ],
 )
-async def test_a_question_about_two_things_asks_for_both_in_one_message(
+async def test_a_question_about_two_things_calls_both_tools_in_one_message(
     question: str, calls: list[tuple[str, str]]
 ) -> None:
     assert [(name, next(iter(arguments.values()))) for name, arguments in await asked(question, *ALL)] == calls
@@ -94,7 +94,7 @@ async def test_a_question_about_the_time_does_not_set_an_alarm() -> None:
         ("roll a dice", DICE, "sides"),
     ],
 )
-async def test_a_missing_detail_is_asked_for_instead_of_guessed(
+async def test_a_missing_detail_is_requested_instead_of_guessed(
     question: str, tool: ToolDefinition, named: str
 ) -> None:
     answer = await response(UserMessage(question), tools=(tool,))

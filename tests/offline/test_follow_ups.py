@@ -30,7 +30,7 @@ async def calls_for(*questions: str) -> list[dict[str, Any]]:
         (("weather in Tokyo", "and what time is it?"), ["Asia/Tokyo"]),
     ],
 )
-async def test_a_place_alone_is_asked_about_as_the_place_before(questions: tuple[str, ...], zones: list[str]) -> None:
+async def test_a_place_alone_is_a_follow_up_question(questions: tuple[str, ...], zones: list[str]) -> None:
     # Only the new place is looked up, with the tool of the question before.
     assert await calls_for(*questions) == [{"timeZoneId": zone} for zone in zones]
 

@@ -44,9 +44,7 @@ async def test_the_text_to_translate_is_passed_unchanged_with_both_languages(
         pytest.param("lang", {"enum": ["EN", "FR", "JA"]}, "JA", id="a choice"),
     ],
 )
-async def test_a_language_is_given_in_the_form_that_the_schema_asks_for(
-    name: str, schema: dict[str, Any], value: str
-) -> None:
+async def test_a_language_is_written_as_the_schema_requires(name: str, schema: dict[str, Any], value: str) -> None:
     translate = ToolDefinition("translate", "Translate", parameters("text", name, text=text(), **{name: schema}))
     assert await asked("把“好”翻译成日语", translate) == [("translate", {"text": "好", name: value})]
 

@@ -140,7 +140,7 @@ async def test_the_answer_lists_pending_steps_with_the_reason(toolchat: httpx.As
     assert "look-up failed" in lines[2]
 
 
-async def test_the_list_that_a_plan_left_can_be_asked_for(toolchat: httpx.AsyncClient) -> None:
+async def test_the_list_of_a_plan_can_be_shown_afterwards(toolchat: httpx.AsyncClient) -> None:
     session = new_session()
     await planned(toolchat, HALF_POSSIBLE, session)
     read = await planned(toolchat, "what is on my todo list?", session)

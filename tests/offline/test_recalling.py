@@ -37,7 +37,7 @@ async def test_earlier_messages_of_the_user_are_quoted_or_unknown(questions: tup
         ("Hello, my name is Ann.",),
     ],
 )
-async def test_a_name_is_neither_kept_nor_made_up(questions: tuple[str, ...]) -> None:
+async def test_a_users_name_is_neither_stored_nor_invented(questions: tuple[str, ...]) -> None:
     answer = await said(*questions)
     assert re.search("离线模型|offline model", answer)
     assert re.search("小明|Ann|Bob", answer) is None

@@ -79,7 +79,7 @@ async def test_an_unsupported_unit_is_remarked_on(question: str, said: str) -> N
     assert said in await answered(question, FORECAST, WEATHER)
 
 
-async def test_a_tool_that_takes_the_unit_is_given_it_without_a_remark() -> None:
+async def test_a_tool_with_a_unit_parameter_receives_the_unit() -> None:
     unit = {"enum": ["celsius", "fahrenheit"]}
     tool = ToolDefinition("weather", "Weather of a city", parameters("city", "unit", city=text("city"), unit=unit))
     assert await asked("weather in Beijing in Fahrenheit", tool) == [

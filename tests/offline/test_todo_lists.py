@@ -39,7 +39,7 @@ from toolchat.messages import ToolResponse, ToolResponseMessage, UserMessage
         ("update the status: check what remains of the tasks", []),
     ],
 )
-async def test_the_list_is_read_or_written_only_when_that_is_asked(question: str, names: list[str]) -> None:
+async def test_the_list_is_read_or_written_only_on_request(question: str, names: list[str]) -> None:
     # A plan in a text, a plan to travel and a prohibition are no plan to write.
     answer = await response(UserMessage(question), tools=(*ALL, TODO_WRITE, TODO_READ))
     assert [each.name for each in answer.message.tool_calls] == names
@@ -69,7 +69,7 @@ async def test_an_unsupported_change_of_the_list_is_reported(question: str) -> N
     assert re.search("没有改动|did not change", last.message.text)
 
 
-async def test_a_tool_that_takes_items_with_a_text_and_a_status_is_a_todo_list_whatever_its_name() -> None:
+async def test_any_tool_for_items_with_text_and_status_is_a_todo_list() -> None:
     answer = await response(UserMessage("Plan: time in Paris; time in Rome"), tools=(CLOCK, TODO_WRITE))
     (call,) = answer.message.tool_calls
     assert call.name == TODO_WRITE.name

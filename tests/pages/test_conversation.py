@@ -61,7 +61,7 @@ def planning_model(request: PlayedRequest) -> Answer:
     return sse(delta(tool_calls=[{"index": 0, "id": "a", "type": "function", "function": call}]), finish("tool_calls"))
 
 
-async def test_the_todo_list_stands_beside_the_conversation(visit: Visit) -> None:
+async def test_the_todo_list_is_beside_the_conversation(visit: Visit) -> None:
     # It is shown as the model writes it, read again after a reload, and gone with the conversation.
     async with played(visit, planning_model, CONVERSATION) as (page, _, _):
         await page.get_by_label("Plan with a todo list").check()

@@ -48,7 +48,7 @@ async def test_conversations_are_listed_and_opened_again(visit: Visit) -> None:
         await expect(other.locator(".turn .text")).to_have_text(["Two", "You asked: Two"])
 
 
-async def test_another_conversation_ends_the_work_behind_this_one_and_its_question_can_be_asked_again(
+async def test_switching_the_conversation_cancels_its_running_question(
     visit: Visit,
 ) -> None:
     answers = iter((streamed("Hello."), hanging("Once"), streamed("The end.")))
@@ -110,7 +110,7 @@ async def test_nothing_is_deleted_unless_it_is_confirmed(visit: Visit) -> None:
         await expect(page.get_by_label("Message")).to_be_focused()
 
 
-async def test_a_conversation_that_the_service_no_longer_keeps_leaves_the_list(visit: Visit) -> None:
+async def test_an_expired_conversation_is_removed_from_the_list(visit: Visit) -> None:
     async with played(visit, echo, CONVERSATION, faults="404 (Not Found)") as (page, client, _):
         await ask(page, "One")
         session = await page.evaluate("sessionStorage.getItem('toolchat.session')")

@@ -112,7 +112,7 @@ async def documentation(module_page: Documentation) -> AsyncGenerator[Documentat
         ("Run_a_tool-run_nest", "amphora None"),
     ],
 )
-async def test_an_operation_is_executed_with_its_example_as_it_stands(
+async def test_an_operation_runs_with_its_unchanged_example(
     documentation: Documentation, operation: str, answered: str
 ) -> None:
     # Try it out and Execute fill the question in, and accept the response format of the route.

@@ -28,7 +28,7 @@ async def give(page: Page, key: str) -> None:
     await page.keyboard.press("Enter")
 
 
-async def test_the_page_asks_for_a_key_until_it_is_right_and_then_for_nothing_more(visit: Visit) -> None:
+async def test_the_page_requests_a_key_until_it_is_valid(visit: Visit) -> None:
     async with (
         service(API_KEYS=ALICE) as client,
         visit(client.base_url, ready=DIALOG, faults=REFUSED) as page,

@@ -92,7 +92,7 @@ SPELLINGS = {
 
 
 @pytest.mark.parametrize("city", SPELLINGS)
-async def test_a_city_has_one_weather_by_whatever_name_it_is_asked_for(sandbox: httpx.AsyncClient, city: str) -> None:
+async def test_a_city_has_the_same_weather_under_all_its_names(sandbox: httpx.AsyncClient, city: str) -> None:
     bodies = await within_one_hour(sandbox, *({"q": name} for name in (city, *SPELLINGS[city])))
     for body in bodies:
         assert body["location"]["name"] == city

@@ -16,7 +16,7 @@ def exchanged(question: str) -> list[dict[str, str]]:
     return [{"role": "user", "content": question}, {"role": "assistant", "content": reply(question)}]
 
 
-async def test_the_second_question_brings_the_first_turn_with_it_whatever_the_form() -> None:
+async def test_the_second_question_includes_the_first_turn_in_every_format() -> None:
     # Text, JSON and streams share one memory; the instructions stand once, and first.
     async with OpenAIPlayer(sociable) as player, service(OPENAI_BASE_URL=player.base_url) as client:
         for question, form in (("one", {}), ("two", JSON), ("three", EVENTS), ("four", {})):
@@ -81,7 +81,7 @@ async def test_beyond_the_window_the_oldest_turns_are_left_out_whole() -> None:
     assert [text for role, text in kept if role == "user"] == ["question 3", "question 4", "question 5"]
 
 
-async def test_as_it_comes_a_conversation_keeps_its_newest_twenty_turns() -> None:
+async def test_by_default_a_conversation_keeps_its_newest_twenty_turns() -> None:
     # As the documentation says.
     async with OpenAIPlayer(sociable) as player, service(OPENAI_BASE_URL=player.base_url) as client:
         for number in range(22):
@@ -134,7 +134,7 @@ async def with_tool_rounds(question: str, **variables: str) -> tuple[list[dict[s
         return running[1:], player.requests[-1].body["messages"][1:-1]
 
 
-async def test_tool_rounds_are_kept_with_their_results_where_that_is_wished() -> None:
+async def test_tool_rounds_are_stored_with_their_results_if_configured() -> None:
     # Calls and results come back as they were, without the reasoning, which was there while the turn ran.
     question = "Compare Europe/Paris and Asia/Tokyo."
     running, again = await with_tool_rounds(question)

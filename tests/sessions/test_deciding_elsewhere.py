@@ -16,7 +16,7 @@ from tests.waiting import PATIENCE, until
 pytestmark = needs_redis
 
 
-async def test_a_turn_that_paused_here_goes_on_there_with_all_that_it_was_asked_with() -> None:
+async def test_a_paused_turn_resumes_at_another_replica_with_all_its_parts() -> None:
     async with replicas(LIGHTS) as ((here, there), player, _):
         answer = await approve(there, *await waiting(here))
     assert answer.json()["answer"] == "It is on in the attic. (signed)"
@@ -27,7 +27,7 @@ async def test_a_turn_that_paused_here_goes_on_there_with_all_that_it_was_asked_
     assert [each["role"] for each in second["messages"]] == ["system", "user", "assistant", "tool"]
 
 
-async def test_a_conversation_goes_on_there_and_is_kept_for_both() -> None:
+async def test_a_conversation_continues_at_another_replica() -> None:
     async with replicas(LIGHTS) as ((here, there), _, _):
         place, call = await waiting(here, "/chat", userInput="Light, please", sessionId="s-1")
         streamed = events_of((await approve(there, place, call, **EVENTS)).text)
@@ -36,7 +36,7 @@ async def test_a_conversation_goes_on_there_and_is_kept_for_both() -> None:
     assert kept == [[("user", "Light, please"), ("assistant", "It is on in the hall.")]] * 2
 
 
-async def test_a_turn_that_pauses_again_there_goes_on_here() -> None:
+async def test_a_turn_that_pauses_again_elsewhere_resumes_here() -> None:
     async with replicas(LIGHTS) as ((here, there), _, _):
         place, call = await waiting(here, "/light/chat-tool-function", query="Light, please, and another, please")
         again = (await approve(there, place, call)).json()["approval"]
@@ -48,7 +48,7 @@ async def test_a_turn_that_pauses_again_there_goes_on_here() -> None:
         ]
 
 
-async def test_a_plan_goes_on_there_as_a_plan() -> None:
+async def test_a_paused_plan_resumes_at_another_replica_as_a_plan() -> None:
     # With its instructions, its reminder, the events of its list, and repairs of broken calls.
     looks = [asks(clock(zone)) for zone in ("Asia/Tokyo", "Europe/Paris")]
     broken = asks(("getCityTimeFunction", '{"timeZoneId": '))
@@ -62,7 +62,7 @@ async def test_a_plan_goes_on_there_as_a_plan() -> None:
     assert [each["outcome"] for each in events[-1].data["tool_calls"]] == ["ok"] * 4
 
 
-async def test_a_replica_without_the_tool_refuses_and_the_turn_goes_on_waiting() -> None:
+async def test_a_replica_without_the_tool_rejects_and_the_turn_stays_paused() -> None:
     async with replicas() as ((here, there), player, _):
         place, call = await waiting(here)
         refused = await approve(there, place, call)
@@ -72,7 +72,7 @@ async def test_a_replica_without_the_tool_refuses_and_the_turn_goes_on_waiting()
         assert (await approve(here, place, call)).json()["answer"] == "It is on in the attic. (signed)"
 
 
-async def test_a_turn_that_another_version_has_written_is_refused_and_goes_on_waiting() -> None:
+async def test_a_turn_written_by_another_version_is_rejected_and_stays_paused() -> None:
     async with replicas(LIGHTS) as ((here, there), player, redis):
         place, call = await waiting(here)
         (key,) = await kept(redis)
@@ -83,7 +83,7 @@ async def test_a_turn_that_another_version_has_written_is_refused_and_goes_on_wa
         assert (len(player.requests), await kept(redis)) == (1, [key])
 
 
-async def test_a_turn_waits_for_as_long_as_the_store_keeps_it() -> None:
+async def test_a_turn_stays_paused_until_its_record_expires() -> None:
     async with replicas(LIGHTS) as ((here, there), _, redis):
         place, call = await waiting(here)
         (key,) = await kept(redis)

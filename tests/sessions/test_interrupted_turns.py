@@ -112,7 +112,7 @@ async def test_a_whole_turn_that_fails_leaves_no_trace(
         await go_on(client, player)
 
 
-async def test_an_answer_that_moderation_cut_is_given_and_not_kept() -> None:
+async def test_an_answer_cut_by_moderation_is_returned_and_not_stored() -> None:
     # Given again with every question, it would have every one refused.
     answers = [sse(PARTIAL, finish("content_filter"))]
     async with OpenAIPlayer(fails_once(*answers)) as player, service(OPENAI_BASE_URL=player.base_url) as client:

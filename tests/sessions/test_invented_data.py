@@ -36,7 +36,7 @@ async def sandboxed(**variables: str) -> AsyncGenerator[httpx.AsyncClient, None]
         yield client
 
 
-async def test_a_kept_answer_keeps_its_notice() -> None:
+async def test_a_stored_answer_has_its_notice() -> None:
     async with sandboxed() as client:
         for form in ({}, JSON, EVENTS):
             assert NOTICE in (await ask(client, "weather", **form)).text.replace("\\n", "\n")
@@ -50,7 +50,7 @@ async def test_an_answer_that_rests_on_real_data_gets_no_notice_though_invented_
         assert await conversation(client) == [("user", "time"), ("assistant", "Mild.")]
 
 
-async def test_an_answer_that_is_too_long_to_be_kept_whole_keeps_its_notice() -> None:
+async def test_an_answer_truncated_for_storage_keeps_its_notice() -> None:
     async with sandboxed(MEMORY_MAX_TOKENS="2000") as client:
         await ask(client, "weather, long")
         (_, answer) = (await conversation(client))[1]

@@ -105,7 +105,7 @@ async def test_without_redis_only_requests_that_need_it_fail_and_it_reconnects(
 
 
 @pytest.mark.parametrize("form", [EVENTS, JSON], ids=["streamed", "whole"])
-async def test_an_answer_that_cannot_be_kept_any_more_ends_as_an_error(form: dict[str, str]) -> None:
+async def test_an_answer_that_cannot_be_stored_ends_with_an_error(form: dict[str, str]) -> None:
     # Redis dies while the model writes: the stream has an `error` and no `done`, a whole answer becomes 503.
 
     def script(request: PlayedRequest) -> Answer:

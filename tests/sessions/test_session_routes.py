@@ -27,7 +27,7 @@ ASKED: list[tuple[dict[str, str], str]] = [
 
 
 @pytest.mark.parametrize("path", ["/chat", "/chat/stream"])
-async def test_a_question_is_given_by_either_name(path: str) -> None:
+async def test_a_question_can_have_either_parameter_name(path: str) -> None:
     # `userInput` as the original has it, or `query` as everywhere else here.
     async with OpenAIPlayer(sociable) as player, service(OPENAI_BASE_URL=player.base_url) as client:
         for parameters, question in ASKED:

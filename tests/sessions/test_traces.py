@@ -73,7 +73,7 @@ async def test_a_turn_is_shown_with_the_calls_tokens_and_model_of_its_answer(sto
     assert sum("tool_calls" in each for each in sent) == (2 if rounds == "true" else 0)
 
 
-async def test_every_form_of_an_answer_keeps_the_same_trace() -> None:
+async def test_every_answer_format_stores_the_same_summary() -> None:
     async with talking("memory") as (client, _):
         for form in ({}, JSON, EVENTS):
             await ask(client, QUESTION, **form)
@@ -115,7 +115,7 @@ async def test_records_are_compatible_with_the_older_version_both_ways() -> None
     assert [len(from_records(turn)) for turn in kept] == [4, 2]
 
 
-async def test_a_turn_that_paused_twice_is_kept_with_every_call_and_all_its_tokens() -> None:
+async def test_a_turn_that_paused_twice_is_stored_with_all_calls_and_tokens() -> None:
     async with lit() as (client, _):
         place, call = await waiting(client, "/chat", userInput="please, please", sessionId="s-1")
         assert await conversation(client) == []
@@ -142,7 +142,7 @@ async def test_a_turn_resumed_at_another_replica_is_stored_with_its_earlier_call
 DEEP = "[" * 190 + "]" * 190
 
 
-async def test_a_trace_is_bounded_and_leaves_its_conversation_readable_whatever_the_calls_were() -> None:
+async def test_a_turn_summary_is_bounded_and_readable_for_any_calls() -> None:
     # Forty results of 30,000 characters, arguments as deep as JSON may be, and half a character in a name.
     def tell(about: Any) -> str:
         return "长" * 30_000

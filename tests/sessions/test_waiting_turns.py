@@ -48,7 +48,7 @@ async def service_with_light(
                 yield client, player
 
 
-async def test_a_turn_that_waits_for_approval_is_kept_whole_once_it_is_approved_and_not_before(tmp_path: Path) -> None:
+async def test_a_paused_turn_is_stored_only_after_it_ends(tmp_path: Path) -> None:
     # Another turn of the session may come between: it does not know of the one that waits, nor break it.
     async with service_with_light(tmp_path) as (client, player):
         await ask(client, "before")
@@ -71,7 +71,7 @@ async def test_a_turn_that_waits_for_approval_is_kept_whole_once_it_is_approved_
         ]  # fmt: skip
 
 
-async def test_a_turn_that_waits_is_neither_run_by_a_reconnection_nor_kept_beyond_its_conversation(
+async def test_a_paused_turn_is_not_run_by_a_reconnect_and_is_deleted_with_its_conversation(
     tmp_path: Path,
 ) -> None:
     # A browser that reconnects decides nothing, and forgetting the conversation forgets what waits in it.
@@ -97,7 +97,7 @@ async def asked(player: GatedPlayer, times: int) -> None:
     await until(reached)
 
 
-async def test_an_approval_that_is_refused_before_anything_ran_can_be_given_again(tmp_path: Path) -> None:
+async def test_an_approval_rejected_before_anything_ran_can_be_repeated(tmp_path: Path) -> None:
     # While another question of the session runs, and while there is no room for a question at all.
     async with service_with_light(tmp_path, SESSION_WAIT="0.1", MAX_QUESTIONS="2", QUESTIONS_PER_CLIENT="2") as (
         client,
@@ -136,7 +136,7 @@ async def test_a_conversation_that_another_replica_forgot_is_not_brought_back_by
 
 
 @needs_redis
-async def test_an_approval_that_the_store_could_not_serve_can_be_given_again(tmp_path: Path) -> None:
+async def test_an_approval_during_a_store_outage_can_be_repeated(tmp_path: Path) -> None:
     async with RedisServer() as redis, service_with_light(tmp_path, REDIS_URL=redis.url) as (client, _):
         waiting = (await ask(client, "light", **JSON)).json()["approval"]
         path, decisions = f"/approvals/{waiting['id']}", {"decisions": {waiting["calls"][0]["id"]: {"approved": True}}}

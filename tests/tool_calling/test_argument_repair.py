@@ -158,7 +158,7 @@ async def test_null_for_a_non_nullable_parameter_means_its_default() -> None:
 @pytest.mark.parametrize(
     "arguments", ['{"": ""}', '{"input": {}}', '{"args": [], "kwargs": {"": null}}', "null", "[]", '""']
 )
-async def test_a_tool_without_parameters_is_called_whatever_stands_for_nothing(arguments: str) -> None:
+async def test_a_tool_without_parameters_accepts_every_form_of_no_arguments(arguments: str) -> None:
     async def ping() -> str:
         return "pong"
 

@@ -38,7 +38,7 @@ async def test_a_name_that_was_not_offered_runs_nothing_and_leaves_the_log_clean
     assert caplog.records == []
 
 
-async def test_a_question_goes_on_after_an_unknown_tool() -> None:
+async def test_a_request_continues_after_an_unknown_tool() -> None:
     client, model = client_of(calls(("default_api:add", '{"a":1,"b":2}')), calls(("add", '{"a":1,"b":2}')), says("3"))
     response = await client.prompt("1+2?").tools("add").call().response()
     assert [each.error_kind for each in response.executions] == ["unknown-tool", None]

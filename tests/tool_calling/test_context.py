@@ -108,7 +108,7 @@ def test_two_contexts_stop_the_definition() -> None:
         FunctionToolCallback.from_function(order)
 
 
-def test_a_context_that_cannot_be_given_by_its_name_stops_the_definition() -> None:
+def test_a_positional_context_parameter_stops_the_definition() -> None:
     def positional(context: ToolContext, /) -> None: ...
 
     def variadic(*contexts: ToolContext) -> None: ...
@@ -226,7 +226,7 @@ def function_of(parameters: dict[str, Kind], received: list[dict[str, Any]]) -> 
 
 @given(st.dictionaries(NAMES, kinds_of(PLAIN), max_size=3), OURS, st.booleans(), st.lists(FORGERIES, min_size=1))
 @settings(max_examples=settings().max_examples // 3)
-async def test_whatever_else_a_tool_takes_its_context_is_the_callers(
+async def test_the_context_of_a_tool_is_always_the_callers(
     parameters: dict[str, Kind], ours: Kind, takes_it: bool, forgeries: list[Any]
 ) -> None:
     received: list[dict[str, Any]] = []
@@ -249,7 +249,7 @@ async def test_whatever_else_a_tool_takes_its_context_is_the_callers(
 
 @given(st.dictionaries(NAMES, kinds_of(PLAIN), max_size=2), kinds_of([*CONTEXTS, *HOLDERS]), st.data())
 @settings(max_examples=settings().max_examples // 3)
-def test_a_context_that_stands_anywhere_else_stops_the_definition(
+def test_a_context_in_any_other_place_stops_the_definition(
     parameters: dict[str, Kind], kind: Kind, data: st.DataObject
 ) -> None:
     others = {"other": data.draw(OURS)} if kind[1] == ITSELF else {}

@@ -34,7 +34,7 @@ from toolchat.tool_calling.manager import ToolCallingManager, ToolExecutionExcep
     ],
     ids=lambda error: type(error).__name__,
 )
-async def test_the_process_survives_whatever_a_tool_raises(error: BaseException) -> None:
+async def test_the_process_survives_every_exception_of_a_tool(error: BaseException) -> None:
     async def raises() -> None:
         raise error
 

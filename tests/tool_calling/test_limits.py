@@ -37,7 +37,7 @@ async def test_a_call_beyond_a_limit_is_refused_and_not_run(limits: ToolCallLimi
     assert ended == {"0": None, "1": None, "2": kind}
 
 
-async def test_a_tool_that_is_asked_again_and_again_may_have_limits_of_its_own() -> None:
+async def test_a_polled_tool_can_have_its_own_limits() -> None:
     @tool(max_identical_calls=5)
     async def status() -> str:
         return "running"

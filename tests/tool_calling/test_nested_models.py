@@ -31,7 +31,7 @@ class Letter(BaseModel):
     title: str = "none"
 
 
-def test_a_nested_model_that_is_used_once_stands_where_it_is_used() -> None:
+def test_a_nested_model_used_once_is_inlined() -> None:
     def post(letter: Letter) -> None: ...
 
     schema = FunctionToolCallback.from_function(post).definition.input_schema

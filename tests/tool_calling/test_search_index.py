@@ -88,7 +88,7 @@ def test_two_words_that_share_a_character_have_nothing_in_common() -> None:
     assert found("报销") == []
 
 
-def test_no_more_tools_are_found_than_asked_for_and_equal_ones_in_their_order() -> None:
+def test_a_search_returns_at_most_the_requested_number_in_a_stable_order() -> None:
     tools = [defined(f"n{n}", "Tell a joke") for n in range(20)]
     assert [tool.name for tool in ToolIndex(tools).search("joke", 3)] == ["n0", "n1", "n2"]
 

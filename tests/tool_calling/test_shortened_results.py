@@ -112,7 +112,7 @@ def _any_json(seed: int) -> Any:
 
 @settings(max_examples=settings().max_examples // 3)
 @given(st.integers(0), st.sampled_from([256, 1000, 4000]))
-def test_whatever_the_json_it_stays_json_and_within_the_limit(seed: int, limit: int) -> None:
+def test_every_shortened_json_stays_json_within_the_limit(seed: int, limit: int) -> None:
     text = to_json([_any_json(seed)]).decode()
     short = shorten(text, limit)
     from_json(short)

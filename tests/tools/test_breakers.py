@@ -30,7 +30,7 @@ UPSTREAMS = {
 
 
 @pytest.mark.parametrize("name", UPSTREAMS)
-async def test_an_upstream_that_fails_is_not_asked_for_every_call(name: str) -> None:
+async def test_a_failing_upstream_is_not_called_every_time(name: str) -> None:
     variables, address, tool, arguments = UPSTREAMS[name]
     asked = 0
 

@@ -24,7 +24,7 @@ async def test_requests_share_one_connection() -> None:
 
 
 @pytest.mark.parametrize("stream", [False, True])
-async def test_the_sdk_asks_over_our_connections_and_leaves_none(stream: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_sdk_uses_our_connections_and_leaves_none_open(stream: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     # An SDK that no longer took our session for one of aiohttp's would ask over its own, by way of this proxy.
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
     monkeypatch.delenv("NO_PROXY", raising=False)

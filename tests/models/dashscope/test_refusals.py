@@ -58,7 +58,7 @@ async def test_a_refusal_is_known_by_its_code_wherever_it_comes(
     assert len(player.requests) == 1
 
 
-async def test_the_wait_that_a_refusal_asks_for_is_passed_on() -> None:
+async def test_the_retry_after_of_a_refusal_is_passed_on() -> None:
     async with played(json_answer(failure("Throttling"), 429, {"Retry-After": "7"})) as (model, _):
         with pytest.raises(ProviderRateLimited) as caught:
             await response_of(model, asking())

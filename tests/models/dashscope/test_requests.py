@@ -27,7 +27,7 @@ async def test_the_sdk_sends_exactly_the_documented_body_through_our_session() -
     }
 
 
-async def test_a_streamed_request_asks_for_increments_as_server_sent_events() -> None:
+async def test_a_streamed_request_requests_incremental_server_sent_events() -> None:
     async with played(saying("ok")) as (model, player):
         await response_of(model, asking(stream=True))
     (request,) = player.requests

@@ -39,7 +39,7 @@ FRAGMENTS: dict[str, tuple[tuple[dict[str, Any], ...], list[tuple[str, str]]]] =
 
 @pytest.mark.parametrize("reason", ["tool_calls", "stop", "length"])
 @pytest.mark.parametrize("case", FRAGMENTS)
-async def test_fragments_of_calls_are_put_together_whatever_the_finish_reason(case: str, reason: str) -> None:
+async def test_fragments_of_calls_are_merged_for_any_finish_reason(case: str, reason: str) -> None:
     fragments, expected = FRAGMENTS[case]
     deltas = [{"tool_calls": [it], "reasoning_content": ""} for it in fragments]
     async with played(sse_answer(*stream_of(*deltas, finish_reason=reason))) as (model, _):

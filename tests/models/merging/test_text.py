@@ -90,7 +90,7 @@ def test_after_some_doubtful_pieces_nothing_is_held_back_any_more() -> None:
     assert shown[20:40] == ["-"] * 20
 
 
-def test_long_doubtful_pieces_are_not_kept_in_memory() -> None:
+def test_long_ambiguous_pieces_are_not_buffered() -> None:
     shown, _ = show(["-" * 10_000] * 3)
     assert shown == ["-" * 10_000, "-" * 10_000, "-" * 10_000, ""]
 

@@ -61,9 +61,7 @@ MINIMAX = {"choices": None, "base_resp": {"status_code": 1002, "status_msg": "ra
         pytest.param(sse(delta("content_filter", content="")), ContentFiltered, id="nothing left by moderation"),
     ],
 )
-async def test_an_error_is_mapped_wherever_it_stands_and_never_quoted(
-    answer: Answer, kind: type[ToolchatError]
-) -> None:
+async def test_an_error_is_mapped_in_every_format_and_never_quoted(answer: Answer, kind: type[ToolchatError]) -> None:
     with pytest.raises(ToolchatError) as caught:
         await play([answer])
     assert type(caught.value) is kind
@@ -71,7 +69,7 @@ async def test_an_error_is_mapped_wherever_it_stands_and_never_quoted(
     assert SECRET not in str(caught.value)
 
 
-async def test_the_wait_that_the_provider_asks_for_is_passed_on() -> None:
+async def test_the_retry_after_of_the_provider_is_passed_on() -> None:
     with pytest.raises(ProviderRateLimited) as caught:
         await play([whole({"error": LIMIT}, 429, **{"Retry-After": "2"})])
     assert caught.value.retry_after == 2

@@ -34,7 +34,7 @@ async def test_usage_within_the_choice_is_read_too() -> None:
     assert (await turn(sse(delta(content="晴"), last))).usage == Usage(7, 2)
 
 
-async def test_reasoning_is_kept_as_the_provider_sent_it() -> None:
+async def test_reasoning_is_stored_as_the_provider_sent_it() -> None:
     detail = {"type": "reasoning.text", "index": 0, "format": "x"}
     chunks = [
         delta(reasoning_content="今天", reasoning="a", reasoning_details=[detail | {"text": "1"}, 3]),

@@ -39,7 +39,7 @@ from toolchat.models.base import Prompt
     ],
 )
 @pytest.mark.parametrize("prompt", [AT_ONCE, STREAMED], ids=["asked at once", "asked for a stream"])
-async def test_a_whole_answer_is_read_whatever_was_asked_for(
+async def test_a_complete_response_to_a_stream_request_is_accepted(
     value: Any, text: str, calls: list[Any], reason: str, prompt: Prompt
 ) -> None:
     response = await turn(whole(value), prompt)
@@ -66,7 +66,7 @@ async def test_blanks_or_a_byte_order_mark_before_json_are_skipped(start: bytes)
 @pytest.mark.parametrize(
     ("named", "model"), [("qwen-max-1", "qwen-max-1"), ("", "asked"), (3, "asked"), ("a\nb", "asked")]
 )
-async def test_the_model_is_named_as_the_provider_does_or_as_asked(named: Any, model: str) -> None:
+async def test_the_model_name_is_the_providers_or_the_requested_one(named: Any, model: str) -> None:
     answer = whole(message(content="晴") | {"model": named})
     assert (await turn(answer, AT_ONCE)).model == model
 

@@ -50,7 +50,7 @@ async def test_an_alarm_set_here_is_listed_and_deleted_there() -> None:
         assert await alarms(here) == []
 
 
-async def test_the_answer_given_here_is_given_again_there_and_sets_nothing() -> None:
+async def test_another_replica_replays_the_answer_and_sets_no_alarm() -> None:
     async with two_replicas() as ((here, there), player, _):
         first = await post(here, "PT1H", **JSON)
         again = [await post(there, "PT1H", **form) for form in (JSON, {}, EVENTS)]
@@ -76,7 +76,7 @@ async def test_a_key_in_use_conflicts_at_another_replica() -> None:
         assert each.headers["retry-after"] == "1"
 
 
-async def test_an_alarm_that_is_due_while_the_store_is_away_is_shown_as_fired_when_it_is_back() -> None:
+async def test_an_alarm_due_during_a_store_outage_is_fired_afterwards() -> None:
     async with two_replicas() as ((here, _), _, redis):
         await post(here, "PT0.5S")
         redis.freeze()

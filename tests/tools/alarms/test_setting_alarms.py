@@ -41,7 +41,7 @@ async def test_the_question_may_be_a_document() -> None:
     assert player.requests[0].body["messages"][-1]["content"] == "七点"
 
 
-async def test_a_question_given_twice_is_refused(offline: httpx.AsyncClient) -> None:
+async def test_a_question_sent_twice_is_rejected(offline: httpx.AsyncClient) -> None:
     answer = await offline.post("/tool/alarm?query=八点", json={"query": "七点"}, headers=key())
     assert (answer.status_code, await alarms(offline)) == (422, [])
 
@@ -76,7 +76,7 @@ async def test_two_wishes_are_two_alarms_even_under_one_request_id(
     assert len(await alarms(offline, **tenant)) == 2
 
 
-async def test_the_same_minute_asked_for_twice_in_one_question_is_one_alarm() -> None:
+async def test_the_same_minute_requested_twice_is_one_alarm() -> None:
     extra = (30 - datetime.now(UTC).second) % 60  # due in the middle of a minute, far from the next one
     once, again = f"PT10M{extra}S", f"PT{605 + extra}S"  # five seconds apart
     script = [alarm_at(once, again, once), alarm_at(once), SAID]
@@ -97,7 +97,7 @@ async def test_one_client_leaves_half_of_the_alarms_to_the_others() -> None:
         assert (await store.set(order, now + timedelta(hours=3), "3")).asked_for == "3"
 
 
-async def test_alarms_are_bounded_and_the_oldest_fired_one_gives_way() -> None:
+async def test_alarms_are_bounded_and_the_oldest_fired_one_is_evicted() -> None:
     store, now, order = AlarmStore(InMemoryStateStore(), limit=2), datetime.now(UTC), AlarmOrder("zh")
     with calling_as(address="192.0.2.1"):  # half of the places are for others
         await store.set(order, now + timedelta(hours=2), "2")

@@ -31,7 +31,7 @@ async def test_the_code_of_success_is_no_error(code: object) -> None:
         assert await client.translate("你好", "auto", "en") == Translation("zh", "en", "Hi")
 
 
-async def test_an_answer_that_names_no_languages_is_given_those_that_were_asked_for() -> None:
+async def test_a_response_without_languages_gets_the_requested_ones() -> None:
     async with played(answer(**{"from": None, "to": 7, "trans_result": [{"dst": "Hi"}]})) as (client, _):
         assert await client.translate("你好", "中文", "en") == Translation("zh", "en", "Hi")
 
@@ -82,7 +82,7 @@ async def test_an_invalid_response_of_baidu_is_an_upstream_error(raw: bytes) -> 
     assert not {"<html>", "127.0.0.1", "Hello", "<b>"} & set(caught.value.detail.split())
 
 
-async def test_a_silent_baidu_is_given_up_after_the_time_out() -> None:
+async def test_a_request_to_a_silent_baidu_times_out() -> None:
     async with played(b"HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\n{", timeout=0.1) as (client, _):
         with pytest.raises(UpstreamError, match=r"did not answer within 0\.1 s"):
             await client.translate("你好", "auto", "en")

@@ -72,7 +72,7 @@ async def test_equal_questions_at_once_take_one_turn_at_baidu() -> None:
     assert len(player.arrivals) == 1
 
 
-async def test_the_settings_say_how_long_translations_are_kept() -> None:
+async def test_the_settings_set_how_long_translations_are_cached() -> None:
     http = OutboundHttp()
     for seconds in (0, 7, 3600):
         chosen = settings(cache_seconds=seconds)

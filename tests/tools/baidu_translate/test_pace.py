@@ -66,7 +66,7 @@ async def test_waiting_calls_that_are_cancelled_give_their_turns_back() -> None:
 
 
 @pytest.mark.parametrize("moment", [pytest.param(0.1, id="just before"), pytest.param(0.35, id="just after")])
-async def test_a_turn_given_in_the_moment_of_a_cancellation_goes_to_the_next(
+async def test_a_slot_granted_during_a_cancellation_goes_to_the_next(
     moment: float, caplog: pytest.LogCaptureFixture
 ) -> None:
     pacer = Pacer(rate=0.1, max_wait=60)

@@ -57,7 +57,7 @@ async def test_every_error_of_the_sandbox_reaches_the_model_as_an_error(
         assert caught.value.kind == _RULES[code].kind
 
 
-async def test_the_sandbox_is_asked_without_a_pace(sandbox: str) -> None:
+async def test_requests_to_the_sandbox_are_not_rate_limited(sandbox: str) -> None:
     # It has no plan; at one request per second and no waiting, the second of two questions would be refused.
     async with client_of(settings(SANDBOX_URL=sandbox, max_wait=0)) as client:
         for text in ("谢谢", "你好", "再见"):

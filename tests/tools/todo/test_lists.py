@@ -105,7 +105,7 @@ async def test_a_call_that_forgets_the_list_does_not_clear_it(caller: Caller) ->
     assert (await caller.shown())["total"] == 1
 
 
-async def test_the_largest_list_is_kept_and_read_back_whole() -> None:
+async def test_the_largest_list_is_stored_and_read_back_whole() -> None:
     items = [{"id": f"{n}", "text": f"{n:03}" + "字" * 497} for n in range(20)]
     script = turns(asks(("todoUpdate", {"items": items})), asks(("todoRead", "")), says("done"))
     async with OpenAIPlayer(script) as player, service(OPENAI_BASE_URL=player.base_url) as client:

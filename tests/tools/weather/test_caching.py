@@ -26,7 +26,7 @@ async def test_a_hundred_questions_at_once_about_one_city_cost_one_upstream_call
     assert len(player.arrivals) == 1
 
 
-async def test_without_a_time_to_keep_forecasts_every_question_is_asked_anew() -> None:
+async def test_without_a_cache_time_every_question_requests_a_forecast() -> None:
     async with played() as (_, player):
         environment = {"WEATHER_API_KEY": KEY, "WEATHER_BASE_URL": player.url, "WEATHER_CACHE_SECONDS": "0"}
         async with service(**environment) as http:

@@ -95,7 +95,7 @@ async def test_an_internal_error_twice_is_the_end() -> None:
     assert len(player.arrivals) == 2
 
 
-async def test_a_plan_that_refuses_the_days_is_asked_for_three() -> None:
+async def test_a_plan_without_enough_days_is_asked_again_for_three() -> None:
     async with played(error(2009, 403), reply(forecast(3))) as (client, player):
         answer = await client.forecast("Beijing", 7)
     assert [dict(arrival.parameters)["days"] for arrival in player.arrivals] == ["7", "3"]

@@ -17,7 +17,7 @@ from toolchat.tool_calling.callback import ToolCallback
 from toolchat.tool_calling.function_callback import MethodToolCallbackProvider
 
 
-def test_the_folder_is_named_and_asked_as_in_the_documents() -> None:
+def test_the_module_has_the_title_and_question_of_the_documents() -> None:
     folder = module.in_folder("weather")
     assert (folder.path, folder.title) == ("/weather", "Weather")
     assert folder.default_query == "请告诉我北京1天以后的天气"

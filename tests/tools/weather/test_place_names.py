@@ -120,7 +120,7 @@ from app.tools.weather.places import place_query
         ("39.9， 116.4", "39.9,116.4"),
     ],
 )
-def test_a_place_is_asked_for_in_words_that_weatherapi_knows(city: str, q: str) -> None:
+def test_a_place_is_sent_in_a_form_that_weatherapi_knows(city: str, q: str) -> None:
     assert place_query(city).q == q
 
 

@@ -18,7 +18,7 @@ async def test_the_key_travels_in_a_header_and_never_in_the_url() -> None:
     assert arrival.parameters == [("q", "Paris, France"), ("days", "14"), ("hour", "12")]
 
 
-async def test_a_name_in_chinese_characters_asks_for_chinese_texts() -> None:
+async def test_a_name_in_chinese_characters_requests_chinese_texts() -> None:
     async with played() as (client, player):
         await client.forecast("北京", 1)
     assert player.arrivals[0].parameters == [("q", "Beijing, China"), ("days", "1"), ("hour", "12"), ("lang", "zh")]

@@ -122,6 +122,8 @@ class _Exchange(EventStream):
     """A request in the SDK's terms, and its response: JSON, or events if progress is reported before the result."""
 
     can_send_request = False
+    cancel_requested = Event()
+    """Never set: the guard cancels the task of a request."""
 
     def __init__(
         self, request: Request, service: ServiceState, message: JSONRPCRequest, connection: Connection
@@ -132,7 +134,6 @@ class _Exchange(EventStream):
         self.request_id = message.id
         self.transport = TransportContext(kind="streamable-http", can_send_request=False, headers=request.headers)
         self.message_metadata = ServerMessageMetadata(request_context=Origin(request, _context(request)))
-        self.cancel_requested = Event()
         self.is_modern = connection.protocol_version in MODERN_PROTOCOL_VERSIONS
         """Older clients treat every HTTP status but 200 as the end of the connection."""
         self._message, self._connection, self._service = message, connection, service

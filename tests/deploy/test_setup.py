@@ -94,7 +94,6 @@ def test_running_needs_the_runtime_lock_only_and_installs_it_once(checkout: Path
     _make("run", folder=checkout)
     first = _calls(checkout)
     _make("run", folder=checkout)
-
     assert first == ["install requirements.lock", "-m app"]
     assert _calls(checkout) == ["-m app"]
 
@@ -117,7 +116,6 @@ def test_the_set_up_prints_one_line_per_step(target: str, checkout: Path) -> Non
 def test_the_output_of_pip_is_shown_if_it_fails(checkout: Path) -> None:
     (checkout / ".venv/bin/python").write_text("#!/bin/sh\necho no such package\necho no hash >&2\nexit 3\n")
     failed = _make("run", folder=checkout)
-
     assert failed.returncode != 0
     assert failed.stderr.startswith("no such package\nno hash\n")
 
@@ -129,7 +127,6 @@ def test_a_newer_lock_is_installed_again(checkout: Path) -> None:
     stamp = checkout / ".venv/.runtime"
     os.utime(stamp, (stamp.stat().st_atime, (checkout / "requirements.lock").stat().st_mtime - 10))
     _make("run", folder=checkout)
-
     assert _calls(checkout) == ["install requirements.lock", "-m app"]
 
 
@@ -138,7 +135,6 @@ def test_make_test_checks_the_code_runs_the_tests_and_serves_for_running_as_well
     _make("test", folder=checkout)
     calls = _calls(checkout)
     _make("run", folder=checkout)
-
     assert calls[:3] == ["install requirements-dev.lock", "-m ruff check .", "-m ruff format --check ."]
     types, tests = sorted(calls[3:])  # both at once
     assert types == "-m mypy"
@@ -151,7 +147,6 @@ def test_make_test_checks_the_code_runs_the_tests_and_serves_for_running_as_well
 def test_make_test_measures_coverage_on_request(checkout: Path) -> None:
     _make("test", "COVERAGE=1", folder=checkout)
     *_, coverage = calls = _calls(checkout)
-
     assert [each for each in calls if re.fullmatch(r"-m pytest .*--cov\b.*", each)]
     assert coverage == "-m coverage report"
 
@@ -162,7 +157,6 @@ def test_make_test_fails_and_shows_why_when_one_of_its_checks_fails(failing: str
     python = checkout / ".venv/bin/python"
     python.write_text(f'{RECORDING_PYTHON}[ "$2" != {failing} ] || {{ echo {failing} is not content; exit 1; }}\n')
     failed = _make("test", "COVERAGE=1", folder=checkout)
-
     assert failed.returncode != 0
     assert f"{failing} is not content" in failed.stdout
 
@@ -175,7 +169,6 @@ def test_an_installation_that_failed_is_tried_again(checkout: Path) -> None:
     _calls(checkout)
     python.write_text(RECORDING_PYTHON)
     _make("run", folder=checkout)
-
     assert failed.returncode != 0
     assert _calls(checkout) == ["install requirements.lock", "-m app"]
 
@@ -188,7 +181,6 @@ def test_without_a_usable_python_the_set_up_names_what_is_missing(checkout: Path
         too_old.write_text("#!/bin/sh\nexit 1\n")
         too_old.chmod(0o755)
     done = _make("run", folder=checkout, PATH=str(checkout))
-
     assert done.returncode != 0
     assert "needs Python 3.11 or newer with venv" in done.stderr
     assert "PYTHON=" in done.stderr
@@ -203,7 +195,6 @@ def test_no_package_registry_is_named(name: str) -> None:
 @pytest.mark.parametrize("lock", LOCKS)
 def test_every_locked_package_has_a_hash(lock: str) -> None:
     blocks = re.split(r"^(?=[\w.-]+==)", (ROOT / lock).read_text(encoding="utf-8"), flags=re.M)[1:]
-
     assert blocks
     assert [block.split()[0] for block in blocks if "--hash=sha256:" not in block] == []
 
@@ -223,7 +214,6 @@ def test_the_lock_file_contains_every_dependency_of_the_project(lock: str, wante
     pins = _pins(lock)
     requirements = [each for each in map(Requirement, wanted) if each.name != "toolchat"]
     unmet = [str(r) for r in requirements if not r.specifier.contains(pins.get(canonicalize_name(r.name), "0.dev0"))]
-
     assert unmet == [], "run `make lock`"
 
 
@@ -278,7 +268,6 @@ def test_the_check_runs_the_given_targets_instead(clone: Path) -> None:
 def test_a_guard_that_could_not_measure_is_repeated_once_and_later(clone: Path) -> None:
     (clone / "guard").write_text("bench-guard: NOT MEASURED, since others took the cores\n")
     code, calls, said = _check(clone)
-
     assert (code, calls) == (0, [*CHECKED, "sleep 60", "make bench-guard"])
     assert said.count("NOT MEASURED") == 2
 
@@ -292,7 +281,6 @@ def test_the_check_fails_when_tests_clients_the_lab_or_the_guard_fail(
 ) -> None:
     (clone / f"{failing}-fails").touch()
     code, called, said = _check(clone)
-
     assert (code, called) == (1, calls)
     assert "ci: FAILED with exit code 1" in said
     assert ("within 1.3 times" in said) == (failing == "bench-guard")
@@ -301,7 +289,6 @@ def test_the_check_fails_when_tests_clients_the_lab_or_the_guard_fail(
 def test_the_check_installs_every_program_without_which_tests_are_skipped() -> None:
     sources = [path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("*.py")]
     needed = {name for text in sources for name in re.findall(r'^.*?shutil\.which\("([\w-]+)"[),]', text, flags=re.M)}
-
     assert needed >= {"make", "chromium-headless-shell", "curl", "redis-server", "nginx"}
     needed.remove("promtool")  # where it is it has its say, and nothing is skipped where it is not
     assert [name for name in needed if f"missing+=({name})" not in (ROOT / ".ci/run").read_text()] == []

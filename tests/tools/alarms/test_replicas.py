@@ -82,7 +82,7 @@ async def test_an_alarm_due_during_a_store_outage_is_fired_afterwards() -> None:
         redis.freeze()
 
         async def is_away() -> bool:
-            return await metric(here, "state_store_up") == 0
+            return await metric(here, "state_store_up", kind="redis") == 0
 
         await until(is_away)
         for answer in (await here.get("/tool/alarms"), await post(here, "PT1H", name="k-2")):

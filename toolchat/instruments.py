@@ -44,11 +44,11 @@ class ModelCall(_Observed):
 
     __slots__ = ()
 
-    def record_chunk(self) -> None:
-        """Report a streamed event of the response."""
+    def record_chunk(self, event: Any) -> None:
+        """Report a streamed event of the response, a ``ModelEvent``."""
 
     def record_retry(self, error: Any) -> None:
-        """Report that the call is attempted again after an error."""
+        """Report that an attempt failed, and that the call is attempted again."""
 
     def record_response(self, response: Any) -> None:
         """Report the finished response."""

@@ -15,6 +15,7 @@ from app.api.approvals import ApprovalStore
 from app.api.idempotency import IdempotencyStore
 from app.observability import metrics
 from app.observability.logs import lost_lines
+from app.observability.request import current_request
 from app.settings.service_settings import Settings
 from toolchat.chat.client import ChatClient
 from toolchat.chat.manual_execution import without_model
@@ -104,6 +105,8 @@ class Slot:
         return self._reservation
 
     async def __aexit__(self, *_: object) -> None:
+        # However the question has ended: the provider has counted what it was sent.
+        self._reservation.tokens = current_request.get().tokens
         try:
             await self._admission.quotas.settle(self._reservation)
         finally:

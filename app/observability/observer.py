@@ -6,10 +6,13 @@ from time import perf_counter
 from types import TracebackType
 from typing import Self
 
+from pydantic_core import to_json
+
 from app.observability import metrics
 from app.observability.metrics import OTHER, BoundedNames, labelled
 from app.observability.request import current_request
 from app.observability.tracing import exemplar
+from toolchat.chat.memory import estimate_size, estimate_tokens
 from toolchat.errors import (
     ProviderAuth,
     ProviderRateLimited,
@@ -19,7 +22,7 @@ from toolchat.errors import (
     UpstreamUnavailable,
 )
 from toolchat.instruments import ModelCall, Observer
-from toolchat.models.base import ChatResponse, Prompt
+from toolchat.models.base import ChatResponse, ModelEvent, Prompt, TextDelta
 from toolchat.tool_calling.events import ToolCallFinished
 
 __all__ = ["ServiceModelCall", "ServiceObserver", "outcome_of", "record_mcp_server_state", "record_reader_left"]
@@ -29,6 +32,7 @@ _PROVIDER_FAILURES = tuple(
     error.code for error in (UpstreamUnavailable, UpstreamTimeout, UpstreamInvalid, ProviderRateLimited, ProviderAuth)
 )
 """Outcomes of a model call that are the provider's fault."""
+_TOKENS_AROUND_A_MESSAGE = 4
 _UPSTREAM_FAILURES = ("429", "500", "502", "503", "504", UpstreamUnavailable.code, UpstreamTimeout.code)
 """Outcomes of a request that are the upstream's fault."""
 
@@ -117,26 +121,32 @@ class ServiceObserver(Observer):
 class ServiceModelCall(ModelCall):
     """Counts a model call and its tokens."""
 
-    __slots__ = ("_began", "_request", "first_chunk", "names", "prompt", "response")
+    __slots__ = ("_began", "_received", "_request", "first_chunk", "names", "prompt", "response")
 
     def __init__(self, provider: str, model: str, prompt: Prompt) -> None:
         self.names, self.prompt = (provider, model), prompt
         self.first_chunk = 0.0
         """Seconds to the first chunk of a streamed response; 0 until then."""
         self.response: ChatResponse | None = None
+        self._received = 0
+        """Tokens of the streamed events so far, estimated."""
 
     def __enter__(self) -> Self:
         self._request, self._began = current_request.get(), perf_counter()
         self._request.wait(self._began)
         return self
 
-    def record_chunk(self) -> None:
-        """Measure the time to the first chunk."""
+    def record_chunk(self, event: ModelEvent) -> None:
+        """Measure the time to the first chunk, and count the chunk as at least one token."""
         self.first_chunk = self.first_chunk or perf_counter() - self._began
+        text = event.text if isinstance(event, TextDelta) else event.reasoning
+        self._received += estimate_tokens(text) or 1
 
     def record_retry(self, error: ToolchatError) -> None:
-        """Count a retry."""
+        """Count a retry, and the tokens of the attempt that failed."""
         labelled(metrics.MODEL_RETRIES, *self.names, error.code).inc()
+        self._request.tokens += self._spent_by(error)
+        self._received = 0
 
     def record_response(self, response: ChatResponse) -> None:
         """Keep the response, whose tokens are counted."""
@@ -148,6 +158,21 @@ class ServiceModelCall(ModelCall):
         now = perf_counter()
         self._request.go_on(now)
         self._count("ok" if error is None else outcome_of(error), now - self._began)
+        self._request.tokens += self._spent() if error is None else self._spent_by(error)
+
+    def _spent(self) -> int:
+        """The tokens of the response as the provider reports them, otherwise estimated."""
+        if self.response is None:
+            return 0
+        return self.response.usage.total_tokens or _prompt_tokens(self.prompt) + estimate_size([self.response.message])
+
+    def _spent_by(self, error: BaseException) -> int:
+        """The tokens of an attempt without a response, estimated: the provider reports them at the end only.
+
+        None if the provider has refused the attempt, or was not reached.
+        """
+        was_refused = isinstance(error, ToolchatError) and not isinstance(error, UpstreamTimeout | UpstreamInvalid)
+        return 0 if was_refused and not self._received else _prompt_tokens(self.prompt) + self._received
 
     def _count(self, outcome: str, seconds: float) -> None:
         labelled(metrics.MODEL_TURNS, *self.names, outcome).inc()
@@ -158,7 +183,16 @@ class ServiceModelCall(ModelCall):
             usage = self.response.usage
             labelled(metrics.MODEL_TOKENS, *self.names, "input").observe(usage.input_tokens)
             labelled(metrics.MODEL_TOKENS, *self.names, "output").observe(usage.output_tokens)
-            labelled(metrics.MODEL_CACHED, *self.names).inc(usage.cached_tokens)
+            # A counter must not decrease, and a model of another package may report anything.
+            labelled(metrics.MODEL_CACHED, *self.names).inc(max(0, usage.cached_tokens))
+
+
+def _prompt_tokens(prompt: Prompt) -> int:
+    """Estimate the tokens of a prompt, with those that separate its messages and describe its tools."""
+    tools = sum(estimate_tokens(to_json(each.input_schema).decode() + each.description) for each in prompt.tools)
+    return (
+        estimate_size(prompt.messages) + _TOKENS_AROUND_A_MESSAGE * (len(prompt.messages) + len(prompt.tools)) + tools
+    )
 
 
 def outcome_of(error: BaseException) -> str:

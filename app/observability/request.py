@@ -20,7 +20,7 @@ _principals, _outcomes = BoundedNames(100), BoundedNames(100)  # tool modules ma
 class Request:
     """One HTTP request, from here to :meth:`end`; what the service waits for meanwhile is noted on it."""
 
-    __slots__ = ("_since", "_waiting", "answered_by", "began", "first_byte", "span", "waited")
+    __slots__ = ("_since", "_waiting", "answered_by", "began", "first_byte", "span", "tokens", "waited")
 
     def __init__(self) -> None:
         self.began = perf_counter()
@@ -28,6 +28,8 @@ class Request:
         """When it went out; whoever sends it notes it."""
         self.answered_by: tuple[str, str] | None = None
         """Provider and model whose turn was the last, where several stand by."""
+        self.tokens = 0
+        """Tokens of the model calls so far, those that failed or were left included."""
         self.waited = 0.0
         """Seconds in which a model or a tool was waited for, those in which several were only once."""
         self.span: CurrentSpan | None = None

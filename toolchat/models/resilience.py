@@ -223,7 +223,7 @@ class _Listener:
 
     async def emit(self, event: ModelEvent) -> None:
         self.has_text = self.has_text or not isinstance(event, Progress)
-        self._call.record_chunk()
+        self._call.record_chunk(event)
         self._timeouts.pause()
         try:
             await self._emit(event)

@@ -17,7 +17,6 @@ from app.observability import tracing
 from app.observability.logs import hashed
 from app.observability.metrics import OTHER
 from toolchat.chat.client import PromptSpec
-from toolchat.chat.memory import estimate_size
 from toolchat.chat.request import Emit
 from toolchat.errors import DeadlineExceeded
 from toolchat.models.base import ChatResponse
@@ -110,15 +109,12 @@ class ActiveRequest:
         return response
 
     def _record(self, response: ChatResponse) -> None:
-        """Record the answer for the request's log line and for the quota."""
+        """Record the answer for the request's log line."""
         calls = [
             {"name": each.call.name[:64], "outcome": each.error_kind or "ok", "ms": each.duration_ms}
             for each in response.executions
         ]
         self._summary |= {"rounds": response.rounds, "tool_calls": calls}
-        if self.reservation.counts_tokens:
-            messages = (*response.history, response.message)
-            self.reservation.tokens = response.usage.total_tokens or estimate_size(messages)
 
     def document(self, response: ChatResponse) -> dict[str, Any]:
         """The answer as a JSON document."""

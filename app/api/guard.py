@@ -105,6 +105,7 @@ class RequestMiddleware:
         try:
             await self._answered(scope, receive, answer)
         finally:
+            del scope["state"][_ANSWER]  # a reference cycle, which would keep the whole request for the collector
             log_event(_log, level, "request finished", answer.end(scope))
             if answer.observed.span is not None:
                 answer.observed.span.leave()

@@ -63,7 +63,12 @@ class TracingObserver(ServiceObserver):
         current = get_current_span().get_span_context()
         if not current.is_valid:
             return None
-        return TraceIds(format_trace_id(current.trace_id), format_span_id(current.span_id), current.trace_flags.sampled)
+        return TraceIds(format_trace_id(current.trace_id), format_span_id(current.span_id))
+
+    def exemplar(self) -> dict[str, str] | None:
+        """The id of the current trace, if it is recorded."""
+        current = get_current_span().get_span_context()
+        return {"trace_id": format_trace_id(current.trace_id)} if current.trace_flags.sampled else None
 
     def start_request(self, scope: Mapping[str, Any], path: str) -> "CurrentSpan":
         """Start the span of an HTTP request, and make it current; ``path`` contains no ids.

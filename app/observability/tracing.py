@@ -19,7 +19,6 @@ class TraceIds(NamedTuple):
 
     trace_id: str
     span_id: str
-    is_sampled: bool
 
 
 observer: "TracingObserver | None" = None
@@ -33,8 +32,7 @@ def current_trace() -> TraceIds | None:
 
 def exemplar() -> dict[str, str] | None:
     """The current trace as the exemplar of a metric, if the trace is recorded."""
-    current = current_trace()
-    return {"trace_id": current.trace_id} if current is not None and current.is_sampled else None
+    return None if observer is None else observer.exemplar()
 
 
 @asynccontextmanager

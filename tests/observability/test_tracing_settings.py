@@ -2,9 +2,19 @@
 
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import grpc  # type: ignore[import-untyped]
 import pytest
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
+    ExportTraceServiceRequest,
+    ExportTraceServiceResponse,
+)
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2_grpc import (
+    TraceServiceServicer,
+    add_TraceServiceServicer_to_server,
+)
 
 from app.observability.tracing_settings import TracingConfiguration
 from tests.command_line import environment, run
@@ -18,7 +28,7 @@ _LOADED = """
 import sys
 from app.main import create_app
 create_app()
-print(sorted(name for name in sys.modules if "exporter.otlp" in name or "protobuf" in name or "otlp.send" in name))
+print(sorted(name for name in sys.modules if "opentelemetry.sdk" in name or "exporter.otlp" in name))
 """
 
 
@@ -54,7 +64,7 @@ def test_without_an_endpoint_nothing_that_sends_is_loaded(tmp_path: Path) -> Non
     ("name", "value"),
     [
         (ENDPOINT, "collector:4318"),
-        ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"),
+        ("OTEL_EXPORTER_OTLP_PROTOCOL", "http/json"),
         ("OTEL_TRACES_SAMPLER", "sometimes"),
         ("OTEL_TRACES_SAMPLER_ARG", "2"),
     ],
@@ -97,3 +107,23 @@ async def test_what_stands_in_the_env_file_reaches_opentelemetrys_packages(
             await receiver.trace()
     assert "post /v1/traces " in receiver.heads[0]
     assert "x-key: canary key" in receiver.heads[0]
+
+
+async def test_spans_are_sent_by_grpc_as_well() -> None:
+    received: list[ExportTraceServiceRequest] = []
+
+    class Collector(TraceServiceServicer):
+        def Export(self, request: ExportTraceServiceRequest, _: object) -> ExportTraceServiceResponse:
+            received.append(request)
+            return ExportTraceServiceResponse()
+
+    server = grpc.server(ThreadPoolExecutor(1))
+    add_TraceServiceServicer_to_server(Collector(), server)  # type: ignore[no-untyped-call]
+    endpoint = f"http://127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}"
+    server.start()
+    variables = {ENDPOINT: endpoint, "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}
+    async with service(CHAT_PROVIDER="offline", **variables) as client:
+        await client.get("/tools")
+    server.stop(None)
+    spans = [span for request in received for part in request.resource_spans[0].scope_spans for span in part.spans]
+    assert [each.name for each in spans] == ["GET /tools"]

@@ -20,7 +20,8 @@ async def guarded(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[ht
     file = tmp_path_factory.mktemp("keys") / "keys.toml"
     entries = [f'[[keys]]\nname = "{n}"\nsha256 = "{digest_of(n)}"\n{more}\n' for n, more in LIMITS.items()]
     file.write_text("".join(entries))
-    async with service(API_KEYS_FILE=str(file), TRUSTED_PROXIES="127.0.0.1", OPEN_PATHS="/openapi.json") as client:
+    settings = {"API_KEYS_FILE": str(file), "TRUSTED_PROXIES": "127.0.0.1", "OPEN_PATHS": "/openapi.json"}
+    async with service("tests.access.folders", **settings) as client:  # with a folder of a user
         yield client
 
 

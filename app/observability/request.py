@@ -1,4 +1,4 @@
-"""One HTTP request as it is observed: how long it took, what of that was waiting, and what became of it."""
+"""The measurements of one HTTP request: its duration, the time it waited, its tokens and its outcome."""
 
 from collections.abc import Mapping
 from contextvars import ContextVar
@@ -18,39 +18,39 @@ _principals, _outcomes = BoundedNames(100), BoundedNames(100)  # tool modules ma
 
 
 class Request:
-    """One HTTP request, from here to :meth:`end`; what the service waits for meanwhile is noted on it."""
+    """The measurements of one HTTP request, from its construction to :meth:`end`."""
 
     __slots__ = ("_since", "_waiting", "answered_by", "began", "first_byte", "span", "tokens", "waited")
 
     def __init__(self) -> None:
         self.began = perf_counter()
         self.first_byte = 0.0
-        """When it went out; whoever sends it notes it."""
+        """The time of the first byte of the response, set by the sender; 0 until then."""
         self.answered_by: tuple[str, str] | None = None
-        """Provider and model whose turn was the last, where several stand by."""
+        """Provider and model of the last model call, if there are fallbacks."""
         self.tokens = 0
-        """Tokens of the model calls so far, those that failed or were left included."""
+        """Tokens of all model calls so far, including those that failed or were cancelled."""
         self.waited = 0.0
-        """Seconds in which a model or a tool was waited for, those in which several were only once."""
+        """Seconds spent waiting for models and tools; concurrent waits count once."""
         self.span: CurrentSpan | None = None
         """Its span, if traces are on."""
         self._waiting = 0
         self._since = 0.0
 
     def wait(self, now: float) -> None:
-        """Begin to wait for somebody."""
+        """Begin to wait for a model or a tool."""
         if not self._waiting:
             self._since = now
         self._waiting += 1
 
     def go_on(self, now: float) -> None:
-        """End it."""
+        """End a wait."""
         self._waiting -= 1
         if not self._waiting:
             self.waited += now - self._since
 
     def overhead(self, now: float) -> float:
-        """Seconds that the service itself has taken until now."""
+        """Seconds spent in the service itself until now."""
         waiting = now - self._since if self._waiting else 0.0
         return max(0.0, now - self.began - self.waited - waiting)
 

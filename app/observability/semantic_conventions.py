@@ -40,7 +40,7 @@ ERROR_TYPE = "error.type"
 FIRST_CHUNK = "gen_ai.response.time_to_first_chunk"
 STATUS = "http.response.status_code"
 _PROVIDERS = {"openai_compatible": "openai"}
-"""A provider's name stands for the protocol, whoever runs the server."""
+"""A provider's name denotes the protocol, not the company that runs the server."""
 
 
 def request_attributes(scope: Mapping[str, Any], path: str) -> Attributes:

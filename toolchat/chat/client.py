@@ -52,7 +52,7 @@ def parse_entity(text: str, model: type[_T]) -> tuple[_T | None, str]:
     Returns:
         The object and an empty text, or ``None`` and the faults in words for the model.
     """
-    # Models add a fence although they are told not to.
+    # Models add a fence although the prompt forbids it.
     fenced = re.search(r"```(?:json)?\s*\n(.*?)```", text, re.DOTALL)
     adapter: TypeAdapter[_T] = TypeAdapter(model)
     try:

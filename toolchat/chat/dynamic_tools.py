@@ -33,7 +33,7 @@ class DynamicTools(Protocol):
         ...
 
     def stop(self) -> None:
-        """Start to shut down. All sources are told first; their context managers then wait for the end."""
+        """Start to shut down. This is called on all sources first; their context managers then wait for the end."""
         ...
 
 

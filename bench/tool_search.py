@@ -23,8 +23,8 @@ from bench.processes import cores, running
 from toolchat.chat.advisors.tool_loop import ToolCallingAdvisor
 from toolchat.chat.advisors.tool_search import SEARCH_TOOL, ToolSearchAdvisor
 from toolchat.chat.client import ChatClient, PromptSpec
-from toolchat.chat.memory import estimate_tokens
 from toolchat.http.client import OutboundHttp
+from toolchat.messages import estimate_tokens
 from toolchat.models.base import ChatModel, ChatResponse
 from toolchat.tool_calling.callback import StaticToolCallbackResolver, ToolCallback
 from toolchat.tool_calling.definition import ToolDefinition

@@ -3,7 +3,7 @@
 All modules use these types; only the folder of a provider knows its wire format.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, dataclass_transform
 
@@ -16,6 +16,8 @@ __all__ = [
     "ToolResponseMessage",
     "Usage",
     "UserMessage",
+    "estimate_size",
+    "estimate_tokens",
     "immutable",
 ]
 
@@ -134,3 +136,25 @@ class Usage:
             self.cached_tokens + other.cached_tokens,
             self.reasoning_tokens + other.reasoning_tokens,
         )
+
+
+def estimate_tokens(text: str) -> int:
+    """Estimate the tokens of a text as current tokenizers count: one per Chinese character, one per four letters."""
+    if text.isascii():
+        return (len(text) + 3) // 4
+    wide = (len(text.encode("utf-8", "replace")) - len(text)) // 2
+    return wide + (len(text) - wide + 3) // 4
+
+
+def estimate_size(messages: Sequence[Message]) -> int:
+    """Estimate the tokens of a conversation, for which no provider's count exists."""
+    return sum([_message_tokens(message) for message in messages])
+
+
+def _message_tokens(message: Message) -> int:
+    if isinstance(message, ToolResponseMessage):
+        return sum([estimate_tokens(response.text) for response in message.responses])
+    tokens = estimate_tokens(message.text)
+    if isinstance(message, AssistantMessage) and message.tool_calls:
+        tokens += sum([estimate_tokens(call.arguments) for call in message.tool_calls])
+    return tokens

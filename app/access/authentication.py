@@ -84,10 +84,13 @@ class Authenticator:
             if role and role not in principal.roles and not self._is_open(path):
                 raise Forbidden(f"this needs the role {role}")
             return RequestCaller.from_request(principal, address, scope["headers"])
-        if self._allows_anonymous(scope) and not (self._knows_keys and _ROLES.get(path) == "operate"):
-            if not _in_process(scope):
-                check_host(header(scope, b"host"), self._hosts)
-        elif not self._is_open(path):
+        is_allowed = self._allows_anonymous(scope)
+        if is_allowed and not _in_process(scope):
+            check_host(header(scope, b"host"), self._hosts)
+        # Once there are keys, the metrics name their principals.
+        if not is_allowed or (self._knows_keys and _ROLES.get(path) == "operate"):
+            is_allowed = self._is_open(path)
+        if not is_allowed:
             raise Unauthorized("send a key: Authorization: Bearer KEY, or X-API-Key: KEY")
         return RequestCaller.from_request(ANONYMOUS, address, scope["headers"])
 

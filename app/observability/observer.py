@@ -12,7 +12,6 @@ from app.observability import metrics
 from app.observability.metrics import OTHER, BoundedNames, labelled
 from app.observability.request import current_request
 from app.observability.tracing import exemplar
-from toolchat.chat.memory import estimate_size, estimate_tokens
 from toolchat.errors import (
     ProviderAuth,
     ProviderRateLimited,
@@ -22,6 +21,7 @@ from toolchat.errors import (
     UpstreamUnavailable,
 )
 from toolchat.instruments import ModelCall, Observer
+from toolchat.messages import estimate_size, estimate_tokens
 from toolchat.models.base import ChatResponse, ModelEvent, Prompt, TextDelta
 from toolchat.tool_calling.events import ToolCallFinished
 

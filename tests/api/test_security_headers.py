@@ -41,6 +41,7 @@ UPGRADE = (
 @pytest.fixture(scope="module")
 async def guarded() -> AsyncGenerator[httpx.AsyncClient, None]:
     variables = {"API_KEYS": f"alice={digest_of('right')}", "ALLOW_ANONYMOUS": "true", "CORS_ORIGINS": ORIGIN}
+    variables["OPEN_PATHS"] = "/metrics"
     async with service(**variables) as client:
         yield client
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic_core import from_json, to_json
 
-from toolchat.chat.memory import ChatMemory, MemoryWindow, Turn, estimate_tokens
+from toolchat.chat.memory import ChatMemory, MemoryWindow, Turn
 from toolchat.chat.records import from_records, to_records
 from toolchat.errors import SessionBusy, StoreUnavailable
 from toolchat.messages import (
@@ -19,6 +19,7 @@ from toolchat.messages import (
     ToolResponse,
     ToolResponseMessage,
     UserMessage,
+    estimate_tokens,
 )
 from toolchat.state.base import Lock
 from toolchat.state.locks import Locks

@@ -68,7 +68,7 @@ async def player() -> AsyncGenerator[OpenAIPlayer, None]:
 async def client(player: OpenAIPlayer) -> AsyncGenerator[httpx.AsyncClient, None]:
     keys = ",".join(f"{name}={hashlib.sha256(key.encode()).hexdigest()}" for name, key in KEYS.items())
     variables = {"MODEL_MAX_ATTEMPTS": "1", "BREAKER_FAILURES": "0", "ALLOW_ANONYMOUS": "true"}
-    async with service(OPENAI_BASE_URL=player.base_url, API_KEYS=keys, **variables) as client:
+    async with service(OPENAI_BASE_URL=player.base_url, API_KEYS=keys, OPEN_PATHS="/metrics", **variables) as client:
         yield client
 
 

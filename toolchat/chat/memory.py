@@ -12,14 +12,14 @@ from toolchat.chat.advisors.base import Advisor, AdvisorChain
 from toolchat.chat.records import dump_turn, load_turn, turn_summary
 from toolchat.chat.request import ChatRequest, Emit
 from toolchat.errors import SessionBusy
-from toolchat.messages import AssistantMessage, Message, SystemMessage, ToolResponseMessage, UserMessage, immutable
+from toolchat.messages import AssistantMessage, Message, SystemMessage, UserMessage, estimate_size, immutable
 from toolchat.models.base import ChatResponse
 from toolchat.state.base import Lock, LockLost, StateStore, decoding
 from toolchat.state.locks import Hold, Locks
 from toolchat.tool_calling.context import CONVERSATION_ID
 from toolchat.tool_calling.results import truncate
 
-__all__ = ["ChatMemory", "MemoryAdvisor", "MemoryWindow", "OpenTurn", "Turn", "estimate_size", "estimate_tokens"]
+__all__ = ["ChatMemory", "MemoryAdvisor", "MemoryWindow", "OpenTurn", "Turn"]
 
 
 @immutable
@@ -250,28 +250,6 @@ def _with_history(request: ChatRequest, turn: OpenTurn) -> tuple[int, ChatReques
     running = [message for message in messages if not isinstance(message, SystemMessage)]
     before = (*system, *turn.history(running))
     return len(before), request.with_messages((*before, *running))
-
-
-def estimate_tokens(text: str) -> int:
-    """Estimate the tokens of a text as current tokenizers count: one per Chinese character, one per four letters."""
-    if text.isascii():
-        return (len(text) + 3) // 4
-    wide = (len(text.encode("utf-8", "replace")) - len(text)) // 2
-    return wide + (len(text) - wide + 3) // 4
-
-
-def estimate_size(messages: Sequence[Message]) -> int:
-    """Estimate the tokens of a conversation, for which no provider's count exists."""
-    return sum([_message_tokens(message) for message in messages])
-
-
-def _message_tokens(message: Message) -> int:
-    if isinstance(message, ToolResponseMessage):
-        return sum([estimate_tokens(response.text) for response in message.responses])
-    tokens = estimate_tokens(message.text)
-    if isinstance(message, AssistantMessage) and message.tool_calls:
-        tokens += sum([estimate_tokens(call.arguments) for call in message.tool_calls])
-    return tokens
 
 
 def _without_reasoning(messages: Sequence[Message]) -> tuple[Message, ...]:

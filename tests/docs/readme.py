@@ -77,14 +77,14 @@ class Reader:
         """
         command = command.replace(BASE_URL, self._base_url).replace(APPROVAL_ID, self._approval)
         command = command.replace("curl ", f"curl --silent --show-error --max-time {PATIENCE} ")
-        folder = ROOT if ".venv/bin/python" in command else self._project
         shell = ["bash", "-c", command.replace(".venv/bin/python", sys.executable)]
         done = subprocess.run(
-            shell, cwd=folder, env=environment({}), capture_output=True, text=True, check=True, timeout=PATIENCE
+            shell, cwd=self._project, env=environment({}), capture_output=True, text=True, check=True, timeout=PATIENCE
         )
-        for identifier in _APPROVAL.findall(done.stdout):
+        printed = done.stdout.replace(sys.executable, ".venv/bin/python")
+        for identifier in _APPROVAL.findall(printed):
             self._approval = identifier
-        return done.stdout.replace(self._approval, APPROVAL_ID).strip("\n")
+        return printed.replace(self._approval, APPROVAL_ID).strip("\n")
 
 
 def filled(text: str, answer_of: Callable[[str], str]) -> str:

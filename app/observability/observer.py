@@ -183,8 +183,8 @@ class ServiceModelCall(ModelCall):
             usage = self.response.usage
             labelled(metrics.MODEL_TOKENS, *self.names, "input").observe(usage.input_tokens)
             labelled(metrics.MODEL_TOKENS, *self.names, "output").observe(usage.output_tokens)
-            # A counter must not decrease, and a model of another package may report anything.
-            labelled(metrics.MODEL_CACHED, *self.names).inc(max(0, usage.cached_tokens))
+            if usage.cached_tokens > 0:  # a counter must not decrease, and a model of a user may report anything
+                labelled(metrics.MODEL_CACHED, *self.names).inc(usage.cached_tokens)
 
 
 def _prompt_tokens(prompt: Prompt) -> int:

@@ -23,10 +23,10 @@ not_judged | 我是离线模型，只报告查到的数据：比较和判断要�
  As the offline model I only report data; comparing and judging it is left to you or to a real model.
 no_tools | 我是离线模型：没有联网，这次也没有可用的工具，所以{what}。//{remedy}设置 DASHSCOPE_API_KEY 或\
  OPENAI_API_KEY，重新启动后由真正的大模型回答。 |\
- I am the offline model: I have no network and was given no tools, so I {what}.//{remedy}set DASHSCOPE_API_KEY\
- or OPENAI_API_KEY and restart, and a real model answers.
+ I am the offline model: I have no network and was given no tools, so I {what}.{remedy}//With DASHSCOPE_API_KEY\
+ or OPENAI_API_KEY set, and after a restart, a real model answers.
 remedy | 想得到真实的答案，可以把地址末尾的 /chat 换成 /chat-tool-function 或 /chat-tool-method，让工具去查；也可以 |\
- For a real answer, replace /chat at the end of the address by /chat-tool-function or /chat-tool-method; or
+ //For a real answer, replace /chat at the end of the address by /chat-tool-function or /chat-tool-method.
 cannot_answer | 没有办法回答这个问题 | cannot answer this question
 cannot_time | 不知道现在几点 | cannot know what time it is
 cannot_date | 不知道今天的日期 | cannot know today's date

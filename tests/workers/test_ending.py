@@ -55,7 +55,7 @@ async def test_a_second_interrupt_ends_what_the_workers_answer(
 ) -> None:
     with workers(2, tmp_path, **set_up(redis, model)) as service:
         # So a terminal's Ctrl-C, which is one interrupt, is not two for them.
-        assert {os.getpgid(each.pid) for each in service.workers} == {each.pid for each in service.workers}
+        await until(lambda: all(os.getpgid(each.pid) == each.pid for each in service.workers))
         async with streams_at_all(service, model) as reading:
             service.process.send_signal(signal.SIGINT)
             await not_ready_any_more(service.url)

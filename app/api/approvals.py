@@ -17,6 +17,7 @@ from app.observability import metrics
 from toolchat.chat.advisors.base import Advisor, AdvisorChain
 from toolchat.chat.advisors.tool_loop import APPROVAL_REQUIRED
 from toolchat.chat.client import ChatClient, PromptSpec
+from toolchat.chat.conversation_state import ConversationState
 from toolchat.chat.records import from_records, sendable, to_records
 from toolchat.chat.request import Approval, ChatRequest, Emit
 from toolchat.errors import CannotPause, DependencyMissing, NotFound, StoreUnavailable, ValidationFailed
@@ -206,6 +207,7 @@ class ApprovalStore:
     def __init__(self, store: StateStore, codec: PausedTurnCodec, *, ttl: float = 600) -> None:
         self.ttl = ttl
         self._store = store
+        self._lists = ConversationState(store, "approvals", ttl=ttl)
         self._codec = codec
 
     async def save(self, turn: PausedTurn) -> str:
@@ -216,11 +218,12 @@ class ApprovalStore:
 
         Raises:
             CannotPause: see :meth:`PausedTurnCodec.dump`.
+            SessionBusy: another request has taken the conversation over.
         """
         record, identifier = self._codec.dump(turn), secrets.token_urlsafe(16)
+        await self._store.put(_key(identifier), record, ttl=self.ttl)
         if conversation := turn.response.context.get(CONVERSATION_ID):
             await self._list(conversation, identifier)
-        await self._store.put(_key(identifier), record, ttl=self.ttl)
         metrics.APPROVALS.inc()
         return identifier
 
@@ -266,17 +269,21 @@ class ApprovalStore:
     async def delete(self, conversation: str) -> None:
         """Delete the paused turns of a conversation."""
         listed = await self._listed(conversation)
-        await self._store.delete(*map(_key, listed), _list_key(conversation))
+        await self._lists.put(conversation, b"")
+        await self._store.delete(*map(_key, listed))
 
     async def _list(self, conversation: str, identifier: str) -> None:
-        """List a turn under its conversation before it is saved: an unlisted turn could not be deleted with it."""
+        """List a saved turn under its conversation, with which it is deleted.
+
+        A turn that cannot be listed, since its conversation was taken over, is never found: nobody knows its id yet.
+        """
         listed = [*await self._listed(conversation), identifier]
-        await self._store.put(_list_key(conversation), to_json(listed[-_MAX_PAUSED:]), ttl=self.ttl)
+        await self._lists.put(conversation, to_json(listed[-_MAX_PAUSED:]))
         await self._store.delete(*map(_key, listed[:-_MAX_PAUSED]))
 
     async def _listed(self, conversation: str) -> list[str]:
         try:
-            return _IDENTIFIERS.validate_json(await self._store.get(_list_key(conversation)) or b"[]")
+            return _IDENTIFIERS.validate_json(await self._lists.get(conversation) or b"[]")
         except ValidationError:  # the stored value is corrupt
             return []
 
@@ -331,7 +338,3 @@ def _not_found() -> NotFound:
 def _key(identifier: str) -> str:
     """The key of a turn of the current principal; the same id of another principal has another key."""
     return f"approval:{scoped_key(identifier)}"
-
-
-def _list_key(conversation: str) -> str:
-    return f"approvals:{conversation}"

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from toolchat.chat.advisors.base import Advisor, AdvisorChain
+from toolchat.chat.conversation_state import ConversationState
 from toolchat.chat.request import ChatEvent, ChatRequest, Emit
 from toolchat.models.base import ChatResponse
 from toolchat.state.base import StateStore
@@ -11,10 +12,12 @@ from toolchat.tool_calling.events import ToolCallFinished
 
 __all__ = ["ConversationCallLimit", "call_count_key"]
 
+_KIND = "tool-calls"
+
 
 def call_count_key(conversation: str) -> str:
     """The state store's key for a conversation's number of calls."""
-    return f"tool-calls:{conversation}"
+    return f"{_KIND}:{conversation}"
 
 
 class ConversationCallLimit(Advisor):
@@ -28,9 +31,8 @@ class ConversationCallLimit(Advisor):
     order = 260
 
     def __init__(self, store: StateStore, limit: int, *, ttl: float) -> None:
-        self._store = store
+        self._counts = ConversationState(store, _KIND, ttl=ttl)
         self._limit = limit
-        self._ttl = ttl
 
     def applies(self, request: ChatRequest) -> bool:
         """See :meth:`Advisor.applies`."""
@@ -40,10 +42,11 @@ class ConversationCallLimit(Advisor):
         """See :meth:`Advisor.advise`.
 
         Raises:
+            SessionBusy: another request has taken the conversation over.
             StoreUnavailable: the number cannot be read or stored.
         """
-        key = call_count_key(str(request.context.get(CONVERSATION_ID)))
-        value = await self._store.get(key) or b"0"
+        conversation = str(request.context.get(CONVERSATION_ID))
+        value = await self._counts.get(conversation)
         before = count = int(value) if value.isdigit() else 0
 
         async def count_calls(event: ChatEvent) -> None:
@@ -58,4 +61,4 @@ class ConversationCallLimit(Advisor):
             return await chain.proceed(replace(request, options=options), count_calls)
         finally:
             if count != before:
-                await self._store.put(key, b"%d" % count, ttl=self._ttl)
+                await self._counts.put(conversation, b"%d" % count)

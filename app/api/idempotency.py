@@ -12,7 +12,7 @@ from toolchat.chat.request import ChatEvent, ChatRequest, Emit
 from toolchat.errors import IdempotencyConflict, SessionBusy, StoreUnavailable, ToolchatError
 from toolchat.messages import AssistantMessage, Usage
 from toolchat.models.base import ChatResponse, TextDelta
-from toolchat.state.base import StateStore, decoding
+from toolchat.state.base import Lock, LockLost, StateStore, decoding
 from toolchat.state.locks import Locks
 from toolchat.tool_calling.events import ToolCallFinished, ToolCallStarted
 
@@ -90,29 +90,31 @@ class IdempotencyStore:
         return None
 
     @asynccontextmanager
-    async def lock(self, idempotent: IdempotentRequest) -> AsyncGenerator[None, None]:
+    async def lock(self, idempotent: IdempotentRequest) -> AsyncGenerator[Lock, None]:
         """Hold the request's lock, so that one replica at a time answers it.
+
+        A replica that stalls may lose it to another one. So each change carries the lock, and one that comes too late
+        raises ``LockLost``.
 
         Raises:
             IdempotencyConflict: it is being answered.
         """
         async with AsyncExitStack() as stack:
             try:
-                await stack.enter_async_context(self._locks.hold(_key(idempotent)))
+                lock = await stack.enter_async_context(self._locks.hold(_key(idempotent)))
             except SessionBusy:
-                detail = "the first request with this Idempotency-Key still runs"
-                raise IdempotencyConflict(detail, retry_after=1) from None
-            yield
+                raise _still_runs() from None
+            yield lock
 
-    async def save(self, idempotent: IdempotentRequest, answer: ChatResponse | None = None) -> None:
+    async def save(self, idempotent: IdempotentRequest, lock: Lock, answer: ChatResponse | None = None) -> None:
         """Store that a request has started, or its answer."""
         entry = _Entry(_digest(idempotent.question), _stored(answer) if answer else None)
-        await self._store.put(_key(idempotent), _ENTRY.dump_json(entry), ttl=self._ttl)
+        await self._store.put(_key(idempotent), _ENTRY.dump_json(entry), ttl=self._ttl, lock=lock)
 
-    async def release(self, idempotent: IdempotentRequest, *, began: bool) -> None:
+    async def release(self, idempotent: IdempotentRequest, lock: Lock, *, began: bool) -> None:
         """Free the key of a request that failed, unless one of its tools had started."""
         if not began:
-            await self._store.delete(_key(idempotent))
+            await self._store.delete(_key(idempotent), lock=lock)
 
     async def _entry(self, idempotent: IdempotentRequest) -> _Entry | None:
         value = await self._store.get(_key(idempotent))
@@ -140,15 +142,15 @@ class IdempotencyAdvisor(Advisor):
         """See :meth:`Advisor.advise`; raises as the store's methods."""
         known = self._known
         if known is None:
-            async with self._store.lock(self._idempotent):
+            async with self._store.lock(self._idempotent) as lock:
                 # Another replica may have answered between the caller's look-up and the lock.
                 known = await self._store.find(self._idempotent)
                 known = known or await self._store.check_incomplete(self._idempotent)
                 if known is None:
-                    return await self._answer(request, chain, emit)
+                    return await self._answer(request, chain, emit, lock)
         return await _replay(known, emit)
 
-    async def _answer(self, request: ChatRequest, chain: AdvisorChain, emit: Emit) -> ChatResponse:
+    async def _answer(self, request: ChatRequest, chain: AdvisorChain, emit: Emit, lock: Lock) -> ChatResponse:
         began = False
 
         async def watch(event: ChatEvent) -> None:
@@ -158,15 +160,21 @@ class IdempotencyAdvisor(Advisor):
 
         # Stored before anything runs: if this process dies, a repetition finds an entry without an answer and knows
         # that a tool may have run.
-        await self._store.save(self._idempotent)
+        try:
+            await self._store.save(self._idempotent, lock)
+        except LockLost:
+            raise _still_runs() from None
         try:
             answer = await chain.proceed(request, watch)
         except BaseException:
             # No tool started, so nothing happened: the client may try again with the same key.
-            with suppress(StoreUnavailable):
-                await self._store.release(self._idempotent, began=began)
+            with suppress(StoreUnavailable, LockLost):
+                await self._store.release(self._idempotent, lock, began=began)
             raise
-        await self._store.save(self._idempotent, answer)
+        # Whoever has taken the lock meanwhile found the entry, and did not run. So this is the answer, though a
+        # repetition will only learn that the request did not finish.
+        with suppress(LockLost):
+            await self._store.save(self._idempotent, lock, answer)
         return answer
 
 
@@ -176,6 +184,10 @@ async def _replay(answer: ChatResponse, emit: Emit) -> ChatResponse:
         await emit(execution)
     await emit(TextDelta(answer.message.text))
     return answer
+
+
+def _still_runs() -> IdempotencyConflict:
+    return IdempotencyConflict("the first request with this Idempotency-Key still runs", retry_after=1)
 
 
 def _stored(answer: ChatResponse) -> _Answer:

@@ -9,6 +9,7 @@ from typing import Any
 from pydantic_core import from_json, to_json
 
 from toolchat.chat.advisors.base import Advisor, AdvisorChain
+from toolchat.chat.conversation_state import current_lock
 from toolchat.chat.records import dump_turn, load_turn, turn_summary
 from toolchat.chat.request import ChatRequest, Emit
 from toolchat.errors import SessionBusy
@@ -155,7 +156,11 @@ class ChatMemory:
             except LockLost:
                 raise SessionBusy("another request took the session over; nothing was deleted") from None
             if then is not None:
-                await then()
+                token = current_lock.set(lock)
+                try:
+                    await then()
+                finally:
+                    current_lock.reset(token)
             return deleted
 
     forget = delete  # deprecated alias, removed in 0.3
@@ -228,7 +233,11 @@ class MemoryAdvisor(Advisor):
         began = time.perf_counter()
         async with self._memory.open_turn(conversation) as turn:
             begin, request = _with_history(request, turn)
-            response = await chain.proceed(request, emit)
+            token = current_lock.set(turn.lock)
+            try:
+                response = await chain.proceed(request, emit)
+            finally:
+                current_lock.reset(token)
             if _is_storable(response):
                 duration = (time.perf_counter() - began) * 1000
                 summary = turn_summary(response, chain.model.provider, duration)

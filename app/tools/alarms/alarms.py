@@ -15,7 +15,7 @@ from app.observability.logs import hashed
 from toolchat.errors import NotFound, Overloaded, SessionBusy, ToolchatError, ValidationFailed
 from toolchat.messages import AssistantMessage, Usage
 from toolchat.models.base import ChatResponse
-from toolchat.state.base import LockLost, StateStore, decoding
+from toolchat.state.base import Lock, LockLost, StateStore, decoding
 from toolchat.state.locks import Locks
 from toolchat.tool_calling.caller import current_client_key
 from toolchat.tool_calling.errors import ToolExecutionError
@@ -180,12 +180,12 @@ class AlarmIdempotency(IdempotencyStore):
         text = f"闹钟已设置 / alarm set: {times}. 首次回答没有完成 / the first answer was not completed."
         return ChatResponse(AssistantMessage(text), "stop", Usage(), "") if alarms else None
 
-    async def release(self, idempotent: IdempotentRequest, *, began: bool) -> None:
+    async def release(self, idempotent: IdempotentRequest, lock: Lock, *, began: bool) -> None:
         """Store the alarms of a failed request as its answer; if there are none, free its key."""
         if began and (answer := await self.check_incomplete(idempotent)):
-            await self.save(idempotent, answer)
+            await self.save(idempotent, lock, answer)
         else:
-            await super().release(idempotent, began=False)
+            await super().release(idempotent, lock, began=False)
 
 
 def due_at(text: str, asked_at: datetime, zone: ZoneInfo) -> tuple[datetime, str]:

@@ -9,6 +9,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter,
 from pydantic_core import to_json
 
 from app.settings.service_settings import Settings
+from toolchat.chat.conversation_state import ConversationState
 from toolchat.state.base import StateStore
 from toolchat.tool_calling.errors import ToolExecutionError
 
@@ -140,33 +141,30 @@ class TodoLists:
     """The todo lists in the state store, one for each conversation, with the session's lifetime.
 
     The store also counts the rounds of tool calls since the last update. Every operation raises ``StoreUnavailable`` if
-    the store cannot be reached.
+    the store cannot be reached; one that changes something raises ``SessionBusy`` if another request has taken the
+    conversation over.
     """
 
     def __init__(self, store: StateStore, settings: Settings) -> None:
-        self._store = store
-        self._ttl = settings.session_ttl
+        self._lists = ConversationState(store, "todo", ttl=settings.session_ttl)
+        self._rounds = ConversationState(store, "todo-rounds", ttl=settings.session_ttl)
 
     async def get(self, conversation_id: str) -> tuple[TodoItem, ...]:
         """Return a conversation's list; empty if it has none."""
         try:
-            return _ITEMS.validate_json(await self._store.get(f"todo:{conversation_id}") or b"[]")
+            return _ITEMS.validate_json(await self._lists.get(conversation_id) or b"[]")
         except ValidationError:
             return ()
 
     async def put(self, conversation_id: str, items: Sequence[TodoItem]) -> None:
         """Replace a conversation's list; an empty list is deleted."""
-        key = f"todo:{conversation_id}"
-        if items:
-            await self._store.put(key, to_json(items), ttl=self._ttl)
-        else:
-            await self._store.delete(key)
+        await self._lists.put(conversation_id, to_json(items) if items else b"")
 
     async def rounds(self, conversation_id: str) -> int:
         """Return the rounds of tool calls since the last update or reminder."""
-        value = await self._store.get(f"todo-rounds:{conversation_id}") or b""
+        value = await self._rounds.get(conversation_id)
         return int(value) if value.isdigit() else 0
 
     async def put_rounds(self, conversation_id: str, rounds: int) -> None:
         """Store the number of rounds."""
-        await self._store.put(f"todo-rounds:{conversation_id}", b"%d" % rounds, ttl=self._ttl)
+        await self._rounds.put(conversation_id, b"%d" % rounds)

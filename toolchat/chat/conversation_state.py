@@ -1,0 +1,53 @@
+"""Values that belong to a conversation, besides its turns: todo lists, numbers of calls, waiting approvals."""
+
+from contextvars import ContextVar
+
+from toolchat.errors import SessionBusy
+from toolchat.state.base import Lock, LockLost, StateStore
+
+__all__ = ["ConversationState", "current_lock"]
+
+current_lock: ContextVar[Lock | None] = ContextVar("conversation_lock", default=None)
+"""The lock of the conversation whose turn is being answered; ``None`` outside of a turn."""
+
+
+class ConversationState:
+    """One value for each conversation, in the state store.
+
+    A process may stall during a turn for so long that its lock expires and another request of the conversation is
+    answered. So each change carries the lock of the turn: what comes too late is refused, as the turn itself will be.
+
+    Args:
+        store: the state store.
+        kind: what the value is; the part of its key before the colon.
+        ttl: seconds for which a value is stored.
+    """
+
+    def __init__(self, store: StateStore, kind: str, *, ttl: float) -> None:
+        self._store = store
+        self._kind = kind
+        self._ttl = ttl
+
+    def key(self, conversation: str) -> str:
+        """The key of a conversation's value in the state store."""
+        return f"{self._kind}:{conversation}"
+
+    async def get(self, conversation: str) -> bytes:
+        """The value; empty if there is none. Raises ``StoreUnavailable``."""
+        return await self._store.get(self.key(conversation)) or b""
+
+    async def put(self, conversation: str, value: bytes) -> None:
+        """Store the value; an empty one is deleted.
+
+        Raises:
+            SessionBusy: another request has taken the conversation over; nothing was changed.
+            StoreUnavailable: the store cannot be reached.
+        """
+        key, lock = self.key(conversation), current_lock.get()
+        try:
+            if value:
+                await self._store.put(key, value, ttl=self._ttl, lock=lock)
+            else:
+                await self._store.delete(key, lock=lock)
+        except LockLost:
+            raise SessionBusy("another request took the session over; this one changed nothing") from None

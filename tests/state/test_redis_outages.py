@@ -47,6 +47,24 @@ async def test_a_server_that_freezes_is_noticed_without_any_operation(
     server.thaw()
 
 
+async def test_a_process_that_is_short_of_cpu_does_not_take_the_server_for_dead(open_store: OpenStore) -> None:
+    store = await open_store(deadline=0.2)
+    is_over = asyncio.Event()
+
+    async def use_all_cpu() -> None:
+        while not is_over.is_set():
+            until_then = time.monotonic() + 0.1
+            while time.monotonic() < until_then:
+                pass
+            await asyncio.sleep(0)
+
+    busy = asyncio.create_task(use_all_cpu())
+    await asyncio.gather(*(operation() for operation in every_operation(store)))
+    is_over.set()
+    await busy
+    assert (store.available, store.failures) == (True, 0)
+
+
 async def test_a_crash_of_the_server_is_noticed_once_and_its_return_is_detected(
     server: RedisServer, open_store: OpenStore, caplog: pytest.LogCaptureFixture
 ) -> None:

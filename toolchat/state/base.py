@@ -51,8 +51,8 @@ def decoding(fault: str) -> Generator[None, None, None]:
 class StateStore(ABC):
     """Stores bytes under keys, with expiry.
 
-    Every operation ends within half a second. While the store is unavailable, operations raise ``StoreUnavailable`` at
-    once; the store detects its return by itself.
+    The server has half a second for an operation. While the store is unavailable, operations raise ``StoreUnavailable``
+    at once; the store detects its return by itself.
     """
 
     kind: str

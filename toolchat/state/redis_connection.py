@@ -7,6 +7,7 @@ import re
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
+from types import TracebackType
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
@@ -26,6 +27,7 @@ _CONNECTIONS = 64
 _PROBE_SECONDS = 2.0
 _PROBE_SECONDS_UNAVAILABLE = 1.0
 _WARNING_SECONDS = 60.0
+_STEPS = 10
 
 _log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -34,7 +36,7 @@ T = TypeVar("T")
 class RedisConnection(StateStore):
     """What all operations share: connections, deadlines, and a probe of the server.
 
-    An operation fails if it exceeds its deadline or the server refuses it. From then on all operations fail at once,
+    An operation fails if the server exceeds its deadline or refuses it. From then on all operations fail at once,
     until the probe succeeds in writing a value: it tries immediately, then every second.
 
     Args:
@@ -52,7 +54,7 @@ class RedisConnection(StateStore):
         self.available = True
         self.failures = 0
         self._prefix = prefix
-        self._pool = _pool(url, deadline)
+        self._pool = _pool(url)
         self._client = Redis(connection_pool=self._pool)
         self._server = _server(self._pool.connection_kwargs)
         self._deadline = deadline
@@ -92,7 +94,7 @@ class RedisConnection(StateStore):
         if self.available:
             began = math.inf
             try:
-                async with asyncio.timeout(self._deadline), self._permits:
+                async with _Deadline(self._deadline), self._permits:
                     began = time.monotonic()
                     if self.available:
                         result = await operation()
@@ -118,7 +120,7 @@ class RedisConnection(StateStore):
     async def _probe(self) -> None:
         """Probe the server by a write: a server that is full or read-only would still answer a ping."""
         try:
-            async with asyncio.timeout(self._deadline):
+            async with _Deadline(self._deadline):
                 await self._client.set(f"{self._prefix}probe", b"", px=1)
         except Exception as error:  # noqa: BLE001 - the watch must not end
             self._failed(error)
@@ -148,6 +150,43 @@ class RedisConnection(StateStore):
             _log.info("the state store can be used again")
 
 
+class _Deadline:
+    """Raises ``TimeoutError`` like ``asyncio.timeout``, but counts only the time in which this process is responsive.
+
+    A process that is short of CPU reads a reply late, though the server sent it in time: it must not take the server
+    for dead. So the time is counted in steps of a timer, each as one step however late the timer fires.
+
+    Args:
+        seconds: the time that the server has.
+    """
+
+    __slots__ = ("_left", "_step", "_timeout", "_timer")
+
+    def __init__(self, seconds: float) -> None:
+        self._left, self._step = _STEPS, seconds / _STEPS
+        self._timeout = asyncio.timeout(None)
+
+    async def __aenter__(self) -> None:
+        await self._timeout.__aenter__()
+        self._start_step()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._timer.cancel()
+        await self._timeout.__aexit__(kind, error, trace)
+
+    def _start_step(self) -> None:
+        self._timer = asyncio.get_running_loop().call_later(self._step, self._end_step)
+
+    def _end_step(self) -> None:
+        self._left -= 1
+        if self._left:
+            self._start_step()
+        else:
+            self._timeout.reschedule(asyncio.get_running_loop().time())
+
+
 def _concerns_one_key(reason: str, error: Exception) -> bool:
     """Whether an error concerns the stored value only: it has a foreign type, or is no number. The server works."""
     return reason == "WRONGTYPE" or (reason == "ERR" and "user_script" in str(error))
@@ -163,7 +202,7 @@ def _reason(error: Exception) -> str:
     return refusal.group() if refusal else type(cause).__name__
 
 
-def _pool(url: str, deadline: float) -> ConnectionPool:
+def _pool(url: str) -> ConnectionPool:
     """Create the pool of connections, without time-outs of its own: they bound parts of an operation, not the whole.
 
     It has one connection more than operations may use, for the probe.
@@ -171,7 +210,7 @@ def _pool(url: str, deadline: float) -> ConnectionPool:
     bounds: dict[str, Any] = {
         "max_connections": _CONNECTIONS + 1,
         "socket_timeout": None,
-        "socket_connect_timeout": deadline,
+        "socket_connect_timeout": None,
         "retry": Retry(NoBackoff(), 0),
         "health_check_interval": 0,
         "decode_responses": False,

@@ -4,15 +4,27 @@ import logging
 import time
 
 from app.observability import metrics
+from toolchat.errors import ConfigurationError
 
-__all__ = ["ConnectionLimit"]
+__all__ = ["ConnectionLimit", "check_open_files"]
 
 _WANTED = 65_536
+_LEAST = 128
 _LEAST_RESERVE = 96
 _LONGEST_BACKLOG = 2048
 _LOGGED_EVERY = 60.0
 
 _log = logging.getLogger(__name__)
+
+
+def check_open_files() -> None:
+    """Check that a few clients can be answered, refused and logged.
+
+    Raises:
+        ConfigurationError: the system allows too few open files for that.
+    """
+    if (limit := _raise_file_limit()) < _LEAST:
+        raise ConfigurationError(f"the system allows {limit} open files, at least {_LEAST} are needed: ulimit -n 1024")
 
 
 class ConnectionLimit:

@@ -26,6 +26,7 @@ _LINGER_SECONDS = 1
 
 _REQUEST_LINE = re.compile(rb"(?:GET|HEAD|POST|PUT|DELETE|PATCH|OPTIONS) [^\s]+ HTTP/1\.[01]\r\n")
 _URL_SAFE = bytes(range(0x21, 0x7F))
+_Address = tuple[str, int | None] | None
 _UPGRADE = re.compile(rb"\r\nupgrade:", re.IGNORECASE)
 
 
@@ -80,6 +81,7 @@ class ProblemProtocol(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Start the deadline of the first request; refuse the connection if there are too many."""
         super().connection_made(transport)
+        self.server, self.client = _without_mapping(self.server), _without_mapping(self.client)  # type: ignore[assignment]
         limit_send_buffer(transport)
         self._deadline = self.loop.time() + self._watch.read_timeout
         self._watch.start(self.connections)
@@ -241,3 +243,8 @@ class ProblemProtocol(HttpToolsProtocol):
         """Send EOF, and give the client a moment to read the response before the connection is closed."""
         self.transport.write_eof()
         self._deadline = self.loop.time() + _LINGER_SECONDS
+
+
+def _without_mapping(address: _Address) -> _Address:
+    """An IPv4 address as such: a listener for both protocols writes ``::ffff:192.0.2.1`` (RFC 4291, 2.5.5.2)."""
+    return (address[0].removeprefix("::ffff:"), address[1]) if address else None

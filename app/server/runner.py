@@ -21,7 +21,7 @@ from fastapi import FastAPI
 from app.access.runtime import Access, generated_key_notice
 from app.api.service import Admission, ServiceState
 from app.observability.logs import configure_logging, write_text
-from app.server.connection_limit import ConnectionLimit
+from app.server.connection_limit import ConnectionLimit, check_open_files
 from app.server.http_protocol import ProblemProtocol
 from app.server.slow_clients import SlowClientWatch
 from app.settings.service_settings import Settings
@@ -70,8 +70,9 @@ def serve(app: FastAPI, settings: Settings, *, provider: str, notice: str = "") 
         notice: lines to print before the address of the service.
 
     Raises:
-        ConfigurationError: the address cannot be listened on.
+        ConfigurationError: the address cannot be listened on, or the system allows too few open files.
     """
+    check_open_files()
     with _listen(settings) as listener:
         banner = notice + _banner(listener, provider, app.state.access.claim_generated_key())
         announce = partial(write_text, banner)
@@ -127,6 +128,9 @@ class _Server(uvicorn.Server):
         for name in ("SIGINT", "SIGTERM", "SIGQUIT", "SIGBREAK"):
             if number := getattr(signal, name, None):
                 signal.signal(number, self.handle_exit)
+        for name in ("SIGUSR1", "SIGUSR2"):  # log rotation sends them to every service; they would end the process
+            if number := getattr(signal, name, None):
+                signal.signal(number, signal.SIG_IGN)
         yield
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
@@ -199,8 +203,9 @@ def _banner(listener: socket.socket, provider: str, generated_key: str) -> str:
 def _listen(settings: Settings) -> socket.socket:
     host, port = settings.server_host, settings.server_port
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    both = host == "::" and socket.has_dualstack_ipv6()  # it means every address of the machine
     try:
-        return socket.create_server((host, port), family=family, backlog=2048)
+        return socket.create_server((host, port), family=family, backlog=2048, dualstack_ipv6=both)
     except OSError as error:
         wrong_host = error.errno is None or error.errno < 0 or error.errno == errno.EADDRNOTAVAIL
         variable = "SERVER_HOST" if wrong_host else "SERVER_PORT"

@@ -106,6 +106,8 @@ class Supervisor(Arbiter):  # type: ignore[misc]
         self._announce = announce
         self._failures, self._resume_at, self._interrupted = 0, 0.0, False
         self._address, self._family = listener.getsockname(), listener.family
+        is_ipv6 = listener.family == socket.AF_INET6
+        self._is_dual_stack = is_ipv6 and not listener.getsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY)
         self.LISTENERS = [listener]
         if sys.platform == "linux":  # other systems do not distribute connections over several listeners
             # Set after it was bound, so that a port on which another service listens is still refused.
@@ -128,7 +130,9 @@ class Supervisor(Arbiter):  # type: ignore[misc]
         worker.is_first = self.num_workers < self.cfg.workers
         used = [each.sockets[0] for each in self.WORKERS.values()]
         if len(self.LISTENERS) == len(used) and sys.platform == "linux":
-            more = socket.create_server(self._address, family=self._family, backlog=2048, reuse_port=True)
+            more = socket.create_server(
+                self._address, family=self._family, backlog=2048, reuse_port=True, dualstack_ipv6=self._is_dual_stack
+            )
             self.LISTENERS.append(more)
         worker.sockets = [each for each in self.LISTENERS if each not in used][:1] or self.LISTENERS
 
@@ -169,6 +173,9 @@ class Supervisor(Arbiter):  # type: ignore[misc]
     def handle_hup(self) -> None:
         """Make all workers reload the key file, instead of replacing them."""
         self.kill_workers(signal.SIGHUP)
+
+    def handle_usr2(self) -> None:
+        """Ignore the signal; gunicorn would start a second service beside this one."""
 
     def handle_int(self) -> None:
         """Stop as on SIGTERM."""

@@ -34,14 +34,15 @@ async def test_a_signal_that_asks_for_the_end_lets_running_answers_finish(
     assert process.returncode == 0
 
 
-async def test_a_hangup_of_the_terminal_cuts_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize("harmless", [signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2])
+async def test_a_signal_that_asks_for_something_else_cuts_nothing(harmless: signal.Signals, tmp_path: Path) -> None:
     async with PacedModel(text(["begun", "finished"])) as model:
         model.gate.clear()
         with started(cwd=tmp_path, OPENAI_BASE_URL=model.base_url) as (process, url):
             async with RawClient(url) as client:
                 await client.ask("/time/chat")
                 await client.read_until(b"begun")
-                process.send_signal(signal.SIGHUP)
+                process.send_signal(harmless)
                 model.gate.set()
                 await client.read_until(b"event: done")
             assert process.poll() is None

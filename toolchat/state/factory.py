@@ -34,7 +34,9 @@ def open_state_store(
         from toolchat.state.redis import RedisStateStore
 
         return RedisStateStore(redis_url, deadline=deadline)
-    except ModuleNotFoundError:
+    except ModuleNotFoundError as missing:
+        if missing.name is None or missing.name.partition(".")[0] != "redis":
+            raise  # the package is there, and lacks something itself
         raise ConfigurationError("REDIS_URL: needs the package redis: pip install redis") from None
     except ValueError:
         raise ConfigurationError(f"REDIS_URL: must be {_FORMS}") from None

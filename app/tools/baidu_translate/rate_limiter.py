@@ -38,14 +38,14 @@ class Pacer:
         """Wait until a request may be sent.
 
         Args:
-            ahead: go first, for the retry of a call that has waited already.
+            ahead: go before the client's other calls, for the retry of a call that has waited already.
 
         Raises:
             ToolExecutionError: the wait is too long (``busy``); raised at once if that is known beforehand.
         """
         client_key, began = current_client_key(), time.monotonic()
         # Refused at once rather than after max_wait: the model can do something else in that time.
-        wait = self._free_at - time.monotonic() + (0 if ahead else _before(client_key, self._lines)) * self._interval
+        wait = self._free_at - time.monotonic() + _before(client_key, self._lines, ahead=ahead) * self._interval
         if wait > self._max_wait:
             raise _busy(wait)
         if wait <= 0 and not self._lines:
@@ -56,7 +56,6 @@ class Pacer:
         line = self._lines.setdefault(client_key, deque())
         if ahead:
             line.appendleft(place)
-            self._lines.move_to_end(client_key, last=False)
         else:
             line.append(place)
         self._set_timer()
@@ -113,10 +112,10 @@ class Pacer:
             self._timer = asyncio.get_running_loop().call_later(delay, self._grant)
 
 
-def _before(client_key: str, lines: Mapping[str, deque[asyncio.Future[float]]]) -> int:
+def _before(client_key: str, lines: Mapping[str, deque[asyncio.Future[float]]], *, ahead: bool) -> int:
     """Return how many requests go before the next one of a client."""
     # Round-robin: before a client's call number n, every other client is served n times at most.
-    own = len(lines.get(client_key, ()))
+    own = 0 if ahead else len(lines.get(client_key, ()))
     return own + sum(min(len(line), own + 1) for each, line in lines.items() if each != client_key)
 
 

@@ -110,6 +110,25 @@ async def test_a_call_held_up_beyond_its_patience_is_refused() -> None:
     assert not pacer._lines
 
 
+async def test_retries_of_one_client_do_not_hold_up_another() -> None:
+    pacer, order = Pacer(rate=200, max_wait=60), list[str]()
+    pacer.hold(0.05)
+
+    async def ask(name: str, retries: int) -> None:
+        await pacer.acquire()
+        for _ in range(retries):
+            order.append(name)
+            await pacer.acquire(ahead=True)
+        order.append(name)
+
+    tasks = []
+    for name, retries in (("a", 3), ("a", 3), ("b", 0)):
+        with calling_as(address=name):
+            tasks.append(asyncio.create_task(ask(name, retries)))
+    await asyncio.gather(*tasks)
+    assert order.index("b") <= 2
+
+
 async def test_many_calls_of_one_client_do_not_hold_up_the_first_of_another() -> None:
     pacer, order = Pacer(rate=200, max_wait=60), list[str]()
     pacer.hold(0.05)

@@ -154,7 +154,7 @@ def test_a_tool_that_cannot_be_cached_stops_the_start_with_its_file(
     with pytest.raises(ToolDefinitionError) as caught:
         FunctionToolCallback.from_function(function, metadata=ToolMetadata(**settings))
     assert str(caught.value).startswith(told)
-    copy = type("marked", (), {"__call__": function, "__doc__": function.__doc__})
+    copy = type("marked", (), {"__call__": staticmethod(function), "__doc__": function.__doc__})
     tool(name=function.__name__, **settings)(copy)
     with pytest.raises(ConfigurationError) as at_start:
         ConfiguredModule.read(ToolModule(functions=(copy,)).in_folder("atlas", Path(__file__).parent))

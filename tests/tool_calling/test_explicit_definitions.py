@@ -96,6 +96,18 @@ async def test_a_parameter_is_matched_by_its_exposed_name() -> None:
     assert await defined(translate, schema).call('{"from": "zh", "timeZone": "CET", "to": "x"}', EMPTY) == "zh en CET"
 
 
+async def test_two_names_that_differ_by_an_underscore_stay_two() -> None:
+    async def both(id: int, id_: int) -> str:  # noqa: A002
+        return f"{id} {id_}"
+
+    async def one(id_: int) -> str:
+        return str(id_)
+
+    schema = {"properties": {"id": {"type": "integer"}, "id_": {"type": "integer"}}}
+    assert await defined(both, schema).call('{"id": 1, "id_": 2}', EMPTY) == "1 2"
+    assert await defined(one, schema).call('{"id": 1, "id_": 2}', EMPTY) == "2"
+
+
 async def test_a_single_model_takes_the_whole_input_and_the_context_is_the_callers() -> None:
     class Request(BaseModel):
         city: str

@@ -1,10 +1,10 @@
 """Models within models as a tool's parameters, and what their schemas keep of them."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import pytest
-from pydantic import BaseModel, ConfigDict, RootModel
+from pydantic import BaseModel, ConfigDict, Field, RootModel
 
 from tests.tool_calling.calls import EMPTY, Place, callback_of, schema_of
 from toolchat.tool_calling.function_callback import FunctionToolCallback
@@ -45,6 +45,20 @@ def test_a_nested_model_used_twice_is_defined_once() -> None:
     schema = FunctionToolCallback.from_function(send).definition.input_schema
     assert list(schema["$defs"]) == ["Place"]
     assert schema["properties"]["sender"] == schema["properties"]["receiver"] == {"$ref": "#/$defs/Place"}
+
+
+def test_a_union_with_a_discriminator_refers_to_nothing_that_is_missing() -> None:
+    class Cat(BaseModel):
+        kind: Literal["cat"]
+        discriminator: int = 0
+
+    class Dog(BaseModel):
+        kind: Literal["dog"]
+
+    schema = schema_of(Annotated[Cat | Dog, Field(discriminator="kind")])
+    assert "$defs" not in str(schema)
+    assert [each["properties"]["kind"]["const"] for each in schema["oneOf"]] == ["cat", "dog"]
+    assert "discriminator" in schema["oneOf"][0]["properties"]
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import datetime
 import enum
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any, Generic, Literal, TypeVar
@@ -47,22 +48,72 @@ def forecast(city: Annotated[str, "City name"], days: Annotated[int, Field(ge=1,
     """Tell the weather."""
 
 
-def documented(first: int, second: str = "x") -> None:
-    """Do two things.
+DOCSTRINGS = {
+    "Google": """Do two
+    things.
 
     Only the first paragraph counts.
 
     Args:
         first: how many
-            of them.
-        second (str): which.
+            of them: all.
+        second (str, optional): which.
+        *rest: others.
 
     Returns:
         Nothing.
-    """
+    """,
+    "NumPy": """Do two things.
+
+    Parameters
+    ----------
+    first : int
+        how many
+        of them: all.
+    second : {'x', 'y'}, optional
+        which.
+
+    Returns
+    -------
+    None
+    """,
+    "NumPy, in one entry": """Do two things.
+
+    Parameters
+    ----------
+    first, second : int
+        how many of them: all. which.
+    """,
+    "Sphinx": """Do two things.
+
+    :param first: how many
+        of them: all.
+    :param str second: which.
+    :type first: int
+    :returns: nothing
+    """,
+    "Sphinx, without a blank line": """Do two things.
+    :param int first: how many of them: all.
+    :param second: which.
+    """,
+    "Google, without a blank line": """Do two things.
+    Arguments:
+      first: how many of them: all.
+      second: which.
+    """,
+    "a full-width colon": """Do two things.
+
+    Args:
+        first：how many of them: all.
+        second：which.
+    """,
+}
 
 
 def aliased(time_zone: Annotated[str, Field(alias="timeZoneId", description="Zone")], from_: str) -> None: ...
+
+
+def twins(id: int, id_: int, self: int, cls: int, _: int = 0) -> None: ...  # noqa: A002
 
 
 def with_context(context: ToolContext, q: str) -> None: ...
@@ -93,17 +144,41 @@ def test_a_signature_becomes_an_object_schema_without_titles() -> None:
     }
 
 
-def test_descriptions_come_from_the_docstring_too() -> None:
+@pytest.mark.parametrize("style", DOCSTRINGS)
+def test_descriptions_come_from_the_docstring_too(style: str) -> None:
+    def documented(first: int, second: str = "x") -> None: ...
+
+    documented.__doc__ = DOCSTRINGS[style]
     properties = input_of_function(documented, "documented").schema["properties"]
-    assert properties["first"]["description"] == "how many of them."
-    assert properties["second"]["description"] == "which."
+    assert properties["first"]["description"].startswith("how many of them: all.")
+    assert properties["second"]["description"].endswith("which.")
     assert docstring_summary(documented) == "Do two things."
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Do it.\n\nArgs:\n    - no name\n", "Do it.\n\nArgs:\n", "Do it.\n\n:param: x\n:type", "Do it.\n\n:: \n:a\n@param",
+     "Do it.\n\nParameters\n----------\n", "Do it.\n\nExample::\n\n    Args: x\n", "Do it.\n\nArgs:\n    a: \x00\n"],
+)  # fmt: skip
+def test_an_odd_docstring_is_a_description_all_the_same(text: str) -> None:
+    def documented(first: int) -> None: ...
+
+    documented.__doc__ = text
+    assert input_of_function(documented, "documented").schema["properties"] == {"first": {"type": "integer"}}
+    assert docstring_summary(documented) == "Do it."
 
 
 def test_the_names_that_the_model_sees_may_be_other_than_pythons() -> None:
     tool_input = input_of_function(aliased, "aliased")
     assert list(tool_input.schema["properties"]) == ["timeZoneId", "from"]
     assert tool_input.arguments('{"timeZoneId": "UTC", "from": "en"}') == {"time_zone": "UTC", "from_": "en"}
+
+
+def test_every_parameter_of_a_plain_function_has_a_name_of_its_own() -> None:
+    tool_input = input_of_function(twins, "twins")
+    assert list(tool_input.schema["properties"]) == ["id", "id_", "self", "cls", "_"]
+    given = {"id": 1, "id_": 2, "self": 3, "cls": 4, "_": 5}
+    assert tool_input.arguments(json.dumps(given)) == given
 
 
 def test_the_context_is_no_part_of_the_schema() -> None:
@@ -199,7 +274,10 @@ def _callable(x: Callable[[], None]) -> None: ...
 def _unknown(x: "Nowhere") -> None: ...  # type: ignore[name-defined]  # noqa: F821
 
 
-@pytest.mark.parametrize("function", [_untyped, _variadic, _callable, _unknown])
+def _twice(x: int, y: Annotated[int, Field(alias="x")]) -> None: ...
+
+
+@pytest.mark.parametrize("function", [_untyped, _variadic, _callable, _unknown, _twice])
 def test_a_parameter_that_json_cannot_carry_stops_the_definition(function: Callable[..., Any]) -> None:
     with pytest.raises(ToolDefinitionError, match="tool broken: "):
         input_of_function(function, "broken")

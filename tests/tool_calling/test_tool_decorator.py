@@ -9,7 +9,7 @@ import pytest
 from tests.tool_calling.calls import EMPTY, Place
 from toolchat.tool_calling.context import ToolContext
 from toolchat.tool_calling.definition import ToolMetadata
-from toolchat.tool_calling.function_callback import FunctionToolCallback, MethodToolCallbackProvider, tool
+from toolchat.tool_calling.function_callback import FunctionToolCallback, MethodToolCallbackProvider, to_callbacks, tool
 
 
 def read_only(**options: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -164,6 +164,27 @@ async def test_a_callable_object_is_a_tool_by_its_class() -> None:
     callback = FunctionToolCallback.from_function(Greeter())
     assert (callback.definition.name, callback.definition.description) == ("Greeter", "Greet")
     assert await callback.call('{"name": "Ann"}', EMPTY) == "Hello Ann"
+
+
+async def test_a_partial_is_a_tool_and_hides_its_arguments_from_the_model() -> None:
+    @tool(name="search", timeout=2)
+    async def search(tenant: str, query: str, limit: int = 3, *, context: ToolContext) -> str:
+        """Search the shop.
+
+        :param query: what to look for
+        """
+        return f"{tenant} {query} {limit} {context.get('user')}"
+
+    for given in (functools.partial(search, "acme", limit=1), functools.partial(search, tenant="acme", limit=1)):
+        (callback,) = to_callbacks(functools.update_wrapper(given, search))
+        assert (callback.definition.name, callback.definition.description) == ("search", "Search the shop.")
+        assert callback.metadata.timeout == 2
+        assert callback.definition.input_schema["properties"] == {
+            "query": {"type": "string", "description": "what to look for"}
+        }
+        assert await callback.call('{"query": "lamp"}', ToolContext({"user": "ann"})) == "acme lamp 1 ann"
+        assert to_callbacks(given) == (callback,), "a callback keeps its cached results"
+    assert FunctionToolCallback.from_function(functools.partial(search, "acme", limit=1)).definition.name == "search"
 
 
 async def test_names_and_descriptions_may_be_chinese() -> None:

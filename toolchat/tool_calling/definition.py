@@ -2,12 +2,22 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from typing import Any, Self, TypedDict, TypeVar, Unpack, overload
 
 from toolchat.tool_calling.errors import ToolDefinitionError
 from toolchat.tool_calling.results import ToolCallResultConverter, convert_result
 
-__all__ = ["ToolDefinition", "ToolMarker", "ToolMetadata", "ToolOptions", "tool", "tool_name", "validate_metadata"]
+__all__ = [
+    "ToolDefinition",
+    "ToolMarker",
+    "ToolMetadata",
+    "ToolOptions",
+    "called_function",
+    "tool",
+    "tool_name",
+    "validate_metadata",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,9 +157,11 @@ class ToolMarker:
 
     @classmethod
     def find(cls, marked: object) -> "ToolMarker | None":
-        """Find the marker of a function, a method, or an object of a marked class."""
+        """Find the marker of a function, a method, an object of a marked class, or a ``functools.partial`` of one."""
         found = getattr(marked, _MARKER, None)
-        return found if isinstance(found, cls) else None
+        if isinstance(found, cls):
+            return found
+        return cls.find(marked.func) if isinstance(marked, partial) else None
 
     def updated(self, options: ToolOptions) -> "ToolMarker":
         """Copy with options applied.
@@ -193,5 +205,10 @@ def tool(function: _F | None = None, /, **options: Unpack[ToolOptions]) -> _F | 
 
 def tool_name(function: Callable[..., Any]) -> str:
     """The tool name of a function, a callable object or its class: the name in ``@tool``, else its own."""
-    marker = ToolMarker.find(function)
-    return (marker and marker.name) or getattr(function, "__name__", None) or type(function).__name__
+    marker, called = ToolMarker.find(function), called_function(function)
+    return (marker and marker.name) or getattr(called, "__name__", None) or type(called).__name__
+
+
+def called_function(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function or callable object within a ``functools.partial``; any other is returned unchanged."""
+    return called_function(function.func) if isinstance(function, partial) else function

@@ -104,9 +104,10 @@ def _called_function(declared: DeclaredTool) -> Callable[..., Any]:
     if not isinstance(function, type):
         return declared.function
     call = inspect.getattr_static(function, "__call__", None)
-    if not inspect.isfunction(call):
+    if not (inspect.isfunction(call) or isinstance(call, staticmethod)):
         raise ToolDefinitionError(f"tool {declared.name}: the class has no method __call__")
-    return call
+    bound: Callable[..., Any] = call.__get__(function, function)  # without ``self``
+    return bound
 
 
 def _name_warnings(name: str) -> list[str]:

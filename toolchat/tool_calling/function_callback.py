@@ -4,7 +4,7 @@ import inspect
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from inspect import isawaitable, iscoroutinefunction
 from typing import Any, Self, Unpack
 
@@ -16,6 +16,7 @@ from toolchat.tool_calling.definition import (
     ToolMarker,
     ToolMetadata,
     ToolOptions,
+    called_function,
     tool,
     tool_name,
     validate_metadata,
@@ -110,7 +111,8 @@ class FunctionToolCallback(ToolCallback):
     @property
     def owner(self) -> str:
         """The function's module and name, or its class's."""
-        code = self._function if hasattr(self._function, "__qualname__") else type(self._function)
+        function = called_function(self._function)
+        code = function if hasattr(function, "__qualname__") else type(function)
         return f"{code.__module__}.{code.__qualname__}"
 
     @property
@@ -168,6 +170,7 @@ class FunctionToolCallback(ToolCallback):
 
 
 def _is_async(function: Callable[..., Any]) -> bool:
+    function = called_function(function)
     return iscoroutinefunction(function) or iscoroutinefunction(type(function).__call__)
 
 
@@ -209,11 +212,11 @@ class MethodToolCallbackProvider:
 
 
 def marked_methods(cls: type) -> dict[str, Any]:
-    """The functions of all methods of a class that ``@tool`` marks, by attribute, in the order of their definition."""
+    """The methods of a class that ``@tool`` marks, bound to the class, in the order of their definition."""
     names = dict.fromkeys(name for each in reversed(cls.__mro__) for name in vars(each))
     attributes = {name: inspect.getattr_static(cls, name, None) for name in names}
-    functions = {name: getattr(attribute, "__func__", attribute) for name, attribute in attributes.items()}
-    return {name: function for name, function in functions.items() if ToolMarker.find(function) is not None}
+    marked = {name: each for name, each in attributes.items() if ToolMarker.find(getattr(each, "__func__", each))}
+    return {name: each.__get__(cls, cls) if hasattr(each, "__get__") else each for name, each in marked.items()}
 
 
 _from_cached_function = lru_cache(maxsize=256)(FunctionToolCallback.from_function)
@@ -224,8 +227,8 @@ def to_callbacks(offered: object) -> tuple[ToolCallback, ...]:
     """Convert functions, objects and providers to tool callbacks.
 
     Args:
-        offered: a function, with or without ``@tool``; a bound method; an object with marked methods, or of a marked
-            class; a callback; a provider; or a list or tuple of these.
+        offered: a function or a ``functools.partial``, with or without ``@tool``; a bound method; an object with marked
+            methods, or of a marked class; a callback; a provider; or a list or tuple of these.
 
     Raises:
         ToolDefinitionError: the value is none of these, or a tool's definition is invalid.
@@ -234,7 +237,7 @@ def to_callbacks(offered: object) -> tuple[ToolCallback, ...]:
         return (offered,)
     if isinstance(offered, list | tuple):
         return tuple(callback for each in offered for callback in to_callbacks(each))
-    if inspect.isfunction(offered):
+    if inspect.isfunction(offered) or isinstance(offered, partial):
         return (_from_cached_function(offered),)
     if inspect.ismethod(offered):
         return (FunctionToolCallback.from_function(offered),)

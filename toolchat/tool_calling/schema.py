@@ -23,6 +23,7 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import PydanticUndefined, core_schema, to_jsonable_python
 
 from toolchat.tool_calling.argument_repair import MEMBER_NAMES
+from toolchat.tool_calling.definition import called_function
 from toolchat.tool_calling.errors import ToolDefinitionError
 from toolchat.tool_calling.input_validation import Binding, BoundParameter, ToolInput
 from toolchat.tool_calling.json_schema import Schema, map_subschemas
@@ -31,7 +32,7 @@ from toolchat.tool_calling.signature import Signature, read_signature
 
 __all__ = [
     "EnumNamesGenerator",
-    "exposed_name",
+    "exposed_names",
     "input_from_schema",
     "input_from_signature",
     "input_of_function",
@@ -58,7 +59,8 @@ def read_output_schema(function: Callable[..., Any]) -> Mapping[str, Any]:
 
     It is read once, when a tool is defined, so no call pays for it.
     """
-    target = function if inspect.isroutine(function) else type(function).__call__
+    called = called_function(function)
+    target = called if inspect.isroutine(called) else type(called).__call__
     try:
         returned = get_type_hints(target, include_extras=True).get("return")
     except (NameError, AttributeError, SyntaxError, TypeError):
@@ -91,14 +93,15 @@ class EnumNamesGenerator(GenerateJsonSchema):
 
 
 _DEFINITIONS = "#/$defs/"
-_HIDDEN = {"title": str, MEMBER_NAMES: list}
+_HIDDEN = {"title": str, MEMBER_NAMES: list, "discriminator": dict}
 """Keywords that the model does not see. One of another type is a property of that name."""
 
 
 def simplify_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
     """Shorten a schema that pydantic generates, without changing its meaning, and close its objects.
 
-    - Titles are removed: they cost tokens and repeat the names.
+    - Titles are removed: they cost tokens and repeat the names. So is OpenAPI's ``discriminator``, which refers to
+      definitions that are gone, and repeats their constants.
     - A definition that is used once replaces its reference; only recursive and shared ones stay in ``$defs``.
     - The root is an object, never a reference.
     - An object with named properties allows no others, unless its type does, as in Spring AI.
@@ -180,7 +183,8 @@ def input_from_signature(signature: Signature, tool: str) -> ToolInput:
     if len(parameters) == 1 and is_model(hints[parameters[0].name]):
         return _whole_input(hints[parameters[0].name], parameters[0].name, signature.context_parameter, tool)
     # The prefix keeps names such as "schema" or "_id" from clashing with pydantic's own.
-    fields = {f"argument_{p.name}": _field(p, hints[p.name], signature.descriptions) for p in parameters}
+    names = exposed_names(signature, tool)
+    fields = {f"argument_{p.name}": _field(p, hints[p.name], names, signature.descriptions) for p in parameters}
     try:
         model: type[BaseModel] = create_model(f"{tool}Input", __config__=_CONFIG, **fields)  # type: ignore[call-overload]
         adapter: TypeAdapter[Any] = TypeAdapter(model)
@@ -242,20 +246,38 @@ def is_model(hint: Any) -> bool:
     return isinstance(hint, type) and (issubclass(hint, BaseModel) or is_dataclass(hint))
 
 
-def _field(parameter: inspect.Parameter, hint: Any, descriptions: Mapping[str, str]) -> tuple[Any, Any]:
+def _field(
+    parameter: inspect.Parameter, hint: Any, names: Mapping[str, str], descriptions: Mapping[str, str]
+) -> tuple[Any, Any]:
     default = PydanticUndefined if parameter.default is parameter.empty else parameter.default
     metadata = list(get_args(hint)[1:]) if get_origin(hint) is Annotated else []
     in_field = next((m.description for m in metadata if isinstance(m, FieldInfo) and m.description), None)
     text = next((m for m in metadata if isinstance(m, str)), None)
     description = text or in_field or descriptions.get(parameter.name)
-    return hint, Field(default, alias=exposed_name(parameter, hint), description=description)
+    return hint, Field(default, alias=names[parameter.name], description=description)
 
 
-def exposed_name(parameter: inspect.Parameter, hint: Any) -> str:
-    """The name of a parameter for the model: the alias of its ``Field``, else its own name without a trailing ``_``."""
+def exposed_names(signature: Signature, tool: str) -> dict[str, str]:
+    """The names of the parameters for the model: the alias of a ``Field``, else the name without a trailing ``_``.
+
+    Raises:
+        ToolDefinitionError: two parameters have one name.
+    """
+    taken = {parameter.name for parameter in signature.parameters}
+    names: dict[str, str] = {}
+    for parameter in signature.parameters:
+        short = parameter.name.removesuffix("_")
+        own = parameter.name if short in taken else short or parameter.name
+        name = _alias(signature.hints.get(parameter.name)) or own
+        if name in names.values():
+            raise ToolDefinitionError(f"tool {tool}: parameter {parameter.name}: another one has the name {name}")
+        names[parameter.name] = name
+    return names
+
+
+def _alias(hint: Any) -> str | None:
     metadata = get_args(hint)[1:] if get_origin(hint) is Annotated else ()
-    alias = next((m.alias for m in metadata if isinstance(m, FieldInfo) and m.alias), None)
-    return alias or parameter.name.removesuffix("_")
+    return next((m.alias for m in metadata if isinstance(m, FieldInfo) and m.alias), None)
 
 
 def input_from_schema(signature: Signature, schema: Schema, tool: str) -> ToolInput:
@@ -276,18 +298,22 @@ def input_from_schema(signature: Signature, schema: Schema, tool: str) -> ToolIn
         reason = f"{type(error).__name__}: {error}".splitlines()[-1].strip()
         raise ToolDefinitionError(f"tool {tool}: the given schema cannot be used: {reason}") from error
     named = [p for p in signature.parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
-    bound = tuple(each for p in named for each in _bind(p, signature, schema, tool))
+    names = exposed_names(signature, tool)
+    bound = tuple(each for p in named for each in _bind(p, names[p.name], signature, schema, tool))
     takes_extra = any(p.kind is p.VAR_KEYWORD for p in signature.parameters)
     binding = Binding(bound, frozenset(p.name for p in named) if takes_extra else None)
     return ToolInput(schema, signature.context_parameter, validator, binding, schema)
 
 
-def _bind(parameter: inspect.Parameter, signature: Signature, schema: Schema, tool: str) -> Iterator[BoundParameter]:
+def _bind(
+    parameter: inspect.Parameter, name: str, signature: Signature, schema: Schema, tool: str
+) -> Iterator[BoundParameter]:
     if parameter.kind is parameter.POSITIONAL_ONLY:
         raise ToolDefinitionError(f"tool {tool}: parameter {parameter.name} must be an ordinary or keyword parameter")
     hint, properties = signature.hints.get(parameter.name, Any), schema.get("properties", {})
-    name, required = exposed_name(parameter, hint), parameter.default is parameter.empty
-    name = name if name in properties else parameter.name
+    required = parameter.default is parameter.empty
+    if name not in properties or (parameter.name in properties and not _alias(hint)):
+        name = parameter.name
     if get_origin(hint) is Annotated:  # its metadata concerns the schema, which is given
         hint = get_args(hint)[0]
     if name not in properties and is_model(hint) and len(signature.parameters) == 1:

@@ -4,27 +4,46 @@ import inspect
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache, partial
 from types import NoneType, SimpleNamespace, UnionType
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 from toolchat.tool_calling.context import ToolContext
+from toolchat.tool_calling.definition import called_function
 from toolchat.tool_calling.errors import ToolDefinitionError
 
-__all__ = ["Signature", "argument_descriptions", "docstring_summary", "read_signature"]
+__all__ = ["Signature", "docstring_summary", "read_signature"]
 
 
 def docstring_summary(function: Callable[..., Any]) -> str:
     """The first paragraph of a docstring as one line; empty without a docstring."""
-    return " ".join((inspect.getdoc(function) or "").split("\n\n", 1)[0].split())
+    return _read_docstring(inspect.getdoc(called_function(function)) or "")[0]
 
 
-def argument_descriptions(function: Callable[..., Any]) -> dict[str, str]:
-    """Read the descriptions of parameters from the ``Args`` section of a Google style docstring."""
-    section = re.search(r"^Args:\n((?:[ \t]+.*\n?|\n)+)", inspect.getdoc(function) or "", re.MULTILINE)
-    if section is None:
-        return {}
-    entries = re.findall(r"^ {4}\*{0,2}(\w+)[^:\n]*:[ ]*((?:.*)(?:\n {8,}.*)*)", section[1], re.MULTILINE)
-    return {name: " ".join(text.split()) for name, text in entries}
+@lru_cache(maxsize=256)
+def _read_docstring(text: str) -> tuple[str, Mapping[str, str]]:
+    """The first paragraph, and the descriptions of the parameters in the style of Google, NumPy or Sphinx."""
+    if "\n" not in text:
+        return " ".join(text.split()), {}
+    from docstring_parser import parse
+
+    try:
+        # A model's Chinese author may well type the full-width colon.
+        parsed = parse(re.sub(r"^(\s+\w+)：", r"\1: ", text, flags=re.MULTILINE))
+    except Exception:  # noqa: BLE001 - the parser stumbles over odd texts in several ways
+        return _first_paragraph(text), {}
+    described = [(name, each.description or "") for each in parsed.params for name in each.arg_name.split(",")]
+    return _first_paragraph(parsed.description or ""), {
+        name.strip(" *`\\"): " ".join(description.split()) for name, description in described
+    }
+
+
+def _argument_descriptions(function: Callable[..., Any]) -> dict[str, str]:
+    return dict(_read_docstring(inspect.getdoc(function) or "")[1])
+
+
+def _first_paragraph(text: str) -> str:
+    return " ".join(text.split("\n\n", 1)[0].split())
 
 
 _ORDINARY = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
@@ -53,21 +72,30 @@ def read_signature(function: Callable[..., Any], tool: str) -> Signature:
         ToolDefinitionError: a type cannot be read, two parameters take the :class:`ToolContext`, or the function
             returns an iterator.
     """
-    called = function if inspect.isroutine(function) else type(function).__call__
+    innermost = called_function(function)
+    called = innermost if inspect.isroutine(innermost) else type(innermost).__call__
     if inspect.isgeneratorfunction(called) or inspect.isasyncgenfunction(called):
         raise ToolDefinitionError(f"tool {tool}: a generator cannot be a tool, since it may never end: return a list")
     hints = _type_hints(called, tool)
     if _is_iterator(hints.get("return")):
         raise ToolDefinitionError(f"tool {tool}: an iterator cannot be a result, since it may never end: return a list")
-    parameters = [p for p in inspect.signature(function).parameters.values() if p.name not in ("self", "cls")]
+    parameters = _parameters(function)
     context = _context_parameter(parameters, hints, tool)
     return Signature(
         tuple(p for p in parameters if p is not context),
         hints,
-        argument_descriptions(function),
+        _argument_descriptions(innermost) | _argument_descriptions(called),
         context.name if context else None,
         "return" in hints and _returns_none(hints["return"]),
     )
+
+
+def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
+    """The parameters that a call fills; arguments of ``functools.partial`` are given, and hidden from the model."""
+    if isinstance(function, partial):
+        free = _parameters(function.func)[len(function.args) :]
+        return [each for each in free if each.name not in function.keywords]
+    return list(inspect.signature(function).parameters.values())
 
 
 def _context_parameter(

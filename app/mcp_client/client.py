@@ -13,6 +13,8 @@ from pydantic import TypeAdapter, ValidationError
 from app.mcp_client.file import ServerEntry
 from app.mcp_client.foreign_tools import result_text, sanitize_text
 from app.mcp_client.transports import Diagnostics, open_transport
+from app.observability import tracing
+from app.observability.semantic_conventions import mcp_attributes
 from toolchat import __version__
 from toolchat.tool_calling.context import ToolContext
 from toolchat.tool_calling.errors import ToolExecutionError
@@ -29,6 +31,7 @@ MAX_TOOLS, MAX_PAGES = 256, 32
 MAX_ERROR_CHARS = 500
 # The SDK distinguishes these two by their text alone; servers send the same codes for errors of their own.
 _CLOSED, _SESSION_GONE = "Connection closed", "Session terminated"
+_CALL = "tools/call"
 _RESULT = TypeAdapter[types.CallToolResult | types.InputRequiredResult](
     types.CallToolResult | types.InputRequiredResult
 )
@@ -41,6 +44,8 @@ class ServerUnavailable(Exception):
 class ConnectionLost(Exception):
     """The connection, or its session, ended before the call returned."""
 
+    kind = "connection-lost"
+
     def __init__(self, *, may_have_run: bool) -> None:
         super().__init__(may_have_run)
         self.may_have_run = may_have_run
@@ -51,11 +56,13 @@ class Connection:
     """An open connection.
 
     Args:
+        server: the server's name, for traces.
         client: the SDK's client, already initialized.
         on_change: is called when the server reports that its tools have changed.
     """
 
-    def __init__(self, client: Client, on_change: Callable[[], None]) -> None:
+    def __init__(self, server: str, client: Client, on_change: Callable[[], None]) -> None:
+        self._server = server
         self._client = client
         self._on_change = on_change
 
@@ -97,12 +104,21 @@ class Connection:
     async def call(self, tool: str, arguments: Mapping[str, object], context: ToolContext) -> str:
         """Call a tool and return its result as text; cancelling this coroutine cancels the call at the server.
 
-        Bypasses the SDK's ``call_tool``, which validates results by the server's own schema, including regular
-        expressions that may take for ever.
-
         Raises:
             ConnectionLost: the connection ended.
             ToolExecutionError: the tool failed, the server rejected the call, or its response is invalid.
+        """
+        if tracing.observer is None:
+            return await self._call(tool, arguments, context)
+        attributes = mcp_attributes(_CALL, self.revision, tool) | {"toolchat.upstream": self._server}
+        with tracing.observer.mcp_request(_CALL, tool, attributes):
+            return await self._call(tool, arguments, context)
+
+    async def _call(self, tool: str, arguments: Mapping[str, object], context: ToolContext) -> str:
+        """Send the call.
+
+        Bypasses the SDK's ``call_tool``, which validates results by the server's own schema, including regular
+        expressions that may take for ever.
         """
 
         async def report(progress: float, total: float | None, message: str | None) -> None:
@@ -150,7 +166,7 @@ async def connect(
     transport = open_transport(server, entry, forwarded=forwarded or {}, diagnostics=diagnostics, on_end=on_end)
     try:
         async with _client(transport, on_change, mode) as client:
-            yield Connection(client, on_change)
+            yield Connection(server, client, on_change)
     except Exception as error:
         raise ServerUnavailable(_reason(error, entry, diagnostics)) from error
 

@@ -23,6 +23,7 @@ from pydantic import ValidationError
 
 from app.mcp_client.file import ServerEntry
 from app.mcp_client.foreign_tools import sanitize_text
+from app.observability import tracing
 
 __all__ = ["Diagnostics", "open_transport"]
 
@@ -251,6 +252,8 @@ class _BoundedTransport(httpx2.AsyncBaseTransport):
         self._diagnostics = diagnostics
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        if tracing.observer is not None and request.method == "POST":
+            tracing.observer.inject(request.headers)  # the SDK adds it to the body's _meta only
         if request.method == "DELETE":
             with anyio.fail_after(SESSION_END_TIMEOUT):
                 return await self._transport.handle_async_request(request)

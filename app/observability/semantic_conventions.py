@@ -1,6 +1,7 @@
 """Names of span attributes: OpenTelemetry's semantic conventions, and the only module that knows them.
 
 HTTP: https://opentelemetry.io/docs/specs/semconv/http/http-spans/ (stable).
+MCP: https://opentelemetry.io/docs/specs/semconv/gen-ai/mcp/ (not stable yet).
 Generative AI: https://github.com/open-telemetry/semantic-conventions-genai (not stable yet).
 Attributes that the conventions do not name start with ``toolchat.``.
 """
@@ -21,6 +22,7 @@ __all__ = [
     "STATUS",
     "Attributes",
     "arguments_of",
+    "mcp_attributes",
     "model_attributes",
     "output_of",
     "prompt_of",
@@ -137,6 +139,14 @@ def upstream_attributes(upstream: str, request: Request, *, captures: bool) -> A
         "toolchat.upstream": upstream,
     }
     return attributes | ({"url.path": short(path)} if captures else {})
+
+
+def mcp_attributes(method: str, version: str, target: str) -> Attributes:
+    """A request of MCP, sent or received; ``target`` is the tool of a call, otherwise empty."""
+    attributes: Attributes = {"mcp.method.name": short(method[:64]), "mcp.protocol.version": version}
+    if not target:
+        return attributes
+    return attributes | {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": short(target[:64])}
 
 
 def store_attributes(kind: str, operation: str) -> Attributes:

@@ -10,13 +10,14 @@ from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
 from contextlib import asynccontextmanager, closing, contextmanager
 from importlib.metadata import entry_points
 from math import inf
+from typing import Any
 
 from opentelemetry import propagate, trace
 from opentelemetry.propagators.composite import CompositePropagator
 from opentelemetry.sdk.resources import OTELResourceDetector, Resource
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
-from opentelemetry.trace import Tracer
+from opentelemetry.trace import NoOpTracer, Tracer
 
 from app.observability import metrics
 from app.observability.tracing_settings import TracingConfiguration
@@ -165,6 +166,19 @@ class _BoundedProcessor(BatchSpanProcessor):
             self._losses.add(1)
 
 
+class _Provider(TracerProvider):
+    """Provides the tracers of the service and of its tools, but none to the SDK of MCP.
+
+    Its spans would contain the messages of errors, which are the texts of other servers and of users.
+    """
+
+    def get_tracer(self, instrumenting_module_name: str, *args: Any, **kwargs: Any) -> Tracer:
+        """See :meth:`TracerProvider.get_tracer`."""
+        if instrumenting_module_name == "mcp-python-sdk":
+            return NoOpTracer()
+        return super().get_tracer(instrumenting_module_name, *args, **kwargs)
+
+
 def _processor(configuration: TracingConfiguration, losses: _Losses) -> _BoundedProcessor:
     exporter = _CountingExporter(_otlp_exporter(configuration), losses)
     try:
@@ -178,7 +192,7 @@ def _provider(configuration: TracingConfiguration, processor: BatchSpanProcessor
     with _environment(configuration.variables):
         detected = OTELResourceDetector().detect().attributes
         resource = Resource.create({"service.name": "toolchat", "service.version": __version__, **detected})
-        provider = TracerProvider(resource=resource, shutdown_on_exit=False)
+        provider = _Provider(resource=resource, shutdown_on_exit=False)
     provider.add_span_processor(processor)
     # The tracers of tools use the global provider. It can be set once per process; an outer application's stays.
     if isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider):

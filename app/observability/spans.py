@@ -4,9 +4,11 @@ Every span is OpenTelemetry's current span while its work runs, so that spans wh
 children. A request whose trace is not sampled has one span, which is not recorded but propagated.
 """
 
-from collections.abc import Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Coroutine, Generator, Iterable, Mapping, MutableMapping, Sequence
+from contextlib import contextmanager
 from contextvars import Context as Variables
 from contextvars import ContextVar
+from dataclasses import dataclass
 from time import time_ns
 from types import TracebackType
 from typing import Any, Self
@@ -27,6 +29,7 @@ from opentelemetry.trace import (
 )
 
 from app.observability import semantic_conventions as conventions
+from app.observability.message_content import short
 from app.observability.observer import ServiceModelCall, ServiceObserver, outcome_of
 from app.observability.semantic_conventions import AGENT, ERROR_TYPE, FIRST_CHUNK, STATUS, Attributes
 from app.observability.tracing import TraceIds
@@ -182,6 +185,38 @@ class TracingObserver(ServiceObserver):
             return _PropagatedRequest(get_current())
         return _TracedRequest(self._tracer.start_span(request.method, None, SpanKind.CLIENT, attributes))
 
+    @contextmanager
+    def mcp_request(
+        self, method: str, target: str, attributes: Attributes, received_meta: Mapping[str, Any] | None = None
+    ) -> Generator["McpRequest", None, None]:
+        """Record the span of an MCP request while the block runs; an exception ends it by its kind, never its text.
+
+        Args:
+            method: the method, such as ``tools/call``.
+            target: the tool of a call, otherwise empty.
+            attributes: further attributes.
+            received_meta: the ``_meta`` of a request that the service serves, whose trace is continued; ``None`` for
+                a request that it sends.
+        """
+        kind = SpanKind.CLIENT if received_meta is None else SpanKind.SERVER
+        texts = {name: each for name, each in (received_meta or {}).items() if isinstance(each, str)}
+        context = propagate.extract(texts, get_current())
+        span = self._tracer.start_span(short(f"{method[:64]} {target[:64]}".strip()), context, kind, attributes)
+        current, request = CurrentSpan(span, context), McpRequest()
+        try:
+            yield request
+        except BaseException as error:
+            # Errors of tools have a kind, those of the protocol a number.
+            request.failure = str(getattr(error, "kind", None) or getattr(error, "code", None) or outcome_of(error))
+            raise
+        finally:
+            current.leave()
+            _end(span, request.failure)
+
+    def inject(self, headers: MutableMapping[str, str]) -> None:
+        """Add the current trace to the headers of a request."""
+        propagate.inject(headers)
+
     def record_breaker_refusal(self, upstream: str) -> None:
         """Count a request that an open circuit breaker refused, and record it as an event."""
         super().record_breaker_refusal(upstream)
@@ -201,6 +236,14 @@ class TracingObserver(ServiceObserver):
     def copy_context(self, target: Variables) -> None:
         """Copy the current span: shared work is part of the first request's trace."""
         target.run(attach, get_current())
+
+
+@dataclass(slots=True)
+class McpRequest:
+    """An MCP request whose span is current."""
+
+    failure: str = ""
+    """The kind of its failure, if it has failed."""
 
 
 class CurrentSpan:

@@ -57,7 +57,7 @@ TOOLS = [
     tool("hidden_one"),
     tool("ask", "Answer instead of the service."),
     *map(tool, ("dies", "hang", "cancelled", "endless", "garbage", "image", "fails", "wrong", "variables", "grow")),
-    *map(tool, ("shrink", "talk", "both", "refuses", "mixed", "same", "wrapped", "nothing")),
+    *map(tool, ("shrink", "talk", "both", "refuses", "mixed", "same", "wrapped", "nothing", "meta")),
 ]
 cancelled: list[object] = []
 
@@ -156,7 +156,9 @@ def answer(asked: dict[str, object]) -> None:
 
 def called(number: object, params: dict[str, object]) -> None:
     name = str(params["name"])
-    if name == "refuses":
+    if name == "meta":
+        send({"id": number, "result": text(json.dumps(params.get("_meta")))})
+    elif name == "refuses":
         send({"id": number, "error": {"code": -32000, "message": "not\x1b today"}})
     else:
         given = params.get("arguments")

@@ -38,7 +38,6 @@ __all__ = ["answer"]
 _JSON_TYPE = re.compile(r"application/([\w.-]+\+)?json\s*(;|$)", re.IGNORECASE)
 _JSON, _EVENTS = "application/json", "text/event-stream"
 _NO_STORE: Mapping[str, str] = {"Cache-Control": "no-store"}
-_INVALID_PARAMS = ErrorData(code=types.INVALID_PARAMS, message="Invalid request parameters")
 _T = TypeVar("_T")
 
 
@@ -145,11 +144,10 @@ class _Exchange(EventStream):
         try:
             # Without the teardown of serve_one: nothing is opened for the connection of a single request.
             result = await ServerRunner(SERVER, self._connection, self._service).on_request(self, method, params)
-        except (MCPError, ValidationError) as error:
-            data = error.error if isinstance(error, MCPError) else _INVALID_PARAMS
-            self._state["outcome"] = f"rpc-error{data.code}"
-            self.status_code = inbound.ERROR_CODE_HTTP_STATUS.get(data.code, 500) if self.is_modern else 200
-            response = _error(self.request_id, data)
+        except MCPError as error:
+            self._state["outcome"] = f"rpc-error{error.code}"
+            self.status_code = inbound.ERROR_CODE_HTTP_STATUS.get(error.code, 500) if self.is_modern else 200
+            response = _error(self.request_id, error.error)
         else:
             response = {"jsonrpc": "2.0", "id": self.request_id, "result": result}
         if self.started:

@@ -90,13 +90,15 @@ if TYPE_CHECKING:
     from toolchat.tool_calling.events import ToolCallFinished as ToolCallFinished
     from toolchat.tool_calling.events import ToolCallProgress as ToolCallProgress
     from toolchat.tool_calling.events import ToolCallStarted as ToolCallStarted
+    from toolchat.tool_calling.exception_processor import (
+        ToolExecutionExceptionProcessor as ToolExecutionExceptionProcessor,
+    )
     from toolchat.tool_calling.function_callback import FunctionToolCallback as FunctionToolCallback
     from toolchat.tool_calling.function_callback import MethodToolCallback as MethodToolCallback
     from toolchat.tool_calling.function_callback import MethodToolCallbackProvider as MethodToolCallbackProvider
     from toolchat.tool_calling.function_callback import tool as tool
     from toolchat.tool_calling.limits import ToolCallLimits as ToolCallLimits
     from toolchat.tool_calling.manager import ToolCallingManager as ToolCallingManager
-    from toolchat.tool_calling.manager import ToolExecutionExceptionProcessor as ToolExecutionExceptionProcessor
     from toolchat.tool_calling.manager import ToolExecutionResult as ToolExecutionResult
     from toolchat.tool_calling.results import ToolCallResultConverter as ToolCallResultConverter
     from toolchat.tool_calling.results import convert_result as convert_result
@@ -144,7 +146,8 @@ _EXPORTS = {
     "tool_calling.events": "ToolCallEvent ToolCallFinished ToolCallProgress ToolCallStarted",
     "tool_calling.function_callback": "FunctionToolCallback MethodToolCallback MethodToolCallbackProvider tool",
     "tool_calling.limits": "ToolCallLimits",
-    "tool_calling.manager": "ToolCallingManager ToolExecutionExceptionProcessor ToolExecutionResult",
+    "tool_calling.exception_processor": "ToolExecutionExceptionProcessor",
+    "tool_calling.manager": "ToolCallingManager ToolExecutionResult",
     "tool_calling.results": "ToolCallResultConverter convert_result quoted_result",
     "tool_calling.setting_types": "BaseUrl Secret Url",
 }

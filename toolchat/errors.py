@@ -17,6 +17,7 @@ The service answers them as problem documents (RFC 9457). The tree, by status::
 """
 
 from collections.abc import Mapping, Sequence
+from math import isfinite
 from typing import Any
 
 __all__ = [
@@ -57,11 +58,21 @@ __all__ = [
     "UpstreamTimeout",
     "UpstreamUnavailable",
     "ValidationFailed",
+    "seconds_from",
 ]
 
 
 CLIENT_GONE = "client_gone"
 """The outcome that logs and metrics show if the client disconnected before the response."""
+
+
+def seconds_from(value: Any) -> float | None:
+    """Seconds as a number, for errors that carry another value, such as a header's text; ``None`` if it is none."""
+    try:
+        seconds = float(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return seconds if isfinite(seconds) and seconds >= 0 else None
 
 
 class ConfigurationError(Exception):
@@ -84,7 +95,7 @@ class ToolchatError(Exception):
         self.detail = detail
         if retryable is not None:
             self.retryable = retryable
-        self.retry_after = retry_after
+        self.retry_after = seconds_from(retry_after)
         """Seconds to wait before a retry, if known."""
         self.headers: Mapping[str, str] = {}
         """Headers that the response has in addition."""

@@ -20,8 +20,9 @@ from toolchat.http.client import OutboundHttp
 from toolchat.models.base import ChatModel, full_name
 from toolchat.models.fallbacks import FallbackChatModel
 from toolchat.models.resilience import ResilientChatModel, RetryPolicy
+from toolchat.tool_calling.exception_processor import ToolExecutionExceptionProcessor
 from toolchat.tool_calling.limits import ToolCallLimits
-from toolchat.tool_calling.manager import ToolCallingManager, ToolExecutionExceptionProcessor
+from toolchat.tool_calling.manager import ToolCallingManager
 
 __all__ = [
     "ChosenModel",

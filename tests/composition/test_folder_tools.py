@@ -21,7 +21,7 @@ from toolchat.tool_calling.callback import ToolCallback
 from toolchat.tool_calling.context import ToolContext
 from toolchat.tool_calling.definition import ToolDefinition, ToolMetadata
 from toolchat.tool_calling.errors import ToolExecutionError
-from toolchat.tool_calling.manager import ToolExecutionExceptionProcessor
+from toolchat.tool_calling.exception_processor import ToolExecutionExceptionProcessor
 from toolchat.tool_calling.function_callback import FunctionToolCallback
 from toolchat.tool_calling.manager import ToolCallingManager
 from toolchat import ToolModule

@@ -143,8 +143,8 @@ async def whose(context: ToolContext, city: str) -> str:
     [
         (whose, {}, "tool whose: cache_seconds is not for a tool with a ToolContext (parameter context)"),
         (locate, {"requires_approval": True}, "tool locate: cache_seconds is not for a tool that requires approval"),
-        (locate, {"cache_seconds": -1}, "tool locate: cache_seconds must not be negative"),
-        (locate, {"cache_seconds": float("nan")}, "tool locate: cache_seconds must not be negative"),
+        (locate, {"cache_seconds": -1}, "tool locate: cache_seconds must be a number of at least 0"),
+        (locate, {"cache_seconds": float("nan")}, "tool locate: cache_seconds must be a number of at least 0"),
     ],
 )
 def test_a_tool_that_cannot_be_cached_stops_the_start_with_its_file(

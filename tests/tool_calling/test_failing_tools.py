@@ -8,13 +8,12 @@ import pytest
 from pydantic_core import from_json
 
 from tests.tool_calling.calls import only, run
-from toolchat.errors import NotFound, ToolFailed, UpstreamTimeout
+from toolchat.errors import NotFound, UpstreamTimeout
 from toolchat.tool_calling.callback import ToolCallback, ToolResult
 from toolchat.tool_calling.context import ToolContext
 from toolchat.tool_calling.definition import ToolDefinition, ToolMetadata
 from toolchat.tool_calling.errors import ToolArgumentsError, ToolExecutionError
 from toolchat.tool_calling.function_callback import FunctionToolCallback
-from toolchat.tool_calling.manager import ToolCallingManager, ToolExecutionExceptionProcessor
 
 
 @pytest.mark.parametrize(
@@ -122,48 +121,6 @@ async def test_an_exceptions_text_stays_in_the_log_and_the_other_calls_go_on(
     assert "secret" not in record.getMessage()
 
 
-async def test_a_failing_tool_can_end_the_question() -> None:
-    async def raises() -> None:
-        raise ValueError("secret")
-
-    strict = ToolCallingManager(exception_processor=ToolExecutionExceptionProcessor(always_throw=True))
-    for asked in ([("raises", "")], [("raises", ""), ("raises", "{}")]):
-        with pytest.raises(ToolFailed, match=r"^raises: the tool failed$"):
-            await run(*asked, tools=[raises], manager=strict)
-    wrong = await run(("raises", '{"a": 1}'), ("nothing", ""), tools=[raises], manager=strict)
-    assert [each.error_kind for each in wrong.executions] == ["invalid-arguments", "unknown-tool"]
-
-
-async def test_chosen_exceptions_reach_the_caller_as_they_are() -> None:
-    error = PermissionError("not yours")
-
-    async def raises() -> None:
-        raise error
-
-    manager = ToolCallingManager(exception_processor=ToolExecutionExceptionProcessor(rethrow=(OSError,)))
-    with pytest.raises(PermissionError) as caught:
-        await run(("raises", ""), tools=[raises], manager=manager)
-    assert caught.value is error
-
-
-class NeedsLogin(ToolExecutionError):
-    """A tool's own failure that the caller wants to see."""
-
-
-@pytest.mark.parametrize("asked", [["asks"], ["asks", "asks"]], ids=["one", "several"])
-async def test_a_chosen_exception_of_the_tools_own_kind_reaches_the_caller_too(asked: list[str]) -> None:
-    error = NeedsLogin("log in first")
-
-    async def asks() -> None:
-        raise error
-
-    manager = ToolCallingManager(exception_processor=ToolExecutionExceptionProcessor(rethrow=(NeedsLogin,)))
-    with pytest.raises(NeedsLogin) as caught:
-        await run(*((name, "") for name in asked), tools=[asks], manager=manager)
-    assert caught.value is error
-    assert (await only(("asks", ""), tools=[asks])).result == '{"error":{"kind":"failed","message":"log in first"}}'
-
-
 @pytest.mark.parametrize(
     ("error", "kind"),
     [(ToolExecutionError(""), "failed"), (ToolExecutionError(" \n", kind="lost"), "lost"), (NotFound(""), "not-found")],
@@ -231,20 +188,6 @@ async def test_a_callback_or_converter_that_returns_no_text_is_a_failed_tool(
     assert [(each.error_kind, from_json(each.result)["error"]["message"]) for each in done.executions] == [
         (kind, "the tool failed")
     ] * number
-
-
-@pytest.mark.parametrize(
-    ("error", "told"),
-    [
-        (ToolExecutionError("no such city", kind="no-such-city"), ("no-such-city", "no such city")),
-        (ToolArgumentsError("city: too long"), ("invalid-arguments", "city: too long")),
-        (UpstreamTimeout("the service did not answer"), ("upstream-timeout", "the service did not answer")),
-        (LookupError("secret"), ("failed", "the tool failed")),
-    ],
-)
-def test_only_messages_meant_for_the_model_reach_it(error: Exception, told: tuple[str, str]) -> None:
-    processed = ToolExecutionExceptionProcessor().process(error, "tool")
-    assert (processed.kind, processed.message) == told
 
 
 def test_an_error_result_is_json_that_a_model_can_read() -> None:

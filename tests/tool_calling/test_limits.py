@@ -1,14 +1,21 @@
 """Limits of calls: for one message, for all rounds of a question, and by the settings."""
 
+from dataclasses import dataclass, field
+from typing import Any
+
 import pytest
 from pydantic_core import to_json
 
 from tests.chat.scripted import calls, client_of, says
 from tests.players.openai_player import Answer, OpenAIPlayer, PlayedRequest, message, whole
 from tests.serving import service
-from tests.tool_calling.calls import call, executing
+from tests.tool_calling.calls import EMPTY, call, executing
 from toolchat.messages import AssistantMessage
 from toolchat.models.base import Prompt
+from toolchat.tool_calling.callback import ToolCallback
+from toolchat.tool_calling.context import ToolContext
+from toolchat.tool_calling.definition import ToolDefinition, ToolMetadata
+from toolchat.tool_calling.errors import ToolDefinitionError
 from toolchat.tool_calling.events import ToolCallFinished
 from toolchat.tool_calling.function_callback import FunctionToolCallback, tool
 from toolchat.tool_calling.limits import CallCounter, ToolCallLimits
@@ -35,6 +42,46 @@ async def test_a_call_beyond_a_limit_is_refused_and_not_run(limits: ToolCallLimi
     ended = {event.call.id: event.error_kind for event in events if isinstance(event, ToolCallFinished)}
     assert runs == 2
     assert ended == {"0": None, "1": None, "2": kind}
+
+
+@dataclass
+class Remote(ToolCallback):
+    """A tool whose code is elsewhere, so that only its schema says what its arguments mean."""
+
+    paid: list[str] = field(default_factory=list)
+    metadata = ToolMetadata()
+    definition = ToolDefinition(
+        "pay", "Pay", {"properties": {"n": {"type": "integer"}, "to": {"type": "string", "default": "ann"}}}
+    )
+
+    async def call(self, tool_input: str, context: ToolContext) -> str:
+        self.paid.append(tool_input)
+        return "paid"
+
+
+@pytest.mark.parametrize("remote", [False, True])
+async def test_a_call_is_the_same_however_the_model_writes_it(remote: bool) -> None:
+    tool = Remote()
+
+    async def pay(n: int, to: str = "ann") -> str:
+        return await tool.call("", EMPTY)
+
+    same = ['{"n":1}', '{"n":1.0}', '{"n":"1"}', '"{\\"n\\":1}"', '{"n":1,"to":"ann"}', '```json\n{"n":1}\n```']
+    other = ['{"n":2}', '{"n":1,"to":"bob"}', '{"n":"x"}']
+    asked = [call("pay", text, text) for text in same + other]
+    events = await executing(
+        *asked, tools=[tool if remote else pay], counter=CallCounter(ToolCallLimits(identical=1)), max_concurrency=1
+    )
+    kinds = {each.call.id: each.error_kind for each in events if isinstance(each, ToolCallFinished)}
+    assert [kinds[text] for text in same] == [None, *["repeated-call"] * 5]
+    assert "repeated-call" not in [kinds[text] for text in other]
+    assert len(tool.paid) == (4 if remote else 3)
+
+
+@pytest.mark.parametrize("limits", [{"per_tool": "3"}, {"rounds": -1}, {"identical": 1.5}])
+def test_a_limit_that_is_no_number_is_refused(limits: Any) -> None:
+    with pytest.raises(ToolDefinitionError, match=r"^\w+ must be a whole number of at least 0$"):
+        ToolCallLimits(**limits)
 
 
 async def test_a_polled_tool_can_have_its_own_limits() -> None:

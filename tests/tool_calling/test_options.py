@@ -6,6 +6,7 @@ import pytest
 
 from tests.tool_calling.calls import EMPTY
 from toolchat.tool_calling.definition import ToolMetadata, ToolOptions
+from toolchat.tool_calling.errors import ToolDefinitionError
 from toolchat.tool_calling.function_callback import FunctionToolCallback, tool
 
 ALL: dict[str, Any] = {
@@ -87,6 +88,21 @@ def test_a_name_or_description_of_none_changes_nothing() -> None:
         marked, name=None, description=None, result_converter=None
     ).definition
     assert (definition.name, definition.description) == ("marked", "Marked")
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"name": 5}, "name of a tool must be text, not 5"),
+        ({"description": ["a"]}, "description of a tool must be text, not ['a']"),
+        ({"result_converter": "json"}, "result_converter of a tool must be a function that returns text"),
+    ],
+)
+def test_a_value_of_another_type_is_refused_in_one_line(options: Any, told: str) -> None:
+    for define in (lambda: tool(**options), lambda: FunctionToolCallback.from_function(plain, **options)):
+        with pytest.raises(ToolDefinitionError) as caught:
+            define()
+        assert str(caught.value) == told
 
 
 @pytest.mark.parametrize("word", ["retry", "sandbox", "metadata"])

@@ -14,8 +14,9 @@ from toolchat.tool_calling.callback import ToolCallback
 from toolchat.tool_calling.context import ToolContext
 from toolchat.tool_calling.definition import ToolDefinition, ToolMetadata
 from toolchat.tool_calling.errors import ToolDefinitionError, ToolExecutionError
+from toolchat.tool_calling.exception_processor import ToolExecutionExceptionProcessor
 from toolchat.tool_calling.function_callback import FunctionToolCallback, tool
-from toolchat.tool_calling.manager import ToolCallingManager, ToolExecutionExceptionProcessor
+from toolchat.tool_calling.manager import ToolCallingManager
 
 
 class Busy(Exception):
@@ -55,6 +56,18 @@ async def test_a_call_is_retried_after_a_retryable_error(fault: Exception, metho
     flaky = Flaky([fault])
     finished = await only((method, ""), tools=[FunctionToolCallback.from_function(getattr(flaky, method), retries=1)])
     assert (finished.outcome, finished.result, flaky.runs) == ("ok", "answer 2", 2)
+
+
+@pytest.mark.parametrize("group", [False, True])
+@pytest.mark.parametrize("retry_after", ["0.01", "soon", "-3", float("nan"), None, {}])
+async def test_whatever_wait_an_error_names_it_is_retried_and_not_replaced(retry_after: Any, group: bool) -> None:
+    busy = ToolExecutionError("busy", kind="busy", retryable=True)
+    busy.retry_after = retry_after  # type: ignore[attr-defined]
+    fault = ExceptionGroup("of a task group", [busy]) if group else busy
+    flaky = Flaky([fault, fault])
+    finished = await only(("ask", ""), tools=[FunctionToolCallback.from_function(flaky.ask, retries=1)])
+    assert (finished.error_kind, flaky.runs) == ("busy", 2)
+    assert UpstreamUnavailable("busy", retry_after=retry_after).retry_after in (None, 0.01)
 
 
 @pytest.mark.parametrize(
@@ -162,9 +175,15 @@ async def test_cancelling_the_caller_ends_the_pause() -> None:
     ("options", "told"),
     [
         ({"retries": 1, "requires_approval": True}, "retries is not for a tool that requires approval"),
-        ({"retries": -1}, "retries must be at least 0"),
-        ({"max_calls": 0}, "max_calls must be at least 1"),
-        ({"max_identical_calls": -2}, "max_identical_calls must be at least 1"),
+        ({"retries": -1}, "retries must be a whole number of at least 0"),
+        ({"max_calls": 0}, "max_calls must be a whole number of at least 1"),
+        ({"max_calls": "3"}, "max_calls must be a whole number of at least 1"),
+        ({"max_calls": True}, "max_calls must be a whole number of at least 1"),
+        ({"max_identical_calls": -2}, "max_identical_calls must be a whole number of at least 1"),
+        ({"timeout": -1}, "timeout must be a number of at least 0.001"),
+        ({"timeout": "3"}, "timeout must be a number of at least 0.001"),
+        ({"timeout": float("nan")}, "timeout must be a number of at least 0.001"),
+        ({"exclusive": "no"}, "exclusive must be True or False"),
     ],
 )
 def test_invalid_or_unsafe_metadata_stop_the_definition(options: dict[str, Any], told: str) -> None:

@@ -2,8 +2,11 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
+from pydantic_core import from_json
+
+from toolchat.tool_calling.argument_repair import repair_arguments, strip_wrapping
 from toolchat.tool_calling.context import ToolContext
 from toolchat.tool_calling.definition import ToolDefinition, ToolMetadata
 from toolchat.tool_calling.errors import ToolDefinitionError, ToolExecutionError
@@ -69,6 +72,21 @@ class ToolCallback(ABC):
         Raises:
             ToolArgumentsError: the arguments do not fit the schema.
         """
+
+    def read_arguments(self, tool_input: str) -> Any:
+        """Read arguments as the tool understands them, to find equal calls: ``1``, ``1.0`` and ``"1"`` may be the same.
+
+        Arguments that do not fit the schema are returned as they are.
+        """
+        schema = self.definition.input_schema
+        try:
+            arguments = repair_arguments(from_json(strip_wrapping(tool_input) or "{}"), schema)
+        except ValueError:
+            return tool_input
+        if not isinstance(arguments, dict):
+            return arguments
+        parts = {name: part for name, part in schema.get("properties", {}).items() if isinstance(part, dict)}
+        return {name: part["default"] for name, part in parts.items() if "default" in part} | arguments
 
     async def result(self, tool_input: str, context: ToolContext) -> ToolResult:
         """Run the tool, or reuse the result of an equal call if the tool is cached.

@@ -14,6 +14,7 @@ __all__ = [
     "ToolMetadata",
     "ToolOptions",
     "called_function",
+    "is_number",
     "tool",
     "tool_name",
     "validate_metadata",
@@ -33,7 +34,10 @@ class ToolDefinition:
 
     def __post_init__(self) -> None:
         for part in ("name", "description"):
-            if not getattr(self, part).strip():
+            text: object = getattr(self, part)
+            if not isinstance(text, str):
+                raise ToolDefinitionError(f"a tool's {part} must be text, not {text!r:.40}")
+            if not text.strip():
                 raise ValueError(f"a tool's {part} must not be blank")
 
 
@@ -88,19 +92,33 @@ def validate_metadata(tool: str, metadata: ToolMetadata, context_parameter: str 
         raise ToolDefinitionError(f"tool {tool}: {fault}")
 
 
+_NUMBERS = (("timeout", float, 0.001), ("cache_seconds", float, 0.0), ("retries", int, 0), ("max_calls", int, 1),
+            ("max_identical_calls", int, 1))  # fmt: skip
+_SWITCHES = ("return_direct", "sandbox", "read_only", "exclusive", "run_by_caller")
+
+
+def is_number(value: object, kind: type, least: float) -> bool:
+    """Whether a value is a number, for ``int`` a whole one, and not below the least that is allowed."""
+    return isinstance(value, int | kind) and not isinstance(value, bool) and value >= least  # type: ignore[operator]
+
+
+def _value_faults(metadata: ToolMetadata) -> Iterator[str]:
+    for name, kind, least in _NUMBERS:
+        if (number := getattr(metadata, name)) is not None and not is_number(number, kind, least):
+            yield f"{name} must be a {'whole ' if kind is int else ''}number of at least {least:g}"
+    for name in _SWITCHES:
+        if not isinstance(getattr(metadata, name), bool):
+            yield f"{name} must be True or False"
+
+
 def _faults(metadata: ToolMetadata, context_parameter: str | None) -> Iterator[str]:
-    for name, least in (("max_calls", 1), ("max_identical_calls", 1), ("retries", 0)):
-        number = getattr(metadata, name)
-        if number is not None and number < least:
-            yield f"{name} must be at least {least}"
+    yield from _value_faults(metadata)
     if metadata.read_only and metadata.requires_approval:
         yield "read_only is not for a tool that requires approval"
     if metadata.retries and metadata.requires_approval:
         yield "retries is not for a tool that requires approval"
     if metadata.cache_seconds is None:
         return
-    if not metadata.cache_seconds >= 0:
-        yield "cache_seconds must not be negative"
     if metadata.requires_approval:
         yield "cache_seconds is not for a tool that requires approval"
     if context_parameter is not None:
@@ -168,7 +186,13 @@ class ToolMarker:
 
         Raises:
             TypeError: an option is unknown.
+            ToolDefinitionError: the name or the description is no text, or the converter no function.
         """
+        for name in ("name", "description"):
+            if not isinstance(options.get(name), str | None):
+                raise ToolDefinitionError(f"{name} of a tool must be text, not {options.get(name)!r:.40}")
+        if not callable(options.get("result_converter") or convert_result):
+            raise ToolDefinitionError("result_converter of a tool must be a function that returns text")
         if unknown := options.keys() - ToolOptions.__annotations__.keys():
             raise TypeError(f"a tool has no option {min(unknown)}")
         own = {name: value for name, value in options.items() if name in _NO_METADATA and value is not None}

@@ -21,7 +21,7 @@ from toolchat.tool_calling.definition import (
     tool_name,
     validate_metadata,
 )
-from toolchat.tool_calling.errors import ToolDefinitionError
+from toolchat.tool_calling.errors import ToolArgumentsError, ToolDefinitionError
 from toolchat.tool_calling.input_validation import ToolInput
 from toolchat.tool_calling.results import DONE, ToolCallResultConverter, convert_result, quoted_result
 from toolchat.tool_calling.schema import input_from_schema, input_from_signature, read_output_schema
@@ -123,6 +123,13 @@ class FunctionToolCallback(ToolCallback):
     def check(self, tool_input: str) -> None:
         """See :meth:`ToolCallback.check`; repairs the arguments as a call does."""
         self._input.read(tool_input)
+
+    def read_arguments(self, tool_input: str) -> Any:
+        """See :meth:`ToolCallback.read_arguments`: the arguments as validated."""
+        try:
+            return self._input.read(tool_input)[0]
+        except ToolArgumentsError:
+            return ToolCallback.read_arguments(self, tool_input)
 
     async def call(self, tool_input: str, context: ToolContext) -> str:
         """Run the function without the cache; see :meth:`ToolCallback.call`."""

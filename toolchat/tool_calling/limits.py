@@ -1,12 +1,12 @@
 """Limits of one chat request: rounds of tool calls, calls in total, calls of one tool, and identical calls."""
 
-from dataclasses import dataclass, field, replace
-
-from pydantic_core import to_json
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
 
 from toolchat.messages import ToolCall
-from toolchat.tool_calling.definition import ToolMetadata
-from toolchat.tool_calling.errors import ToolExecutionError
+from toolchat.tool_calling.callback import ToolCallback
+from toolchat.tool_calling.definition import ToolMetadata, is_number
+from toolchat.tool_calling.errors import ToolDefinitionError, ToolExecutionError
 from toolchat.tool_calling.events import parse_arguments
 
 __all__ = ["CallCounter", "ToolCallLimits"]
@@ -23,9 +23,14 @@ class ToolCallLimits:
     per_tool: int = 40
     in_total: int = 150
     identical: int = 3
-    """Calls of one tool with the same arguments."""
+    """Calls of one tool with the same arguments, however the model wrote them."""
     rounds: int = 10
     """Rounds of tool calls; after the last one the model has to answer without tools."""
+
+    def __post_init__(self) -> None:
+        for each in fields(self):
+            if not is_number(getattr(self, each.name), int, 0):
+                raise ToolDefinitionError(f"{each.name} must be a whole number of at least 0")
 
     def within(self, most: int | None) -> "ToolCallLimits":
         """Copy with at most ``most`` calls in total; ``None`` changes nothing."""
@@ -39,11 +44,14 @@ class CallCounter:
     limits: ToolCallLimits
     _total: int = 0
     _by_tool: dict[str, list[ToolCall]] = field(default_factory=dict)
+    _arguments: dict[tuple[str, str], Any] = field(default_factory=dict)
+    """The arguments of calls that were compared, by the tool's name and their text."""
 
-    def count(self, call: ToolCall, tool: ToolMetadata) -> ToolExecutionError | None:
-        """Count a call; returns the error for the model if the call must not run."""
-        per_tool = tool.max_calls or self.limits.per_tool
-        identical = tool.max_identical_calls or self.limits.identical
+    def count(self, call: ToolCall, tool: ToolCallback | None) -> ToolExecutionError | None:
+        """Count a call, of ``None`` for an unknown tool; returns the error for the model if it must not run."""
+        metadata = tool.metadata if tool else _UNKNOWN
+        per_tool = metadata.max_calls or self.limits.per_tool
+        identical = metadata.max_identical_calls or self.limits.identical
         earlier = self._by_tool.setdefault(call.name, [])
         self._total += 1
         if self._total > self.limits.in_total:
@@ -51,22 +59,24 @@ class CallCounter:
         if len(earlier) >= per_tool:
             return _refusal(f"this question has used up its {per_tool} calls of this tool")
         # Arguments are compared only once there are enough calls, so that an ordinary request never pays for it.
-        repeated = len(earlier) >= identical and _number_of(call, earlier) >= identical
+        repeated = len(earlier) >= identical and self._number_of(call, earlier, tool) >= identical
         earlier.append(call)
         return _refusal("this very call was made before in this question", kind="repeated-call") if repeated else None
 
+    def _number_of(self, call: ToolCall, earlier: list[ToolCall], tool: ToolCallback | None) -> int:
+        """How many earlier calls have the same arguments."""
+        arguments = self._read(call, tool)
+        return sum([self._read(each, tool) == arguments for each in earlier])
 
-def _number_of(call: ToolCall, earlier: list[ToolCall]) -> int:
-    """How many earlier calls have the same arguments."""
-    arguments = _canonical_arguments(call)
-    return sum(_canonical_arguments(each) == arguments for each in earlier)
+    def _read(self, call: ToolCall, tool: ToolCallback | None) -> Any:
+        key = call.name, call.arguments
+        if key not in self._arguments:
+            self._arguments[key] = parse_arguments(call) if tool is None else tool.read_arguments(call.arguments)
+        return self._arguments[key]
 
 
-def _canonical_arguments(call: ToolCall) -> str:
-    arguments = parse_arguments(call)
-    if isinstance(arguments, dict):
-        arguments = dict(sorted(arguments.items()))
-    return to_json(arguments, inf_nan_mode="constants").decode()
+_UNKNOWN = ToolMetadata()
+"""The metadata of a tool that does not exist."""
 
 
 def _refusal(message: str, kind: str = "limit") -> ToolExecutionError:

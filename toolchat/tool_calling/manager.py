@@ -1,7 +1,6 @@
 """The tool calling manager: runs the calls of one assistant message, each with its own time limit and error."""
 
 import asyncio
-import logging
 import random
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import nullcontext
@@ -11,21 +10,26 @@ from time import perf_counter
 from typing import Any
 
 from toolchat import instruments
-from toolchat.errors import ToolchatError, ToolFailed
+from toolchat.errors import seconds_from
 from toolchat.messages import AssistantMessage, Message, ToolCall, ToolResponse, ToolResponseMessage
 from toolchat.tool_calling.callback import ToolCallback, ToolResult
 from toolchat.tool_calling.caller import current_caller
 from toolchat.tool_calling.context import PAUSE, ProgressReporter, ToolContext, resolve_future
 from toolchat.tool_calling.definition import ToolMetadata
-from toolchat.tool_calling.errors import ToolArgumentsError, ToolExecutionError
+from toolchat.tool_calling.errors import ToolExecutionError
 from toolchat.tool_calling.events import EmitToolCall, ToolCallFinished, ToolCallStarted, discard_event
+from toolchat.tool_calling.exception_processor import (
+    ToolExecutionExceptionProcessor,
+    check_processor,
+    expected_error,
+    process_exception,
+)
 from toolchat.tool_calling.limits import CallCounter, ToolCallLimits
 from toolchat.tool_calling.results import ToolResultError, shorten
 
 __all__ = [
     "RunOutcome",
     "ToolCallingManager",
-    "ToolExecutionExceptionProcessor",
     "ToolExecutionResult",
     "is_direct",
     "run_with_progress",
@@ -82,7 +86,7 @@ async def _run_caught(callback: ToolCallback, arguments: str, context: ToolConte
         if not isinstance(result.text, str):  # a converter of the tool's own returned something else
             raise ToolResultError(type(result.text).__name__)
     except BaseException as error:  # noqa: BLE001
-        return error
+        return expected_error(error) or error
     return result
 
 
@@ -94,68 +98,18 @@ async def _run_with_retries(seconds: float, callback: ToolCallback, arguments: s
         try:
             return await callback.result(arguments, context)
         except Exception as error:
-            pause = _pause(error, attempt)
-            if getattr(error, "retryable", False) is not True or loop.time() + pause >= until:
+            own = expected_error(error) or error
+            pause = _pause(own, attempt)
+            if getattr(own, "retryable", False) is not True or loop.time() + pause >= until:
                 raise
         instruments.observer.record_tool_retry(callback.definition.name)
         await asyncio.sleep(pause)
     return await callback.result(arguments, context)
 
 
-def _pause(error: Exception, attempt: int) -> float:
+def _pause(error: BaseException, attempt: int) -> float:
     pause: float = min(_MAX_PAUSE, _FIRST_PAUSE * 2**attempt) * random.uniform(0.5, 1)  # noqa: S311 - no secret
-    return max(pause, getattr(error, "retry_after", None) or 0)
-
-
-_log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class ToolExecutionExceptionProcessor:
-    """Converts an exception of a tool to the error that the model receives, or ends the chat request with it.
-
-    The model receives the message of a :class:`ToolExecutionError` and the client-safe detail of a
-    :class:`ToolchatError`. For any other exception it learns only that the tool failed; the details are logged.
-    A result without a JSON form counts as such an exception, of the kind ``tool-result``; the log names its type.
-    """
-
-    always_throw: bool = False
-    """A failing tool ends the chat request; Spring AI's ``throw-exception-on-error``."""
-    rethrow: tuple[type[BaseException], ...] = ()
-    """Exceptions that are raised unchanged, for the caller to handle."""
-
-    def process(self, error: BaseException, tool: str) -> ToolExecutionError:
-        """Convert one exception.
-
-        Returns:
-            The error for the model.
-
-        Raises:
-            ToolFailed: with ``always_throw``, unless the model's arguments are the cause.
-            BaseException: the exception itself, if it is listed in ``rethrow``.
-        """
-        if isinstance(error, self.rethrow):
-            raise error
-        converted = _convert(error, tool)
-        if self.always_throw and not isinstance(error, ToolArgumentsError):
-            raise ToolFailed(f"{tool}: {converted.message}") from error
-        return converted
-
-
-def _convert(error: BaseException, tool: str) -> ToolExecutionError:
-    if isinstance(error, ToolchatError):
-        error = ToolExecutionError(error.detail, kind=error.code)
-    if isinstance(error, ToolExecutionError):
-        return error if error.message.strip() else _with_message(error, tool)
-    fields = {"tool": tool, "error": type(error).__name__}
-    if isinstance(error, ToolResultError):
-        fields["result_type"] = error.type_name
-    _log.error("tool failed", extra=fields, exc_info=error)
-    return ToolExecutionError("the tool failed", kind="tool-result" if "result_type" in fields else "failed")
-
-
-def _with_message(error: ToolExecutionError, tool: str) -> ToolExecutionError:
-    return ToolExecutionError(f"the tool {tool} failed without a message", kind=error.kind, hint=error.hint)
+    return max(pause, seconds_from(getattr(error, "retry_after", None)) or 0)
 
 
 _MAX_SHOWN_NAME = 64
@@ -189,6 +143,9 @@ class ToolCallingManager:
     exception_processor: ToolExecutionExceptionProcessor = field(default_factory=ToolExecutionExceptionProcessor)
     progress_pause: float = PAUSE
     """Seconds between two progress events of one call."""
+
+    def __post_init__(self) -> None:
+        check_processor(self.exception_processor)
 
     async def execute_tool_calls(
         self,
@@ -312,15 +269,17 @@ class ToolCallingManager:
             # The final authorisation check before execution, whichever way the call has come.
             callback = offered.get(call.name) if may_use(call.name) else None
             metadata = callback.metadata if callback else _UNKNOWN
-            result: ToolResult | ToolExecutionError | None = rejection or counter.count(call, metadata)
+            result: ToolResult | ToolExecutionError | None = rejection or counter.count(call, callback)
             if result is None and callback is not None:
                 observer.begin_waiting()
                 try:
                     outcome = await self._run_tool(call, turn, callback, context, emit)
                 finally:
                     observer.end_waiting()
-                processor = self.exception_processor
-                result = processor.process(outcome, call.name) if isinstance(outcome, BaseException) else outcome
+                if isinstance(outcome, BaseException):
+                    result = process_exception(self.exception_processor, outcome, call.name)
+                else:
+                    result = outcome
             result = result or _unknown_tool(call.name, filter(may_use, offered))
             finished = self._finish(call, turn, metadata, result, started)
             observer.record_tool_call(call.name if callback else None, finished)

@@ -13,7 +13,7 @@ from toolchat.chat.client import ChatClient, PromptSpec
 from toolchat.chat.request import Approval
 from toolchat.messages import AssistantMessage, SystemMessage, ToolResponse, ToolResponseMessage, UserMessage
 from toolchat.models.base import ChatOptions, ChatResponse
-from toolchat.tool_calling.callback import ToolCallback
+from toolchat.tool_calling.callback import ClientToolCallback, ToolCallback
 from toolchat.tool_calling.definition import ToolDefinition, ToolMetadata
 from toolchat.tool_calling.function_callback import FunctionToolCallback
 
@@ -35,6 +35,7 @@ TOOLS = (
     named("getWeather", "Look up the weather forecast (天气预报)"),
     named("shipOrder", "Send an order to a customer (发货)", requires_approval=True),
     named("todoUpdate", "Write the list of steps"),
+    named("查询库存", "Count what is left"),
     *(named(f"tellJoke{number}", "Tell a joke") for number in range(20)),
 )
 NAMES = [tool.definition.name for tool in TOOLS]
@@ -113,11 +114,47 @@ async def test_tools_found_by_an_earlier_question_are_not_offered_again() -> Non
     assert offered(model) == [[SEARCH_TOOL], [SEARCH_TOOL, "getWeather"], [SEARCH_TOOL]]
 
 
-async def test_tools_named_in_the_instructions_or_the_question_are_offered_at_once() -> None:
+@pytest.mark.parametrize(
+    ("instructions", "question", "names"),
+    [
+        ("Plan: call todoUpdate.", "请用getWeather查天气，tellJoke3.", ["todoUpdate", "getWeather", "tellJoke3"]),
+        ("", "请用查询库存看看还剩多少", ["查询库存"]),
+        ("需要时请调用查询库存。", "tellJoke1", ["查询库存", "tellJoke1"]),
+    ],
+)
+async def test_tools_named_in_the_instructions_or_the_question_are_offered_at_once(
+    instructions: str, question: str, names: list[str]
+) -> None:
     asking, model = searching(says("ok"))
-    messages = (SystemMessage("Plan first: call todoUpdate."), UserMessage("请用getWeather查天气，tellJoke3."))
-    await asking.messages(messages).call().response()
-    assert offered(model) == [[SEARCH_TOOL, "todoUpdate", "getWeather", "tellJoke3"]]
+    await asking.messages((SystemMessage(instructions), UserMessage(question))).call().response()
+    assert offered(model) == [[SEARCH_TOOL, *names]]
+
+
+async def test_a_chosen_tool_is_offered_at_once_and_stays() -> None:
+    asking, model = searching(calls(WEATHER), says("ok"))
+    await asking.options(ChatOptions(tool_choice="getWeather")).call().response()
+    assert offered(model) == [[SEARCH_TOOL, "getWeather"]] * 2
+    assert [each.options.tool_choice for each in model.prompts] == ["getWeather", None]
+
+
+OWN = tuple(
+    ClientToolCallback(ToolDefinition(f"own{number}", "Roll a die", {"type": "object"})) for number in range(36)
+)
+"""Tools that the client runs."""
+
+
+async def test_the_clients_tools_are_always_offered_and_are_not_searched() -> None:
+    asking, model = searching(search("die weather"), calls(("own7", "{}")))
+    response = await asking.tools(*OWN).call().response()
+    own = [tool.definition.name for tool in OWN]
+    assert offered(model) == [[SEARCH_TOOL, *own], [SEARCH_TOOL, *own, "getWeather"]]
+    assert [call.name for call in response.message.tool_calls] == ["own7"]
+
+
+async def test_the_clients_tools_do_not_hide_those_of_the_service() -> None:
+    client, model = client_of(says("ok"), advisors=[ToolSearchAdvisor(ABOVE)])
+    await client.prompt("?").tools(*OWN, *TOOLS[:ABOVE]).call().response()
+    assert offered(model) == [[each.definition.name for each in (*OWN, *TOOLS[:ABOVE])]]
 
 
 @pytest.mark.parametrize("count", [ABOVE, 1, 0])
@@ -149,7 +186,8 @@ async def test_nothing_is_offered_after_the_tools_are_withdrawn() -> None:
 
 
 async def test_the_search_takes_another_name_when_a_tool_has_its_own() -> None:
-    taken = (named(SEARCH_TOOL, "Find hammers"), named(f"{SEARCH_TOOL}2", "Find nails"))
+    own = ClientToolCallback(ToolDefinition(f"{SEARCH_TOOL}2", "Find nails", {"type": "object"}))
+    taken = (named(SEARCH_TOOL, "Find hammers"), own)
     client, model = client_of(
         calls((f"{SEARCH_TOOL}3", '{"query":"hammers"}')),
         calls((SEARCH_TOOL, "{}")),
@@ -157,7 +195,7 @@ async def test_the_search_takes_another_name_when_a_tool_has_its_own() -> None:
         advisors=[ToolSearchAdvisor(ABOVE)],
     )
     response = await client.prompt("?").tools(*TOOLS, *taken).call().response()
-    assert offered(model)[1:] == [[f"{SEARCH_TOOL}3", SEARCH_TOOL]] * 2
+    assert offered(model)[1:] == [[f"{SEARCH_TOOL}3", f"{SEARCH_TOOL}2", SEARCH_TOOL]] * 2
     assert response.executions[1].result == "nothing new in here"
 
 

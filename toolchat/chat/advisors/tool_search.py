@@ -3,8 +3,8 @@
 import math
 import re
 from collections import Counter, OrderedDict, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 from typing import Annotated, Any
@@ -13,7 +13,7 @@ from pydantic import Field
 
 from toolchat.chat.advisors.base import Advisor, AdvisorChain
 from toolchat.chat.request import ChatRequest, Emit
-from toolchat.messages import Message, SystemMessage, ToolResponseMessage, UserMessage
+from toolchat.messages import AssistantMessage, Message, SystemMessage, ToolResponseMessage, UserMessage
 from toolchat.models.base import ChatResponse
 from toolchat.tool_calling.callback import ToolCallback
 from toolchat.tool_calling.definition import ToolDefinition
@@ -162,35 +162,39 @@ class ToolSearchAdvisor(Advisor):
     """Offers a search tool, and the tools it has found, instead of very many tools.
 
     Its order is inside the tool loop, and it changes the offer of each round; the loop still has all tools, so that
-    approval, limits, time-outs and the turn summary work as ever. Tools that the instructions or the question name are
-    offered from the first round on. Found tools stay for the rest of the turn: they are read from the search results
-    in the conversation, so that there is no state between rounds and a paused turn resumes with them. It does not
-    apply if the caller runs the calls, since the caller does not have the search tool.
+    approval, limits, time-outs and the turn summary work as ever. Only tools that the service runs are counted and
+    searched; the client's own tools are always offered. So are, from the first round on, the tool of ``tool_choice``
+    and tools that the instructions or the question name. Tools that were found or called stay for the rest of the turn:
+    they are read from the conversation, so that there is no state between rounds and a paused turn resumes with them.
+    It does not apply if the caller runs the calls, since the caller does not have the search tool.
     """
 
     order = 310
     record_name = "app.chat.tool_search.ToolSearchAdvisor"
 
     def __init__(self, above: int = 30) -> None:
-        """Offer up to ``above`` tools as they are; 0 switches the search off."""
+        """Offer up to ``above`` tools of the service as they are; 0 switches the search off."""
         self._above = above
-        self._cache: OrderedDict[tuple[int, ...], _SearchableTools] = OrderedDict()
+        self._cache: OrderedDict[tuple[object, ...], _SearchableTools] = OrderedDict()
 
     def applies(self, request: ChatRequest) -> bool:
         """See :meth:`Advisor.applies`."""
-        return 0 < self._above < len(request.tools) and request.options.internal_tool_execution_enabled
+        if not 0 < self._above < len(request.tools):
+            return False
+        return len(_service_tools(request)) > self._above and request.options.internal_tool_execution_enabled
 
     async def advise(self, request: ChatRequest, chain: AdvisorChain, emit: Emit) -> ChatResponse:
         """See :meth:`Advisor.advise`."""
         if self.applies(request):
-            request = replace(request, tools=self._searchable(request.tools).offered(request.messages))
+            name = _free_name({tool.definition.name for tool in request.tools})
+            request = request.with_tools(self._searchable(_service_tools(request), name).offered(request))
         return await chain.proceed(request, emit)
 
-    def _searchable(self, tools: tuple[ToolCallback, ...]) -> "_SearchableTools":
+    def _searchable(self, tools: tuple[ToolCallback, ...], name: str) -> "_SearchableTools":
         # By identity, since comparing definitions is slow. The entry refers to its tools: no others can have their ids.
-        key = tuple(map(id, tools))
+        key = (name, *map(id, tools))
         if key not in self._cache:
-            self._cache[key] = _SearchableTools.index(tools)
+            self._cache[key] = _SearchableTools.index(tools, name)
         self._cache.move_to_end(key)
         if len(self._cache) > _MAX_CACHED:
             self._cache.popitem(last=False)
@@ -201,12 +205,13 @@ class ToolSearchAdvisor(Advisor):
 class _SearchableTools:
     """A set of tools, and the tool that searches it."""
 
-    tools: tuple[ToolCallback, ...]
     by_name: Mapping[str, ToolCallback]
     search: ToolCallback
+    spellings: Mapping[str, str]
+    """Names that are not words of ASCII letters, by their normalized form."""
 
     @classmethod
-    def index(cls, tools: tuple[ToolCallback, ...]) -> "_SearchableTools":
+    def index(cls, tools: tuple[ToolCallback, ...], name: str) -> "_SearchableTools":
         by_name = {tool.definition.name: tool for tool in tools}
         index = ToolIndex([tool.definition for tool in tools])
 
@@ -214,19 +219,31 @@ class _SearchableTools:
             return _result(index.search(query, MOST_FOUND))
 
         description = _INSTRUCTIONS.format(count=len(tools))
-        return cls(
-            tools,
-            by_name,
-            FunctionToolCallback.from_function(search, name=_free_name(by_name), description=description),
-        )
+        callback = FunctionToolCallback.from_function(search, name=name, description=description)
+        return cls(by_name, callback, {normalize_name(each): each for each in by_name if not each.isascii()})
 
-    def offered(self, messages: Sequence[Message]) -> tuple[ToolCallback, ...]:
+    def offered(self, request: ChatRequest) -> tuple[ToolCallback, ...]:
         """The search tool, then the found tools in order: a provider's prompt cache needs a stable beginning."""
-        names = dict.fromkeys((*_named(messages), *self._found(messages)))
-        return (self.search, *(self.by_name[name] for name in names if name in self.by_name))
+        client_tools = (tool for tool in request.tools if tool.metadata.run_by_caller)
+        chosen = request.options.tool_choice or ""
+        names = dict.fromkeys((chosen, *self._named(request.messages), *self._found(request.messages)))
+        return (self.search, *client_tools, *(self.by_name[name] for name in names if name in self.by_name))
+
+    def _named(self, messages: Sequence[Message]) -> Iterator[str]:
+        """Words of the instructions and the user message that may be names of tools."""
+        instructions = [each for each in messages if isinstance(each, SystemMessage)]
+        for message in (*instructions, *_running(messages)[:1]):
+            if isinstance(message, SystemMessage | UserMessage):
+                yield from (each.rstrip(".-") for each in _NAMES.findall(message.text))
+                # Chinese has no spaces that would make a name a word.
+                text = normalize_name(message.text) if self.spellings else ""
+                yield from (name for spelling, name in self.spellings.items() if spelling in text)
 
     def _found(self, messages: Sequence[Message]) -> Iterator[str]:
+        """Names of tools that the running turn has found or called."""
         for message in _running(messages):
+            if isinstance(message, AssistantMessage):
+                yield from (call.name for call in message.tool_calls)
             for response in message.responses if isinstance(message, ToolResponseMessage) else ():
                 if response.name == self.search.definition.name:
                     yield from _FOUND.findall(response.text)
@@ -242,7 +259,11 @@ def _short(description: str) -> str:
     return description if len(description) <= _SHOWN_DESCRIPTION else f"{description[: _SHOWN_DESCRIPTION - 3]}..."
 
 
-def _free_name(taken: Iterable[str]) -> str:
+def _service_tools(request: ChatRequest) -> tuple[ToolCallback, ...]:
+    return tuple([tool for tool in request.tools if not tool.metadata.run_by_caller])
+
+
+def _free_name(taken: Collection[str]) -> str:
     name, number = SEARCH_TOOL, 1
     while name in taken:
         number += 1
@@ -254,11 +275,3 @@ def _running(messages: Sequence[Message]) -> Sequence[Message]:
     """The messages of the running turn, the user message included."""
     asked = (place for place in reversed(range(len(messages))) if isinstance(messages[place], UserMessage))
     return messages[next(asked, 0) :]
-
-
-def _named(messages: Sequence[Message]) -> Iterator[str]:
-    """Words of the instructions and the user message that may be names of tools."""
-    instructions = [each for each in messages if isinstance(each, SystemMessage)]
-    for message in (*instructions, *_running(messages)[:1]):
-        if isinstance(message, SystemMessage | UserMessage):
-            yield from (each.rstrip(".-") for each in _NAMES.findall(message.text))

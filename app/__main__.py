@@ -53,6 +53,8 @@ def _run(parsed: argparse.Namespace) -> int:
     try:
         return int(getattr(import_module(module), function)(**options))
     except ConfigurationError as error:
+        for handler in logging.getLogger().handlers:  # what was logged before is read first
+            handler.flush()
         print("\n".join(f"toolchat: {line}" for line in str(error).splitlines()), file=sys.stderr)  # noqa: T201
         return 2
     except KeyboardInterrupt:

@@ -90,7 +90,9 @@ def create_app(
     Raises:
         ConfigurationError: the configuration is invalid.
     """
-    read = configuration or read_configuration()
+    if (read := configuration) is None:
+        read = read_configuration()
+        read.log_warnings()
     access = Access(read.access)
     app = _application(_runner(read, access), dependencies)
     app.state.answer_formats, app.state.access = tuple(answer_formats), access

@@ -95,6 +95,8 @@ async def _run(part: _Part) -> _Result:
 
 def _describe(error: Exception, timeout: float) -> str:
     match error:
+        case ToolchatError() if type(error) is ToolchatError:  # raised by a probe, which says what failed
+            return error.detail
         case ToolchatError():
             return f"{error.code}: {error.detail}"
         case ToolExecutionError():
@@ -129,7 +131,7 @@ def _model_probe(service: OpenedService, model: ChatModel) -> _Probe | _Result:
         response = await model.respond(prompt, discard_event)
         label = model_label(model.provider, model.name)
         if not response.has_tool_calls:
-            raise ToolchatError(f"{label} answers, but did not call the tool that it was asked to")
+            raise ToolchatError(f"fault of the model: {label} answers, but did not call the tool that it was asked to")
         return f"{label} calls tools"
 
     return call_ping

@@ -81,6 +81,7 @@ def opened_service(*, demo: bool = False, tenant: str = "") -> Generator[OpenedS
         return
     show_warnings()
     configuration = read_configuration()
+    configuration.log_warnings()
     with (
         start_blocking_portal() as portal,
         portal.wrap_async_context_manager(open_service(configuration)) as (state, registry),

@@ -19,10 +19,12 @@ _EXAMPLES = {
 exit codes: 0 success; 1 a failure; 2 invalid configuration or command line; 3 a tool call needs approval""",
     "serve": """
   python -m app serve
+  python -m app serve --host 0.0.0.0 --port 9000
   python -m app serve --workers 4
-  SERVER_PORT=9000 LOG_LEVEL=debug python -m app serve""",
+  LOG_LEVEL=debug python -m app serve""",
     "demo": """
-  python -m app demo""",
+  python -m app demo
+  python -m app demo --port 9000""",
     "ask": """
   python -m app ask "What time is it in Tokyo?"
   python -m app ask --json "东京现在几点？" 2>/dev/null
@@ -73,6 +75,13 @@ The key is shown only once, on standard error; its entry for API_KEYS_FILE goes 
 """Epilogs of the help texts, by command."""
 
 _SERVE = "app.cli.serve:serve"
+_DEMO = "app.cli.serve:demo"
+_SERVER_OPTIONS = {
+    "host": ("address to listen on (SERVER_HOST)", (_SERVE, _DEMO)),
+    "port": ("port to listen on; 0 picks a free one (SERVER_PORT)", (_SERVE, _DEMO)),
+    "workers": ("number of worker processes; more than one needs REDIS_URL (SERVER_WORKERS)", (_SERVE,)),
+}
+"""Options that take precedence over a variable, each with its help and the commands that have it."""
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -89,16 +98,21 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     # argparse would report an unknown command as an invalid choice among all of them, without a suggestion.
     words = [
         word for before, word in zip(["", *typed], typed, strict=False)
-        if not word.startswith("-") and before != "--workers"
+        if not word.startswith("-") and before.removeprefix("--") not in _SERVER_OPTIONS
     ]  # fmt: skip
     _refuse_unknown(parser, words[:1], commands)
     _refuse_unknown(parser, words[1:2] if words[:1] == ["tools"] else (), ("run",))
     parsed = parser.parse_args(typed)
-    if parsed.run != _SERVE:
-        if parsed.workers is not None:
-            parser.error("--workers is an option of serve only")
-        del parsed.workers
+    for name, (_, runs) in _SERVER_OPTIONS.items():
+        if parsed.run not in runs:
+            if getattr(parsed, name) is not None:
+                parser.error(f"--{name} is an option of {' and '.join(map(_command_of, runs))} only")
+            delattr(parsed, name)
     return parsed
+
+
+def _command_of(run: str) -> str:
+    return run.partition(":")[2]
 
 
 def _refuse_unknown(parser: argparse.ArgumentParser, words: Sequence[str], known: Collection[str]) -> None:
@@ -116,7 +130,7 @@ def _parser() -> tuple[argparse.ArgumentParser, Collection[str]]:
     parser = argparse.ArgumentParser(prog="python -m app")
     parser.add_argument("--version", action="version", version=f"toolchat {__version__}")
     _describe(parser, "", "Chat questions answered with live tools.", _SERVE)
-    _add_workers(parser)
+    _add_server_options(parser, _SERVE, default=None)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
 
     def command(name: str, run: str, summary: str) -> argparse.ArgumentParser:
@@ -124,8 +138,9 @@ def _parser() -> tuple[argparse.ArgumentParser, Collection[str]]:
         _describe(added, name, f"{summary[0].upper()}{summary[1:]}.", run)
         return added
 
-    _add_workers(command("serve", _SERVE, "serve over HTTP (the default)"), default=argparse.SUPPRESS)
-    command("demo", "app.cli.serve:demo", "serve with invented tool data, so that every tool works without a key")
+    _add_server_options(command("serve", _SERVE, "serve over HTTP (the default)"), _SERVE)
+    demo = command("demo", _DEMO, "serve with invented tool data, so that every tool works without a key")
+    _add_server_options(demo, _DEMO)
     _add_ask(command("ask", "app.cli.conversation:ask", "ask one question and print the answer as it arrives"))
     _add_dialogue(command("chat", "app.cli.conversation:chat", "hold a conversation in the terminal"))
     _add_tools(command("tools", "app.cli.tools:list_tools", "list the tools, or run one without a model"))
@@ -143,9 +158,11 @@ def _describe(parser: argparse.ArgumentParser, name: str, description: str, run:
     parser.set_defaults(run=run)
 
 
-def _add_workers(parser: argparse.ArgumentParser, default: object = None) -> None:
-    text = "number of worker processes of serve; more than one needs REDIS_URL (SERVER_WORKERS)"
-    parser.add_argument("--workers", metavar="N", default=default, help=text)
+def _add_server_options(parser: argparse.ArgumentParser, run: str, default: object = argparse.SUPPRESS) -> None:
+    # SUPPRESS keeps an option that was typed before the command.
+    for name, (text, runs) in _SERVER_OPTIONS.items():
+        if run in runs:
+            parser.add_argument(f"--{name}", metavar=name.upper(), default=default, help=text)
 
 
 def _add_ask(parser: argparse.ArgumentParser) -> None:

@@ -5,6 +5,7 @@ The functions import the server themselves, because a SIGTERM that arrives durin
 
 import os
 import signal
+from collections.abc import Mapping
 from contextlib import nullcontext
 
 from toolchat.errors import ConfigurationError
@@ -25,24 +26,28 @@ def _raise_stopped_early(*_: object) -> None:
     raise StoppedEarly
 
 
-def serve(*, workers: str | None) -> int:
-    """Serve over HTTP; ``workers`` takes precedence over ``SERVER_WORKERS``."""
+def serve(**options: str | None) -> int:
+    """Serve over HTTP; ``host``, ``port`` and ``workers`` take precedence over their variables."""
     handle_startup_sigterm()
-    if workers is not None:
-        # Read with all other settings, so that a wrong number is reported like any other.
-        os.environ["SERVER_WORKERS"] = workers
+    _set_variables(options)
     return _serve()
 
 
-def demo() -> int:
+def demo(**options: str | None) -> int:
     """Serve over HTTP with the sandbox in place of the tools' upstreams."""
     handle_startup_sigterm()
+    _set_variables(options)
     from app.sandbox import running_sandbox
 
     with running_sandbox() as url:
         os.environ["SANDBOX_URL"] = url
         os.environ["SERVER_WORKERS"] = "1"  # the sandbox is a thread of this process
         return _serve(f"sandbox on {url}: weather and translations are invented and marked as such\n")
+
+
+def _set_variables(options: Mapping[str, str | None]) -> None:
+    """Set the variables of the given options: read with all others, a wrong value is reported like any other."""
+    os.environ.update({f"SERVER_{name.upper()}": value for name, value in options.items() if value is not None})
 
 
 def _serve(notice: str = "") -> int:
@@ -63,6 +68,7 @@ def _serve(notice: str = "") -> int:
 
         settings = configuration.settings
         configure_logging(settings.log_level, thread=settings.server_workers == 1)
+        configuration.log_warnings()  # before anything else can fail: a mistyped variable may be the reason
         app = create_app(configuration)
         return runner.serve(app, settings, provider=configuration.chat_model.provider, notice=notice)
 

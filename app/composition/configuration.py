@@ -1,5 +1,6 @@
 """The service's whole configuration, read from the environment and ``.env`` and validated before anything is opened."""
 
+import logging
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -21,6 +22,7 @@ from toolchat.state.locks import LOCK_SECONDS
 
 __all__ = ["Configuration", "read_configuration"]
 
+_log = logging.getLogger(__name__)
 _T = TypeVar("_T")
 
 
@@ -34,7 +36,12 @@ class Configuration:
     modules: tuple[ConfiguredModule, ...]
     tracing: TracingConfiguration
     warnings: tuple[str, ...] = ()
-    """Mistyped variables and inverted time limits; logged at start."""
+    """Mistyped variables and inverted time limits."""
+
+    def log_warnings(self) -> None:
+        """Log the warnings; whoever reads the configuration calls it, once per process group."""
+        for warning in self.warnings:
+            _log.warning("%s", warning)
 
 
 def read_configuration() -> Configuration:
@@ -64,7 +71,8 @@ def read_configuration() -> Configuration:
     tracing = collect_faults(TracingConfiguration.read)
     warnings = _unread_variables(in_file, servers.variables) if found is not None else []
     if settings is None or access is None or chat_model is None or store is None or tracing is None or faults:
-        raise ConfigurationError("\n".join(dict.fromkeys((*faults, *warnings))))
+        # Mistyped variables first: one of them may be the reason for a fault.
+        raise ConfigurationError("\n".join(dict.fromkeys((*warnings, *faults))))
     all_modules = (*(each for each in modules if each), *map(ConfiguredModule, servers.modules))
     registered = [each.settings for each in all_modules if each.fault is None]
     warnings += inverted_time_limits(settings, registered, LOCK_SECONDS)

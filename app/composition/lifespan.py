@@ -1,6 +1,5 @@
 """The resources of a running service: opened in order, and closed in reverse."""
 
-import logging
 import platform
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -36,8 +35,6 @@ from toolchat.tool_calling.threads import limit_threads
 
 __all__ = ["open_service"]
 
-_log = logging.getLogger(__name__)
-
 
 @asynccontextmanager
 async def open_service(configuration: Configuration) -> AsyncGenerator[tuple[ServiceState, ToolRegistry], None]:
@@ -49,8 +46,6 @@ async def open_service(configuration: Configuration) -> AsyncGenerator[tuple[Ser
     # Before anything is created: models and breakers register their metrics when they are.
     previous = set_observer(tracing.observer or ServiceObserver())
     settings = configuration.settings
-    for warning in configuration.warnings:
-        _log.warning("%s", warning)
     http = outbound_http(settings)
     store = state_store(settings)
     container = wired(settings, configuration.modules, http, store)

@@ -6,6 +6,7 @@ import re
 import subprocess
 from pathlib import Path
 
+import pytest
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse
@@ -105,7 +106,7 @@ async def test_a_failing_upstream_is_reported_with_the_reason_and_exit_code_1(tm
     assert told["Chat model"][2].startswith("upstream-unavailable: ")
     assert told["State"][2].startswith("store-unavailable: ")
     assert told["Traces"][0] == "failed"
-    assert told["Traces"][2].startswith(f"internal: http://{nobody}/v1/traces/v1/traces does not accept traces: ")
+    assert told["Traces"][2].startswith(f"http://{nobody}/v1/traces/v1/traces does not accept traces: ")
     assert "OTEL_EXPORTER_OTLP_ENDPOINT: /v1/traces is appended to it" in done.stderr
     assert "sk-a" not in done.stdout + done.stderr
     assert told["Weather"][2] == "not-configured: the weather service is not set up correctly on this server"
@@ -113,6 +114,18 @@ async def test_a_failing_upstream_is_reported_with_the_reason_and_exit_code_1(tm
     assert told["Translate"][0] == "missing"
     assert "the API key is invalid: check WEATHER_API_KEY" in done.stderr
     assert "wrong" not in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("command", [("check",), ("ask", "?")])
+async def test_a_key_that_the_provider_refuses_is_named(command: tuple[str, ...], tmp_path: Path) -> None:
+    async with OpenAIPlayer(lambda _: whole({"error": {"code": "invalid_api_key"}}, 401)) as model:
+        variables = {"OPENAI_BASE_URL": model.base_url, "OPENAI_API_KEY": "sk-canary"}
+        done = await asyncio.to_thread(run, *command, cwd=tmp_path, **variables)
+    assert done.returncode == 1
+    assert "provider-auth: the chat provider refused the key or the account; check OPENAI_API_KEY" in (
+        done.stdout + done.stderr
+    )
+    assert "sk-canary" not in done.stdout + done.stderr
 
 
 async def test_without_anything_set_up_nothing_has_failed(tmp_path: Path) -> None:
@@ -143,5 +156,5 @@ async def test_fallback_models_and_mcp_servers_are_probed_as_well(tmp_path: Path
     assert done.returncode == 1
     assert told["Chat model"][2].startswith("upstream-unavailable: ")
     assert told["Chat model 2"][0] == "failed"
-    assert "did not call the tool" in told["Chat model 2"][2]
+    assert told["Chat model 2"][2].startswith("fault of the model: openai_compatible/second answers, but did not call")
     assert told["MCP gone"][0] == "failed"

@@ -118,12 +118,16 @@ def test_settings_are_read_from_the_env_file(tmp_path: Path) -> None:
     assert run("tools", cwd=tmp_path).stderr == "toolchat: .env: cannot be read (UnicodeDecodeError)\n"
 
 
-def test_a_port_that_is_in_use_stops_the_start_with_one_line(tmp_path: Path) -> None:
+@pytest.mark.parametrize("arguments", [[], ["serve"], ["demo"]])
+def test_a_port_in_use_stops_the_start_after_the_mistyped_variable(arguments: list[str], tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
-        done = run(cwd=tmp_path, SERVER_PORT=port)
+        # As options they count before the variables, wherever they stand.
+        done = run("--port", port, *arguments, "--host=127.0.0.1", cwd=tmp_path, SERVER_PROT="9", SERVER_PORT="x")
     assert done.returncode == 2
-    assert done.stderr == f"toolchat: SERVER_PORT: cannot listen on 127.0.0.1:{port}: Address already in use\n"
+    typo, fault = done.stderr.splitlines()
+    assert json.loads(typo)["message"] == "SERVER_PROT: no setting has this name; did you mean SERVER_PORT?"
+    assert fault == f"toolchat: SERVER_PORT: cannot listen on 127.0.0.1:{port}: Address already in use"
 
 
 @pytest.mark.parametrize("host", ["nonsense.invalid", "1.2.3.4", "http://127.0.0.1"])

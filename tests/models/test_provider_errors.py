@@ -24,7 +24,12 @@ PLAN = "You exceeded your current quota, please check your plan and billing deta
 
 def error_of(status: int, code: str = "", message: str = "", retry_after: float | None = None) -> ToolchatError:
     return provider_error(
-        status=status, code=code, message=message, retry_after=retry_after, model_variable="OPENAI_MODEL"
+        status=status,
+        code=code,
+        message=message,
+        retry_after=retry_after,
+        key_variable="OPENAI_API_KEY",
+        model_variable="OPENAI_MODEL",
     )
 
 

@@ -45,7 +45,7 @@ def test_each_is_named_once_with_the_nearest_that_there_is(tmp_path: Path) -> No
 
 def test_a_start_that_fails_for_a_missing_key_names_the_mistyped_one(tmp_path: Path) -> None:
     done = run("serve", cwd=tmp_path, CHAT_PROVIDER="openai_compatible", OPENAI_APIKEY="sk-canary")
-    fault, hint = done.stderr.splitlines()
+    hint, fault = done.stderr.splitlines()
     assert done.returncode == 2
     assert fault.startswith("toolchat: OPENAI_API_KEY: must be set")
     assert hint == "toolchat: OPENAI_APIKEY: no setting has this name; did you mean OPENAI_API_KEY?"

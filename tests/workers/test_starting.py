@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import psutil
+import pytest
 
 from tests.command_line import run, started, with_tools
 from tests.ports import silent_port
@@ -39,10 +40,13 @@ def test_what_keeps_a_worker_from_starting_is_told_once_and_with_the_same_code(t
     assert told[0] == told[1]
 
 
-def test_a_number_of_workers_is_for_the_service_alone(tmp_path: Path) -> None:
-    done = run("--workers", "3", "ask", "hello", cwd=tmp_path)
+@pytest.mark.parametrize(
+    ("typed", "commands"), [(["--workers", "3", "demo"], "serve"), (["--port", "3", "ask", "?"], "serve and demo")]
+)
+def test_an_option_of_the_server_is_refused_by_other_commands(typed: list[str], commands: str, tmp_path: Path) -> None:
+    done = run(*typed, cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.endswith("python -m app: error: --workers is an option of serve only\n")
+    assert done.stderr.endswith(f"python -m app: error: {typed[0]} is an option of {commands} only\n")
 
 
 def test_a_demonstration_is_one_process_whatever_is_set(tmp_path: Path) -> None:

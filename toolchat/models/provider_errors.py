@@ -71,7 +71,7 @@ _TOKEN = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
 def provider_error(
-    *, status: int, code: str, message: str, retry_after: float | None, model_variable: str
+    *, status: int, code: str, message: str, retry_after: float | None, key_variable: str, model_variable: str
 ) -> ToolchatError:
     """Convert an error of a provider to an error of ours.
 
@@ -84,6 +84,7 @@ def provider_error(
         code: the provider's error code or type; empty without one.
         message: the provider's text; it distinguishes errors with the same code and is never shown.
         retry_after: seconds to wait, from :func:`retry_after_from`.
+        key_variable: the environment variable of the key.
         model_variable: the environment variable that names the model.
     """
     word = code.strip().lower().replace("_", "").replace("-", "").replace(" ", "")
@@ -95,6 +96,8 @@ def provider_error(
         # Only known codes are shown: an unknown one may contain text of a user or part of a key.
         shown = f" (code {code})" if _TOKEN.fullmatch(code) and word in _SHOWN else f" (status {status})"
         return UpstreamInvalid(f"the provider refused the request{shown}")
+    if kind is ProviderAuth:
+        return ProviderAuth(f"{_DETAILS[kind]}; check {key_variable}")
     wait = None if retry_after is None else min(retry_after, MAX_RETRY_AFTER)
     return kind(_DETAILS[kind], retry_after=wait if kind.retryable else None)
 

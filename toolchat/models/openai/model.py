@@ -225,5 +225,6 @@ def _as_error(response: Response, fault: Fault) -> ToolchatError:
         code=fault.code,
         message=fault.message,
         retry_after=retry_after_from(response.headers),
+        key_variable="OPENAI_API_KEY",
         model_variable="OPENAI_MODEL",
     )

@@ -12,7 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from app.mcp_client.file import ServerEntry
 from app.mcp_client.foreign_tools import result_text, sanitize_text
-from app.mcp_client.transports import Diagnostics, open_transport
+from app.mcp_client.transports import TOO_LONG, Diagnostics, open_transport
 from app.observability import tracing
 from app.observability.semantic_conventions import mcp_attributes
 from toolchat import __version__
@@ -32,6 +32,7 @@ MAX_ERROR_CHARS = 500
 # The SDK distinguishes these two by their text alone; servers send the same codes for errors of their own.
 _CLOSED, _SESSION_GONE = "Connection closed", "Session terminated"
 _CALL = "tools/call"
+_HTTP_ONLY = "streamable HTTP, which often ends in /mcp; SSE is not spoken"
 _RESULT = TypeAdapter[types.CallToolResult | types.InputRequiredResult](
     types.CallToolResult | types.InputRequiredResult
 )
@@ -59,12 +60,19 @@ class Connection:
         server: the server's name, for traces.
         client: the SDK's client, already initialized.
         on_change: is called when the server reports that its tools have changed.
+        diagnostics: says why the connection has ended, if that is known.
     """
 
-    def __init__(self, server: str, client: Client, on_change: Callable[[], None]) -> None:
+    def __init__(self, server: str, client: Client, on_change: Callable[[], None], diagnostics: Diagnostics) -> None:
         self._server = server
         self._client = client
         self._on_change = on_change
+        self._diagnostics = diagnostics
+
+    @property
+    def end_reason(self) -> str:
+        """Why the connection has ended, for the operator."""
+        return f"its answer was refused: {TOO_LONG}" if self._diagnostics.is_too_long else "the connection was lost"
 
     @property
     def revision(self) -> str:
@@ -130,6 +138,10 @@ class Connection:
                 request, _RESULT, request_read_timeout_seconds=MAX_CALL_SECONDS, progress_callback=report
             )
         except MCPError as error:
+            if self._diagnostics.is_too_long:
+                raise ToolExecutionError(
+                    f"the server's answer is refused: {TOO_LONG}", kind="upstream-invalid"
+                ) from error
             raise _call_error(error) from error
         except (ValidationError, RuntimeError) as error:
             raise ToolExecutionError("the server's answer cannot be read", kind="upstream-invalid") from error
@@ -166,7 +178,7 @@ async def connect(
     transport = open_transport(server, entry, forwarded=forwarded or {}, diagnostics=diagnostics, on_end=on_end)
     try:
         async with _client(transport, on_change, mode) as client:
-            yield Connection(server, client, on_change)
+            yield Connection(server, client, on_change, diagnostics)
     except Exception as error:
         raise ServerUnavailable(_reason(error, entry, diagnostics)) from error
 
@@ -199,6 +211,8 @@ def _call_error(error: MCPError) -> Exception:
 def _reason(error: BaseException, entry: ServerEntry, diagnostics: Diagnostics) -> str:
     while isinstance(error, BaseExceptionGroup):  # the SDK's task groups wrap the cause
         error = error.exceptions[0]
+    if diagnostics.status in (404, 405):
+        return f"it answers with status {diagnostics.status}: the url must be that of {_HTTP_ONLY}"
     if diagnostics.status is not None:
         return f"it answers with status {diagnostics.status}"
     if entry.command is not None and diagnostics.unreadable_line:

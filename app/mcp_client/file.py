@@ -13,7 +13,16 @@ from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
 
 from dotenv import dotenv_values
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    AliasChoices,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    model_validator,
+)
 from pydantic_core import from_json
 from pydantic_settings import SettingsConfigDict
 
@@ -34,6 +43,12 @@ _TRANSPORT_HEADERS = re.compile(
     r"(?i)host|connection|keep-alive|te|trailer|transfer-encoding|upgrade|expect|accept(-.*)?|content-.*|mcp-.*"
 )
 """Headers of the connection or of the protocol, which the HTTP client and the SDK set themselves."""
+
+
+def _spoken_transport(value: Any) -> Any:
+    if isinstance(value, str) and value.lower() == "sse":
+        raise ValueError('SSE is not spoken; use streamable HTTP: "type": "http", with the url of that transport')
+    return value
 
 
 def _http_url(value: str) -> str:
@@ -82,7 +97,11 @@ class ServerEntry(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    type: Literal["stdio", "http", "streamable-http", "streamableHttp"] | None = None
+    type: Annotated[
+        Literal["stdio", "http", "streamable-http", "streamableHttp"] | None,
+        BeforeValidator(_spoken_transport),
+        Field(validation_alias=AliasChoices("type", "transport")),
+    ] = None
     """Accepted because MCP hosts write it; ``url`` or ``command`` already decides."""
     url: Annotated[str, AfterValidator(_http_url)] | None = None
     headers: Annotated[Mapping[str, str], AfterValidator(_header_values)] = {}

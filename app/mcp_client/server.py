@@ -109,8 +109,7 @@ class RemoteServer:
         while not self._is_stopping:
             started = loop.time()
             try:
-                await self._follow_connection()
-                self._set_unavailable("the connection was lost")
+                self._set_unavailable(await self._follow_connection())
             except ServerUnavailable as error:
                 if self._is_stopping:  # `connect` has replaced the cancellation by an error of the transport
                     return
@@ -121,8 +120,8 @@ class RemoteServer:
             await asyncio.sleep(backoff * random.uniform(0.5, 1))  # noqa: S311 - not for cryptography
             backoff = min(2 * backoff, MAX_BACKOFF)
 
-    async def _follow_connection(self) -> None:
-        """Open one connection and keep the list of tools up to date until it ends.
+    async def _follow_connection(self) -> str:
+        """Open one connection and keep the list of tools up to date until it ends; returns why it has ended.
 
         Raises:
             ServerUnavailable: it could not be opened, or was lost.
@@ -138,6 +137,7 @@ class RemoteServer:
                     await self._accept_tools(await connection.tools())
                     self._set_available(connection)
                     await self._wait_for_change()
+                return connection.end_reason
             finally:
                 self._connection = None
                 self._connected.clear()

@@ -30,6 +30,7 @@ __all__ = ["Diagnostics", "open_transport"]
 _log = logging.getLogger(__name__)
 
 MAX_MESSAGE_BYTES = 4 * 1024 * 1024
+TOO_LONG = f"it is longer than {MAX_MESSAGE_BYTES // 2**20} MiB"
 MAX_UNREADABLE_LINES = 1000
 """Lines that are not messages, such as greetings, before the connection is given up."""
 MAX_LOGGED_LINES, MAX_LOGGED_CHARS = 200, 500
@@ -38,6 +39,7 @@ MAX_SHOWN_CHARS = 100
 """Characters of an unreadable line that are shown in the reason why a server is unavailable."""
 MAX_WARNINGS = 100
 CONNECT_TIMEOUT = 10.0
+_REFUSALS = (401, 403, 404, 405)
 SESSION_END_TIMEOUT = 1.0
 """Seconds to wait for the server's reply to the DELETE that ends a session."""
 
@@ -47,9 +49,11 @@ class Diagnostics:
     """Observations that may explain why a server cannot be used."""
 
     status: int | None = None
-    """The last HTTP status that refused a request; the SDK does not report it."""
+    """The HTTP status of the last message, if it was refused; the SDK does not report it."""
     unreadable_line: str = ""
     """The first line of a process that has not sent any message."""
+    is_too_long: bool = False
+    """Whether the connection was ended because of a line longer than any message may be."""
 
 
 @asynccontextmanager
@@ -124,7 +128,8 @@ class CheckedStream:
         if not (self._has_message or self._diagnostics.unreadable_line):
             self._diagnostics.unreadable_line = sanitize_text(line, MAX_SHOWN_CHARS)
         self._unreadable += 1
-        if self._unreadable > MAX_UNREADABLE_LINES or len(line) > MAX_MESSAGE_BYTES:
+        self._diagnostics.is_too_long = len(line) > MAX_MESSAGE_BYTES
+        if self._unreadable > MAX_UNREADABLE_LINES or self._diagnostics.is_too_long:
             raise StopAsyncIteration
 
     def _drop_malformed_tools(self, result: dict[str, Any]) -> None:
@@ -264,8 +269,9 @@ class _BoundedTransport(httpx2.AsyncBaseTransport):
             _log.warning("an MCP server's redirect is not followed", extra={"url": str(request.url), "to": location})
             await response.aclose()
             response = httpx2.Response(response.status_code, request=request)
-        if response.status_code in (401, 403) or response.status_code >= 500 or response.is_redirect:
-            self._diagnostics.status = response.status_code
+        if request.method == "POST":  # an older server answers the GET for its notifications with 405
+            refused = response.status_code in _REFUSALS or response.status_code >= 500 or response.is_redirect
+            self._diagnostics.status = response.status_code if refused else None
         is_stream = response.headers.get("content-type", "").lower().startswith("text/event-stream")
         if not is_stream or response.headers.get("content-encoding", "identity") != "identity":
             # A compressed body was not requested and can expand a thousandfold: none of it is read.
@@ -281,7 +287,7 @@ class _TooLongError(httpx2.StreamError):
     """The SDK answers an error of this type to the one request, and the connection lives on."""
 
     def __init__(self) -> None:
-        super().__init__("the response is too long")
+        super().__init__(TOO_LONG)
 
 
 class _BoundedStream(httpx2.AsyncByteStream):

@@ -57,7 +57,7 @@ TOOLS = [
     tool("hidden_one"),
     tool("ask", "Answer instead of the service."),
     *map(tool, ("dies", "hang", "cancelled", "endless", "garbage", "image", "fails", "wrong", "variables", "grow")),
-    *map(tool, ("shrink", "talk", "both", "refuses", "mixed", "same", "wrapped", "nothing", "meta")),
+    *map(tool, ("shrink", "talk", "both", "refuses", "mixed", "same", "wrapped", "nothing", "meta", "long")),
 ]
 cancelled: list[object] = []
 
@@ -132,6 +132,7 @@ CALLS: dict[str, Callable[[], object]] = {
     "mixed": mixed,
     "same": lambda: text('{"a": 1}') | {"structuredContent": {"a": 1}},
     "wrapped": lambda: text("five") | {"structuredContent": {"result": "five"}},
+    "long": lambda: text("x" * 5_000_000),
     "nothing": lambda: {"content": []},
 }
 

@@ -14,6 +14,7 @@ from tests.mcp_client.playing import hostile, written
 from toolchat.errors import ConfigurationError
 
 WEB = {"url": "https://example.com/mcp"}
+SSE = 'SSE is not spoken; use streamable HTTP: "type": "http", with the url of that transport'
 PROCESS = {"command": "npx", "args": ["-y", "server"]}
 
 
@@ -47,7 +48,8 @@ def test_each_server_is_a_tool_module_in_the_order_of_the_file(monkeypatch: pyte
         ({**PROCESS, "headers": {"A": "b"}}, ": headers does not go with command"),
         ({**PROCESS, "forward_headers": ["A"]}, ": forward_headers does not go with command"),
         ({**WEB, "type": "stdio"}, ": type does not fit: stdio goes with command, http with url"),
-        ({**WEB, "type": "sse"}, ".type: Input should be 'stdio', 'http', 'streamable-http' or 'streamableHttp'"),
+        ({**WEB, "type": "ftp"}, ".type: Input should be 'stdio', 'http', 'streamable-http' or 'streamableHttp'"),
+        *[({**WEB, key: type_}, f".{key}: {SSE}") for key in ("type", "transport") for type_ in ("sse", "SSE")],
         ({"url": "ftp://example.com"}, ".url: must be a URL that starts with http:// or https://"),
         ({"url": "https://me:SECRET@example.com"}, ".url: must have no user or password; put them into headers"),
         ({**WEB, "headers": {"A": "${NOT_SET}"}}, ".headers.A: the variable NOT_SET is not set"),

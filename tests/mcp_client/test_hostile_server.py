@@ -12,6 +12,7 @@ from tests.mcp_client.playing import described, ran, run, tools_of
 from tests.players.openai_player import OpenAIPlayer
 from tests.waiting import until
 
+TOO_LONG = ": it is longer than 4 MiB"
 UNUSABLE = {"huge", "deep", "nowhere", "circle", "list", "sense"}
 LONGEST_NAME = "a_name_with____" + "z" * 40 + "_503ccd64"
 
@@ -36,7 +37,7 @@ async def test_only_unusable_tools_are_left_out(client: httpx.AsyncClient) -> No
     tools = await tools_of(client, "first")
     assert not UNUSABLE & tools.keys()
     assert "hidden_one" not in tools  # excluded by the file
-    assert len(tools) == 28
+    assert len(tools) == 30
 
 
 async def test_descriptions_are_truncated_and_lose_invisible_characters(client: httpx.AsyncClient) -> None:
@@ -177,13 +178,21 @@ async def test_standard_error_is_logged_within_limits(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("tool", ["dies", "endless"])
-async def test_a_lost_process_is_unavailable_until_it_is_restarted(tool: str, client: httpx.AsyncClient) -> None:
+@pytest.mark.parametrize(
+    ("tool", "kind", "told", "reason"),
+    [
+        ("dies", "tool-server-away", "the server first is unavailable", "the connection was lost"),
+        *[
+            (each, "upstream-invalid", "the server's answer is refused" + TOO_LONG, "its answer was refused" + TOO_LONG)
+            for each in ("endless", "long")
+        ],
+    ],
+)
+async def test_a_lost_process_is_unavailable_until_it_is_restarted(
+    tool: str, kind: str, told: str, reason: str, client: httpx.AsyncClient
+) -> None:
     ended, result = await ran(client, tool)
-    assert (ended, json.loads(result)["error"]["message"]) == (
-        "tool-server-away",
-        "the server first is unavailable",
-    )
+    assert (ended, json.loads(result)["error"]["message"]) == (kind, told)
 
     async def is_away() -> bool:
         return not await is_there(client, "first")
@@ -191,7 +200,7 @@ async def test_a_lost_process_is_unavailable_until_it_is_restarted(tool: str, cl
     await until(is_away)
     for refused in (await run(client, "reads"), await client.get("/mcp/first/chat-tool-function")):
         assert (refused.status_code, refused.json()["code"]) == (503, "tool-server-away")
-        assert refused.json()["detail"] == "MCP first: the connection was lost"
+        assert refused.json()["detail"] == f"MCP first: {reason}"
     assert (await ran(client, "twin_reads"))[0] == "ok"
     await until(lambda: is_there(client, "first"))
     assert (await ran(client, "reads"))[0] == "ok"

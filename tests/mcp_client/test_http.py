@@ -121,6 +121,14 @@ async def test_a_server_that_refuses_at_startup_is_connected_later(
         assert await ran(client, "look") == ("ok", "seen")
 
 
+@pytest.mark.parametrize("status", [404, 405])
+async def test_a_server_that_speaks_sse_only_is_said_to(status: int, player: McpPlayer, opened: Opened) -> None:
+    player.status = status
+    async with opened() as client:
+        told = "the url must be that of streamable HTTP, which often ends in /mcp; SSE is not spoken"
+        assert await state(client) == f"it answers with status {status}: {told}"
+
+
 async def _is(client: httpx.AsyncClient, wanted: str) -> bool:
     return await state(client) == wanted
 

@@ -3,8 +3,9 @@
 ``app.main:app`` is the application for servers that import an object; ``create_app`` is the factory.
 """
 
+import logging
 from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from functools import cache
 from typing import Any
 
@@ -35,7 +36,9 @@ from app.protocols.mcp_server import MCP
 from app.protocols.openai import OPENAI
 from app.tools.discovery import ConfiguredModule
 from toolchat import __version__
+from toolchat.errors import StoreUnavailable
 from toolchat.http.client import OutboundHttp
+from toolchat.state.base import StateStore
 
 __all__ = ["Application", "create_app"]
 
@@ -67,6 +70,8 @@ class Application(FastAPI):
         outermost = super().build_middleware_stack()
         return outermost.app if isinstance(outermost, ServerErrorMiddleware) else outermost
 
+
+_log = logging.getLogger(__name__)
 
 _Run = Callable[[FastAPI], AbstractAsyncContextManager[None]]
 
@@ -108,11 +113,18 @@ def _runner(read: Configuration, access: Access) -> _Run:
     async def run(app: FastAPI) -> AsyncGenerator[None, None]:
         async with traced(read.tracing, read.settings.shutdown_timeout), open_service(read) as (state, _):
             app.state.service = state
+            await _warn_of_data_loss(state.store)
             app.openapi_schema = None  # a schema built earlier lacks the tools that were just opened
             async with access.running(await state.container.get(OutboundHttp)):
                 yield
 
     return run
+
+
+async def _warn_of_data_loss(store: StateStore) -> None:
+    with suppress(StoreUnavailable):
+        if warning := await store.durability_warning():
+            _log.warning("the state store loses data when it crashes", extra={"reason": warning})
 
 
 def _application(run: _Run, dependencies: Sequence[Depends]) -> Application:

@@ -149,7 +149,8 @@ def _store_probe(store: StateStore) -> _Probe | _Result:
         await store.delete(key)
         if stored != b"stored":
             raise ToolchatError("the value read differs from the value written")
-        return f"{store.kind} writes, reads and deletes"
+        warning = await store.durability_warning()
+        return f"{store.kind} writes, reads and deletes" + (f"; {warning}" if warning else "")
 
     return write_and_read
 

@@ -20,9 +20,10 @@ from tests.players.redis_server import RedisServer
 from tests.ports import silent_port
 from tests.serving import serving
 
+NOT_DURABLE = "it writes nothing to disk, so a restart loses everything: set appendonly yes"
+
 OWN = """
 from toolchat import ToolModule, ToolSettings
-
 
 class LampSettings(ToolSettings):
     required = ("key",)
@@ -69,7 +70,7 @@ async def test_every_configured_upstream_is_probed_and_reported(tmp_path: Path) 
     assert (done.returncode, done.stderr) == (0, "")
     assert lines_of(done) == {
         "Chat model": ("works", True, "openai_compatible/gpt-4o-mini calls tools"),
-        "State": ("works", True, "redis writes, reads and deletes"),
+        "State": ("works", True, f"redis writes, reads and deletes; {NOT_DURABLE}"),
         "Traces": ("works", True, f"http://127.0.0.1:{collector.port}/v1/traces accepts traces; traceidratio 0.01"),
         "Time": ("ready", False, "no upstream to check"),
         "Lamp": ("works", True, "one lamp"),

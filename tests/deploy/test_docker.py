@@ -216,7 +216,8 @@ def test_shared_state_is_started_on_request_only_with_the_same_restrictions() ->
     valkey, service = _service("valkey"), _service()
 
     assert valkey["profiles"] == ["shared"]
-    assert not {"ports", "volumes", "privileged", "cap_add", "network_mode"} & set(valkey)
+    assert valkey["volumes"] == ["valkey:/data"]
+    assert not {"ports", "privileged", "cap_add", "network_mode"} & set(valkey)
     assert re.fullmatch(r"[1-9]\d*:[1-9]\d*", valkey["user"])
     for rule in ("read_only", "cap_drop", "security_opt", "restart", "logging"):
         assert valkey[rule] == service[rule], rule

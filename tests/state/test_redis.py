@@ -222,3 +222,23 @@ asyncio.run(main())
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert (done.returncode, done.stdout) == (0, "")
     assert done.stderr in ("", f"{AWAY}\n")
+
+
+@pytest.mark.parametrize(
+    ("options", "warning"),
+    [
+        (["--save", "", "--appendonly", "no"], "a restart loses everything"),
+        (["--save", "3600 1", "--appendonly", "no"], "a crash loses all changes since the last one"),
+        (["--appendonly", "yes"], ""),
+        (["--rename-command", "CONFIG", ""], ""),  # as managed servers do
+    ],
+)
+async def test_a_server_that_loses_data_in_a_crash_is_warned_about(
+    options: list[str], warning: str, tmp_path: Path
+) -> None:
+    async with RedisServer(options=[*options, "--dir", str(tmp_path)]) as server:
+        store = RedisStateStore(server.url, deadline=PATIENCE)
+        warned = await store.durability_warning()
+        await store.put("a:b", b"c", ttl=1)
+        await store.aclose()
+    assert warned.partition("so ")[2].partition(":")[0] == warning

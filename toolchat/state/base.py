@@ -105,6 +105,10 @@ class StateStore(ABC):
         """
         raise NotImplementedError(name)
 
+    async def durability_warning(self) -> str:
+        """What the store's server would lose in a crash, and how to change that; empty if that is little or unknown."""
+        return ""
+
     async def start(self) -> None:  # noqa: B027 - nothing to do is a good default
         """Start to watch the connection, if there is one; does not fail if the store is unavailable."""
 

@@ -14,6 +14,8 @@ from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from typing import Final
 
+from redis.exceptions import ResponseError
+
 from toolchat.errors import StoreUnavailable
 from toolchat.state.base import Lock, LockLost
 from toolchat.state.redis_connection import RedisConnection
@@ -175,6 +177,22 @@ class RedisStateStore(RedisConnection):
         except StoreUnavailable:
             self._retry_later("unlock", lambda: self._unlock(self._lock_names(lock.key), [lock.token, _FENCE_TTL]))
             raise
+
+    async def durability_warning(self) -> str:
+        """See :meth:`StateStore.durability_warning`."""
+        configured = await self._run("CONFIG GET", self._configuration)
+        if configured.get("appendonly", "yes") == "yes":
+            return ""
+        if not configured.get("save"):
+            return "it writes nothing to disk, so a restart loses everything: set appendonly yes"
+        return "it writes only snapshots, so a crash loses all changes since the last one: set appendonly yes"
+
+    async def _configuration(self) -> dict[str | None, str | None]:
+        """The server's configuration; empty if it refuses to tell it, as managed servers mostly do."""
+        try:
+            return await self._client.config_get("appendonly", "save")
+        except ResponseError:
+            return {}
 
     async def aclose(self) -> None:
         """Cancel the retries and disconnect."""

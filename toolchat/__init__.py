@@ -100,6 +100,7 @@ if TYPE_CHECKING:
     from toolchat.tool_calling.limits import ToolCallLimits as ToolCallLimits
     from toolchat.tool_calling.manager import ToolCallingManager as ToolCallingManager
     from toolchat.tool_calling.manager import ToolExecutionResult as ToolExecutionResult
+    from toolchat.tool_calling.results import ToolAnswer as ToolAnswer
     from toolchat.tool_calling.results import ToolCallResultConverter as ToolCallResultConverter
     from toolchat.tool_calling.results import convert_result as convert_result
     from toolchat.tool_calling.results import quoted_result as quoted_result
@@ -148,7 +149,7 @@ _EXPORTS = {
     "tool_calling.limits": "ToolCallLimits",
     "tool_calling.exception_processor": "ToolExecutionExceptionProcessor",
     "tool_calling.manager": "ToolCallingManager ToolExecutionResult",
-    "tool_calling.results": "ToolCallResultConverter convert_result quoted_result",
+    "tool_calling.results": "ToolAnswer ToolCallResultConverter convert_result quoted_result",
     "tool_calling.setting_types": "BaseUrl Secret Url",
 }
 """The exported names, by the module that defines them."""

@@ -6,13 +6,13 @@ import pytest
 
 from tests.chat.scripted import ADD, add, calls, client_of, says
 from toolchat.chat.advisors.tool_loop import Finish, GiveUp, LoopState, Pause, Run, decide, is_eligible
-from toolchat.chat.request import Approval, ChatRequest, Resume
+from toolchat.chat.request import Approval, ChatEvent, ChatRequest, Resume
 from toolchat.errors import ToolLoop
-from toolchat.messages import AssistantMessage, Usage, UserMessage
-from toolchat.models.base import ChatResponse, Prompt
+from toolchat.messages import AssistantMessage, ToolResponseMessage, Usage, UserMessage
+from toolchat.models.base import ChatResponse, Prompt, TextDelta
 from toolchat.tool_calling.callback import ClientToolCallback
 from toolchat.tool_calling.definition import ToolDefinition
-from toolchat.tool_calling.function_callback import FunctionToolCallback
+from toolchat.tool_calling.function_callback import FunctionToolCallback, tool
 from toolchat.tool_calling.limits import CallCounter, ToolCallLimits
 
 
@@ -55,6 +55,25 @@ async def test_a_tool_marked_return_direct_is_the_answer() -> None:
     assert response.message.text == "receipt 7\n\nreceipt 8"
     assert response.finish_reason == "return_direct"
     assert len(model.prompts) == 1
+
+
+async def test_a_direct_answer_is_whole_however_long_and_a_mixed_one_is_shortened() -> None:
+    @tool(return_direct=True)
+    async def report() -> str:
+        return "long " * 100
+
+    for model_calls, last in ((calls(("report", "")), "long " * 100), (calls(("report", ""), ADD), "done")):
+        client, model = client_of(model_calls, says("done"), max_result_chars=100)
+        told: list[str] = []
+
+        async def emit(event: ChatEvent, told: list[str] = told) -> None:
+            told.extend([event.text] if isinstance(event, TextDelta) else [])
+
+        response = await client.prompt("?").tools(report, "add").stream().response(emit)
+        assert (response.message.text, "".join(told)) == (last, last)
+        assert len(response.executions[0].result) < 200, "the trace is the model's"
+    (results,) = [each for each in model.prompts[-1].messages if isinstance(each, ToolResponseMessage)]
+    assert len(results.responses[0].text) < 200
 
 
 async def test_a_batch_that_mixes_direct_and_other_tools_goes_back_to_the_model() -> None:

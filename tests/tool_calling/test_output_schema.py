@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 
 from toolchat.models.openai.mapping import map_tool_definition
 from toolchat.tool_calling.function_callback import FunctionToolCallback
-from toolchat.tool_calling.results import quoted_result
+from toolchat.tool_calling.results import ToolAnswer, quoted_result
 
 
 @dataclass
@@ -43,17 +43,35 @@ def shown() -> Shown | None:
     return None
 
 
+@dataclass
+class Private:
+    price: Annotated[float, Field(title="价格 / price")]
+    note: str
+    _cost: float = 1
+
+
+def private() -> Private:
+    """Give a quote and hide the cost."""
+    return Private(1.5, "")
+
+
+def answered() -> ToolAnswer[Quote]:
+    """Give a quote to the client."""
+    return ToolAnswer("1.5", Quote(1.5))
+
+
 def properties_of(function: Any) -> dict[str, Any]:
     schema = FunctionToolCallback.from_function(function).definition.output_schema
     parts = (schema, *schema.get("$defs", {}).values())
     return {name: field for part in parts for name, field in part.get("properties", {}).items()}
 
 
-@pytest.mark.parametrize("function", [quote, Quotes(), shown], ids=["a function", "a list", "inside, or nothing"])
+@pytest.mark.parametrize("function", [quote, Quotes(), shown, private, answered])
 def test_the_titles_that_a_result_type_gives_are_in_the_definition_and_no_others(function: Any) -> None:
     fields = properties_of(function)
     assert fields["price"]["title"] == "价格 / price"
     assert "title" not in fields["note"]
+    assert fields.keys() <= {"price", "note", "quote"}
 
 
 def test_the_schema_is_that_of_the_whole_result() -> None:

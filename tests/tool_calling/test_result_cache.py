@@ -4,6 +4,7 @@ import pytest
 
 from tests.tool_calling.calls import flights
 from toolchat.tool_calling.caching import RecentResults
+from toolchat.tool_calling.callback import ToolResult
 from toolchat.tool_calling.context import ToolContext
 from toolchat.tool_calling.function_callback import FunctionToolCallback, tool
 
@@ -11,29 +12,33 @@ from toolchat.tool_calling.function_callback import FunctionToolCallback, tool
 def test_the_result_that_was_not_used_for_longest_makes_room() -> None:
     recent = RecentResults(60, max_entries=3)
     for key in (b"1", b"2", b"3"):
-        recent.put(key, key.decode())
-    assert recent.get(b"1") == "1"
-    recent.put(b"4", "4")
-    assert [recent.get(key) for key in (b"1", b"2", b"3", b"4")] == ["1", None, "3", "4"]
+        recent.put(key, ToolResult(key.decode()))
+    assert recent.get(b"1") == ToolResult("1")
+    recent.put(b"4", ToolResult("4"))
+    stored = [recent.get(key) for key in (b"1", b"2", b"3", b"4")]
+    assert [each and each.text for each in stored] == ["1", None, "3", "4"]
 
 
 @pytest.mark.parametrize("letter", ["a", "é", "中", "😀"])
-def test_all_results_together_take_no_more_memory_than_allowed(letter: str) -> None:
+@pytest.mark.parametrize("in_data", [False, True])
+def test_all_results_together_take_no_more_memory_than_allowed(letter: str, in_data: bool) -> None:
     recent = RecentResults(60, max_bytes=10_000)
     for number in range(200):
-        recent.put(b"%d" % (number % 150), letter * (number * 37 % 900))
-        assert recent._bytes == sum(text.__sizeof__() for text, _ in recent._stored.values()) <= 10_000
+        text = letter * (number * 37 % 900)
+        recent.put(b"%d" % (number % 150), ToolResult(text, data=text if in_data else None))
+        taken = [result.text.__sizeof__() for result, _, _ in recent._stored.values()]
+        assert sum(taken) <= recent._bytes <= 10_000
     assert recent.get(b"49") is not None
-    recent.put(b"49", letter * 10_000)
+    recent.put(b"49", ToolResult("", data=letter * 10_000) if in_data else ToolResult(letter * 10_000))
     assert recent.get(b"49") is None
 
 
 def test_a_result_is_forgotten_when_its_time_is_over() -> None:
     now = [0.0]
     recent = RecentResults(10, clock=lambda: now[0])
-    recent.put(b"key", "text")
+    recent.put(b"key", ToolResult("text"))
     now[0] = 9.99
-    assert recent.get(b"key") == "text"
+    assert recent.get(b"key") == ToolResult("text")
     now[0] = 10
     assert (recent.get(b"key"), recent._bytes) == (None, 0)
 

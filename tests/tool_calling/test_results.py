@@ -4,6 +4,7 @@ import base64
 import datetime
 import decimal
 import threading
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -11,6 +12,7 @@ from typing import Any
 
 import attrs
 import pytest
+from pydantic import BaseModel, Field, RootModel
 from pydantic_core import from_json
 
 from tests.chat.scripted import calls, client_of, says
@@ -33,6 +35,18 @@ class Point:
 class Parcel:
     at: Any
     _code: str
+
+
+@dataclass
+class Account:
+    name: str
+    _token: str = "secret"
+    _parent: "Account | None" = None
+
+
+class Bank(BaseModel):
+    accounts: list[Account] = Field(serialization_alias="theAccounts")
+    _key: str = "secret"
 
 
 def _cycle() -> list[Any]:
@@ -58,6 +72,11 @@ def _cycle() -> list[Any]:
         (Place(name="杭州"), '{"name":"杭州","country":"CN"}'),
         (Point(1, 2), '{"x":1,"y":2}'),
         ([Parcel(Point(1, 2), "secret")], '[{"at":{"x":1,"y":2}}]'),
+        (Account("a"), '{"name":"a"}'),
+        ({1: [Account("a"), (Account("北京"),)]}, '{"1":[{"name":"a"},[{"name":"北京"}]]}'),
+        (Bank(accounts=[Account("a")]), '{"theAccounts":[{"name":"a"}]}'),
+        (RootModel[list[Account]]([Account("a")]), '[{"name":"a"}]'),
+        (Parcel(deque([Account("\ud800")]), "secret"), '{"at":[{"name":"?"}]}'),
         (MappingProxyType({"a": {1: 2}.values()}), '{"a":[2]}'),
     ],
 )

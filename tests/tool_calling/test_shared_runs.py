@@ -10,6 +10,7 @@ from tests.tool_calling.calls import Atlas, asking, called, flights
 from tests.waiting import until
 from toolchat.errors import UpstreamTimeout
 from toolchat.tool_calling.caching import RecentResults, SingleFlight
+from toolchat.tool_calling.callback import ToolResult
 from toolchat.tool_calling.errors import ToolExecutionError
 from toolchat.tool_calling.function_callback import FunctionToolCallback, tool
 
@@ -42,7 +43,7 @@ async def test_the_traceback_of_a_shared_error_does_not_grow() -> None:
     fault = ToolExecutionError("no")
     cache, door = SingleFlight(RecentResults(60)), asyncio.Event()
 
-    async def fails() -> str:
+    async def fails() -> ToolResult:
         await door.wait()
         raise fault
 

@@ -5,6 +5,7 @@ version ignores them; none is renamed.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from pydantic_core import from_json, to_json
@@ -160,8 +161,8 @@ def turn_summary(response: ChatResponse, provider: str, duration_ms: float) -> s
 
 
 def _call_summary(execution: ToolCallFinished, chars: int) -> dict[str, Any]:
-    call = execution.call
-    return execution.to_dict() | {
+    call, data = execution.call, execution.data
+    return replace(execution, data=data if len(to_json(data)) <= chars else None).to_dict() | {
         "id": call.id[:_NAME_CHARS],
         "name": call.name[:_NAME_CHARS],
         "arguments": shorten(call.arguments, chars),

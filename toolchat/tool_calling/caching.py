@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any
 
-from pydantic_core import from_json
+from pydantic_core import from_json, to_json
 
 from toolchat import instruments
 from toolchat.tool_calling.callback import ToolResult
@@ -48,36 +48,36 @@ class RecentResults:
     seconds: float
     max_entries: int = 1000
     max_bytes: int = 16 * 1024 * 1024
-    """Memory for all cached texts together."""
+    """Memory for all cached results together."""
     clock: Callable[[], float] = time.monotonic
-    _stored: OrderedDict[bytes, tuple[str, float]] = field(default_factory=OrderedDict)
+    _stored: OrderedDict[bytes, tuple[ToolResult, int, float]] = field(default_factory=OrderedDict)
     _bytes: int = 0
 
-    def get(self, key: bytes) -> str | None:
+    def get(self, key: bytes) -> ToolResult | None:
         """Look up a result that has not expired."""
-        text, until = self._stored.get(key, (None, 0.0))
-        if text is None:
+        result, _, until = self._stored.get(key, (None, 0, 0.0))
+        if result is None:
             return None
         if self.clock() >= until:
             self._drop(key)
             return None
         self._stored.move_to_end(key)
-        return text
+        return result
 
-    def put(self, key: bytes, text: str) -> None:
+    def put(self, key: bytes, result: ToolResult) -> None:
         """Store a result, unless it is larger than the whole cache."""
         self._drop(key)
-        size = sys.getsizeof(text)
+        size = sys.getsizeof(result.text) + (0 if result.data is None else len(to_json(result.data)))
         if size > self.max_bytes:
             return
         while self._stored and (len(self._stored) >= self.max_entries or self._bytes + size > self.max_bytes):
             self._drop(next(iter(self._stored)))
-        self._stored[key] = text, self.clock() + self.seconds
+        self._stored[key] = result, size, self.clock() + self.seconds
         self._bytes += size
 
     def _drop(self, key: bytes) -> None:
         if dropped := self._stored.pop(key, None):
-            self._bytes -= sys.getsizeof(dropped[0])
+            self._bytes -= dropped[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,12 +96,12 @@ class _Failure:
 class SharedCall:
     """A running call and the number of callers that wait for it."""
 
-    task: asyncio.Task[str | _Failure]
+    task: asyncio.Task[ToolResult | _Failure]
     waiting: int = 0
     is_abandoned: bool = False
     """A caller stopped waiting. The call may hang, so no further caller joins it."""
 
-    async def wait(self) -> str:
+    async def wait(self) -> ToolResult:
         """Wait for the result; raises what the call raised."""
         self.waiting += 1
         try:
@@ -115,7 +115,7 @@ class SharedCall:
         if isinstance(result, _Failure):
             # The call failed: every caller gets the same error.
             raise result.restored()
-        # The call succeeded: every caller gets the same text.
+        # The call succeeded: every caller gets the same result.
         return result
 
     async def _leave(self) -> None:
@@ -139,7 +139,7 @@ class SingleFlight:
     recent: RecentResults
     _running: dict[bytes, SharedCall] = field(default_factory=dict)
 
-    async def result(self, key: bytes, run: Callable[[], Coroutine[Any, Any, str]]) -> ToolResult:
+    async def result(self, key: bytes, run: Callable[[], Coroutine[Any, Any, ToolResult]]) -> ToolResult:
         """Get the result of a call.
 
         Args:
@@ -151,14 +151,14 @@ class SingleFlight:
         """
         cached = self.recent.get(key)
         if cached is not None:
-            return ToolResult(cached, cached=True)
+            return cached._replace(cached=True)
         call = self._running.get(key)
         joins = call is not None and not call.is_abandoned
         if call is None or not joins:
             call = self._start(key, run)
-        return ToolResult(await call.wait(), cached=joins)
+        return (await call.wait())._replace(cached=joins, repaired=False)
 
-    def _start(self, key: bytes, run: Callable[[], Coroutine[Any, Any, str]]) -> SharedCall:
+    def _start(self, key: bytes, run: Callable[[], Coroutine[Any, Any, ToolResult]]) -> SharedCall:
         context = contextvars.Context()
         context.run(current_caller.set, current_caller.get())
         instruments.observer.copy_context(context)
@@ -172,11 +172,11 @@ class SingleFlight:
         if self._running.get(key) is not call:
             return
         del self._running[key]
-        if not call.task.cancelled() and isinstance(text := call.task.result(), str):
-            self.recent.put(key, text)
+        if not call.task.cancelled() and isinstance(result := call.task.result(), ToolResult):
+            self.recent.put(key, result)
 
 
-async def _catch(run: Callable[[], Coroutine[Any, Any, str]]) -> str | _Failure:
+async def _catch(run: Callable[[], Coroutine[Any, Any, ToolResult]]) -> ToolResult | _Failure:
     try:
         return await run()
     except BaseException as error:  # noqa: BLE001

@@ -32,6 +32,8 @@ class ToolResult(NamedTuple):
     """The result belongs to an equal call, an earlier or a simultaneous one; this call did not run."""
     repaired: bool = False
     """The arguments did not fit the schema and were repaired."""
+    data: Any = None
+    """JSON for the client, beside the text; see :class:`ToolAnswer`."""
 
 
 class ToolCallback(ABC):

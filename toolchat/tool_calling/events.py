@@ -71,6 +71,10 @@ class ToolCallFinished:
     """The result belongs to an equal call; this call did not run."""
     repaired: bool = False
     """The arguments did not fit the schema and were repaired."""
+    data: Any = None
+    """JSON for the client, beside the text for the model; see :class:`ToolAnswer`."""
+    whole_result: str = ""
+    """The text of a tool with ``return_direct`` before it was shortened for the model; else empty."""
 
     @property
     def response(self) -> ToolResponse:
@@ -94,6 +98,8 @@ class ToolCallFinished:
             record["cached"] = True
         if self.repaired:
             record["repaired"] = True
+        if self.data is not None:
+            record["data"] = self.data
         return record | ({"error_kind": self.error_kind} if self.error_kind else {})
 
     as_record = to_dict  # deprecated alias, removed in 0.3

@@ -2,11 +2,13 @@
 
 import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from inspect import isawaitable, iscoroutinefunction
 from typing import Any, Self, Unpack
+
+from pydantic_core import from_json
 
 from toolchat.tool_calling.caching import RecentResults, SingleFlight, call_key
 from toolchat.tool_calling.callback import StaticToolCallbackResolver, ToolCallback, ToolCallbackProvider, ToolResult
@@ -23,7 +25,14 @@ from toolchat.tool_calling.definition import (
 )
 from toolchat.tool_calling.errors import ToolArgumentsError, ToolDefinitionError
 from toolchat.tool_calling.input_validation import ToolInput
-from toolchat.tool_calling.results import DONE, ToolCallResultConverter, convert_result, quoted_result
+from toolchat.tool_calling.results import (
+    DONE,
+    ToolAnswer,
+    ToolCallResultConverter,
+    convert_result,
+    json_text,
+    quoted_result,
+)
 from toolchat.tool_calling.schema import input_from_schema, input_from_signature, read_output_schema
 from toolchat.tool_calling.signature import docstring_summary, read_signature
 from toolchat.tool_calling.threads import run_blocking
@@ -141,19 +150,24 @@ class FunctionToolCallback(ToolCallback):
         arguments, repaired = self._input.read(tool_input)
         if self._cache is not None:
             key = call_key(tool_input, self._input.schema)
-            shared = await self._cache.result(key, lambda: self.call(tool_input, ToolContext()))
+            shared = await self._cache.result(key, lambda: self.with_cache_ttl(0).result(tool_input, ToolContext()))
             return shared._replace(repaired=True) if repaired else shared
         if self._input.context_parameter is not None:
             arguments[self._input.context_parameter] = context
         if self._is_async:
-            return ToolResult(self._converter(await self._function(**arguments)), False, repaired)
-        result, text = await run_blocking(lambda: self._run_blocking(arguments))
-        return ToolResult(self._converter(await result) if text is None else text, False, repaired)
+            return self._convert(await self._function(**arguments), repaired)
+        result = await run_blocking(lambda: self._run_blocking(arguments, repaired))
+        return result if isinstance(result, ToolResult) else self._convert(await result, repaired)
 
-    def _run_blocking(self, arguments: dict[str, Any]) -> tuple[Any, str | None]:
+    def _run_blocking(self, arguments: dict[str, Any], repaired: bool) -> ToolResult | Awaitable[Any]:
         """Run the function and convert its result in the same thread, unless the result has to be awaited first."""
         result = self._function(**arguments)
-        return (result, None) if isawaitable(result) else (None, self._converter(result))
+        return result if isawaitable(result) else self._convert(result, repaired)
+
+    def _convert(self, result: Any, repaired: bool) -> ToolResult:
+        if not isinstance(result, ToolAnswer):
+            return ToolResult(self._converter(result), False, repaired)
+        return ToolResult(self._converter(result.text), False, repaired, from_json(json_text(result.data)))
 
     def in_sandbox(self) -> Self:
         """Copy that is marked as returning invented data."""

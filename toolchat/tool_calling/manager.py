@@ -316,6 +316,8 @@ class ToolCallingManager:
             sandbox=error is None and metadata.sandbox,
             cached=result.cached,
             repaired=result.repaired,
+            data=result.data,
+            whole_result=result.text if metadata.return_direct else "",
         )
 
 

@@ -3,14 +3,18 @@
 import json
 import re
 from base64 import b64encode
+from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set, ValuesView
+from dataclasses import dataclass
+from functools import lru_cache
 from itertools import islice
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from pydantic_core import PydanticSerializationError, from_json, to_json, to_jsonable_python
 
 __all__ = [
     "DONE",
+    "ToolAnswer",
     "ToolCallResultConverter",
     "ToolResultError",
     "convert_result",
@@ -29,6 +33,22 @@ class ToolResultError(Exception):
         self.type_name = type_name
 
 
+_Data = TypeVar("_Data")
+
+
+@dataclass(frozen=True, slots=True)
+class ToolAnswer(Generic[_Data]):
+    """A tool's result in two forms: for the model, and for the client that shows it.
+
+    A tool annotated ``-> ToolAnswer[Forecast]`` has the output schema of ``Forecast``.
+    """
+
+    text: Any
+    """For the model; converted as any result."""
+    data: _Data
+    """For the client, never sent to the model: anything with a JSON form. It is not shortened."""
+
+
 _MAX_ITEMS = 10_000
 """Items of a collection that only claims to have a length, such as a ``range``."""
 _SCALARS = frozenset((str, int, float, bool, bytes, type(None)))
@@ -37,48 +57,88 @@ _SCALARS = frozenset((str, int, float, bool, bytes, type(None)))
 def json_text(value: Any) -> str:
     """Serialize a value to JSON.
 
-    Dates, decimals, enums, bytes, sets, dataclasses and pydantic models have a JSON form. An attrs object is written as
-    its public fields, any mapping as an object and any other collection as an array. An ordinary object has no JSON
-    form, since nothing says which of its attributes are public.
+    Dates, decimals, enums, bytes, sets, dataclasses and pydantic models have a JSON form. Dataclasses and attrs objects
+    are written as their public fields, any mapping as an object and any other collection as an array. An ordinary
+    object has no JSON form, since nothing says which of its attributes are public.
 
     Raises:
         ToolResultError: the value is or contains something without a JSON form, an iterator, or itself.
     """
     try:
-        _refuse_iterators(value)
-        return to_json(value, inf_nan_mode="strings", bytes_mode="base64", fallback=_to_plain).decode()
+        return to_json(_public(value), inf_nan_mode="strings", bytes_mode="base64", fallback=_to_plain).decode()
     except RecursionError as error:
         raise ToolResultError(type(value).__name__) from error
     except PydanticSerializationError:
         return _json_text_slowly(value)
 
 
-def _refuse_iterators(value: Any) -> None:
-    """Reject iterators before pydantic sees them: it would run one to its end, which may never come."""
-    parts = _parts(value)
+def _public(value: Any) -> Any:
+    """The value, or its JSON form if it has private fields: pydantic would write those of a dataclass."""
+    if not _has_private_fields(value):
+        return value
+    plain = to_jsonable_python(value, inf_nan_mode="strings", bytes_mode="base64", fallback=_to_plain)
+    _remove_private_fields(value, plain)
+    return plain
+
+
+def _has_private_fields(value: Any) -> bool:
+    """Whether a dataclass in a value has private fields.
+
+    Iterators are rejected before pydantic sees them: it would run one to its end, which may never come.
+    """
+    kind: Any = type(value)
+    parts, found = _parts(value), bool(_private_fields(kind))
     if not _SCALARS.issuperset(map(type, parts)):  # this test takes no Python step for each part
         for part in parts:
             if type(part) not in _SCALARS:
-                _refuse_iterators(part)
+                found |= _has_private_fields(part)
+    return found
+
+
+def _remove_private_fields(value: Any, plain: Any) -> None:
+    """Remove the private fields of dataclasses from a value's JSON form."""
+    kind: Any = type(value)
+    if getattr(kind, "__pydantic_root_model__", False):
+        _remove_private_fields(value.root, plain)
+    elif isinstance(plain, list):
+        for part, plain_part in zip(_parts(value), plain, strict=False):
+            _remove_private_fields(part, plain_part)
+    elif isinstance(value, dict) and isinstance(plain, dict):
+        for part, plain_part in zip(value.values(), plain.values(), strict=False):
+            _remove_private_fields(part, plain_part)
+    elif isinstance(plain, dict):
+        for name in _private_fields(kind):
+            plain.pop(name, None)
+        for name, field in _fields(kind).items():
+            _remove_private_fields(
+                getattr(value, name, None), plain.get(getattr(field, "serialization_alias", None) or name)
+            )
+
+
+@lru_cache(maxsize=256)
+def _private_fields(kind: type) -> frozenset[str]:
+    return frozenset(name for name in getattr(kind, "__dataclass_fields__", ()) if name.startswith("_"))
+
+
+def _fields(kind: Any) -> Mapping[str, Any]:
+    return getattr(kind, "__dataclass_fields__", None) or getattr(kind, "__pydantic_fields__", None) or {}
 
 
 def _parts(value: Any) -> Collection[Any]:
     """The values in a container, a dataclass or a pydantic model; raises for an iterator."""
     if isinstance(value, dict):
         return value.values()
-    if isinstance(value, (list, tuple, set, frozenset)):
+    if isinstance(value, (list, tuple, set, frozenset, deque)):
         return value
     if isinstance(value, Iterator):
         raise ToolResultError(type(value).__name__)
-    kind: Any = type(value)
-    fields = getattr(kind, "__dataclass_fields__", ()) or getattr(kind, "__pydantic_fields__", ())
-    return [getattr(value, name, None) for name in fields]
+    return [getattr(value, name, None) for name in _fields(type(value))]
 
 
 def _json_text_slowly(value: Any) -> str:
     """Serialize in Python: lone surrogates become question marks, and an unsupported type is named."""
     try:
-        plain = to_jsonable_python(value, bytes_mode="base64", fallback=_to_plain)
+        plain = to_jsonable_python(_public(value), bytes_mode="base64", fallback=_to_plain)
         text = json.dumps(plain, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     except (ValueError, TypeError, RecursionError) as error:
         raise ToolResultError(type(value).__name__) from error
@@ -87,9 +147,7 @@ def _json_text_slowly(value: Any) -> str:
 
 def _to_plain(value: Any) -> Any:
     """Convert a type that pydantic cannot serialize to a dict or a list."""
-    plain = _to_container(value)
-    _refuse_iterators(plain)
-    return plain
+    return _public(_to_container(value))
 
 
 def _to_container(value: Any) -> Any:

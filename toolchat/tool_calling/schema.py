@@ -27,6 +27,7 @@ from toolchat.tool_calling.definition import called_function
 from toolchat.tool_calling.errors import ToolDefinitionError
 from toolchat.tool_calling.input_validation import Binding, BoundParameter, ToolInput
 from toolchat.tool_calling.json_schema import Schema, map_subschemas
+from toolchat.tool_calling.results import ToolAnswer
 from toolchat.tool_calling.schema_validator import schema_validator
 from toolchat.tool_calling.signature import Signature, read_signature
 
@@ -44,11 +45,16 @@ __all__ = [
 
 
 class _ExplicitTitles(GenerateJsonSchema):
-    """Omits the titles that pydantic derives from names: they only repeat the names."""
+    """Omits titles that only repeat names, and the private fields of dataclasses."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002 - pydantic's signature
         """See :meth:`GenerateJsonSchema.field_title_should_be_set`."""
         return False
+
+    def dataclass_args_schema(self, schema: core_schema.DataclassArgsSchema) -> JsonSchemaValue:
+        """See :meth:`GenerateJsonSchema.dataclass_args_schema`."""
+        public = [field for field in schema["fields"] if not field["name"].startswith("_")]
+        return super().dataclass_args_schema({**schema, "fields": public})
 
 
 _NOT_READABLE = (PydanticUserError, PydanticUndefinedAnnotation)
@@ -65,6 +71,8 @@ def read_output_schema(function: Callable[..., Any]) -> Mapping[str, Any]:
         returned = get_type_hints(target, include_extras=True).get("return")
     except (NameError, AttributeError, SyntaxError, TypeError):
         return {}
+    if (get_origin(returned) or returned) is ToolAnswer:
+        returned = next(iter(get_args(returned)), None)
     if not any(isinstance(each, type) and hasattr(each, "__annotations__") for each in (returned, *get_args(returned))):
         return {}
     return _class_output_schema(returned) if isinstance(returned, type) else _output_schema(returned)

@@ -107,9 +107,11 @@ def _result(tool: ToolCallback, _active: ActiveRequest, response: ChatResponse) 
         return {"content": content, "isError": True}
     validator = _result_validator(tool)
     if validator is None:
-        return {"content": content}
+        # Without an output schema the protocol allows any object.
+        return {"content": content} | ({"structuredContent": data} if isinstance(data := execution.data, dict) else {})
+    text = execution.result if execution.data is None else to_json(execution.data)
     try:
-        return {"content": content, "structuredContent": validator.validate_json(execution.result, strict=True)}
+        return {"content": content, "structuredContent": validator.validate_json(text, strict=True)}
     except ValidationError:
         # Hosts reject a result that lacks the structure of its output schema, unless it is marked as an error.
         note = text_block("The result does not match the tool's output schema; the text below is unchanged.")

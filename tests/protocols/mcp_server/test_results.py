@@ -21,6 +21,25 @@ async def test_other_results_are_returned_as_text(modern: Host) -> None:
     assert [each["price"] for each in from_json(result["content"][0]["text"])] == [1, 2]
 
 
+async def test_what_a_tool_returns_for_the_client_is_structured_content_and_part_of_the_trace() -> None:
+    async with service(FOLDERS, CHAT_PROVIDER="offline") as client:
+        host = Host(client, MODERN)
+        listed = {tool["name"]: tool for tool in (await host.result("tools/list"))["tools"]}
+        drawn = [await host.call("draw", size=3) for _ in range(2)]
+        anything = await host.call("drawAnything")
+        run = (await client.post("/tools/draw", json={"size": 3})).json()
+        events = await client.post("/tools/draw", json={"size": 4}, headers={"Accept": "text/event-stream"})
+    assert list(listed["draw"]["outputSchema"]["properties"]) == ["price", "note"]
+    assert [(each["content"], each["structuredContent"]) for each in drawn] == [
+        ([{"type": "text", "text": "drawn in 3"}], {"price": 3, "note": ""})
+    ] * 2
+    assert "outputSchema" not in listed["drawAnything"]
+    assert anything["structuredContent"] == {"points": [[1, 2]], "at": "1.5"}
+    assert anything["content"][0]["text"] == '{"said":1}'
+    assert (run["result"], run["data"]) == ("drawn in 3", {"price": 3, "note": ""})
+    assert '"data":{"price":4' in events.text
+
+
 async def test_a_result_that_violates_the_output_schema_is_marked_and_readable(modern: Host) -> None:
     result = await modern.call("wrongQuote")
     assert result["isError"] is True

@@ -274,7 +274,7 @@ def _is_refused(execution: ToolCallFinished) -> bool:
 
 
 def _direct_answer(response: ChatResponse, finished: Sequence[ToolCallFinished]) -> ChatResponse:
-    text = "\n\n".join(each.result for each in finished)
+    text = "\n\n".join(each.whole_result for each in finished)
     return ChatResponse(AssistantMessage(text), "return_direct", response.usage, response.model)
 
 

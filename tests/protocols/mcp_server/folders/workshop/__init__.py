@@ -2,11 +2,12 @@
 
 import asyncio
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Annotated
 
 from pydantic import Field
 
-from toolchat import ToolModule
+from toolchat import ToolAnswer, ToolModule
 from toolchat.tool_calling.context import CONVERSATION_ID, ToolContext
 from toolchat.tool_calling.errors import ToolExecutionError
 from toolchat.tool_calling.function_callback import tool
@@ -38,6 +39,18 @@ async def quote(price: float) -> Quote:
 async def quotes() -> list[Quote]:
     """Give quotes."""
     return [Quote(1), Quote(2)]
+
+
+@tool(cache_seconds=60)
+async def draw(size: int) -> ToolAnswer[Quote]:
+    """Draw a quote."""
+    return ToolAnswer(f"drawn in {size}", Quote(size))
+
+
+@tool
+def drawAnything() -> ToolAnswer:  # type: ignore[type-arg]
+    """Draw anything."""
+    return ToolAnswer({"said": 1}, {"points": [(1, 2)], "at": Decimal("1.5")})
 
 
 @tool
@@ -103,4 +116,8 @@ async def whose(context: ToolContext) -> str:
     return f"{context.get('tenantId')} {context.get(CONVERSATION_ID)}"
 
 
-module = ToolModule(functions=(quote, quotes, wrongQuote, fail, count, countBack, wait, waiting, switchLight, whose))
+module = ToolModule(
+    functions=(
+        *(quote, quotes, draw, drawAnything, wrongQuote, fail, count, countBack, wait, waiting, switchLight, whose),
+    )
+)

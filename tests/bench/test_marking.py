@@ -4,12 +4,9 @@ import pytest
 
 from bench.catalogue import LIMIT
 from bench.goals import Goal
-from bench.guard import TOLERANCE, is_worse
-from bench.profiling import share_of
 from bench.stage import Sample
 from bench.summary import MARK, summarise
 from bench.watch import CoreUse, marks_of
-from tests.command_line import ROOT
 
 
 def use(*, busy: float = 1.0, own: float = 1.0, stolen: float = 0.0, wall: float = 2.0) -> CoreUse:
@@ -18,11 +15,6 @@ def use(*, busy: float = 1.0, own: float = 1.0, stolen: float = 0.0, wall: float
 
 def sample(subject: str, value: float, *marks: str, phase: str = "time-32") -> Sample:
     return Sample(subject, phase, {"cpu_ms": value}, marks)
-
-
-def test_a_quiet_run_with_right_answers_is_not_marked() -> None:
-    # Nothing is marked when all CPU is the benchmark's own and every call was counted.
-    assert marks_of([use(), use()], wrong=0, asked=10, upstream_calls=20, expected=20) == ()
 
 
 @pytest.mark.parametrize(
@@ -39,11 +31,6 @@ def test_a_quiet_run_with_right_answers_is_not_marked() -> None:
 def test_invalid_measurements_are_marked(uses: list[CoreUse], wrong: int, calls: int, said: str) -> None:
     # A wrong answer, a missing or extra upstream call, a foreign process and stolen time are each named.
     assert marks_of(uses, wrong=wrong, asked=10, upstream_calls=calls, expected=20) == (said,)
-
-
-def test_the_grain_of_the_kernels_clock_marks_nothing() -> None:
-    # A short measurement is not marked for a few ticks that the two accounts differ by.
-    assert marks_of([use(busy=0.23, own=0.2, wall=0.2)], wrong=0, asked=1, upstream_calls=2, expected=2) == ()
 
 
 def test_a_marked_measurement_is_not_counted() -> None:
@@ -74,34 +61,3 @@ def test_a_goal_is_met_only_by_figures_that_count(mine: float, marks: tuple[str,
     assert verdict.met is met
     assert verdict.framework is not None
     assert verdict.framework.median == 20
-
-
-def test_a_goal_without_its_measurements_is_not_decided() -> None:
-    # A run of toolchat alone says nothing about its distance to others.
-    assert Goal("CPU ms", "time-32", "cpu_ms", 3, of_limit=2).verdict(summarise([sample("toolchat", 1)])).met is None
-
-
-def test_the_guard_tolerates_less_than_a_third_more() -> None:
-    # The recorded ratio times the tolerance is good, more is not.
-    assert not is_worse(2 * TOLERANCE, 2)
-    assert is_worse(2 * TOLERANCE + 0.01, 2)
-
-
-@pytest.mark.parametrize(
-    ("path", "line", "share"),
-    [
-        ("/x/site-packages/uvicorn/server.py", "await self.tick()", "server"),
-        ("/x/site-packages/starlette/routing.py", "match = route.matches(scope)", "framework"),
-        ("/x/site-packages/aiohttp/client.py", "await req.send(conn)", "upstream client"),
-        (f"{ROOT}/toolchat/http/client.py", "yield response", "upstream client"),
-        (f"{ROOT}/toolchat/http/pool.py", "return response", "upstream client"),
-        (f"{ROOT}/toolchat/chat/client.py", "return answer", "our core"),
-        (f"{ROOT}/toolchat/chat/client.py", "chunk = from_json(data)", "JSON"),
-        (f"{ROOT}/app/tools/time/zones.py", "return now", "tools"),
-        ("/usr/lib/python3.11/asyncio/tasks.py", "self.run()", ""),
-        ("/usr/lib/python3.11/logging/__init__.py", "self.emit(record)", "logs"),
-    ],
-)
-def test_a_line_belongs_to_one_share(path: str, line: str, share: str) -> None:
-    # A profile tells server, framework, our core, the upstream client, JSON, logs and tools apart by path.
-    assert share_of(path, line) == share

@@ -29,11 +29,6 @@ def test_the_comparison_shows_the_goals_of_that_run_spring_and_where_it_was_meas
     assert goals_table(summarise(RUN.samples)) in page
 
 
-def test_a_page_without_a_place_for_the_figures_is_not_taken_for_done() -> None:
-    with pytest.raises(ValueError, match="no place for Spring AI"):
-        compared("# Comparison", RUN)
-
-
 @pytest.mark.parametrize("readme", ["README.md", "README.zh-CN.md"])
 def test_the_readmes_two_figures_are_those_of_that_run(readme: str) -> None:
     text, summary = (ROOT / readme).read_text(), summarise(RUN.samples)

@@ -21,9 +21,3 @@ def test_a_few_questions_to_toolchat_and_the_limit_are_answered_rightly(tmp_path
     assert done.returncode == 0, done.stdout + done.stderr
     for phase in ("time-32", "weather-32", "time-1", "weather-1", "burst", "streams"):
         assert done.stdout.count(f" {phase} ") == 2
-
-
-def test_an_unknown_service_is_named(tmp_path: Path) -> None:
-    # A slip in --only ends with one line and exit code 1.
-    done = bench("--only", "toolchat,nobody", cwd=tmp_path)
-    assert (done.returncode, done.stderr) == (1, "bench: no such service: nobody\n")

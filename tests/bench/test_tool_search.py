@@ -12,11 +12,6 @@ from toolchat.http.client import OutboundHttp
 from toolchat.tool_calling.function_callback import FunctionToolCallback
 
 
-@pytest.mark.parametrize("count", [10, 40, 500])
-def test_the_requested_number_of_tools_has_unique_names(count: int) -> None:
-    assert len({tool.name for tool in definitions(count)}) == count
-
-
 @pytest.mark.parametrize("count", [10, 60])
 async def test_both_variants_call_the_tool_and_the_search_sends_fewer_definitions(
     count: int, monkeypatch: pytest.MonkeyPatch

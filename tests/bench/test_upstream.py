@@ -68,18 +68,6 @@ async def test_no_cache_spares_the_service_an_upstream_call() -> None:
     assert (counts["calls"], counts["answers"], counts["forecasts"], counts["refused"]) == (20, 20, 20, 0)
 
 
-@pytest.mark.slow
-async def test_a_stream_follows_the_configured_pace() -> None:
-    # The first text comes after two turns' first pieces, the end later, and never sooner than ideal.
-    async with toolchat("openai") as (client, port):
-        await fetch(port, "/control?first=0.05&piece=0.01")
-        make = question("/time/chat-tool-function", "text/event-stream")
-        load = await ask([client.base_url.port or 0], make, connections=1, questions=2)
-    assert load.wrong == 0
-    assert min(load.first_texts) >= 0.1
-    assert all(end > first for first, end in zip(load.first_texts, load.latencies, strict=True))
-
-
 async def test_a_tool_result_that_the_tool_never_gave_is_refused() -> None:
     # A second turn must carry what the tool said.
     messages = [{"role": "user", "content": f"now {NUMBER}"}, {"role": "tool", "content": "I made this up"}]
@@ -88,18 +76,3 @@ async def test_a_tool_result_that_the_tool_never_gave_is_refused() -> None:
         counts = from_json((await fetch(port, "/control"))[1])
     assert answer.status_code == 400
     assert counts["refused"] == 1
-
-
-async def test_the_answer_to_another_question_counts_as_wrong() -> None:
-    # The load compares every answer with the number of its question.
-
-    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with suppress(asyncio.IncompleteReadError):
-            while await reader.readuntil(b"\r\n\r\n"):
-                body = b"ask-99999999 end of the answer"
-                writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body))
-        writer.close()
-
-    async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
-        load = await ask([server.sockets[0].getsockname()[1]], question("/"), connections=2, questions=6)
-    assert (load.asked, load.wrong) == (6, 6)

@@ -11,62 +11,13 @@ from app.tools.discovery import discover
 from tests.command_line import ROOT
 from tests.offline.asking import (
     ALARM,
-    ALL,
     CLOCK,
     ORDER,
     TODO_READ,
     TODO_WRITE,
-    TRANSLATE,
-    answered,
     response,
 )
-from toolchat.messages import ToolResponse, ToolResponseMessage, UserMessage
-
-
-@pytest.mark.parametrize(
-    ("question", "names"),
-    [
-        ("待办清单是什么样了", [TODO_READ.name]),
-        ("show me my to-do list", [TODO_READ.name]),
-        ("What is the plan?", [TODO_READ.name]),
-        ("北京时间，还有我的待办清单", [CLOCK.name, TODO_READ.name]),
-        ("don't show my todo list", []),
-        ("不要计划：1. 北京时间 2. 东京时间", []),
-        ("翻译：计划：甲；乙", [TRANSLATE.name]),
-        ("把“计划：甲；乙”翻译成英文", [TRANSLATE.name]),
-        ("translate plan to French", [TRANSLATE.name]),
-        ("I plan to go to Paris tomorrow, what time is it there?", [CLOCK.name]),
-        ("update the status: check what remains of the tasks", []),
-    ],
-)
-async def test_the_list_is_read_or_written_only_on_request(question: str, names: list[str]) -> None:
-    # A plan in a text, a plan to travel and a prohibition are no plan to write.
-    answer = await response(UserMessage(question), tools=(*ALL, TODO_WRITE, TODO_READ))
-    assert [each.name for each in answer.message.tool_calls] == names
-
-
-CHANGES = ["把买牛奶加到待办清单", "Add to my todo list: milk; bread", "清空待办"]
-
-
-@pytest.mark.parametrize("question", CHANGES)
-async def test_instead_of_a_change_of_the_list_that_it_cannot_make_the_list_is_read(question: str) -> None:
-    answer = await response(UserMessage(question), tools=(*ALL, TODO_WRITE, TODO_READ))
-    assert [each.name for each in answer.message.tool_calls] == [TODO_READ.name]
-
-
-@pytest.mark.parametrize("question", CHANGES)
-async def test_an_unchanged_list_is_shown_as_it_is(question: str) -> None:
-    told = await answered(question, "[ ] #1: a\n(0/1 completed)", TODO_READ)
-    assert told.startswith("[ ] #1: a\n(0/1 completed)")
-
-
-@pytest.mark.parametrize("question", CHANGES)
-async def test_an_unsupported_change_of_the_list_is_reported(question: str) -> None:
-    tools = (*ALL, TODO_WRITE, TODO_READ)
-    call = (await response(UserMessage(question), tools=tools)).message
-    shown = ToolResponseMessage((ToolResponse("call_1", TODO_READ.name, "No todos."),))
-    last = await response(UserMessage(question), call, shown, tools=tools)
-    assert re.search("没有改动|did not change", last.message.text)
+from toolchat.messages import UserMessage
 
 
 async def test_any_tool_for_items_with_text_and_status_is_a_todo_list() -> None:

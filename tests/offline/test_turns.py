@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 from app.offline import OfflineChatModel
 from app.tools.weather.forecast import Weather
 from tests.models.responding import events_of, streamed_text
-from tests.offline.asking import ALL, CLOCK, OTHERS, parameters, response
+from tests.offline.asking import ALL, CLOCK, CLOCK_RESULT, OTHERS, parameters, response, said
 from toolchat.chat.advisors.tool_loop import ToolCallingAdvisor
 from toolchat.chat.client import ChatClient
 from toolchat.messages import (
@@ -121,3 +121,19 @@ async def test_the_loop_runs_its_calls_once_and_gets_an_answer(question: str, an
     assert given_answer.message.text == answer
     assert [each.outcome for each in given_answer.executions] == outcomes
     assert given_answer.rounds == 2
+
+
+async def test_results_of_earlier_questions_are_looked_up_anew() -> None:
+    old = ToolResponseMessage((ToolResponse("call_1", CLOCK.name, json.dumps(CLOCK_RESULT | {"time": "01:01:01"})),))
+    new = ToolResponseMessage((ToolResponse("call_2", CLOCK.name, json.dumps(CLOCK_RESULT)),))
+    before = (UserMessage("东京几点"), AssistantMessage(tool_calls=(ToolCall("call_1", CLOCK.name, "{}"),)), old)
+    asked = (*before, AssistantMessage("东京现在是……"), UserMessage("那北京呢？"))
+    (call,) = (await response(*asked, tools=(CLOCK,))).message.tool_calls
+    assert call.id == "call_2"
+    told = (await response(*asked, AssistantMessage(tool_calls=(call,)), new, tools=(CLOCK,))).message.text
+    assert "20:53:31" in told
+    assert "01:01:01" not in told
+
+
+async def test_a_very_long_earlier_question_is_quoted_in_part() -> None:
+    assert len(await said("x" * 5000, "What did I just ask?")) < 400

@@ -4,56 +4,9 @@ from typing import Any
 
 import pytest
 
-from tests.offline.asking import COMPARE, OTHERS, asked, parameters, response, text
+from tests.offline.asking import COMPARE, asked, parameters, response, text
 from toolchat.messages import UserMessage
 from toolchat.tool_calling.definition import ToolDefinition
-
-
-@pytest.mark.parametrize(
-    ("question", "name", "arguments"),
-    [
-        ("roll a 20-sided dice", "rollDice", {"sides": 20}),
-        ("roll a dice, sides=12", "rollDice", {"sides": 12}),
-        ("掷一个六面的骰子", "rollDice", {"sides": 6}),
-        ("where is my order A-1234?", "getOrder", {"orderId": "A-1234"}),
-        ("查询订单 20231123 的状态", "getOrder", {"orderId": "20231123"}),
-        ("order 'A-99' status", "getOrder", {"orderId": "A-99"}),
-        ("set an alarm at 7:30, daily", "set_alarm", {"time": "07:30", "repeat": "daily"}),
-        ("每天早上七点半的闹钟", "set_alarm", {"time": "07:30", "repeat": "daily"}),
-        ("下午3点15分的闹钟", "set_alarm", {"time": "15:15"}),
-        ("wake me with an alarm at 8 pm", "set_alarm", {"time": "20:00"}),
-        (
-            "flights from Beijing to Shanghai on 2026-12-01 for 2 passengers",
-            "searchFlights",
-            {"origin": "Beijing", "destination": "Shanghai", "date": "2026-12-01", "passengers": 2},
-        ),
-        (
-            "2026年12月1日去上海的航班，从北京出发",
-            "searchFlights",
-            {"origin": "北京", "destination": "上海", "date": "2026-12-01"},
-        ),
-        ("add 3 and 4.5", "add", {"a": 3, "b": 4.5}),
-        ("计算 1,000 加 三十二", "add", {"a": 1000, "b": 32}),
-        ("turn off the light", "switch_light", {"on": False}),
-        ("打开灯", "switch_light", {"on": True}),
-        ("股票600519现在多少钱", "stock", {"symbol": "600519"}),
-        ("股票代码是 AAPL 的价格", "stock", {"symbol": "AAPL"}),
-        ("stock price of TSLA", "stock", {"symbol": "TSLA"}),
-        ("sendMail email: a@b.com, body: hello there", "sendMail", {"email": "a@b.com", "body": "hello there"}),
-        ("搜索新闻：人工智能", "news", {"query": "人工智能"}),
-        ("news about “the climate”, limit 5", "news", {"query": "the climate", "limit": 5}),
-        ("换算 36.6 摄氏度", "convert", {"value": 36.6, "unit": "celsius"}),
-        (
-            "book a meeting room on 2026-12-01 at 14:00 for 6 people",
-            "bookMeeting",
-            {"slot": {"date": "2026-12-01", "start_time": "14:00"}, "people": 6},
-        ),
-    ],
-)
-async def test_an_unknown_tool_is_chosen_and_filled_by_its_schema(
-    question: str, name: str, arguments: dict[str, Any]
-) -> None:
-    assert await asked(question, *OTHERS) == [(name, arguments)]
 
 
 @pytest.mark.parametrize(
@@ -150,3 +103,15 @@ async def test_a_parameter_for_a_person_is_not_filled_with_a_place() -> None:
     assert ("Name of the receiver" in answer.text, "place" in answer.text) == (True, False)
     told = (await response(UserMessage('Send a parcel to: "Ada"'), tools=(tool,))).message
     assert [call.arguments for call in told.tool_calls] == ['{"to":"Ada"}']
+
+
+@pytest.mark.parametrize(
+    ("name", "schema", "value"),
+    [
+        pytest.param("language", text("such as English"), "Japanese", id="a name"),
+        pytest.param("lang", {"enum": ["EN", "FR", "JA"]}, "JA", id="a choice"),
+    ],
+)
+async def test_a_language_is_written_as_the_schema_requires(name: str, schema: dict[str, Any], value: str) -> None:
+    translate = ToolDefinition("translate", "Translate", parameters("text", name, text=text(), **{name: schema}))
+    assert await asked("把“好”翻译成日语", translate) == [("translate", {"text": "好", name: value})]

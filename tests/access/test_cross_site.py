@@ -31,6 +31,7 @@ CROSS_SITE: list[dict[str, str]] = [
     {"Sec-Fetch-Site": "same-site", "Referer": "http://other.localhost/page"},
     {"Origin": "http://evil.example"},
     {"Origin": "null"},
+    {"Origin": "http://127.0.0.1:1"},
     {"Referer": "http://evil.example/page"},
 ]
 UNINTENDED: list[dict[str, str]] = [
@@ -121,12 +122,19 @@ async def test_cross_site_requests_and_prefetches_have_no_effect(path: str, meth
     assert len(player.requests) == asked
     if session:
         assert await conversation(client, "s-9") == []
-    for headers in INTENDED:
+    ours = str(client.base_url).rstrip("/")
+    for headers in [*INTENDED, {"Origin": ours}, {"Referer": f"{ours}/playground/"}]:
         assert (await answer(headers)).status_code == 200, headers
     await client.delete("/chat/s-9")
 
 
-@pytest.mark.parametrize("media_type", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""])
+@pytest.mark.parametrize(
+    "media_type",
+    [
+        *("text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""),
+        *("application/problem+json", "text/plain; application/json"),
+    ],
+)
 async def test_no_operation_reads_a_body_that_is_not_sent_as_json(media_type: str, guarded: Guarded) -> None:
     # These are the types that a page of another site may send without being asked for CORS.
     client, player, operations = guarded

@@ -103,7 +103,7 @@ async def test_an_approved_call_runs_for_the_requesting_tenant(
     assert caller in answer.text
 
 
-@pytest.mark.parametrize("tenant", [b"", b"-a", b"a b", b"x" * 65, b"../a"])
+@pytest.mark.parametrize("tenant", [b"", b"-a", b"a b", b"a;b", b"x" * 65, b"../a", b"a\tb", "租户".encode()])
 async def test_a_malformed_tenant_is_refused_on_every_path(client: httpx.AsyncClient, tenant: bytes) -> None:
     for path in ("/chat?query=hello", "/time/chat?query=hello", "/tools"):
         answer = await client.get(path, headers=[(b"X-Tenant-ID", tenant)])

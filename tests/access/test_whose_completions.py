@@ -80,23 +80,16 @@ async def test_saved_partial_turns_belong_to_their_principal(
     assert known == [["roll"], ["getCityTimeFunction", "roll"]]
 
 
-async def test_only_the_requesting_principal_can_approve(played: tuple[httpx.AsyncClient, OpenAIPlayer]) -> None:
-    client, _ = played
-    asked = await completed(client, "alice", user("call ship"), model="toolchat-ship")
-    place = f"/approvals/{asked.headers['x-approval-id']}"
-    decisions = {"decisions": {"call_0": {"approved": True}}}
-    answers = [await client.post(place, json=decisions, headers=as_(name)) for name in ("bob", "", "alice")]
-    assert [each.status_code for each in answers] == [404, 404, 200]
-
-
-async def test_only_the_requesting_principal_sees_the_pending_calls(
+async def test_only_the_requesting_principal_sees_the_pending_calls_and_can_approve_them(
     played: tuple[httpx.AsyncClient, OpenAIPlayer],
 ) -> None:
     client, _ = played
     asked = await completed(client, "alice", user("call ship"), model="toolchat-ship")
-    place = f"/approvals/{asked.headers['x-approval-id']}"
-    answers = [await client.get(place, headers=as_(name)) for name in ("bob", "", "alice")]
-    assert [each.status_code for each in answers] == [404, 404, 200]
+    place, principals = f"/approvals/{asked.headers['x-approval-id']}", ("bob", "", "alice")
+    shown = [await client.get(place, headers=as_(name)) for name in principals]
+    decisions = {"decisions": {"call_0": {"approved": True}}}
+    decided = [await client.post(place, json=decisions, headers=as_(name)) for name in principals]
+    assert [each.status_code for each in (*shown, *decided)] == [404, 404, 200] * 2
 
 
 async def test_a_model_without_usable_tools_is_hidden(

@@ -6,16 +6,9 @@ from typing import Any
 import httpx
 import pytest
 
-from app.api.approvals import ApprovalStore, PausedTurn, PausedTurnCodec
 from app.api.schemas import ChatAnswer
 from tests.api.guarded import guarded_service
 from tests.serving import events_of
-from tests.waiting import until
-from toolchat.errors import NotFound
-from toolchat.messages import AssistantMessage, Usage
-from toolchat.models.base import ChatResponse
-from toolchat.state.memory import InMemoryStateStore
-from toolchat.tool_calling.callback import StaticToolCallbackResolver
 
 ASK = "/light/chat-tool-function"
 JSON = {"Accept": "application/json"}
@@ -134,40 +127,3 @@ async def test_a_body_of_another_shape_is_refused(client: httpx.AsyncClient, bod
 async def test_a_body_that_is_no_json_is_refused(client: httpx.AsyncClient) -> None:
     unread = await client.post("/approvals/x", content=b"{", headers=JSON_BODY)
     assert (unread.status_code, unread.json()["code"]) == (400, "invalid-request")
-
-
-PAUSED = PausedTurn(ChatResponse(AssistantMessage("?"), "approval_required", Usage(), "m"), (), ())
-
-
-def approvals_in(store: InMemoryStateStore, ttl: float = 60) -> ApprovalStore:
-    return ApprovalStore(store, PausedTurnCodec(StaticToolCallbackResolver(()), ()), ttl=ttl)
-
-
-async def test_a_paused_turn_is_forgotten_after_its_time() -> None:
-    approvals = approvals_in(InMemoryStateStore(), ttl=0.02)
-    identifier = await approvals.save(PAUSED)
-
-    async def is_over() -> bool:
-        try:
-            await approvals.find(identifier)
-        except NotFound:
-            return True
-        return False
-
-    await until(is_over)
-
-
-async def test_the_oldest_paused_turn_makes_room_beyond_their_number() -> None:
-    small = approvals_in(InMemoryStateStore(max_entries=1))
-    first, second = await small.save(PAUSED), await small.save(PAUSED)
-    assert (await small.find(second)).turn.response.message == PAUSED.response.message
-    with pytest.raises(NotFound):
-        await small.find(first)
-
-
-async def test_a_turn_that_two_have_found_is_taken_up_by_one() -> None:
-    approvals = approvals_in(InMemoryStateStore())
-    found = await approvals.find(await approvals.save(PAUSED))
-    await approvals.claim(found)
-    with pytest.raises(NotFound):
-        await approvals.claim(found)

@@ -3,13 +3,10 @@
 import gc
 import re
 from collections.abc import Sequence
-from inspect import isasyncgenfunction, iscoroutinefunction, isfunction, ismethod
 
 import httpx
 import pytest
 from fastapi import HTTPException
-from fastapi.dependencies.models import Dependant
-from fastapi.routing import APIRoute, iter_route_contexts
 from fastapi.testclient import TestClient
 
 from app.api.service import ServiceState, running_service
@@ -98,26 +95,6 @@ def test_an_application_leaves_the_collector_of_the_process_alone() -> None:
     assert before[0]  # the tests froze their own objects; an application that unfroze them would leave none
 
 
-@pytest.mark.parametrize(
-    ("path", "detail"),
-    [
-        ("/chat?userInput=hi&session_id=s-1", "session_id: there is no such parameter; did you mean sessionId?"),
-        ("/chat?userinput=hi", "userinput: there is no such parameter; did you mean userInput?"),
-        ("/chat/stream?userInput=hi&tool=x", "tool: there is no such parameter; did you mean tools?"),
-        ("/todo/chat?query=hi&session=s-1", "session: there is no such parameter; did you mean sessionId?"),
-        (
-            "/chat?userInput=hi&x=1",
-            "x: there is no such parameter; known: userInput, query, sessionId, tools",
-        ),
-    ],
-)
-async def test_a_mistyped_parameter_of_a_session_is_refused_and_the_nearest_one_named(
-    path: str, detail: str, client: httpx.AsyncClient
-) -> None:
-    answer = await client.get(path)
-    assert (answer.status_code, answer.json()["detail"]) == (422, detail)
-
-
 def test_every_operation_is_named_by_its_method_and_path() -> None:
     paths = create_app().openapi()["paths"]
     named = {
@@ -130,17 +107,6 @@ def test_every_operation_is_named_by_its_method_and_path() -> None:
     assert named["delete", "/chat/{sessionId}"] == "delete_chat_by_session_id"
     assert len(set(named.values())) == len(named)
     assert [each for each in named.values() if not re.fullmatch("[a-z0-9_]+", each)] == []
-
-
-def test_no_dependency_of_a_route_runs_in_a_thread() -> None:
-    def called(dependant: Dependant) -> list[object]:
-        return [each for inner in dependant.dependencies for each in (inner.call, *called(inner))]
-
-    contexts = [each for each in iter_route_contexts(create_app().routes) if isinstance(each.original_route, APIRoute)]
-    asked = {each for context in contexts for each in called(context.dependant)}
-    asked = {each if isfunction(each) or ismethod(each) else each.__call__ for each in asked}  # type: ignore[operator]
-    assert len(asked) > 5
-    assert [each for each in asked if not (iscoroutinefunction(each) or isasyncgenfunction(each))] == []
 
 
 def test_servers_and_contact_of_the_application_are_documented() -> None:

@@ -150,12 +150,6 @@ async def test_unusual_requests_get_the_same_answer_with_and_without_the_fast_ro
         assert answers[0].json()["detail"] == answers[1].json()["detail"]
 
 
-@pytest.mark.parametrize("method", ["HEAD", "PUT", "OPTIONS"])
-async def test_other_methods_find_the_documented_route(method: str, short: httpx.AsyncClient) -> None:
-    answer = await short.request(method, PATHS[0])
-    assert (answer.status_code, answer.headers["allow"]) == (405, "GET, POST")
-
-
 class PaymentNeeded(Exception):
     """An exception that only the application knows."""
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import httpx
 import pytest
 
-from tests.players.openai_player import Answer, OpenAIPlayer, body, delta, finish, message, sse, whole
+from tests.players.openai_player import Answer, OpenAIPlayer, body, delta, message, sse, whole
 from tests.ports import silent_port
 from tests.serving import events_of, service
 from tests.waiting import until
@@ -234,10 +234,3 @@ def test_every_error_has_a_code_and_a_status_of_its_own_kind() -> None:
         codes.append((kind.code, kind.status))
         assert 400 <= kind.status < 600
     assert len(codes) == len(set(codes))
-
-
-async def test_a_finished_stream_without_its_end_mark_is_still_whole() -> None:
-    script = [sse(delta(content="done"), finish("stop"), done=False)]
-    async with OpenAIPlayer(script) as player, service(OPENAI_BASE_URL=player.base_url) as client:
-        answer = await client.get("/time/chat", headers=EVENTS)
-    assert [event.name for event in events_of(answer.text)] == ["delta", "usage", "done"]

@@ -4,8 +4,6 @@ import logging
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
-from typing import Any
 
 import pytest
 
@@ -78,8 +76,3 @@ def test_a_setting_that_cannot_be_used_is_named(monkeypatch: pytest.MonkeyPatch,
     with pytest.raises(ConfigurationError, match=f"^{variable}: ") as caught:
         read_settings(DashScopeSettings)
     assert value not in str(caught.value)
-
-
-def test_every_setting_has_a_description() -> None:
-    fields: Mapping[str, Any] = DashScopeSettings.model_fields
-    assert all(field.description for field in fields.values())

@@ -20,17 +20,12 @@ def show(pieces: list[Any]) -> tuple[list[str], str]:
 @pytest.mark.parametrize(
     ("pieces", "text"),
     [
-        pytest.param(["Hel", "lo", " you"], "Hello you", id="pieces"),
-        pytest.param(["Hello"], "Hello", id="one piece"),
-        pytest.param([None, "", "a", None, ""], "a", id="trap 11: null and empty"),
         pytest.param([[{"text": "a"}], [], [{"type": "text", "text": "b"}]], "ab", id="trap 11: lists"),
         pytest.param([[{"type": "thinking", "text": "x"}, {"text": 3}, 4, None, "b"]], "b", id="trap 11: odd parts"),
         pytest.param([{"text": "a"}, 3, True, 0.5], "", id="trap 11: neither text nor list"),
-        pytest.param(["哈", "哈哈"], "哈哈哈", id="a repetition is not a snapshot"),
         pytest.param(["哈", "哈", "哈！"], "哈哈哈！", id="pieces that repeat, then more"),
         pytest.param(["ha", "haha", "!"], "hahaha!", id="a longer repetition"),
         pytest.param(["好", "好学习", "，天天向上"], "好好学习，天天向上", id="a doubled beginning"),
-        pytest.param(["我", "我是", "我是阿", "我是阿里", "我是阿里云"], "我是阿里云", id="trap 16: growing snapshots"),
         pytest.param(["Hello", "Hello world"], "Hello world", id="trap 16: two snapshots"),
         pytest.param(
             ["Hello", "Hello world", "Hello world!", "Hello world!"], "Hello world!", id="trap 16: the end twice"
@@ -41,7 +36,6 @@ def show(pieces: list[Any]) -> tuple[list[str], str]:
         pytest.param(["The weather ", "The weather is", " fine"], "The weather is fine", id="snapshots, then pieces"),
         pytest.param(["-"] * 40, "-" * 40, id="a line, drawn piece by piece"),
         pytest.param(["<think>a", "<think>ab</think>c", "<think>ab</think>cd"], "cd", id="snapshots with reasoning"),
-        pytest.param(["<think>no</think>\n\nyes"], "yes", id="trap 13: reasoning in the text"),
         pytest.param(["<think>no</think>", " ", "<think>no</think>yes"], "yes", id="trap 13: two blocks"),
         pytest.param(["\n <think>", "no", "</think>yes"], "yes", id="trap 13: blanks before the tag"),
         pytest.param(["<think>never closed", " and on"], "", id="trap 13: unclosed reasoning swallows the rest"),

@@ -40,16 +40,6 @@ def seen(calls: tuple[ToolCall, ...]) -> list[tuple[str, str, str]]:
     ("deltas", "calls"),
     [
         pytest.param(
-            [[call(0, "a", "now", "")], [call(0, arguments='{"z":')], [call(0, arguments=" 1}")]],
-            [("a", "now", '{"z": 1}')],
-            id="OpenAI's own form",
-        ),
-        pytest.param(
-            [[call(0, "a", "now", "")], [call(0, "", None, '{"z":')], [call(0, "", "", "1}")]],
-            [("a", "now", '{"z":1}')],
-            id="trap 1: continuations with an empty id",
-        ),
-        pytest.param(
             [[call(None, "a", "now", '{"z":')], [call(None, "", None, "1}")]],
             [("a", "now", '{"z":1}')],
             id="trap 2: no index, DashScope's native form",
@@ -63,11 +53,6 @@ def seen(calls: tuple[ToolCall, ...]) -> list[tuple[str, str, str]]:
             [[call(None, "a", "w", '{"c')], [call(None, "b", "w", '{"d')], [call(None, "a", None, '":1}')]],
             [("a", "w", '{"c":1}'), ("b", "w", '{"d')],
             id="trap 2: no index, the id leads back to an earlier call",
-        ),
-        pytest.param(
-            [[call(0, "a", "w", CITY)], [call(0, "b", "w", TOKYO)]],
-            [("a", "w", CITY), ("b", "w", TOKYO)],
-            id="trap 3: one index for all, another id",
         ),
         pytest.param(
             [[call(0, "a", "w", '{"c')], [call(0, "b", "w", '{"d')], [call(0, "", None, '":2}')]],
@@ -105,35 +90,15 @@ def seen(calls: tuple[ToolCall, ...]) -> list[tuple[str, str, str]]:
             id="parallel calls, interleaved",
         ),
         pytest.param(
-            [[call(None, "a", "w", CITY)], [call(None, "a", "w", CITY)]],
-            [("a", "w", CITY)],
-            id="trap 5: the whole call comes again with the finish reason",
-        ),
-        pytest.param([[call(None, "a", "w", CITY)]], [("a", "w", CITY)], id="trap 6: the whole call in one chunk"),
-        pytest.param(
-            [[{"index": 0, "id": "a", "type": "function"}], [call(0, name="w")], [call(0, arguments=CITY)]],
-            [("a", "w", CITY)],
-            id="trap 7: id, name and arguments apart",
-        ),
-        pytest.param(
             [[call(name="w")], [call(key="a")], [call(arguments=CITY)]],
             [("a", "w", CITY)],
             id="trap 7: name before id, no index",
-        ),
-        pytest.param(
-            [[call(None, "a", "w", {"city": "北京"})]], [("a", "w", '{"city":"北京"}')], id="trap 8: an object"
         ),
         pytest.param(
             [[call(0, "a", "w", {"n": 1}), call(0, "b", "w", {"n": 2})]],
             [("a", "w", '{"n":1}'), ("b", "w", '{"n":2}')],
             id="trap 8: objects under one index",
         ),
-        pytest.param(
-            [[{"index": 0, "id": "a", "function": {"name": "now", "arguments": None}}]],
-            [("a", "now", "")],
-            id="trap 9: arguments null",
-        ),
-        pytest.param([[call(0, "a", "now", "")]], [("a", "now", "")], id="trap 9: arguments empty"),
         pytest.param([[call(0, "a", "now")]], [("a", "now", "")], id="trap 9: arguments missing"),
         pytest.param(
             [[call(0, "a", "w", '{"c')], [call(0, "a", "w", '{"c":1')], [call(0, "a", "w", '{"c":1}')]],
@@ -150,12 +115,6 @@ def seen(calls: tuple[ToolCall, ...]) -> list[tuple[str, str, str]]:
             [("a", "w", '{"c":1}')],
             id="an empty object that only holds the place",
         ),
-        pytest.param(
-            [[call(0, "a", "w", '{"c":')], [call(0, "a", "w", "1}")], [call(0, "a", "w", "")]],
-            [("a", "w", '{"c":1}')],
-            id="trap 23: the name again in every chunk",
-        ),
-        pytest.param([[call(0, "a", "", CITY)]], [("a", "", CITY)], id="trap 23: a call without a name is kept"),
         pytest.param([[call(0, None, "w", CITY)]], [("*", "w", CITY)], id="trap 26: no id"),
         pytest.param(
             [[call(0, "a", "w", CITY), call(1, "a", "w", TOKYO)]],
@@ -166,11 +125,6 @@ def seen(calls: tuple[ToolCall, ...]) -> list[tuple[str, str, str]]:
             [[call(None, "a", "w", CITY)], [call(None, "a", "v", TOKYO)]],
             [("a", "w", CITY), ("*", "v", TOKYO)],
             id="trap 26: one id for two calls without an index",
-        ),
-        pytest.param(
-            [[call(0, "a", "w", r'{"c":"\u53')], [call(0, arguments=r"57\ud83d")], [call(0, arguments=r'\ude00"}')]],
-            [("a", "w", r'{"c":"\u5357\ud83d\ude00"}')],
-            id="trap 27: cut within an escape and within a surrogate pair",
         ),
         pytest.param(
             [[call(None, "a", "w", '{"c":')], [call(0, arguments="1}")]],
@@ -203,14 +157,6 @@ def test_fragments_become_the_calls_that_the_model_meant(
     merged = seen(merge(*deltas))
     assert [("*" if given[0] == "*" else one[0], *one[1:]) for one, given in zip(merged, calls, strict=True)] == calls
     assert len({one[0] for one in merged} - {""}) == len(merged)
-
-
-def test_a_merger_counts_its_calls() -> None:
-    merger = ToolCallMerger()
-    assert not merger
-    merger.add([call(0, "a", "w"), call(1, "b", "v")])
-    assert merger
-    assert len(merger) == 2
 
 
 def test_unknown_keys_of_a_call_are_kept_to_be_sent_back() -> None:

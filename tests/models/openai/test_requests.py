@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from app.settings.providers import OpenAISettings
 from tests.models.openai.playing import (
     AT_ONCE,
     CITY,
@@ -150,10 +149,3 @@ async def test_a_whole_tool_round_goes_through_the_sensible_player(stream: bool)
         second = await response_of(model, prompt)
     assert second.message.text == "The tools say: 晴 21 °C"
     assert (second.usage, second.model) == (Usage(20, 5), "played")
-
-
-def test_the_key_is_stripped_and_never_printed() -> None:
-    settings = OpenAISettings.model_validate({"api_key": f" {SECRET} "})
-    assert settings.api_key is not None
-    assert settings.api_key.get_secret_value() == SECRET
-    assert SECRET not in repr(settings)

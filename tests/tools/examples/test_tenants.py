@@ -31,12 +31,6 @@ async def test_a_model_that_names_a_tenant_is_refused() -> None:
     assert answer["tool_calls"][0]["error_kind"] == "invalid-arguments"
 
 
-@pytest.mark.parametrize("tenant", [b"", b"-a", b"a b", b"a;b", b"x" * 65, b"../a", b"a\tb", "租户".encode()])
-async def test_a_malformed_tenant_is_refused(tenant: bytes, offline: httpx.AsyncClient) -> None:
-    answer = await offline.get("/tool/context/order", headers=[(b"X-Tenant-ID", tenant)])
-    assert (answer.status_code, answer.json()["code"]) == (422, "validation")
-
-
 async def test_two_tenants_in_one_request_are_refused(offline: httpx.AsyncClient) -> None:
     answer = await offline.get("/tool/context/order", headers=[("X-Tenant-ID", "a"), ("X-Tenant-ID", "b")])
     assert (answer.status_code, answer.json()["code"]) == (422, "validation")

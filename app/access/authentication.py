@@ -12,9 +12,10 @@ from toolchat.errors import Forbidden, Unauthorized
 
 __all__ = ["Authenticator", "TokenReader"]
 
-_PROBES = ("/health/live", "/health/ready")
-_ALWAYS_OPEN = ("/playground", *_PROBES)
-"""Paths that never need a key: probes have none, and the playground itself asks for one."""
+_PUBLIC = ("/health/live", "/health/ready", "/.well-known/oauth-protected-resource/mcp")
+"""Paths that nobody authenticates for: probes have no key, and the metadata says how to get one."""
+_ALWAYS_OPEN = ("/playground", *_PUBLIC)
+"""Paths that never need a key: the playground itself asks for one."""
 _ROLES: dict[str, Role | None] = {
     "/metrics": "operate",
     "/": None,
@@ -75,7 +76,7 @@ class Authenticator:
             Forbidden: the key lacks the role for the path.
             MisdirectedRequest: the request has no key, and its ``Host`` is not allowed.
         """
-        if path in _PROBES:  # with any Host
+        if path in _PUBLIC:  # with any Host
             return RequestCaller.from_request(ANONYMOUS, address, scope["headers"])
         key = _credential(scope) if self._knows_keys else ""
         if key:

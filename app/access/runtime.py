@@ -80,6 +80,12 @@ class Access:
         """Whether every request needs a key, wherever it comes from."""
         return self._configuration.anonymous is False
 
+    @property
+    def issuer(self) -> str:
+        """The identity provider whose tokens are accepted; empty if there is none."""
+        tokens = self._configuration.tokens
+        return tokens.jwt_issuer if tokens.is_set else ""
+
     def claim_generated_key(self) -> str:
         """The generated key, for the first caller, which prints it; empty for all later ones."""
         made, self._generated_key = self._generated_key, ""

@@ -8,10 +8,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
-from urllib.parse import unquote_to_bytes
+from urllib.parse import quote, unquote_to_bytes
 
 from fastapi import APIRouter, Response
-from starlette.requests import ClientDisconnect
+from starlette.requests import ClientDisconnect, HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.access.runtime import Access
@@ -24,7 +24,7 @@ from app.observability.logs import hashed, log_event
 from app.observability.logs import request_id as current_request_id
 from app.observability.metrics import OTHER
 from app.observability.request import Request, current_request
-from toolchat.errors import CLIENT_GONE, Draining, InvalidRequest, TooLarge, ToolchatError
+from toolchat.errors import CLIENT_GONE, Draining, InvalidRequest, TooLarge, ToolchatError, Unauthorized
 from toolchat.tool_calling.caller import current_caller
 
 __all__ = [
@@ -59,6 +59,8 @@ class ProtocolAdapter:
     error_response: Callable[[ToolchatError, str], Response] = problems.error_response
     """Answers with an error, given the request's id, in the protocol's format; the guard uses it, too."""
     max_body_bytes: int = MAX_BODY_BYTES
+    resource_metadata: str = ""
+    """The path of its metadata for OAuth clients (RFC 9728), which a 401 of the prefix itself names."""
 
 
 class RequestMiddleware:
@@ -101,6 +103,8 @@ class RequestMiddleware:
             protocol = next(each for each in self._protocols if path.startswith(each.prefix))
             scope["state"][ERROR_RESPONSE] = protocol.error_response
             answer.max_body_bytes = protocol.max_body_bytes
+            if path == protocol.prefix:
+                answer.resource_metadata = protocol.resource_metadata
         scope["state"][_ANSWER] = answer
         try:
             await self._answered(scope, receive, answer)
@@ -137,6 +141,8 @@ _ANSWER = "answer"
 
 class _Answer:
     """Sends a response: adds the headers of every response, and records its status and its times."""
+
+    resource_metadata = ""
 
     def __init__(
         self,
@@ -361,4 +367,9 @@ class GuardMiddleware:
             await send({"type": "websocket.close", "code": 1008, "reason": error.title})
             return
         scope["state"]["outcome"] = error.code
+        if isinstance(error, Unauthorized) and (path := scope["state"][_ANSWER].resource_metadata):
+            # Host is the client's text, so it is quoted.
+            url = quote(f"{HTTPConnection(scope).base_url}{path[1:]}", safe=":/[]")
+            challenge = f'{error.headers["WWW-Authenticate"]}, resource_metadata="{url}"'
+            error.headers = {**error.headers, "WWW-Authenticate": challenge}
         await refusal(error, scope["state"])(scope, receive, send)

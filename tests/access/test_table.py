@@ -10,7 +10,7 @@ from app.access.keys import digest_of
 from tests.serving import service
 
 KINDS = ("none", "wrong", "expired", "asker", "operator")
-OPEN = {"/health/live", "/health/ready"}
+OPEN = {"/health/live", "/health/ready", "/.well-known/oauth-protected-resource/mcp"}
 ANY_ROLE = {"/", "/tools"}
 LIMITS = {"expired": "expires = 2020-01-01T00:00:00Z", "asker": 'roles = ["ask"]', "operator": 'roles = ["operate"]'}
 

@@ -4,8 +4,8 @@ The official SDK speaks the protocol. It is imported by the first request to ``/
 """
 
 from app.api.guard import ProtocolAdapter
-from app.protocols.mcp_server.routes import add_mcp
+from app.protocols.mcp_server.routes import METADATA, add_mcp
 
 __all__ = ["MCP"]
 
-MCP = ProtocolAdapter("/mcp", add_mcp)
+MCP = ProtocolAdapter("/mcp", add_mcp, resource_metadata=METADATA)

@@ -1,16 +1,20 @@
-"""The route of MCP, ``POST /mcp``."""
+"""The route of MCP, ``POST /mcp``, and its metadata for OAuth clients (RFC 9728)."""
 
 import asyncio
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
 
+from app.access.runtime import Access
 from app.api.dependencies import refuse_cross_site
 from app.api.fast_router import Ask, QuestionRoute
-from app.api.problems import PROBLEM_MEDIA_TYPE
+from app.api.problems import PROBLEM_MEDIA_TYPE, problems
 from app.api.responses.event_stream import EVENT_SCHEMA
+from toolchat.errors import NotFound
 
-__all__ = ["add_mcp"]
+__all__ = ["METADATA", "add_mcp"]
+
+METADATA = "/.well-known/oauth-protected-resource/mcp"
 
 _DESCRIPTION = """\
 The Model Context Protocol, as Streamable HTTP without sessions: 2026-07-28, and the versions that begin with
@@ -47,6 +51,31 @@ def add_mcp(router: APIRouter) -> None:
         description=_DESCRIPTION,
         openapi_extra={"requestBody": {"content": {"application/json": _MESSAGE}, "required": True}},
     )
+
+    router.add_api_route(
+        METADATA,
+        resource_metadata,
+        methods=["GET"],
+        responses=problems(NotFound),
+        tags=["MCP"],
+        summary="Say how MCP hosts authenticate",
+    )
+
+
+async def resource_metadata(request: Request) -> dict[str, Any]:
+    """The metadata of the protected resource `/mcp` (RFC 9728): which identity provider issues its tokens, if any does.
+
+    Without `authorization_servers` only keys are accepted, in the header `Authorization: Bearer KEY`.
+    """
+    access: Access = request.app.state.access
+    if not access.needs_key:
+        raise NotFound("/mcp needs no key")
+    metadata = {
+        "resource": f"{request.base_url}mcp",
+        "resource_name": "toolchat",
+        "bearer_methods_supported": ["header"],
+    }
+    return metadata | ({"authorization_servers": [access.issuer]} if access.issuer else {})
 
 
 async def answer_message(request: Request) -> Response:

@@ -77,7 +77,7 @@ def configured(*packages: str, **environment: str) -> Configuration:
     before = dict(os.environ)
     os.environ.update(environment)
     try:
-        configuration = read_configuration()
+        configuration = read_configuration(serving=False)
         more = [ConfiguredModule.read(module) for package in packages for module in discover(package)]
     finally:
         os.environ.clear()

@@ -30,6 +30,8 @@ class AccessConfiguration:
     file_keys: KeyRegistry
     generated_key: str
     """The key generated because other machines can connect and no key is set; otherwise empty."""
+    is_local: bool = True
+    """Whether this machine is the only client: no other address, no key, no token and no proxy is configured."""
 
     @classmethod
     def read(cls, host: str) -> "AccessConfiguration":
@@ -46,7 +48,8 @@ class AccessConfiguration:
         generated_key = new_key() if has_no_key and settings.allow_anonymous is None and not is_loopback(host) else ""
         if generated_key:
             keys = KeyRegistry({digest_of(generated_key): Principal("owner")})
-        return cls(settings, tokens, keys, file, file_keys, generated_key)
+        is_local = is_loopback(host) and has_no_key and not settings.trusted_proxies
+        return cls(settings, tokens, keys, file, file_keys, generated_key, is_local)
 
     @property
     def anonymous(self) -> bool | None:

@@ -12,6 +12,7 @@ from app.api.service import model_label
 from app.cli.dialogue import ANSWERED, FAILED
 from app.cli.opened_service import OpenedService, opened_service
 from app.cli.terminal import escape_controls, print_result
+from app.composition.models import PROVIDER_VARIABLES
 from app.observability.tracing_settings import TracingConfiguration
 from app.tools.discovery import ConfiguredModule
 from toolchat.errors import ToolchatError
@@ -28,7 +29,6 @@ __all__ = ["check"]
 _PING = ToolDefinition("ping", "Check that tools can be called.", {"type": "object", "properties": {}})
 _LONGEST_NOTE = 200
 _COLLECTOR_SECONDS = 3.0
-_PROVIDERS = "set DASHSCOPE_API_KEY, OPENAI_API_KEY or OPENAI_BASE_URL"
 
 _Probe = Callable[[], Coroutine[Any, Any, str]]
 """Sends one cheap request; returns a note, or raises."""
@@ -122,9 +122,10 @@ def _parts(service: OpenedService) -> Iterator[_Part]:
 
 def _model_probe(service: OpenedService, model: ChatModel) -> _Probe | _Result:
     if model.provider == "offline":
-        is_chosen = service.configuration.settings.chat_provider == "offline"
-        hint = "" if is_chosen else f"; {_PROVIDERS}"
-        return _Result("off" if is_chosen else "missing", f"the offline model answers{hint}")
+        if not service.configuration.chat_model.is_last_resort:
+            return _Result("off", "the offline model answers, as CHAT_PROVIDER says")
+        # A deployment that answers without a model by accident must not pass.
+        return _Result("failed", f"only the offline model answers; set {PROVIDER_VARIABLES}, or CHAT_PROVIDER=offline")
 
     async def call_ping() -> str:
         prompt = Prompt((UserMessage("Call the tool ping, then say ok."),), (_PING,))

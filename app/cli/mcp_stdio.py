@@ -34,8 +34,9 @@ def serve_stdio() -> int:
     Raises:
         ConfigurationError: the configuration is invalid.
     """
-    configuration = read_configuration()
+    configuration = read_configuration(serving=False)
     configure_logging(configuration.settings.log_level)
+    configuration.log_warnings()
     SERVER.middleware.append(_as_request)
 
     async def serve() -> None:

@@ -80,7 +80,7 @@ def opened_service(*, demo: bool = False, tenant: str = "") -> Generator[OpenedS
                 yield opened
         return
     show_warnings()
-    configuration = read_configuration()
+    configuration = read_configuration(serving=False)
     configuration.log_warnings()
     with (
         start_blocking_portal() as portal,

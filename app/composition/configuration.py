@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from app.access.runtime import AccessConfiguration
-from app.composition.models import ChosenModel, choose_chat_model, outbound_http
+from app.composition.models import PROVIDER_VARIABLES, ChosenModel, choose_chat_model, outbound_http
 from app.composition.wiring import state_store, wired
 from app.mcp_client import McpServers, read_mcp_servers
 from app.observability.tracing_settings import TracingConfiguration, other_variables
@@ -24,6 +24,10 @@ __all__ = ["Configuration", "read_configuration"]
 
 _log = logging.getLogger(__name__)
 _T = TypeVar("_T")
+_NO_MODEL = (
+    f"CHAT_PROVIDER: no chat model for clients beyond this machine: set {PROVIDER_VARIABLES}, "
+    "or CHAT_PROVIDER=offline to answer without a model"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +48,12 @@ class Configuration:
             _log.warning("%s", warning)
 
 
-def read_configuration() -> Configuration:
+def read_configuration(*, serving: bool = True) -> Configuration:
     """Read the settings of the service, of every tool module and of the chosen provider.
+
+    Args:
+        serving: whether clients will be answered; then the offline model must be chosen on purpose, unless this
+            machine is the only client.
 
     Raises:
         ConfigurationError: the configuration is invalid; the message has one line for each fault.
@@ -64,8 +72,11 @@ def read_configuration() -> Configuration:
     settings = collect_faults(lambda: read_settings(Settings))
     access = collect_faults(lambda: AccessConfiguration.read(settings.server_host)) if settings else None
     chat_model = collect_faults(lambda: choose_chat_model(settings)) if settings else None
+    is_local = access is None or access.is_local
+    if serving and chat_model and chat_model.is_last_resort and not is_local:
+        faults.append(_NO_MODEL)
     found = collect_faults(lambda: discover(paths=read_settings(ToolsPathSettings).path))
-    modules = [collect_faults(partial(ConfiguredModule.read, module)) for module in found or ()]
+    modules = [collect_faults(partial(ConfiguredModule.read, module, is_local=is_local)) for module in found or ()]
     servers = collect_faults(read_mcp_servers) or McpServers()
     store = collect_faults(lambda: state_store(settings)) if settings else None
     tracing = collect_faults(TracingConfiguration.read)
@@ -76,7 +87,7 @@ def read_configuration() -> Configuration:
     all_modules = (*(each for each in modules if each), *map(ConfiguredModule, servers.modules))
     registered = [each.settings for each in all_modules if each.fault is None]
     warnings += inverted_time_limits(settings, registered, LOCK_SECONDS)
-    warnings += tracing.warnings
+    warnings += (*chat_model.warnings, *tracing.warnings)
     configuration = Configuration(settings, access, chat_model, all_modules, tracing, tuple(warnings))
     # This container is discarded: building it reports wiring errors at start, in one line, instead of while serving.
     wired(settings, configuration.modules, outbound_http(settings), store)

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncGenerator, Callable, Mapping, Set
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from pydantic import Field, SecretStr, ValidationError
@@ -25,6 +25,7 @@ from toolchat.tool_calling.limits import ToolCallLimits
 from toolchat.tool_calling.manager import ToolCallingManager
 
 __all__ = [
+    "PROVIDER_VARIABLES",
     "ChosenModel",
     "choose_chat_model",
     "dashscope",
@@ -39,6 +40,8 @@ __all__ = [
 
 
 _SettingsT = TypeVar("_SettingsT", bound=EnvironmentSettings)
+PROVIDER_VARIABLES = "DASHSCOPE_API_KEY, OPENAI_API_KEY or OPENAI_BASE_URL"
+"""The variables of which one is needed for a model other than the offline one."""
 _NO_VARIABLE = "CHAT_FALLBACKS="
 """A prefix that no variable can have: a fallback must not inherit the primary model's settings, such as its key."""
 
@@ -62,6 +65,9 @@ class ChosenModel:
 
     provider: str
     create: Callable[[OutboundHttp], ChatModel]
+    is_last_resort: bool = False
+    """Whether it is the offline model because ``auto`` found no provider's key, instead of on purpose."""
+    warnings: tuple[str, ...] = ()
 
 
 def read_fallbacks() -> list[ChosenModel]:
@@ -142,11 +148,9 @@ def choose_chat_model(settings: Settings) -> ChosenModel:
     """
     first, others = _first(settings), read_fallbacks()
     if not others:
-        return ChosenModel(first.provider, lambda http: _resilient(first.create(http), settings))
-    if first.provider == "offline" and settings.chat_provider == "auto":
-        raise ConfigurationError(
-            "CHAT_FALLBACKS: requires a primary model: set DASHSCOPE_API_KEY, OPENAI_API_KEY or OPENAI_BASE_URL"
-        )
+        return replace(first, create=lambda http: _resilient(first.create(http), settings))
+    if first.provider == "offline" and settings.chat_provider != "offline":
+        raise ConfigurationError(f"CHAT_FALLBACKS: requires a primary model: set {PROVIDER_VARIABLES}")
 
     def create(http: OutboundHttp) -> ChatModel:
         *before, last = (each.create(http) for each in (first, *others))
@@ -154,15 +158,31 @@ def choose_chat_model(settings: Settings) -> ChosenModel:
         tried = [_resilient(each, settings, max_attempts=1) for each in before]
         return FallbackChatModel([*tried, _resilient(last, settings)])
 
-    return ChosenModel(first.provider, create)
+    return replace(first, create=create)
 
 
 def _first(settings: Settings) -> ChosenModel:
     named = settings.chat_provider
-    chosen = _dashscope(named == "dashscope") if named in ("auto", "dashscope") else None
-    if chosen is None and named in ("auto", "openai_compatible"):
-        chosen = _openai_compatible(named == "openai_compatible")
-    return chosen or ChosenModel("offline", _offline)
+    if named == "offline":
+        return ChosenModel("offline", _offline)
+    if named == "dashscope":
+        return _required(_dashscope(), "DASHSCOPE_API_KEY: must be set because CHAT_PROVIDER is dashscope")
+    other = _openai_compatible()
+    if named == "openai_compatible":
+        alternative = "or OPENAI_BASE_URL, for a server that takes no key"
+        return _required(other, f"OPENAI_API_KEY: must be set because CHAT_PROVIDER is {named} ({alternative})")
+    if (first := _dashscope()) is None:
+        return other or ChosenModel("offline", _offline, is_last_resort=named == "auto")
+    if other is None:
+        return first
+    both = "CHAT_PROVIDER: two providers are configured, and dashscope answers"
+    return replace(first, warnings=(f"{both}; set it to dashscope or openai_compatible",))
+
+
+def _required(chosen: ChosenModel | None, fault: str) -> ChosenModel:
+    if chosen is None:
+        raise ConfigurationError(fault)
+    return chosen
 
 
 def _resilient(model: ChatModel, settings: Settings, *, max_attempts: int = 0) -> ChatModel:
@@ -177,25 +197,15 @@ def _resilient(model: ChatModel, settings: Settings, *, max_attempts: int = 0) -
     )
 
 
-def _dashscope(required: bool) -> ChosenModel | None:
+def _dashscope() -> ChosenModel | None:
     settings = read_settings(DashScopeSettings)
-    if settings.api_key is not None:
-        return dashscope(settings)
-    if required:
-        raise ConfigurationError("DASHSCOPE_API_KEY: must be set because CHAT_PROVIDER is dashscope")
-    return None
+    return dashscope(settings) if settings.api_key is not None else None
 
 
-def _openai_compatible(required: bool) -> ChosenModel | None:
+def _openai_compatible() -> ChosenModel | None:
     settings = read_settings(OpenAISettings)
-    if settings.api_key is not None or settings.base_url is not None:
-        return openai_compatible(settings)
-    if required:
-        alternative = "or OPENAI_BASE_URL, for a server that takes no key"
-        raise ConfigurationError(
-            f"OPENAI_API_KEY: must be set because CHAT_PROVIDER is openai_compatible ({alternative})"
-        )
-    return None
+    has_server = settings.api_key is not None or settings.base_url is not None
+    return openai_compatible(settings) if has_server else None
 
 
 def _offline(_: OutboundHttp) -> ChatModel:

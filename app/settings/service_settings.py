@@ -64,9 +64,10 @@ class Settings(EnvironmentSettings):
     log_level: Annotated[Literal["DEBUG", "INFO", "WARNING", "ERROR"], BeforeValidator(_upper_case)] = Field(
         "INFO", description="Lowest severity that is logged"
     )
-    chat_provider: Literal["auto", "dashscope", "openai_compatible", "offline"] = Field(
+    chat_provider: Literal["auto", "dashscope", "openai_compatible", "offline", "auto_or_offline"] = Field(
         "auto",
-        description="dashscope, openai_compatible, offline, or auto: the first one whose key is set, else offline",
+        description="dashscope, openai_compatible, offline, or auto: the first one whose key is set, and without any "
+        "key the offline model, but only for this machine; auto_or_offline: the offline model for other clients too",
     )
     system_prompt: str = Field(
         "Answer in the language of the question. When a tool reports an error, say that the look-up failed; "

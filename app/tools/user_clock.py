@@ -25,6 +25,11 @@ class UserClockSettings(ToolSettings):
     """The user's time zone; the documents' examples share it, and one switch."""
 
     env_prefix: ClassVar[str] = "EXAMPLES_"
+    is_local_only: ClassVar[bool] = True
+
+    enabled: bool = Field(
+        True, description="false turns the examples and the alarms off; default: on if this machine is the only client"
+    )
 
     zone: Annotated[str, AfterValidator(_known_zone)] = Field(
         "Asia/Shanghai", description="The user's time zone in the examples, an IANA id"

@@ -174,7 +174,7 @@ async def test_an_invalid_key_is_rejected_even_if_anonymous_requests_are_allowed
 
 def test_a_key_is_generated_and_printed_once_if_others_can_connect(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "app"]
-    variables = environment({"SERVER_HOST": "0.0.0.0", "SERVER_PORT": "0"})
+    variables = environment({"SERVER_HOST": "0.0.0.0", "SERVER_PORT": "0", "CHAT_PROVIDER": "offline"})
     with subprocess.Popen(command, cwd=tmp_path, env=variables, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         try:

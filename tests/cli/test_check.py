@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
+from app.access.keys import digest_of
 from app.sandbox import create_sandbox
 from tests.command_line import run, with_tools
 from tests.players.openai_player import OpenAIPlayer, message, sensible_model, whole
@@ -129,11 +130,22 @@ async def test_a_key_that_the_provider_refuses_is_named(command: tuple[str, ...]
     assert "sk-canary" not in done.stdout + done.stderr
 
 
-async def test_without_anything_set_up_nothing_has_failed(tmp_path: Path) -> None:
-    done = await asyncio.to_thread(run, "check", cwd=tmp_path)
-    assert done.returncode == 0
+@pytest.mark.parametrize(
+    ("variables", "code", "state"),
+    [
+        ({}, 1, "failed"),
+        ({"SERVER_HOST": "0.0.0.0"}, 1, "failed"),
+        ({"CHAT_PROVIDER": "offline", "API_KEYS": f"a={digest_of('a')}"}, 0, "off"),
+        ({"CHAT_PROVIDER": "auto_or_offline", "SERVER_HOST": "0.0.0.0"}, 0, "off"),
+    ],
+)
+async def test_without_anything_set_up_only_a_missing_model_has_failed(
+    variables: dict[str, str], code: int, state: str, tmp_path: Path
+) -> None:
+    done = await asyncio.to_thread(run, "check", cwd=tmp_path, **variables)
+    assert done.returncode == code
     states = {title: (state, timed) for title, (state, timed, _) in lines_of(done).items()}
-    assert states["Chat model"] == ("missing", False)
+    assert states["Chat model"] == (state, False)
     assert states["State"] == ("off", False)
     assert states["Traces"] == ("off", False)
     assert states["Weather"] == ("missing", False)

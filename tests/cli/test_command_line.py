@@ -132,7 +132,7 @@ def test_a_port_in_use_stops_the_start_after_the_mistyped_variable(arguments: li
 
 @pytest.mark.parametrize("host", ["nonsense.invalid", "1.2.3.4", "http://127.0.0.1"])
 def test_an_address_that_is_none_of_this_machine_stops_the_start_with_one_line(host: str, tmp_path: Path) -> None:
-    done = run(cwd=tmp_path, SERVER_HOST=host)
+    done = run(cwd=tmp_path, SERVER_HOST=host, CHAT_PROVIDER="offline")
     assert done.returncode == 2
     assert done.stderr == f"toolchat: SERVER_HOST: cannot listen on {host}:8083: not an address of this machine\n"
 

@@ -69,6 +69,7 @@ async def test_its_pages_and_its_document_are_below_the_path() -> None:
 async def test_its_guard_guards_it_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
     key = new_key()
     monkeypatch.setenv("API_KEYS", f"alice={digest_of(key)}")
+    monkeypatch.setenv("CHAT_PROVIDER", "offline")
     async with served(documented()) as client:
         refused = await client.get("/ai/time/chat")
         let_in = await client.get("/ai/time/chat", headers={"X-API-Key": key})

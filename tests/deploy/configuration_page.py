@@ -19,7 +19,9 @@ is reported as a warning at start and by `python -m app check`. An empty variabl
 
 The chat model is chosen in this order: DashScope if `DASHSCOPE_API_KEY` is set; the OpenAI-compatible provider if
 `OPENAI_API_KEY` is set, or only `OPENAI_BASE_URL` for a server without keys (Ollama, vLLM); else the
-[offline model](offline-model.md).
+[offline model](offline-model.md), if this machine is the only client: `SERVER_HOST` is a loopback address, and
+neither API keys nor tokens nor proxies are configured. Otherwise the start fails, unless `CHAT_PROVIDER` is `offline`
+or `auto_or_offline`.
 
 A tool module has variables of its own, which start with its name: [tools.md](tools.md#settings-clients-and-routes).
 *The documents* are the articles about Spring AI whose examples are part of the service:

@@ -114,8 +114,11 @@ def test_the_service_listens_on_all_addresses_of_the_container_despite_env() -> 
     assert fixed == {"SERVER_HOST": "0.0.0.0", "SERVER_PORT": _the("EXPOSE")}
 
 
-def test_compose_allows_anonymous_requests_on_its_loopback_port() -> None:
-    assert _service()["environment"]["ALLOW_ANONYMOUS"] == "${ALLOW_ANONYMOUS:-true}"
+def test_compose_needs_neither_keys_nor_a_model_on_its_loopback_port() -> None:
+    allowed = {"ALLOW_ANONYMOUS": "true", "CHAT_PROVIDER": "auto_or_offline", "EXAMPLES_ENABLED": "true"}
+    assert {name: _service()["environment"][name] for name in allowed} == {
+        name: f"${{{name}:-{value}}}" for name, value in allowed.items()
+    }
     assert _service()["ports"] == ["${SERVER_HOST:-127.0.0.1}:${SERVER_PORT:-8083}:8083"]
 
 

@@ -44,6 +44,11 @@ def settings() -> dict[str, str]:
     return dict(each.split("=", 1) for each in generator["literals"])
 
 
+def test_the_base_names_a_provider_whose_key_is_in_the_example_of_the_secret() -> None:
+    assert settings()["CHAT_PROVIDER"] == "dashscope"
+    assert "DASHSCOPE_API_KEY" in the("Secret")["stringData"]
+
+
 @pytest.mark.parametrize("version", [OLDEST, kubernetes_validate.latest_version()])
 @pytest.mark.parametrize("each", OBJECTS, ids=named)
 def test_kubernetes_takes_every_object_and_knows_each_of_its_fields(each: dict[str, Any], version: str) -> None:

@@ -21,7 +21,7 @@ from tests.waiting import PATIENCE
 KEY = "toolchat_right"
 PATHS = {
     *("/chat", "/chat/stream", "/time/chat", "/time/chat-tool-function", "/time/chat-tool-method"),
-    *("/tools/nest", "/tools/firePot"),
+    "/tools/firePot",
 }
 SCHEMES = [
     ("bearer", "authorization", f"Bearer {KEY}", "Time-get_time_chat"),
@@ -109,7 +109,6 @@ async def documentation(module_page: Documentation) -> AsyncGenerator[Documentat
         ("Chat-get_chat", "Asia/Shanghai"),
         ("Chat-get_chat_stream", "done"),
         ("Time-post_time_chat_tool_function", "Asia/Shanghai"),
-        ("Run_a_tool-run_nest", "amphora None"),
     ],
 )
 async def test_an_operation_runs_with_its_unchanged_example(

@@ -129,16 +129,3 @@ async def test_a_client_that_reads_nothing_does_not_hold_up_the_end(tmp_path: Pa
                 await asyncio.to_thread(process.wait, PATIENCE)
         await until(lambda: model.aborted == 1)
     assert process.returncode == 0
-
-
-async def test_a_second_interrupt_ends_what_runs(tmp_path: Path) -> None:
-    async with PacedModel(text(["begun"], ends=False)) as model:
-        with started(cwd=tmp_path, OPENAI_BASE_URL=model.base_url, LOG_LEVEL="ERROR") as (process, url):
-            async with RawClient(url) as client:
-                await client.ask("/time/chat")
-                await client.read_until(b"begun")
-                process.send_signal(signal.SIGINT)
-                await not_ready_any_more(url)
-                process.send_signal(signal.SIGINT)
-                await asyncio.to_thread(process.wait, PATIENCE)
-        await until(lambda: model.aborted == 1)

@@ -107,21 +107,6 @@ async def test_leaving_while_a_tool_runs_cancels_the_tool(accept: str, caplog: p
     assert_nothing_was_reported(caplog)
 
 
-async def test_after_five_hundred_abandoned_questions_the_next_one_is_answered_as_ever(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    async with PacedModel(by_query) as model, service(OPENAI_BASE_URL=model.base_url) as client:
-        await in_flight(client)
-        tasks = len(asyncio.all_tasks())
-        for number in range(100, 501, 100):
-            await abandon(100, model, client, JSON)
-            await everything_ended(model, client, number, tasks)
-        answer = await client.get("/time/chat", params={"query": "quick"})
-        assert (answer.status_code, answer.text) == (200, "quick answer")
-    assert outcomes(caplog)["client_gone"] == 500
-    assert_nothing_was_reported(caplog)
-
-
 async def test_after_two_hundred_clients_that_reset_at_once_every_place_is_free(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -152,7 +137,7 @@ async def test_a_client_that_leaves_the_second_of_two_requests_in_a_row_is_seen_
 
 
 @pytest.mark.slow
-async def test_two_thousand_clients_who_come_and_go_leave_nothing_behind(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_thousand_clients_who_come_and_go_leave_nothing_behind(caplog: pytest.LogCaptureFixture) -> None:
     chance = random.Random(7)
     async with PacedModel(FOR_EVER) as model, service(OPENAI_BASE_URL=model.base_url) as client:
 
@@ -170,7 +155,7 @@ async def test_two_thousand_clients_who_come_and_go_leave_nothing_behind(caplog:
         await asyncio.gather(*(come_and_go(10) for _ in range(20)))
         await at_rest()
         files, objects = open_files(), living_objects()
-        await asyncio.gather(*(come_and_go(100) for _ in range(20)))
+        await asyncio.gather(*(come_and_go(50) for _ in range(20)))
         await at_rest()
         assert open_files() - files <= 5
         grown = living_objects() - objects

@@ -76,7 +76,7 @@ async def test_a_request_that_waits_too_long_gets_session_busy() -> None:
     assert len(player.requests) == 1
 
 
-SESSIONS, TURNS = 100, 5
+SESSIONS, TURNS = 40, 5
 
 
 def canary(session: int) -> str:
@@ -106,7 +106,7 @@ async def talk(client: httpx.AsyncClient, session: int, side_by_side: asyncio.Se
 
 @pytest.mark.slow
 async def test_no_session_sees_anything_of_another_one() -> None:
-    # A hundred sessions, five turns each, interleaved, a quarter of them with a turn that breaks off.
+    # Forty sessions, five turns each, interleaved, a quarter of them with a turn that breaks off.
     async with OpenAIPlayer(capricious) as player, service(OPENAI_BASE_URL=player.base_url, **ROOM) as client:
         side_by_side = asyncio.Semaphore(40)
         answered = await asyncio.gather(*(talk(client, session, side_by_side) for session in range(SESSIONS)))

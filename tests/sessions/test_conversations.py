@@ -40,8 +40,7 @@ LONG = [
 ]
 
 
-@pytest.mark.parametrize("tool_rounds", ["false", "true"])
-@pytest.mark.parametrize("form", [JSON, EVENTS], ids=["whole", "streamed"])
+@pytest.mark.parametrize(("form", "tool_rounds"), [(JSON, "true"), (EVENTS, "false")], ids=["whole", "streamed"])
 @pytest.mark.parametrize(
     "bound", [{}, {"MEMORY_MAX_MESSAGES": "7"}, {"MEMORY_MAX_TOKENS": "120"}, {"MEMORY_MAX_MESSAGES": "2"}], ids=str
 )

@@ -17,7 +17,7 @@ UNKEEPABLE = [
 ]
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 async def client() -> AsyncGenerator[httpx.AsyncClient, None]:
     async with lit() as (client, _):
         yield client

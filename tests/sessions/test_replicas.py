@@ -81,7 +81,7 @@ async def test_questions_of_one_session_to_two_processes_are_answered_in_a_row(t
     assert [text for role, text in kept[0] if role == "user"] == questions(player.requests[-1])
 
 
-CHATS = 30
+CHATS = 12
 ZONES = ["", " Asia/Tokyo", "", " Europe/Paris Asia/Seoul", ""]
 
 

@@ -14,7 +14,7 @@ from tests.sessions.replicas import behind_nginx, needs_nginx, needs_redis, repl
 
 pytestmark = [needs_nginx, needs_redis, pytest.mark.slow(seconds=15)]
 
-REPLACEMENTS = 6
+REPLACEMENTS = 4
 CHATS = 4
 TURNS = 10
 """Of one session; less than what is kept of it."""

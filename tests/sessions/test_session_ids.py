@@ -58,15 +58,6 @@ async def test_an_id_in_a_path_is_held_to_the_same_rule(method: str, path: str, 
         assert answer.status_code == (404 if elsewhere else 422), encoded
 
 
-@pytest.mark.parametrize("query", ["sessionId=a%00", "sessionId=%FF"])
-async def test_bytes_that_are_no_text_are_refused_before_anything_reads_them(
-    query: str, offline: httpx.AsyncClient
-) -> None:
-    # A NUL, and what is not UTF-8.
-    answer = await offline.get(f"/chat?query=hello&{query}")
-    assert (answer.status_code, answer.json()["code"]) == (400, "invalid-request")
-
-
 @pytest.mark.parametrize("parameters", [{}, {"sessionId": ""}], ids=["missing", "empty"])
 async def test_without_an_id_a_new_unguessable_one_is_created(parameters: dict[str, str]) -> None:
     # 32 hexadecimal digits, in the header, in JSON and in `done`; the conversation goes on under it.

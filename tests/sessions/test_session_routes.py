@@ -4,11 +4,10 @@ import asyncio
 
 import pytest
 
-from app.api.schemas import ChatAnswer, Conversation
 from tests.chat.played import asks, says, turns, update
 from tests.players.openai_player import Answer, OpenAIPlayer, PlayedRequest
-from tests.serving import events_of, service
-from tests.sessions.conversing import EVENTS, JSON, GatedPlayer, ask, conversation, reply, sociable
+from tests.serving import service
+from tests.sessions.conversing import EVENTS, GatedPlayer, ask, conversation, sociable
 from tests.waiting import until
 
 
@@ -81,23 +80,6 @@ async def test_the_tools_of_a_question_can_be_chosen() -> None:
         await ask(client, "hello")
     assert {"getCityTimeFunction", "todoRead", "todoUpdate"} <= set(offered(player.requests[-1]))
     assert "getCityTimeMethod" not in offered(player.requests[-1])
-
-
-async def test_one_answer_has_three_forms_that_all_name_the_session() -> None:
-    # The text is the same in all of them; the stream and JSON hold the schema's document.
-    async with OpenAIPlayer(sociable) as player, service(OPENAI_BASE_URL=player.base_url) as client:
-        answers = [await ask(client, "hello", **form) for form in ({}, JSON, EVENTS)]
-        shown = await client.get("/chat/s-1")
-    text, document, stream = answers
-    assert {each.headers["x-session-id"] for each in answers} == {"s-1"}
-    assert {each.headers["cache-control"] for each in [*answers, shown]} == {"no-store"}
-    assert text.headers["content-type"] == "text/plain; charset=utf-8"
-    done = events_of(stream.text)[-1]
-    assert text.text == document.json()["answer"] == done.data["answer"] == reply("hello")
-    assert document.json()["session_id"] == done.data["session_id"] == "s-1"
-    for each in (document.json(), done.data):
-        assert ChatAnswer.model_validate(each).session_id == "s-1"
-    assert Conversation.model_validate_json(shown.text).turns == 3
 
 
 STREAM_ACCEPTED = ["*/*", "text/event-stream", "text/*", "", "text/html;q=0.9, */*;q=0.1"]

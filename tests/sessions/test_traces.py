@@ -16,9 +16,8 @@ from tests.players.openai_player import OpenAIPlayer
 from tests.players.redis_server import RedisServer
 from tests.serving import service
 from tests.sessions.conversing import EVENTS, JSON, ask, conversation, faults, sociable
-from tests.sessions.deciding import LIGHTS, approve, lit, replicas, waiting
+from tests.sessions.deciding import approve, lit, waiting
 from tests.sessions.replicas import needs_redis
-from tests.sessions.test_invented_data import sandboxed
 from toolchat.chat.memory import ChatMemory, MemoryAdvisor
 from toolchat.chat.records import from_records, parse_turn_summary
 from toolchat.messages import AssistantMessage, ToolCall
@@ -85,14 +84,6 @@ async def test_every_answer_format_stores_the_same_summary() -> None:
         assert each["usage"]["total_tokens"] > 0
 
 
-async def test_a_turn_from_sandbox_data_is_marked() -> None:
-    async with sandboxed() as client:
-        await ask(client, "weather")
-        await ask(client, "time")
-        marked = [each.get("sandbox", False) for each in await messages(client) if each["role"] == "assistant"]
-    assert marked == [True, False]
-
-
 OLD = (
     b'[[{"role":"user","text":"who?"},{"role":"assistant","text":"","tool_calls":[{"id":"c","name":"x","arguments":"{"}]},'
     b'{"role":"tool","responses":[{"id":"c","name":"x","text":"me"}]},{"role":"assistant","text":"me"}]]'
@@ -127,16 +118,6 @@ async def test_a_turn_that_paused_twice_is_stored_with_all_calls_and_tokens() ->
     assert calls == [("switchLight", "on in the hall", 1), ("switchLight", "on in the hall", 2)]
     assert ended["text"] == last["answer"]
     assert ended["usage"]["total_tokens"] == 50 + last["usage"]["total_tokens"]
-
-
-@needs_redis
-async def test_a_turn_resumed_at_another_replica_is_stored_with_its_earlier_calls() -> None:
-    async with replicas(LIGHTS) as ((one, other), _, _):
-        place, call = await waiting(one, "/chat", userInput="please, please", sessionId="s-1")
-        again = (await approve(other, place, call)).json()
-        await approve(one, f"/approvals/{again['approval']['id']}", call)
-        *_, ended = await messages(other)
-    assert [each["round"] for each in ended["tool_calls"]] == [1, 2]
 
 
 DEEP = "[" * 190 + "]" * 190

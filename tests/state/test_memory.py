@@ -6,7 +6,6 @@ import tracemalloc
 import pytest
 
 from tests.calling_as import calling_as
-from tests.waiting import until
 from toolchat.state.base import LockLost
 from toolchat.state.locks import Locks
 from toolchat.state.memory import InMemoryStateStore
@@ -93,23 +92,6 @@ async def test_bytes_are_bounded_as_well_as_values() -> None:
     assert [await store.get(key) for key in "abcd"] == [None, b"", None, bytes(299)]
     await store.delete("b", "d")
     assert (len(store), store.size) == (0, 0)
-
-
-@pytest.mark.slow
-async def test_a_hundred_thousand_sessions_leave_nothing_behind() -> None:
-    # Never more values than allowed, and none once their times, which differ, are over.
-    store = InMemoryStateStore()
-    for number in range(100_000):
-        await store.put(f"memory:{number}", b"turns", ttl=0.5 + number % 7 / 100)
-        if number % 5000 == 0:
-            assert len(store) <= 10_000
-    assert 0 < len(store) <= 10_000
-
-    async def is_empty() -> bool:
-        return len(store) == 0
-
-    await until(is_empty)
-    assert store.size == 0
 
 
 async def test_writing_and_locking_again_and_again_costs_no_memory() -> None:

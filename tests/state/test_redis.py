@@ -166,18 +166,6 @@ async def test_a_lock_outlives_an_outage(server: RedisServer, open_store: OpenSt
         await store.put("memory:a", b"x", ttl=30, lock=lock)
 
 
-async def test_five_thousand_values_leave_nothing_behind(server: RedisServer, open_store: OpenStore) -> None:
-    store = await open_store()
-    for batch in range(0, 5000, 50):
-        await asyncio.gather(*(store.put(f"memory:{batch + number}", b"x", ttl=1) for number in range(50)))
-
-    async def is_empty() -> bool:
-        return await server.run("DBSIZE") == 0
-
-    assert not await is_empty()
-    await until(is_empty)
-
-
 async def test_closing_closes_every_connection(server: RedisServer) -> None:
     # Operations that still run come to their end first; later ones are refused.
     store = RedisStateStore(server.url, deadline=PATIENCE)

@@ -31,12 +31,6 @@ async def test_each_session_has_a_list_of_its_own(dutiful_service: httpx.AsyncCl
     ]
 
 
-async def test_a_session_that_is_deleted_takes_its_list_along(caller: Caller) -> None:
-    await caller.updated(items=[{"text": "secret"}])
-    assert (await caller.client.delete(f"/chat/{caller.session}")).status_code == 204
-    assert (await caller.shown())["items"] == []
-
-
 async def test_a_call_outside_any_conversation_is_refused() -> None:
     # It has nowhere to keep a list, and says so instead of sharing one.
     async with open_service(read_configuration()) as (state, _):

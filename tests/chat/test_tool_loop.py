@@ -96,6 +96,24 @@ async def test_an_eligibility_of_ones_own_decides_about_every_response(limit: in
     assert seen == [True, True]
 
 
+@pytest.mark.parametrize("reason", ["length", "content_filter"])
+@pytest.mark.parametrize("guarded", [False, True])
+async def test_calls_of_a_message_that_was_cut_do_not_run(reason: str, guarded: bool) -> None:
+    paid: list[int] = []
+
+    async def pay(amount: int = 100) -> str:
+        paid.append(amount)
+        return "paid"
+
+    cut = ChatResponse(calls(("pay", ""), ADD), reason, Usage(), "scripted-1")
+    client, _ = client_of(cut, calls(("pay", '{"amount":1}')), says("done"))
+    tool = FunctionToolCallback.from_function(pay, requires_approval=guarded)
+    response = await client.prompt("?").tools(tool, "add").call().response()
+    assert paid == ([] if guarded else [1])
+    assert [each.error_kind for each in response.executions] == ["not-run"] * 2 + ([] if guarded else [None])
+    assert response.finish_reason == ("approval_required" if guarded else "stop")
+
+
 async def test_a_direct_result_is_a_piece_of_the_stream_once() -> None:
     client, _ = client_of(calls(("receipt", '{"number": 7}')))
     pieces = [piece async for piece in client.prompt("?").tools("receipt").stream().content()]

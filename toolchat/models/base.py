@@ -96,7 +96,7 @@ class ChatResponse:
 
     message: AssistantMessage
     finish_reason: str
-    """``stop``, ``tool_calls``, ``length`` or ``content_filter``."""
+    """``stop``, ``tool_calls``, ``length`` or ``content_filter``; by the last two, calls may be incomplete."""
     usage: Usage
     model: str
     """The name of the model as the provider reports it, otherwise as configured."""

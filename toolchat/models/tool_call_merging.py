@@ -10,11 +10,20 @@ from pydantic_core import from_json, to_json
 
 from toolchat.messages import ToolCall
 
-__all__ = ["ToolCallMerger", "is_json_object"]
+__all__ = ["CUT", "ToolCallMerger", "finish_reason", "is_json_object"]
 
 _KNOWN_CALL_KEYS = frozenset({"id", "type", "index", "function"})
 _KNOWN_FUNCTION_KEYS = frozenset({"name", "arguments"})
 _MAX_CHECKS = 16
+
+
+CUT = ("length", "content_filter")
+"""The finish reasons of a message that was cut, so that its calls may be incomplete."""
+
+
+def finish_reason(reported: str, calls: "ToolCallMerger") -> str:
+    """The finish reason of a message: the calls decide unless it was cut, since some servers end them by ``stop``."""
+    return reported if reported in CUT else "tool_calls" if calls else "stop"
 
 
 def is_json_object(text: str) -> bool:

@@ -233,10 +233,10 @@ def _client_calls(response: ChatResponse, client_tools: frozenset[str]) -> list[
 
 def _finish_reason(response: ChatResponse, *, has_calls: bool) -> str:
     """The finish reason as one of OpenAI's values."""
-    if has_calls:
-        return "tool_calls"
     reason = response.finish_reason
-    return reason if reason == "length" or reason == "content_filter" else "stop"
+    if reason in ("length", "content_filter"):  # the client's calls may be incomplete
+        return reason
+    return "tool_calls" if has_calls else "stop"
 
 
 def _usage(usage: Usage) -> dict[str, Any]:

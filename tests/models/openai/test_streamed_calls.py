@@ -110,7 +110,7 @@ async def test_a_streamed_call_arrives_whole_from_every_dialect(
 ) -> None:
     response = await turn(cut(sse(*chunks)))
     assert calls_of(response) == calls
-    assert response.finish_reason == "tool_calls"
+    assert response.finish_reason == ("length" if finish("length") in chunks else "tool_calls")
     assert response.message.text == ""
 
 

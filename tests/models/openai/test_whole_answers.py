@@ -30,8 +30,15 @@ from toolchat.models.base import Prompt
             message("length", content=None, tool_calls=[{"id": "a", "function": {"name": "w", "arguments": '{"c'}}]),
             "",
             [("a", "w", '{"c')],
-            "tool_calls",
+            "length",
             id="trap 10: broken arguments",
+        ),
+        pytest.param(
+            message("content_filter", content=None, tool_calls=[{"id": "a", "function": {"name": "w"}}]),
+            "",
+            [("a", "w", "")],
+            "content_filter",
+            id="filtered in the middle of a call",
         ),
         pytest.param(
             message(content="<think>hm</think>晴", reasoning_content="hm"), "晴", [], "stop", id="trap 13: reasoning"

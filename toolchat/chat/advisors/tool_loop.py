@@ -8,6 +8,7 @@ from toolchat.chat.request import Approval, ChatRequest, Emit, Resume
 from toolchat.errors import ContentFiltered, ToolLoop, UpstreamInvalid
 from toolchat.messages import AssistantMessage, ToolCall, ToolResponseMessage, Usage, immutable
 from toolchat.models.base import ChatModel, ChatResponse, EmitModelEvent, Prompt, TextDelta
+from toolchat.models.merging import CUT
 from toolchat.tool_calling.callback import ToolCallback
 from toolchat.tool_calling.errors import ToolExecutionError
 from toolchat.tool_calling.events import ToolCallFinished, discard_event
@@ -197,6 +198,8 @@ def decide(
         return GiveUp()
     if not (service_calls and is_eligible(state.request, response)):
         return Finish()  # with its calls, for the caller to run
+    if response.finish_reason in CUT:
+        return Run(service_calls, {call.id: _cut() for call in service_calls}, len(service_calls) < len(calls))
     guarded_tools = [tool.definition.name for tool in state.offered if tool.metadata.requires_approval]
     guarded = [call for call in service_calls if call.name in guarded_tools]
     if len(service_calls) < len(calls):
@@ -259,6 +262,14 @@ def _rejections(calls: Sequence[ToolCall], approvals: Mapping[str, Approval]) ->
         for call_id, approval in decided.items()
         if not approval.approved
     }
+
+
+def _cut() -> ToolExecutionError:
+    return ToolExecutionError(
+        "not run: the message with this call was cut off, so its arguments may be incomplete",
+        kind="not-run",
+        hint="call it again, with fewer calls and shorter texts in one message",
+    )
 
 
 def _needs_approval() -> ToolExecutionError:

@@ -98,26 +98,28 @@ def conversation(sent: Sequence[UIMessage], instructions: str = "") -> tuple[Mes
 
     ``system`` messages are appended to the service's own instructions. Each step of an answer becomes an assistant
     message with its calls, and a message with their results. Calls without a result are dropped, as are parts that only
-    pages display.
+    pages display. A note replaces files of earlier messages: pages send the whole conversation with every request.
 
     Args:
         sent: the messages of the request.
         instructions: the service's system prompt.
 
     Raises:
-        InvalidRequest: a message contains a file, or no message has text.
+        InvalidRequest: the last message is the user's and contains a file, or no message has text.
     """
-    texts = [instructions, *(_text(each, index) for index, each in enumerate(sent) if each.role == "system")]
+    if sent[-1].role == "user":
+        _require_text(sent[-1], len(sent) - 1)
+    texts = [instructions, *(_text(each) for each in sent if each.role == "system")]
     system = "\n\n".join(filter(None, texts))
-    messages = [message for index, each in enumerate(sent) for message in _converted(each, index)]
+    messages = [message for each in sent for message in _converted(each)]
     if not messages:
         raise InvalidRequest("messages: none has a text")
     return (*([SystemMessage(system)] if system else ()), *messages)
 
 
-def _converted(message: UIMessage, index: int) -> Iterator[Message]:
+def _converted(message: UIMessage) -> Iterator[Message]:
     if message.role == "user":
-        text = _text(message, index)
+        text = _text(message)
         if text.strip():
             yield UserMessage(text)
     elif message.role == "assistant":
@@ -168,13 +170,17 @@ def _json(value: Any) -> str:
     return value if isinstance(value, str) else to_json(value, inf_nan_mode="strings").decode()
 
 
-def _text(message: UIMessage, index: int) -> str:
+def _require_text(message: UIMessage, index: int) -> None:
     for number, part in enumerate(message.parts):
         if part.type == "file":
             raise InvalidRequest(
                 f"messages[{index}].parts[{number}]: files are not supported; the models accept text only"
             )
-    return "\n".join(part.text for part in message.parts if part.type == "text")
+
+
+def _text(message: UIMessage) -> str:
+    texts = {"file": "[file left out: the models accept text only]"}
+    return "\n".join(texts.get(part.type, part.text) for part in message.parts if part.type in ("text", "file"))
 
 
 def approval_requests(pending: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

@@ -1,32 +1,34 @@
 """Turns that end in calls of the client's tools, saved until the client sends the results.
 
 A client sends back its own calls and results only. The service may have run tools of its own before, and if those were
-missing, the model would call them again. So the complete turn is saved under the id of the client's first call, and
-restored when that id comes back. After an hour, or if the store is unavailable, the conversation continues with the
-client's messages alone; no tool is run again except by the model's decision.
+missing, the model would call them again. So the complete turn is saved under an id that the client's calls share, and
+restored wherever one of them comes back, in any order and in any turn. After an hour, or if the store is unavailable,
+the conversation continues with the client's messages alone; no tool is run again except by the model's decision.
 """
 
 import re
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from itertools import chain, count, pairwise
 from typing import NamedTuple
 
 from pydantic_core import from_json, to_json
 
 from app.api.dependencies import scoped_key
-from app.protocols.openai.requests import turn_start
+from app.protocols.openai.requests import turn_starts
 from toolchat.chat.records import from_records, to_records
 from toolchat.errors import StoreUnavailable
-from toolchat.messages import AssistantMessage, Message, ToolCall, ToolResponse, ToolResponseMessage
+from toolchat.messages import AssistantMessage, Message, ToolResponse, ToolResponseMessage
 from toolchat.models.base import ChatResponse
 from toolchat.state.base import StateStore
 
-__all__ = ["restore_turn", "save_turn"]
+__all__ = ["restore_turns", "save_turn"]
 
 SAVED_TURN_TTL = 3600
-_SAVED_ID = re.compile("call_kept_[0-9a-f]{24}")
+_SAVED_ID = re.compile(r"(call_kept_[0-9a-f]{24})(?:_\d{1,3})?")
+"""The id of a call: the id of its turn, and for the second call and later ones a number."""
 
 
 class _Turn(NamedTuple):
@@ -43,10 +45,14 @@ class _Turn(NamedTuple):
         """The turn as consecutive messages."""
         return (*self.earlier, self.calls, *([ToolResponseMessage(self.results)] if self.results else []))
 
-    def with_results(self, added: Sequence[ToolResponse]) -> "_Turn":
-        """Add results, in the order of the calls: providers reject a round whose results are split or reordered."""
-        by_id = {each.id: each for each in (*self.results, *added)}
-        return self._replace(results=tuple(by_id[call.id] for call in self.calls.tool_calls if call.id in by_id))
+    def with_results(self, added: Iterable[ToolResponse]) -> "_Turn":
+        """Add results, in the order of the calls: providers reject a round whose results are split or reordered.
+
+        They also reject a call without a result, so calls that the client has dropped are left out.
+        """
+        by_id = {each.id: each for each in (*added, *self.results)}
+        calls = tuple(call for call in self.calls.tool_calls if call.id in by_id)
+        return _Turn(self.earlier, replace(self.calls, tool_calls=calls), tuple(by_id[call.id] for call in calls))
 
 
 async def save_turn(store: StateStore, response: ChatResponse, client_tools: frozenset[str]) -> ChatResponse:
@@ -66,33 +72,44 @@ async def save_turn(store: StateStore, response: ChatResponse, client_tools: fro
     if _is_known(turn, client_tools):
         return response
     # A model's own ids are not unique: two conversations may both have a call_1.
-    renamed = replace(turn.calls, tool_calls=tuple(_renamed(call, client_tools) for call in turn.calls.tool_calls))
-    first = next(call.id for call in renamed.tool_calls if call.name in client_tools)
+    saved_id = f"call_kept_{secrets.token_hex(12)}"
+    ids = (f"{saved_id}_{number}" if number else saved_id for number in count())
+    calls = tuple(replace(call, id=next(ids)) if call.name in client_tools else call for call in turn.calls.tool_calls)
+    renamed = replace(turn.calls, tool_calls=calls)
     with suppress(StoreUnavailable):
         messages = turn._replace(calls=renamed).messages()
-        await store.put(_key(first), to_json(to_records(messages)), ttl=SAVED_TURN_TTL)
+        await store.put(_key(saved_id), to_json(to_records(messages)), ttl=SAVED_TURN_TTL)
     return replace(response, message=renamed)
 
 
-async def restore_turn(store: StateStore, messages: tuple[Message, ...]) -> tuple[Message, ...]:
-    """Replace the client's view of the last turn by the saved turn, if there is one."""
-    start = turn_start(messages)
-    # Only within the running turn: of earlier turns the model needs the answers only.
-    saved = [index for index in range(start, len(messages)) if _saved_id(messages[index])]
-    if not saved:
+async def restore_turns(store: StateStore, messages: tuple[Message, ...]) -> tuple[Message, ...]:
+    """Replace the client's view of each turn by the saved turn, if there is one."""
+    if not any(map(_saved_ids, messages)):
         return messages
-    index = saved[-1]
+    starts = turn_starts(messages)
+    restored = [*messages[: starts[0]]]
     # Without the store the client's own messages still make a valid conversation.
     with suppress(StoreUnavailable):
-        if value := await store.get(_key(_saved_id(messages[index]))):
-            turn = _saved_turn(from_records(from_json(value)))
-            results, later = _split_results(messages[index + 1 :])
-            return (*messages[:start], *turn.with_results(results).messages(), *later)
+        for start, end in pairwise((*starts, len(messages))):
+            restored += await _restored(store, messages[start:end])
+        return tuple(restored)
     return messages
 
 
+async def _restored(store: StateStore, messages: Sequence[Message]) -> Sequence[Message]:
+    """Restore the last saved state of one turn, and add the results that the client has sent since."""
+    saved = [(saved_id, index) for index, each in enumerate(messages) for saved_id in _saved_ids(each)]
+    value = await store.get(_key(saved[-1][0])) if saved else None
+    if value is None:
+        return messages
+    end = saved[-1][1] + 2  # after the results, which follow the calls
+    # All results before it, because a client may have split a message with several calls.
+    results = chain.from_iterable(map(_responses, messages[:end]))
+    return (*_saved_turn(from_records(from_json(value))).with_results(results).messages(), *messages[end:])
+
+
 def _finished_turn(response: ChatResponse, client_tools: frozenset[str]) -> _Turn:
-    message, history = response.message, response.history[turn_start(response.history) :]
+    message, history = response.message, response.history[turn_starts(response.history)[-1] :]
     if all(call.name in client_tools for call in message.tool_calls):
         return _Turn(tuple(history), message, ())
     # The last round has called tools of the service, too: the history ends with its message and their results.
@@ -105,21 +122,11 @@ def _saved_turn(messages: Sequence[Message]) -> _Turn:
     calls = messages[index]
     if not isinstance(calls, AssistantMessage):
         raise TypeError(calls)
-    results, _ = _split_results(messages[index + 1 :])
-    return _Turn(tuple(messages[:index]), calls, results)
-
-
-def _split_results(messages: Sequence[Message]) -> tuple[tuple[ToolResponse, ...], Sequence[Message]]:
-    """The results that follow a message with calls, and the messages after them."""
-    return _responses(messages[0]) if messages else (), messages[1:]
+    return _Turn(tuple(messages[:index]), calls, _responses(messages[-1]))
 
 
 def _responses(message: Message) -> tuple[ToolResponse, ...]:
     return tuple(message.responses) if isinstance(message, ToolResponseMessage) else ()
-
-
-def _renamed(call: ToolCall, client_tools: frozenset[str]) -> ToolCall:
-    return replace(call, id=f"call_kept_{secrets.token_hex(12)}") if call.name in client_tools else call
 
 
 def _is_known(turn: _Turn, client_tools: frozenset[str]) -> bool:
@@ -130,9 +137,10 @@ def _is_known(turn: _Turn, client_tools: frozenset[str]) -> bool:
     )
 
 
-def _saved_id(message: Message) -> str:
+def _saved_ids(message: Message) -> list[str]:
+    """The ids of the saved turns whose calls a message has."""
     calls = message.tool_calls if isinstance(message, AssistantMessage) else ()
-    return calls[0].id if calls and _SAVED_ID.fullmatch(calls[0].id) else ""
+    return [found[1] for call in calls if (found := _SAVED_ID.fullmatch(call.id))]
 
 
 def _key(identifier: str) -> str:

@@ -33,7 +33,7 @@ __all__ = [
     "client_tools",
     "conversation",
     "read_request",
-    "turn_start",
+    "turn_starts",
 ]
 
 MAX_TOOLS_BYTES = 256 * 1024
@@ -54,6 +54,10 @@ class Part(_Wire):
     type: str
     text: str | None = None
     refusal: str | None = None
+
+    def plain(self) -> str | None:
+        """The text of the part; ``None`` if it is an image or other content."""
+        return self.refusal if self.type == "refusal" else self.text if self.type == "text" else None
 
 
 class CalledFunction(_Wire):
@@ -156,18 +160,20 @@ def conversation(sent: Sequence[WireMessage], instructions: str = "") -> tuple[M
     """Convert the messages of a request.
 
     Leading ``system`` and ``developer`` messages are appended to the service's own instructions in one message, because
-    some models reject a second one. Consecutive tool results become one message.
+    some models reject a second one. Consecutive tool results become one message. A note replaces content that is not
+    text, such as images of earlier messages: clients send the whole conversation with every request.
 
     Args:
         sent: the messages of the request.
         instructions: the service's system prompt.
 
     Raises:
-        BadRequest: a message has content other than text, or tool calls and results do not match.
+        BadRequest: the question has content other than text, or tool calls and results do not match.
     """
+    _require_text(sent)
     # "developer" is OpenAI's name of "system" for reasoning models; other providers know only "system".
     leading = next((index for index, each in enumerate(sent) if each.role not in _SYSTEM_ROLES), len(sent))
-    texts = [instructions, *(_text(each, index) for index, each in enumerate(sent[:leading]))]
+    texts = [instructions, *map(_text, sent[:leading])]
     system = "\n\n".join(filter(None, texts))
     messages: list[Message] = [SystemMessage(system)] if system else []
     unanswered: dict[str, str] = {}
@@ -177,19 +183,20 @@ def conversation(sent: Sequence[WireMessage], instructions: str = "") -> tuple[M
             _add_result(messages, each, unanswered, index)
             continue
         _require_results(unanswered)
-        messages.append(_message(each, index))
+        messages.append(_message(each))
         unanswered = {call.id: call.function.name for call in each.tool_calls or () if each.role == "assistant"}
     _require_results(unanswered)
     return tuple(messages)
 
 
-def turn_start(messages: Sequence[Message]) -> int:
-    """The index of the first message after the last user message."""
-    return max((index for index, each in enumerate(messages, 1) if isinstance(each, UserMessage)), default=0)
+def turn_starts(messages: Sequence[Message]) -> list[int]:
+    """The indexes at which turns start: below the instructions, and after each user message."""
+    first = 1 if messages and isinstance(messages[0], SystemMessage) else 0
+    return [first, *(index for index, each in enumerate(messages, 1) if isinstance(each, UserMessage))]
 
 
-def _message(sent: WireMessage, index: int) -> Message:
-    text = _text(sent, index)
+def _message(sent: WireMessage) -> Message:
+    text = _text(sent)
     if sent.role == "user":
         return UserMessage(text)
     if sent.role == "assistant":
@@ -207,7 +214,7 @@ def _add_result(messages: list[Message], sent: WireMessage, unanswered: dict[str
             f"messages[{index}]: a message of the role 'tool' must answer a call of the assistant's message before it",
             f"messages[{index}].tool_call_id",
         )
-    response = ToolResponse(sent.tool_call_id or "", name, _text(sent, index))
+    response = ToolResponse(sent.tool_call_id or "", name, _text(sent))
     last = messages[-1]
     if isinstance(last, ToolResponseMessage):
         messages[-1] = ToolResponseMessage((*last.responses, response))
@@ -220,17 +227,25 @@ def _require_results(unanswered: Iterable[str]) -> None:
         raise BadRequest(f"tool calls without a message of the role 'tool' that answers them: {missing}", "messages")
 
 
-def _text(sent: WireMessage, index: int) -> str:
-    if sent.content is None or isinstance(sent.content, str):
-        return sent.content or ""
-    texts: list[str] = []
-    for number, part in enumerate(sent.content):
-        text = part.refusal if part.type == "refusal" else part.text if part.type == "text" else None
-        if text is None:
+def _require_text(sent: Sequence[WireMessage]) -> None:
+    """Refuse other content in the question: if the newest message is the user's."""
+    index = max((index for index, each in enumerate(sent) if each.role not in _SYSTEM_ROLES), default=0)
+    parts = sent[index].content if sent[index].role == "user" else None
+    for number, part in enumerate(parts if isinstance(parts, list) else ()):
+        if part.plain() is None:
             param = f"messages[{index}].content[{number}]"
             raise BadRequest(f"{param}: {part.type[:32]} is not supported; the models accept text only", param)
-        texts.append(text)
-    return "\n".join(texts)
+
+
+def _text(sent: WireMessage) -> str:
+    if sent.content is None or isinstance(sent.content, str):
+        return sent.content or ""
+    return "\n".join(_text_or_note(part) for part in sent.content)
+
+
+def _text_or_note(part: Part) -> str:
+    text = part.plain()
+    return f"[{part.type[:32]} left out: the models accept text only]" if text is None else text
 
 
 def client_tools(sent: Sequence[WireTool]) -> tuple[ClientToolCallback, ...]:

@@ -18,7 +18,7 @@ from app.api.service import Service, ServiceState, service_state
 from app.api.sessions import SESSION_HEADER, conversation_by_header, conversation_prompt
 from app.protocols.openai.answers import OPEN_WEBUI, Chunks, Completion, ResponseContext
 from app.protocols.openai.errors import ModelNotFound
-from app.protocols.openai.partial_turns import restore_turn
+from app.protocols.openai.partial_turns import restore_turns
 from app.protocols.openai.requests import ChatCompletionRequest, NamedChoice, client_tools, conversation, read_request
 from toolchat.chat.advisors.base import Advisor
 from toolchat.chat.client import PromptSpec
@@ -161,10 +161,7 @@ def add_routes(added: APIRouter) -> None:
 
 
 async def _prompt(service: ServiceState, sent: ChatCompletionRequest, conversation_id: str) -> PromptSpec:
-    messages = conversation(sent.messages, service.chat.system_text)
-    # A saved turn has calls of the client's tools, and those come with every request.
-    if sent.tools:
-        messages = await restore_turn(service.store, messages)
+    messages = await restore_turns(service.store, conversation(sent.messages, service.chat.system_text))
     tools, advisors = _offered(service.tools, sent.model)
     theirs = client_tools(sent.tools) if sent.tools else ()
     if sent.tool_choice == "none":

@@ -29,6 +29,11 @@ def given(player: OpenAIPlayer) -> list[Any]:
         pytest.param([user("Hi")], [("user", "Hi")], id="a question"),
         pytest.param([user("Look:", "here")], [("user", "Look:\nhere")], id="texts of one message"),
         pytest.param(
+            [{"role": "user", "parts": [text("a"), {"type": "file", "url": "data:image/png;base64,AA=="}]}, user("b")],
+            [("user", "a\n[file left out: the models accept text only]"), ("user", "b")],
+            id="a file of an earlier message",
+        ),
+        pytest.param(
             [user("a"), said(text("b")), user("c")], [("user", "a"), ("assistant", "b"), ("user", "c")], id="an answer"
         ),
         pytest.param(

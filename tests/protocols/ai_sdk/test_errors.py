@@ -30,6 +30,7 @@ def nested(depth: int) -> Any:
         ({"messages": [user("a"), {"role": "user", "content": "b"}]}, "messages[1].parts: "),
         ({"messages": [user("a"), {"role": "user", "parts": [{}]}]}, "messages[1].parts[0].type: "),
         ({"messages": [{"role": "user", "parts": [text("?"), FILE]}]}, "messages[0].parts[1]: files are not supported"),
+        ({"messages": [user("a"), {"role": "user", "parts": [FILE]}]}, "messages[1].parts[0]: files are not supported"),
         ({"messages": [user("?")] * 4097}, "messages: "),
         ({"messages": [user("?"), said(ended(toolCallId="x" * 257))]}, "messages[1].parts[1].toolCallId: "),
     ],

@@ -40,6 +40,32 @@ async def test_the_clients_instructions_are_appended_to_the_services(role: str) 
     ]
 
 
+NOTE = "? [image_url left out: the models accept text only]"
+
+
+@pytest.mark.parametrize(
+    ("later", "expected"),
+    [
+        ([{"role": "assistant", "content": "Red."}, user("and?")], [("assistant", "Red."), ("user", "and?")]),
+        ([user("and?")], [("user", "and?")]),  # the question with the image was refused
+        ([{"role": "assistant", "content": "It is"}], [("assistant", "It is")]),
+    ],
+)
+async def test_a_note_replaces_an_image_of_an_earlier_message(later: list[Any], expected: list[Any]) -> None:
+    image = [{"type": "text", "text": "?"}, {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}}]
+    async with played(says("ok"), SYSTEM_PROMPT=SYSTEM) as (client, player):
+        await completion(client, {"role": "user", "content": image}, *later, model="toolchat-plain")
+    assert [(role, text.replace("\n", " ")) for role, text in given(player)] == [("user", NOTE), *expected]
+
+
+async def test_a_note_replaces_an_image_in_the_result_of_a_clients_tool() -> None:
+    called = {"role": "assistant", "content": None, "tool_calls": [call("roll")]}
+    drawn = {"role": "tool", "tool_call_id": "call_1", "content": [{"type": "image_url", "image_url": {"url": "x"}}]}
+    async with played(says("ok")) as (client, player):
+        await completion(client, user("?"), called, drawn, tools=[ROLL], model="toolchat-plain")
+    assert given(player)[-1] == ("tool", NOTE[2:])
+
+
 async def test_parts_of_text_become_one_text_in_every_role() -> None:
     parts = [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]
     answer = {"role": "assistant", "content": [*parts, {"type": "refusal", "refusal": "no"}]}

@@ -30,6 +30,7 @@ def image() -> dict[str, Any]:
         ({"messages": [{"role": "function", "content": "?"}]}, "messages[0].role"),
         ({"messages": [user("a"), {"role": "user", "content": 5}]}, "messages[1].content"),
         ({"messages": [image()]}, "messages[0].content[1]"),
+        ({"messages": [user("a"), image(), {"role": "system", "content": "Be brief."}]}, "messages[1].content[1]"),
         ({"messages": [user("?"), result("call_1", "4")]}, "messages[1].tool_call_id"),
         ({"messages": [user("?"), ROLLED]}, "messages"),
         ({"messages": [user("?"), ROLLED, user("and?")]}, "messages"),

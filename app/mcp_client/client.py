@@ -11,7 +11,7 @@ from mcp import Client, MCPError
 from pydantic import TypeAdapter, ValidationError
 
 from app.mcp_client.file import ServerEntry
-from app.mcp_client.foreign_tools import result_text, sanitize_text
+from app.mcp_client.foreign_tools import RemoteResult, read_result, sanitize_text
 from app.mcp_client.transports import TOO_LONG, Diagnostics, open_transport
 from app.observability import tracing
 from app.observability.semantic_conventions import mcp_attributes
@@ -109,8 +109,8 @@ class Connection:
             async for _ in subscription:
                 self._on_change()
 
-    async def call(self, tool: str, arguments: Mapping[str, object], context: ToolContext) -> str:
-        """Call a tool and return its result as text; cancelling this coroutine cancels the call at the server.
+    async def call(self, tool: str, arguments: Mapping[str, object], context: ToolContext) -> RemoteResult:
+        """Call a tool and return its result; cancelling this coroutine cancels the call at the server.
 
         Raises:
             ConnectionLost: the connection ended.
@@ -122,7 +122,7 @@ class Connection:
         with tracing.observer.mcp_request(_CALL, tool, attributes):
             return await self._call(tool, arguments, context)
 
-    async def _call(self, tool: str, arguments: Mapping[str, object], context: ToolContext) -> str:
+    async def _call(self, tool: str, arguments: Mapping[str, object], context: ToolContext) -> RemoteResult:
         """Send the call.
 
         Bypasses the SDK's ``call_tool``, which validates results by the server's own schema, including regular
@@ -147,7 +147,7 @@ class Connection:
             raise ToolExecutionError("the server's answer cannot be read", kind="upstream-invalid") from error
         if isinstance(result, types.InputRequiredResult):
             raise ToolExecutionError("the tool requires input from a person", kind="input-required")
-        return result_text(result)
+        return read_result(result)
 
 
 @asynccontextmanager

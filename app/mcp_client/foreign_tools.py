@@ -17,11 +17,21 @@ from toolchat.tool_calling.definition import ToolDefinition, ToolMetadata
 from toolchat.tool_calling.errors import ToolDefinitionError, ToolExecutionError
 from toolchat.tool_calling.function_callback import FunctionToolCallback
 from toolchat.tool_calling.json_schema import resolve
+from toolchat.tool_calling.results import DONE, ToolAnswer
 
 if TYPE_CHECKING:
     from mcp_types import CallToolResult, Tool
 
-__all__ = ["RemoteCall", "remote_tools", "result_text", "sanitize_text", "with_prefix"]
+__all__ = [
+    "MCP_RESULT",
+    "RemoteCall",
+    "RemoteResult",
+    "RemoteToolCallback",
+    "read_result",
+    "remote_tools",
+    "sanitize_text",
+    "with_prefix",
+]
 
 _log = logging.getLogger(__name__)
 
@@ -37,8 +47,16 @@ MAX_SCHEMA_DEPTH = 32
 MAX_EXPANDED_SCHEMAS = 5000
 MAX_EXPANSION_DEPTH = 64
 
-RemoteCall = Callable[[str, Mapping[str, Any], ToolContext], Awaitable[str]]
+MCP_RESULT = "mcp_result"
+"""The key of a tool's data under which a result of MCP is: its ``content``, and its ``structuredContent`` if any."""
+RemoteResult = str | ToolAnswer[Any]
+"""A text for the model; as a :class:`ToolAnswer` if the server has sent more than a text."""
+RemoteCall = Callable[[str, Mapping[str, Any], ToolContext], Awaitable[RemoteResult]]
 """Calls a tool by the name that its server uses."""
+
+
+class RemoteToolCallback(FunctionToolCallback):
+    """A tool of an MCP server; its output schema and its results go on to MCP hosts as they came."""
 
 
 class UnusableSchemaError(Exception):
@@ -91,14 +109,15 @@ def _callback(name: str, server: str, entry: ServerEntry, tool: "Tool", call: Re
     own_name = tool.name
     description = sanitize_text(tool.description or tool.title or "", MAX_DESCRIPTION_CHARS)
 
-    async def run(context_of_the_call: ToolContext, **arguments: Any) -> str:
+    async def run(context_of_the_call: ToolContext, **arguments: Any) -> RemoteResult:
         return await call(own_name, arguments, context_of_the_call)
 
     schema = sanitize_schema(tool.input_schema)
-    definition = ToolDefinition(name, description or f"The tool {name} of the server {server}", schema)
+    output_schema = visible_schema(tool.output_schema)
+    definition = ToolDefinition(name, description or f"The tool {name} of the server {server}", schema, output_schema)
     # Arguments are validated by the expanded schema; models are shown the shorter one with its references.
     validated = replace(definition, input_schema=expand_references(schema))
-    callback = FunctionToolCallback.from_function(run, definition=validated, metadata=_metadata(entry, tool))
+    callback = RemoteToolCallback.from_function(run, definition=validated, metadata=_metadata(entry, tool))
     return replace(callback, definition=definition)
 
 
@@ -162,6 +181,27 @@ def sanitize_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
         raise UnusableSchemaError("its schema does not describe an object")
     sanitized: dict[str, Any] = _sanitized(schema, 0)
     return {"type": "object", **sanitized}
+
+
+def visible_schema(schema: Mapping[str, Any] | None) -> Mapping[str, Any]:
+    """A tool's output schema as it came, but for invisible characters; empty if there is none, or it is too large.
+
+    Models do not see it, and nothing here is validated by it.
+    """
+    try:
+        sanitize_schema({**(schema or {}), "type": "object"})  # for its limits
+    except UnusableSchemaError:
+        return {}
+    visible: Mapping[str, Any] = _visible(schema or {})
+    return visible
+
+
+def _visible(part: Any) -> Any:
+    if isinstance(part, str):
+        return _INVISIBLE.sub("", part)
+    if isinstance(part, dict):
+        return {_INVISIBLE.sub("", name): _visible(each) for name, each in part.items()}
+    return [_visible(each) for each in part] if isinstance(part, list) else part
 
 
 def _sanitized(part: Any, depth: int) -> Any:
@@ -292,10 +332,11 @@ class _Expansion:
             raise UnusableSchemaError("a reference in its schema has no target") from error
 
 
-def result_text(result: "CallToolResult") -> str:
-    """Turn a result into text: its texts, its structured content unless a text repeats it, and notes on other content.
+def read_result(result: "CallToolResult") -> RemoteResult:
+    """Turn a result into text: its texts, its structured content unless the texts say the same, and notes on the rest.
 
-    The length is not limited here: the tool calling manager truncates every tool's result.
+    What is more than text goes on to the client as it came. The length is not limited here: the tool calling manager
+    shortens every tool's result for the model.
 
     Raises:
         ToolExecutionError: the tool reports a failure; the message is the tool's own.
@@ -305,9 +346,14 @@ def result_text(result: "CallToolResult") -> str:
         message = sanitize_text("\n".join(texts), MAX_ERROR_CHARS)
         raise ToolExecutionError(message or "the tool failed without a message", kind="failed")
     structured = result.structured_content
-    if structured is not None and not any(_repeats(text, structured) for text in texts):
+    content = [block.model_dump(mode="json", by_alias=True, exclude_none=True) for block in result.content]
+    if structured is not None and not _says_the_same(texts, content, structured):
         texts.append(to_json(structured, inf_nan_mode="strings").decode())
-    return "\n".join(texts) or "Done"
+    text = "\n".join(texts) or DONE
+    if structured is None and all(block.type == "text" for block in result.content):
+        return text
+    as_it_came = {"content": content} | ({} if structured is None else {"structuredContent": structured})
+    return ToolAnswer(text, {MCP_RESULT: as_it_came})
 
 
 def _block_texts(block: Any) -> Iterator[str]:
@@ -332,14 +378,24 @@ def _label(text: str) -> str:
     return sanitize_text(text, MAX_LABEL_CHARS)
 
 
-def _repeats(text: str, structured: Any) -> bool:
-    """Whether a text is the structured content; servers wrap results that are not objects in a ``result`` member."""
-    same = [structured]
-    if isinstance(structured, dict) and structured.keys() == {"result"}:
-        same.append(structured["result"])
-    if text in same:
-        return True
+def _says_the_same(texts: Sequence[str], content: Sequence[Any], structured: Any) -> bool:
+    """Whether a text, all texts together, or the blocks are the structured content.
+
+    Structured content had to be an object at first, so servers wrap other results: ``{"result": 5}``,
+    ``{"content": "the file's text"}``, ``{"entities": [...]}``. The one value is then what the texts say, a list often
+    as one text for each item.
+    """
+    texts = [each.strip() for each in texts]
+    whole = "\n".join(texts)
+    said = [content, whole, texts, *texts]
+    said += [_parsed(whole), [_parsed(each) for each in texts], *map(_parsed, texts)]
+    forms = [structured, *(structured.values() if isinstance(structured, dict) and len(structured) == 1 else ())]
+    return bool(texts) and any((each.strip() if isinstance(each, str) else each) in said for each in forms)
+
+
+def _parsed(text: str) -> Any:
+    """A text's JSON value, or else the text."""
     try:
-        return from_json(text) in same
+        return from_json(text)
     except ValueError:
-        return False
+        return text

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from app.access.principals import current_request_caller
 from app.mcp_client.client import Connection, ConnectionLost, ServerUnavailable, connect
 from app.mcp_client.file import McpServersSettings, ServerEntry
-from app.mcp_client.foreign_tools import remote_tools, with_prefix
+from app.mcp_client.foreign_tools import RemoteResult, remote_tools, with_prefix
 from app.observability.observer import record_mcp_server_state
 from toolchat.errors import UpstreamUnavailable
 from toolchat.tool_calling.callback import ToolCallback
@@ -190,7 +190,7 @@ class RemoteServer:
             self.version += 1
             _log.warning("the MCP server %s is unavailable: %s", self._name, reason)
 
-    async def _call(self, tool: str, arguments: Mapping[str, Any], context: ToolContext) -> str:
+    async def _call(self, tool: str, arguments: Mapping[str, Any], context: ToolContext) -> RemoteResult:
         try:
             return await self._send_call(tool, arguments, context)
         except ConnectionLost as lost:
@@ -207,7 +207,7 @@ class RemoteServer:
         except (ConnectionLost, TimeoutError) as error:
             raise self._unavailable() from error
 
-    async def _send_call(self, tool: str, arguments: Mapping[str, Any], context: ToolContext) -> str:
+    async def _send_call(self, tool: str, arguments: Mapping[str, Any], context: ToolContext) -> RemoteResult:
         if self._connection is None:
             raise self._unavailable()
         if forwarded := self._entry.forwarded_headers(current_request_caller().headers):
@@ -216,7 +216,7 @@ class RemoteServer:
 
     async def _call_separately(
         self, headers: Mapping[str, str], mode: str, tool: str, arguments: Mapping[str, Any], context: ToolContext
-    ) -> str:
+    ) -> RemoteResult:
         """Call over a new connection: a server may bind a session to the user who opened it."""
         try:
             async with connect(

@@ -25,7 +25,7 @@ from app.mcp_client.file import ServerEntry
 from app.mcp_client.foreign_tools import sanitize_text
 from app.observability import tracing
 
-__all__ = ["Diagnostics", "open_transport"]
+__all__ = ["TOO_LONG", "Diagnostics", "open_transport"]
 
 _log = logging.getLogger(__name__)
 

@@ -31,6 +31,10 @@ class McpPlayer:
     """Whether each page of its list leads to another one, with ten tools each."""
     answer: Response | None = None
     """Takes the place of the next result of a call."""
+    result: dict[str, Any] = field(default_factory=lambda: {"content": [{"type": "text", "text": "seen"}]})
+    """The result of every call."""
+    more: dict[str, Any] = field(default_factory=dict)
+    """What the listing of its tools says besides."""
     received: list[Received] = field(default_factory=list)
     sessions: set[str] = field(default_factory=set)
     _numbers: "count[int]" = field(default_factory=count)
@@ -80,7 +84,7 @@ class McpPlayer:
         elif method == "tools/list":
             result = self._listed(params)
         elif method == "tools/call":
-            result = {"content": [{"type": "text", "text": "seen"}]}
+            result = self.result
         else:
             error = {"code": -32601, "message": "no such method"}
             return JSONResponse({"jsonrpc": "2.0", "id": number, "error": error})
@@ -89,5 +93,5 @@ class McpPlayer:
     def _listed(self, params: dict[str, Any]) -> dict[str, Any]:
         page = int(params.get("cursor", 0))
         names = [f"look{page}-{number}" for number in range(10)] if self.is_endless else ["look"]
-        tools = [{"name": name, "inputSchema": {"type": "object"}} for name in names]
+        tools = [{"name": name, "inputSchema": {"type": "object"}, **self.more} for name in names]
         return {"tools": tools, **({"nextCursor": str(page + 1)} if self.is_endless else {})}

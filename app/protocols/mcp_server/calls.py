@@ -7,6 +7,7 @@ from typing import Any
 
 from fastapi import Request
 from mcp.server import ServerRequestContext
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from app.api.approvals import PendingTurn
 from app.api.headers import answer_headers
@@ -18,7 +19,17 @@ from toolchat.models.base import ChatResponse
 from toolchat.tool_calling.errors import ToolExecutionError
 from toolchat.tool_calling.events import ToolCallFinished, ToolCallProgress, ToolCallStarted
 
-__all__ = ["ANSWER_HEADERS", "Call", "Context", "Origin", "Result", "error_result", "run_call", "text_block"]
+__all__ = [
+    "ANSWER_HEADERS",
+    "Call",
+    "Context",
+    "Origin",
+    "Result",
+    "error_result",
+    "run_call",
+    "takes_any_structure",
+    "text_block",
+]
 
 ANSWER_HEADERS = "answer_headers"
 """The key of a request's state for a function that returns the headers of its answer."""
@@ -98,6 +109,11 @@ def _of_question(event: ChatEvent, reached: float) -> tuple[float, None, str] | 
         case _:
             return None
     return max(reached, 0) + 1, None, message
+
+
+def takes_any_structure(ctx: Context) -> bool:
+    """Whether the host takes structured results that are no objects, as newer versions allow."""
+    return ctx.protocol_version in MODERN_PROTOCOL_VERSIONS
 
 
 def error_result(error: ToolExecutionError) -> Result:

@@ -10,7 +10,7 @@ from app.api.service import ServiceState
 from app.observability import tracing
 from app.observability.semantic_conventions import mcp_attributes
 from app.protocols.mcp_server.ask_tool import ASK, ask_tool, prepare_question
-from app.protocols.mcp_server.calls import Call, Context, Origin, Result, error_result, run_call
+from app.protocols.mcp_server.calls import Call, Context, Origin, Result, error_result, run_call, takes_any_structure
 from app.protocols.mcp_server.tools import list_tools, prepare_tool_call
 from toolchat import __version__
 from toolchat.errors import NotConfigured, NotFound, ValidationFailed
@@ -30,7 +30,10 @@ LIST_TTL_MS = 300_000
 async def _list_tools(ctx: Context, params: PaginatedRequestParams) -> Result:
     if params.cursor is not None:
         raise MCPError(INVALID_PARAMS, "unknown cursor: the list has a single page")
-    return {"resultType": "complete", "tools": list_tools(ctx.lifespan_context, ask_tool())}
+    return {
+        "resultType": "complete",
+        "tools": list_tools(ctx.lifespan_context, ask_tool(), takes_any=takes_any_structure(ctx)),
+    }
 
 
 async def _call_tool(ctx: Context, params: CallToolRequestParams) -> Result:

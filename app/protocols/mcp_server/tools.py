@@ -11,7 +11,8 @@ from app.api.dependencies import scoped_key
 from app.api.idempotency import IdempotencyAdvisor, IdempotentRequest
 from app.api.responses.active_request import ActiveRequest
 from app.api.service import ServiceState
-from app.protocols.mcp_server.calls import Call, Context, Result, text_block
+from app.mcp_client.foreign_tools import MCP_RESULT, RemoteToolCallback
+from app.protocols.mcp_server.calls import Call, Context, Result, takes_any_structure, text_block
 from app.protocols.mcp_server.consent import check_can_ask, require_consent
 from toolchat.chat.advisors.base import SandboxNoticeAdvisor
 from toolchat.chat.manual_execution import SessionLockAdvisor, manual_request
@@ -25,23 +26,28 @@ from toolchat.tool_calling.schema_validator import schema_validator
 __all__ = ["list_tools", "prepare_tool_call"]
 
 
-def list_tools(service: ServiceState, ask: Result) -> list[Result]:
+def list_tools(service: ServiceState, ask: Result, *, takes_any: bool) -> list[Result]:
     """The tools that the caller may use, then the tool ``ask``, unless a tool module has one of that name.
 
     Args:
         service: the running service.
         ask: the listing of the tool ``ask``; its annotations depend on the other tools.
+        takes_any: whether the host takes structured results that are no objects.
     """
     offered, _ = service.tools.for_conversation(None)
     may_use = current_caller.get().may_use
-    listed = [_listing(each) for each in offered if isinstance(each, ToolCallback) and may_use(each.definition.name)]
+    listed = [
+        _listing(each, takes_any=takes_any)
+        for each in offered
+        if isinstance(each, ToolCallback) and may_use(each.definition.name)
+    ]
     if any(each["name"] == ask["name"] for each in listed):
         return listed
     is_read_only = all(each["annotations"]["readOnlyHint"] for each in listed)
     return [*listed, {**ask, "annotations": {"readOnlyHint": is_read_only, "destructiveHint": False}}]
 
 
-def _listing(tool: ToolCallback) -> Result:
+def _listing(tool: ToolCallback, *, takes_any: bool) -> Result:
     definition = tool.definition
     listing = {
         "name": definition.name,
@@ -49,7 +55,10 @@ def _listing(tool: ToolCallback) -> Result:
         "inputSchema": {"type": "object", **definition.input_schema},
         "annotations": _annotations(tool.metadata),
     }
-    return listing if _result_validator(tool) is None else listing | {"outputSchema": definition.output_schema}
+    is_passed_on = isinstance(tool, RemoteToolCallback) and (takes_any or _is_object(definition.output_schema))
+    if not definition.output_schema or not (is_passed_on or _result_validator(tool)):
+        return listing
+    return listing | {"outputSchema": definition.output_schema}
 
 
 def _annotations(metadata: ToolMetadata) -> dict[str, bool]:
@@ -61,10 +70,16 @@ def _annotations(metadata: ToolMetadata) -> dict[str, bool]:
 
 
 def _result_validator(tool: ToolCallback) -> SchemaValidator | None:
-    """The validator of structured results; ``None`` if the tool's results are not objects."""
+    """The validator of structured results; ``None`` if they are no objects, or are passed on as they came."""
     schema = tool.definition.output_schema
+    if isinstance(tool, RemoteToolCallback) or not _is_object(schema):
+        return None
     # Cached by the schema's text: callbacks are not hashable, and compiling a validator takes a hundred times longer.
-    return _compiled(to_json(schema)) if schema.get("type") == "object" else None
+    return _compiled(to_json(schema))
+
+
+def _is_object(schema: Mapping[str, Any]) -> bool:
+    return schema.get("type") == "object"
 
 
 @lru_cache(maxsize=256)
@@ -95,11 +110,14 @@ async def prepare_tool_call(
             return consent
         found = await service.idempotency.find(consent)
         prompt = prompt.advisors(IdempotencyAdvisor(service.idempotency, consent, found))
-    return Call(prompt, partial(_result, tool))
+    return Call(prompt, partial(_result, tool, takes_any_structure(ctx)))
 
 
-def _result(tool: ToolCallback, _active: ActiveRequest, response: ChatResponse) -> Result:
+def _result(tool: ToolCallback, takes_any: bool, _active: ActiveRequest, response: ChatResponse) -> Result:
     execution = response.executions[0]
+    if isinstance(execution.data, dict) and isinstance(theirs := execution.data.get(MCP_RESULT), dict):
+        is_taken = takes_any or isinstance(theirs.get("structuredContent"), dict)
+        return theirs if is_taken else {"content": theirs.get("content", [])}
     content = [text_block(execution.result)]
     if execution.sandbox:
         content.append(text_block(SandboxNoticeAdvisor.notice.strip()))

@@ -7,7 +7,17 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StrictBool, StringConstraints, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StrictBool,
+    StringConstraints,
+    ValidationError,
+    ValidationInfo,
+)
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from app.protocols.openai.errors import BadRequest
@@ -117,6 +127,32 @@ class StreamOptions(_Wire):
     include_usage: bool | None = None
 
 
+_REMEDIES = {
+    "functions": "use tools",
+    "function_call": "use tool_choice",
+    "logprobs": "providers do not agree on them",
+    "top_logprobs": "providers do not agree on them",
+    "audio": "the models answer with text only",
+}
+
+
+def _refuse(value: object, info: ValidationInfo) -> object:
+    """Refuse a field whose effect the client relies on; ``null``, ``false`` and empty values mean that it does not."""
+    if value:
+        raise ValueError(f"not supported; {_REMEDIES[info.field_name or '']}")
+    return value
+
+
+def _refuse_other_choices(value: object) -> object:
+    if isinstance(value, dict) and value.get("type", "function") != "function":
+        raise ValueError(f"{str(value['type'])[:32]} is not supported; send only tools that may be called, or name one")
+    return value
+
+
+_Refused = Annotated[Any, AfterValidator(_refuse)]
+ToolChoice = Annotated[Literal["none", "auto", "required"] | NamedChoice | None, BeforeValidator(_refuse_other_choices)]
+
+
 class ChatCompletionRequest(_Wire):
     """The body of ``POST /v1/chat/completions``."""
 
@@ -125,7 +161,7 @@ class ChatCompletionRequest(_Wire):
     stream: StrictBool | None = None
     stream_options: StreamOptions | None = None
     tools: list[WireTool] | None = Field(None, max_length=128)
-    tool_choice: Literal["none", "auto", "required"] | NamedChoice | None = None
+    tool_choice: ToolChoice = None
     parallel_tool_calls: bool | None = None
     temperature: float | None = Field(None, ge=0, le=2)
     top_p: float | None = Field(None, ge=0, le=1)
@@ -138,6 +174,12 @@ class ChatCompletionRequest(_Wire):
     reasoning_effort: str | None = None
     response_format: dict[str, Any] | None = None
     n: int | None = Field(None, ge=1, le=1)
+    modalities: list[Literal["text"]] | None = None
+    functions: _Refused = None
+    function_call: _Refused = None
+    logprobs: _Refused = None
+    top_logprobs: _Refused = None
+    audio: _Refused = None
 
 
 def read_request(body: bytes) -> ChatCompletionRequest:

@@ -17,7 +17,7 @@ from app.api.responses.event_stream import EVENT_SCHEMA
 from app.api.service import Service, ServiceState, service_state
 from app.api.sessions import SESSION_HEADER, conversation_by_header, conversation_prompt
 from app.protocols.openai.answers import OPEN_WEBUI, Chunks, Completion, ResponseContext
-from app.protocols.openai.errors import ModelNotFound
+from app.protocols.openai.errors import BadRequest, ModelNotFound
 from app.protocols.openai.partial_turns import restore_turns
 from app.protocols.openai.requests import ChatCompletionRequest, NamedChoice, client_tools, conversation, read_request
 from toolchat.chat.advisors.base import Advisor
@@ -39,6 +39,13 @@ _STARTED = int(time.time())
 _TAG = "OpenAI"
 # A request without any of these fields uses the service's default options.
 _OPTIONS = ChatCompletionRequest.model_fields.keys() - {"model", "messages", "stream", "stream_options", "tools"}
+
+_UNSUPPORTED = {
+    "responses": "set the client to chat completions, POST /v1/chat/completions",
+    "completions": "set the client to chat completions, POST /v1/chat/completions",
+    "embeddings": "set the client to another server for embeddings",
+}
+"""OpenAI's other APIs that clients try first, and what to do instead."""
 
 _ERROR: dict[str, Any] = {
     "type": "object",
@@ -144,9 +151,18 @@ async def chat_completions(request: Request) -> Response:
     return await answer_prompt(request, prompt, Chunks(context) if sent.stream else Completion(context))
 
 
+async def unsupported(request: Request) -> Response:
+    """Name what to use instead of another API of OpenAI's."""
+    api = request.url.path.split("/v1/")[1].split("/")[0]
+    raise NotFound(f"/v1/{api} is not supported: {_UNSUPPORTED[api]}")
+
+
 def add_routes(added: APIRouter) -> None:
     """Add every route of the protocol."""
     added.include_router(router)
+    for api in _UNSUPPORTED:
+        for path in (f"/v1/{api}", f"/v1/{api}/{{rest:path}}"):
+            added.add_api_route(path, unsupported, methods=["GET", "POST", "DELETE"], include_in_schema=False)
     added.add_api_route(
         "/v1/chat/completions",
         chat_completions,
@@ -169,6 +185,8 @@ async def _prompt(service: ServiceState, sent: ChatCompletionRequest, conversati
     # A client's tool replaces the service's tool of the same name.
     names = {each.definition.name for each in theirs}
     ours = [each for each in tools if not (isinstance(each, ToolCallback) and each.definition.name in names)]
+    if isinstance(sent.tool_choice, NamedChoice) and sent.tool_choice.function.name not in names | _usable(ours):
+        raise BadRequest(f"tool_choice: no tool has the name {sent.tool_choice.function.name[:64]}", "tool_choice")
     prompt = conversation_prompt(service, messages, conversation_id, tools=(*ours, *theirs), advisors=advisors)
     return prompt.options(_options(service, sent))
 
@@ -197,9 +215,7 @@ def _options(service: ServiceState, sent: ChatCompletionRequest) -> ChatOptions:
 def _models(tools: ToolRegistry) -> list[dict[str, Any]]:
     """All models, without the tool modules that are unavailable or have no tool that the caller may use."""
     entries = tools.entries.items()
-    usable = [
-        f"{_MODULE_PREFIX}{name}" for name, each in entries if not each.fault and _has_usable(each.in_conversation())
-    ]
+    usable = [f"{_MODULE_PREFIX}{name}" for name, each in entries if not each.fault and _usable(each.in_conversation())]
     return [
         {"id": name, "object": "model", "created": _STARTED, "owned_by": "toolchat"}
         for name in (ALL_TOOLS, NO_TOOLS, *usable)
@@ -222,14 +238,16 @@ def _offered(tools: ToolRegistry, model: str) -> tuple[Sequence[object], Sequenc
         raise _model_not_found(model) from None
     except NotConfigured as error:
         raise _model_not_found(model, error.detail) from error
-    if not _has_usable(offered[0]):
+    if not _usable(offered[0]):
         raise _model_not_found(model)
     return offered
 
 
-def _has_usable(tools: Sequence[object]) -> bool:
-    may_use = current_caller.get().may_use
-    return any(isinstance(tool, ToolCallback) and may_use(tool.definition.name) for tool in tools)
+def _usable(tools: Sequence[object]) -> set[str]:
+    """The names of the tools that the caller may use."""
+    return set(
+        filter(current_caller.get().may_use, [each.definition.name for each in tools if isinstance(each, ToolCallback)])
+    )
 
 
 def _model_not_found(model: str, reason: str = "") -> ModelNotFound:

@@ -38,6 +38,8 @@ def image() -> dict[str, Any]:
         ({"temperature": 3}, "temperature"),
         ({"n": 2}, "n"),
         ({"tool_choice": "sometimes"}, "tool_choice"),
+        ({"tool_choice": {"type": "function", "function": {"name": "nobody"}}}, "tool_choice"),
+        ({"modalities": ["text", "audio"]}, "modalities[1]"),
         ({"tools": [{"type": "web_search"}]}, "tools[0].type"),
         ({"tools": [{"type": "function", "function": FUNCTION | {"name": "a b"}}]}, "tools[0].function.name"),
         ({"tools": [ROLL, ROLL]}, "tools"),
@@ -67,11 +69,60 @@ async def test_an_unknown_model_gets_404(offline: httpx.AsyncClient) -> None:
     assert error_of(answer) == (404, "model_not_found", "model")
 
 
-@pytest.mark.parametrize(("method", "path", "status"), [("GET", COMPLETIONS, 405), ("POST", "/v1/embeddings", 404)])
-async def test_unknown_routes_and_methods_are_reported_in_openais_format(
-    method: str, path: str, status: int, offline: httpx.AsyncClient
+ALLOWED = {"type": "allowed_tools", "allowed_tools": {"mode": "auto", "tools": [ROLL]}}
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        (
+            {"tool_choice": ALLOWED},
+            "tool_choice: allowed_tools is not supported; send only tools that may be called, or name one",
+        ),
+        ({"functions": [FUNCTION]}, "functions: not supported; use tools"),
+        ({"function_call": "auto"}, "function_call: not supported; use tool_choice"),
+        ({"logprobs": True, "top_logprobs": 2}, "logprobs: not supported; providers do not agree on them"),
+        ({"audio": {"voice": "alloy"}}, "audio: not supported; the models answer with text only"),
+    ],
+)
+async def test_what_a_client_relies_on_is_refused_with_a_remedy(
+    fields: dict[str, Any], message: str, offline: httpx.AsyncClient
 ) -> None:
-    assert error_of(await offline.request(method, path))[0] == status
+    answer = await offline.post(COMPLETIONS, json={"model": "toolchat", "messages": [user("?")], **fields})
+    assert error_of(answer) == (400, "invalid_value", next(iter(fields)))
+    assert answer.json()["error"]["message"] == message
+
+
+async def test_fields_that_say_nothing_or_change_no_answer_are_accepted(offline: httpx.AsyncClient) -> None:
+    nothing: dict[str, Any] = {
+        "functions": [],
+        "function_call": None,
+        "logprobs": False,
+        "top_logprobs": 0,
+        "audio": None,
+    }
+    ignored = {"modalities": ["text"], "user": "ada", "store": True, "metadata": {"a": "b"}, "logit_bias": {"1": 1}}
+    answer = await offline.post(COMPLETIONS, json={"model": "toolchat", "messages": [user("?")]} | nothing | ignored)
+    assert answer.status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status", "words"),
+    [
+        ("GET", COMPLETIONS, 405, "method not allowed"),
+        ("POST", "/v1/audio/speech", 404, "not found"),
+        ("POST", "/v1/responses", 404, "set the client to chat completions"),
+        ("GET", "/v1/responses/resp_1", 404, "set the client to chat completions"),
+        ("POST", "/v1/completions", 404, "set the client to chat completions"),
+        ("POST", "/v1/embeddings", 404, "another server"),
+    ],
+)
+async def test_unknown_routes_and_methods_are_reported_in_openais_format(
+    method: str, path: str, status: int, words: str, offline: httpx.AsyncClient
+) -> None:
+    answer = await offline.request(method, path)
+    assert error_of(answer)[0] == status
+    assert words in answer.json()["error"]["message"]
 
 
 @pytest.mark.parametrize("stream", [False, True])

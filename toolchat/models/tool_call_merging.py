@@ -15,6 +15,7 @@ __all__ = ["CUT", "ToolCallMerger", "finish_reason", "is_json_object"]
 _KNOWN_CALL_KEYS = frozenset({"id", "type", "index", "function"})
 _KNOWN_FUNCTION_KEYS = frozenset({"name", "arguments"})
 _MAX_CHECKS = 16
+_MAX_INDEX_DIGITS = 9
 
 
 CUT = ("length", "content_filter")
@@ -38,9 +39,9 @@ class ToolCallMerger:
     """Merges the fragments of tool calls; a complete message is a stream of one piece.
 
     A fragment belongs to the newest call with its ``index``; without an index to the call with its ``id``; without both
-    to the call of the previous fragment. It starts a new call nevertheless if it has another id, if a second JSON
-    object starts after a complete one, or if it has another name after empty or complete arguments. The first name
-    wins; argument texts are appended and never parsed in part.
+    to the call of the previous fragment. An index that comes late counts the calls without one. It starts a new call
+    nevertheless if it has another id, if a second JSON object starts after a complete one, or if it has another name
+    after empty or complete arguments. The first name wins; argument texts are appended and never parsed in part.
 
     The rules follow recorded streams of Ollama, vLLM, DashScope, GLM, MiniMax and the gateways of Gemini and LiteLLM.
     """
@@ -81,8 +82,11 @@ class ToolCallMerger:
                 return
             slot = self._open(fragment.index)
         slot.fill(fragment)
+        if slot.index is None and fragment.index is not None:
+            slot.index = fragment.index
+            self._by_index[fragment.index] = slot
         if slot.id:
-            self._by_id[slot.index, slot.id] = slot
+            self._by_id[slot.index, slot.id] = self._by_id[None, slot.id] = slot
         self._last = slot
         touched.add(id(slot))
 
@@ -91,17 +95,20 @@ class ToolCallMerger:
         if known:
             return known
         if fragment.index is not None:
-            return self._by_index.get(fragment.index) or self._unnumbered(fragment)
+            return self._by_index.get(fragment.index) or self._unnumbered(fragment, fragment.index)
         if not fragment.id:
             return self._last
         # An id without a name completes the call that started without an id.
         waits_for_id = self._last is not None and not self._last.id and not fragment.name
         return self._last if waits_for_id else None
 
-    def _unnumbered(self, fragment: "_Fragment") -> "_Slot | None":
+    def _unnumbered(self, fragment: "_Fragment", index: int) -> "_Slot | None":
         """Find the call that a fragment with an index continues if the call started without one."""
-        starts_call = bool(fragment.id or fragment.name)
-        return self._last if self._last and self._last.index is None and not starts_call else None
+        same_id = self._by_id.get((None, fragment.id)) if fragment.id else None
+        for slot in (same_id, *self._slots[index : index + 1], self._last):
+            if slot and slot.index is None and fragment.id in ("", slot.id) and fragment.name in ("", slot.name):
+                return slot
+        return None
 
     def _open(self, index: int | None) -> "_Slot":
         slot = _Slot(index)
@@ -192,12 +199,20 @@ def _read_fragment(value: Mapping[str, Any]) -> _Fragment:
     if inner := _unknown_fields(_KNOWN_FUNCTION_KEYS, function):
         extra["function"] = inner
     return _Fragment(
-        index=index if isinstance(index, int) and not isinstance(index, bool) else None,
+        index=_index(index),
         id=_text(value.get("id")),
         name=_text(function.get("name")),
         arguments=_arguments_text(function.get("arguments")),
         extra=extra,
     )
+
+
+def _index(value: object) -> int | None:
+    """An index as a number; some gateways write it as text."""
+    if type(value) is int:  # bool is a subclass of int
+        return value
+    text = value if isinstance(value, str) else ""
+    return int(text) if text.isdecimal() and len(text) <= _MAX_INDEX_DIGITS else None
 
 
 def _unknown_fields(known: frozenset[str], fields: Mapping[str, Any]) -> dict[str, Any]:

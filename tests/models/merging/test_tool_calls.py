@@ -17,7 +17,11 @@ TOKYO = '{"city": "东京"}'
 
 
 def call(
-    index: int | None = None, key: str | None = None, name: str | None = None, arguments: object = None, **more: object
+    index: int | str | None = None,
+    key: str | None = None,
+    name: str | None = None,
+    arguments: object = None,
+    **more: object,
 ) -> dict[str, Any]:
     """A fragment as it comes; ``None`` leaves a key out."""
     function = {key: value for key, value in {"name": name, "arguments": arguments}.items() if value is not None}
@@ -130,6 +134,50 @@ def seen(calls: tuple[ToolCall, ...]) -> list[tuple[str, str, str]]:
             [[call(None, "a", "w", '{"c":')], [call(0, arguments="1}")]],
             [("a", "w", '{"c":1}')],
             id="the index comes late",
+        ),
+        pytest.param(
+            [
+                [call(None, "a", "w", '{"c":'), call(None, "b", "v", '{"d":')],
+                [call(0, arguments="1}")],
+                [call(1, arguments="2}")],
+            ],
+            [("a", "w", '{"c":1}'), ("b", "v", '{"d":2}')],
+            id="the indexes of two calls come late",
+        ),
+        pytest.param(
+            [[call(None, "a", "w", '{"c":')], [call(0, "a", None, "1")], [call(0, None, "w", "}")]],
+            [("a", "w", '{"c":1}')],
+            id="the index comes late, with the id or the name again",
+        ),
+        pytest.param(
+            [
+                [call(0, "a", "w", '{"c":')],
+                [call(1, "b", "v", '{"d":')],
+                [call(None, "a", None, "1}")],
+                [call(1, arguments="2}")],
+                [call(None, "b", None, "")],
+            ],
+            [("a", "w", '{"c":1}'), ("b", "v", '{"d":2}')],
+            id="an index in the first pieces only, then the id",
+        ),
+        pytest.param(
+            [[call(0, "a", "w", '{"c":')], [call(None, None, None, "1}")], [call(1, "b", "v", "{}")]],
+            [("a", "w", '{"c":1}'), ("b", "v", "{}")],
+            id="an index in some pieces only",
+        ),
+        pytest.param(
+            [
+                [call("0", "a", "w", '{"c":'), call("1", "b", "v", '{"d":')],
+                [call("0", None, None, "1}")],
+                [call(1, None, None, "2}")],
+            ],
+            [("a", "w", '{"c":1}'), ("b", "v", '{"d":2}')],
+            id="indexes as text",
+        ),
+        pytest.param(
+            [[call("x", "a", "w", '{"c":')], [call("٣٣٣٣٣٣٣٣٣٣", arguments="1}")]],
+            [("a", "w", '{"c":1}')],
+            id="indexes that are none",
         ),
         pytest.param(
             [[call(0, "a", "w", '{"c":"}')], [call(0, arguments="{")], [call(0, arguments='}"}')]],

@@ -29,7 +29,6 @@ BROKEN_ARGUMENTS = {
     "single quotes": "{'a': 1, 'b': 2}",
     "no quotes": "{a: 1, b: 2}",
     "comment": '{"a": 1, /* one */ "b": 2}',
-    "control character": '{"a": "1\n", "b": 2}',
     "two objects": '{"a": 1, "b": 2}{"a": 1, "b": 2}',
     "array": "[1, 2]",
     "number": "3",

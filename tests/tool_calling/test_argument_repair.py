@@ -77,6 +77,12 @@ class Stop:
         (Level, "9", "<Level.HIGH: 9>"),
         (dict[str, Level], {"a": "LOW"}, "{'a': <Level.LOW: 1>}"),
         (Annotated[list[int], Field(max_length=2)] | Literal["all"], "[1]", "[1]"),
+        (str, 3, "'3'"),
+        (str | None, -1.5, "'-1.5'"),
+        (list[str], [1, "b", 10**20], f"['1', 'b', '{10**20}']"),
+        (dict[str, str | bool], {"a": 2}, "{'a': '2'}"),
+        (Literal["1", "2"], 2, "'2'"),
+        (Annotated[str, Field(pattern=r"^\d{3}$")], 404, "'404'"),
     ],
     ids=str,
 )  # fmt: skip
@@ -117,7 +123,8 @@ async def test_a_value_that_fits_is_left_alone_and_not_called_repaired(annotatio
         (int, "1.5"),
         (int, ""),
         (int, None),
-        (str, 3),
+        (str, True),
+        (Unit, 3),
         (str, None),
         (list[int], "1, 2"),
         (list[int], "[1, 2"),
@@ -136,6 +143,22 @@ async def test_a_value_that_fits_is_left_alone_and_not_called_repaired(annotatio
 async def test_a_value_without_a_single_reading_runs_nothing(annotation: Any, sent: Any) -> None:
     finished = await called(callback_of(annotation), to_json({"value": sent}).decode())
     assert (finished.error_kind, finished.repaired) == ("invalid-arguments", False)
+
+
+@pytest.mark.parametrize(
+    ("annotation", "text", "given"),
+    [
+        (str, '{"value": 3.10}', "'3.10'"),
+        (str, '{"value": "one\ntwo\tthree\r\n"}', "'one\\ntwo\\tthree\\r\\n'"),
+        (list[str], '{"value": ["a\nb"],\n"other": 1,}', "['a\\nb']"),
+        (str, '{"value": "one\\\\\ntwo\\"\n"}', "'one\\\\\\ntwo\"\\n'"),
+        (str, '{"value": "' + "line\n" * 20_000 + '"}', repr("line\n" * 20_000)),
+    ],
+    ids=lambda value: str(value)[:40],
+)
+async def test_a_text_stays_as_the_model_wrote_it(annotation: Any, text: str, given: str) -> None:
+    finished = await called(callback_of(annotation), text, max_result_chars=200_000)
+    assert (finished.result, finished.repaired) == (given, True)
 
 
 async def test_null_for_a_non_nullable_parameter_means_its_default() -> None:
@@ -183,7 +206,7 @@ async def test_json_in_a_wrapping_is_a_repair_too(arguments: str) -> None:
 
 
 async def test_a_failed_repair_reports_the_remaining_error() -> None:
-    finished = await called(callback_of(Place), '{"value": "{\\"name\\": 5}", "other": "1"}')
+    finished = await called(callback_of(Place), '{"value": "{\\"name\\": true}", "other": "1"}')
     assert '"field":"value.name"' in finished.result
 
 

@@ -189,7 +189,7 @@ async def test_references_unions_and_bounds_are_understood(node: dict[str, Any])
         {"pair": [1]},
         {"pair": ["x", 1]},
         {"parts": [{}]},
-        {"mixed": 1.5},
+        {"mixed": [1.5]},
         {"both": 5},
         {"more": "x"},
     ],

@@ -1,14 +1,15 @@
 """Repair of arguments that do not fit a tool's schema, where only one reading is possible."""
 
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from pydantic_core import from_json
+from pydantic_core import from_json, to_json
 
 from toolchat.tool_calling.json_schema import Schema, alternatives
 
-__all__ = ["MEMBER_NAMES", "repair_arguments", "strip_wrapping"]
+__all__ = ["MEMBER_NAMES", "parse_json", "repair_arguments", "strip_wrapping"]
 
 MEMBER_NAMES = "x-member-names"
 """The schema key that holds an enum's members as pairs of name and value; it is not sent to the model."""
@@ -23,13 +24,43 @@ The possessive ``*+`` never backtracks. Otherwise a long string could block the 
 """
 
 
+_ESCAPE_OR_CONTROL = re.compile(r"\\.|[\x00-\x1f]", re.DOTALL)
+"""An escape, or a control character, which JSON allows in a string only as an escape."""
+
+
+class _WrittenFloat(float):
+    """A number that remembers its text: as a version, 3.10 is not 3.1."""
+
+    def __new__(cls, text: str) -> "_WrittenFloat":
+        number = super().__new__(cls, text)
+        number.text = text
+        return number
+
+    text: str
+
+
+def parse_json(text: str) -> Any:
+    """Parse JSON text for :func:`repair_arguments`.
+
+    Raises:
+        ValueError: the text is not JSON, is nested too deeply, or has a number that is not finite.
+    """
+    from_json(text, allow_inf_nan=False)  # has these limits, while the standard library keeps the text of a number
+    return json.loads(text, parse_float=_WrittenFloat)
+
+
 def strip_wrapping(text: str) -> str:
-    """Remove a byte order mark, a code fence and trailing commas from JSON text."""
+    """Remove a byte order mark, a code fence and trailing commas from JSON text, and escape line breaks in strings."""
     bare = text.removeprefix("\ufeff").strip()
     if bare.startswith("```") and bare.endswith("```") and len(bare) >= 6:
         # Not one pattern for the whole fence: with blanks on both sides of a group it takes hours for a page of blanks.
         bare = re.sub(r"\A\w*", "", bare[3:-3]).strip()
-    return _TEXT_OR_COMMA.sub(lambda match: match[1] or "", bare)
+    return _TEXT_OR_COMMA.sub(lambda match: _ESCAPE_OR_CONTROL.sub(_escaped, match[1] or ""), bare)
+
+
+def _escaped(match: re.Match[str]) -> str:
+    character = match[0][-1]
+    return match[0] if character >= " " else f"\\u{ord(character):04x}"
 
 
 def repair_arguments(arguments: Any, schema: Schema) -> Any:
@@ -38,6 +69,7 @@ def repair_arguments(arguments: Any, schema: Schema) -> Any:
     - ``null`` becomes ``{}``, as does an empty value for a tool without parameters.
     - ``null`` for a property that cannot be null is removed, so that its default applies.
     - A string becomes the object, list, number or boolean that it contains as JSON, if the schema allows no string.
+    - A number becomes text as the model wrote it, if the schema allows text and no number.
     - An enum member's name becomes its value.
     """
     if isinstance(arguments, str):
@@ -48,8 +80,8 @@ def repair_arguments(arguments: Any, schema: Schema) -> Any:
 
 
 def _repair(value: Any, options: Sequence[Schema], root: Schema) -> Any:
-    if isinstance(value, str) and not any(_accepts(each, value) for each in options):
-        value = _read_text(value, options)
+    if isinstance(value, str | int | float) and not any(_accepts(each, value) for each in options):
+        value = _read_text(value, options) if isinstance(value, str) else _write_number(value, options)
     fitting = [each for each in options if isinstance(value, dict | list) and _accepts(each, value)]
     # If several alternatives accept an object, nothing says which of them its properties belong to.
     if len(fitting) != 1:
@@ -78,7 +110,7 @@ def _accepts(schema: Schema, value: Any) -> bool:
     if "enum" in schema or "const" in schema:
         return value in schema.get("enum", [schema.get("const")])
     types = schema.get("type", _TYPES.values())
-    name = _TYPES[type(value)]
+    name = _TYPES.get(type(value), "number")
     return name in types or (name == "integer" and "number" in types)
 
 
@@ -91,9 +123,15 @@ def _read_text(text: str, options: Sequence[Schema]) -> Any:
     return value if value is not None and any(_accepts(each, value) for each in options) else text
 
 
+def _write_number(number: float, options: Sequence[Schema]) -> Any:
+    text = getattr(number, "text", None) or to_json(number).decode()
+    fits = not isinstance(number, bool) and any(_accepts(each, text) for each in options)
+    return text if fits else number
+
+
 def _parse(text: str) -> Any:
     try:
-        return from_json(text, allow_inf_nan=False)
+        return parse_json(text)
     except ValueError:
         return None
 

@@ -4,9 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
-from pydantic_core import from_json
-
-from toolchat.tool_calling.argument_repair import repair_arguments, strip_wrapping
+from toolchat.tool_calling.argument_repair import parse_json, repair_arguments, strip_wrapping
 from toolchat.tool_calling.context import ToolContext
 from toolchat.tool_calling.definition import ToolDefinition, ToolMetadata
 from toolchat.tool_calling.errors import ToolDefinitionError, ToolExecutionError
@@ -82,7 +80,7 @@ class ToolCallback(ABC):
         """
         schema = self.definition.input_schema
         try:
-            arguments = repair_arguments(from_json(strip_wrapping(tool_input) or "{}"), schema)
+            arguments = repair_arguments(parse_json(strip_wrapping(tool_input) or "{}"), schema)
         except ValueError:
             return tool_input
         if not isinstance(arguments, dict):

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from pydantic import TypeAdapter, ValidationError
-from pydantic_core import ErrorDetails, from_json, to_json
+from pydantic_core import ErrorDetails, to_json
 
-from toolchat.tool_calling.argument_repair import repair_arguments, strip_wrapping
+from toolchat.tool_calling.argument_repair import parse_json, repair_arguments, strip_wrapping
 from toolchat.tool_calling.errors import ToolArgumentsError
 
 __all__ = ["Binding", "BoundParameter", "ToolInput", "invalid_arguments"]
@@ -135,7 +135,7 @@ class ToolInput:
         if len(text) > _MAX_REPAIRED_CHARS:
             return text
         try:
-            return to_json(repair_arguments(from_json(text, allow_inf_nan=False), self._repair_schema)).decode()
+            return to_json(repair_arguments(parse_json(text), self._repair_schema)).decode()
         except ValueError:
             return text
 

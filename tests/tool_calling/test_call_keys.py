@@ -55,5 +55,5 @@ async def test_a_default_is_filled_in_before_calls_are_compared() -> None:
 
 async def test_invalid_arguments_run_nothing_and_are_not_cached() -> None:
     atlas = Atlas().open()
-    last = await called(atlas.callback(), '{"city": 1}', times=2)
+    last = await called(atlas.callback(), '{"city": []}', times=2)
     assert (last.error_kind, last.cached, atlas.runs) == ("invalid-arguments", False, [])

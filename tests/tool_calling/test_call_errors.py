@@ -67,7 +67,7 @@ async def test_no_arguments_run_a_tool_without_parameters(arguments: str) -> Non
     "arguments",
     ["{", '{"text": "a"', "{'text': 'a'}", '{"text": "a"} {"text": "b"}', '{"text": "a"}x', '{"text": }',
      '{"text": ' + "[" * 1_100, "[" * 100_000, '{"text": ' + "9" * 5_000 + "}", "[]", '"text"', "3", "true",
-     '{"text": null}', '{"text": 1}', '{"Text": "a"}', '{"text": "a", "b": 1}', "x", "\x00", '{"text": "\\ud800"}'],
+     '{"text": null}', '{"text": true}', '{"Text": "a"}', '{"text": "a", "b": 1}', "x", "\x00", '{"text": "\\ud800"}'],
 )  # fmt: skip
 async def test_invalid_arguments_run_nothing_and_are_reported_to_the_model(arguments: str) -> None:
     ran: list[str] = []

@@ -13,7 +13,8 @@ The service answers them as problem documents (RFC 9457). The tree, by status::
     ├── 500 CannotPause, 502 ToolLoop, ToolFailed
     ├── 503 NotConfigured, ToolServerUnavailable, Overloaded, Draining, StoreUnavailable, 504 DeadlineExceeded
     └── UpstreamError
-        └── 502 UpstreamInvalid, UpstreamUnavailable, 503 ProviderRateLimited, ProviderAuth, 504 UpstreamTimeout
+        └── 502 UpstreamInvalid, UpstreamUnavailable, 504 UpstreamTimeout
+            503 ProviderAuth, ProviderQuota, ProviderRateLimited
 """
 
 from collections.abc import Mapping, Sequence
@@ -42,6 +43,7 @@ __all__ = [
     "NotFound",
     "Overloaded",
     "ProviderAuth",
+    "ProviderQuota",
     "ProviderRateLimited",
     "QuotaExceeded",
     "SessionBusy",
@@ -99,6 +101,8 @@ class ToolchatError(Exception):
         """Seconds to wait before a retry, if known."""
         self.headers: Mapping[str, str] = {}
         """Headers that the response has in addition."""
+        self.log_fields: dict[str, str | int] = {}
+        """What operators need beside the detail, for logs and traces: never shown to clients, and without secrets."""
 
 
 class UpstreamError(ToolchatError):
@@ -135,6 +139,12 @@ class ProviderAuth(UpstreamError):
     """The chat provider rejected the key or blocked the account."""
 
     status, code, title = 503, "provider-auth", "Provider rejected the credentials"
+
+
+class ProviderQuota(UpstreamError):
+    """The account at the chat provider has no quota or no money left."""
+
+    status, code, title = 503, "provider-quota", "Provider quota exhausted"
 
 
 class InvalidRequest(ToolchatError):

@@ -18,7 +18,7 @@ from app.access.runtime import Access
 from app.api import problems
 from app.api.body_limits import MAX_BODY_BYTES, PIECE_BYTES, Bodies, Body, Connection, UnreadAnswers, connection_of
 from app.api.headers import with_security_headers
-from app.api.problems import ERROR_RESPONSE, refusal
+from app.api.problems import ERROR_RESPONSE, FAILURE, record_failure, refusal
 from app.observability import tracing
 from app.observability.logs import hashed, log_event
 from app.observability.logs import request_id as current_request_id
@@ -45,6 +45,7 @@ _POLLED = ("/health/", "/metrics")
 """Paths that programs request every few seconds; they are logged at DEBUG and not traced."""
 _PRIVATE = ("chat", "todo", "approvals")
 """Paths that contain ids, which logs must not show."""
+_MAX_DETAIL = 300
 _UNEXPECTED = "An unexpected error; the log has it under this request id"
 
 
@@ -69,7 +70,7 @@ class RequestMiddleware:
     - It accepts a well-formed ``X-Request-ID`` or creates one, and always sends it.
     - It rejects a query string that is too long, is not UTF-8 or contains a NUL, before anything parses it.
     - It turns an unexpected exception into an error response, and logs it.
-    - It logs one line when a request starts and one when it ends.
+    - It logs one line when a request ends, at WARNING if the service failed it.
 
     It is pure ASGI: a ``BaseHTTPMiddleware`` hides disconnects, and costs more than all of this.
 
@@ -95,10 +96,11 @@ class RequestMiddleware:
         answer = _Answer(send, request_id, scope["state"], self._unread, connection_of(scope))
         observed = current_request.set(answer.observed)
         path = path_below_root(scope)
-        shown, level = _shown_path(path), logging.DEBUG if path.startswith(_POLLED) else logging.INFO
-        if tracing.observer is not None and level != logging.DEBUG:
-            answer.observed.span = tracing.observer.start_request(scope, shown)
-        log_event(_log, level, "request started", {"method": scope["method"], "path": shown})
+        is_polled = path.startswith(_POLLED)
+        if tracing.observer is not None and not is_polled:
+            answer.observed.span = tracing.observer.start_request(scope, _shown_path(path))
+        if _log.isEnabledFor(logging.DEBUG):
+            log_event(_log, logging.DEBUG, "request started", {"method": scope["method"], "path": _shown_path(path)})
         if path.startswith(self._prefixes):
             protocol = next(each for each in self._protocols if path.startswith(each.prefix))
             scope["state"][ERROR_RESPONSE] = protocol.error_response
@@ -110,7 +112,7 @@ class RequestMiddleware:
             await self._answered(scope, receive, answer)
         finally:
             del scope["state"][_ANSWER]  # a reference cycle, which would keep the whole request for the collector
-            log_event(_log, level, "request finished", answer.end(scope))
+            answer.end(scope, logging.DEBUG if is_polled else logging.INFO)
             if answer.observed.span is not None:
                 answer.observed.span.leave()
             current_request.reset(observed)
@@ -127,11 +129,9 @@ class RequestMiddleware:
             await answer.fail(error, scope)
         except asyncio.CancelledError:
             # The server cancels what still runs when its time to stop is over: an error to retry, not a bug.
-            answer.outcome = Draining.code
             await answer.fail(Draining("the service was stopped before the answer was ready", retry_after=1), scope)
         except Exception as error:  # noqa: BLE001 - the server would answer without an id
             _log.error("unhandled exception", exc_info=error)
-            answer.outcome = "internal"
             await answer.fail(ToolchatError(_UNEXPECTED), scope)
 
 
@@ -204,24 +204,26 @@ class _Answer:
 
     async def fail(self, error: ToolchatError, scope: Scope) -> None:
         """Answer with an error, unless the response has started."""
-        scope["state"]["outcome"] = error.code
+        record_failure(scope["state"], error)
         if self.status == 0:
             await refusal(error, scope["state"])(scope, Body(), self.send)
 
-    def end(self, scope: Scope) -> dict[str, Any]:
-        """Count the request; returns the fields of its last log line."""
-        observed, ended = self.observed, perf_counter()
+    def end(self, scope: Scope, level: int) -> None:
+        """Count the request and log its end; a failure of the service is a warning."""
+        ended = perf_counter()
+        route: str = getattr(scope.get("route"), "path_format", OTHER)
         outcome: str = self.outcome or self._state.get("outcome", "ok")
-        observed.end(getattr(scope.get("route"), "path_format", OTHER), outcome, self._state, ended, self.status)
-        line: dict[str, Any] = {
-            "status": self.status,
-            "outcome": outcome,
-            "total_ms": round((ended - observed.began) * 1000, 1),
-        }
-        if observed.first_byte:
-            line["first_byte_ms"] = round((observed.first_byte - observed.began) * 1000, 1)
-        line.update(self._state.get("summary", {}))
-        return line
+        failure: ToolchatError | None = self._state.get(FAILURE)
+        self.observed.end(route, outcome, self._state, ended, self.status, failure)
+        if self.status >= 500 or (failure is not None and failure.status >= 500):
+            level = logging.WARNING
+        if _log.isEnabledFor(level):
+            line = {"method": scope["method"], "path": _shown_path(path_below_root(scope)), "route": route}
+            line |= {"status": self.status, "outcome": outcome, **self.observed.summary(ended)}
+            line.update(self._state.get("summary", {}))
+            if failure is not None and level == logging.WARNING:
+                line |= {"detail": failure.detail[:_MAX_DETAIL], **failure.log_fields}
+            log_event(_log, level, "request finished", line)
 
 
 async def _cancel_on_disconnect(app: ASGIApp, scope: Scope, receive: Receive, send: Send, body: Body) -> None:
@@ -334,6 +336,9 @@ class GuardMiddleware:
             await self._app(scope, receive, send)
             return
         address = self._authenticator.address(scope)
+        summary: dict[str, Any] = scope.setdefault("state", {}).setdefault("summary", {})
+        if address:
+            summary["client"] = address
         try:
             caller = await self._authenticator.authenticate(scope, path_below_root(scope), address)
             body = await self._read(scope, receive)
@@ -341,7 +346,7 @@ class GuardMiddleware:
             await self._refuse(error, scope, receive, send)
             return
         if caller.principal.name:
-            scope.setdefault("state", {}).setdefault("summary", {})["principal"] = caller.principal.name
+            summary["principal"] = caller.principal.name
         token = current_caller.set(caller)
         try:
             if body is None:
@@ -366,7 +371,7 @@ class GuardMiddleware:
         if scope["type"] == "websocket":  # a close before the handshake becomes a 403
             await send({"type": "websocket.close", "code": 1008, "reason": error.title})
             return
-        scope["state"]["outcome"] = error.code
+        record_failure(scope["state"], error)
         if isinstance(error, Unauthorized) and (path := scope["state"][_ANSWER].resource_metadata):
             # Host is the client's text, so it is quoted.
             url = quote(f"{HTTPConnection(scope).base_url}{path[1:]}", safe=":/[]")

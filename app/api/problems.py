@@ -1,7 +1,7 @@
 """Error responses: problem documents (RFC 9457), their headers, and the exception handlers that send them."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, MutableMapping
 from http import HTTPStatus
 from typing import Any
 
@@ -16,6 +16,7 @@ from toolchat.errors import Draining, InvalidRequest, QuotaExceeded, ToolchatErr
 __all__ = [
     "CODES",
     "ERROR_RESPONSE",
+    "FAILURE",
     "PROBLEM_MEDIA_TYPE",
     "Problem",
     "add_problem_handlers",
@@ -26,12 +27,15 @@ __all__ = [
     "problem",
     "problem_page",
     "problems",
+    "record_failure",
     "refusal",
 ]
 
 ERROR_RESPONSE = "error_response"
 """The key of a request's state for the :func:`error_response` of its protocol or format, if it has its own."""
 
+FAILURE = "failure"
+"""The key of a request's state for the error that it is answered with."""
 PROBLEM_MEDIA_TYPE = "application/problem+json"
 CODES = "x-codes"
 """The key of an OpenAPI response under which :func:`problems` stores the codes of its status."""
@@ -82,7 +86,8 @@ def problem(error: ToolchatError, request_id: str) -> dict[str, Any]:
 def error_headers(error: ToolchatError) -> dict[str, str]:
     """The headers of a response with an error, in any format; ``Retry-After`` if a later request may succeed."""
     headers = {"Cache-Control": "no-store", **error.headers}
-    if error.status in (409, 429, 503) and error.retryable:
+    known = error.retry_after is not None  # such as the pause of an open circuit
+    if error.retryable and (error.status in (409, 429, 503) or (known and error.status >= 500)):
         # The wait for a quota is exact and may be hours; all others are guesses, and bounded.
         wait = 1 if error.retry_after is None else error.retry_after
         longest = math.inf if error.status == 429 else MAX_RETRY_AFTER
@@ -103,6 +108,11 @@ def refusal(error: ToolchatError, state: Mapping[str, Any]) -> Response:
     """A response with an error, in the format of the request's protocol."""
     answer: Callable[[ToolchatError, str], Response] = state.get(ERROR_RESPONSE, error_response)
     return answer(error, str(state.get("request_id", "")))
+
+
+def record_failure(state: MutableMapping[str, Any], error: ToolchatError) -> None:
+    """Record the error that a request is answered with, for its log line, its metrics and its span."""
+    state["outcome"], state[FAILURE] = error.code, error
 
 
 def problems(*kinds: int | type[ToolchatError]) -> dict[int | str, dict[str, Any]]:
@@ -174,7 +184,7 @@ def _document(status: int, code: str, title: str, detail: str, retryable: bool, 
 async def _on_toolchat_error(request: Request, error: Exception) -> Response:
     if not isinstance(error, ToolchatError):
         raise error
-    request.state.outcome = error.code
+    record_failure(request.scope["state"], error)
     return refusal(error, request.scope["state"])
 
 
@@ -199,7 +209,7 @@ async def _on_http_exception(request: Request, error: Exception) -> Response:
     if problem.detail == problem.title:  # the framework's own: no route is here, or none for this method
         place = f"{request.method} {request.url.path[:200]}"
         problem.detail = f"{place}: {problem.title.lower()}; GET / lists all routes"
-    request.state.outcome = problem.code
+    record_failure(request.scope["state"], problem)
     response = refusal(problem, request.scope["state"])
     response.headers.update(dict(error.headers or {}) | _allowed(request, error.status_code))
     return response

@@ -14,6 +14,7 @@ from app.observability.request import current_request
 from app.observability.tracing import exemplar
 from toolchat.errors import (
     ProviderAuth,
+    ProviderQuota,
     ProviderRateLimited,
     ToolchatError,
     UpstreamInvalid,
@@ -29,7 +30,15 @@ __all__ = ["ServiceModelCall", "ServiceObserver", "outcome_of", "record_mcp_serv
 
 _error_kinds, _upstreams = BoundedNames(100), BoundedNames(50)
 _PROVIDER_FAILURES = tuple(
-    error.code for error in (UpstreamUnavailable, UpstreamTimeout, UpstreamInvalid, ProviderRateLimited, ProviderAuth)
+    error.code
+    for error in (
+        UpstreamUnavailable,
+        UpstreamTimeout,
+        UpstreamInvalid,
+        ProviderAuth,
+        ProviderQuota,
+        ProviderRateLimited,
+    )
 )
 """Outcomes of a model call that are the provider's fault."""
 _TOKENS_AROUND_A_MESSAGE = 4
@@ -133,6 +142,7 @@ class ServiceModelCall(ModelCall):
 
     def __enter__(self) -> Self:
         self._request, self._began = current_request.get(), perf_counter()
+        self._request.asked = self.names
         self._request.wait(self._began)
         return self
 
@@ -157,6 +167,7 @@ class ServiceModelCall(ModelCall):
     ) -> None:
         now = perf_counter()
         self._request.go_on(now)
+        self._request.model_seconds += now - self._began
         self._count("ok" if error is None else outcome_of(error), now - self._began)
         self._request.tokens += self._spent() if error is None else self._spent_by(error)
 

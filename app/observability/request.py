@@ -1,5 +1,6 @@
 """The measurements of one HTTP request: its duration, the time it waited, its tokens and its outcome."""
 
+import os
 from collections.abc import Mapping
 from contextvars import ContextVar
 from time import perf_counter
@@ -8,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from app.observability import metrics
 from app.observability.metrics import OTHER, BoundedNames, labelled
 from app.observability.tracing import exemplar
+from toolchat.errors import ToolchatError
 
 if TYPE_CHECKING:
     from app.observability.spans import CurrentSpan
@@ -20,7 +22,18 @@ _principals, _outcomes = BoundedNames(100), BoundedNames(100)  # tool modules ma
 class Request:
     """The measurements of one HTTP request, from its construction to :meth:`end`."""
 
-    __slots__ = ("_since", "_waiting", "answered_by", "began", "first_byte", "span", "tokens", "waited")
+    __slots__ = (
+        "_since",
+        "_waiting",
+        "answered_by",
+        "asked",
+        "began",
+        "first_byte",
+        "model_seconds",
+        "span",
+        "tokens",
+        "waited",
+    )
 
     def __init__(self) -> None:
         self.began = perf_counter()
@@ -28,6 +41,10 @@ class Request:
         """The time of the first byte of the response, set by the sender; 0 until then."""
         self.answered_by: tuple[str, str] | None = None
         """Provider and model of the last model call, if there are fallbacks."""
+        self.asked: tuple[str, str] | None = None
+        """Provider and model of the last model call."""
+        self.model_seconds = 0.0
+        """Duration of all model calls."""
         self.tokens = 0
         """Tokens of all model calls so far, including those that failed or were cancelled."""
         self.waited = 0.0
@@ -54,7 +71,25 @@ class Request:
         waiting = now - self._since if self._waiting else 0.0
         return max(0.0, now - self.began - self.waited - waiting)
 
-    def end(self, route: str, outcome: str, state: Mapping[str, Any], now: float, status: int) -> None:
+    def summary(self, now: float) -> dict[str, Any]:
+        """The fields of the log line; ``now`` is when the answer ended."""
+        line: dict[str, Any] = {"total_ms": round((now - self.began) * 1000, 1), "worker": os.getpid()}
+        if self.first_byte:
+            line["first_byte_ms"] = round((self.first_byte - self.began) * 1000, 1)
+        if self.asked is not None:
+            line["provider"], line["model"] = self.asked
+            line |= {"tokens": self.tokens, "model_ms": round(self.model_seconds * 1000, 1)}
+        return line
+
+    def end(
+        self,
+        route: str,
+        outcome: str,
+        state: Mapping[str, Any],
+        now: float,
+        status: int,
+        failure: ToolchatError | None = None,
+    ) -> None:
         """Count the request, and its question if it asked one: its state then has ``form``, and maybe ``variant``.
 
         Args:
@@ -63,9 +98,10 @@ class Request:
             state: that of the request's scope.
             now: when its answer ended.
             status: its status.
+            failure: the error that it was answered with.
         """
         if self.span is not None:
-            self.span.end_request(route, status, outcome)
+            self.span.end_request(route, status, outcome, failure)
         outcome = _outcomes.of(outcome)
         labelled(metrics.REQUESTS, route, outcome).inc()
         form = state.get("form")

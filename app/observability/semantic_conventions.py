@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from app.observability.message_content import answer, conversation, instructions, short
+from toolchat.errors import ToolchatError
 from toolchat.http.requests import Request
 from toolchat.messages import Message, ToolCall
 from toolchat.models.base import ChatResponse
@@ -22,6 +23,7 @@ __all__ = [
     "STATUS",
     "Attributes",
     "arguments_of",
+    "failure_attributes",
     "mcp_attributes",
     "model_attributes",
     "output_of",
@@ -62,6 +64,11 @@ def request_attributes(scope: Mapping[str, Any], path: str) -> Attributes:
 def response_attributes(route: str, status: int, outcome: str) -> Attributes:
     """The response of the service."""
     return {"http.route": route, STATUS: status, "toolchat.outcome": outcome}
+
+
+def failure_attributes(error: ToolchatError) -> Attributes:
+    """What an error says to operators: which provider, its status and code, the retries."""
+    return {f"toolchat.{name}": value for name, value in error.log_fields.items()}
 
 
 def model_attributes(operation: str, provider: str, model: str, conversation_id: str) -> Attributes:

@@ -103,17 +103,17 @@ class TracingObserver(ServiceObserver):
         if self._captures:
             attributes |= conventions.prompt_of(messages)
         current = CurrentSpan(self._tracer.start_span(f"invoke_agent {AGENT}", attributes=attributes))
-        failure = ""
+        failure: BaseException | None = None
         try:
             response = await run
             self.record_answer(current.span, response)
             return response
         except BaseException as error:
-            failure = outcome_of(error)
+            failure = error
             raise
         finally:
             current.leave()
-            _end(current.span, failure)
+            _end(current.span, "" if failure is None else outcome_of(failure), failure)
 
     def observe_model_call(self, provider: str, model: str, prompt: Prompt) -> ModelCall:
         """Count a model call, and record its span."""
@@ -259,12 +259,12 @@ class CurrentSpan:
         """Make the previous span current again."""
         detach(self._token)
 
-    def end_request(self, route: str, status: int, outcome: str) -> None:
+    def end_request(self, route: str, status: int, outcome: str, failure: ToolchatError | None) -> None:
         """End the span of an HTTP request. A response that breaks off has failed; a refusal is the client's fault."""
         if self.span.is_recording():
             self.span.update_name(f"{self.span.name} {route}" if isinstance(self.span, ReadableSpan) else route)
             self.span.set_attributes(conventions.response_attributes(route, status, outcome))
-            _end(self.span, "" if outcome == "ok" or 400 <= status < 500 else outcome)
+            _end(self.span, "" if outcome == "ok" or 400 <= status < 500 else outcome, failure)
 
 
 class _TracedModelCall(ServiceModelCall):
@@ -295,7 +295,9 @@ class _TracedModelCall(ServiceModelCall):
             self._tracing.record_answer(span, self.response)
         if self.first_chunk:
             span.set_attribute(FIRST_CHUNK, self.first_chunk)
-        _end(span, "" if error is None else outcome_of(error))
+        if isinstance(error, ToolchatError) and (status := error.log_fields.get("upstream_status")):
+            span.set_attribute(STATUS, status)
+        _end(span, "" if error is None else outcome_of(error), error)
 
 
 class _TracedToolRun(ToolRun):
@@ -369,8 +371,13 @@ class _HeadersGetter(Getter[_Headers]):
 _HEADERS = _HeadersGetter()
 
 
-def _end(span: Span, failure: str) -> None:
+def _end(span: Span, failure: str, error: BaseException | None = None) -> None:
+    """End a span; ``failure`` is empty if it has not failed. The message of a foreign exception is not recorded."""
     if failure:
         span.set_attribute(ERROR_TYPE, failure)
-        span.set_status(StatusCode.ERROR)
+        detail = None
+        if isinstance(error, ToolchatError):
+            detail = error.detail
+            span.set_attributes(conventions.failure_attributes(error))
+        span.set_status(StatusCode.ERROR, detail)
     span.end()

@@ -1,6 +1,7 @@
 """The chat model is dead, slow, lying or cut: the client learns the truth in the form that it asked for."""
 
 import asyncio
+import os
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import NamedTuple
@@ -23,6 +24,7 @@ FAULTS = [
     (body(b"<html>hello</html>", Content_Type="text/html"), 502, "upstream-invalid", True),
     (body(b""), 502, "upstream-invalid", True),
     (whole({"error": {"message": "bad key " + SECRET, "code": "invalid_api_key"}}, 401), 503, "provider-auth", False),
+    (whole({"error": {"message": "x", "code": "insufficient_quota"}}, 429), 503, "provider-quota", False),
     (
         whole({"error": {"message": "slow down", "code": "rate_limit_exceeded"}}, 429),
         503,
@@ -70,7 +72,13 @@ async def trying_again() -> AsyncGenerator[Replay, None]:
 @pytest.mark.parametrize("headers", [{}, EVENTS], ids=["whole", "stream"])
 @pytest.mark.parametrize(("fault", "status", "code", "retryable"), FAULTS)
 async def test_a_fault_before_the_first_byte_has_its_own_status_and_code(
-    fault: Answer, status: int, code: str, retryable: bool, headers: dict[str, str], trying_once: Replay
+    fault: Answer,
+    status: int,
+    code: str,
+    retryable: bool,
+    headers: dict[str, str],
+    trying_once: Replay,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     trying_once.answers[:] = [fault]
     answer = await trying_once.client.get("/time/chat", headers=headers)
@@ -79,6 +87,42 @@ async def test_a_fault_before_the_first_byte_has_its_own_status_and_code(
     assert ("retry-after" in answer.headers) is (status == 503 and retryable)
     assert SECRET not in answer.text
     assert "<html>" not in answer.text
+    logged = [vars(each) for each in caplog.records if each.levelname == "WARNING"]
+    expected = [] if status < 500 else [(status, code, answer.json()["detail"], "openai_compatible", "gpt-4o-mini")]
+    said = ("status", "outcome", "detail", "provider", "model")
+    assert [tuple(each[name] for name in said) for each in logged] == expected
+    assert SECRET not in caplog.text
+
+
+@pytest.mark.parametrize("headers", [{}, EVENTS], ids=["whole", "stream"])
+async def test_the_log_says_what_the_provider_answered_and_who_asked(
+    headers: dict[str, str], trying_again: Replay, caplog: pytest.LogCaptureFixture
+) -> None:
+    fault = whole({"error": {"message": SECRET, "code": "internal_error"}}, 500)
+    trying_again.answers[:] = [fault] * 3
+    answer = await trying_again.client.get("/time/chat", headers=headers)
+    [line] = [vars(each) for each in caplog.records if each.levelname == "WARNING"]
+    expected = {
+        "request_id": None,
+        "route": "/time/chat",
+        "detail": answer.json()["detail"],
+        "upstream_status": 500,
+        "provider_code": "internal_error",
+        "retries": 2,
+        "tokens": 0,
+        "worker": os.getpid(),
+        "client": "127.0.0.1",
+    }
+    assert {name: line.get(name) for name in expected} == expected
+
+
+async def test_a_question_of_an_open_circuit_may_be_asked_again_after_its_pause() -> None:
+    async with (
+        OpenAIPlayer(lambda _: whole({"error": {}}, 500)) as player,
+        service(OPENAI_BASE_URL=player.base_url, BREAKER_FAILURES="1", **ONCE) as client,
+    ):
+        answers = [await client.get("/time/chat") for _ in range(2)]
+    assert [(each.status_code, each.headers.get("retry-after")) for each in answers] == [(502, None), (502, "10")]
 
 
 @pytest.mark.parametrize("headers", [{}, EVENTS], ids=["whole", "stream"])

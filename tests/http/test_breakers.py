@@ -99,6 +99,19 @@ def test_a_refusal_has_the_time_of_the_next_trial() -> None:
     assert (refused.value.retryable, refused.value.retry_after) == (True, 6)
 
 
+def test_the_log_says_when_a_circuit_opens_is_tried_and_closes(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    clock = Clock()
+    breaker = CircuitBreaker("the shop", failures=2, pause=10, clock=clock)
+    for clock.now, failure in ((0, AWAY), (0, AWAY), (10, AWAY), (20, None)):
+        asked(breaker, failure)
+    lines = [(each.levelname, each.getMessage(), vars(each)["upstream"]) for each in caplog.records]
+    tried = ("INFO", "circuit half-open: a trial request passes", "the shop")
+    opened, closed = ("WARNING", "circuit open", "the shop"), ("INFO", "circuit closed", "the shop")
+    assert lines == [opened, tried, tried, closed]
+    assert (vars(caplog.records[0])["failures"], vars(caplog.records[0])["last_failure"]) == (2, "upstream-unavailable")
+
+
 def test_an_answer_of_500_is_a_failure_and_one_of_404_is_none() -> None:
     for status, opens in ((500, True), (404, False)):
         breaker = Breakers(failures=1).get("x")

@@ -10,6 +10,7 @@ from toolchat.errors import (
     ContextTooLong,
     NotConfigured,
     ProviderAuth,
+    ProviderQuota,
     ProviderRateLimited,
     ToolchatError,
     UpstreamInvalid,
@@ -28,8 +29,7 @@ def error_of(status: int, code: str = "", message: str = "", retry_after: float 
         code=code,
         message=message,
         retry_after=retry_after,
-        key_variable="OPENAI_API_KEY",
-        model_variable="OPENAI_MODEL",
+        variables="OPENAI",
     )
 
 
@@ -48,18 +48,25 @@ def error_of(status: int, code: str = "", message: str = "", retry_after: float 
         (401, "invalid_api_key", "", ProviderAuth),
         (401, "invalid_request_error", "You didn't provide an API key.", ProviderAuth),
         (401, "", "", ProviderAuth),
-        (402, "", "Insufficient Balance", ProviderAuth),
+        (402, "", "Insufficient Balance", ProviderQuota),
+        (402, "", "", ProviderQuota),
+        (403, "30001", "Sorry, your account balance is insufficient", ProviderQuota),
+        (400, "invalid_request_error", "Your credit balance is too low.", ProviderQuota),
+        (403, "AccountOverdueError", "", ProviderQuota),
+        (429, "exceeded_current_quota_error", "", ProviderQuota),
+        (400, "billing_hard_limit_reached", "", ProviderQuota),
+        (403, "account_deactivated", "", ProviderAuth),
         (403, "Model.AccessDenied", "", ProviderAuth),
-        (403, "AllocationQuota.FreeTierOnly", "", ProviderAuth),
-        (400, "Arrearage", "", ProviderAuth),
-        (429, "CommodityNotPurchased", "", ProviderAuth),
-        (429, "PrepaidBillOverdue", "", ProviderAuth),
-        (429, "PostpaidBillOverdue", "", ProviderAuth),
-        (429, "insufficient_quota", PLAN, ProviderAuth),
+        (403, "AllocationQuota.FreeTierOnly", "", ProviderQuota),
+        (400, "Arrearage", "", ProviderQuota),
+        (429, "CommodityNotPurchased", "", ProviderQuota),
+        (429, "PrepaidBillOverdue", "", ProviderQuota),
+        (429, "PostpaidBillOverdue", "", ProviderQuota),
+        (429, "insufficient_quota", PLAN, ProviderQuota),
         (429, "insufficient_quota", TOKENS, ProviderRateLimited),
-        (429, "insufficient_quota", FREE, ProviderAuth),
+        (429, "insufficient_quota", FREE, ProviderQuota),
         (429, "Throttling.AllocationQuota", TOKENS, ProviderRateLimited),
-        (429, "Throttling.AllocationQuota", FREE, ProviderAuth),
+        (429, "Throttling.AllocationQuota", FREE, ProviderQuota),
         (400, "Throttling.AllocationQuota", TOKENS, ProviderRateLimited),
         (429, "Throttling", "", ProviderRateLimited),
         (429, "Throttling.RateQuota", "", ProviderRateLimited),
@@ -84,7 +91,7 @@ def error_of(status: int, code: str = "", message: str = "", retry_after: float 
         (502, "", "<html>", UpstreamUnavailable),
         (200, "", "something broke", UpstreamUnavailable),
         (200, "server_error", "", UpstreamUnavailable),
-        (200, "1008", "insufficient balance", ProviderAuth),
+        (200, "1008", "insufficient balance", ProviderQuota),
         (400, "InternalError.Algo.InvalidParameter", "Repetitive tool calls", UpstreamInvalid),
         (200, "invalid_request_error", "", UpstreamInvalid),
         (422, "", "", UpstreamInvalid),
@@ -112,8 +119,31 @@ def test_only_a_code_that_is_a_known_word_is_shown(code: str, detail: str) -> No
     assert error_of(400, code).detail == detail
 
 
-def test_a_model_that_is_not_served_names_the_variable() -> None:
-    assert error_of(404).detail.endswith("set OPENAI_MODEL")
+@pytest.mark.parametrize(
+    ("status", "code", "message", "remedy"),
+    [
+        (404, "model_not_found", "", "set OPENAI_MODEL"),
+        (404, "not_found_error", "model 'm' not found, try pulling it first", "set OPENAI_MODEL"),
+        (400, "InvalidParameter", "url error, please check url", "set OPENAI_MODEL or OPENAI_ENDPOINT"),
+        (404, "", "", "check OPENAI_BASE_URL"),
+        (404, "", "Invalid URL (POST /v1/v1/chat/completions)", "check OPENAI_BASE_URL"),
+        (401, "", "", "check OPENAI_API_KEY"),
+    ],
+)
+def test_what_the_operator_can_set_right_names_the_variable(status: int, code: str, message: str, remedy: str) -> None:
+    assert error_of(status, code, message).detail.endswith(remedy)
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "logged"),
+    [
+        (429, "Throttling.AllocationQuota", {"upstream_status": 429, "provider_code": "Throttling.AllocationQuota"}),
+        (200, "1008", {"upstream_status": 200, "provider_code": "1008"}),
+        (401, "sk-canary-1234", {"upstream_status": 401}),
+    ],
+)
+def test_the_log_has_the_status_and_a_known_code(status: int, code: str, logged: dict[str, object]) -> None:
+    assert error_of(status, code).log_fields == logged
 
 
 @pytest.mark.parametrize(

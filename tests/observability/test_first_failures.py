@@ -34,7 +34,11 @@ async def test_what_may_become_of_a_models_turn_is_told_before_anybody_has_asked
         if (name, MODEL) == (each, dict(labels).get("model"))
     }
     assert by_outcome == dict.fromkeys(
-        ["upstream-unavailable", "upstream-timeout", "upstream-invalid", "provider-rate-limited", "provider-auth"], 0
+        [
+            *("upstream-unavailable", "upstream-timeout", "upstream-invalid"),
+            *("provider-rate-limited", "provider-auth", "provider-quota"),
+        ],
+        0,
     )
     failed = (name, (("model", MODEL), ("outcome", "provider-auth"), ("provider", "openai_compatible")))
     assert (before[failed], after[failed]) == (0, 1)

@@ -39,6 +39,10 @@ async def test_a_model_that_fails_fails_every_span_above_it_and_each_further_try
         "    chat gpt-4o-mini (client, failed)",
     ]
     assert {each.attributes["error.type"] for each in spans} == {"upstream-unavailable"}
+    assert [the(spans, kind).attributes["http.response.status_code"] for kind in ("GET", "chat")] == [502, 500]
+    said = ("toolchat.provider", "toolchat.model", "toolchat.upstream_status", "toolchat.retries")
+    for each in spans:
+        assert [each.attributes.get(name) for name in said] == ["openai_compatible", "gpt-4o-mini", 500, 1]
     assert the(spans, "chat").events == (("retry", {"error.type": "upstream-unavailable"}),)
 
 

@@ -1,5 +1,6 @@
 """Circuit breakers: fail fast while an upstream is down."""
 
+import logging
 import time
 from collections.abc import Callable
 from types import TracebackType
@@ -10,6 +11,7 @@ from toolchat.errors import Overloaded, UpstreamTimeout, UpstreamUnavailable
 
 __all__ = ["Breakers", "CircuitBreaker"]
 
+_log = logging.getLogger(__name__)
 _FAILURES = (UpstreamUnavailable, UpstreamTimeout)
 """Errors that count as failures of the upstream: no connection, a failure that it reports, or silence. A rate limit or
 an invalid response shows that the upstream is up."""
@@ -46,7 +48,9 @@ class CircuitBreaker:
         self._failed = 0
         self._next_trial = 0.0
         """The time from which a trial request may pass."""
-        self._status_failed = False
+        self._failed_status = 0
+        """The status of a response that counts as a failure; 0 without one."""
+        self._last_failure = ""
         if failures:
             instruments.observer.register_breaker(upstream)
 
@@ -60,21 +64,24 @@ class CircuitBreaker:
             left = self._next_trial - self._clock()
             if left > 0:
                 instruments.observer.record_breaker_refusal(self._upstream)
-                raise UpstreamUnavailable(
-                    f"{self._upstream} has failed {self._failed} times in a row: its circuit is open",
-                    retry_after=left,
-                )
+                detail = f"{self._upstream} has failed {self._failed} times in a row: its circuit is open"
+                error = UpstreamUnavailable(detail, retry_after=left)
+                error.log_fields["last_failure"] = self._last_failure
+                raise error
             self._next_trial = self._clock() + self._pause  # this is the trial; others are refused meanwhile
+            _log.info("circuit half-open: a trial request passes", extra={"upstream": self._upstream})
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if error is None and not (self._status_failed or self._failed):
+        if error is None and not (self._failed_status or self._failed):
             return  # the common case
-        status_failed, self._status_failed = self._status_failed, False
-        if status_failed or isinstance(error, _FAILURES):
-            self._fail()
+        status, self._failed_status = self._failed_status, 0
+        if isinstance(error, _FAILURES):
+            self._fail(error.code)
+        elif status:
+            self._fail(f"status {status}")
         elif error is None or (isinstance(error, Exception) and not isinstance(error, Overloaded)):
             self._succeed()
         elif self.is_open:
@@ -83,19 +90,24 @@ class CircuitBreaker:
 
     def record_status(self, status: int) -> None:
         """Record the HTTP status of a response that raises no error: 500 and above is a failure."""
-        self._status_failed = status >= 500
+        self._failed_status = status if status >= 500 else 0
 
     heard = record_status  # deprecated alias, removed in 0.3
 
-    def _fail(self) -> None:
+    def _fail(self, reason: str) -> None:
         was_open = self.is_open
         self._failed += 1
+        self._last_failure = reason
         if self.is_open:
+            if not was_open:
+                fields = {"upstream": self._upstream, "failures": self._failed, "last_failure": reason}
+                _log.warning("circuit open", extra={**fields, "pause_seconds": self._pause})
             self._next_trial = self._clock() + self._pause
             instruments.observer.record_breaker_state(self._upstream, is_open=True, has_opened=not was_open)
 
     def _succeed(self) -> None:
         if self.is_open:
+            _log.info("circuit closed", extra={"upstream": self._upstream})
             instruments.observer.record_breaker_state(self._upstream, is_open=False)
         self._failed = 0
 

@@ -51,7 +51,7 @@ class FallbackChatModel(ChatModel):
 
     def _record_failure(self, model: ChatModel, error: ToolchatError) -> None:
         instruments.observer.record_fallback(model.provider, model.name, error)
-        fields = {"provider": model.provider, "model": model.name, "code": error.code}
+        fields = {**error.log_fields, "provider": model.provider, "model": model.name, "code": error.code}
         _log.warning("chat model failed, calling the next one", extra=fields)
 
 

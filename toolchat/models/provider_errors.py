@@ -11,6 +11,7 @@ from toolchat.errors import (
     ContextTooLong,
     NotConfigured,
     ProviderAuth,
+    ProviderQuota,
     ProviderRateLimited,
     ToolchatError,
     UpstreamInvalid,
@@ -39,16 +40,21 @@ _AUTH = (
     "permissionerror",
     "permissiondenied",
     "accessdenied",
-    "arrearage",
-    "allocationquota.freetieronly",
-    "commoditynotpurchased",
-    "prepaidbilloverdue",
-    "postpaidbilloverdue",
-    "billing",
     "accountdeactivated",
-    "insufficientbalance",
-    "insufficientfunds",
 )
+_QUOTA = (
+    "arrearage",
+    "freetieronly",
+    "commoditynotpurchased",
+    "overdue",
+    "billing",
+    "insufficientbalance",
+    "insufficientcredits",
+    "insufficientfunds",
+    "exceededcurrentquota",
+)
+_QUOTA_WORDS = ("insufficient balance", "balance is insufficient", "balance is too low", "insufficient credits")
+"""Texts of providers that send them with a code for bad requests or for a refused key."""
 _LIMITED = ("throttling", "limitrequests", "limitburstrate", "ratelimit", "toomanyrequests")
 _NO_MODEL = ("modelnotfound", "model.notexist", "modelnotsupported", "modelnotexist")
 _REFUSED = ("invalidparameter", "invalidrequest", "badrequest", "invalidurl", "unsupportedoperation")
@@ -65,15 +71,22 @@ _NUMBERS = {
     "1024": "internalerror",
 }
 
-_SHOWN = frozenset((*_CONTEXT, *_FILTERED, *_AUTH, *_LIMITED, *_NO_MODEL, *_REFUSED, *_BROKEN, *_BUSY))
-_SHOWN |= {"invalidrequesterror", "badrequesterror", "unsupportedparameter", "unsupportedvalue", "invalidtype"}
+_VARIANTS = """
+accessdenied.unpurchased allocationquota.freetieronly apierror app.accessdenied badrequest.emptyinput
+badrequest.emptymodel badrequest.emptyparameters badrequesterror billinghardlimitreached billingnotactive
+insufficientquota internalerror.algo internalerror.algo.invalidparameter internalerror.timeout invalidrequesterror
+invalidtype model.accessdenied notfound notfounderror overloadederror postpaidbilloverdue prepaidbilloverdue
+ratelimiterror ratelimitexceeded requesttimeout responsetimeout throttling.allocationquota throttling.burstrate
+throttling.ratequota unsupportedparameter unsupportedvalue workspace.accessdenied workspacenotfound
+"""
+_SHOWN = frozenset((*_CONTEXT, *_FILTERED, *_AUTH, *_QUOTA, *_LIMITED, *_NO_MODEL, *_REFUSED, *_BROKEN, *_BUSY))
+_SHOWN |= frozenset((*_NUMBERS, *_VARIANTS.split()))
+"""Codes that may be shown and logged; an unknown one may contain text of a user or part of a key."""
 _TOKEN = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
-def provider_error(
-    *, status: int, code: str, message: str, retry_after: float | None, key_variable: str, model_variable: str
-) -> ToolchatError:
-    """Convert an error of a provider to an error of ours.
+def provider_error(*, status: int, code: str, message: str, retry_after: float | None, variables: str) -> ToolchatError:
+    """Convert an error of a provider to an error of ours, whose ``log_fields`` have the status and a known code.
 
     The codes are those of DashScope (https://help.aliyun.com/en/model-studio/error-code, both spellings), of
     OpenAI and of MiniMax. The code takes precedence over the status, because an error within a stream has no status of
@@ -84,30 +97,43 @@ def provider_error(
         code: the provider's error code or type; empty without one.
         message: the provider's text; it distinguishes errors with the same code and is never shown.
         retry_after: seconds to wait, from :func:`retry_after_from`.
-        key_variable: the environment variable of the key.
-        model_variable: the environment variable that names the model.
+        variables: the prefix of the provider's environment variables, such as ``OPENAI``.
     """
     word = code.strip().lower().replace("_", "").replace("-", "").replace(" ", "")
-    word = _NUMBERS.get(word, word)
-    kind = _kind_of_code(word, message.lower()) or _kind_of_status(status, word)
+    shown = code if _TOKEN.fullmatch(code) and word in _SHOWN else ""
+    word, text = _NUMBERS.get(word, word), message.lower()
+    kind = _kind_of_code(word, text) or _kind_of_status(status, word)
+    detail = _DETAILS[kind]
     if kind is NotConfigured:
-        return NotConfigured(f"the provider does not serve the configured model; set {model_variable}")
-    if kind is UpstreamInvalid:
-        # Only known codes are shown: an unknown one may contain text of a user or part of a key.
-        shown = f" (code {code})" if _TOKEN.fullmatch(code) and word in _SHOWN else f" (status {status})"
-        return UpstreamInvalid(f"the provider refused the request{shown}")
-    if kind is ProviderAuth:
-        return ProviderAuth(f"{_DETAILS[kind]}; check {key_variable}")
+        detail = _detail_of_address(status, word, text)
+    elif kind is UpstreamInvalid:
+        detail += f" (code {shown})" if shown else f" (status {status})"
     wait = None if retry_after is None else min(retry_after, MAX_RETRY_AFTER)
-    return kind(_DETAILS[kind], retry_after=wait if kind.retryable else None)
+    error = kind(detail.format(variables), retry_after=wait if kind.retryable else None)
+    error.log_fields["upstream_status"] = status
+    if shown:
+        error.log_fields["provider_code"] = shown
+    return error
+
+
+def _detail_of_address(status: int, word: str, text: str) -> str:
+    """What to set if the address does not serve the model, or serves no model at all."""
+    if "url error" in text:
+        return "the provider does not serve the configured model there; set {0}_MODEL or {0}_ENDPOINT"
+    if status != 404 or word in _NO_MODEL or "model" in text:
+        return "the provider does not serve the configured model; set {0}_MODEL"
+    return "there is no chat model at the configured address; check {0}_BASE_URL"
 
 
 _DETAILS: dict[type[ToolchatError], str] = {
     ContextTooLong: "the conversation is longer than the model takes",
     ContentFiltered: "the provider's moderation refused the question or the answer",
-    ProviderAuth: "the chat provider refused the key or the account",
+    ProviderAuth: "the chat provider refused the key or the account; check {0}_API_KEY",
+    ProviderQuota: "the account at the chat provider has no quota or no money left",
     ProviderRateLimited: "the chat provider's rate limit is reached",
     UpstreamUnavailable: "the chat provider reported a failure of its own",
+    UpstreamInvalid: "the provider refused the request",
+    NotConfigured: "",
 }
 
 
@@ -133,11 +159,14 @@ def _kind_of_code(word: str, message: str) -> type[ToolchatError] | None:
         return ContextTooLong
     if "url error" in message or word in _NO_MODEL:
         return NotConfigured  # DashScope's "url error": the endpoint does not serve the model
+    if any(words in message for words in _QUOTA_WORDS):
+        return ProviderQuota
     # Before the table, where "throttling" would match DashScope's Throttling.AllocationQuota, which has both meanings.
     if word == "insufficientquota" or word.endswith("allocationquota"):
         return _kind_of_quota(word, message)
     table: tuple[tuple[tuple[str, ...], type[ToolchatError] | None], ...] = (
         (_FILTERED, ContentFiltered),
+        (_QUOTA, ProviderQuota),
         (_AUTH, ProviderAuth),
         (_LIMITED, ProviderRateLimited),
         (_REFUSED, None),  # OpenAI uses this type also for missing keys and wrong URLs, so the status decides
@@ -149,14 +178,16 @@ def _kind_of_code(word: str, message: str) -> type[ToolchatError] | None:
 def _kind_of_quota(word: str, message: str) -> type[ToolchatError]:
     """Distinguish the two meanings of one code: a limit per minute, which recovers, or an exhausted plan."""
     if "free" in message or "billing" in message:
-        return ProviderAuth
+        return ProviderQuota
     per_minute = word.startswith("throttling") or "allocated quota" in message
-    return ProviderRateLimited if per_minute else ProviderAuth
+    return ProviderRateLimited if per_minute else ProviderQuota
 
 
 def _kind_of_status(status: int, word: str) -> type[ToolchatError]:
     # 402 is DeepSeek's "insufficient balance" (https://api-docs.deepseek.com/quick_start/error_codes).
-    if status in (401, 402, 403):
+    if status == 402:
+        return ProviderQuota
+    if status in (401, 403):
         return ProviderAuth
     if status == 404:
         return NotConfigured

@@ -179,6 +179,8 @@ class ResilientChatModel(ChatModel):
                     # The client has the text already, and a second attempt would write another one behind it.
                     is_final = listener.has_text or self._breaker.is_open
                     if is_final or not await self._wait_before_retry(attempt, error, deadline):
+                        named = {"provider": self.provider, "model": prompt.options.model or self.name}
+                        error.log_fields |= {**named, "retries": attempt - 1}
                         raise
                     call.record_retry(error)
         raise AssertionError("a model call ends with a response or an error")
@@ -192,7 +194,8 @@ class ResilientChatModel(ChatModel):
         late = asyncio.get_running_loop().time() + delay >= deadline
         if not error.retryable or attempt >= self._retry.max_attempts or late:
             return False
-        _log.warning("chat model failed, retrying", extra={"code": error.code, "attempt": attempt})
+        # Not a warning: if the retries fail as well, the failure itself is logged, with their number.
+        _log.info("chat model failed, retrying", extra={"code": error.code, "attempt": attempt, **error.log_fields})
         await asyncio.sleep(delay)
         return True
 

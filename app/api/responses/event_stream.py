@@ -15,7 +15,7 @@ from fastapi import Request, Response
 from pydantic_core import to_json
 from starlette.types import Receive, Scope, Send
 
-from app.api.problems import as_toolchat_error, problem
+from app.api.problems import as_toolchat_error, problem, record_failure
 from app.api.responses.active_request import ActiveRequest
 from app.api.responses.formats import AnswerFormat
 from toolchat.chat.request import ChatEvent, Notice
@@ -218,7 +218,7 @@ class EventStream(Response):
             if not self.started or client_is_gone:
                 raise
             last = _last_error(error)
-            state["outcome"] = last.code
+            record_failure(state, last)
             await self.write(self.on_error(last))
 
     async def write(self, piece: bytes) -> None:

@@ -10,6 +10,7 @@ from toolchat.errors import (
     ContextTooLong,
     NotConfigured,
     ProviderAuth,
+    ProviderQuota,
     ProviderRateLimited,
     ToolchatError,
     UpstreamUnavailable,
@@ -21,7 +22,7 @@ REFUSALS: list[tuple[int, str, str, type[ToolchatError]]] = [
     (400, "DataInspectionFailed", "Output data may contain inappropriate content.", ContentFiltered),
     (401, "InvalidApiKey", "Invalid API-key provided.", ProviderAuth),
     (429, "Throttling.AllocationQuota", "Allocated quota exceeded", ProviderRateLimited),
-    (429, "Throttling.AllocationQuota", "Free allocated quota exceeded.", ProviderAuth),
+    (429, "Throttling.AllocationQuota", "Free allocated quota exceeded.", ProviderQuota),
     (500, "InternalError", "", UpstreamUnavailable),
 ]
 """Of each kind some; ``test_provider_errors.py`` has all codes."""

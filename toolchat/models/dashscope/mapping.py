@@ -156,8 +156,7 @@ class DashScopeAnswer:
             code=code,
             message=reply.message if isinstance(reply.message, str) else "",
             retry_after=retry_after_from(headers),
-            key_variable="DASHSCOPE_API_KEY",
-            model_variable="DASHSCOPE_MODEL or DASHSCOPE_ENDPOINT",
+            variables="DASHSCOPE",
         )
 
     def _add_choice(self, choice: Mapping[str, Any]) -> str:

@@ -144,7 +144,10 @@ async def _is_stream(response: Response) -> bool:
         return True
     if media_type in _JSON_TYPES or media_type.endswith("+json"):
         return False
-    raise UpstreamInvalid(f"{_UPSTREAM} answered with a content type that is not a chat completion's", retryable=True)
+    detail = "answered with a content type that is not a chat completion's; check OPENAI_BASE_URL"
+    error = UpstreamInvalid(f"{_UPSTREAM} {detail}", retryable=True)
+    error.log_fields["upstream_status"] = response.status
+    raise error
 
 
 async def _whole_body(response: Response) -> dict[str, Any]:
@@ -225,6 +228,5 @@ def _as_error(response: Response, fault: Fault) -> ToolchatError:
         code=fault.code,
         message=fault.message,
         retry_after=retry_after_from(response.headers),
-        key_variable="OPENAI_API_KEY",
-        model_variable="OPENAI_MODEL",
+        variables="OPENAI",
     )

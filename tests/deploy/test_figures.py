@@ -100,9 +100,8 @@ def test_rates_are_computed_for_counters_and_for_counters_only(expression: str) 
     rated = {
         each.name: part.func.name
         for part in parts(parsed(expression))
-        if isinstance(part, promql.Call)
+        if isinstance(part, promql.Call) and part.func.name in {"rate", "increase"}
         for each in selectors(part.args[-1])
-        if part.func.name in {"rate", "increase"}
     }
     counters = {each.name for each in selectors(parsed(expression)) if SERIES[each.name or ""][0] == "counter"}
 
@@ -169,3 +168,22 @@ def test_the_page_lists_every_alert_with_its_receiver() -> None:
     page = (ROOT / "docs/operations.md").read_text(encoding="utf-8")
     told = re.findall(r"^\| `(Toolchat\w+)` \| .* \| (\w+) \|$", page, flags=re.M)
     assert told == [(rule["alert"], rule["labels"]["severity"]) for rule in RULES if "alert" in rule]
+
+
+@pytest.mark.parametrize("rule", [rule for rule in RULES if "alert" in rule], ids=lambda rule: rule["alert"])
+def test_an_alert_links_its_section_of_the_runbook(rule: dict[str, Any]) -> None:
+    page = (ROOT / "docs/operations.md").read_text(encoding="utf-8")
+    section = page.partition(f"\n### {rule['alert']}\n")[2].partition("\n##")[0]
+
+    assert rule["annotations"]["runbook_url"] == f"docs/operations.md#{rule['alert'].lower()}"
+    assert re.findall(r"^- \*\*(.*?):\*\*", section, flags=re.M) == ["Meaning", "Look at", "Do"]
+
+
+def test_the_runbook_uses_existing_series() -> None:
+    page = (
+        (ROOT / "docs/operations.md").read_text(encoding="utf-8").partition("\n## Runbook\n")[2].partition("\n## ")[0]
+    )
+    named = set(re.findall(r"\b(?:toolchat|process)_\w+", page))
+
+    assert len(named) > 10
+    assert named - SERIES.keys() == {"toolchat_tool_call_duration_seconds"}  # a histogram, whose series have suffixes

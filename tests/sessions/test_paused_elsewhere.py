@@ -1,0 +1,247 @@
+"""An answer that waits for approval waits at every replica, and goes on at one, once."""
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+from app.tools.todo.advisors import PLANNING, REMINDER
+from tests.api.guarded import LIGHT
+from tests.chat.played import EVENTS, JSON, asks, clock, says, turns, update
+from tests.command_line import with_tools
+from tests.players.openai_player import OpenAIPlayer
+from tests.players.redis_server import RedisServer
+from tests.serving import client_of, events_of
+from tests.sessions.conversing import conversation, metric
+from tests.sessions.deciding import LIGHTS, approve, careful, lit, replicas, waiting
+from tests.sessions.replicas import Replica, needs_redis, running_replicas
+from tests.waiting import PATIENCE, until
+
+pytestmark = needs_redis
+
+
+async def test_a_paused_turn_resumes_at_another_replica_with_all_its_parts() -> None:
+    async with replicas(LIGHTS) as ((here, there), player, _):
+        answer = await approve(there, *await waiting(here))
+    assert answer.json()["answer"] == "It is on in the attic. (signed)"
+    first, second = [each.body for each in player.requests]
+    assert [(each["temperature"], each["max_tokens"]) for each in (first, second)] == [(0.5, 7)] * 2
+    assert second["messages"][:2] == first["messages"]
+    assert second["messages"][2]["reasoning_content"] == "It is dark."
+    assert [each["role"] for each in second["messages"]] == ["system", "user", "assistant", "tool"]
+
+
+async def test_a_conversation_continues_at_another_replica() -> None:
+    async with replicas(LIGHTS) as ((here, there), _, _):
+        place, call = await waiting(here, "/chat", userInput="Light, please", sessionId="s-1")
+        streamed = events_of((await approve(there, place, call, **EVENTS)).text)
+        kept = [await conversation(each) for each in (here, there)]
+    assert streamed[-1].data["session_id"] == "s-1"
+    assert kept == [[("user", "Light, please"), ("assistant", "It is on in the hall.")]] * 2
+
+
+async def test_a_turn_that_pauses_again_elsewhere_resumes_here() -> None:
+    async with replicas(LIGHTS) as ((here, there), _, _):
+        place, call = await waiting(here, "/light/chat-tool-function", query="Light, please, and another, please")
+        again = (await approve(there, place, call)).json()["approval"]
+        done = await approve(here, f"/approvals/{again['id']}", again["calls"][0]["id"])
+        assert done.json()["answer"] == "It is on in the hall and on in the hall."
+        assert [(await approve(there, each, call)).status_code for each in (place, f"/approvals/{again['id']}")] == [
+            404,
+            404,
+        ]
+
+
+async def test_a_paused_plan_resumes_at_another_replica_as_a_plan() -> None:
+    # With its instructions, its reminder, the events of its list, and repairs of broken calls.
+    looks = [asks(clock(zone)) for zone in ("Asia/Tokyo", "Europe/Paris")]
+    broken = asks(("getCityTimeFunction", '{"timeZoneId": '))
+    script = turns(asks(("switchLight", {"on": True})), *looks, broken, asks(update(("a", "pending"))), says("done"))
+    async with replicas(LIGHTS, script=script) as ((here, there), player, _):
+        place, call = await waiting(here, "/todo/chat", query="Plan", sessionId="s-1")
+        events = events_of((await approve(there, place, call, **EVENTS)).text)
+    assert [str(each.body).count(PLANNING[:40]) for each in player.requests] == [1] * 6
+    assert [REMINDER in str(each.body) for each in player.requests] == [False, False, False, True, True, False]
+    assert [each.data["total"] for each in events if each.name == "todo"] == [1]
+    assert [each["outcome"] for each in events[-1].data["tool_calls"]] == ["ok"] * 4
+
+
+async def test_a_replica_without_the_tool_rejects_and_the_turn_stays_paused() -> None:
+    async with replicas() as ((here, there), player, _):
+        place, call = await waiting(here)
+        refused = await approve(there, place, call)
+        assert (refused.status_code, refused.json()["code"], refused.json()["retryable"]) == (409, "part-missing", True)
+        assert "switchLight" in refused.json()["detail"]
+        assert len(player.requests) == 1
+        assert (await approve(here, place, call)).json()["answer"] == "It is on in the attic. (signed)"
+
+
+async def test_a_turn_written_by_another_version_is_rejected_and_stays_paused() -> None:
+    async with replicas(LIGHTS) as ((here, there), player, redis):
+        place, call = await waiting(here)
+        (key,) = await kept(redis)
+        for record in ("{}", '{"messages": []}', '{"messages": [{"role": "user", "text": ""}]}', "[", "[1]", "null"):
+            await redis.run("SET", key, record)
+            refused = await approve(there, place, call)
+            assert (refused.status_code, refused.json()["code"]) == (409, "part-missing"), record
+        assert (len(player.requests), await kept(redis)) == (1, [key])
+
+
+async def test_a_turn_stays_paused_until_its_record_expires() -> None:
+    async with replicas(LIGHTS) as ((here, there), _, redis):
+        place, call = await waiting(here)
+        (key,) = await kept(redis)
+        left = await redis.run("PTTL", key)
+        assert isinstance(left, int)
+        assert 600_000 - 1000 * PATIENCE < left <= 600_000
+        await redis.run("PEXPIRE", key, "1")
+
+        async def is_over() -> bool:
+            return (await approve(there, place, call)).status_code == 404
+
+        await until(is_over)
+
+
+async def test_all_that_waits_in_a_conversation_is_gone_with_it_wherever_it_is_forgotten() -> None:
+    async with replicas(LIGHTS) as ((here, there), player, redis):
+        asking = {"userInput": "Light, please", "sessionId": "s-1"}
+        gone = [await waiting(each, "/chat", **asking) for each in (here, there, here)]
+        other = await waiting(here, "/chat", **asking | {"sessionId": "s-2"})
+        assert (await there.delete("/chat/s-1")).status_code == 204
+        assert len(await kept(redis)) == 1
+        assert [(await approve(here, *each)).status_code for each in gone] == [404] * 3
+        assert len(player.requests) == 4
+        assert (await approve(here, *other)).status_code == 200
+
+
+async def test_the_hundred_and_first_paused_turn_of_a_conversation_evicts_the_oldest() -> None:
+    async with replicas() as ((here, _), _, redis):
+        asking = {"userInput": "Light, please", "sessionId": "s-1"}
+        first, second, *_ = [await waiting(here, "/chat", **asking) for _ in range(101)]
+        assert len(await kept(redis)) == 100
+        assert [(await approve(here, *each)).status_code for each in (first, second)] == [404, 200]
+
+
+async def test_a_client_that_leaves_while_its_turn_is_taken_up_leaves_it_waiting() -> None:
+    async with replicas(LIGHTS) as ((here, there), player, redis):
+        place, call = await waiting(here)
+        while not await left_in_time(there, place, call, redis):
+            place, call = await waiting(here)
+        asked = len(player.requests)
+
+        async def is_taken() -> bool:
+            return (await approve(here, place, call)).status_code == 200
+
+        await until(is_taken)
+        assert len(player.requests) == asked + 1
+
+
+async def left_in_time(client: httpx.AsyncClient, place: str, call: str, redis: RedisServer) -> bool:
+    """Leave while Redis holds back what takes the turn up; whether that was before the service gave Redis up."""
+
+    async def is_held() -> bool:
+        clients = await redis.run("CLIENT", "LIST")
+        assert isinstance(clients, bytes)
+        return b"cmd=unlink" in clients
+
+    given_up = await metric(client, "state_store_failures_total", kind="redis")
+    await redis.run("CLIENT", "PAUSE", str(round(1000 * PATIENCE)), "WRITE")
+    leaving = asyncio.create_task(approve(client, place, call))
+    await until(lambda: is_held() if not leaving.done() else leaving)
+    leaving.cancel()
+    await redis.run("CLIENT", "UNPAUSE")
+    await asyncio.wait({leaving})
+    return await metric(client, "state_store_failures_total", kind="redis") == given_up
+
+
+async def kept(redis: RedisServer) -> list[str]:
+    """The keys of the turns that wait."""
+    keys = await redis.run("KEYS", "toolchat:approval:*")
+    assert isinstance(keys, list)
+    return [each.decode() for each in keys]
+
+
+FORMS: tuple[dict[str, str], ...] = ({}, JSON, EVENTS)
+CASES: tuple[tuple[str, dict[str, str], set[int]], ...] = (
+    ("/light/chat-tool-function", {"query": "Light, please"}, {404}),
+    ("/chat", {"userInput": "Light, please", "sessionId": "s-1"}, {404, 409}),
+)
+
+
+@asynccontextmanager
+async def two_processes(
+    folder: Path, **variables: str
+) -> AsyncGenerator[tuple[list[httpx.AsyncClient], list[Replica], OpenAIPlayer], None]:
+    """Two processes with a switch that share a Redis, a client for each, and their model."""
+    async with AsyncExitStack() as stack:
+        redis = await stack.enter_async_context(RedisServer())
+        player = await stack.enter_async_context(OpenAIPlayer(careful))
+        variables |= {
+            "REDIS_URL": redis.url,
+            "OPENAI_BASE_URL": player.base_url,
+            **with_tools(folder, {"light": LIGHT}),
+        }
+        processes = await stack.enter_async_context(running_replicas(2, folder, **variables))
+        yield [await stack.enter_async_context(client_of(each.url)) for each in processes], processes, player
+
+
+async def test_of_sixty_decisions_at_two_processes_one_is_taken(tmp_path: Path) -> None:
+    # In a session those who wait for it longer than 32 others are told to come again.
+    async with two_processes(tmp_path) as (clients, _, player):
+        for path, parameters, refusals in CASES:
+            place, call = await waiting(clients[0], path, **parameters)
+            asked = len(player.requests)
+            decisions = [approve(clients[n % 2], place, call, **FORMS[n % 3]) for n in range(60)]
+            statuses = Counter(each.status_code for each in await asyncio.gather(*decisions))
+            # Where the machine is too busy for Redis to be asked in time, nobody may have it: 503, and nothing ran.
+            assert statuses[200] == 1 or (statuses[200] == 0 and statuses[503])
+            assert set(statuses) <= {200, 503} | refusals
+            assert statuses[200] <= len(player.requests) - asked <= 1
+
+
+UNKEEPABLE = [
+    *(("/light/context/" + kind, "context value odd") for kind in ("object", "tuple", "number", "key", "text")),
+    ("/light/advised", "advisor tests.sessions.lights.light.Signed"),
+    ("/light/renamed", "tool switchOwnLight"),
+]
+
+
+@pytest.fixture(scope="module")
+async def client() -> AsyncGenerator[httpx.AsyncClient, None]:
+    async with lit() as (client, _):
+        yield client
+
+
+@pytest.mark.parametrize(("path", "part"), UNKEEPABLE, ids=lambda value: value.split("/")[-1].split()[0])
+async def test_the_client_and_the_log_name_the_part_that_cannot_be_stored(
+    path: str, part: str, client: httpx.AsyncClient, caplog: pytest.LogCaptureFixture
+) -> None:
+    before = await metric(client, "approvals_total")
+    answer = await client.get(path, headers=JSON)
+    assert (answer.status_code, answer.json()["code"]) == (500, "pause-impossible")
+    assert f"the {part} " in answer.json()["detail"]
+    (line,) = [each for each in caplog.records if each.levelno == logging.ERROR]
+    assert f"the {part} " in vars(line)["reason"]
+    assert await metric(client, "approvals_total") == before
+
+
+async def test_a_stream_that_cannot_wait_is_refused_with_its_status(client: httpx.AsyncClient) -> None:
+    answer = await client.get("/light/advised", headers=EVENTS)
+    assert (answer.status_code, answer.json()["code"]) == (500, "pause-impossible")
+
+
+async def test_an_answer_that_waits_is_counted_by_the_process_that_paused_it(client: httpx.AsyncClient) -> None:
+    before = await metric(client, "approvals_total")
+    for path in ("/light/attic", "/light/advised", "/light/chat-tool-function"):
+        await client.get(path)
+    assert await metric(client, "approvals_total") == before + 2
+
+
+async def test_a_part_that_cannot_be_stored_affects_only_turns_that_pause(client: httpx.AsyncClient) -> None:
+    answer = await client.get("/light/plain", headers=JSON)
+    assert answer.json()["answer"] == "It is ."

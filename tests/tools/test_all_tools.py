@@ -1,0 +1,127 @@
+"""What holds for every tool: names, titles of results, and upstreams that are away."""
+
+import re
+from collections.abc import Callable
+from typing import Any, get_type_hints
+
+import pytest
+from pydantic import TypeAdapter
+from pydantic_core import from_json
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from app.sandbox import create_sandbox
+from app.tools.baidu_translate.tools import BaiduTranslateService, BaiduTranslateTools
+from app.tools.time.tools import GetCurrentTimeByTimeZoneIdService, TimeTools
+from app.tools.weather.tools import WeatherService, WeatherTools
+from tests.observability.reading import figures_of, grown
+from tests.serving import service, serving
+from toolchat.chat.dynamic_tools import assign_names
+
+ONE, TWO = 0, 1
+
+
+@pytest.mark.parametrize(
+    ("offers", "owners", "fixed", "names", "new_owners"),
+    [
+        ([[["a", "x_a"]], [["b", "y_b"]]], {}, "", [["a"], ["b"]], {"a": ONE, "b": TWO}),
+        ([[["a", "x_a"]], [["a", "y_a"]]], {}, "", [["a"], ["y_a"]], {"a": ONE, "y_a": TWO}),
+        ([[["a", "x_a"]], [["a", "y_a"]]], {"a": TWO}, "", [["x_a"], ["a"]], {"a": TWO, "x_a": ONE}),
+        ([[["a", "x_a"]], []], {"a": TWO}, "", [["a"], []], {"a": ONE}),
+        ([[["a", "x_a"]]], {}, "a", [["x_a"]], {"x_a": ONE}),
+        ([[["a", "x"], ["a", "x"], ["a", "x"]]], {}, "", [["a", "x", None]], {"a": ONE, "x": ONE}),
+        ([[["a", "x"]], [["a", "x"]], [["a", "x"]]], {}, "", [["a"], ["x"], [None]], {"a": 0, "x": 1}),
+        ([[["x_a", "x_x_a"], ["a", "x_a"]]], {}, "a", [["x_a", None]], {"x_a": ONE}),
+        ([[]], {"a": ONE}, "", [[]], {}),
+    ],
+    ids=[
+        "each its own", "the later one its prefixed name", "what is owned stays", "what is offered no more is free",
+        "a fixed name is never given", "three of one name in one source", "three sources of one name",
+        "a prefixed name that is taken", "no tools",
+    ],
+)  # fmt: skip
+def test_a_name_stays_with_its_source_and_goes_to_the_first_otherwise(
+    offers: list[list[list[str]]],
+    owners: dict[str, int],
+    fixed: str,
+    names: list[list[str | None]],
+    new_owners: dict[str, int],
+) -> None:
+    assert assign_names(offers, owners, frozenset(fixed)) == (names, new_owners)
+
+
+TOOLS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
+    "time": (GetCurrentTimeByTimeZoneIdService.__call__, TimeTools.get_city_time),
+    "weather": (WeatherService.__call__, WeatherTools.get_weather),
+    "translate": (BaiduTranslateService.__call__, BaiduTranslateTools.baidu_translate),
+}
+
+
+def result_of(function: Callable[..., Any]) -> TypeAdapter[Any]:
+    return TypeAdapter(get_type_hints(function, include_extras=True)["return"])
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_every_field_of_a_result_has_a_chinese_and_an_english_name(tool: str) -> None:
+    function, method = map(result_of, TOOLS[tool])
+    schema = function.json_schema()
+    assert method.json_schema() == schema
+    fields = [field for each in (schema, *schema.get("$defs", {}).values()) for field in each["properties"].items()]
+    assert fields
+    for name, field in fields:
+        assert re.fullmatch(r"[\u4e00-\u9fffUTC ]+ / [A-Za-z ]+", field["title"]), name
+
+
+# What a result has beyond its type would be dropped by the way there and back.
+@pytest.mark.parametrize("tool", TOOLS)
+async def test_a_result_has_no_field_without_a_name(tool: str) -> None:
+    async with serving(create_sandbox()) as url, service(CHAT_PROVIDER="offline", SANDBOX_URL=url) as client:
+        answer = await client.get(f"/{tool}/chat-tool-function", headers={"Accept": "application/json"})
+    result = from_json(answer.json()["tool_calls"][0]["result"])
+    adapter = result_of(TOOLS[tool][0])
+    assert adapter.dump_python(adapter.validate_python(result)) == result
+
+
+UPSTREAMS = {
+    "WeatherAPI": (
+        {"WEATHER_API_KEY": "k" * 31},
+        "WEATHER_BASE_URL",
+        "getWeatherFunction",
+        {"city": "Paris", "days": 1},
+    ),
+    "Baidu": (
+        {
+            "BAIDU_TRANSLATE_APP_ID": "1",
+            "BAIDU_TRANSLATE_SECRET_KEY": "s",
+            "BAIDU_TRANSLATE_REQUESTS_PER_SECOND": "100",
+        },
+        "BAIDU_TRANSLATE_BASE_URL",
+        "baiduTranslateFunction",
+        {"q": "good morning", "from": "en", "to": "zh"},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", UPSTREAMS)
+async def test_a_failing_upstream_is_not_called_every_time(name: str) -> None:
+    variables, address, tool, arguments = UPSTREAMS[name]
+    asked = 0
+
+    async def away(_: Request) -> Response:
+        nonlocal asked
+        asked += 1
+        return Response(status_code=500)
+
+    async with serving(Starlette(routes=[Route("/{path:path}", away, methods=["GET", "POST"])])) as url:
+        variables = {**variables, address: url, "BREAKER_FAILURES": "2", "BREAKER_PAUSE": "600"}
+        async with service(**variables) as client:
+            before = await figures_of(client)
+            answers = [await client.post(f"/tools/{tool}", json=arguments) for _ in range(6)]
+            after = await figures_of(client)
+    assert [each.json()["outcome"] for each in answers] == ["error"] * 6
+    assert asked == 2
+    [(labels, opened)] = grown(before, after, "toolchat_breaker_openings_total").items()
+    assert (name in dict(labels)["upstream"], opened) == (True, 1)
+    assert grown(before, after, "toolchat_breaker_refusals_total")[labels] >= 4

@@ -1,0 +1,143 @@
+"""The weather tool's folder, its two forms, and forecasts that answer later questions."""
+
+import asyncio
+
+import httpx
+import pytest
+from pydantic_core import from_json
+from starlette.applications import Starlette
+
+from app.api.schemas import ChatAnswer, ToolCallRecord
+from app.composition.container import instances, make_container
+from app.composition.wiring import module_providers
+from app.sandbox.weatherapi import routes
+from app.tools.discovery import ConfiguredModule
+from app.tools.weather import module
+from app.tools.weather.client import WeatherSettings
+from app.tools.weather.tools import WeatherTools
+from tests.chat.played import JSON
+from tests.serving import service, serving
+from tests.tools.weather.weatherapi_player import (
+    CURRENT,
+    DAY,
+    KEY,
+    PLACE,
+    both,
+    called,
+    forecast,
+    played,
+    reply,
+    settings,
+)
+from toolchat.http.client import OutboundHttp
+from toolchat.tool_calling.callback import ToolCallback
+from toolchat.tool_calling.context import ToolContext
+from toolchat.tool_calling.errors import ToolArgumentsError
+from toolchat.tool_calling.function_callback import MethodToolCallbackProvider
+
+
+def test_the_module_has_the_title_and_question_of_the_documents() -> None:
+    folder = module.in_folder("weather")
+    assert (folder.path, folder.title) == ("/weather", "Weather")
+    assert folder.default_query == "请告诉我北京1天以后的天气"
+    assert folder.function_names() == ("getWeatherFunction",)
+
+
+def fault(chosen: WeatherSettings) -> str | None:
+    return ConfiguredModule(module.in_folder("weather"), chosen).fault
+
+
+def test_the_settings_are_read_under_their_own_prefix(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {"API_KEY": f" {KEY} ", "BASE_URL": "http://here/v1/", "TIMEOUT": "3"}.items():
+        monkeypatch.setenv(f"WEATHER_{name}", value)
+    read = settings()
+    assert read.api_key is not None
+    assert (read.api_key.get_secret_value(), read.base_url, read.timeout) == (KEY, "http://here/v1", 3)
+    assert KEY not in repr(read)
+
+
+async def test_the_container_makes_both_forms_from_the_settings() -> None:
+    folder = module.in_folder("weather")
+    async with serving(Starlette(routes=routes)) as url:
+        http = OutboundHttp()
+        configured = ConfiguredModule(folder, settings(SANDBOX_URL=url))
+        container = make_container([instances(http), *module_providers(configured)])
+        callback = await container.get(ToolCallback, component="getWeatherFunction")
+        tools = await container.get(WeatherTools)
+        (method,) = MethodToolCallbackProvider(tools).tool_callbacks()
+        assert callback.metadata.sandbox
+        assert await called(callback, city="Paris", days=1) == await called(method, city="Paris", days=1)
+        await container.close()
+        await http.aclose()
+
+
+async def test_both_forms_have_the_documents_names_and_the_same_schema() -> None:
+    async with played() as (client, _):
+        function, method = both(client)
+    assert function.definition.name == "getWeatherFunction"
+    assert method.definition.name == "getWeatherServiceMethod"
+    for definition, city in ((function.definition, "city name"), (method.definition, "City name")):
+        assert definition.description == "Use api.weather to get weather information."
+        schema = {key: value for key, value in definition.input_schema.items() if key != "description"}
+        assert schema == {
+            "type": "object",
+            "properties": {
+                "city": {"type": "string", "description": city},
+                "days": {
+                    "type": "integer",
+                    "minimum": 1,
+                    "maximum": 14,
+                    "description": "Number of days of weather forecast. Value ranges from 1 to 14",
+                },
+            },
+            "required": ["city", "days"],
+            "additionalProperties": False,
+        }
+
+
+async def test_both_forms_answer_with_the_place_the_present_and_each_day() -> None:
+    async with played(reply(forecast())) as (client, _):
+        answers = [await called(callback, city="Beijing", days=1) for callback in both(client)]
+    assert answers == [{"place": PLACE, "current": CURRENT, "days": [DAY]}] * 2
+
+
+async def test_three_days_stay_below_a_kilobyte() -> None:
+    async with played(reply(forecast(3))) as (client, _):
+        function, _method = both(client)
+        answer = await function.call('{"city": "Beijing", "days": 3}', ToolContext())
+    assert len(answer.encode()) < 1024
+    assert [each["date"] for each in from_json(answer)["days"]] == ["2025-12-22", "2025-12-23", "2025-12-24"]
+
+
+@pytest.mark.parametrize("days", [0, 15, -1, 1.5, "many", None, 10**30])
+async def test_days_out_of_range_are_never_sent(days: object) -> None:
+    async with played() as (client, player):
+        for callback in both(client):
+            with pytest.raises(ToolArgumentsError, match="days"):
+                await called(callback, city="Beijing", days=days)
+    assert player.arrivals == []
+
+
+def call_in(answer: httpx.Response) -> ToolCallRecord:
+    (call,) = ChatAnswer.model_validate(answer.json()).tool_calls
+    return call
+
+
+@pytest.mark.parametrize("variant", ["function", "method"])
+async def test_a_hundred_questions_at_once_about_one_city_cost_one_upstream_call(variant: str) -> None:
+    async with played() as (_, player), service(WEATHER_API_KEY=KEY, WEATHER_BASE_URL=player.url) as http:
+        asked = (http.get(f"/weather/chat-tool-{variant}", headers=JSON) for _ in range(100))
+        calls = [call_in(each) for each in await asyncio.gather(*asked)]
+    assert {(each.outcome, each.result) for each in calls} == {("ok", calls[0].result)}
+    assert sum(each.cached for each in calls) == 99  # all but one say that their call was not made for them
+    assert len(player.arrivals) == 1
+
+
+async def test_without_a_cache_time_every_question_requests_a_forecast() -> None:
+    async with played() as (_, player):
+        environment = {"WEATHER_API_KEY": KEY, "WEATHER_BASE_URL": player.url, "WEATHER_CACHE_SECONDS": "0"}
+        async with service(**environment) as http:
+            for variant in ("function", "function", "method", "method"):
+                reply = await http.get(f"/weather/chat-tool-{variant}", headers=JSON)
+                assert "cached" not in reply.json()["tool_calls"][0]
+    assert len(player.arrivals) == 4

@@ -1,0 +1,173 @@
+"""Several workers are one service, from their start to their end."""
+
+import asyncio
+import json
+import os
+import signal
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.command_line import LOG, run, started, with_tools
+from tests.players.otlp_receiver import OtlpReceiver
+from tests.players.redis_server import RedisServer
+from tests.ports import silent_port
+from tests.server.paced_model import PacedModel
+from tests.server.raw_client import connected
+from tests.server.test_draining import not_ready_any_more
+from tests.serving import client_of
+from tests.sessions.replicas import needs_redis
+from tests.waiting import PATIENCE, until
+from tests.workers.several import (
+    ANSWER,
+    MANY,
+    Service,
+    asked,
+    has_ended,
+    set_up,
+    streams_at_all,
+    workers,
+)
+
+FAULTY = """
+from contextlib import asynccontextmanager
+
+from toolchat import ToolModule
+
+
+@asynccontextmanager
+async def nobody(container):
+    raise ConnectionError
+    yield
+
+
+module = ToolModule(offered=nobody)
+"""
+
+
+def test_what_keeps_a_worker_from_starting_is_told_once_and_with_the_same_code(tmp_path: Path) -> None:
+    with silent_port() as redis:
+        variables = {"REDIS_URL": f"redis://127.0.0.1:{redis}", **with_tools(tmp_path, {"faulty": FAULTY})}
+        alone, several = (
+            run("serve", *more, cwd=tmp_path, SERVER_PORT="0", LOG_LEVEL="ERROR", **variables)
+            for more in ([], ["--workers", "3"])
+        )
+    assert several.returncode == alone.returncode != 0
+    lines = [[json.loads(line) for line in each.stderr.splitlines()] for each in (alone, several)]
+    # gunicorn adds that a worker failed to boot.
+    told = [[line["message"] for line in each if line["logger"] != "gunicorn.error"] for each in lines]
+    assert "tools cannot be opened" in told[0]
+    assert told[0] == told[1]
+
+
+@pytest.mark.parametrize(
+    ("typed", "commands"), [(["--workers", "3", "demo"], "serve"), (["--port", "3", "ask", "?"], "serve and demo")]
+)
+def test_an_option_of_the_server_is_refused_by_other_commands(typed: list[str], commands: str, tmp_path: Path) -> None:
+    done = run(*typed, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.endswith(f"python -m app: error: {typed[0]} is an option of {commands} only\n")
+
+
+def test_a_demonstration_is_one_process_whatever_is_set(tmp_path: Path) -> None:
+    with started("demo", cwd=tmp_path, SERVER_WORKERS="3") as (process, _):
+        assert psutil.Process(process.pid).children() == []
+
+
+pytestmark = needs_redis
+
+
+async def test_connections_that_are_opened_together_are_shared_by_all_workers(service: Service) -> None:
+    async with connected(service.url, 64) as clients:
+        for each in clients:
+            await each.ask("/health/live", "application/json")
+        await asyncio.gather(*(each.read_until(b"ok") for each in clients))
+        shares = service.connections()
+    assert sum(shares) == 64
+    assert min(shares) > 64 / 3 / 4
+
+
+async def test_whichever_worker_is_asked_reports_the_figures_of_all(service: Service) -> None:
+    name = "toolchat_questions_total"
+    before = await service.total(name)
+    assert await asyncio.gather(*(asked(service.url) for _ in range(MANY))) == [ANSWER] * MANY
+
+    async def are_counted() -> bool:
+        return await service.total(name) == before + MANY
+
+    await until(are_counted)
+    assert {await service.total(name) for _ in range(12)} == {before + MANY}
+
+
+async def test_every_worker_sends_its_traces(service: Service, collector: OtlpReceiver) -> None:
+    trace = "1" * 32
+
+    async def ask() -> None:
+        async with client_of(service.url) as client:
+            await client.get("/time/chat", headers={"traceparent": f"00-{trace}-{'2' * 16}-01"})
+
+    await asyncio.gather(*(ask() for _ in range(MANY)))
+
+    def arrived() -> int:
+        return sum(each.trace == trace and each.kind == "server" for each in collector.spans)
+
+    await until(lambda: arrived() == MANY)
+
+
+async def test_a_port_on_which_several_listen_is_taken_for_other_services(service: Service) -> None:
+    port = service.url.rpartition(":")[2]
+    arguments, variables = ("--workers", "2"), {"SERVER_PORT": port, "REDIS_URL": "redis://nobody"}
+    done = await asyncio.to_thread(run, *arguments, cwd=Path(), **variables)
+    assert done.returncode == 2
+    assert done.stderr == f"toolchat: SERVER_PORT: cannot listen on 127.0.0.1:{port}: Address already in use\n"
+
+
+async def test_workers_of_one_parent_draw_numbers_of_their_own(service: Service) -> None:
+    async def identifier() -> str:
+        async with client_of(service.url) as client:
+            return (await client.get("/health/live")).headers["x-request-id"]
+
+    assert len(set(await asyncio.gather(*(identifier() for _ in range(MANY))))) == MANY
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
+async def test_at_the_end_the_streams_of_all_workers_are_finished(
+    number: signal.Signals, code: int, redis: RedisServer, model: PacedModel, tmp_path: Path
+) -> None:
+    with workers(2, tmp_path, **set_up(redis, model)) as service:
+        async with streams_at_all(service, model) as reading:
+            service.process.send_signal(number)
+            await not_ready_any_more(service.url)
+            model.gate.set()
+            await asyncio.gather(*reading)
+        assert await asyncio.to_thread(service.process.wait, PATIENCE) == code
+    assert [line for line in LOG if '"ERROR"' in line] == []
+
+
+async def test_workers_whose_parent_is_killed_finish_what_they_answer_and_end(
+    redis: RedisServer, model: PacedModel, tmp_path: Path
+) -> None:
+    with workers(2, tmp_path, **set_up(redis, model)) as service:
+        left = service.workers
+        async with streams_at_all(service, model) as reading:
+            service.process.kill()
+            await not_ready_any_more(service.url)
+            model.gate.set()
+            await asyncio.gather(*reading)
+        await until(lambda: all(map(has_ended, left)))
+
+
+async def test_a_second_interrupt_ends_what_the_workers_answer(
+    redis: RedisServer, model: PacedModel, tmp_path: Path
+) -> None:
+    with workers(2, tmp_path, **set_up(redis, model)) as service:
+        # So a terminal's Ctrl-C, which is one interrupt, is not two for them.
+        await until(lambda: all(os.getpgid(each.pid) == each.pid for each in service.workers))
+        async with streams_at_all(service, model) as reading:
+            service.process.send_signal(signal.SIGINT)
+            await not_ready_any_more(service.url)
+            service.process.send_signal(signal.SIGINT)
+            ended = await asyncio.gather(*reading, return_exceptions=True)
+        assert await asyncio.to_thread(service.process.wait, PATIENCE) == 130
+    assert not [each for each in ended if isinstance(each, bytes)]

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -128,8 +129,8 @@ def _url(log: Path, process: subprocess.Popen[str]) -> str:
     deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline and process.poll() is None:
         first = log.read_text(encoding="utf-8").partition("\n")[0]
-        if first.startswith("toolchat on "):
-            return first.split()[2]
+        if found := re.search(r"toolchat on (\S+)", first):
+            return found[1]
         time.sleep(0.05)
     raise RuntimeError(log.read_text(encoding="utf-8"))
 

@@ -55,7 +55,7 @@ def url(project: Path) -> Iterator[str]:
     command = [PYTHON, "-m", "app"]
     with subprocess.Popen(command, cwd=project, env=variables, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
-        yield next(f"{found[1]}/mcp" for line in process.stderr if (found := re.match(r"toolchat on (\S+)", line)))
+        yield next(f"{found[1]}/mcp" for line in process.stderr if (found := re.search(r"toolchat on (\S+)", line)))
         process.send_signal(signal.SIGTERM)
         process.communicate(timeout=PATIENCE)
 

@@ -18,7 +18,7 @@ from pydantic_core import from_json
 
 from app.access.principals import Principal, Role
 from app.settings.base import EnvironmentSettings, Texts, Url
-from toolchat.errors import ToolchatError, Unauthorized
+from toolchat.errors import ToolchatError, Unauthorized, UpstreamInvalid
 from toolchat.http.client import OutboundHttp
 
 if TYPE_CHECKING:
@@ -162,19 +162,28 @@ class Tokens:
             await self._fetch()
         return self._keys.get(identifier)
 
-    async def _fetch(self) -> None:
+    async def published_keys(self) -> "Mapping[str, jwt.PyJWK]":
+        """Fetch the provider's keys, by id.
+
+        Raises:
+            UpstreamError: the provider cannot be reached, or the URL has no keys.
+        """
         import jwt
 
+        reply = await self._http.fetch("GET", str(self._settings.jwt_jwks_url), upstream="JWKS", timeout=5)
         try:
-            reply = await self._http.fetch("GET", str(self._settings.jwt_jwks_url), upstream="JWKS", timeout=5)
-            document = from_json(reply.body)
-            published = jwt.PyJWKSet.from_dict(document).keys
-            keys = {key.key_id or "": key for key in published if key.public_key_use != "enc"}
-        except (ToolchatError, jwt.PyJWTError, ValueError, TypeError, AttributeError) as error:
+            published = jwt.PyJWKSet.from_dict(from_json(reply.body)).keys
+        except (jwt.PyJWTError, ValueError, TypeError, AttributeError):
+            detail = f"the identity provider answered {reply.status} without usable keys; check JWT_JWKS_URL"
+            raise UpstreamInvalid(detail) from None
+        return {key.key_id or "": key for key in published if key.public_key_use != "enc"}
+
+    async def _fetch(self) -> None:
+        try:
+            self._keys, self._fetched = await self.published_keys(), time.monotonic()
+        except ToolchatError as error:
             # The old keys stay valid: an outage of the provider must not lock out all clients.
-            _log.warning("the identity provider's keys cannot be read", extra={"reason": type(error).__name__})
-            return
-        self._keys, self._fetched = keys, time.monotonic()
+            _log.warning("the identity provider's keys cannot be read", extra={"reason": error.detail})
 
 
 def _name(claims: Mapping[str, Any], claim: str) -> str:

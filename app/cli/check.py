@@ -1,4 +1,4 @@
-"""The command ``check``: test the chat model, the state store, the trace collector and every tool's upstream."""
+"""The command ``check``: test the model, the store, the trace collector, the token issuer and the tools' upstreams."""
 
 import asyncio
 import secrets
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
+from app.access.tokens import Tokens
 from app.api.service import model_label
 from app.cli.dialogue import ANSWERED, FAILED
 from app.cli.opened_service import OpenedService, opened_service
@@ -16,6 +17,7 @@ from app.composition.models import PROVIDER_VARIABLES
 from app.observability.tracing_settings import TracingConfiguration
 from app.tools.discovery import ConfiguredModule
 from toolchat.errors import ToolchatError
+from toolchat.http.client import OutboundHttp
 from toolchat.messages import UserMessage
 from toolchat.models.base import ChatModel, Prompt
 from toolchat.models.fallbacks import FallbackChatModel
@@ -115,6 +117,8 @@ def _parts(service: OpenedService) -> Iterator[_Part]:
         yield _Part(title, _model_probe(service, each), settings.model_timeout)
     yield _Part("State", _store_probe(service.state.store), 5)
     yield _Part("Traces", _traces_probe(service.configuration.tracing), 2 * _COLLECTOR_SECONDS)
+    if service.configuration.access.tokens.is_set:
+        yield _Part("Tokens", partial(_check_tokens, service), 5)
     for configured in service.configuration.modules:
         sandbox = " (sandbox)" if configured.settings.in_sandbox else ""
         yield _Part(configured.module.title + sandbox, _module_probe(service, configured), settings.tool_timeout)
@@ -168,6 +172,12 @@ def _traces_probe(tracing: TracingConfiguration) -> _Probe | _Result:
         return f"{tracing.target} accepts traces; {tracing.sampling}"
 
     return export_nothing
+
+
+async def _check_tokens(service: OpenedService) -> str:
+    tokens = Tokens(service.configuration.access.tokens, await service.state.container.get(OutboundHttp))
+    keys = await tokens.published_keys()
+    return f"the identity provider publishes {len(keys)} keys"
 
 
 def _module_probe(service: OpenedService, configured: ConfiguredModule) -> _Probe | _Result:

@@ -65,7 +65,7 @@ class DirectHandler(logging.Handler):
             thread: without a thread, a line is written at once, or lost if that would block.
         """
         super().__init__()
-        self._descriptor = stream.fileno()
+        self._descriptor, self.is_terminal = stream.fileno(), stream.isatty()
         self._most = most
         self._waiting: SimpleQueue[bytes | threading.Event] = SimpleQueue()
         self._refused = self._failed = self._told = 0
@@ -145,10 +145,12 @@ def lost_lines() -> int:
 
 
 def write_text(text: str) -> None:
-    """Write plain text to standard error, in order with the lines of the log."""
+    """Write text in order with the lines of the log: plain for a terminal, else as one JSON object per line."""
     for each in logging.root.handlers:
         if isinstance(each, DirectHandler):
-            each.write_line(text.encode("utf-8", "backslashreplace"))
+            for line in text.splitlines():
+                plain = line.encode("utf-8", "backslashreplace")
+                each.write_line(plain if each.is_terminal else _line(time.time(), "INFO", __name__, line.strip(), {}))
 
 
 def log_event(logger: logging.Logger, level: int, message: str, fields: Mapping[str, Any]) -> None:

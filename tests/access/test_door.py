@@ -178,10 +178,10 @@ def test_a_key_is_generated_and_printed_once_if_others_can_connect(tmp_path: Pat
     with subprocess.Popen(command, cwd=tmp_path, env=variables, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         try:
-            lines = [process.stderr.readline() for _ in range(6)]
+            lines = [json.loads(process.stderr.readline())["message"] for _ in range(6)]
             port = re.findall(r":(\d+) ", lines[0])[0]
             key = re.findall(r"generated one for this run: (\S+)", lines[3])[0]
-            assert lines[5].strip().endswith(f":{port}/playground/#key={key}")
+            assert lines[5].endswith(f":{port}/playground/#key={key}")
             url = f"http://127.0.0.1:{port}{PATH}"
             assert httpx.get(url, trust_env=False).status_code == 401
             assert httpx.get(url, headers={"X-API-Key": key}, trust_env=False).status_code == 200

@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import JSONResponse
+from starlette.responses import HTMLResponse, JSONResponse
 from starlette.routing import Route
 
 from app.access.keys import digest_of
 from app.sandbox import create_sandbox
+from tests.access.issuer import Issuer
 from tests.command_line import run, with_tools
 from tests.players.openai_player import OpenAIPlayer, message, sensible_model, whole
 from tests.players.otlp_receiver import OtlpReceiver
@@ -21,6 +22,7 @@ from tests.players.redis_server import RedisServer
 from tests.ports import silent_port
 from tests.serving import serving
 
+NO_MODEL = "there is no chat model at the configured address; check OPENAI_BASE_URL"
 NOT_DURABLE = "it writes nothing to disk, so a restart loses everything: set appendonly yes"
 
 OWN = """
@@ -111,11 +113,25 @@ async def test_a_failing_upstream_is_reported_with_the_reason_and_exit_code_1(tm
     assert told["Traces"][2].startswith(f"http://{nobody}/v1/traces/v1/traces does not accept traces: ")
     assert "OTEL_EXPORTER_OTLP_ENDPOINT: /v1/traces is appended to it" in done.stderr
     assert "sk-a" not in done.stdout + done.stderr
-    assert told["Weather"][2] == "not-configured: the weather service is not set up correctly on this server"
+    assert told["Weather"][2] == "provider-auth: the weather service is not set up correctly on this server"
     assert told["Lamp"] == ("failed", True, r"LookupError: no lamp is\nthere")
     assert told["Translate"][0] == "missing"
     assert "the API key is invalid: check WEATHER_API_KEY" in done.stderr
     assert "wrong" not in done.stdout + done.stderr
+
+
+async def test_an_address_without_a_model_or_without_keys_names_its_variable(tmp_path: Path) -> None:
+    def page(_: Request) -> HTMLResponse:
+        return HTMLResponse("<h1>Welcome</h1>")
+
+    tokens = {"JWT_ISSUER": "i", "JWT_AUDIENCE": "a"}
+    async with Issuer().serving() as keys, serving(Starlette(routes=[Route("/v1/keys", page)])) as site:
+        for path, jwks, told in (("/v1/keys", keys, "works"), ("/v1", f"{site}/v1/keys", "failed")):
+            variables = {"OPENAI_BASE_URL": site + path, "JWT_JWKS_URL": jwks, "MODEL_MAX_ATTEMPTS": "1", **tokens}
+            found = lines_of(await asyncio.to_thread(run, "check", cwd=tmp_path, **variables))
+            assert found["Chat model"][2] == "not-configured: " + NO_MODEL
+            assert found["Tokens"][0] == told
+    assert found["Tokens"][2].endswith("answered 200 without usable keys; check JWT_JWKS_URL")
 
 
 @pytest.mark.parametrize("command", [("check",), ("ask", "?")])

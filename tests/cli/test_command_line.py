@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.terminal import at_a_terminal
 from tests.command_line import environment, run, started
 from tests.players.openai_player import Answer, OpenAIPlayer, delta, sse
 from tests.ports import silent_port
@@ -207,19 +208,28 @@ def test_demo_answers_without_keys_and_marks_invented_data(tmp_path: Path) -> No
     assert process.returncode == 0
 
 
+async def test_a_terminal_shows_the_start_as_text(tmp_path: Path) -> None:
+    async with at_a_terminal("serve", cwd=tmp_path, SERVER_PORT="0") as terminal:
+        shown = await terminal.sees("Swagger UI: http")
+    assert re.fullmatch(
+        r"toolchat on http://\S+ - chat model: offline\n  playground: http://\S+\n  Swagger UI: http", shown
+    )
+
+
 def test_logs_are_json_lines_without_questions_and_keys(tmp_path: Path) -> None:
     key, question = "canary-key-1", "canaryquestion"
     command = [sys.executable, "-m", "app"]
     variables = environment({"SERVER_PORT": "0", "WEATHER_API_KEY": key, "LOG_LEVEL": "DEBUG"})
     with subprocess.Popen(command, cwd=tmp_path, env=variables, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
-        url = "".join(re.findall(r"http://\S+", process.stderr.readline()))
+        banner = process.stderr.readline()
+        url = "".join(re.findall(r"http://\S+", banner))
         with urllib.request.urlopen(f"{url}/time/chat-tool-function?query={question}%20time%20in%20Paris") as answer:
             identifier = answer.headers["X-Request-ID"]
         process.send_signal(signal.SIGTERM)
-        log = process.stderr.read()
-    _page, _swagger_ui, *written = log.splitlines()
-    lines = [json.loads(line) for line in written]
+        log = banner + process.stderr.read()
+    lines = [json.loads(line) for line in log.splitlines()]
+    assert [line["message"].partition(" ")[0] for line in lines[:3]] == ["toolchat", "playground:", "Swagger"]
     mine = [line for line in lines if line.get("request_id") == identifier]
     assert [line["message"] for line in mine] == ["request started", "request finished"]
     assert (mine[1]["status"], mine[1]["outcome"], mine[1]["rounds"]) == (200, "ok", 2)

@@ -11,6 +11,7 @@ from typing import Any
 from app.tools.baidu_translate.languages import accepted
 from app.tools.error_rule import ErrorRule
 from toolchat import ToolExecutionError, UpstreamInvalid
+from toolchat.errors import ProviderAuth, ProviderQuota
 
 __all__ = ["error_rule", "translation_error"]
 
@@ -25,7 +26,7 @@ _RULES = {
     "52001": ErrorRule("unavailable", "the translation took Baidu too long", "try a shorter text", retry_after=0),
     "52002": ErrorRule("unavailable", "Baidu's translation has a failure of its own", _LATER, retry_after=0),
     "52003": ErrorRule(
-        "not-configured",
+        ProviderAuth.code,
         "Baidu does not know this service's account, or translation is not switched on for it",
         _NO_USE,
         operator="BAIDU_TRANSLATE_APP_ID is unknown, or general translation is not opened for it",
@@ -36,21 +37,21 @@ _RULES = {
         "check that q is not empty and that from and to are languages",
     ),
     "54001": ErrorRule(
-        "not-configured",
+        ProviderAuth.code,
         "Baidu refuses this service's signature",
         _NO_USE,
         operator="the signature is refused; BAIDU_TRANSLATE_SECRET_KEY does not belong to the APP ID",
     ),
     "54003": ErrorRule("busy", "Baidu's limit of requests per second is reached", _LATER, retry_after=1),
     "54004": ErrorRule(
-        "unavailable",
+        ProviderQuota.code,
         "this service's allowance of translations is used up",
         _NO_USE,
         operator="the balance or the month's free characters are used up",
     ),
     "54005": ErrorRule("busy", "too many long texts came in a short time", "try a shorter text", retry_after=3),
     "58000": ErrorRule(
-        "not-configured",
+        ProviderAuth.code,
         "Baidu does not accept requests from this service's address",
         _NO_USE,
         operator="the server's IP address is not on the account's list",
@@ -73,7 +74,7 @@ _RULES = {
         operator="the server's IP address is banned for the day: several APP IDs were used from it",
     ),
     "90107": ErrorRule(
-        "not-configured",
+        ProviderAuth.code,
         "Baidu has not verified this service's account",
         _NO_USE,
         operator="the account's verification is not passed or has run out",

@@ -16,7 +16,7 @@ from app.tools.error_rule import ErrorRule
 from app.tools.weather.forecast import Weather, slim
 from app.tools.weather.places import MAX_NAME, PlaceQuery, is_chinese, place_query
 from toolchat import BaseUrl, Secret, ToolSettings
-from toolchat.errors import UpstreamInvalid, UpstreamTimeout
+from toolchat.errors import ProviderAuth, ProviderQuota, UpstreamInvalid, UpstreamTimeout
 from toolchat.http.client import OutboundHttp, Reply
 
 __all__ = ["CACHE_SECONDS", "WeatherClient", "WeatherSettings", "error_code", "error_rule"]
@@ -36,7 +36,7 @@ _ADVICE = "say that the weather cannot be looked up at the moment"
 
 def _rejected(cause: str) -> ErrorRule:
     message = "the weather service is not set up correctly on this server"
-    return ErrorRule("not-configured", message, _ADVICE, f"{cause}: check WEATHER_API_KEY")
+    return ErrorRule(ProviderAuth.code, message, _ADVICE, f"{cause}: check WEATHER_API_KEY")
 
 
 def _unavailable(message: str, operator: str | None = None, retry_after: float | None = None) -> ErrorRule:
@@ -53,7 +53,9 @@ _RULES: Mapping[int, ErrorRule] = {
         "try the English or pinyin name with its country, such as 'Suzhou, Jiangsu, China', or a larger city nearby",
     ),
     2006: _rejected("the API key is invalid"),
-    2007: _unavailable("the weather service's quota is used up", "the quota of the month is used up"),
+    2007: ErrorRule(
+        ProviderQuota.code, "the weather service's quota is used up", _ADVICE, "the quota of the month is used up"
+    ),
     2008: _rejected("the API key has been disabled"),
     2009: _unavailable("the weather service's plan does not cover this request", "the plan does not cover forecasts"),
     9000: _unavailable("the weather service refused the request"),
@@ -139,7 +141,8 @@ class WeatherClient:
             What :func:`slim` keeps.
 
         Raises:
-            ToolExecutionError: ``invalid-place``, ``no-such-place``, ``not-configured`` or ``unavailable``.
+            ToolExecutionError: ``invalid-place``, ``no-such-place``, ``provider-auth``, ``provider-quota`` or
+                ``unavailable``.
             UpstreamError: no usable answer, or none in time.
         """
         query = await _query(city)

@@ -109,7 +109,7 @@ async def test_in_the_sandbox_the_upstreams_own_key_stays_at_home() -> None:
 
 @pytest.mark.parametrize(
     ("city", "kind"),
-    [("nowhere", "no-such-place"), ("error 2006", "not-configured"), ("status 503", "unavailable")],
+    [("nowhere", "no-such-place"), ("error 2006", "provider-auth"), ("status 503", "unavailable")],
 )
 async def test_the_sandbox_plays_faults_that_reach_the_model(city: str, kind: str, client: WeatherClient) -> None:
     assert (await failure_of(client, city)).kind == kind

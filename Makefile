@@ -38,7 +38,7 @@ PACKAGES := wire_clients/npm/node_modules
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help run demo test test-fast test-slowest test-newest test-clients nightly lint lock wheel bench bench-quick bench-guard bench-lock lab lab-fast lab-long clients-lock env-example answers pictures architecture audit hooks clean
+.PHONY: help run demo test test-fast test-slowest test-newest test-clients nightly lint lock wheel bench bench-quick bench-guard bench-lock lab lab-fast lab-long clients-lock env-example answers pictures architecture reference audit hooks clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -126,6 +126,9 @@ audit: $(VENV)/.runtime $(AUDIT)/.tools ## Look for known vulnerabilities and li
 
 wheel: $(VENV)/.dev ## Build the wheel of the engine (toolchat alone) in dist/
 	$(PY) -m pip wheel --disable-pip-version-check --quiet --no-build-isolation --no-deps --wheel-dir dist .
+
+reference: $(VENV)/.dev ## Write docs/reference.md from the docstrings
+	$(PY) -m tests.reference
 
 architecture: $(VENV)/.dev ## Draw docs/architecture.svg from the code
 	$(PY) -m tests.architecture

@@ -19,6 +19,7 @@ from starlette.routing import Route
 
 from app.composition.configuration import read_configuration
 from app.composition.lifespan import open_service
+from tests import reference
 from tests.command_line import ROOT, started
 from tests.deploy.env_example import settings_classes
 from tests.docs.readme import tool_folders, written_tools
@@ -152,6 +153,10 @@ def test_the_page_about_errors_has_a_row_for_every_code_with_its_status_and_whet
     } - {UpstreamError}
     there_are = {(each.code, str(each.status), "yes" if each.retryable else "no") for each in raised}
     assert told == there_are | {("method-not-allowed", "405", "no")}
+
+
+def test_the_page_of_reference_is_made_from_the_docstrings() -> None:
+    assert reference.PAGE.read_text(encoding="utf-8") == reference.written(), "run: make reference"
 
 
 def test_the_table_of_advisors_has_each_with_its_order() -> None:

@@ -96,7 +96,14 @@ class ChatResponse:
 
     message: AssistantMessage
     finish_reason: str
-    """``stop``, ``tool_calls``, ``length`` or ``content_filter``; by the last two, calls may be incomplete."""
+    """Why the model, or the whole chat request, ended:
+
+    - ``stop``: the answer is complete.
+    - ``length``, ``content_filter``: the provider cut the answer; calls in it may be incomplete and do not run.
+    - ``tool_calls``: the caller runs the calls.
+    - ``approval_required``: a call waits for the user's approval; see :meth:`ChatClient.resume`.
+    - ``return_direct``: the answer is the results of tools.
+    """
     usage: Usage
     model: str
     """The name of the model as the provider reports it, otherwise as configured."""

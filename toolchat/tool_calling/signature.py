@@ -27,9 +27,10 @@ def _read_docstring(text: str) -> tuple[str, Mapping[str, str]]:
         return " ".join(text.split()), {}
     from docstring_parser import parse
 
+    text = re.sub(r":\w+:(?=`)", "", text)  # of Sphinx's roles, the parser takes one at the start of a line for a field
+    text = re.sub(r"^(\s+\w+)：", r"\1: ", text, flags=re.MULTILINE)  # the full-width colon of Chinese authors
     try:
-        # A model's Chinese author may well type the full-width colon.
-        parsed = parse(re.sub(r"^(\s+\w+)：", r"\1: ", text, flags=re.MULTILINE))
+        parsed = parse(text)
     except Exception:  # noqa: BLE001 - the parser stumbles over odd texts in several ways
         return _first_paragraph(text), {}
     described = [(name, each.description or "") for each in parsed.params for name in each.arg_name.split(",")]

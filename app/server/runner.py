@@ -24,6 +24,7 @@ from app.observability.logs import configure_logging, write_text
 from app.server.connection_limit import ConnectionLimit, check_open_files
 from app.server.http_protocol import ProblemProtocol
 from app.server.slow_clients import SlowClientWatch
+from app.server.systemd import systemd_notifier
 from app.settings.service_settings import Settings
 from toolchat.errors import ConfigurationError
 
@@ -73,18 +74,30 @@ def serve(app: FastAPI, settings: Settings, *, provider: str, notice: str = "") 
         ConfigurationError: the address cannot be listened on, or the system allows too few open files.
     """
     check_open_files()
+    notify = systemd_notifier()
+    on_stop = partial(notify, "STOPPING=1")
     with _listen(settings) as listener:
         banner = notice + _banner(listener, provider, app.state.access.claim_generated_key())
-        announce = partial(write_text, banner)
+
+        def announce() -> None:
+            write_text(banner)
+            notify("READY=1")
+
         if settings.server_workers > 1:
-            return _serve_by_workers(app, listener, settings, announce)
+            return _serve_by_workers(app, listener, settings, announce, on_stop)
         _reload_on_sighup(app.state.access)
-        server = _Server(server_config(app, settings), app, announce)
+        server = _Server(server_config(app, settings), app, announce, on_stop)
         server.run(sockets=[listener])
         return server.code
 
 
-def _serve_by_workers(app: FastAPI, listener: socket.socket, settings: Settings, announce: Callable[[], None]) -> int:
+def _serve_by_workers(
+    app: FastAPI,
+    listener: socket.socket,
+    settings: Settings,
+    announce: Callable[[], None],
+    on_stop: Callable[[], None],
+) -> int:
     if not hasattr(os, "fork"):
         raise ConfigurationError("SERVER_WORKERS: more than one needs a system with fork, such as Linux or macOS")
     from app.server.workers import Supervisor, Worker
@@ -96,7 +109,7 @@ def _serve_by_workers(app: FastAPI, listener: socket.socket, settings: Settings,
         config.callback_notify, config.timeout_notify = worker.report_life, 0
         _Server(config, app, worker.report_start).run(sockets=worker.sockets)
 
-    return Supervisor(listener, settings, serve_in_worker, announce).run()
+    return Supervisor(listener, settings, serve_in_worker, announce, on_stop).run()
 
 
 class _Server(uvicorn.Server):
@@ -106,10 +119,16 @@ class _Server(uvicorn.Server):
     requests get 503 with Retry-After, so that a load balancer can move its traffic.
     """
 
-    def __init__(self, config: uvicorn.Config, app: FastAPI, on_start: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        app: FastAPI,
+        on_start: Callable[[], None],
+        on_stop: Callable[[], None] = lambda: None,
+    ) -> None:
         super().__init__(config)
         self._app = app
-        self._on_start = on_start
+        self._on_start, self._on_stop = on_start, on_stop
         self._interrupted = False
         self._drain_deadline: float | None = None
 
@@ -153,6 +172,7 @@ class _Server(uvicorn.Server):
         if self._drain_deadline is None:
             self._drain_deadline = now + limit
             _log.info("draining", extra={"questions_in_flight": running})
+            self._on_stop()
         if running and now < self._drain_deadline and not self.force_exit:
             return False
         self.config.timeout_graceful_shutdown = max(0, math.ceil(self._drain_deadline - now))

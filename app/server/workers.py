@@ -92,6 +92,7 @@ class Supervisor(Arbiter):  # type: ignore[misc]
         settings: the number of workers and their time limits.
         serve: serves in a worker.
         announce: called once all workers are started and the first one serves.
+        on_stop: called before the workers are stopped.
     """
 
     def __init__(
@@ -100,10 +101,11 @@ class Supervisor(Arbiter):  # type: ignore[misc]
         settings: Settings,
         serve: Callable[[Worker], None],
         announce: Callable[[], None],
+        on_stop: Callable[[], None],
     ) -> None:
         super().__init__(_Application(settings, serve))
         self.log.error_log.propagate = True
-        self._announce = announce
+        self._announce, self._on_stop = announce, on_stop
         self._failures, self._resume_at, self._interrupted = 0, 0.0, False
         self._address, self._family = listener.getsockname(), listener.family
         is_ipv6 = listener.family == socket.AF_INET6
@@ -169,6 +171,11 @@ class Supervisor(Arbiter):  # type: ignore[misc]
             self.num_workers = self.cfg.workers
             self.manage_workers()
             self._announce()
+
+    def stop(self, graceful: bool = True) -> None:
+        """Stop the workers; report it first."""
+        self._on_stop()
+        super().stop(graceful)
 
     def handle_hup(self) -> None:
         """Make all workers reload the key file, instead of replacing them."""

@@ -115,6 +115,7 @@ def _runner(read: Configuration, access: Access) -> _Run:
             app.state.service = state
             await _warn_of_data_loss(state.store)
             app.openapi_schema = None  # a schema built earlier lacks the tools that were just opened
+            access.authenticator.approval_tokens = state.approvals.tokens
             async with access.running(await state.container.get(OutboundHttp)):
                 yield
 

@@ -10,7 +10,7 @@ from app.access.keys import KeyRegistry
 from app.access.principals import ANONYMOUS, Principal, RequestCaller, Role
 from toolchat.errors import Forbidden, Unauthorized
 
-__all__ = ["Authenticator", "TokenReader"]
+__all__ = ["APPROVAL_HEADER", "Authenticator", "TokenReader"]
 
 _PUBLIC = ("/health/live", "/health/ready", "/.well-known/oauth-protected-resource/mcp")
 """Paths that nobody authenticates for: probes have no key, and the metadata says how to get one."""
@@ -24,6 +24,9 @@ _ROLES: dict[str, Role | None] = {
     "/openapi.json": None,
 }
 """The role that a path requires if it is not ``ask``; ``None``: any key."""
+APPROVAL_HEADER = "x-approval-token"
+"""The header with the token of an approval link; other sites' pages cannot send it, nor does a link by itself."""
+_APPROVALS = "/approvals/"
 _KEY_HEADERS = (b"authorization", b"x-api-key")
 
 
@@ -32,6 +35,14 @@ class TokenReader(Protocol):
 
     async def principal(self, token: str) -> Principal:
         """The principal of a token; raises ``Unauthorized`` with the reason if it is not valid."""
+        ...
+
+
+class ApprovalTokenReader(Protocol):
+    """Finds on whose behalf the bearer of an approval link decides."""
+
+    async def principal(self, identifier: str, token: str) -> Principal:
+        """The principal of a token for one paused answer; raises ``NotFound`` if it is not valid."""
         ...
 
 
@@ -61,6 +72,8 @@ class Authenticator:
         self._open = [each.split("/") for each in (*_ALWAYS_OPEN, *open_paths)]
         self._hosts = frozenset(hosts)
         self._proxies = proxies or Proxies()
+        self.approval_tokens: ApprovalTokenReader | None = None
+        """Validates the tokens of approval links; set when the service runs, because it needs the service's store."""
         self.tokens: TokenReader | None = None
         """Validates tokens; set when the service runs, because it needs the service's connections."""
 
@@ -74,10 +87,14 @@ class Authenticator:
         Raises:
             Unauthorized: a required key is missing, or the key is not valid.
             Forbidden: the key lacks the role for the path.
+            NotFound: the token of an approval link is not for this approval, or has expired.
+            StoreUnavailable: such a token cannot be checked.
             MisdirectedRequest: the request has no key, and its ``Host`` is not allowed.
         """
         if path in _PUBLIC:  # with any Host
             return RequestCaller.from_request(ANONYMOUS, address, scope["headers"])
+        if path.startswith(_APPROVALS) and (token := header(scope, APPROVAL_HEADER.encode())):
+            return RequestCaller.from_request(await self._approver(path, token), address, scope["headers"])
         key = _credential(scope) if self._knows_keys else ""
         if key:
             principal = await self._known(key)
@@ -106,6 +123,19 @@ class Authenticator:
         if self.tokens is not None and key.count(".") == 2:
             return await self.tokens.principal(key)
         raise Unauthorized("the key is not valid")
+
+    async def _approver(self, path: str, token: str) -> Principal:
+        """The principal on whose behalf the bearer of a token decides, with the rights that it has now."""
+        if self.approval_tokens is None:
+            raise Unauthorized("the service is not running")
+        principal = await self.approval_tokens.principal(path.removeprefix(_APPROVALS), token)
+        if not principal.name or ":" in principal.name:
+            current: Principal | None = principal  # of nobody, or of a token, which no registry knows
+        else:
+            current = self.keys.named(principal.name)
+        if current is None or current.has_expired or "ask" not in current.roles:
+            raise Unauthorized("the key that asked has been withdrawn")
+        return current
 
     def _allows_anonymous(self, scope: Scope) -> bool:
         if self._anonymous is not None:

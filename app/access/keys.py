@@ -91,6 +91,10 @@ class KeyRegistry:
         principal = self._principals.get(digest_of(key))
         return None if principal is None or principal.has_expired else principal
 
+    def named(self, name: str) -> Principal | None:
+        """The principal of a name, unless all its keys were withdrawn or have expired."""
+        return next((each for each in self._principals.values() if each.name == name and not each.has_expired), None)
+
     def with_keys(self, others: "KeyRegistry") -> "KeyRegistry":
         """The keys of two registries; for a key in both, the other's principal."""
         return KeyRegistry({**self._principals, **others._principals})  # noqa: SLF001 - the same class

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Depends, Header, Request, Response
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictBool
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
@@ -16,7 +16,20 @@ from toolchat.errors import DependencyMissing, NotFound, SessionBusy
 
 __all__ = ["router"]
 
-router = APIRouter(tags=["Approvals"])
+
+async def _token(
+    _: Annotated[
+        str,
+        Header(
+            alias="X-Approval-Token",
+            description="The token of an approval link, in place of a key: valid for this approval only, and once",
+        ),
+    ] = "",
+) -> None:
+    """Document the header; the guard has read it."""
+
+
+router = APIRouter(tags=["Approvals"], dependencies=[Depends(_token)])
 
 
 def _sendable(arguments: dict[str, Any]) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from app.access.principals import current_request_caller
+from app.api.approval_tokens import ApprovalTokens, approval_not_found
 from app.api.dependencies import scoped_key
 from app.observability import metrics
 from toolchat.chat.advisors.base import Advisor, AdvisorChain
@@ -20,7 +21,7 @@ from toolchat.chat.client import ChatClient, PromptSpec
 from toolchat.chat.conversation_state import ConversationState
 from toolchat.chat.records import from_records, sendable, to_records
 from toolchat.chat.request import Approval, ChatRequest, Emit
-from toolchat.errors import CannotPause, DependencyMissing, NotFound, StoreUnavailable, ValidationFailed
+from toolchat.errors import CannotPause, DependencyMissing, StoreUnavailable, ValidationFailed
 from toolchat.messages import AssistantMessage, Usage
 from toolchat.models.base import ChatOptions, ChatResponse
 from toolchat.state.base import StateStore
@@ -206,6 +207,8 @@ class ApprovalStore:
 
     def __init__(self, store: StateStore, codec: PausedTurnCodec, *, ttl: float = 600) -> None:
         self.ttl = ttl
+        self.tokens = ApprovalTokens(store, ttl=ttl)
+        """Tokens with which people decide who have no key."""
         self._store = store
         self._lists = ConversationState(store, "approvals", ttl=ttl)
         self._codec = codec
@@ -237,7 +240,7 @@ class ApprovalStore:
         """
         record = await self._store.get(_key(identifier))
         if record is None:
-            raise _not_found()
+            raise approval_not_found()
         turn = self._codec.load(record)
         waiting = [call.id for call in turn.response.message.tool_calls]
         if not set(decided) <= set(waiting):
@@ -264,7 +267,7 @@ class ApprovalStore:
                     await self._store.put(key, waiting.record, ttl=self.ttl)
             raise
         if not claimed:
-            raise _not_found()
+            raise approval_not_found()
 
     async def delete(self, conversation: str) -> None:
         """Delete the paused turns of a conversation."""
@@ -329,10 +332,6 @@ class ConsentAdvisor(Advisor):
 def _shown(paused: ChatResponse) -> list[dict[str, Any]]:
     calls = paused.message.tool_calls
     return [{"id": call.id, "name": call.name, "arguments": parse_arguments(call)} for call in calls]
-
-
-def _not_found() -> NotFound:
-    return NotFound("no answer waits for approval under this id; it was decided before, or has expired")
 
 
 def _key(identifier: str) -> str:

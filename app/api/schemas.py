@@ -81,6 +81,9 @@ class PendingApproval(WaitingCalls):
     """The approval that an answer waits for."""
 
     expires_in: float = Field(description="Seconds until it expires")
+    token: str | None = Field(
+        None, description="Sent to a person who decided by a token: decides about this approval, in X-Approval-Token"
+    )
 
 
 _ANSWERED: dict[str, Any] = {

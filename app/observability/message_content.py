@@ -1,5 +1,6 @@
 """Message content as JSON span attributes, in the format of OpenTelemetry's conventions for generative AI (opt-in)."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -7,8 +8,11 @@ from pydantic_core import to_json
 
 from toolchat.messages import AssistantMessage, Message, SystemMessage, ToolResponseMessage, UserMessage
 
-__all__ = ["answer", "conversation", "instructions", "short"]
+__all__ = ["LINK_FRAGMENT", "answer", "conversation", "instructions", "short", "without_tokens"]
 
+LINK_FRAGMENT = "#token="
+"""Begins the fragment of an approval link, which browsers do not send: no server's log has the token."""
+_TOKEN = re.compile(f"(?<={LINK_FRAGMENT})[A-Za-z0-9_-]+")
 _MAX_MESSAGES, _MAX_CHARS = 40, 8000
 _ROLES = {UserMessage: "user", AssistantMessage: "assistant", ToolResponseMessage: "tool"}
 
@@ -31,9 +35,15 @@ def answer(message: AssistantMessage, finish_reason: str) -> str:
 
 
 def short(text: str) -> str:
-    """A text that can be sent: truncated, and valid UTF-8."""
+    """A text that can be sent: truncated, valid UTF-8, and without tokens."""
+    text = without_tokens(text)
     text = text if len(text) <= _MAX_CHARS else f"{text[:_MAX_CHARS]}…"
     return text if text.isascii() else text.encode("utf-8", "replace").decode()  # lone surrogates cannot be encoded
+
+
+def without_tokens(text: str) -> str:
+    """A text whose approval links have no token: whoever reads it could decide."""
+    return _TOKEN.sub("...", text) if LINK_FRAGMENT in text else text
 
 
 def _parts(message: Message) -> Sequence[Mapping[str, Any]]:

@@ -1,5 +1,6 @@
 """Tools that need the user's consent, over HTTP."""
 
+import re
 from collections.abc import AsyncGenerator
 from typing import Any
 
@@ -77,7 +78,11 @@ async def test_a_turn_is_decided_once(client: httpx.AsyncClient) -> None:
 async def test_a_plain_text_answer_names_the_approval_route(client: httpx.AsyncClient) -> None:
     _, call = await paused(client)
     text = (await client.get(ASK)).text
-    assert text.startswith("Waiting for approval of switchLight: POST /approvals/")
+    assert re.match(
+        rf"To approve or reject switchLight within 10 minutes, open {client.base_url}/playground/\?approval=([\w-]+)\n"
+        r"Waiting for approval of switchLight: POST /approvals/\1$",
+        text,
+    )
     await assert_waits(client, text.split("POST ")[1], call)
 
 

@@ -1,10 +1,13 @@
 """Deciding about a call that waits, in a real browser: its arguments, and the reason why not."""
 
 import json
+import re
 from typing import Any
 
+import pytest
 from playwright.async_api import Page, expect
 
+from app.access.keys import digest_of
 from tests.pages.page import CONVERSATION, Visit, say, streamed
 from tests.pages.workshop.printer import PRINTED
 from tests.players.openai_player import Answer, OpenAIPlayer, PlayedRequest, delta, finish, sse
@@ -95,18 +98,25 @@ async def test_long_numbers_are_edited_as_they_are(visit: Visit) -> None:
     assert '"copies": 12345678901234567890' in told
 
 
-async def test_an_answer_to_another_client_is_decided_by_the_link_that_it_names(visit: Visit) -> None:
+@pytest.mark.parametrize("variables", [{}, {"API_KEYS": f"alice={digest_of('secret')}"}], ids=["no keys", "keys"])
+async def test_an_answer_to_another_client_is_decided_by_the_link_that_it_names(
+    variables: dict[str, str], visit: Visit
+) -> None:
     async with (
         OpenAIPlayer(model('{"text": "A page"}')) as player,
-        service("tests.pages.workshop", OPENAI_BASE_URL=player.base_url) as client,
+        service("tests.pages.workshop", OPENAI_BASE_URL=player.base_url, **variables) as client,
     ):
         asked = {"model": "toolchat", "stream": True, "messages": [{"role": "user", "content": "Print"}]}
-        answer = await client.post("/v1/chat/completions", json=asked)
-        place = f"?approval={answer.headers['x-approval-id']}"
-        assert f"{client.base_url}/playground/{place}" in answer.text
+        answer = await client.post("/v1/chat/completions", json=asked, headers={"X-API-Key": "secret"})
+        (place,) = re.findall(rf"{client.base_url}/playground/(\?approval=[\w-]+#token=[\w-]+)", answer.text)
         before = len(PRINTED)
-        async with visit(client.base_url, place=place) as page:
+        async with visit(client.base_url, place=place, ready="#approval:not([hidden])") as page:
+            assert "token" not in page.url
             waiting = page.get_by_role("region", name="Another answer waits for your approval")
+            assert PRINTED[before:] == []
             await waiting.get_by_role("button", name="Approve").click()
             await expect(waiting).to_contain_text("Told: printed")
+            await expect(page.locator("#key-dialog[open]")).to_have_count(0)
         assert PRINTED[before:] == ["A page"]
+        async with visit(client.base_url, place=place, ready="#page-problem:not([hidden])", faults="404") as page:
+            await expect(page.get_by_role("alert")).to_contain_text("decided")

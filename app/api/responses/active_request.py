@@ -6,7 +6,9 @@ from math import inf
 from typing import Any
 
 from fastapi import Request
+from starlette.requests import HTTPConnection
 
+from app.access.authentication import APPROVAL_HEADER
 from app.access.principals import ALL_TOOLS, current_request_caller
 from app.access.quotas import QuotaReservation
 from app.api.approvals import ConsentAdvisor, PendingTurn
@@ -15,6 +17,7 @@ from app.api.dependencies import session_of
 from app.api.service import ServiceState
 from app.observability import tracing
 from app.observability.logs import hashed
+from app.observability.message_content import LINK_FRAGMENT
 from app.observability.metrics import OTHER
 from toolchat.chat.client import PromptSpec
 from toolchat.chat.request import Emit
@@ -23,7 +26,10 @@ from toolchat.models.base import ChatResponse
 from toolchat.models.resilience import ModelTimeouts
 from toolchat.tool_calling.context import CONVERSATION_ID
 
-__all__ = ["ActiveRequest", "answer_document"]
+__all__ = ["IN_CHAT_PAGE", "ActiveRequest", "answer_document"]
+
+IN_CHAT_PAGE = "in_chat_page"
+"""The key of a request's state: whether people see its answer in the page of another program."""
 
 _READING_SECONDS = 1
 """Seconds after the deadline in which a client can still read the error."""
@@ -38,6 +44,9 @@ class ActiveRequest:
         prompt: the question, its tools and its advisors.
         taken: the paused turn that the prompt resumes, if any.
     """
+
+    notice = ""
+    """The text that asks for an approval; empty if none is needed. A stream ends with it."""
 
     def __init__(
         self, request: Request, service: ServiceState, prompt: PromptSpec, taken: PendingTurn | None = None
@@ -54,6 +63,7 @@ class ActiveRequest:
         self._summary: dict[str, Any] = state.setdefault("summary", {})
         if self.session:
             self._summary["session"] = hashed(self.session)
+        self._scope = request.scope
         self._connection = connection_of(request.scope)
         self._started = time.perf_counter()
 
@@ -66,14 +76,6 @@ class ActiveRequest:
     def pending(self) -> Mapping[str, Any] | None:
         """The approval that the answer waits for, if any: its id, its seconds, and the calls."""
         return self._consent.pending
-
-    @property
-    def notice(self) -> str:
-        """The sentence that asks for an approval; empty if none is needed. A stream ends with it."""
-        if self._consent.pending is None:
-            return ""
-        names = ", ".join(call["name"] for call in self._consent.pending["calls"])
-        return f"Waiting for approval of {names}: POST /approvals/{self._consent.pending['id']}"
 
     def complete(self) -> Coroutine[Any, Any, ChatResponse]:
         """The complete answer.
@@ -104,9 +106,31 @@ class ActiveRequest:
         with ModelTimeouts(deadline=inf, idle=limit, error=lambda: _too_late(limit)):
             response = await answering
         self._record(response)
-        if self._consent.pending:
-            response = response.with_text("\n\n".join(filter(None, (response.message.text, self.notice))))
-        return response
+        if self._consent.pending is None:
+            return response
+        self.notice = await self._ask_for_approval(self._consent.pending)
+        return response.with_text("\n\n".join(filter(None, (response.message.text, self.notice))))
+
+    async def _ask_for_approval(self, pending: dict[str, Any]) -> str:
+        """Say what a person can do, then what a program can do.
+
+        The link has a token if people see the answer in the page of another program, whose key they do not have. Who
+        has decided by a token gets the next one in the answer.
+        """
+        identifier, names = pending["id"], ", ".join(call["name"] for call in pending["calls"])
+        for_programs = f"Waiting for approval of {names}: POST /approvals/{identifier}"
+        if "headers" not in self._scope:  # it came over standard input, so there is no page
+            return for_programs
+        connection, token = HTTPConnection(self._scope), ""
+        is_by_token = APPROVAL_HEADER in connection.headers
+        if is_by_token or self._scope["state"].get(IN_CHAT_PAGE):
+            token = await self.service.approvals.tokens.issue(identifier)
+        if is_by_token:
+            pending["token"] = token
+        link = f"{connection.base_url}playground/?approval={identifier}{token and LINK_FRAGMENT + token}"
+        return (
+            f"To approve or reject {names} within {pending['expires_in'] / 60:g} minutes, open {link}\n{for_programs}"
+        )
 
     def _record(self, response: ChatResponse) -> None:
         """Record the answer for the request's log line."""

@@ -3,6 +3,7 @@
 import { CallList, milliseconds } from "./calls.js";
 import { consentElement } from "./consent.js";
 import { address, announce, make } from "./elements.js";
+import { bearingToken } from "./key.js";
 import { Problem, documentOf, problemElement, reasonOf } from "./problem.js";
 import { Prose } from "./prose.js";
 import { ask } from "./sse.js";
@@ -68,7 +69,7 @@ export class AnswerView {
     const url = address(`/approvals/${encodeURIComponent(approval.id)}`);
     this.after.append(consentElement(approval, (body) => {
       this.options.place().focus({ preventScroll: true });
-      this.run(url, { method: "POST", headers: { "Content-Type": "application/json" }, body });
+      this.run(url, { method: "POST", headers: { "Content-Type": "application/json", ...bearingToken(approval.token) }, body });
     }));
   }
 

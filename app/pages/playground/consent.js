@@ -6,7 +6,7 @@ import { faultOf, objectOf, pretty, short } from "./json.js";
 import { say, text } from "./texts.js";
 
 /** @typedef {{id: string, name: string, arguments: any}} WaitingCall */
-/** @typedef {{id: string, expires_in: number, calls: WaitingCall[]}} PendingApproval */
+/** @typedef {{id: string, expires_in: number, calls: WaitingCall[], token?: string}} PendingApproval */
 
 /** One call that waits: its arguments, which may be changed, and a reason for the model if it is rejected. */
 class Waiting {

@@ -6,7 +6,8 @@ import { remembered } from "./remembered.js";
 import { say, text } from "./texts.js";
 
 const KEY = "toolchat.key";
-const FRAGMENT = "#key=";
+const FRAGMENT = "#key=", TOKEN_FRAGMENT = "#token=";
+const TOKEN_HEADER = "X-Approval-Token";
 const HEADER = /^[\x21-\x7e]+$/; // what a header can hold
 
 /** The key in use, empty without one. */
@@ -23,6 +24,17 @@ function takeFromAddress() {
   sessionStorage.setItem(KEY, key);
   return true;
 }
+
+/** Takes the token of an approval link out of the page's address; empty without one. */
+export function approvalToken() {
+  if (!location.hash.startsWith(TOKEN_FRAGMENT)) return "";
+  const token = location.hash.slice(TOKEN_FRAGMENT.length);
+  history.replaceState(history.state, "", location.pathname + location.search);
+  return HEADER.test(token) ? token : "";
+}
+
+/** The header with the token of an approval, where it has one. @param {string | undefined} token @returns {Record<string, string>} */
+export const bearingToken = (token) => (token ? { [TOKEN_HEADER]: token } : {});
 
 /** Uses the key, and shows what makes the page forget it. */
 export function beginWithKey() {
@@ -45,7 +57,7 @@ export async function fetchWithKey(url, init) {
   for (;;) {
     const key = heldKey();
     const response = await fetch(url, { ...init, headers: { ...init.headers, ...bearing(key) }, cache: "no-store" });
-    if (response.status !== 401) return response;
+    if (response.status !== 401 || (init.headers && TOKEN_HEADER in init.headers)) return response;
     if (key === heldKey() && !(await askedForKey())) return response;
     init.signal?.throwIfAborted();
   }

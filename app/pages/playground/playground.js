@@ -4,7 +4,7 @@ import { AnswerView } from "./answer.js";
 import { Compare, questionsOf } from "./compare.js";
 import { Conversation } from "./conversation.js";
 import { address, button, find } from "./elements.js";
-import { beginWithKey } from "./key.js";
+import { approvalToken, beginWithKey, bearingToken } from "./key.js";
 import { documentOf, wordsOf } from "./problem.js";
 import { readJson } from "./sse.js";
 import { isKnown, language, say, text, translate } from "./texts.js";
@@ -55,17 +55,17 @@ function hasTodo(folders, openapi) {
   return "/todo/chat" in openapi.paths && folders.some(({ name, registered }) => name === "todo" && registered);
 }
 
-/** Shows the calls of an answer to another client that the address names, to be decided here. */
-async function showApproval() {
+/** Shows the calls of an answer to another client that the address names, to be decided here. @param {string} token */
+async function showApproval(token) {
   const identifier = new URLSearchParams(location.search).get("approval");
   if (!identifier) return;
-  const approval = await readJson(address(`/approvals/${encodeURIComponent(identifier)}`));
+  const approval = await readJson(address(`/approvals/${encodeURIComponent(identifier)}`), { headers: bearingToken(token) });
   const section = find("approval");
   const view = new AnswerView({ name: () => text("approvalElsewhere"), place: () => section });
   section.append(view.element);
   section.tabIndex = -1;
   section.hidden = false;
-  view.wait(approval);
+  view.wait({ ...approval, token });
 }
 
 /** Shows what the service offers. */
@@ -82,7 +82,6 @@ async function show() {
     ...planned.map((operation) => ({ question: questionsOf(operation)[0], plan: true })),
   ]);
   await conversation.restore();
-  await showApproval();
 }
 
 /** Shows it, or why it cannot be shown. */
@@ -90,7 +89,13 @@ async function load() {
   const problem = find("page-problem");
   problem.hidden = true;
   try {
+    // A token decides about this one approval; the rest of the page would ask for a key.
+    if (linkToken) {
+      for (const each of document.querySelectorAll('.tabs, [role="tabpanel"]')) each.hidden = true;
+      return await showApproval(linkToken);
+    }
     await show();
+    await showApproval("");
   } catch (error) {
     const told = documentOf(error);
     problem.replaceChildren(...wordsOf(told));
@@ -98,6 +103,8 @@ async function load() {
     problem.hidden = false;
   }
 }
+
+const linkToken = approvalToken();
 
 function start() {
   beginWithKey();

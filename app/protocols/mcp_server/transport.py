@@ -181,7 +181,7 @@ class _Exchange(EventStream):
 
     def answer_headers(self) -> Mapping[str, str]:
         """See :meth:`EventStream.answer_headers`."""
-        return {"Cache-Control": "no-store", "X-Accel-Buffering": "no", **self._state.get(ANSWER_HEADERS, dict)()}
+        return {"Cache-Control": "no-store", "X-Accel-Buffering": "no", **self._state.pop(ANSWER_HEADERS, dict)()}
 
     def on_error(self, error: ToolchatError) -> bytes:
         """See :meth:`EventStream.on_error`."""

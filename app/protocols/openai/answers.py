@@ -1,7 +1,7 @@
 """Answers in OpenAI's formats: a chat completion, or a stream of its chunks."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import field
 from functools import partial
 from random import getrandbits
@@ -38,8 +38,6 @@ class ResponseContext:
     in_session: bool = False
     """Whether the client named the conversation."""
     include_usage: bool = False
-    page_url: Callable[[], str] = str
-    """Returns the address of the playground, for approvals by users whose client cannot ask them."""
     reports_progress: bool = False
     """Whether a stream reports tool calls in Open WebUI's events."""
     identifier: str = field(default_factory=lambda: f"chatcmpl-{getrandbits(96):024x}")
@@ -81,7 +79,7 @@ class Completion(_ChatFormat, BufferedFormat):
         calls = _client_calls(response, context.client_tools)
         choice = {
             "index": 0,
-            "message": _message(response, calls, _approval_link(active, context)),
+            "message": _message(response, calls),
             "logprobs": None,
             "finish_reason": _finish_reason(response, has_calls=bool(calls)),
         }
@@ -158,7 +156,6 @@ class ChunkWriter(StreamWriter):
     def _remaining_text(self, response: ChatResponse) -> bytes:
         """Text that was not streamed: the notice of a pending approval, or an answer that no model wrote."""
         if notice := self.active.notice:
-            notice += _approval_link(self.active, self._context)
             return self._text(f"\n\n{notice}" if self._has_text else notice)
         text = response.message.text
         return self._text(text) if text and not self._has_text else b""
@@ -206,13 +203,8 @@ def _status(description: str, *, done: bool) -> dict[str, Any]:
     return {"type": "status", "data": {"description": description, "done": done}}
 
 
-def _approval_link(active: ActiveRequest, context: ResponseContext) -> str:
-    """A line with the page on which the user decides, if the answer waits for approval."""
-    return f"\n{context.page_url()}?approval={active.pending['id']}" if active.pending else ""
-
-
-def _message(response: ChatResponse, calls: list[dict[str, Any]], link: str) -> dict[str, Any]:
-    text = response.message.text + link
+def _message(response: ChatResponse, calls: list[dict[str, Any]]) -> dict[str, Any]:
+    text = response.message.text
     message: dict[str, Any] = {"role": "assistant", "content": text if text or not calls else None, "refusal": None}
     if calls:
         message["tool_calls"] = calls

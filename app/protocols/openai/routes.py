@@ -13,9 +13,11 @@ from app.api.dependencies import refuse_cross_site
 from app.api.fast_router import QuestionRoute, ReadRoute
 from app.api.parameters import require_json
 from app.api.responses import answer_prompt
+from app.api.responses.active_request import IN_CHAT_PAGE
 from app.api.responses.event_stream import EVENT_SCHEMA
 from app.api.service import Service, ServiceState, service_state
 from app.api.sessions import SESSION_HEADER, conversation_by_header, conversation_prompt
+from app.observability.message_content import LINK_FRAGMENT, without_tokens
 from app.protocols.openai.answers import OPEN_WEBUI, Chunks, Completion, ResponseContext
 from app.protocols.openai.errors import BadRequest, ModelNotFound
 from app.protocols.openai.partial_turns import restore_turns
@@ -136,14 +138,14 @@ async def chat_completions(request: Request) -> Response:
     """
     refuse_cross_site(request)
     require_json(request)
-    service, sent = service_state(request), read_request(await body_of(request))
+    service, sent = service_state(request), read_request(_without_tokens(await body_of(request)))
     conversation_id = conversation_by_header(request)
     prompt = await _prompt(service, sent, conversation_id)
+    request.scope["state"][IN_CHAT_PAGE] = True
     context = ResponseContext(
         sent.model,
         frozenset(each.function.name for each in sent.tools or ()),
         in_session=bool(conversation_id),
-        page_url=lambda: f"{request.base_url}playground/",
         include_usage=bool(sent.stream_options and sent.stream_options.include_usage),
         reports_progress=OPEN_WEBUI
         in (request.headers.get("x-toolchat-progress"), service.settings.openai_api_progress),
@@ -155,6 +157,13 @@ async def unsupported(request: Request) -> Response:
     """Name what to use instead of another API of OpenAI's."""
     api = request.url.path.split("/v1/")[1].split("/")[0]
     raise NotFound(f"/v1/{api} is not supported: {_UNSUPPORTED[api]}")
+
+
+def _without_tokens(body: bytes) -> bytes:
+    """Remove the tokens of approval links from a history: the model could open the link, and decide by itself."""
+    if LINK_FRAGMENT.encode() not in body:
+        return body
+    return without_tokens(body.decode("latin-1")).encode("latin-1")
 
 
 def add_routes(added: APIRouter) -> None:

@@ -29,9 +29,10 @@ async def test_the_answer_names_the_pending_call_and_how_to_approve_it(tools: li
         (choice,) = document["choices"]
         assert choice["finish_reason"] == "stop"
         assert "tool_calls" not in choice["message"]
-        words, page = choice["message"]["content"].split("\n")
-        assert words == f"Waiting for approval of ship: POST /approvals/{identifier}"
-        assert page == f"{client.base_url}/playground/?approval={identifier}"
+        for_people, for_programs = choice["message"]["content"].split("\n")
+        page = f"{client.base_url}/playground/?approval={identifier}#token="
+        assert for_people.startswith(f"To approve or reject ship within 10 minutes, open {page}")
+        assert for_programs == f"Waiting for approval of ship: POST /approvals/{identifier}"
         assert (await client.get(f"/approvals/{identifier}")).json() == {"id": identifier, "calls": [SHIPPING]}
         assert document["approval"]["calls"] == [SHIPPING]
         assert await consent(client, identifier) == "It is on its way."
@@ -56,7 +57,7 @@ async def test_a_stream_that_has_started_names_it_after_its_text() -> None:
     text = "".join(
         each["choices"][0]["delta"].get("content", "") for each in chunks_of(answer.text) if each != "[DONE]"
     )
-    assert text.startswith("Shipping.\n\nWaiting for approval of ship: POST /approvals/")
+    assert text.startswith("Shipping.\n\nTo approve or reject ship within 10 minutes, open http")
 
 
 async def test_nothing_is_pending_beside_a_call_of_the_clients_tool() -> None:

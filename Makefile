@@ -107,7 +107,7 @@ bench-lock: $(UV) ## Write bench/requirements.lock after a change in bench/requi
 		$(LOCK) --output-file bench/requirements.lock
 
 clients-lock: $(UV) ## Write the locks of wire_clients/ after a change in its requirements.txt or npm/package.json
-	$(RESOLVE) wire_clients/requirements.txt --constraint requirements.lock \
+	$(RESOLVE) wire_clients/requirements.txt \
 		--custom-compile-command "make clients-lock" $(LOCK) --output-file wire_clients/requirements.lock
 	npm install --prefix wire_clients/npm --package-lock-only --omit-lockfile-registry-resolved $(NPM_QUIET)
 

@@ -20,7 +20,7 @@ from toolchat.http.client import OutboundHttp
 from toolchat.models.base import ChatModel, full_name
 from toolchat.models.fallbacks import FallbackChatModel
 from toolchat.models.resilience import ResilientChatModel, RetryPolicy
-from toolchat.tool_calling.exception_processor import ToolExecutionExceptionProcessor
+from toolchat.tool_calling.exception_processor import ToolExecutionExceptionProcessor, check_processor
 from toolchat.tool_calling.limits import ToolCallLimits
 from toolchat.tool_calling.manager import ToolCallingManager
 
@@ -248,7 +248,15 @@ def exception_processor(settings: Settings) -> ToolExecutionExceptionProcessor:
 
 
 def manager(settings: Settings, processor: ToolExecutionExceptionProcessor) -> ToolCallingManager:
-    """The executor of tool calls."""
+    """The executor of tool calls.
+
+    Raises:
+        ConfigurationError: the processor, which a tool folder may provide, is none.
+    """
+    try:
+        check_processor(processor)
+    except TypeError as error:
+        raise ConfigurationError(f"ToolExecutionExceptionProcessor of a tool folder: {error}") from error
     return ToolCallingManager(
         timeout=settings.tool_timeout,
         max_concurrency=settings.tool_max_concurrency,

@@ -129,10 +129,15 @@ def test_anything_else_stops_the_start_with_one_line(parts: str, line: str, pack
             "module = ToolModule(functions=(roll, FunctionToolCallback.from_function(roll)))",
             "two tools have the name roll",
         ),
+        (
+            "def processor() -> ToolExecutionExceptionProcessor:\n    return object()\n"
+            "module = ToolModule(functions=(roll,), provides=(processor,))",
+            "ToolExecutionExceptionProcessor of a tool folder: an exception processor needs a method process(",
+        ),
     ],
-    ids=["cannot be opened", "one name twice"],
+    ids=["cannot be opened", "one name twice", "no processor"],
 )
-async def test_a_failing_tool_source_is_reported_in_one_line(source: str, line: str, package: str) -> None:
+async def test_a_failing_part_of_a_folder_is_reported_in_one_line(source: str, line: str, package: str) -> None:
     write(package, source)
     app = with_folders(package)
     with pytest.raises(ConfigurationError) as caught:

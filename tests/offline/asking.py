@@ -12,6 +12,7 @@ from toolchat.messages import AssistantMessage, Message, ToolCall, ToolResponse,
 from toolchat.models.base import ChatResponse, Prompt
 from toolchat.tool_calling.definition import ToolDefinition
 from toolchat.tool_calling.schema import read_output_schema
+from toolchat.tool_calling.signature import read_signature
 
 
 def parameters(*required: str, **properties: Any) -> dict[str, Any]:
@@ -26,7 +27,7 @@ CLOCK = ToolDefinition(
     "getCityTimeFunction",
     "Get the time of a specified city.",
     parameters("timeZoneId", timeZoneId=text("Time zone id, such as Asia/Shanghai")),
-    read_output_schema(TimeTools.get_city_time),
+    read_output_schema(read_signature(TimeTools.get_city_time, "it")),
 )
 WEATHER = ToolDefinition(
     "getWeatherFunction",
@@ -42,7 +43,7 @@ WEATHER = ToolDefinition(
             "description": "Number of days of weather forecast. Value ranges from 1 to 14",
         },
     ),
-    read_output_schema(WeatherTools.get_weather),
+    read_output_schema(read_signature(WeatherTools.get_weather, "it")),
 )
 TRANSLATE = ToolDefinition(
     "baiduTranslateFunction",
@@ -57,7 +58,7 @@ TRANSLATE = ToolDefinition(
             "to": text("Target language to translate into"),
         },
     ),
-    read_output_schema(BaiduTranslateTools.baidu_translate),
+    read_output_schema(read_signature(BaiduTranslateTools.baidu_translate, "it")),
 )
 ALL = (CLOCK, WEATHER, TRANSLATE)
 DICE = ToolDefinition("rollDice", "Roll a dice", parameters("sides", sides={"type": "integer", "minimum": 2}))

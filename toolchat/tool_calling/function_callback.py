@@ -111,7 +111,7 @@ class FunctionToolCallback(ToolCallback):
         else:
             tool_input = input_from_signature(signature, name)
             description = marker.description or docstring_summary(function) or _split_name(name)
-            output_schema = read_output_schema(function) if marker.result_converter in _AS_TYPED else {}
+            output_schema = read_output_schema(signature) if marker.result_converter in _AS_TYPED else {}
             definition = ToolDefinition(name, description, tool_input.schema, output_schema)
         return cls(definition, marker.metadata, function, tool_input, converter)
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import is_dataclass
 from functools import cache
-from typing import Annotated, Any, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, get_args, get_origin
 
 from pydantic import (
     BaseModel,
@@ -23,7 +23,6 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import PydanticUndefined, core_schema, to_jsonable_python
 
 from toolchat.tool_calling.argument_repair import MEMBER_NAMES
-from toolchat.tool_calling.definition import called_function
 from toolchat.tool_calling.errors import ToolDefinitionError
 from toolchat.tool_calling.input_validation import Binding, BoundParameter, ToolInput
 from toolchat.tool_calling.json_schema import Schema, map_subschemas
@@ -60,17 +59,9 @@ class _ExplicitTitles(GenerateJsonSchema):
 _NOT_READABLE = (PydanticUserError, PydanticUndefinedAnnotation)
 
 
-def read_output_schema(function: Callable[..., Any]) -> Mapping[str, Any]:
-    """Read the schema of a function's return type; empty if the type has no fields.
-
-    It is read once, when a tool is defined, so no call pays for it.
-    """
-    called = called_function(function)
-    target = called if inspect.isroutine(called) else type(called).__call__
-    try:
-        returned = get_type_hints(target, include_extras=True).get("return")
-    except (NameError, AttributeError, SyntaxError, TypeError):
-        return {}
+def read_output_schema(signature: Signature) -> Mapping[str, Any]:
+    """Read the schema of a function's return type; empty if the type has no fields."""
+    returned = signature.hints.get("return")
     if (get_origin(returned) or returned) is ToolAnswer:
         returned = next(iter(get_args(returned)), None)
     if not any(isinstance(each, type) and hasattr(each, "__annotations__") for each in (returned, *get_args(returned))):

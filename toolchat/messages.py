@@ -100,6 +100,25 @@ class ToolResponseMessage:
 Message = SystemMessage | UserMessage | AssistantMessage | ToolResponseMessage
 
 
+def split_answered(
+    messages: Sequence[Message], message: AssistantMessage
+) -> tuple[Sequence[Message], Mapping[str, ToolResponse]]:
+    """Split a conversation into the messages before ``message`` and the responses to some of its calls, by id.
+
+    An equal message whose calls are all answered is an earlier one: a model may repeat itself.
+    """
+    end = len(messages)
+    while end and isinstance(messages[end - 1], ToolResponseMessage):
+        end -= 1
+    if not end or messages[end - 1] != message:
+        return messages, {}
+    after = [each for each in messages[end:] if isinstance(each, ToolResponseMessage)]
+    answered = {response.id: response for each in after for response in each.responses}
+    if all(call.id in answered for call in message.tool_calls):
+        return messages, {}
+    return messages[: end - 1], answered
+
+
 @immutable
 class Usage:
     """Tokens used, as the provider counted them."""

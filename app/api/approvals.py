@@ -242,7 +242,7 @@ class ApprovalStore:
         if record is None:
             raise approval_not_found()
         turn = self._codec.load(record)
-        waiting = [call.id for call in turn.response.message.tool_calls]
+        waiting = [call.id for call in turn.response.waiting_calls]
         if not set(decided) <= set(waiting):
             raise ValidationFailed(f"decisions: the calls that wait are {', '.join(waiting)}")
         return PendingTurn(identifier, turn, record)
@@ -301,16 +301,26 @@ class ConsentAdvisor(Advisor):
     Args:
         store: stores paused turns.
         advisors: the advisors of the question.
+        tools: the tools of the question, before any advisor changed them: they are saved, and the advisors change them
+            again when the turn resumes.
         taken: the turn to resume, if any.
     """
 
     order = 290
 
-    def __init__(self, store: ApprovalStore, advisors: Sequence[Advisor], taken: PendingTurn | None = None) -> None:
+    def __init__(
+        self,
+        store: ApprovalStore,
+        advisors: Sequence[Advisor],
+        tools: Sequence[ToolCallback],
+        taken: PendingTurn | None = None,
+    ) -> None:
         self.pending: dict[str, Any] | None = None
         """The approval that the answer waits for: its id, its seconds, and the calls."""
         self._store = store
         self._advisors = tuple(advisors)
+        # Tools that the client runs are not saved: the decision may come from another client, which does not have them.
+        self._tools = tuple([tool for tool in tools if not tool.metadata.run_by_caller])
         self._taken = taken
 
     async def advise(self, request: ChatRequest, chain: AdvisorChain, emit: Emit) -> ChatResponse:
@@ -319,9 +329,7 @@ class ConsentAdvisor(Advisor):
             await self._store.claim(self._taken)
         response = await chain.proceed(request, emit)
         is_paused = response.finish_reason == APPROVAL_REQUIRED
-        # Tools that the client runs are not saved: the decision may come from another client, which does not have them.
-        tools = tuple(tool for tool in request.tools if not tool.metadata.run_by_caller)
-        self.pending = await self._save(PausedTurn(response, tools, self._advisors)) if is_paused else None
+        self.pending = await self._save(PausedTurn(response, self._tools, self._advisors)) if is_paused else None
         return response
 
     async def _save(self, turn: PausedTurn) -> dict[str, Any]:
@@ -330,7 +338,7 @@ class ConsentAdvisor(Advisor):
 
 
 def _shown(paused: ChatResponse) -> list[dict[str, Any]]:
-    calls = paused.message.tool_calls
+    calls = paused.waiting_calls
     return [{"id": call.id, "name": call.name, "arguments": parse_arguments(call)} for call in calls]
 
 

@@ -75,7 +75,7 @@ def _describe_tool(tool: ToolCallback, kind: str) -> dict[str, Any]:
         "description": tool.definition.description,
         "input_schema": tool.definition.input_schema,
         "sandbox": tool.metadata.sandbox,
-        "requires_approval": tool.metadata.requires_approval,
+        "requires_approval": bool(tool.metadata.requires_approval),
         "read_only": tool.metadata.is_read_only,
     }
 

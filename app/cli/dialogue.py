@@ -13,7 +13,6 @@ from toolchat.chat.request import Approval, ChatEvent, Emit
 from toolchat.errors import ConfigurationError, ValidationFailed
 from toolchat.messages import ToolCall
 from toolchat.models.base import ChatResponse, TextDelta
-from toolchat.tool_calling.callback import ToolCallbackResolver
 from toolchat.tool_calling.context import CONVERSATION_ID
 from toolchat.tool_calling.events import ToolCallFinished, ToolCallProgress, ToolCallStarted
 
@@ -27,32 +26,26 @@ class ApprovalPrompt:
     """Asks the user to approve the tool calls of a paused answer.
 
     Args:
-        resolver: finds the tools, which know whether they require approval.
         approved: names of tools that are approved without asking.
     """
 
-    def __init__(self, resolver: ToolCallbackResolver, approved: Collection[str] = ()) -> None:
-        self._resolver = resolver
+    def __init__(self, approved: Collection[str] = ()) -> None:
         self._approved = frozenset(approved)
 
     def undecided(self, response: ChatResponse) -> list[ToolCall]:
         """Return the calls that the user must decide about."""
-        return [call for call in response.message.tool_calls if self._requires_approval(call.name)]
+        return [call for call in response.waiting_calls if call.name not in self._approved]
 
     def decide(self, response: ChatResponse) -> dict[str, Approval] | None:
         """Return a decision for every call; ``None`` without a terminal, or at the end of the input."""
         undecided = self.undecided(response)
         if undecided and not is_interactive():
             return None
-        decisions = {call.id: Approval(approved=True) for call in response.message.tool_calls}
+        decisions = {call.id: Approval(approved=True) for call in response.waiting_calls}
         try:
             return decisions | {call.id: _ask_for_approval(call) for call in undecided}
         except EOFError:
             return None
-
-    def _requires_approval(self, name: str) -> bool:
-        tool = self._resolver.resolve(name)
-        return name not in self._approved and (tool is None or tool.metadata.requires_approval)
 
 
 def _ask_for_approval(call: ToolCall) -> Approval:
@@ -110,7 +103,7 @@ class Dialogue:
         self.identifier = secrets.token_hex(16)
         self._service = service
         self._advisors = (*([service.state.memory_advisor] if remembers else []), *advisors)
-        self._approvals = ApprovalPrompt(service.registry, approved)
+        self._approvals = ApprovalPrompt(approved)
 
     def ask(self, query: str, emit: Emit | None = None) -> ChatResponse:
         """Send a question, and ask the user to approve the tool calls that require it.

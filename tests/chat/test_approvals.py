@@ -37,13 +37,41 @@ async def paused_at(*turns: Turn, dock: Dock) -> tuple[ChatClient, ScriptedChatM
     return client, model, response
 
 
-async def test_a_call_that_needs_consent_pauses_the_question_and_runs_nothing() -> None:
+async def test_a_call_that_needs_approval_pauses_the_turn_after_the_other_calls() -> None:
     dock = Dock([])
-    _, model, paused = await paused_at(calls(ADD, SHIP_1), dock=dock)
+    client, model, paused = await paused_at(calls(SHIP_1, ADD, SHIP_2), says("done"), dock=dock)
     assert dock.shipped == []
-    assert paused.executions == ()
-    assert [call.name for call in paused.message.tool_calls] == ["add", "ship"]
+    assert [each.result for each in paused.executions] == ["3"]
+    assert [call.arguments for call in paused.waiting_calls] == [SHIP_1[1], SHIP_2[1]]
     assert len(model.prompts) == 1
+    approved = {"call_0": Approval(True), "call_2": Approval(True)}
+    response = await client.resume(paused, approved).tools(dock, "add").call().response()
+    assert told(model.prompts[1]) == ["shipped 1", "3", "shipped 2"]
+    assert [each.call.name for each in response.whole_turn().executions] == ["add", "ship", "ship"]
+
+
+@pytest.mark.parametrize("limit", [None, 100, "no number"])
+async def test_a_rule_decides_for_each_call_whether_it_waits(limit: float | str | None) -> None:
+    paid: list[int] = []
+
+    async def is_large(arguments: Mapping[str, int], context: ToolContext) -> bool:
+        return arguments["amount"] > int(context.get("limit"))
+
+    @tool(requires_approval=is_large)
+    async def pay(amount: int) -> str:
+        """Pay an amount."""
+        paid.append(amount)
+        return "paid"
+
+    client, model = client_of(calls(("pay", '{"amount":"99"}'), ("pay", '{"amount":101}'), ("pay", "{}")), says("done"))
+    limits = {} if limit is None else {"limit": limit}
+    paused = await client.prompt("?").tools(pay).tool_context(limits).call().response()
+    # A rule that fails allows nothing. A call that cannot run asks nobody.
+    assert paid == ([99] if limit == 100 else [])
+    assert [call.id for call in paused.waiting_calls] == ["call_1"] if limit == 100 else ["call_0", "call_1"]
+    await client.resume(paused, {"call_1": Approval(True)}).tools(pay).call().response()
+    assert paid[-1] == 101
+    assert '"invalid-arguments"' in told(model.prompts[1])[2]
 
 
 async def test_a_stream_pauses_too_and_can_go_on_as_a_stream() -> None:

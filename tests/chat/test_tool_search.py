@@ -227,10 +227,10 @@ async def test_a_found_tool_can_require_approval_and_is_still_offered_afterwards
     assert offered(model)[1:] == [[SEARCH_TOOL, "shipOrder"]] * 2
 
 
-async def test_a_search_beside_a_call_that_waits_for_consent_runs_with_it() -> None:
+async def test_a_search_beside_a_call_that_waits_for_approval_runs_before_it() -> None:
     asking, model, paused = await paused_at(calls(SHIP, (SEARCH_TOOL, '{"query":"weather"}')), says("done"))
     response = await going_on(asking.client, paused).call().response()
-    assert [each.outcome for each in response.executions] == ["ok", "ok"]
+    assert [each.call.name for each in response.whole_turn().executions] == [SEARCH_TOOL, SEARCH_TOOL, "shipOrder"]
     assert offered(model)[-1] == [SEARCH_TOOL, "shipOrder", "getWeather"]
 
 

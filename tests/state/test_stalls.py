@@ -156,7 +156,7 @@ async def pause(store: StateStore, name: str, world: World) -> None:
     if name == "another":
         await memory_of(store).delete("s", then=lambda: approvals.delete("s"))
         return
-    advisor = ConsentAdvisor(approvals, ())
+    advisor = ConsentAdvisor(approvals, (), [TRANSFER])
     spec = client_of(calls(("transfer", "{}"))).prompt("pay").tools(TRANSFER)
     spec = spec.advisors(MemoryAdvisor(memory_of(store)), advisor).tool_context({CONVERSATION_ID: "s"})
     await spec.call().response()

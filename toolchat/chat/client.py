@@ -219,7 +219,7 @@ class ChatClient:
             paused: the response with the finish reason ``approval_required``.
             approvals: the decisions by call id; a call without one counts as rejected.
         """
-        decided = {call.id: approvals.get(call.id, Approval(False)) for call in paused.message.tool_calls}
+        decided = {call.id: approvals.get(call.id, Approval(False)) for call in paused.waiting_calls}
         resume = Resume(paused.message, decided, paused)
         request = ChatRequest(paused.history, self.default_tools, paused.context, paused.options, resume=resume)
         return PromptSpec(self, request)
@@ -275,8 +275,8 @@ class PromptSpec:
         return PromptSpec(self.client, self.request.with_context(context), self.own_advisors)
 
     def options(self, options: ChatOptions) -> "PromptSpec":
-        """Set sampling options."""
-        return self._with(options=options)
+        """Set options; those that are ``None`` stay as the client has them."""
+        return self._with(options=self.request.options.updated(options))
 
     def call(self) -> "CallSpec":
         """Request a whole answer; nothing is sent before it is awaited."""

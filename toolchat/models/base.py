@@ -3,13 +3,13 @@
 from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import field, fields, replace
 from operator import attrgetter
 from typing import Any, Self
 
 from pydantic_core import to_json
 
-from toolchat.messages import AssistantMessage, Message, Usage, immutable
+from toolchat.messages import AssistantMessage, Message, ToolCall, Usage, immutable, split_answered
 from toolchat.tool_calling.context import ToolContext
 from toolchat.tool_calling.definition import ToolDefinition
 from toolchat.tool_calling.events import ToolCallFinished
@@ -56,6 +56,11 @@ class ChatOptions:
     """The limit of tool calls in this chat request; ``None`` leaves it to the limits of the tool loop."""
     internal_tool_execution_enabled: bool = True
     """Whether the tool loop runs the tool calls; otherwise the response returns them to the caller."""
+
+    def updated(self, other: "ChatOptions") -> "ChatOptions":
+        """Copy with every option of another one that differs from the default."""
+        changed = {each.name: value for each in fields(other) if (value := getattr(other, each.name)) != each.default}
+        return replace(self, **changed)
 
 
 @immutable
@@ -126,6 +131,12 @@ class ChatResponse:
     def has_tool_calls(self) -> bool:
         """Whether the message requests tool calls that were not executed."""
         return bool(self.message.tool_calls)
+
+    @property
+    def waiting_calls(self) -> tuple[ToolCall, ...]:
+        """The message's calls that have no result yet: the user has to approve them, or the caller to run them."""
+        answered = split_answered(self.history, self.message)[1]
+        return tuple([call for call in self.message.tool_calls if call.id not in answered])
 
     def whole_turn(self) -> "ChatResponse":
         """Copy that counts the whole turn, including the part before it paused."""

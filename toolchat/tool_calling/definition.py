@@ -1,14 +1,16 @@
 """Tool definitions: what the model sees of a tool, how the engine treats it, and the ``@tool`` marker."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from typing import Any, Self, TypedDict, TypeVar, Unpack, overload
 
+from toolchat.tool_calling.context import ToolContext
 from toolchat.tool_calling.errors import ToolDefinitionError
 from toolchat.tool_calling.results import ToolCallResultConverter, convert_result
 
 __all__ = [
+    "ApprovalRule",
     "ToolDefinition",
     "ToolMarker",
     "ToolMetadata",
@@ -41,6 +43,10 @@ class ToolDefinition:
                 raise ValueError(f"a tool's {part} must not be blank")
 
 
+ApprovalRule = Callable[[Mapping[str, Any], ToolContext], bool | Awaitable[bool]]
+"""Decides from a call's arguments and context whether it waits for approval."""
+
+
 @dataclass(frozen=True, slots=True)
 class ToolMetadata:
     """How the engine treats a tool. The model does not see it."""
@@ -49,8 +55,8 @@ class ToolMetadata:
     """The result is the answer; the model is not called again."""
     sandbox: bool = False
     """The tool returns invented data; every answer that used it says so."""
-    requires_approval: bool = False
-    """A call waits for the user's approval before it runs."""
+    requires_approval: bool | ApprovalRule = False
+    """A call waits for the user's approval before it runs: always, or if a rule says so."""
     read_only: bool = False
     """The tool changes nothing; shown to users and clients that decide about calls."""
     timeout: float | None = None
@@ -109,6 +115,8 @@ def _value_faults(metadata: ToolMetadata) -> Iterator[str]:
     for name in _SWITCHES:
         if not isinstance(getattr(metadata, name), bool):
             yield f"{name} must be True or False"
+    if not isinstance(metadata.requires_approval, bool) and not callable(metadata.requires_approval):
+        yield "requires_approval must be True, False or a function of the arguments and the context"
 
 
 def _faults(metadata: ToolMetadata, context_parameter: str | None) -> Iterator[str]:
@@ -141,8 +149,9 @@ class ToolOptions(TypedDict, total=False):
     """The model uses it to decide when to call the tool; default: the first paragraph of the docstring."""
     return_direct: bool
     """The result is the answer; the model is not called again."""
-    requires_approval: bool
-    """A call waits for the user's approval; for tools with effects."""
+    requires_approval: bool | ApprovalRule
+    """A call waits for the user's approval; for tools with effects. A function decides for each call: it receives the
+    validated arguments by name, and the :class:`ToolContext`; if it raises, the call waits."""
     read_only: bool
     """The tool changes nothing, so MCP hosts need not ask their users before a call."""
     timeout: float | None

@@ -11,7 +11,7 @@ from typing import Any
 
 from toolchat import instruments
 from toolchat.errors import seconds_from
-from toolchat.messages import AssistantMessage, Message, ToolCall, ToolResponse, ToolResponseMessage
+from toolchat.messages import AssistantMessage, Message, ToolCall, ToolResponseMessage, split_answered
 from toolchat.tool_calling.callback import ToolCallback, ToolResult
 from toolchat.tool_calling.caller import current_caller
 from toolchat.tool_calling.context import PAUSE, ProgressReporter, ToolContext, resolve_future
@@ -28,6 +28,8 @@ from toolchat.tool_calling.limits import CallCounter, ToolCallLimits
 from toolchat.tool_calling.results import ToolResultError, shorten
 
 __all__ = [
+    "AroundToolCall",
+    "ProceedToolCall",
     "RunOutcome",
     "ToolCallingManager",
     "ToolExecutionResult",
@@ -45,13 +47,23 @@ _FIRST_PAUSE, _MAX_PAUSE = 0.2, 5.0
 RunOutcome = ToolResult | BaseException
 """The result of a run, or its error as a value: raised in a task, ``SystemExit`` would end the event loop."""
 
+ProceedToolCall = Callable[[ToolCall, ToolContext], Coroutine[Any, Any, ToolResult]]
+"""Runs a call, with its retries and its cache; raises the errors of the tool."""
+AroundToolCall = Callable[[ToolCall, ToolContext, ProceedToolCall], Coroutine[Any, Any, ToolResult]]
+"""Wraps the run of a call; see ``Advisor.around_tool_call``."""
+
 
 async def run_with_progress(
-    seconds: float, callback: ToolCallback, arguments: str, context: ToolContext, reporter: ProgressReporter
+    seconds: float,
+    callback: ToolCallback,
+    call: ToolCall,
+    context: ToolContext,
+    reporter: ProgressReporter,
+    around: Sequence[AroundToolCall] = (),
 ) -> RunOutcome:
     """Run a tool that may report progress: every report is emitted before the end, and none after it."""
     try:
-        outcome = await run_with_timeout(seconds, callback, arguments, context.reporting_to(reporter.report))
+        outcome = await run_with_timeout(seconds, callback, call, context.reporting_to(reporter.report), around)
         await reporter.finish()
     except BaseException:
         await reporter.cancel()
@@ -59,11 +71,17 @@ async def run_with_progress(
     return outcome
 
 
-async def run_with_timeout(seconds: float, callback: ToolCallback, arguments: str, context: ToolContext) -> RunOutcome:
+async def run_with_timeout(
+    seconds: float,
+    callback: ToolCallback,
+    call: ToolCall,
+    context: ToolContext,
+    around: Sequence[AroundToolCall] = (),
+) -> RunOutcome:
     """Run a tool with a time limit, isolated from its caller: it can neither cancel it nor raise in it."""
     loop = asyncio.get_running_loop()
     # Not ``asyncio.timeout``: a tool that swallows its cancellation would hold the caller up for as long as it likes.
-    task = loop.create_task(_run_caught(callback, arguments, context, seconds))
+    task = loop.create_task(_run_caught(seconds, callback, call, context, around))
     ended: asyncio.Future[None] = loop.create_future()
     timer = loop.call_later(seconds, resolve_future, ended)
     task.add_done_callback(lambda _: resolve_future(ended))
@@ -79,10 +97,16 @@ async def run_with_timeout(seconds: float, callback: ToolCallback, arguments: st
             await asyncio.wait({task}, timeout=_GRACE)
 
 
-async def _run_caught(callback: ToolCallback, arguments: str, context: ToolContext, seconds: float) -> RunOutcome:
+async def _run_caught(
+    seconds: float, callback: ToolCallback, call: ToolCall, context: ToolContext, around: Sequence[AroundToolCall]
+) -> RunOutcome:
     try:
-        run = partial(_run_with_retries, seconds, callback) if callback.metadata.retries else callback.result
-        result = await run(arguments, context)
+        if around:
+            result = await _wrapped(around, seconds, callback)(call, context)
+        elif callback.metadata.retries:
+            result = await _run_with_retries(seconds, callback, call, context)
+        else:
+            result = await callback.result(call.arguments, context)
         if not isinstance(result.text, str):  # a converter of the tool's own returned something else
             raise ToolResultError(type(result.text).__name__)
     except BaseException as error:  # noqa: BLE001
@@ -90,13 +114,32 @@ async def _run_caught(callback: ToolCallback, arguments: str, context: ToolConte
     return result
 
 
-async def _run_with_retries(seconds: float, callback: ToolCallback, arguments: str, context: ToolContext) -> ToolResult:
+def _wrapped(around: Sequence[AroundToolCall], seconds: float, callback: ToolCallback) -> ProceedToolCall:
+    """The run of a call with everything that wraps it, outermost first."""
+    proceed: ProceedToolCall = partial(_run_with_retries, seconds, callback)
+    for wrap in reversed(around):
+        proceed = partial(_proceed_in, wrap, proceed)
+    return proceed
+
+
+async def _proceed_in(
+    wrap: AroundToolCall, proceed: ProceedToolCall, call: ToolCall, context: ToolContext
+) -> ToolResult:
+    result = await wrap(call, context, proceed)
+    if not isinstance(result, ToolResult):
+        raise TypeError(f"around_tool_call must return a ToolResult, not {type(result).__name__}")
+    return result
+
+
+async def _run_with_retries(seconds: float, callback: ToolCallback, call: ToolCall, context: ToolContext) -> ToolResult:
     """Run a tool, and again after a retryable error unless the pause would exceed the time limit of the call."""
+    if not callback.metadata.retries:
+        return await callback.result(call.arguments, context)
     loop = asyncio.get_running_loop()
     until = loop.time() + seconds
     for attempt in range(callback.metadata.retries):
         try:
-            return await callback.result(arguments, context)
+            return await callback.result(call.arguments, context)
         except Exception as error:
             own = expected_error(error) or error
             pause = _pause(own, attempt)
@@ -104,7 +147,7 @@ async def _run_with_retries(seconds: float, callback: ToolCallback, arguments: s
                 raise
         instruments.observer.record_tool_retry(callback.definition.name)
         await asyncio.sleep(pause)
-    return await callback.result(arguments, context)
+    return await callback.result(call.arguments, context)
 
 
 def _pause(error: BaseException, attempt: int) -> float:
@@ -174,7 +217,7 @@ class ToolCallingManager:
         """
         if not message.tool_calls:
             raise ValueError("the message has no tool calls")
-        before, answered = _split_answered(messages, message)
+        before, answered = split_answered(messages, message)
         calls = [call for call in message.tool_calls if call.id not in answered]
         offered = {tool.definition.name: tool for tool in tools}
         context = (context or ToolContext()).with_history((*before, message))
@@ -196,6 +239,7 @@ class ToolCallingManager:
         counter: CallCounter,
         round: int = 1,  # noqa: A002
         rejected: Mapping[str, ToolExecutionError] | None = None,
+        around: Sequence[AroundToolCall] = (),
     ) -> tuple[ToolCallFinished, ...]:
         """Run the calls of one message; cancelling this cancels the calls.
 
@@ -211,6 +255,7 @@ class ToolCallingManager:
             counter: the limits of the chat request.
             round: the round of the model call that requested the calls, from 1.
             rejected: errors of calls that must not run, by the calls' ids.
+            around: wraps each call that runs, outermost first.
 
         Returns:
             One event for each call, in the order of the calls.
@@ -220,7 +265,7 @@ class ToolCallingManager:
             await emit(ToolCallStarted(call, round))
 
         def run(call: ToolCall) -> Coroutine[Any, Any, ToolCallFinished]:
-            return self._run(call, offered, context, emit, counter, round, rejected.get(call.id))
+            return self._run(call, offered, context, emit, counter, round, rejected.get(call.id), around)
 
         if len(calls) != 1:
             return await self._run_concurrently(calls, run, _exclusive_locks(calls, offered), emit)
@@ -261,6 +306,7 @@ class ToolCallingManager:
         counter: CallCounter,
         turn: int,
         rejection: ToolExecutionError | None,
+        around: Sequence[AroundToolCall],
     ) -> ToolCallFinished:
         started = perf_counter()
         observer = instruments.observer
@@ -273,7 +319,7 @@ class ToolCallingManager:
             if result is None and callback is not None:
                 observer.begin_waiting()
                 try:
-                    outcome = await self._run_tool(call, turn, callback, context, emit)
+                    outcome = await self._run_tool(call, turn, callback, context, emit, around)
                 finally:
                     observer.end_waiting()
                 if isinstance(outcome, BaseException):
@@ -287,13 +333,19 @@ class ToolCallingManager:
             return finished
 
     def _run_tool(
-        self, call: ToolCall, turn: int, callback: ToolCallback, context: ToolContext, emit: EmitToolCall
+        self,
+        call: ToolCall,
+        turn: int,
+        callback: ToolCallback,
+        context: ToolContext,
+        emit: EmitToolCall,
+        around: Sequence[AroundToolCall],
     ) -> Coroutine[Any, Any, RunOutcome]:
         seconds = callback.metadata.timeout or self.timeout
         if emit is discard_event or not callback.takes_context:
-            return run_with_timeout(seconds, callback, call.arguments, context)
+            return run_with_timeout(seconds, callback, call, context, around)
         reporter = ProgressReporter(call, turn, emit, self.progress_pause)
-        return run_with_progress(seconds, callback, call.arguments, context, reporter)
+        return run_with_progress(seconds, callback, call, context, reporter, around)
 
     def _finish(
         self,
@@ -319,25 +371,6 @@ class ToolCallingManager:
             data=result.data,
             whole_result=result.text if metadata.return_direct else "",
         )
-
-
-def _split_answered(
-    messages: Sequence[Message], message: AssistantMessage
-) -> tuple[Sequence[Message], Mapping[str, ToolResponse]]:
-    """Split a conversation into the messages before ``message`` and the responses to some of its calls, by id.
-
-    An equal message whose calls are all answered is an earlier one: a model may repeat itself.
-    """
-    end = len(messages)
-    while end and isinstance(messages[end - 1], ToolResponseMessage):
-        end -= 1
-    if not end or messages[end - 1] != message:
-        return messages, {}
-    after = [each for each in messages[end:] if isinstance(each, ToolResponseMessage)]
-    answered = {response.id: response for each in after for response in each.responses}
-    if all(call.id in answered for call in message.tool_calls):
-        return messages, {}
-    return messages[: end - 1], answered
 
 
 def _exclusive_locks(calls: Sequence[ToolCall], offered: Mapping[str, ToolCallback]) -> Mapping[str, asyncio.Lock]:

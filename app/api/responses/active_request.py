@@ -169,7 +169,7 @@ def _with_consent(
     principal = current_request_caller().principal
     if principal.tools != ALL_TOOLS:
         prompt = prompt.filter_tools(principal.may_use)
-    consent = ConsentAdvisor(service.approvals, prompt.own_advisors, taken)
+    consent = ConsentAdvisor(service.approvals, prompt.own_advisors, prompt.request.tools, taken)
     # An additional advisor means that this question builds an advisor chain of its own, so it is added only if the turn
     # can pause: if a tool needs approval, or if a tool module's advisor may offer one. The memory offers no tools.
     can_pause = any(tool.metadata.requires_approval for tool in prompt.request.tools)

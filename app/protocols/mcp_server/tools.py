@@ -17,6 +17,7 @@ from app.protocols.mcp_server.consent import check_can_ask, require_consent
 from toolchat.chat.advisors.base import SandboxNoticeAdvisor
 from toolchat.chat.manual_execution import SessionLockAdvisor, manual_request
 from toolchat.models.base import ChatResponse
+from toolchat.tool_calling.approval import needs_approval
 from toolchat.tool_calling.callback import ToolCallback
 from toolchat.tool_calling.caller import current_caller
 from toolchat.tool_calling.context import CONVERSATION_ID
@@ -65,7 +66,7 @@ def _annotations(metadata: ToolMetadata) -> dict[str, bool]:
     """The hints by which hosts decide whether to ask their user and whether to retry."""
     if metadata.is_read_only:
         return {"readOnlyHint": True}
-    hints = {"readOnlyHint": False, "destructiveHint": metadata.requires_approval}
+    hints = {"readOnlyHint": False, "destructiveHint": bool(metadata.requires_approval)}
     return hints | ({"idempotentHint": True} if metadata.retries else {})
 
 
@@ -103,7 +104,7 @@ async def prepare_tool_call(
     prompt = manual_request(service.manual_client, tool, arguments, context)
     if CONVERSATION_ID in context:
         prompt = prompt.advisors(SessionLockAdvisor(service.memory))
-    if tool.metadata.requires_approval:
+    if await needs_approval(tool, to_json(arguments, inf_nan_mode="constants").decode(), prompt.request.context):
         check_can_ask(ctx, params.name)
         consent = await require_consent(params, service.store, scoped_key(str(context.get("tenantId", ""))))
         if not isinstance(consent, IdempotentRequest):

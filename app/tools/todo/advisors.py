@@ -108,7 +108,8 @@ class TodoReminder(Advisor):
         """See :meth:`Advisor.advise`."""
         last = request.messages[-1] if request.messages else None
         conversation_id = request.context.get(CONVERSATION_ID)
-        if isinstance(last, ToolResponseMessage) and last.responses and conversation_id:
+        # A resumed round was counted before the turn paused.
+        if request.resume is None and isinstance(last, ToolResponseMessage) and last.responses and conversation_id:
             offered = any(each.definition.name == TODO_UPDATE for each in request.tools)
             if await self._is_due(request, str(conversation_id), last, offered=offered):
                 request = replace(request, messages=(*request.messages[:-1], _with_reminder(last)))

@@ -70,13 +70,14 @@ async def test_the_model_sees_the_reason_of_a_rejection() -> None:
 
 
 async def test_each_call_of_the_answer_has_an_id_and_a_decision_of_its_own() -> None:
-    async with played([asks(SHIP, TIME), says("Noon.")], SHIP_FOLDERS) as (client, player):
+    async with played([asks(SHIP, TIME, SHIP | {"id": "call_3"}), says("Noon.")], SHIP_FOLDERS) as (client, player):
         asked = requests_of(await sent(client, ASKED))
-        decisions = (decided(asked["call_1"], False), decided(asked["call_2"], True))
+        decisions = (decided(asked["call_1"], False), decided(asked["call_3"], True))
         answer = await sent(client, ASKED, said(*decisions))
+    assert "call_2" not in asked  # it needs no approval, so it has run
     assert sorted(kinds(answer)[1:3]) == ["tool-output-available", "tool-output-denied"]
-    results = [each["content"] for each in player.requests[1].body["messages"][-2:]]
-    assert ["rejected" in each for each in results] == [True, False]
+    results = [each["content"] for each in player.requests[1].body["messages"][-3:]]
+    assert ["rejected" in each for each in results] == [True, False, False]
 
 
 async def test_a_second_call_with_the_same_id_requires_its_own_approval() -> None:

@@ -3,12 +3,16 @@
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
+from functools import cache
 from operator import attrgetter
 
 from toolchat.chat.request import ChatRequest, Emit
 from toolchat.errors import ToolchatError, UpstreamInvalid
-from toolchat.messages import ToolResponseMessage, UserMessage, immutable
+from toolchat.messages import ToolCall, ToolResponseMessage, UserMessage, immutable
 from toolchat.models.base import ChatModel, ChatResponse, TextDelta
+from toolchat.tool_calling.callback import ToolResult
+from toolchat.tool_calling.context import ToolContext
+from toolchat.tool_calling.manager import AroundToolCall, ProceedToolCall
 
 __all__ = ["Advisor", "AdvisorChain", "BaseAdvisor", "SandboxNoticeAdvisor"]
 
@@ -43,6 +47,15 @@ class Advisor(ABC):
         see or change the events from further in.
         """
 
+    async def around_tool_call(self, call: ToolCall, context: ToolContext, proceed: ProceedToolCall) -> ToolResult:
+        """Wrap a tool call that the service runs: return ``await proceed(call, context)``, changed or not.
+
+        It runs within the call's time limit, after limits, authorisation and approval, in resumed turns as well. Errors
+        that it raises are treated like the tool's own. ``proceed`` includes the tool's cache and retries; pass a copy
+        of the call on to change its arguments. The outermost advisor is the outermost wrapper.
+        """
+        return await proceed(call, context)
+
 
 @immutable
 class AdvisorChain:
@@ -52,6 +65,8 @@ class AdvisorChain:
     model: ChatModel
     on_model_request: Callable[[ChatRequest], None] | None = None
     """Called with each request that reaches the model, after all advisors have changed it."""
+    around_tool_call: tuple[AroundToolCall, ...] = ()
+    """What all advisors, the outer ones included, wrap around each tool call."""
 
     @classmethod
     def of(cls, advisors: Iterable[Advisor], model: ChatModel) -> "AdvisorChain":
@@ -62,7 +77,8 @@ class AdvisorChain:
         """The chain without the advisors that do not apply to a request."""
         # Each advisor in the chain costs two coroutines per request, even if it only passes the request on.
         needed = tuple([each for each in self.advisors if each.applies(request)])
-        return AdvisorChain(needed, self.model, self.on_model_request)
+        around = tuple([each.around_tool_call for each in needed if _wraps_tool_calls(type(each))])
+        return AdvisorChain(needed, self.model, self.on_model_request, around)
 
     def copy_after(self, advisor: Advisor) -> "AdvisorChain":
         """The part of the chain after one of its advisors."""
@@ -83,11 +99,16 @@ class AdvisorChain:
                 raise UpstreamInvalid("the chat model ended without a response")
             return answer
         advisor = self.advisors[0]
-        rest = AdvisorChain(self.advisors[1:], self.model, self.on_model_request)
+        rest = AdvisorChain(self.advisors[1:], self.model, self.on_model_request, self.around_tool_call)
         response = await advisor.advise(request, rest, emit)
         if not isinstance(response, ChatResponse):
             raise ToolchatError(f"the advisor {type(advisor).__name__} ended without a response")
         return response
+
+
+@cache
+def _wraps_tool_calls(advisor: type[Advisor]) -> bool:
+    return advisor.around_tool_call is not Advisor.around_tool_call
 
 
 class BaseAdvisor(Advisor):

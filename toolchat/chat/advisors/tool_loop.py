@@ -1,15 +1,25 @@
 """The tool loop: call the model, run the tool calls that it requests, call it again with their results."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from toolchat.chat.advisors.base import Advisor, AdvisorChain
 from toolchat.chat.request import Approval, ChatRequest, Emit, Resume
 from toolchat.errors import ContentFiltered, ToolLoop, UpstreamInvalid
-from toolchat.messages import AssistantMessage, ToolCall, ToolResponseMessage, Usage, immutable
+from toolchat.messages import (
+    AssistantMessage,
+    ToolCall,
+    ToolResponse,
+    ToolResponseMessage,
+    Usage,
+    immutable,
+    split_answered,
+)
 from toolchat.models.base import ChatModel, ChatResponse, EmitModelEvent, Prompt, TextDelta
 from toolchat.models.merging import CUT
+from toolchat.tool_calling.approval import needs_approval
 from toolchat.tool_calling.callback import ToolCallback
+from toolchat.tool_calling.context import ToolContext
 from toolchat.tool_calling.errors import ToolExecutionError
 from toolchat.tool_calling.events import ToolCallFinished, discard_event
 from toolchat.tool_calling.limits import CallCounter, ToolCallLimits
@@ -32,8 +42,9 @@ def is_eligible(request: ChatRequest, response: ChatResponse) -> bool:
 class ToolCallingAdvisor(Advisor):
     """Runs tool calls until the model answers without one.
 
-    - A call of a tool that needs approval pauses the turn: the response holds the calls of that message, none of which
-      has run. A request with ``resume`` continues from there.
+    - A call that needs approval pauses the turn after the message's other calls have run: the response holds the
+      message, and its history ends with the message and their results, if there are any. A request with ``resume``
+      continues from there: the message passes the advisors inside the loop once more, as if the model had just sent it.
     - A call of a client tool ends the turn after the message's other calls have run: the response holds the message,
       and its history ends with the message and their results. A call among them that needs approval is not run; its
       result says so, and the model may repeat it.
@@ -72,32 +83,35 @@ class ToolCallingAdvisor(Advisor):
         for _ in range(self._max_rounds + 1):  # one more than may run calls: the model answers without tools
             response = await _next_response(state, chain, emit)
             state.accept_response(response)
-            match decide(response, state, self._eligibility):
+            match decide(response, state, self._eligibility, await _guarded_calls(response.message, state)):
                 case Finish():
                     return state.finish(response)
-                case Pause():
-                    return state.finish(replace(response, finish_reason=APPROVAL_REQUIRED))
                 case GiveUp():
                     break
                 case Run() as run:
-                    finished = await self._execute(run, response.message, state, emit)
+                    finished = await self._execute(run, response.message, state, chain, emit)
                     state.executions += finished
-                    if is_direct(finished) and not run.ends_turn:  # the results are the answer as they are
+                    if run.is_whole_message and is_direct(finished):  # the results are the answer as they are
                         answer = state.finish(_direct_answer(response, finished))
                         await emit(TextDelta(answer.message.text))
                         return answer
                     state.apply_results(response.message, finished, self._max_rounds)
-                    if run.ends_turn:
-                        return state.finish(response)
+                    if run.ends_turn is not None:
+                        return state.finish(replace(response, finish_reason=run.ends_turn))
         raise ToolLoop(f"the model still asked for tools after {state.rounds - 1} rounds of calls")
 
     async def _execute(
-        self, run: "Run", message: AssistantMessage, state: "LoopState", emit: Emit
+        self, run: "Run", message: AssistantMessage, state: "LoopState", chain: AdvisorChain, emit: Emit
     ) -> tuple[ToolCallFinished, ...]:
-        offered = {tool.definition.name: tool for tool in state.offered}
-        context = state.request.context.with_history((*state.request.messages, message))
         return await self._manager.execute(
-            run.calls, offered, context, emit, counter=state.counter, round=state.rounds, rejected=run.rejected
+            run.calls,
+            {tool.definition.name: tool for tool in state.offered},
+            state.context_of(message),
+            emit,
+            counter=state.counter,
+            round=state.rounds,
+            rejected=run.rejected,
+            around=chain.around_tool_call,
         )
 
 
@@ -116,9 +130,19 @@ class LoopState:
     executions: list[ToolCallFinished] = field(default_factory=list)
     tools_withdrawn: bool = False
     """The service runs no more calls: this round must be the last."""
+    answered: Mapping[str, ToolResponse] = field(default_factory=dict)
+    """The results of the calls that ran before the turn paused, by the calls' ids."""
 
     def __post_init__(self) -> None:
-        self.paused_response = self.request.resume.paused_response if self.request.resume else None
+        resume = self.request.resume
+        self.paused_response = resume.paused_response if resume else None
+        if resume:
+            before, self.answered = split_answered(self.request.messages, resume.message)
+            self.request = self.request.with_messages(tuple(before))
+
+    def context_of(self, message: AssistantMessage) -> ToolContext:
+        """The context of the calls of a message."""
+        return self.request.context.with_history((*self.request.messages, message))
 
     def record_offer(self, request: ChatRequest) -> None:
         self.offered = request.tools
@@ -129,9 +153,15 @@ class LoopState:
 
     def apply_results(self, message: AssistantMessage, finished: Sequence[ToolCallFinished], max_rounds: int) -> None:
         """Prepare the next round: the conversation with the results, in the order of the calls."""
+        if not finished:  # the turn pauses before any call has run
+            return
         self.tools_withdrawn = self.rounds >= max_rounds or all(map(_is_refused, finished))
-        results = ToolResponseMessage(tuple([each.response for each in finished]))
-        messages = (*self.request.messages, message, results)
+        responses = [each.response for each in finished]
+        if self.answered:
+            by_id = {**self.answered, **{each.id: each for each in responses}}
+            responses = [by_id[call.id] for call in message.tool_calls if call.id in by_id]
+            self.answered = {}
+        messages = (*self.request.messages, message, ToolResponseMessage(tuple(responses)))
         self.request = self.request.next_round(messages, withdraw_tools=self.tools_withdrawn)
 
     def finish(self, response: ChatResponse) -> ChatResponse:
@@ -158,11 +188,6 @@ class Finish:
 
 
 @immutable
-class Pause:
-    """The turn waits for the user's approval."""
-
-
-@immutable
 class GiveUp:
     """The model called tools although it was offered none."""
 
@@ -174,24 +199,33 @@ class Run:
     calls: tuple[ToolCall, ...]
     rejected: Mapping[str, ToolExecutionError] = field(default_factory=dict)
     """Calls that are answered with an error instead, by id."""
-    ends_turn: bool = False
-    """The turn ends with the results: the message has calls that the client runs."""
+    ends_turn: str | None = None
+    """The finish reason if the turn ends with the results: the other calls wait for the user or are the client's."""
+    is_whole_message: bool = True
+    """These are all calls of the message."""
 
 
 def decide(
-    response: ChatResponse, state: LoopState, is_eligible: ToolExecutionEligibility
-) -> Finish | Pause | GiveUp | Run:
+    response: ChatResponse, state: LoopState, is_eligible: ToolExecutionEligibility, guarded: Collection[str] = ()
+) -> Finish | GiveUp | Run:
     """Decide how the turn continues after a response; changes nothing.
+
+    Args:
+        response: the response of the model.
+        state: the state of the loop.
+        is_eligible: decides whether the service runs calls.
+        guarded: the ids of the calls that need approval.
 
     Raises:
         UpstreamInvalid, ContentFiltered: the response has neither text nor a call.
     """
     calls = response.message.tool_calls
-    if state.request.resume:
-        return Run(calls, _rejections(calls, state.request.resume.approvals))
     if not calls:
         _check_not_empty(response)
         return Finish()
+    if state.request.resume:
+        left = tuple([call for call in calls if call.id not in state.answered])
+        return Run(left, _rejections(left, guarded, state.request.resume.approvals), is_whole_message=left == calls)
     client_tools = [tool.definition.name for tool in state.offered if tool.metadata.run_by_caller]
     service_calls = tuple([call for call in calls if call.name not in client_tools]) if client_tools else calls
     if state.tools_withdrawn and service_calls:
@@ -199,35 +233,45 @@ def decide(
     if not (service_calls and is_eligible(state.request, response)):
         return Finish()  # with its calls, for the caller to run
     if response.finish_reason in CUT:
-        return Run(service_calls, {call.id: _cut() for call in service_calls}, len(service_calls) < len(calls))
-    guarded_tools = [tool.definition.name for tool in state.offered if tool.metadata.requires_approval]
-    guarded = [call for call in service_calls if call.name in guarded_tools]
+        is_whole = len(service_calls) == len(calls)
+        ends_turn = None if is_whole else response.finish_reason
+        return Run(service_calls, {call.id: _cut() for call in service_calls}, ends_turn, is_whole)
     if len(service_calls) < len(calls):
         # The client needs this response to run its calls, so the turn cannot wait for an approval as well.
-        return Run(service_calls, {call.id: _needs_approval() for call in guarded}, ends_turn=True)
-    return Pause() if guarded else Run(calls)
+        rejected = {call.id: _needs_approval() for call in service_calls if call.id in guarded}
+        return Run(service_calls, rejected, response.finish_reason, is_whole_message=False)
+    if guarded:
+        unguarded = tuple([call for call in calls if call.id not in guarded])
+        return Run(unguarded, ends_turn=APPROVAL_REQUIRED, is_whole_message=False)
+    return Run(calls)
+
+
+async def _guarded_calls(message: AssistantMessage, state: LoopState) -> Collection[str]:
+    """The ids of the calls that need the user's approval."""
+    guarded_tools = {tool.definition.name: tool for tool in state.offered if tool.metadata.requires_approval}
+    if not guarded_tools:
+        return ()
+    context = state.context_of(message)
+    return {
+        call.id
+        for call in message.tool_calls
+        if call.name in guarded_tools and await needs_approval(guarded_tools[call.name], call.arguments, context)
+    }
 
 
 async def _next_response(state: LoopState, chain: AdvisorChain, emit: Emit) -> ChatResponse:
-    """The model's response; in the first round of a resumed turn the message that paused it."""
+    """The model's response; in the first round of a resumed turn the message that paused it.
+
+    That message passes the advisors inside the loop like any other, so that they wrap, add and remove tools as they do
+    in every round. Their events are dropped: the client received those of this round before the turn paused.
+    """
     request = state.request
     if request.resume is None:
         return await chain.proceed(request, emit)
     response = ChatResponse(_approved_message(request.resume), "tool_calls", Usage(), "")
-    names = {tool.definition.name for tool in state.offered}
-    # Such a tool was added by an advisor inside the loop, as ToolSearchAdvisor adds its search tool.
-    if any(call.name not in names for call in response.message.tool_calls):
-        await _restore_dynamic_tools(request, chain, response)
-    return response
-
-
-async def _restore_dynamic_tools(request: ChatRequest, chain: AdvisorChain, response: ChatResponse) -> None:
-    """Let the advisors inside the loop offer the tools that they had added before the turn paused.
-
-    They derive them from the messages, so passing the request through the chain again brings them back; the paused
-    message stands in for the model's response.
-    """
-    await replace(chain, model=_Answered(response)).proceed(request, discard_event)
+    if not chain.advisors:
+        return response
+    return await replace(chain, model=_Answered(response)).proceed(request, discard_event)
 
 
 class _Answered(ChatModel):
@@ -255,13 +299,18 @@ def _approved_call(call: ToolCall, approval: Approval | None) -> ToolCall:
     return replace(call, arguments=approval.arguments)
 
 
-def _rejections(calls: Sequence[ToolCall], approvals: Mapping[str, Approval]) -> dict[str, ToolExecutionError]:
+def _rejections(
+    calls: Sequence[ToolCall], guarded: Collection[str], approvals: Mapping[str, Approval]
+) -> dict[str, ToolExecutionError]:
+    # An advisor may have added a call that the user has not seen.
+    undecided = {call.id: _needs_approval() for call in calls if call.id in guarded}
     decided = {call.id: approvals[call.id] for call in calls if call.id in approvals}
-    return {
+    rejected = {
         call_id: ToolExecutionError(approval.reason or "the user rejected this call", kind="rejected")
         for call_id, approval in decided.items()
         if not approval.approved
     }
+    return {call_id: error for call_id, error in undecided.items() if call_id not in decided} | rejected
 
 
 def _cut() -> ToolExecutionError:

@@ -1,0 +1,35 @@
+"""Decides whether a call waits for the user's approval."""
+
+import logging
+from inspect import isawaitable
+
+from toolchat.tool_calling.callback import ToolCallback
+from toolchat.tool_calling.context import ToolContext
+from toolchat.tool_calling.errors import ToolArgumentsError
+
+__all__ = ["needs_approval"]
+
+_log = logging.getLogger(__name__)
+
+
+async def needs_approval(tool: ToolCallback, arguments: str, context: ToolContext) -> bool:
+    """Whether a call waits for approval: always, never, or as the tool's rule decides.
+
+    Args:
+        tool: the tool; ``metadata.requires_approval`` is its rule.
+        arguments: the call's arguments as the model wrote them.
+        context: the context of the call.
+    """
+    rule = tool.metadata.requires_approval
+    if isinstance(rule, bool):
+        return rule
+    try:
+        tool.check(arguments)
+    except ToolArgumentsError:
+        return False  # the call cannot run; the model learns why at once, and the user is not asked
+    try:
+        decided = rule(tool.read_arguments(arguments), context)
+        return bool(await decided if isawaitable(decided) else decided)
+    except Exception as error:  # noqa: BLE001 - a rule is a user's code; what it fails to allow must not run
+        _log.error("a rule for approval failed", extra={"tool": tool.definition.name}, exc_info=error)
+        return True

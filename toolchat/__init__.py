@@ -76,6 +76,7 @@ if TYPE_CHECKING:
     from toolchat.tool_calling.callback import ToolCallback as ToolCallback
     from toolchat.tool_calling.callback import ToolCallbackProvider as ToolCallbackProvider
     from toolchat.tool_calling.callback import ToolCallbackResolver as ToolCallbackResolver
+    from toolchat.tool_calling.callback import ToolResult as ToolResult
     from toolchat.tool_calling.caller import Caller as Caller
     from toolchat.tool_calling.caller import current_caller as current_caller
     from toolchat.tool_calling.caller import current_client_key as current_client_key
@@ -98,6 +99,7 @@ if TYPE_CHECKING:
     from toolchat.tool_calling.function_callback import MethodToolCallbackProvider as MethodToolCallbackProvider
     from toolchat.tool_calling.function_callback import tool as tool
     from toolchat.tool_calling.limits import ToolCallLimits as ToolCallLimits
+    from toolchat.tool_calling.manager import ProceedToolCall as ProceedToolCall
     from toolchat.tool_calling.manager import ToolCallingManager as ToolCallingManager
     from toolchat.tool_calling.manager import ToolExecutionResult as ToolExecutionResult
     from toolchat.tool_calling.results import ToolAnswer as ToolAnswer
@@ -138,7 +140,7 @@ _EXPORTS = {
     "state.redis": "RedisStateStore",
     "tool_calling.callback": (
         "ClientToolCallback DelegatingToolCallbackResolver StaticToolCallbackProvider "
-        "StaticToolCallbackResolver ToolCallback ToolCallbackProvider ToolCallbackResolver"
+        "StaticToolCallbackResolver ToolCallback ToolCallbackProvider ToolCallbackResolver ToolResult"
     ),
     "tool_calling.caller": "Caller current_caller current_client_key",
     "tool_calling.context": "CONVERSATION_ID ToolContext",
@@ -148,7 +150,7 @@ _EXPORTS = {
     "tool_calling.function_callback": "FunctionToolCallback MethodToolCallback MethodToolCallbackProvider tool",
     "tool_calling.limits": "ToolCallLimits",
     "tool_calling.exception_processor": "ToolExecutionExceptionProcessor",
-    "tool_calling.manager": "ToolCallingManager ToolExecutionResult",
+    "tool_calling.manager": "ProceedToolCall ToolCallingManager ToolExecutionResult",
     "tool_calling.results": "ToolAnswer ToolCallResultConverter convert_result quoted_result",
     "tool_calling.setting_types": "BaseUrl Secret Url",
 }

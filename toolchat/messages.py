@@ -19,6 +19,7 @@ __all__ = [
     "estimate_size",
     "estimate_tokens",
     "immutable",
+    "split_answered",
 ]
 
 

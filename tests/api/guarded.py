@@ -31,9 +31,9 @@ module = ToolModule(functions=(switchLight,), default_query="Switch the light on
 
 
 @asynccontextmanager
-async def guarded_service(tmp_path: Path) -> AsyncGenerator[httpx.AsyncClient, None]:
-    """The service with a tool that needs approval, and a model that asks for it once."""
-    light = with_tools(tmp_path, {"light": LIGHT})
+async def guarded_service(tmp_path: Path, **folders: str) -> AsyncGenerator[httpx.AsyncClient, None]:
+    """The service with a tool that needs approval, a model that asks for it once, and further tool folders."""
+    light = with_tools(tmp_path, {"light": LIGHT, **folders})
     async with OpenAIPlayer(sensible_model({"on": True})) as player:
         with started(cwd=tmp_path, OPENAI_BASE_URL=player.base_url, **light) as (_, url):
             async with client_of(url) as client:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import AsyncGenerator
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -66,6 +67,41 @@ async def test_a_decision_is_applied_to_its_call(
     answer = (await client.post(place, json=decision(call, **fields), headers=JSON)).json()
     assert answer["tool_calls"][0].items() >= expected.items()
     assert fields.get("reason", "") in answer["answer"]
+
+
+WRAPPING = '''"""An advisor that marks the results of all tools."""
+
+from toolchat import Advisor, ToolCallback, ToolModule
+
+
+class Marked(ToolCallback):
+    def __init__(self, tool):
+        self.definition, self.metadata, self.tool = tool.definition, tool.metadata, tool
+
+    async def call(self, tool_input, context):
+        return "marked " + await self.tool.call(tool_input, context)
+
+
+class Marking(Advisor):
+    order = {order}
+
+    async def advise(self, request, chain, emit):
+        return await chain.proceed(request.with_tools(tuple(map(Marked, request.tools))), emit)
+
+
+module = ToolModule(advisors=(Marking,))
+'''
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("order", [280, 350])
+async def test_an_advisor_wraps_tools_after_the_approval_as_well(order: int, tmp_path: Path) -> None:
+    async with guarded_service(tmp_path, marking=WRAPPING.replace("{order}", str(order))) as client:
+        asked = await client.get("/chat", params={"userInput": "Switch the light on"}, headers=JSON)
+        approval = asked.json()["approval"]
+        place, call = f"/approvals/{approval['id']}", approval["calls"][0]["id"]
+        answer = await client.post(place, json=decision(call, approved=True), headers=JSON)
+    assert [each["result"] for each in answer.json()["tool_calls"]] == ["marked on"]
 
 
 async def test_a_turn_is_decided_once(client: httpx.AsyncClient) -> None:

@@ -1,6 +1,8 @@
 """Whatever a tool raises: what the model is told, what the log keeps, and what reaches the caller."""
 
 import asyncio
+import threading
+import time
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -8,12 +10,16 @@ import pytest
 from pydantic_core import from_json
 
 from tests.tool_calling.calls import only, run
+from tests.waiting import PATIENCE
 from toolchat.errors import NotFound, UpstreamTimeout
+from toolchat.messages import ToolCall
 from toolchat.tool_calling.callback import ToolCallback, ToolResult
 from toolchat.tool_calling.context import ToolContext
 from toolchat.tool_calling.definition import ToolDefinition, ToolMetadata
 from toolchat.tool_calling.errors import ToolArgumentsError, ToolExecutionError
 from toolchat.tool_calling.function_callback import FunctionToolCallback
+from toolchat.tool_calling.limits import CallCounter, ToolCallLimits
+from toolchat.tool_calling.manager import ToolCallingManager
 
 
 @pytest.mark.parametrize(
@@ -68,6 +74,30 @@ async def test_a_tool_that_ignores_its_cancellation_is_abandoned() -> None:
     finally:
         let_go.set()
     assert answer.error_kind == "timeout"
+
+
+@pytest.mark.parametrize("cancelled", [False, True])
+async def test_a_blocking_tool_learns_that_it_was_given_up(cancelled: bool) -> None:
+    started, ended = threading.Event(), threading.Event()
+
+    def wait(context: ToolContext) -> None:
+        """Wait until nobody waits for this."""
+        assert not context.given_up
+        started.set()
+        while not context.with_values({"a": 1}).given_up:
+            time.sleep(0.001)
+        ended.set()
+
+    tool = FunctionToolCallback.from_function(wait, timeout=60 if cancelled else 0.05)
+    calls = [ToolCall("1", "wait", "{}")]
+    running = asyncio.create_task(
+        ToolCallingManager().execute(calls, {"wait": tool}, ToolContext(), counter=CallCounter(ToolCallLimits()))
+    )
+    await asyncio.to_thread(started.wait, PATIENCE)
+    if cancelled:
+        running.cancel()
+    assert await asyncio.to_thread(ended.wait, PATIENCE)
+    await asyncio.gather(running, return_exceptions=True)
 
 
 async def test_a_blocking_tool_that_raises_stop_iteration_fails_at_once() -> None:

@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from numbers import Integral, Real
+from threading import Event
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, final
 
@@ -56,7 +57,7 @@ class ToolContext(Generic[_Value]):
     """
 
     # Not a dataclass: pydantic would build a parametrised one from a model's JSON, whatever the schema hooks below say.
-    __slots__ = ("_caller", "_report", "history", "value", "values")
+    __slots__ = ("_caller", "_given_up", "_report", "history", "value", "values")
 
     values: Mapping[str, Any]
     history: tuple[Message, ...]
@@ -65,6 +66,7 @@ class ToolContext(Generic[_Value]):
     """The application's own object, if it passed one."""
     _caller: Caller | None
     _report: _Report | None
+    _given_up: Event | None
 
     def __init__(
         self,
@@ -80,6 +82,7 @@ class ToolContext(Generic[_Value]):
         object.__setattr__(self, "value", value)
         object.__setattr__(self, "_caller", caller)
         object.__setattr__(self, "_report", None)
+        object.__setattr__(self, "_given_up", None)
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
         raise AttributeError(f"a ToolContext cannot be changed: {name}")
@@ -97,28 +100,50 @@ class ToolContext(Generic[_Value]):
         """The client on whose behalf the tool runs: its name, tenant and roles."""
         return current_caller.get() if self._caller is None else self._caller
 
+    @property
+    def given_up(self) -> bool:
+        """Whether nobody waits for the call any more: its time is over, or its request was cancelled.
+
+        A coroutine is cancelled then. A blocking tool runs on in its thread, since Python cannot stop one: let it look
+        here from time to time, and return.
+        """
+        return self._given_up is not None and self._given_up.is_set()
+
     def get(self, key: str, default: Any = None) -> Any:
         """Get one value by its name."""
         return self.values.get(key, default)
 
     def with_values(self, values: Mapping[str, Any]) -> "ToolContext[_Value]":
         """Copy with more values, which replace earlier ones of the same name."""
-        return _reporting(ToolContext({**self.values, **values}, self.history, self.value, self._caller), self._report)
+        return self._for_same_call(ToolContext({**self.values, **values}, self.history, self.value, self._caller))
 
     def with_value(self, value: object) -> "ToolContext[Any]":
         """Copy with another object of the application's."""
-        return _reporting(ToolContext(self.values, self.history, value, self._caller), self._report)
+        return self._for_same_call(ToolContext(self.values, self.history, value, self._caller))
 
     def with_history(self, history: tuple[Message, ...]) -> "ToolContext[_Value]":
         """Copy with another history, for the calls of a round.
 
         The copy keeps the caller of this moment: a thread that a tool starts by itself has no context variables.
         """
-        return _reporting(ToolContext(self.values, history, self.value, self.caller), self._report)
+        return self._for_same_call(ToolContext(self.values, history, self.value, self.caller))
 
-    def reporting_to(self, report: _Report | None) -> "ToolContext[_Value]":
-        """Copy whose reports are passed to a function, with numbers that are finite and not negative."""
-        return _reporting(ToolContext(self.values, self.history, self.value, self._caller), report)
+    def for_call(self, given_up: Event, report: _Report | None = None) -> "ToolContext[_Value]":
+        """Copy for one call.
+
+        Args:
+            given_up: set as soon as nobody waits for the call.
+            report: receives its progress reports, with numbers that are finite and not negative.
+        """
+        copy = ToolContext(self.values, self.history, self.value, self._caller)
+        object.__setattr__(copy, "_given_up", given_up)
+        object.__setattr__(copy, "_report", report)
+        return copy
+
+    def _for_same_call(self, copy: "ToolContext[Any]") -> "ToolContext[Any]":
+        object.__setattr__(copy, "_given_up", self._given_up)
+        object.__setattr__(copy, "_report", self._report)
+        return copy
 
     def report(self, done: float, *, of: float | None = None, text: str | None = None) -> None:
         """Report the progress of the call; a streaming client receives at most ten reports a second.
@@ -151,12 +176,6 @@ class ToolContext(Generic[_Value]):
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> NoReturn:
         raise PydanticUserError("a ToolContext comes from the caller alone, as a parameter of its own", code=None)
-
-
-def _reporting(context: "ToolContext[_Value]", report: _Report | None) -> "ToolContext[_Value]":
-    if report is not None:
-        object.__setattr__(context, "_report", report)
-    return context
 
 
 def _finite(number: float) -> float | None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
+from threading import Event
 from time import perf_counter
 from typing import Any
 
@@ -63,7 +64,7 @@ async def run_with_progress(
 ) -> RunOutcome:
     """Run a tool that may report progress: every report is emitted before the end, and none after it."""
     try:
-        outcome = await run_with_timeout(seconds, callback, call, context.reporting_to(reporter.report), around)
+        outcome = await run_with_timeout(seconds, callback, call, context, around, reporter.report)
         await reporter.finish()
     except BaseException:
         await reporter.cancel()
@@ -77,9 +78,13 @@ async def run_with_timeout(
     call: ToolCall,
     context: ToolContext,
     around: Sequence[AroundToolCall] = (),
+    report: Callable[..., None] | None = None,
 ) -> RunOutcome:
     """Run a tool with a time limit, isolated from its caller: it can neither cancel it nor raise in it."""
     loop = asyncio.get_running_loop()
+    given_up = Event() if callback.takes_context or around else None
+    if given_up is not None:
+        context = context.for_call(given_up, report)
     # Not ``asyncio.timeout``: a tool that swallows its cancellation would hold the caller up for as long as it likes.
     task = loop.create_task(_run_caught(seconds, callback, call, context, around))
     ended: asyncio.Future[None] = loop.create_future()
@@ -93,6 +98,8 @@ async def run_with_timeout(
     finally:
         timer.cancel()
         if not task.done():
+            if given_up is not None:
+                given_up.set()
             task.cancel()
             await asyncio.wait({task}, timeout=_GRACE)
 

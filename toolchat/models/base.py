@@ -15,6 +15,7 @@ from toolchat.tool_calling.definition import ToolDefinition
 from toolchat.tool_calling.events import ToolCallFinished
 
 __all__ = [
+    "CUT",
     "ChatModel",
     "ChatOptions",
     "ChatResponse",
@@ -26,6 +27,10 @@ __all__ = [
     "TextDelta",
     "full_name",
 ]
+
+
+CUT = ("length", "content_filter")
+"""The finish reasons of a message that the provider cut, so that its calls may be incomplete."""
 
 
 @immutable

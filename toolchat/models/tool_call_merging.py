@@ -10,21 +10,12 @@ from pydantic_core import from_json, to_json
 
 from toolchat.messages import ToolCall
 
-__all__ = ["CUT", "ToolCallMerger", "finish_reason", "is_json_object"]
+__all__ = ["ToolCallMerger", "is_json_object"]
 
 _KNOWN_CALL_KEYS = frozenset({"id", "type", "index", "function"})
 _KNOWN_FUNCTION_KEYS = frozenset({"name", "arguments"})
 _MAX_CHECKS = 16
 _MAX_INDEX_DIGITS = 9
-
-
-CUT = ("length", "content_filter")
-"""The finish reasons of a message that was cut, so that its calls may be incomplete."""
-
-
-def finish_reason(reported: str, calls: "ToolCallMerger") -> str:
-    """The finish reason of a message: the calls decide unless it was cut, since some servers end them by ``stop``."""
-    return reported if reported in CUT else "tool_calls" if calls else "stop"
 
 
 def is_json_object(text: str) -> bool:
@@ -193,26 +184,20 @@ def _opens_new_call(slot: _Slot, fragment: _Fragment, *, again: bool) -> bool:
 
 def _read_fragment(value: Mapping[str, Any]) -> _Fragment:
     index, function = value.get("index"), value.get("function")
+    if isinstance(index, str) and index.isdecimal() and len(index) <= _MAX_INDEX_DIGITS:
+        index = int(index)  # some gateways write it as text
     if not isinstance(function, dict):
         function = {}
     extra = _unknown_fields(_KNOWN_CALL_KEYS, value)
     if inner := _unknown_fields(_KNOWN_FUNCTION_KEYS, function):
         extra["function"] = inner
     return _Fragment(
-        index=_index(index),
+        index=index if isinstance(index, int) and not isinstance(index, bool) else None,
         id=_text(value.get("id")),
         name=_text(function.get("name")),
         arguments=_arguments_text(function.get("arguments")),
         extra=extra,
     )
-
-
-def _index(value: object) -> int | None:
-    """An index as a number; some gateways write it as text."""
-    if type(value) is int:  # bool is a subclass of int
-        return value
-    text = value if isinstance(value, str) else ""
-    return int(text) if text.isdecimal() and len(text) <= _MAX_INDEX_DIGITS else None
 
 
 def _unknown_fields(known: frozenset[str], fields: Mapping[str, Any]) -> dict[str, Any]:

@@ -15,8 +15,7 @@ from toolchat.messages import (
     immutable,
     split_answered,
 )
-from toolchat.models.base import ChatModel, ChatResponse, EmitModelEvent, Prompt, TextDelta
-from toolchat.models.merging import CUT
+from toolchat.models.base import CUT, ChatModel, ChatResponse, EmitModelEvent, Prompt, TextDelta
 from toolchat.tool_calling.approval import needs_approval
 from toolchat.tool_calling.callback import ToolCallback
 from toolchat.tool_calling.context import ToolContext

@@ -17,8 +17,8 @@ from toolchat.messages import (
     Usage,
     UserMessage,
 )
-from toolchat.models.base import Prompt
-from toolchat.models.merging import TextMerger, ToolCallMerger, finish_reason, is_json_object, usage_from
+from toolchat.models.base import CUT, Prompt
+from toolchat.models.merging import TextMerger, ToolCallMerger, is_json_object, usage_from
 from toolchat.models.provider_errors import provider_error, retry_after_from
 
 __all__ = ["DashScopeAnswer", "map_messages", "map_tool_options"]
@@ -128,8 +128,8 @@ class DashScopeAnswer:
         return AssistantMessage(self._text.text, self._calls.finish(), extra)
 
     def reason(self) -> str:
-        """The finish reason; see :func:`finish_reason`."""
-        return finish_reason(self._finish_reason, self._calls)
+        """The finish reason; tool calls take precedence over the reason that DashScope sends, unless it was a cut."""
+        return self._finish_reason if self._finish_reason in CUT else "tool_calls" if self._calls else "stop"
 
     def _checked(self, output: object) -> Any:
         """Apply our limits to the SDK's ``json.loads``: size, depth, numbers, no lone surrogates."""

@@ -6,7 +6,7 @@ from typing import Any, TypeGuard
 from toolchat.errors import ContentFiltered, UpstreamInvalid, UpstreamUnavailable
 from toolchat.messages import AssistantMessage, Usage, immutable
 from toolchat.models.base import ChatResponse
-from toolchat.models.merging import SnapshotMerger, TextMerger, ToolCallMerger, finish_reason, usage_from
+from toolchat.models.merging import SnapshotMerger, TextMerger, ToolCallMerger, usage_from
 
 __all__ = ["Fault", "OpenAITurn", "fault_in"]
 
@@ -77,7 +77,8 @@ class OpenAITurn:
         """
         if not self._answered:
             raise UpstreamInvalid("the chat provider sent no answer", retryable=True)
-        reason = finish_reason(_FINISH_REASONS.get(self._finish_reason, ""), self._calls)
+        # Unless the message was cut, the calls decide: some servers end a message with calls by "stop".
+        reason = _FINISH_REASONS.get(self._finish_reason) or ("tool_calls" if self._calls else "stop")
         message = AssistantMessage(self._text.text, self._calls.finish(), self._reasoning.finish())
         if reason == "content_filter" and not message.text and not message.tool_calls:
             raise ContentFiltered("the provider's moderation refused the answer")

@@ -5,7 +5,7 @@ from functools import cache
 from typing import Annotated, Any
 
 from mcp_types import CallToolRequestParams
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 from pydantic_core import to_json
 
 from app.api.approvals import PendingTurn
@@ -29,21 +29,13 @@ ASK = "ask"
 """The tool's name."""
 
 
-class AskArguments(BaseModel):
-    """The arguments of the tool."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    question: Annotated[str, Field(description="The question", min_length=1, max_length=MAX_QUERY_CHARS)]
-    tools: Annotated[list[str] | None, Field(description="Names of the tools to use; missing: all", max_length=50)] = (
-        None
-    )
-    session_id: Annotated[
-        str, Field(alias="sessionId", description="Continues the conversation of an earlier answer: its session_id")
-    ] = ""
-
-
-async def ask(arguments: AskArguments) -> None:
+async def ask(
+    question: Annotated[str, Field(description="The question", min_length=1, max_length=MAX_QUERY_CHARS)],
+    tools: Annotated[
+        list[str] | None, Field(description="Names of the tools to use; missing: all", max_length=50)
+    ] = None,
+    sessionId: Annotated[str, "Continues the conversation of an earlier answer: its session_id"] = "",
+) -> None:
     """Ask this service a question in natural language; it answers with its own chat model and its own tools."""
 
 
@@ -97,10 +89,12 @@ async def prepare_question(ctx: Context, params: CallToolRequestParams, context:
 
 
 def _prompt(service: ServiceState, arguments: Mapping[str, Any], context: Mapping[str, Any]) -> PromptSpec:
-    asked: AskArguments = _INPUT.arguments(to_json(arguments).decode())["arguments"]
-    offered, advisors = service.tools.for_conversation(asked.tools)
-    conversation = conversation_or_new(asked.session_id)
-    return conversation_prompt(service, asked.question, conversation, tools=offered, advisors=advisors, context=context)
+    asked = _INPUT.arguments(to_json(arguments).decode())
+    offered, advisors = service.tools.for_conversation(asked.get("tools"))
+    conversation = conversation_or_new(asked.get("sessionId", ""))
+    return conversation_prompt(
+        service, asked["question"], conversation, tools=offered, advisors=advisors, context=context
+    )
 
 
 async def _pending_turn(service: ServiceState, state: str, digest: str) -> PendingTurn:

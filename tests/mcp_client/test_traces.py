@@ -34,10 +34,10 @@ async def client(
 async def test_a_server_over_http_gets_the_trace_in_a_header_and_in_meta(
     client: httpx.AsyncClient, receiver: OtlpReceiver
 ) -> None:
-    await run(client, "look", tracestate="a=1", traceparent=f"00-{'a' * 32}-{'b' * 16}-01")
+    await run(client, "look", tracestate="a=1", traceparent=f"00-{'c' * 32}-{'b' * 16}-01")
     spans = await receiver.trace("POST")
     call, received = the(spans, "tools/call look"), player.calls()[-1]
-    expected = {"traceparent": f"00-{'a' * 32}-{call.id}-01", "tracestate": "a=1"}
+    expected = {"traceparent": f"00-{'c' * 32}-{call.id}-01", "tracestate": "a=1"}
     assert received.headers.items() >= expected.items()
     assert received.params["_meta"].items() >= expected.items()
     assert (call.kind, call.parent) == ("client", the(spans, "execute_tool").id)

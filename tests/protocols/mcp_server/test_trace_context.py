@@ -10,7 +10,7 @@ from tests.players.otlp_receiver import OtlpReceiver
 from tests.protocols.mcp_server.host import Host
 from tests.serving import service
 
-TRACE, PARENT = "a" * 32, "b" * 16
+TRACE, PARENT = "c" * 32, "b" * 16
 SENT = {"traceparent": f"00-{TRACE}-{PARENT}-01"}
 
 

@@ -127,6 +127,7 @@ STORE_SECONDS = Histogram(
 )
 
 LOOP_LAG = Histogram("toolchat_event_loop_lag_seconds", "Delay of a timer that fires every second", buckets=_OVERHEAD)
+MEMORY = Gauge("toolchat_memory_bytes", "Resident memory, of all workers together", multiprocess_mode="livesum")
 WORKER_REPLACEMENTS = Counter("toolchat_worker_replacements_total", "Replacements of worker processes")
 
 _MetricT = TypeVar("_MetricT", Counter, Gauge, Histogram)

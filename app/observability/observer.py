@@ -9,6 +9,7 @@ from typing import Self
 from pydantic_core import to_json
 
 from app.observability import metrics
+from app.observability.memory import tool_calls
 from app.observability.metrics import OTHER, BoundedNames, labelled
 from app.observability.request import current_request
 from app.observability.tracing import exemplar
@@ -28,7 +29,7 @@ from toolchat.tool_calling.events import ToolCallFinished
 
 __all__ = ["ServiceModelCall", "ServiceObserver", "outcome_of", "record_mcp_server_state", "record_reader_left"]
 
-_error_kinds, _upstreams = BoundedNames(100), BoundedNames(50)
+_error_kinds, _upstreams, _tools = BoundedNames(100), BoundedNames(50), BoundedNames(500)
 _PROVIDER_FAILURES = tuple(
     error.code
     for error in (
@@ -75,6 +76,7 @@ class ServiceObserver(Observer):
         name, kind = tool or OTHER, finished.error_kind or ""
         outcome = ("error", _error_kinds.of(kind)) if kind else ("ok", "")
         flags = ("true" if finished.cached else "false", "true" if finished.repaired else "false")
+        tool_calls[_tools.of(name)] += 1
         labelled(metrics.TOOL_CALLS, name, *outcome, *flags).inc()
         labelled(metrics.TOOL_SECONDS, name).observe(finished.duration_ms / 1000, exemplar())
 

@@ -1,10 +1,11 @@
-"""The event loop's lag, and an update of metrics every second."""
+"""The event loop's lag, the process's memory, and an update of metrics every second."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 
 from app.observability import metrics
+from app.observability.memory import MemoryWatch
 
 __all__ = ["watched"]
 
@@ -22,9 +23,10 @@ async def watched(update: Callable[[], None]) -> AsyncGenerator[None, None]:
 
 
 async def _watch(update: Callable[[], None]) -> None:
-    loop = asyncio.get_running_loop()
+    loop, memory = asyncio.get_running_loop(), MemoryWatch()
     while True:
         due = loop.time() + _INTERVAL
         await asyncio.sleep(_INTERVAL)
         metrics.LOOP_LAG.observe(max(0.0, loop.time() - due))
+        metrics.MEMORY.set(memory.sample())
         update()

@@ -179,7 +179,7 @@ _FAILURES: list[tuple[str, str, Behaviour, str, int, bool]] = [
     ("upstream-429-tomorrow", "429 with `Retry-After` of a day", _refusal(429, Retry_After="86400"),
      "503 provider-rate-limited", 1, False),
     ("upstream-quota", "429 since the account is out of money", _refusal(429, "insufficient_quota"),
-     "503 provider-auth", 1, False),
+     "503 provider-quota", 1, False),
     ("upstream-500", "500 for ever", _refusal(500), _UNAVAILABLE, 2, False),
     ("upstream-401", "401: the key is refused", _refusal(401, "invalid_api_key"), "503 provider-auth", 1, False),
     ("upstream-context", "400: the conversation is too long", _refusal(400, "context_length_exceeded"),

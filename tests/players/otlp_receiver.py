@@ -32,6 +32,8 @@ class Received:
     attributes: Mapping[str, Any]
     events: tuple[tuple[str, Mapping[str, Any]], ...]
     is_error: bool
+    detail: str
+    """The description of an error."""
     state: str
     flags: int
     resource: Mapping[str, Any]
@@ -114,6 +116,7 @@ def _received(span: WireSpan, resource: Mapping[str, Any]) -> Received:
         attributes=_plain(span.attributes),
         events=tuple((each.name, _plain(each.attributes)) for each in span.events),
         is_error=span.status.code == 2,
+        detail=span.status.message,
         state=span.trace_state,
         flags=span.flags,
         resource=resource,

@@ -51,6 +51,9 @@ class ToolExecutionExceptionProcessor:
 
 def _convert(error: BaseException, tool: str) -> ToolExecutionError:
     if isinstance(error, ToolchatError):
+        if error.status >= 500:  # its upstream, not the model's arguments
+            said = {"tool": tool, "code": error.code, "detail": error.detail, **error.log_fields}
+            _log.warning("tool failed", extra=said)
         error = ToolExecutionError(error.detail, kind=error.code)
     if isinstance(error, ToolExecutionError):
         return error if error.message.strip() else _with_message(error, tool)

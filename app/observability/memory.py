@@ -1,0 +1,71 @@
+"""The memory of the process, and which tools were called while it grew."""
+
+import logging
+from collections import Counter, deque
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from os import sysconf
+from pathlib import Path
+from statistics import StatisticsError, correlation
+from typing import Any
+
+__all__ = ["MemoryWatch", "resident_bytes", "tool_calls"]
+
+_log = logging.getLogger(__name__)
+_STATUS = Path("/proc/self/statm")
+_STEP = 64 * 2**20
+_SAMPLES = 600
+_MAX_TOOLS = 5
+
+tool_calls: Counter[str] = Counter()
+"""The calls of each tool in this process."""
+
+
+def resident_bytes() -> int:
+    """Resident memory of this process; 0 if the system has no ``/proc``."""
+    try:
+        return int(_STATUS.read_text().split()[1]) * sysconf("SC_PAGE_SIZE")
+    except OSError:
+        return 0
+
+
+class MemoryWatch:
+    """Logs each new high-water mark of the memory with the tools that were called meanwhile.
+
+    A tool that leaks is one whose calls per second go with the growth per second, so the line has their correlation.
+
+    Args:
+        resident: returns the memory in bytes.
+        calls: the calls of each tool so far; it is updated from outside.
+    """
+
+    def __init__(self, resident: Callable[[], int] = resident_bytes, calls: Mapping[str, int] = tool_calls) -> None:
+        self._resident, self._calls = resident, calls
+        self._mark = self._last = resident()
+        self._before = Counter(calls)
+        self._samples: deque[tuple[int, Counter[str]]] = deque(maxlen=_SAMPLES)
+
+    def sample(self) -> int:
+        """Compare with the last sample, a second ago; returns the memory in bytes."""
+        now, calls = self._resident(), Counter(self._calls)
+        self._samples.append((now - self._last, calls - self._before))
+        self._last, self._before = now, calls
+        if now >= self._mark + _STEP:
+            fields = {"memory_mib": now >> 20, "grown_mib": (now - self._mark) >> 20, "tools": self._tools()}
+            _log.warning("memory has grown", extra=fields)
+            self._mark = now
+            self._samples.clear()
+        return now
+
+    def _tools(self) -> list[dict[str, Any]]:
+        """The tools called since the last mark; first those whose calls go with the growth."""
+        growth = [grown for grown, _ in self._samples]
+        total: Counter[str] = sum((calls for _, calls in self._samples), Counter())
+        found: list[dict[str, Any]] = []
+        for name, calls in total.items():
+            fit = 0.0
+            with suppress(StatisticsError):  # the calls or the growth were the same in each second
+                fit = correlation(growth, [each[name] for _, each in self._samples])
+            found.append({"name": name[:64], "calls": calls, "correlation": round(fit, 2)})
+        found.sort(key=lambda each: (each["correlation"], each["calls"]), reverse=True)
+        return found[:_MAX_TOOLS]

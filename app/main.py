@@ -146,7 +146,7 @@ def _application(run: _Run, dependencies: Sequence[Depends]) -> Application:
 def _add_guards(app: FastAPI, read: Configuration, access: Access) -> None:
     """Add the middleware that every request passes. Starlette runs the last one added first."""
     app.add_middleware(FastRouter, service=app)
-    app.add_middleware(GuardMiddleware, access=access, body_timeout=read.settings.server_read_timeout)
+    app.add_middleware(GuardMiddleware, access=access, body_timeout=read.settings.server_client_timeout)
     allow_origins(app, read.access.settings.cors_origins)
     app.add_middleware(RequestMiddleware, protocols=PROTOCOLS)
 

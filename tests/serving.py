@@ -16,6 +16,7 @@ from app.composition.configuration import Configuration, read_configuration
 from app.main import create_app
 from app.server.runner import server_config
 from app.settings.service_settings import Settings
+from app.settings.tuning import Tuning
 from app.tools.discovery import ConfiguredModule, discover
 from tests.waiting import PATIENCE
 
@@ -72,12 +73,14 @@ async def serving(app: object, settings: Settings | None = None) -> AsyncGenerat
         yield url
 
 
-def configured(*packages: str, **environment: str) -> Configuration:
-    """The configuration with environment variables and the tool folders of more packages."""
+def configured(*parts: str | Tuning, **environment: str) -> Configuration:
+    """The configuration with environment variables, the tool folders of more packages, and other constants."""
+    packages = [each for each in parts if isinstance(each, str)]
+    (tuning,) = [each for each in parts if isinstance(each, Tuning)] or [Tuning()]
     before = dict(os.environ)
     os.environ.update(environment)
     try:
-        configuration = read_configuration(serving=False)
+        configuration = read_configuration(serving=False, tuning=tuning)
         more = [ConfiguredModule.read(module) for package in packages for module in discover(package)]
     finally:
         os.environ.clear()
@@ -86,12 +89,12 @@ def configured(*packages: str, **environment: str) -> Configuration:
 
 
 @asynccontextmanager
-async def service(*packages: str, **environment: str) -> AsyncGenerator[httpx.AsyncClient, None]:
-    """Run the whole service with environment variables and the tool folders of more packages.
+async def service(*parts: str | Tuning, **environment: str) -> AsyncGenerator[httpx.AsyncClient, None]:
+    """Run the whole service with environment variables, the tool folders of more packages, and other constants.
 
     Yields a client for it.
     """
-    configuration = configured(*packages, **environment)
+    configuration = configured(*parts, **environment)
     app = create_app(configuration)
     async with serving(app, configuration.settings) as url, client_of(url) as client:
         yield client

@@ -61,8 +61,9 @@ def client(
     }
     folder = tmp_path_factory.mktemp("service")
     (folder / "servers.json").write_text(json.dumps({"mcpServers": servers}), encoding="utf-8")
-    more = {"MCP_SERVERS_FILE": "servers.json", "MCP_SERVERS_START_TIMEOUT": "30"}
+    more = {"MCP_SERVERS_FILE": "servers.json"}
     with started(ROOT, folder, _played[1], **more) as url, httpx.Client(base_url=url, timeout=PATIENCE) as client:
+        _until(lambda: all(folder_of(client, each)["registered"] for each in servers))
         yield client
 
 
@@ -142,7 +143,7 @@ def test_a_server_of_the_newest_version_reports_changed_tools(way: str, port: in
     command = [sys.executable, script, *([str(port)] if way == "http" else [])]
     far = {"command": command[0], "args": command[1:]} if way == "stdio" else {"url": f"http://127.0.0.1:{port}/mcp"}
     (tmp_path / "servers.json").write_text(json.dumps({"mcpServers": {"far": far}}), encoding="utf-8")
-    more = {"MCP_SERVERS_FILE": "servers.json", "MCP_SERVERS_START_TIMEOUT": "30"}
+    more = {"MCP_SERVERS_FILE": "servers.json"}
     with (
         subprocess.Popen(command) if way == "http" else nullcontext() as process,
         started(ROOT, tmp_path, "http://127.0.0.1:9", **more) as url,

@@ -84,8 +84,3 @@ class AccessSettings(EnvironmentSettings):
         0, ge=0, description="Chat requests and tool runs per minute of all clients together; 0: no limit"
     )
     tokens_per_day: int = Field(0, ge=0, description="Tokens per day (UTC) of all clients together; 0: no limit")
-    questions_per_client: int = Field(
-        0,
-        ge=0,
-        description="Concurrent chat requests per API key or, without one, per IP address; 0: half of MAX_QUESTIONS",
-    )

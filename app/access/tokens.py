@@ -10,10 +10,10 @@ from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, cast, get_args
+from typing import TYPE_CHECKING, Annotated, Any, cast, get_args
 from urllib.parse import quote
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 from pydantic_core import from_json
 
 from app.access.principals import Principal, Role
@@ -29,6 +29,8 @@ __all__ = ["TokenSettings", "Tokens"]
 _log = logging.getLogger(__name__)
 _ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
 """Asymmetric signatures only: with a shared key the service could forge tokens, and ``none`` is unsigned."""
+_CLAIMS = {"name": "sub", "roles": "roles", "tools": "tools", "tenant": "tenant"}
+"""The claim of each property of a principal, unless ``JWT_CLAIMS`` names another."""
 _KEYS_TTL = 300.0
 """Seconds after which the provider's keys are fetched again."""
 _MIN_FETCH_INTERVAL = 10.0
@@ -40,6 +42,14 @@ _LONGEST_NAME = 256
 _REMEMBERED = 1000
 
 
+def _check_claims(values: tuple[str, ...]) -> tuple[str, ...]:
+    for each in values:
+        meaning, separator, claim = each.partition("=")
+        if meaning not in _CLAIMS or not separator or not claim.strip():
+            raise ValueError(f"{each[:64]} is not one of name=, roles=, tools= and tenant=, followed by a claim")
+    return values
+
+
 class TokenSettings(EnvironmentSettings):
     """Tokens of an identity provider."""
 
@@ -48,15 +58,15 @@ class TokenSettings(EnvironmentSettings):
     )
     jwt_issuer: str = Field("", description="Required iss claim of a token; must be set with JWT_JWKS_URL")
     jwt_audience: str = Field("", description="Required aud claim of a token; must be set with JWT_JWKS_URL")
-    jwt_algorithms: Texts = Field(("RS256", "ES256", "EdDSA"), description="Accepted signature algorithms")
-    jwt_name_claim: str = Field("sub", description="Claim with the principal's name")
-    jwt_roles_claim: str = Field("roles", description="Claim with the principal's roles; if it is missing: ask")
-    jwt_tools_claim: str = Field(
-        "tools", description="Claim with the tools that the principal may use; if it is missing: all"
+    jwt_claims: Annotated[Texts, AfterValidator(_check_claims)] = Field(
+        tuple(f"{meaning}={claim}" for meaning, claim in _CLAIMS.items()),
+        description="Claims with the principal's name, roles (if missing: ask), tools (if missing: all) and tenant "
+        "(if missing: the name); what is left out keeps its default",
     )
-    jwt_tenant_claim: str = Field(
-        "tenant", description="Claim with the principal's tenant; if it is missing: the principal's name"
-    )
+
+    def claim(self, meaning: str) -> str:
+        """The claim with the principal's name, roles, tools or tenant."""
+        return dict(each.split("=", 1) for each in self.jwt_claims).get(meaning, _CLAIMS[meaning])
 
     @property
     def is_set(self) -> bool:
@@ -69,9 +79,6 @@ class TokenSettings(EnvironmentSettings):
             return self
         if not (self.jwt_issuer and self.jwt_audience):
             raise ValueError("JWT_JWKS_URL needs JWT_ISSUER and JWT_AUDIENCE")
-        unknown = set(self.jwt_algorithms) - set(_ALGORITHMS)
-        if unknown or not self.jwt_algorithms:
-            raise ValueError(f"JWT_ALGORITHMS may hold {', '.join(_ALGORITHMS)}")
         if find_spec("jwt") is None:
             raise ValueError("JWT_JWKS_URL needs PyJWT, the extra jwt: pip install '.[jwt]'")
         return self
@@ -130,12 +137,12 @@ class Tokens:
         key = await self._key(str(header.get("kid", "")))
         if key is None:
             raise ValueError("the identity provider has published no such key")
-        if header.get("alg") not in settings.jwt_algorithms:
+        if header.get("alg") not in _ALGORITHMS:
             raise ValueError("its signature algorithm is not accepted")
         return jwt.decode(
             token,
             key,
-            algorithms=list(settings.jwt_algorithms),
+            algorithms=list(_ALGORITHMS),
             audience=settings.jwt_audience,
             issuer=settings.jwt_issuer,
             leeway=_LEEWAY,
@@ -143,12 +150,13 @@ class Tokens:
         )
 
     def _principal(self, claims: Mapping[str, Any]) -> Principal:
-        name = _name(claims, self._settings.jwt_name_claim)
-        roles = _texts(claims.get(self._settings.jwt_roles_claim), ["ask"])
+        settings = self._settings
+        name = _name(claims, settings.claim("name"))
+        roles = _texts(claims.get(settings.claim("roles")), ["ask"])
         known = frozenset(cast(Role, role) for role in roles if role in get_args(Role))
-        tools = tuple(_texts(claims.get(self._settings.jwt_tools_claim), ["*"]))
+        tools = tuple(_texts(claims.get(settings.claim("tools")), ["*"]))
         # Names of API keys contain no colon, so a token's principal never shares the data of a key's.
-        claim = self._settings.jwt_tenant_claim
+        claim = settings.claim("tenant")
         tenant = _name(claims, claim) if claim in claims else ""
         expires = datetime.fromtimestamp(float(claims["exp"]) + _LEEWAY, UTC)
         return Principal(f"jwt:{quote(name, safe='')}", tools, known, expires=expires, tenant=tenant)

@@ -17,6 +17,7 @@ from app.observability import metrics
 from app.observability.logs import lost_lines
 from app.observability.request import current_request
 from app.settings.service_settings import Settings
+from app.settings.tuning import Tuning
 from toolchat.chat.client import ChatClient
 from toolchat.chat.manual_execution import without_model
 from toolchat.chat.memory import ChatMemory, MemoryAdvisor
@@ -139,6 +140,7 @@ class ServiceState:
     """Everything that routes need; created at start, and valid as long as the service runs."""
 
     settings: Settings
+    tuning: Tuning
     chat: ChatClient
     tools: ToolRegistry
     admission: Admission

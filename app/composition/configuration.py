@@ -16,12 +16,14 @@ from app.settings.base import read_settings
 from app.settings.env_file import check_env_file, known_variables, unread_variables
 from app.settings.service_settings import Settings
 from app.settings.time_limits import inverted_time_limits
+from app.settings.tuning import Tuning
 from app.tools.discovery import ConfiguredModule, ToolsPathSettings, discover
 from toolchat.errors import ConfigurationError
 from toolchat.state.locks import LOCK_SECONDS
 
 __all__ = ["Configuration", "read_configuration"]
 
+_DEFAULT = Tuning()
 _log = logging.getLogger(__name__)
 _T = TypeVar("_T")
 _NO_MODEL = (
@@ -39,6 +41,7 @@ class Configuration:
     chat_model: ChosenModel
     modules: tuple[ConfiguredModule, ...]
     tracing: TracingConfiguration
+    tuning: Tuning = _DEFAULT
     warnings: tuple[str, ...] = ()
     """Mistyped variables and inverted time limits."""
 
@@ -48,12 +51,13 @@ class Configuration:
             _log.warning("%s", warning)
 
 
-def read_configuration(*, serving: bool = True) -> Configuration:
+def read_configuration(*, serving: bool = True, tuning: Tuning = _DEFAULT) -> Configuration:
     """Read the settings of the service, of every tool module and of the chosen provider.
 
     Args:
         serving: whether clients will be answered; then the offline model must be chosen on purpose, unless this
             machine is the only client.
+        tuning: values that are no variables.
 
     Raises:
         ConfigurationError: the configuration is invalid; the message has one line for each fault.
@@ -71,13 +75,13 @@ def read_configuration(*, serving: bool = True) -> Configuration:
     in_file = check_env_file(Path(".env"))
     settings = collect_faults(lambda: read_settings(Settings))
     access = collect_faults(lambda: AccessConfiguration.read(settings.server_host)) if settings else None
-    chat_model = collect_faults(lambda: choose_chat_model(settings)) if settings else None
+    chat_model = collect_faults(lambda: choose_chat_model(settings, tuning)) if settings else None
     is_local = access is None or access.is_local
     if serving and chat_model and chat_model.is_last_resort and not is_local:
         faults.append(_NO_MODEL)
     found = collect_faults(lambda: discover(paths=read_settings(ToolsPathSettings).path))
     modules = [collect_faults(partial(ConfiguredModule.read, module, is_local=is_local)) for module in found or ()]
-    servers = collect_faults(read_mcp_servers) or McpServers()
+    servers = collect_faults(lambda: read_mcp_servers(tuning)) or McpServers()
     store = collect_faults(lambda: state_store(settings)) if settings else None
     tracing = collect_faults(TracingConfiguration.read)
     warnings = _unread_variables(in_file, servers.variables) if found is not None else []
@@ -88,9 +92,9 @@ def read_configuration(*, serving: bool = True) -> Configuration:
     registered = [each.settings for each in all_modules if each.fault is None]
     warnings += inverted_time_limits(settings, registered, LOCK_SECONDS)
     warnings += (*chat_model.warnings, *tracing.warnings)
-    configuration = Configuration(settings, access, chat_model, all_modules, tracing, tuple(warnings))
+    configuration = Configuration(settings, access, chat_model, all_modules, tracing, tuning, tuple(warnings))
     # This container is discarded: building it reports wiring errors at start, in one line, instead of while serving.
-    wired(settings, configuration.modules, outbound_http(settings), store)
+    wired(settings, configuration.modules, outbound_http(settings, tuning), store)
     return configuration
 
 

@@ -31,7 +31,6 @@ from toolchat.models.base import ChatModel
 from toolchat.state.base import StateStore
 from toolchat.state.locks import Locks
 from toolchat.tool_calling.caller import current_client_key
-from toolchat.tool_calling.threads import limit_threads
 
 __all__ = ["open_service"]
 
@@ -45,11 +44,10 @@ async def open_service(configuration: Configuration) -> AsyncGenerator[tuple[Ser
     """
     # Before anything is created: models and breakers register their metrics when they are.
     previous = set_observer(tracing.observer or ServiceObserver())
-    settings = configuration.settings
-    http = outbound_http(settings)
+    settings, tuning = configuration.settings, configuration.tuning
+    http = outbound_http(settings, tuning)
     store = state_store(settings)
     container = wired(settings, configuration.modules, http, store)
-    limit_threads(settings.tool_threads)
     try:
         await store.start()
         async with open_registry(container, configuration.modules) as tools:
@@ -62,7 +60,7 @@ async def open_service(configuration: Configuration) -> AsyncGenerator[tuple[Ser
             once = IdempotencyStore(store)
             observed = ServiceMetrics(admission, store, memory, http)
             state = ServiceState(
-                settings, chat, tools, admission, approvals, store, memory, advisor, once, observed, container
+                settings, tuning, chat, tools, admission, approvals, store, memory, advisor, once, observed, container
             )
             metrics.INFO.labels(__version__, state.model_label, platform.python_version()).set(1)
             async with watched(observed.update):
@@ -77,7 +75,7 @@ async def open_service(configuration: Configuration) -> AsyncGenerator[tuple[Ser
 
 def _admission(settings: Settings, access: AccessSettings, store: StateStore) -> Admission:
     total = Limits("all", access.requests_per_minute or None, None, access.tokens_per_day or None)
-    per_client = access.questions_per_client or max(1, settings.max_questions // 2)
+    per_client = max(1, settings.max_questions // 2)  # so that no client takes all slots; a key's entry may say less
     return Admission(settings.max_questions, per_client, open_quotas(store, total, settings.request_timeout))
 
 

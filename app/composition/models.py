@@ -12,6 +12,7 @@ from pydantic_settings import SettingsConfigDict
 from app.settings.base import EnvironmentSettings, describe_faults, read_settings
 from app.settings.providers import DashScopeSettings, OpenAISettings
 from app.settings.service_settings import Settings
+from app.settings.tuning import Tuning
 from toolchat.chat.advisors.tool_loop import ToolCallingAdvisor
 from toolchat.chat.client import ChatClient
 from toolchat.errors import ConfigurationError
@@ -42,6 +43,9 @@ __all__ = [
 _SettingsT = TypeVar("_SettingsT", bound=EnvironmentSettings)
 PROVIDER_VARIABLES = "DASHSCOPE_API_KEY, OPENAI_API_KEY or OPENAI_BASE_URL"
 """The variables of which one is needed for a model other than the offline one."""
+_MAX_CONNECTIONS = 2000
+"""Connections to all upstreams together: one for each of as many questions as ``MAX_QUESTIONS`` allows by default."""
+_DEFAULT = Tuning()
 _NO_VARIABLE = "CHAT_FALLBACKS="
 """A prefix that no variable can have: a fallback must not inherit the primary model's settings, such as its key."""
 
@@ -140,7 +144,7 @@ def openai_compatible(settings: OpenAISettings) -> ChosenModel:
     return ChosenModel("openai_compatible", create)
 
 
-def choose_chat_model(settings: Settings) -> ChosenModel:
+def choose_chat_model(settings: Settings, tuning: Tuning = _DEFAULT) -> ChosenModel:
     """Choose the primary model and its fallbacks; only the code of their providers is imported.
 
     Raises:
@@ -148,15 +152,15 @@ def choose_chat_model(settings: Settings) -> ChosenModel:
     """
     first, others = _first(settings), read_fallbacks()
     if not others:
-        return replace(first, create=lambda http: _resilient(first.create(http), settings))
+        return replace(first, create=lambda http: _resilient(first.create(http), settings, tuning))
     if first.provider == "offline" and settings.chat_provider != "offline":
         raise ConfigurationError(f"CHAT_FALLBACKS: requires a primary model: set {PROVIDER_VARIABLES}")
 
     def create(http: OutboundHttp) -> ChatModel:
         *before, last = (each.create(http) for each in (first, *others))
         # All but the last are tried once: the next model is the better second try.
-        tried = [_resilient(each, settings, max_attempts=1) for each in before]
-        return FallbackChatModel([*tried, _resilient(last, settings)])
+        tried = [_resilient(each, settings, tuning, max_attempts=1) for each in before]
+        return FallbackChatModel([*tried, _resilient(last, settings, tuning)])
 
     return replace(first, create=create)
 
@@ -185,14 +189,14 @@ def _required(chosen: ChosenModel | None, fault: str) -> ChosenModel:
     return chosen
 
 
-def _resilient(model: ChatModel, settings: Settings, *, max_attempts: int = 0) -> ChatModel:
+def _resilient(model: ChatModel, settings: Settings, tuning: Tuning, *, max_attempts: int = 0) -> ChatModel:
     return ResilientChatModel(
         model,
         total_timeout=settings.model_timeout,
         idle_timeout=settings.model_idle_timeout,
         retry=RetryPolicy(max_attempts or settings.model_max_attempts),
         breaker=CircuitBreaker(
-            full_name(model.provider, model.name), failures=settings.breaker_failures, pause=settings.breaker_pause
+            full_name(model.provider, model.name), failures=settings.breaker_failures, pause=tuning.breaker_pause
         ),
     )
 
@@ -233,12 +237,11 @@ async def open_client() -> AsyncGenerator[ChatClient, None]:
         await http.aclose()
 
 
-def outbound_http(settings: Settings) -> OutboundHttp:
+def outbound_http(settings: Settings, tuning: Tuning = _DEFAULT) -> OutboundHttp:
     """The HTTP client for all upstreams; the caller closes it."""
     return OutboundHttp(
-        connect_timeout=settings.connect_timeout,
-        max_connections=settings.http_max_connections,
-        breakers=Breakers(settings.breaker_failures, settings.breaker_pause),
+        max_connections=_MAX_CONNECTIONS,
+        breakers=Breakers(settings.breaker_failures, tuning.breaker_pause),
     )
 
 
@@ -259,7 +262,6 @@ def manager(settings: Settings, processor: ToolExecutionExceptionProcessor) -> T
         raise ConfigurationError(f"ToolExecutionExceptionProcessor of a tool folder: {error}") from error
     return ToolCallingManager(
         timeout=settings.tool_timeout,
-        max_concurrency=settings.tool_max_concurrency,
         max_result_chars=settings.tool_result_max_chars,
         exception_processor=processor,
     )
@@ -268,9 +270,7 @@ def manager(settings: Settings, processor: ToolExecutionExceptionProcessor) -> T
 def tool_loop(settings: Settings, manager: ToolCallingManager) -> ToolCallingAdvisor:
     """The loop of model calls and tool calls."""
     limits = ToolCallLimits(
-        per_tool=settings.tool_max_calls_per_tool,
         in_total=settings.tool_max_calls,
-        identical=settings.tool_max_identical_calls,
         rounds=settings.tool_max_rounds,
     )
     return ToolCallingAdvisor(manager, limits=limits)

@@ -284,12 +284,3 @@ class McpServersSettings(EnvironmentSettings):
     file: Path | None = Field(
         None, description="JSON file with mcpServers, in the format of MCP hosts; without it no server is connected"
     )
-    start_timeout: float = Field(
-        5,
-        ge=0,
-        le=600,
-        description="Seconds to wait for the servers at start; slower servers are added once they connect",
-    )
-    refresh_seconds: float = Field(
-        60, ge=0.1, le=86_400, description="Seconds between two requests for a server's list of tools"
-    )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from app.mcp_client.file import McpServersSettings
 from app.settings.base import read_settings
+from app.settings.tuning import Tuning
 from toolchat.chat.tool_module import Components, ToolModule
 from toolchat.errors import UpstreamUnavailable
 
@@ -28,8 +29,11 @@ class McpServers:
     """The variables that the file refers to, so that the start does not warn of them as unknown."""
 
 
-def read_mcp_servers() -> McpServers:
+def read_mcp_servers(tuning: Tuning) -> McpServers:
     """Read the configured servers, without connecting to any and without importing the SDK.
+
+    Args:
+        tuning: how long the start waits for a server, and how often its tools are listed again.
 
     Raises:
         ConfigurationError: the file or a setting is invalid; one line per fault.
@@ -40,12 +44,12 @@ def read_mcp_servers() -> McpServers:
     from app.mcp_client.file import read_file  # imported late: most services have no such file
 
     file = read_file(settings.file)
-    modules = (_module(name, entry, settings) for name, entry in file.servers.items())
+    modules = (_module(_ServerModule(name, entry, tuning)) for name, entry in file.servers.items())
     return McpServers(tuple(modules), file.variables)
 
 
-def _module(name: str, entry: "ServerEntry", settings: McpServersSettings) -> ToolModule:
-    server = _ServerModule(name, entry, settings)
+def _module(server: "_ServerModule") -> ToolModule:
+    name = server.name
     return ToolModule(
         name=f"mcp-{name}",
         title=f"MCP {name}",
@@ -59,18 +63,18 @@ def _module(name: str, entry: "ServerEntry", settings: McpServersSettings) -> To
 class _ServerModule:
     """The resources of a server's tool module; the server itself exists only while the service runs."""
 
-    def __init__(self, name: str, entry: "ServerEntry", settings: McpServersSettings) -> None:
-        self._name, self._entry, self._settings = name, entry, settings
+    def __init__(self, name: str, entry: "ServerEntry", tuning: Tuning) -> None:
+        self.name, self._entry, self._tuning = name, entry, tuning
         self._server: RemoteServer | None = None
 
     @asynccontextmanager
     async def open(self, _: Components) -> AsyncGenerator[Sequence[object], None]:
         from app.mcp_client.server import RemoteServer  # imported late, because it imports the SDK
 
-        async with RemoteServer(self._name, self._entry, self._settings).running() as self._server:
+        async with RemoteServer(self.name, self._entry, self._tuning).running() as self._server:
             yield (self._server,)
 
     async def check(self, _: Components) -> str:
         if self._server is None:
-            raise UpstreamUnavailable(f"the server {self._name} is not running")
+            raise UpstreamUnavailable(f"the server {self.name} is not running")
         return await self._server.check()

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from app.access.principals import current_request_caller
 from app.mcp_client.client import Connection, ConnectionLost, ServerUnavailable, connect
-from app.mcp_client.file import McpServersSettings, ServerEntry
+from app.mcp_client.file import ServerEntry
 from app.mcp_client.foreign_tools import RemoteResult, remote_tools, with_prefix
 from app.observability.observer import record_mcp_server_state
+from app.settings.tuning import Tuning
 from toolchat.errors import UpstreamUnavailable
 from toolchat.tool_calling.callback import ToolCallback
 from toolchat.tool_calling.context import ToolContext
@@ -40,15 +41,15 @@ class RemoteServer:
     Args:
         name: the server's name in the file.
         entry: its entry in the file.
-        settings: the start timeout and the refresh interval.
+        tuning: how long the start waits for the server, and how often its tools are listed again.
     """
 
-    def __init__(self, name: str, entry: ServerEntry, settings: McpServersSettings) -> None:
+    def __init__(self, name: str, entry: ServerEntry, tuning: Tuning) -> None:
         self.version = 0
         self.fault: str | None = "the server has not answered yet"
         self._name = name
         self._entry = entry
-        self._settings = settings
+        self._tuning = tuning
         self._tools: tuple[ToolCallback, ...] = ()
         self._listed: list[Tool] = []
         self._connection: Connection | None = None
@@ -71,7 +72,7 @@ class RemoteServer:
     async def wait_ready(self) -> None:
         """See :meth:`DynamicTools.wait_ready`."""
         try:
-            async with asyncio.timeout(self._settings.start_timeout):
+            async with asyncio.timeout(self._tuning.tool_server_wait):
                 await self._attempted.wait()
         except TimeoutError:
             _log.warning("the service starts without the MCP server %s", self._name)
@@ -147,11 +148,11 @@ class RemoteServer:
         while True:
             with suppress(Exception):  # without a subscription the tools are still listed at every refresh
                 await connection.watch_changes()
-            await asyncio.sleep(self._settings.refresh_seconds)
+            await asyncio.sleep(self._tuning.tool_list_refresh)
 
     async def _wait_for_change(self) -> None:
         try:
-            async with asyncio.timeout(self._settings.refresh_seconds):
+            async with asyncio.timeout(self._tuning.tool_list_refresh):
                 await self._changed.wait()
         except TimeoutError:
             return

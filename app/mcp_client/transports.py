@@ -38,7 +38,7 @@ MAX_LOGGED_LINES, MAX_LOGGED_CHARS = 200, 500
 MAX_SHOWN_CHARS = 100
 """Characters of an unreadable line that are shown in the reason why a server is unavailable."""
 MAX_WARNINGS = 100
-CONNECT_TIMEOUT = 10.0
+CONNECT_SECONDS = 10.0
 _REFUSALS = (401, 403, 404, 405)
 SESSION_END_TIMEOUT = 1.0
 """Seconds to wait for the server's reply to the DELETE that ends a session."""
@@ -235,7 +235,7 @@ async def _http_streams(
     own = {name: value for name, value in entry.headers.items() if name.lower() not in replaced}
     headers = {**own, **forwarded, "accept-encoding": "identity"}
     # No read timeout: every call has a limit of its own, and so has the length of its response.
-    timeout = httpx2.Timeout(None, connect=CONNECT_TIMEOUT)
+    timeout = httpx2.Timeout(None, connect=CONNECT_SECONDS)
     async with (
         httpx2.AsyncClient(transport=transport, headers=headers, timeout=timeout, trust_env=False) as client,
         streamable_http_client(str(entry.url), http_client=client, max_sse_event_size=MAX_MESSAGE_BYTES) as streams,

@@ -44,7 +44,7 @@ def server_config(app: object, settings: Settings) -> uvicorn.Config:
     protocol = partial(
         ProblemProtocol,
         limit=limit,
-        watch=SlowClientWatch(settings.server_read_timeout, settings.server_write_timeout),
+        watch=SlowClientWatch(settings.server_client_timeout, settings.server_client_timeout),
     )
     return uvicorn.Config(
         app,  # type: ignore[arg-type]

@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
 from app.settings.base import EnvironmentSettings, environment_name
+from app.settings.removed import REMOVED, removed_variables
 from app.settings.typos import TypoIndex, suggest
 from toolchat.errors import ConfigurationError
 
@@ -44,15 +45,16 @@ def known_variables() -> set[str]:
 
 
 def unread_variables(in_file: Iterable[str], known: Collection[str]) -> list[str]:
-    """Return a warning for each variable that no setting reads although it looks intended for this service.
+    """Return a warning for each variable that was removed, or that no setting reads although it looks intended for us.
 
     Every variable in ``.env`` is, except those of Docker Compose. The environment is full of other programs'
     variables, so only those one typo away from a known name are reported.
     """
     written = {name.upper(): name for name in in_file if not name.upper().startswith("COMPOSE_")}
+    names = dict.fromkeys([*written, *(name.upper() for name, value in os.environ.items() if value.strip())])
+    lines = removed_variables(names, known)
     typos = TypoIndex(known)
-    lines: list[str] = []
-    for name in dict.fromkeys([*written, *map(str.upper, os.environ)]):
+    for name in (each for each in names if each not in REMOVED):
         similar = None if name in known else typos.find(name) or (suggest(name, known) if name in written else None)
         if similar or (name in written and name not in known):
             hint = f"; did you mean {similar}?" if similar else ""

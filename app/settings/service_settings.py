@@ -44,17 +44,12 @@ class Settings(EnvironmentSettings):
         le=3600,
         description="Seconds an idle connection stays open; set it higher than the load balancer's idle timeout",
     )
-    server_read_timeout: float = Field(
-        20, gt=0, le=600, description="Seconds to receive the request headers, and again to receive the body"
-    )
-    server_write_timeout: float = Field(
+    server_client_timeout: float = Field(
         20,
         gt=0,
         le=600,
-        description="Seconds a client may read nothing of its response before it is disconnected",
-    )
-    stream_keep_alive: float = Field(
-        15, gt=0, le=600, description="Seconds of silence after which an event stream sends a comment to stay open"
+        description="Seconds to receive the request headers, again to receive the body, and that a client may read "
+        "nothing of its response before it is disconnected",
     )
     openai_api_progress: Literal["", "open-webui"] = Field(
         "",
@@ -113,20 +108,10 @@ class Settings(EnvironmentSettings):
     breaker_failures: int = Field(
         5, ge=0, description="Consecutive failures that open the circuit breaker of an upstream; 0: never"
     )
-    breaker_pause: float = Field(10, gt=0, le=3600, description="Seconds the circuit stays open before a trial request")
-    connect_timeout: float = Field(5, gt=0, le=60, description="Seconds to connect to an upstream")
-    http_max_connections: int = Field(2000, ge=1, description="Open connections to all upstreams together")
     tool_timeout: float = Field(20, gt=0, le=600, description="Seconds one tool call may take")
-    tool_max_concurrency: int = Field(
-        8, ge=1, le=1000, description="Tool calls of one model message that run concurrently"
-    )
     tool_max_rounds: int = Field(10, ge=1, le=100, description="Rounds of tool calls per chat request")
     tool_max_calls: int = Field(150, ge=1, description="Tool calls per chat request")
-    tool_max_calls_per_tool: int = Field(40, ge=1, description="Calls of the same tool per chat request")
     tool_max_calls_per_session: int = Field(0, ge=0, description="Tool calls per conversation; 0: no limit")
-    tool_max_identical_calls: int = Field(
-        3, ge=1, description="Calls of one tool with the same arguments per chat request"
-    )
     tool_throw_exception_on_error: bool = Field(
         False, description="true: a failing tool ends the request with 502 tool-failed; false: the model gets the error"
     )
@@ -137,4 +122,3 @@ class Settings(EnvironmentSettings):
         30, ge=0, description="Number of tools above which the model searches for tools by keyword; 0: never"
     )
     tool_result_max_chars: int = Field(32768, ge=256, description="Longest tool result that is sent to the model")
-    tool_threads: int = Field(16, ge=1, le=256, description="Threads for blocking tools")

@@ -10,15 +10,14 @@ from app.settings.service_settings import Settings
 __all__ = ["inverted_time_limits"]
 
 _INNER_LIMITS = {
-    "model_idle_timeout": ("connect_timeout",),
-    "model_timeout": ("connect_timeout", "model_idle_timeout"),
-    "tool_timeout": ("connect_timeout",),
-    "request_timeout": ("model_timeout", "tool_timeout", "session_wait", "server_write_timeout", "stream_keep_alive"),
+    "model_timeout": ("model_idle_timeout",),
+    "tool_timeout": (),
+    "request_timeout": ("model_timeout", "tool_timeout", "session_wait", "server_client_timeout"),
     "session_ttl": ("request_timeout",),
 }
 """The limits inside each limit. SHUTDOWN_TIMEOUT is not one: requests may run longer than it on purpose."""
-_TOOL_CALL_LIMITS = ("timeout", "max_wait")
-"""The settings by which a tool module limits one call of its tools."""
+_TOOL_CALL_LIMIT = "timeout"
+"""The setting by which a tool module limits one call of its tools."""
 
 _Limit = tuple[str, float]
 
@@ -31,9 +30,7 @@ def inverted_time_limits(settings: Settings, modules: Iterable[BaseModel], lock:
         modules: the settings of the registered tool modules.
         lock: seconds after which a conversation's lock expires unless it is renewed.
     """
-    tool_calls = [
-        _limit(each, name) for each in modules for name in _TOOL_CALL_LIMITS if name in type(each).model_fields
-    ]
+    tool_calls = [_limit(each, _TOOL_CALL_LIMIT) for each in modules if _TOOL_CALL_LIMIT in type(each).model_fields]
     for outer, names in _INNER_LIMITS.items():
         inner = [_limit(settings, name) for name in names] + (tool_calls if outer == "tool_timeout" else [])
         yield from _warnings(_limit(settings, outer), inner)

@@ -2,27 +2,22 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated, ClassVar
+from typing import ClassVar
 from zoneinfo import ZoneInfo
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
-from app.gazetteer.gazetteer import zone_ids
 from toolchat import ToolSettings, tool
 
-__all__ = ["DateTimeTools", "UserClockSettings"]
+__all__ = ["ZONE", "DateTimeTools", "UserClockSettings"]
 
 _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-
-
-def _known_zone(value: str) -> str:
-    if value not in zone_ids():
-        raise ValueError("must be an IANA time-zone id such as Asia/Shanghai")
-    return value
+ZONE = ZoneInfo("Asia/Shanghai")
+"""The user's time zone in the examples, as in the articles; never the machine's."""
 
 
 class UserClockSettings(ToolSettings):
-    """The user's time zone; the documents' examples share it, and one switch."""
+    """The one switch of the documents' examples."""
 
     env_prefix: ClassVar[str] = "EXAMPLES_"
     is_local_only: ClassVar[bool] = True
@@ -30,15 +25,6 @@ class UserClockSettings(ToolSettings):
     enabled: bool = Field(
         True, description="false turns the examples and the alarms off; default: on if this machine is the only client"
     )
-
-    zone: Annotated[str, AfterValidator(_known_zone)] = Field(
-        "Asia/Shanghai", description="The user's time zone in the examples, an IANA id"
-    )
-
-    @property
-    def time_zone(self) -> ZoneInfo:
-        """The rules of the user's time zone."""
-        return ZoneInfo(self.zone)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +38,7 @@ class CurrentDateTime:
 
 
 class DateTimeTools:
-    """The documents' ``DateTimeTools``, with the user's zone from the settings, never the machine's."""
-
-    def __init__(self, settings: UserClockSettings) -> None:
-        self._settings = settings
+    """The documents' ``DateTimeTools``."""
 
     @tool(name="getCurrentDateTime", description="获取用户时区的当前日期和时间", read_only=True)
     async def get_current_date_time(self) -> CurrentDateTime:
@@ -64,5 +47,5 @@ class DateTimeTools:
 
     async def get_current_date_time_without_annotation(self) -> CurrentDateTime:
         """The same, but not marked as a tool: a route adds its definition."""
-        now = datetime.now(self._settings.time_zone)
-        return CurrentDateTime(f"{now:%Y-%m-%d}", f"{now:%H:%M:%S}", _WEEKDAYS[now.weekday()], self._settings.zone)
+        now = datetime.now(ZONE)
+        return CurrentDateTime(f"{now:%Y-%m-%d}", f"{now:%H:%M:%S}", _WEEKDAYS[now.weekday()], ZONE.key)

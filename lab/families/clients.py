@@ -15,7 +15,7 @@ from lab.wire import opened, percentile, question, read_reply, reset
 from tests.players.openai_player import delta, finish, sse
 
 _STREAM = {"Accept": "text/event-stream"}
-_SHORT = {"SERVER_READ_TIMEOUT": "1", "SERVER_WRITE_TIMEOUT": "1", "REQUEST_TIMEOUT": "6", "STREAM_KEEP_ALIVE": "1"}
+_SHORT = {"SERVER_CLIENT_TIMEOUT": "1", "REQUEST_TIMEOUT": "6"}
 _PATIENT = {"REQUEST_TIMEOUT": "15"}
 _POST = b"POST /time/chat HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
 
@@ -151,7 +151,7 @@ async def silent_connections(stage: Stage) -> float:
 async def others_beside_slow_clients(stage: Stage) -> float:
     """500 clients drip headers and bodies while others ask."""
     # Whoever asks at once must not be taken for slow, either, where the machine itself stands still for a second.
-    service = await stage.service(**_SHORT | {"SERVER_READ_TIMEOUT": "5"})
+    service = await stage.service(**_SHORT | {"SERVER_CLIENT_TIMEOUT": "5"})
     slow = asyncio.create_task(_hung_up_on(service, 500, _POST + b'Content-Length: 1000\r\n\r\n{"query": "'))
     took = []
     for _ in range(100):
@@ -218,7 +218,7 @@ async def slow_readers(stage: Stage) -> float:
 
 @fault(users="it is disconnected", figure="s after the last byte that it took", at_most=6)
 async def a_slow_reader_is_hung_up_on(stage: Stage) -> float:
-    """A client reads nothing of an answer of 2 MB; `SERVER_WRITE_TIMEOUT` is 1 s."""
+    """A client reads nothing of an answer of 2 MB; `SERVER_CLIENT_TIMEOUT` is 1 s."""
     service = await stage.service(**_SHORT)
     await until(lambda: _no_question_runs(service))
     async with _not_reading(stage, service, 1):

@@ -23,7 +23,7 @@ _PATH = "/time/chat-tool-function?query=hi"
 _STREAM = {"Accept": "text/event-stream"}
 _ENOUGH = 20.0
 """Seconds after which a question without a response counts as unanswered."""
-_SETTINGS = {"SERVER_READ_TIMEOUT": "5", "MODEL_TIMEOUT": "5", "MODEL_MAX_ATTEMPTS": "1"}
+_SETTINGS = {"SERVER_CLIENT_TIMEOUT": "5", "MODEL_TIMEOUT": "5", "MODEL_MAX_ATTEMPTS": "1"}
 
 Load = Callable[[Stage, int], Awaitable[tuple[float, str]]]
 """Given a port: a figure, and the same in words."""

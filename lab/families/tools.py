@@ -116,7 +116,7 @@ async def _service(stage: Stage) -> Service:
     if "copy" not in stage.kept:
         stage.kept["copy"] = str(stage.folder / "copy")
         await asyncio.to_thread(copy_of_the_app, stage.folder / "copy", {"faulty": _FAULTY})
-    return await stage.service(PYTHONPATH=f"{stage.kept['copy']}", TOOL_TIMEOUT="1", CONNECT_TIMEOUT="1")
+    return await stage.service(PYTHONPATH=f"{stage.kept['copy']}", TOOL_TIMEOUT="1")
 
 
 async def _asked(stage: Stage, *names: str) -> Reply:
@@ -243,8 +243,8 @@ async def _weather(stage: Stage, behave: Behaviour, city: str = "Paris") -> tupl
     upstream: Upstream = stage.kept["weather"]
     upstream.reset()
     upstream.behave = behave
-    settings = {"WEATHER_API_KEY": CANARY, "WEATHER_BASE_URL": upstream.url, "WEATHER_TIMEOUT": "0.5"}
-    service = await stage.service(**settings, CONNECT_TIMEOUT="0.5")
+    settings = {"WEATHER_API_KEY": CANARY, "WEATHER_BASE_URL": upstream.url}
+    service = await stage.service(**settings, TOOL_TIMEOUT="1")
     stage.upstream.behave = calling("getWeatherFunction", city=city, days=1)
     return await service.ask("/weather/chat-tool-function", headers=_JSON), upstream
 
@@ -370,7 +370,7 @@ async def another_server_hangs(stage: Stage) -> float:
 
 async def _beside(stage: Stage) -> Service:
     file = stage.kept.setdefault("file", written(stage.folder, far=hostile()))
-    service = await stage.service(MCP_SERVERS_FILE=file, TOOL_TIMEOUT="1", CONNECT_TIMEOUT="1")
+    service = await stage.service(MCP_SERVERS_FILE=file, TOOL_TIMEOUT="1")
     await until(lambda: _is_back(service))
     return service
 

@@ -4,7 +4,8 @@ from typing import Any
 
 from app.settings.base import EnvironmentSettings
 from tests.command_line import ROOT
-from tests.deploy.env_example import default_of, titled_variables
+from tests.deploy.env_example import default_of, grouped_variables
+from tests.deploy.setting_groups import GROUPS, SWITCHES
 
 PAGE = ROOT / "docs" / "configuration.md"
 
@@ -30,20 +31,31 @@ A tool module has variables of its own, which start with its name: [tools.md](to
 <!-- Written by `make env-example` from the settings classes. -->
 """
 
+TRACES = """\
+## Traces
+
+`OTEL_EXPORTER_OTLP_ENDPOINT` turns traces on ([operations.md](operations.md#traces)). All other variables are
+OpenTelemetry's own, for
+[its SDK](https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/) and
+[its exporter](https://opentelemetry.io/docs/specs/otel/protocol/exporter/); an invalid value stops the start. Here
+`OTEL_SERVICE_NAME` is `toolchat` by default, `OTEL_PROPAGATORS` is `tracecontext`, `OTEL_TRACES_EXPORTER` is `otlp` or
+`none`, and the protocol is `http/protobuf` or `grpc`.
+"""
+
 _BOUNDS = {"minimum": "≥", "exclusiveMinimum": ">", "maximum": "≤", "exclusiveMaximum": "<"}
 _KINDS = {"boolean": "`true` or `false`", "integer": "whole number", "number": "number", "string": "text",
           "array": "texts, separated by commas"}  # fmt: skip
 
 
 def render() -> str:
-    """The whole page: a chapter for each settings class, a row for each variable."""
-    chapters = [_chapter(title, rows) for title, rows in titled_variables().items() if rows]
-    return "\n".join([HEAD, *chapters])
+    """The whole page: a chapter for each group, a row for each variable."""
+    chapters = [_chapter(title, rows) for title, rows in grouped_variables().items()]
+    return "\n".join([HEAD, *chapters, TRACES])
 
 
 def _chapter(title: str, rows: dict[str, tuple[type[EnvironmentSettings], str]]) -> str:
-    lines = [_row(name, *where) for name, where in rows.items()]
-    return "\n".join([f"## {title.split(';')[0]}", "", *_HEADER, *lines, ""])
+    lines = [_row(name, *where) for name, where in rows.items() if name not in SWITCHES[1:]]
+    return "\n".join([f"## {title}", "", GROUPS[title][0], "", *_HEADER, *lines, ""])
 
 
 _HEADER = ["| variable | default | values | meaning |", "| --- | --- | --- | --- |"]
@@ -52,7 +64,8 @@ _HEADER = ["| variable | default | values | meaning |", "| --- | --- | --- | ---
 def _row(name: str, cls: type[EnvironmentSettings], field: str) -> str:
     default = default_of(cls, field)
     shown = f"`{default}`" if default else ""
-    return f"| `{name}` | {shown} | {_values(cls, field)} | {cls.model_fields[field].description} |"
+    names = ", ".join(f"`{each}`" for each in (SWITCHES if name in SWITCHES else (name,)))
+    return f"| {names} | {shown} | {_values(cls, field)} | {cls.model_fields[field].description} |"
 
 
 def _values(cls: type[EnvironmentSettings], field: str) -> str:

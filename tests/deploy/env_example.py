@@ -11,9 +11,11 @@ from pydantic import SecretStr
 from pydantic_core import PydanticUndefined, to_json
 
 import app
+from app.observability.tracing_settings import TracingSettings
 from app.settings.base import EnvironmentSettings, environment_class, environment_name
 from app.settings.service_settings import Settings
 from app.tools.discovery import discover
+from tests.deploy.setting_groups import GROUPS
 from toolchat import ToolSettings
 
 _ClassT = TypeVar("_ClassT")
@@ -24,6 +26,14 @@ HEADER = """\
 # Copy this file to .env and fill in what you need; a variable of the environment wins over .env.
 # A line such as #NAME=value shows a default: take the # away to change it.
 # Written by `make env-example` from the settings classes.
+"""
+
+
+TRACES = """\
+## Traces
+
+# OpenTelemetry's own variables turn traces on and configure them: docs/operations.md#traces
+#OTEL_EXPORTER_OTLP_ENDPOINT=http://collector:4318
 """
 
 
@@ -52,24 +62,23 @@ def variables() -> dict[str, list[tuple[type[EnvironmentSettings], str]]]:
     return found
 
 
-def titled_variables() -> dict[str, dict[str, tuple[type[EnvironmentSettings], str]]]:
-    """The variables below the title of their settings class, the last title for what several of them read."""
-    titled: dict[str, dict[str, tuple[type[EnvironmentSettings], str]]] = {
-        title: {} for title in [*settings_classes().values(), "Several tools"]
-    }
-    for name, (where, *others) in variables().items():
-        titled["Several tools" if others else settings_classes()[where[0]]][name] = where
-    return titled
+def documented() -> dict[str, tuple[type[EnvironmentSettings], str]]:
+    """Every variable but those that OpenTelemetry documents, with the first class and field that it sets."""
+    return {name: where[0] for name, where in variables().items() if where[0][0] is not TracingSettings}
+
+
+def grouped_variables() -> dict[str, dict[str, tuple[type[EnvironmentSettings], str]]]:
+    """The documented variables by the title of their group."""
+    found = documented()
+    return {title: {name: found[name] for name in names.split()} for title, (_, names) in GROUPS.items()}
 
 
 def render() -> str:
-    """The whole file: a section for each title that has variables."""
+    """The whole file: a section for each group."""
     sections = {
-        title: [_entry(name, *where) for name, where in found.items()]
-        for title, found in titled_variables().items()
-        if found
+        title: [_entry(name, *where) for name, where in found.items()] for title, found in grouped_variables().items()
     }
-    return "\n".join([HEADER, *("\n".join([f"## {title}", "", *each]) for title, each in sections.items())])
+    return "\n".join([HEADER, *("\n".join([f"## {title}", "", *each]) for title, each in sections.items()), TRACES])
 
 
 def default_of(cls: type[EnvironmentSettings], field: str) -> str:

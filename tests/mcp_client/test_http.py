@@ -12,6 +12,7 @@ import httpx
 import pytest
 from starlette.responses import Response
 
+from app.settings.tuning import Tuning
 from tests.access.principals import as_, principals
 from tests.mcp_client.player import McpPlayer
 from tests.mcp_client.playing import described, hostile, ran, run, tools_of, written
@@ -21,7 +22,7 @@ from tests.serving import service, serving
 from tests.waiting import until
 
 Opened = Callable[..., AbstractAsyncContextManager[httpx.AsyncClient]]
-QUICK = {"MCP_SERVERS_REFRESH_SECONDS": "0.1"}
+QUICK = Tuning(tool_list_refresh=0.1)
 
 
 @pytest.fixture
@@ -34,10 +35,12 @@ def opened(player: McpPlayer, tmp_path: Path) -> Opened:
     """Opens a service whose server ``far`` is played; takes what its entry says besides, and variables."""
 
     @asynccontextmanager
-    async def open_(entry: Any = None, **variables: str) -> AsyncGenerator[httpx.AsyncClient, None]:
+    async def open_(
+        entry: Any = None, tuning: Tuning = Tuning(), **variables: str
+    ) -> AsyncGenerator[httpx.AsyncClient, None]:
         async with serving(player.app) as url:
             file = written(tmp_path, far={"url": f"{url}/mcp", **(entry or {})})
-            async with service(MCP_SERVERS_FILE=file, CHAT_PROVIDER="offline", **variables) as client:
+            async with service(tuning, MCP_SERVERS_FILE=file, CHAT_PROVIDER="offline", **variables) as client:
                 yield client
 
     return open_
@@ -134,7 +137,7 @@ async def _is(client: httpx.AsyncClient, wanted: str) -> bool:
 
 
 async def test_an_unavailable_server_is_noticed_without_a_call(player: McpPlayer, opened: Opened) -> None:
-    async with opened(**QUICK) as client:
+    async with opened(tuning=QUICK) as client:
         assert await _is_up(client) == 1
         player.status = 500
         await until(lambda: _is(client, "it answers with status 500"))
@@ -206,7 +209,7 @@ async def test_a_closed_port_makes_the_server_unavailable(tmp_path: Path) -> Non
 
 async def test_the_startup_waits_for_a_silent_server_until_its_timeout(tmp_path: Path) -> None:
     file = written(tmp_path, far=hostile("silent"), near=hostile(include=["reads"]))
-    async with service(MCP_SERVERS_FILE=file, MCP_SERVERS_START_TIMEOUT="0.1", CHAT_PROVIDER="offline") as client:
+    async with service(Tuning(tool_server_wait=0.1), MCP_SERVERS_FILE=file, CHAT_PROVIDER="offline") as client:
         assert await state(client) == "the server has not answered yet"
         assert (await client.get("/mcp/far/chat-tool-function")).status_code == 503
         assert (await client.get("/time/chat-tool-function")).status_code == 200

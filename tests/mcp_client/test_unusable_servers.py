@@ -6,6 +6,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from app.settings.tuning import Tuning
 from tests.mcp_client.playing import described, hostile, written
 from tests.serving import service
 from tests.waiting import until
@@ -22,7 +23,7 @@ async def test_a_server_that_cannot_be_started_or_parsed_is_reported_with_the_re
         nameless={"command": str(tmp_path / "no-such-program")},
         chatty={"command": "echo", "args": ["Listening\x1b[2J on port 5"]},
     )
-    async with service(MCP_SERVERS_FILE=file, MCP_SERVERS_START_TIMEOUT="0") as client:
+    async with service(Tuning(tool_server_wait=0), MCP_SERVERS_FILE=file) as client:
         await until(partial(is_tried, client, "homeless", "its cwd is not a usable folder"))
         await until(partial(is_tried, client, "nameless", "its command cannot be started"))
         told = "its standard output is not MCP; the first line is: Listening[2J on port 5"

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import httpx
 import pytest
 
+from app.settings.tuning import Tuning
 from tests.observability.reading import figures_of, grown
 from tests.players.openai_player import Answer, OpenAIPlayer, PlayedRequest, delta, finish, message, sse, whole
 from tests.serving import events_of, service
@@ -53,12 +54,12 @@ class Standing:
 
 
 @asynccontextmanager
-async def standing_by(first: Play, second: Play, **variables: str) -> AsyncGenerator[Standing, None]:
+async def standing_by(first: Play, second: Play, *tuning: Tuning, **variables: str) -> AsyncGenerator[Standing, None]:
     async with OpenAIPlayer(first) as one, OpenAIPlayer(second) as other:
         entry = {"provider": "openai_compatible", "base_url": other.base_url, "api_key": "sk-second", "model": "second"}
         variables = {"OPENAI_API_KEY": "sk-first", "OPENAI_MODEL": "first", **variables}
         async with service(
-            OPENAI_BASE_URL=one.base_url, CHAT_FALLBACKS=json.dumps([entry], indent=1), **variables
+            *tuning, OPENAI_BASE_URL=one.base_url, CHAT_FALLBACKS=json.dumps([entry], indent=1), **variables
         ) as client:
             yield Standing(client, one, other)
 
@@ -130,8 +131,8 @@ async def test_a_moderation_error_does_not_fall_back(refusal: str) -> None:
 
 
 async def test_an_open_breaker_saves_the_time_limit_of_a_dead_provider() -> None:
-    variables = {"MODEL_TIMEOUT": "0.5", "BREAKER_FAILURES": "1", "BREAKER_PAUSE": "600"}
-    async with standing_by(frozen, says("I am here"), **variables) as standing:
+    variables = {"MODEL_TIMEOUT": "0.5", "BREAKER_FAILURES": "1"}
+    async with standing_by(frozen, says("I am here"), Tuning(breaker_pause=600), **variables) as standing:
         before = await figures_of(standing.client)
         answers = [(await standing.client.get(PATH)).text for _ in range(6)]
         after = await figures_of(standing.client)
@@ -148,7 +149,7 @@ async def test_a_provider_that_has_come_back_is_the_first_again() -> None:
     def first(request: PlayedRequest) -> Answer:
         return says("back again")(request) if recovered else refuses(500)(request)
 
-    async with standing_by(first, says("I am here"), BREAKER_FAILURES="1", BREAKER_PAUSE="0.05") as standing:
+    async with standing_by(first, says("I am here"), Tuning(breaker_pause=0.05), BREAKER_FAILURES="1") as standing:
         assert (await standing.client.get(PATH)).text == "I am here"
         recovered = True
 

@@ -110,7 +110,7 @@ async def test_leaving_while_a_tool_runs_cancels_the_tool(accept: str, caplog: p
 async def test_after_two_hundred_clients_that_reset_at_once_every_place_is_free(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    settings = {"MAX_QUESTIONS": "20", "QUESTIONS_PER_CLIENT": "20"}
+    settings = {"MAX_QUESTIONS": "40"}  # 20 of one client
     async with PacedModel(FOR_EVER) as model, service(OPENAI_BASE_URL=model.base_url, **settings) as client:
         await in_flight(client)
         tasks = len(asyncio.all_tasks())

@@ -120,7 +120,7 @@ async def test_a_service_that_does_nothing_stops_at_once(tmp_path: Path) -> None
 async def test_a_client_that_reads_nothing_does_not_hold_up_the_end(tmp_path: Path) -> None:
     flood = Flood([(0, event(delta(content="x" * 2000)))])
     async with PacedModel(flood) as model:
-        variables = {"OPENAI_BASE_URL": model.base_url, "LOG_LEVEL": "ERROR", "SERVER_WRITE_TIMEOUT": "600"}
+        variables = {"OPENAI_BASE_URL": model.base_url, "LOG_LEVEL": "ERROR", "SERVER_CLIENT_TIMEOUT": "600"}
         with started(cwd=tmp_path, SHUTDOWN_TIMEOUT="1", **variables) as (process, url):
             async with RawClient(url, receive_buffer=4096) as stalled:
                 await stalled.ask("/time/chat")

@@ -10,6 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from app.settings.tuning import Tuning
 from tests.command_line import started
 from tests.observability.reading import figures_of, grown
 from tests.players.openai_player import delta, event
@@ -21,7 +22,7 @@ from tests.waiting import PATIENCE, least_time, until
 
 JSON = "application/json"
 MEBIBYTE = 2**20
-QUICK = {"SERVER_WRITE_TIMEOUT": "0.5"}
+QUICK = {"SERVER_CLIENT_TIMEOUT": "0.5"}
 LONG = ["x" * MEBIBYTE] * 6
 """More than the kernel keeps for one connection, which is 4 MiB at most by Linux's defaults."""
 FLOOD = Flood([(0, event(delta(content="x" * 2000)))])
@@ -53,8 +54,8 @@ async def test_a_model_that_never_stops_is_held_back_by_a_client_that_does_not_r
 async def test_a_stream_that_is_not_read_ends_as_if_the_client_had_left(
     pieces: Sequence[Piece], caplog: pytest.LogCaptureFixture
 ) -> None:
-    settings = QUICK | {"STREAM_KEEP_ALIVE": "0.1"}
-    async with PacedModel(pieces) as model, service(OPENAI_BASE_URL=model.base_url, **settings) as client:
+    silence = Tuning(stream_keep_alive=0.1)
+    async with PacedModel(pieces) as model, service(silence, OPENAI_BASE_URL=model.base_url, **QUICK) as client:
         async with RawClient(str(client.base_url), receive_buffer=4096) as stalled:
             await stalled.ask("/time/chat")
             await until(lambda: model.aborted == 1)
@@ -89,7 +90,7 @@ async def test_a_client_that_reads_slowly_gets_everything(accept: str, caplog: p
     script = text([*LONG, *LONG, " end"])
     async with (
         PacedModel(script) as model,
-        service(OPENAI_BASE_URL=model.base_url, SERVER_WRITE_TIMEOUT="1.5") as client,
+        service(OPENAI_BASE_URL=model.base_url, SERVER_CLIENT_TIMEOUT="1.5") as client,
         RawClient(str(client.base_url), receive_buffer=65536) as slow,
     ):
         await slow.ask("/time/chat", accept, Connection="close")
@@ -108,7 +109,7 @@ async def test_a_client_that_reads_slowly_gets_everything(accept: str, caplog: p
 async def test_a_client_that_reads_byte_by_byte_is_hung_up_on_when_the_time_of_its_question_is_over(
     accept: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    settings = {"REQUEST_TIMEOUT": "1.5", "SERVER_WRITE_TIMEOUT": "600"}  # the model must be done by then
+    settings = {"REQUEST_TIMEOUT": "1.5", "SERVER_CLIENT_TIMEOUT": "600"}  # the model must be done by then
     async with (
         PacedModel(text(["x" * 500_000])) as model,
         service(OPENAI_BASE_URL=model.base_url, **settings) as client,
@@ -126,7 +127,7 @@ async def test_a_client_that_reads_byte_by_byte_is_hung_up_on_when_the_time_of_i
 
 
 async def test_long_answers_that_wait_for_their_readers_have_a_bound_together(caplog: pytest.LogCaptureFixture) -> None:
-    settings = {"SERVER_WRITE_TIMEOUT": "600"}
+    settings = {"SERVER_CLIENT_TIMEOUT": "600"}
     async with (
         PacedModel(text(LONG)) as model,
         service(OPENAI_BASE_URL=model.base_url, **settings) as client,

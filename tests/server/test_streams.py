@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic_core import from_json
 
+from app.settings.tuning import Tuning
 from tests.players.openai_player import OpenAIPlayer, delta, finish, sse
 from tests.server.paced_model import PacedModel, Piece, calls, text
 from tests.server.raw_client import EVENTS, RawClient
@@ -20,7 +21,7 @@ from tests.server.strict_sse import COMMENT, SentEvent, body_of, read_events
 from tests.server.watching import in_flight
 from tests.serving import service
 
-SILENCE = {"STREAM_KEEP_ALIVE": "0.1"}
+SILENCE = Tuning(stream_keep_alive=0.1)
 HOSTILE = ["\n", "\r", "\r\n", "\n\n", "data:", "event: done\n", "data: {}\n\n", "[DONE]", ":", "id: 1\n", "retry: 0\n",
            "\u2028", "\u2029", "\x85", "\x0b", "\x0c", "\x00", "\ufeff", "😀", "é", "\\", '"', "\\u0000"]  # fmt: skip
 PIECES = st.lists(st.lists(st.sampled_from(HOSTILE) | st.text(max_size=5), max_size=8).map("".join), max_size=6)
@@ -94,8 +95,8 @@ async def slow_weather() -> AsyncGenerator[tuple[httpx.AsyncClient, PacedModel],
 
     async with PacedModel(text(["late"])) as weather, PacedModel(ask_once) as model:
         weather.gate.clear()
-        settings = {"WEATHER_API_KEY": "key", "WEATHER_BASE_URL": weather.base_url, **SILENCE}
-        async with service(OPENAI_BASE_URL=model.base_url, **settings) as client:
+        settings = {"WEATHER_API_KEY": "key", "WEATHER_BASE_URL": weather.base_url}
+        async with service(SILENCE, OPENAI_BASE_URL=model.base_url, **settings) as client:
             yield client, weather
 
 
@@ -116,7 +117,7 @@ async def test_comments_keep_a_stream_open_while_a_tool_takes_its_time() -> None
     found = names(events)
     started, finished = found.index("tool_call_started"), found.index("tool_call_finished")
     assert set(found[started + 1 : finished]) == {COMMENT}
-    assert 3 <= finished - started - 1 <= took / float(SILENCE["STREAM_KEEP_ALIVE"])
+    assert 3 <= finished - started - 1 <= took / SILENCE.stream_keep_alive
     assert found[-1] == "done"
     assert from_json(events[-1].data)["answer"] == "answered"
 
@@ -125,7 +126,7 @@ async def test_comments_come_before_the_first_word_as_well() -> None:
     whole = b"".join(piece for _, piece in text(["late"]))
     async with (
         PacedModel([(0, whole)]) as model,
-        service(OPENAI_BASE_URL=model.base_url, **SILENCE) as client,
+        service(SILENCE, OPENAI_BASE_URL=model.base_url) as client,
         RawClient(str(client.base_url)) as reader,
     ):
         model.gate.clear()

@@ -18,7 +18,7 @@ MEBIBYTE = 2**20
 
 @pytest.fixture(scope="module")
 async def client() -> AsyncGenerator[httpx.AsyncClient, None]:
-    async with service(SERVER_READ_TIMEOUT="0.3") as client:
+    async with service(SERVER_CLIENT_TIMEOUT="0.3") as client:
         yield client
 
 

@@ -99,7 +99,7 @@ async def asked(player: GatedPlayer, times: int) -> None:
 
 async def test_an_approval_rejected_before_anything_ran_can_be_repeated(tmp_path: Path) -> None:
     # While another question of the session runs, and while there is no room for a question at all.
-    async with service_with_light(tmp_path, SESSION_WAIT="0.1", MAX_QUESTIONS="2", QUESTIONS_PER_CLIENT="2") as (
+    async with service_with_light(tmp_path, SESSION_WAIT="0.1", MAX_QUESTIONS="4") as (
         client,
         player,
     ):

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from app.composition.configuration import read_configuration
-from tests.command_line import run
+from tests.command_line import run, with_tools
 
 
 def warnings(monkeypatch: pytest.MonkeyPatch, text: str) -> tuple[str, ...]:
@@ -17,30 +17,22 @@ def warnings(monkeypatch: pytest.MonkeyPatch, text: str) -> tuple[str, ...]:
 @pytest.mark.parametrize(
     ("set_up", "told"),
     [
-        ("MODEL_IDLE_TIMEOUT=4", "CONNECT_TIMEOUT (5 s) should not be longer than MODEL_IDLE_TIMEOUT (4 s)"),
         ("MODEL_IDLE_TIMEOUT=61", "MODEL_IDLE_TIMEOUT (61 s) should not be longer than MODEL_TIMEOUT (60 s)"),
         ("MODEL_TIMEOUT=120.5", "MODEL_TIMEOUT (120.5 s) should not be longer than REQUEST_TIMEOUT (120 s)"),
         ("TOOL_TIMEOUT=200", "TOOL_TIMEOUT (200 s) should not be longer than REQUEST_TIMEOUT (120 s)"),
         ("SESSION_WAIT=121", "SESSION_WAIT (121 s) should not be longer than REQUEST_TIMEOUT (120 s)"),
-        ("SERVER_WRITE_TIMEOUT=300", "SERVER_WRITE_TIMEOUT (300 s) should not be longer than REQUEST_TIMEOUT (120 s)"),
-        ("STREAM_KEEP_ALIVE=150", "STREAM_KEEP_ALIVE (150 s) should not be longer than REQUEST_TIMEOUT (120 s)"),
+        (
+            "SERVER_CLIENT_TIMEOUT=300",
+            "SERVER_CLIENT_TIMEOUT (300 s) should not be longer than REQUEST_TIMEOUT (120 s)",
+        ),
         ("SESSION_TTL=100", "REQUEST_TIMEOUT (120 s) should not be longer than SESSION_TTL (100 s)"),
-        ("TOOL_TIMEOUT=4", "CONNECT_TIMEOUT (5 s) should not be longer than TOOL_TIMEOUT (4 s)"),
-        (
-            "WEATHER_API_KEY=k WEATHER_TIMEOUT=25",
-            "WEATHER_TIMEOUT (25 s) should not be longer than TOOL_TIMEOUT (20 s)",
-        ),
-        (
-            "SANDBOX_URL=http://127.0.0.1:1 BAIDU_TRANSLATE_MAX_WAIT=30",
-            "BAIDU_TRANSLATE_MAX_WAIT (30 s) should not be longer than TOOL_TIMEOUT (20 s)",
-        ),
         (
             "REDIS_TIMEOUT=4",
             "REDIS_TIMEOUT (4 s) should not be longer than two thirds of the lifetime of a conversation's lock (3 s)",
         ),
         (
             "REQUEST_TIMEOUT=15",
-            "MODEL_TIMEOUT (60 s) and TOOL_TIMEOUT (20 s) and SERVER_WRITE_TIMEOUT (20 s) should not be longer than "
+            "MODEL_TIMEOUT (60 s) and TOOL_TIMEOUT (20 s) and SERVER_CLIENT_TIMEOUT (20 s) should not be longer than "
             "REQUEST_TIMEOUT (15 s)",
         ),
     ],
@@ -56,8 +48,7 @@ def test_a_time_limit_above_its_enclosing_limit_is_reported_with_names_and_value
     [
         "",
         "REQUEST_TIMEOUT=60",  # as long as what it holds is long enough
-        "WEATHER_TIMEOUT=25",  # the tool does not register
-        "SHUTDOWN_TIMEOUT=1 BREAKER_PAUSE=3600 SERVER_READ_TIMEOUT=600",  # nothing holds them
+        "SHUTDOWN_TIMEOUT=1",  # nothing holds them
     ],
 )
 def test_limits_that_lie_within_one_another_are_not_spoken_of(set_up: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -67,8 +58,25 @@ def test_limits_that_lie_within_one_another_are_not_spoken_of(set_up: str, monke
 def test_every_combination_that_is_inverted_in_several_places_names_each_of_them(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    told = warnings(monkeypatch, "TOOL_TIMEOUT=500 MODEL_IDLE_TIMEOUT=90 CONNECT_TIMEOUT=50")
+    told = warnings(monkeypatch, "TOOL_TIMEOUT=500 MODEL_IDLE_TIMEOUT=90")
     assert [each.partition(" ")[0] for each in told] == ["MODEL_IDLE_TIMEOUT", "TOOL_TIMEOUT"]
+
+
+def test_the_timeout_of_a_tool_module_lies_within_that_of_tools(tmp_path: Path) -> None:
+    lamp = """
+from toolchat import ToolModule, ToolSettings
+
+
+class LampSettings(ToolSettings):
+    timeout: float = 10
+
+
+module = ToolModule(settings=LampSettings)
+"""
+    variables = {**with_tools(tmp_path, {"lamp": lamp}), "CHAT_PROVIDER": "offline"}
+    told = "toolchat: WARNING: LAMP_TIMEOUT (25 s) should not be longer than TOOL_TIMEOUT (20 s), which ends first"
+    assert run("tools", cwd=tmp_path, LAMP_TIMEOUT="25", **variables).stderr.splitlines() == [told]
+    assert run("tools", cwd=tmp_path, LAMP_TIMEOUT="25", LAMP_ENABLED="false", **variables).stderr == ""
 
 
 def test_check_reports_it_too(tmp_path: Path) -> None:

@@ -162,7 +162,6 @@ def restless(request: PlayedRequest) -> Answer:
     ("variable", "kinds"),
     [
         ("TOOL_MAX_CALLS", [None, None, "limit"]),
-        ("TOOL_MAX_CALLS_PER_TOOL", [None, None, "limit"]),
         ("TOOL_MAX_ROUNDS", [None, None]),
     ],
 )

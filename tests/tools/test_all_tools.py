@@ -13,6 +13,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from app.sandbox import create_sandbox
+from app.settings.tuning import Tuning
 from app.tools.baidu_translate.tools import BaiduTranslateService, BaiduTranslateTools
 from app.tools.time.tools import GetCurrentTimeByTimeZoneIdService, TimeTools
 from app.tools.weather.tools import WeatherService, WeatherTools
@@ -115,8 +116,8 @@ async def test_a_failing_upstream_is_not_called_every_time(name: str) -> None:
         return Response(status_code=500)
 
     async with serving(Starlette(routes=[Route("/{path:path}", away, methods=["GET", "POST"])])) as url:
-        variables = {**variables, address: url, "BREAKER_FAILURES": "2", "BREAKER_PAUSE": "600"}
-        async with service(**variables) as client:
+        variables = {**variables, address: url, "BREAKER_FAILURES": "2"}
+        async with service(Tuning(breaker_pause=600), **variables) as client:
             before = await figures_of(client)
             answers = [await client.post(f"/tools/{tool}", json=arguments) for _ in range(6)]
             after = await figures_of(client)

@@ -248,7 +248,7 @@ class StreamedAnswer(EventStream):
     """Sends an answer while the model writes it."""
 
     def __init__(self, active: ActiveRequest, form: StreamFormat) -> None:
-        super().__init__(form.media_type + form.parameters, active.service.settings.stream_keep_alive)
+        super().__init__(form.media_type + form.parameters, active.service.tuning.stream_keep_alive)
         self._active = active
         self._form = form
         self._writer = form.writer(active)

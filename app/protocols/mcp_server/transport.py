@@ -136,7 +136,7 @@ class _Exchange(EventStream):
     def __init__(
         self, request: Request, service: ServiceState, message: JSONRPCRequest, connection: Connection
     ) -> None:
-        super().__init__(_EVENTS, service.settings.stream_keep_alive)
+        super().__init__(_EVENTS, service.tuning.stream_keep_alive)
         accepts_events = _EVENTS in request.headers.get("accept", "")
         self.progress_token = progress_token_from_params(message.params) if accepts_events else None
         self.request_id = message.id

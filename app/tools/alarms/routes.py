@@ -16,7 +16,7 @@ from app.api.schemas import ANSWER_RESPONSES
 from app.api.service import Service
 from app.tools.alarms.alarms import Alarm, AlarmIdempotency, AlarmOrder, AlarmStore
 from app.tools.alarms.tools import AlarmTools
-from app.tools.user_clock import DateTimeTools, UserClockSettings
+from app.tools.user_clock import ZONE, DateTimeTools
 from toolchat.errors import (
     CrossSite,
     IdempotencyConflict,
@@ -41,7 +41,7 @@ class AlarmRecord(BaseModel):
     """An alarm."""
 
     id: str
-    time: str = Field(description="ISO-8601, in the zone of `EXAMPLES_ZONE`")
+    time: str = Field(description="ISO-8601, in the time zone Asia/Shanghai")
     zone: str
     status: Literal["waiting", "fired"]
 
@@ -91,12 +91,10 @@ async def set_alarm(
     response_model=list[AlarmRecord],
     responses=problems(ValidationFailed, NotConfigured),
 )
-async def alarms(
-    response: Response, owner: Owner, store: FromDishka[AlarmStore], settings: FromDishka[UserClockSettings]
-) -> Sequence[AlarmRecord]:
+async def alarms(response: Response, owner: Owner, store: FromDishka[AlarmStore]) -> Sequence[AlarmRecord]:
     """List them, sorted by time."""
     response.headers["Cache-Control"] = "no-store"
-    return [_record(each, settings) for each in await store.of(owner)]
+    return [_record(each) for each in await store.of(owner)]
 
 
 @router.delete(
@@ -111,13 +109,12 @@ async def delete_alarm(
     identifier: str,
     owner: Owner,
     store: FromDishka[AlarmStore],
-    settings: FromDishka[UserClockSettings],
 ) -> AlarmRecord:
     """Delete one of the tenant's alarms and return it."""
     response.headers["Cache-Control"] = "no-store"
-    return _record(await store.delete(owner, identifier), settings)
+    return _record(await store.delete(owner, identifier))
 
 
-def _record(alarm: Alarm, settings: UserClockSettings) -> AlarmRecord:
-    time = alarm.at.astimezone(settings.time_zone).isoformat(timespec="seconds")
-    return AlarmRecord(id=alarm.id, time=time, zone=settings.zone, status="fired" if alarm.is_due else "waiting")
+def _record(alarm: Alarm) -> AlarmRecord:
+    time = alarm.at.astimezone(ZONE).isoformat(timespec="seconds")
+    return AlarmRecord(id=alarm.id, time=time, zone=ZONE.key, status="fired" if alarm.is_due else "waiting")

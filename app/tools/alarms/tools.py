@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import Field
 
 from app.tools.alarms.alarms import Alarm, AlarmStore, due_at
-from app.tools.user_clock import UserClockSettings
+from app.tools.user_clock import ZONE
 from toolchat import ToolContext, tool
 
 __all__ = ["AlarmTools"]
@@ -22,17 +22,16 @@ class AlarmSet:
     zone: str
 
     @classmethod
-    def from_alarm(cls, alarm: Alarm, settings: UserClockSettings) -> "AlarmSet":
+    def from_alarm(cls, alarm: Alarm) -> "AlarmSet":
         """Describe an alarm in the user's time zone."""
-        time = alarm.at.astimezone(settings.time_zone).isoformat(timespec="seconds")
-        return cls(f"设置闹钟成功! {time} ({settings.zone})", alarm.id, time, settings.zone)
+        time = alarm.at.astimezone(ZONE).isoformat(timespec="seconds")
+        return cls(f"设置闹钟成功! {time} ({ZONE.key})", alarm.id, time, ZONE.key)
 
 
 class AlarmTools:
     """The tool ``setAlarm``: it writes, so only the route that requires an idempotency key offers it."""
 
-    def __init__(self, settings: UserClockSettings, alarms: AlarmStore) -> None:
-        self._settings = settings
+    def __init__(self, alarms: AlarmStore) -> None:
         self._alarms = alarms
 
     @tool(name="setAlarm", description="为用户设置闹钟，时间参数需为ISO-8601格式")
@@ -55,5 +54,5 @@ class AlarmTools:
             ToolchatError: see :class:`AlarmStore`.
         """
         order = context.get("order")
-        alarm = await self._alarms.set(order, *due_at(time, order.asked_at, self._settings.time_zone))
-        return AlarmSet.from_alarm(alarm, self._settings)
+        alarm = await self._alarms.set(order, *due_at(time, order.asked_at, ZONE))
+        return AlarmSet.from_alarm(alarm)

@@ -2,9 +2,14 @@
 
 from app.tools.baidu_translate.client import BaiduTranslateClient, BaiduTranslateSettings
 from app.tools.baidu_translate.tools import BaiduTranslateService, BaiduTranslateTools
-from toolchat import Components, ToolModule
+from toolchat import Components, OutboundHttp, ToolModule
 
 __all__ = ["module"]
+
+
+def create_client(http: OutboundHttp, settings: BaiduTranslateSettings) -> BaiduTranslateClient:
+    """Create the client with its usual time limits."""
+    return BaiduTranslateClient(http, settings)
 
 
 async def check_upstream(components: Components) -> str:
@@ -18,7 +23,7 @@ module = ToolModule(
     path="/translate",
     default_query="帮我把以下内容翻译成英文：你好，世界。",
     settings=BaiduTranslateSettings,
-    provides=(BaiduTranslateClient,),
+    provides=(create_client,),
     functions=(BaiduTranslateService,),
     methods=(BaiduTranslateTools,),
     interchangeable=True,

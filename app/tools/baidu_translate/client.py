@@ -38,8 +38,13 @@ __all__ = [
 
 CACHE_SECONDS = 3600
 """An hour: a translation does not age, but what users had translated should not lie in memory for long."""
+TIMEOUT = 10.0
+"""Seconds one request may take; half of a tool's usual limit, so that a second try still fits."""
+MAX_WAIT = 8.0
+"""Seconds a call may wait for its turn before it is refused; together with a request within a tool's usual limit."""
 _UPSTREAM = "Baidu translate"
 _SANDBOX_ACCOUNT = "sandbox"
+_STANDARD_CHARS = 1000
 _MAX_TEXT_BYTES = 6000
 """Baidu's bound for the text of one request, in UTF-8 (https://fanyi-api.baidu.com/doc/21)."""
 
@@ -91,16 +96,17 @@ class BaiduTranslateSettings(ToolSettings):
         "https://fanyi-api.baidu.com/api/trans/vip/translate", description="Address of the general translation API"
     )
     requests_per_second: float = Field(
-        1, gt=0, le=1000, description="Requests per second that the plan allows: Standard 1, Advanced 10, Premium 100"
+        1,
+        gt=0,
+        le=1000,
+        description="Requests per second that the plan allows: Standard 1, Advanced 10, Premium 100; "
+        "above 1, texts may have 6000 characters instead of 1000",
     )
-    max_chars: int = Field(
-        1000, ge=1, le=6000, description="Longest text in characters: Standard plan 1000, Advanced and Premium 6000"
-    )
-    timeout: float = Field(10, gt=0, le=600, description="Seconds one request may take")
-    max_wait: float = Field(8, ge=0, le=600, description="Seconds a call may wait for its turn before it is refused")
-    cache_seconds: float = Field(
-        CACHE_SECONDS, ge=0, le=86400, description="Seconds a translation is cached; 0: not cached"
-    )
+
+    @property
+    def max_chars(self) -> int:
+        """Longest text in characters; the plan with one request per second, Standard, also takes the shortest texts."""
+        return _STANDARD_CHARS if self.requests_per_second <= 1 else _MAX_TEXT_BYTES
 
 
 TranslationResult = TypedDict(
@@ -131,12 +137,20 @@ class Translation:
 class BaiduTranslateClient:
     """Translates texts at the rate that the plan allows; one object per process limits the rate for all tools."""
 
-    def __init__(self, http: OutboundHttp, settings: BaiduTranslateSettings) -> None:
+    def __init__(
+        self,
+        http: OutboundHttp,
+        settings: BaiduTranslateSettings,
+        *,
+        timeout: float = TIMEOUT,
+        max_wait: float = MAX_WAIT,
+    ) -> None:
         self._http = http
         self._settings = settings
         # The sandbox has no rate limit; waiting would only make the second of two tools look slow.
         pace = math.inf if settings.in_sandbox else settings.requests_per_second
-        self._pacer = Pacer(pace, settings.max_wait)
+        self._pacer = Pacer(pace, max_wait)
+        self._timeout = timeout
         self._url = settings.base_url
         self._app_id, self._secret_key = _plain(settings.app_id), _plain(settings.secret_key)
         if settings.in_sandbox:
@@ -190,8 +204,8 @@ class BaiduTranslateClient:
         salt = secrets.token_hex(8)
         signature = sign(self._app_id, question["q"], salt, self._secret_key)
         form = question | {"appid": self._app_id, "salt": salt, "sign": signature}
-        timeout = self._settings.timeout
-        return _parse(await self._http.fetch("POST", self._url, upstream=_UPSTREAM, timeout=timeout, data=form))
+        reply = await self._http.fetch("POST", self._url, upstream=_UPSTREAM, timeout=self._timeout, data=form)
+        return _parse(reply)
 
 
 def sign(app_id: str, text: str, salt: str, secret_key: str) -> str:

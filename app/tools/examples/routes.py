@@ -54,7 +54,7 @@ async def simple_test(request: Request) -> Response:
 
 @question_routes(router, "/tools/simple/call", _TOMORROW, summary="Method tool: getCurrentDateTime")
 async def simple_call(request: Request, tools: FromDishka[DateTimeTools]) -> Response:
-    """Ask for tomorrow's weekday with a tool that tells today's date, in the zone of `EXAMPLES_ZONE`."""
+    """Ask for tomorrow's weekday with a tool that tells today's date, in the time zone Asia/Shanghai."""
     return await answer(request, await _TOMORROW.read(request), [tools])
 
 

@@ -2,9 +2,14 @@
 
 from app.tools.weather.client import WeatherClient, WeatherSettings
 from app.tools.weather.tools import WeatherService, WeatherTools
-from toolchat import Components, ToolModule
+from toolchat import Components, OutboundHttp, ToolModule
 
 __all__ = ["module"]
+
+
+def create_client(settings: WeatherSettings, http: OutboundHttp) -> WeatherClient:
+    """Create the client with its usual time limit."""
+    return WeatherClient(settings, http)
 
 
 async def check_upstream(components: Components) -> str:
@@ -18,7 +23,7 @@ module = ToolModule(
     title="Weather",
     default_query="请告诉我北京1天以后的天气",
     settings=WeatherSettings,
-    provides=(WeatherClient,),
+    provides=(create_client,),
     functions=(WeatherService,),
     methods=(WeatherTools,),
     interchangeable=True,

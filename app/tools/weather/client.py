@@ -25,6 +25,8 @@ _log = logging.getLogger(__name__)
 
 CACHE_SECONDS = 600
 """Ten minutes: the present weather may be that old, and a busy place is asked for six times an hour at most."""
+TIMEOUT = 10.0
+"""Seconds a look-up may take, a second try included; WeatherAPI mostly answers within one."""
 _UPSTREAM = "WeatherAPI"
 _MAX_BYTES = 1024 * 1024
 """Longest body that is parsed; 14 days with every hour are 0.3 MB."""
@@ -99,10 +101,6 @@ class WeatherSettings(ToolSettings):
 
     api_key: Secret | None = Field(None, description="Key of weatherapi.com")
     base_url: BaseUrl = Field("https://api.weatherapi.com/v1", description="Address of WeatherAPI, up to its version")
-    timeout: float = Field(10, gt=0, le=600, description="Seconds a weather look-up may take, a second try included")
-    cache_seconds: float = Field(
-        CACHE_SECONDS, ge=0, le=86400, description="Seconds a forecast is cached; 0: not cached"
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,12 +117,12 @@ class _Answer:
 class WeatherClient:
     """Looks up forecasts; the key travels in a header, never in the URL."""
 
-    def __init__(self, settings: WeatherSettings, http: OutboundHttp) -> None:
+    def __init__(self, settings: WeatherSettings, http: OutboundHttp, *, timeout: float = TIMEOUT) -> None:
         base = f"{settings.sandbox_url}/weatherapi/v1" if settings.in_sandbox else settings.base_url
         key = settings.api_key.get_secret_value() if settings.api_key and not settings.in_sandbox else "sandbox"
         self._url = f"{base}/forecast.json"
         self._headers = {"key": key}
-        self._timeout = settings.timeout
+        self._timeout = timeout
         self._http = http
 
     async def forecast(self, city: str, days: int) -> Weather:

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from app.settings.tuning import Tuning
 from tests.players.openai_player import delta, finish, sse
 from tests.protocols.ai_sdk.asking import CHAT, asks, parts_of, says, sent, user
 from tests.protocols.openai.asking import call, played
@@ -137,7 +138,7 @@ async def test_text_is_streamed_live_and_a_disconnect_stops_the_model() -> None:
 
 @pytest.mark.slow
 async def test_a_silent_stream_is_kept_alive_by_comments() -> None:
-    async with played([HANGS], STREAM_KEEP_ALIVE="0.05", REQUEST_TIMEOUT="1") as (client, _):
+    async with played([HANGS], Tuning(stream_keep_alive=0.05), REQUEST_TIMEOUT="1") as (client, _):
         answer = await sent(client, user("?"))
     assert ": keep-alive\n\n" in answer.text
     assert [each["type"] for each in parts_of(answer)][-2:] == ["text-end", "error"]

@@ -7,6 +7,7 @@ from typing import Any
 import httpx
 from pydantic_core import from_json
 
+from app.settings.tuning import Tuning
 from tests.players.openai_player import Answer, OpenAIPlayer, PlayedRequest, message, whole
 from tests.serving import service
 
@@ -38,12 +39,14 @@ ROLL = {
 
 @asynccontextmanager
 async def played(
-    script: Sequence[Answer] | Callable[[PlayedRequest], Answer], *packages: str, **variables: str
+    script: Sequence[Answer] | Callable[[PlayedRequest], Answer],
+    *parts: str | Tuning,
+    **variables: str,
 ) -> AsyncGenerator[tuple[httpx.AsyncClient, OpenAIPlayer], None]:
     """A service with a model that responds according to a script."""
     async with (
         OpenAIPlayer(script) as player,
-        service(*packages, OPENAI_BASE_URL=player.base_url, MODEL_MAX_ATTEMPTS="1", **variables) as client,
+        service(*parts, OPENAI_BASE_URL=player.base_url, MODEL_MAX_ATTEMPTS="1", **variables) as client,
     ):
         yield client, player
 

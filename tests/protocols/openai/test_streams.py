@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from app.settings.tuning import Tuning
 from tests.players.openai_player import Answer, chunk, delta, finish, sse
 from tests.protocols.openai.asking import COMPLETIONS, call, chunks_of, played, streamed, user
 from tests.waiting import PATIENCE
@@ -118,7 +119,7 @@ async def test_text_is_streamed_live() -> None:
 
 async def test_a_silent_stream_is_kept_alive_by_comments() -> None:
     script = [sse(delta(content="Hel"), done=False, ending="hang")]
-    async with played(script, STREAM_KEEP_ALIVE="0.05") as (client, _):
+    async with played(script, Tuning(stream_keep_alive=0.05)) as (client, _):
         body = {"model": "toolchat", "messages": [user("?")], "stream": True}
         async with client.stream("POST", COMPLETIONS, json=body) as answer:
             async for piece in answer.aiter_bytes():

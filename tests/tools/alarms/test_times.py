@@ -33,7 +33,7 @@ def obedient(request: PlayedRequest) -> Answer:
 async def client() -> AsyncGenerator[httpx.AsyncClient, None]:
     async with (
         OpenAIPlayer(obedient) as player,
-        service(OPENAI_BASE_URL=player.base_url, EXAMPLES_ZONE=ZONE) as client,
+        service(OPENAI_BASE_URL=player.base_url) as client,
     ):
         yield client
 

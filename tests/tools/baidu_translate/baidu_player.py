@@ -94,10 +94,10 @@ def settings(**values: Any) -> BaiduTranslateSettings:
 
 
 @asynccontextmanager
-async def client_of(chosen: BaiduTranslateSettings) -> AsyncGenerator[BaiduTranslateClient, None]:
+async def client_of(chosen: BaiduTranslateSettings, **limits: float) -> AsyncGenerator[BaiduTranslateClient, None]:
     http = OutboundHttp()
     try:
-        yield BaiduTranslateClient(http, chosen)
+        yield BaiduTranslateClient(http, chosen, **limits)
     finally:
         await http.aclose()
 
@@ -107,7 +107,8 @@ async def played(*answers: bytes, **values: Any) -> AsyncGenerator[tuple[BaiduTr
     player = Player(list(answers))
     async with await asyncio.start_server(player.handle, "127.0.0.1", 0) as server:
         player.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/translate"
-        async with client_of(settings(base_url=player.url, **values)) as client:
+        limits = {name: values.pop(name) for name in ("timeout", "max_wait") if name in values}
+        async with client_of(settings(base_url=player.url, **values), **limits) as client:
             yield client, player
 
 

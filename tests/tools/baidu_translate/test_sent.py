@@ -47,24 +47,24 @@ async def test_arguments_that_do_not_fit_are_refused_unsent(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "limit", "kind"),
+    ("text", "rate", "kind"),
     [
-        ("x" * 1001, 1000, "too-long"),
-        ("x" * 6001, 6000, "too-long"),
-        ("字" * 2001, 6000, "too-long"),
-        ("", 1000, "invalid-arguments"),
-        (" \n\t\r\n　", 1000, "invalid-arguments"),
+        ("x" * 1001, 1, "too-long"),
+        ("x" * 6001, 10, "too-long"),
+        ("字" * 2001, 10, "too-long"),
+        ("", 1, "invalid-arguments"),
+        (" \n\t\r\n　", 1, "invalid-arguments"),
     ],
 )
-async def test_a_text_outside_the_limits_is_never_sent(text: str, limit: int, kind: str) -> None:
-    error, sent = await error_of(text=text, max_chars=limit)
+async def test_a_text_outside_the_limits_is_never_sent(text: str, rate: int, kind: str) -> None:
+    error, sent = await error_of(text=text, requests_per_second=rate)
     assert (error.kind, sent) == (kind, 0)
     assert text not in error.message or not text.strip()
 
 
-@pytest.mark.parametrize(("text", "limit"), [("x" * 1000, 1000), ("字" * 2000, 6000)])
-async def test_a_text_at_the_limits_is_sent(text: str, limit: int) -> None:
-    async with played(max_chars=limit) as (client, _):
+@pytest.mark.parametrize(("text", "rate"), [("x" * 1000, 1), ("字" * 2000, 10)])
+async def test_a_text_at_the_limits_is_sent(text: str, rate: int) -> None:
+    async with played(requests_per_second=rate) as (client, _):
         assert (await client.translate(text, "auto", "en")).text == f"<{text}>"
 
 
@@ -100,7 +100,7 @@ async def test_the_sandbox_answers_both_tools_from_its_phrase_book(client: Baidu
 
 async def test_requests_to_the_sandbox_are_not_rate_limited(sandbox: str) -> None:
     # It has no plan; at one request per second and no waiting, the second of two questions would be refused.
-    async with client_of(settings(SANDBOX_URL=sandbox, max_wait=0)) as client:
+    async with client_of(settings(SANDBOX_URL=sandbox, requests_per_second=1), max_wait=0) as client:
         for text in ("谢谢", "你好", "再见"):
             await client.translate(text, "zh", "en")
 

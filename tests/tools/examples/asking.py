@@ -18,8 +18,7 @@ READING = (
     "/tool/context/order-direct",
     "/tool/control",
 )
-ZONE = "Pacific/Kiritimati"
-"""Fourteen hours ahead of UTC, so that no machine's own zone passes for it."""
+ZONE = "Asia/Shanghai"
 SAID = whole(message(content="done"))
 
 

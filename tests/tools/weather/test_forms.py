@@ -48,11 +48,11 @@ def fault(chosen: WeatherSettings) -> str | None:
 
 
 def test_the_settings_are_read_under_their_own_prefix(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in {"API_KEY": f" {KEY} ", "BASE_URL": "http://here/v1/", "TIMEOUT": "3"}.items():
+    for name, value in {"API_KEY": f" {KEY} ", "BASE_URL": "http://here/v1/"}.items():
         monkeypatch.setenv(f"WEATHER_{name}", value)
     read = settings()
     assert read.api_key is not None
-    assert (read.api_key.get_secret_value(), read.base_url, read.timeout) == (KEY, "http://here/v1", 3)
+    assert (read.api_key.get_secret_value(), read.base_url) == (KEY, "http://here/v1")
     assert KEY not in repr(read)
 
 
@@ -131,13 +131,3 @@ async def test_a_hundred_questions_at_once_about_one_city_cost_one_upstream_call
     assert {(each.outcome, each.result) for each in calls} == {("ok", calls[0].result)}
     assert sum(each.cached for each in calls) == 99  # all but one say that their call was not made for them
     assert len(player.arrivals) == 1
-
-
-async def test_without_a_cache_time_every_question_requests_a_forecast() -> None:
-    async with played() as (_, player):
-        environment = {"WEATHER_API_KEY": KEY, "WEATHER_BASE_URL": player.url, "WEATHER_CACHE_SECONDS": "0"}
-        async with service(**environment) as http:
-            for variant in ("function", "function", "method", "method"):
-                reply = await http.get(f"/weather/chat-tool-{variant}", headers=JSON)
-                assert "cached" not in reply.json()["tool_calls"][0]
-    assert len(player.arrivals) == 4

@@ -188,11 +188,11 @@ def settings(**values: Any) -> WeatherSettings:
 
 
 @asynccontextmanager
-async def client_of(configured: WeatherSettings) -> AsyncGenerator[WeatherClient, None]:
+async def client_of(configured: WeatherSettings, **limits: float) -> AsyncGenerator[WeatherClient, None]:
     http = OutboundHttp()
     try:
         async with asyncio.timeout(PATIENCE):
-            yield WeatherClient(configured, http)
+            yield WeatherClient(configured, http, **limits)
     finally:
         await http.aclose()
 
@@ -202,8 +202,9 @@ async def played(*script: bytes, **values: Any) -> AsyncGenerator[tuple[WeatherC
     player = Player(list(script) or [reply(forecast())])
     async with await asyncio.start_server(player.handle, "127.0.0.1", 0) as server:
         player.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
+        limits = {"timeout": values.pop("timeout")} if "timeout" in values else {}
         configured = settings(**{"api_key": SecretStr(KEY), "base_url": player.url} | values)
-        async with client_of(configured) as client:
+        async with client_of(configured, **limits) as client:
             yield client, player
         server.close()
 

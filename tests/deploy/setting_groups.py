@@ -1,0 +1,50 @@
+"""The groups of ``docs/configuration.md`` and ``.env.example``: each with who changes its variables, and why."""
+
+__all__ = ["GROUPS", "SWITCHES"]
+
+SWITCHES = ("TIME_ENABLED", "TODO_ENABLED", "WEATHER_ENABLED", "BAIDU_TRANSLATE_ENABLED")
+"""The switches that every tool module has; the page has one row for all of them."""
+
+GROUPS: dict[str, tuple[str, str]] = {
+    "The ten that everybody needs first": (
+        "The model, the address, the keys of clients, and the state that several processes share.",
+        "CHAT_PROVIDER DASHSCOPE_API_KEY DASHSCOPE_MODEL OPENAI_API_KEY OPENAI_BASE_URL OPENAI_MODEL SERVER_HOST "
+        "SERVER_PORT API_KEYS_FILE REDIS_URL",
+    ),
+    "The model": (
+        "For a slow or unreliable provider, a second one behind it, and DashScope's regions, workspaces and models.",
+        "SYSTEM_PROMPT MODEL_TIMEOUT MODEL_IDLE_TIMEOUT MODEL_MAX_ATTEMPTS BREAKER_FAILURES CHAT_FALLBACKS "
+        "DASHSCOPE_BASE_URL DASHSCOPE_ENDPOINT DASHSCOPE_WORKSPACE DASHSCOPE_ENABLE_THINKING",
+    ),
+    "The tools": (
+        "For more tools, fewer tools, and tools that are slower, costlier or wordier than most.",
+        "TOOLS_PATH MCP_SERVERS_FILE TOOL_TIMEOUT TOOL_MAX_ROUNDS TOOL_MAX_CALLS TOOL_MAX_CALLS_PER_SESSION "
+        "TOOL_RESULT_MAX_CHARS TOOL_SEARCH_ABOVE TOOL_CALL_REPAIRS TOOL_THROW_EXCEPTION_ON_ERROR "
+        + " ".join(SWITCHES)
+        + " EXAMPLES_ENABLED SANDBOX_URL",
+    ),
+    "The built-in tools' upstreams": (
+        "Their accounts, and their addresses where a gateway stands before them.",
+        "WEATHER_API_KEY WEATHER_BASE_URL BAIDU_TRANSLATE_APP_ID BAIDU_TRANSLATE_SECRET_KEY BAIDU_TRANSLATE_BASE_URL "
+        "BAIDU_TRANSLATE_REQUESTS_PER_SECOND",
+    ),
+    "Conversations": (
+        "To balance what a conversation remembers with what it costs, and for a Redis far away.",
+        "MEMORY_MAX_MESSAGES MEMORY_MAX_TOKENS MEMORY_TOOL_ROUNDS SESSION_TTL SESSION_WAIT STATE_MAX_ENTRIES "
+        "REDIS_TIMEOUT",
+    ),
+    "Who may ask, and how much": (
+        "For clients on other machines: their keys, browsers, proxies and quotas ([security.md](security.md)).",
+        "API_KEYS ALLOW_ANONYMOUS OPEN_PATHS ALLOWED_HOSTS CORS_ORIGINS TRUSTED_PROXIES FORWARDED_HEADER MAX_QUESTIONS "
+        "REQUESTS_PER_MINUTE TOKENS_PER_DAY",
+    ),
+    "Tokens of an identity provider": (
+        "For clients that have tokens instead of keys.",
+        "JWT_JWKS_URL JWT_ISSUER JWT_AUDIENCE JWT_CLAIMS",
+    ),
+    "The server": (
+        "For what stands before the service: a balancer, a proxy with a path, a machine of several cores, a client.",
+        "SERVER_ROOT_PATH SERVER_WORKERS SERVER_WORKER_TIMEOUT SERVER_CLIENT_TIMEOUT SERVER_IDLE_TIMEOUT "
+        "REQUEST_TIMEOUT SHUTDOWN_TIMEOUT OPENAI_API_PROGRESS LOG_LEVEL",
+    ),
+}

@@ -38,7 +38,7 @@ PACKAGES := wire_clients/npm/node_modules
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help run demo test test-fast test-slowest test-newest test-clients nightly lint lock wheel bench bench-quick bench-guard bench-lock lab lab-fast lab-long clients-lock env-example answers pictures architecture reference audit hooks clean
+.PHONY: help run demo test test-fast test-slowest test-newest test-clients nightly lint lock wheel bench bench-quick bench-guard bench-lock lab lab-fast lab-long clients-lock env-example alerts answers pictures architecture reference audit hooks clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -114,6 +114,9 @@ clients-lock: $(UV) ## Write the locks of wire_clients/ after a change in its re
 env-example: $(VENV)/.dev ## Write .env.example and docs/configuration.md from the settings classes
 	$(PY) -m tests.deploy.env_example
 	$(PY) -m tests.deploy.configuration_page
+
+alerts: $(VENV)/.dev ## Write the alerts for the Prometheus operator from deploy/grafana/alerts.yaml
+	$(PY) -m tests.deploy.prometheus_rule
 
 answers: $(VENV)/.dev ## Fill in anew what the commands of the READMEs and of docs/ answer
 	$(PY) -m tests.docs.readme

@@ -32,7 +32,7 @@ def documents(folder: Path) -> Iterator[dict[str, Any]]:
     """Every object for Kubernetes in a folder and those below it."""
     for path in sorted(folder.rglob("*.yaml")):
         for each in yaml.load_all(path.read_text(encoding="utf-8"), yaml.CSafeLoader):
-            if "kind" in each and each["kind"] != "Kustomization":
+            if "kind" in each and each["kind"] not in {"Kustomization", "Component"}:
                 yield each
 
 

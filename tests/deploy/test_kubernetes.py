@@ -1,26 +1,35 @@
 """The manifests are what Kubernetes takes, fit each other, and fit the service."""
 
 import re
+import shutil
+import subprocess
+from pathlib import Path
 from typing import Any
 
 import kubernetes_validate
 import pytest
+import yaml
 
 from app.main import create_app
 from app.settings.service_settings import Settings
 from tests.deploy.env_example import variables
 from tests.deploy.manifests import DEPLOY, ROOT, documents, read, the
+from tests.deploy.prometheus_rule import RULE, rendered
 from tests.documented_metrics import ROWS
+from tests.waiting import PATIENCE
 
 KUBERNETES = DEPLOY / "kubernetes"
-OF_OTHERS = {"ScaledObject", "PodMonitor"}
+OF_OTHERS = {"ScaledObject", "PodMonitor", "PrometheusRule"}
 """Kinds that a cluster has only with KEDA or the Prometheus operator, whose schemas are not Kubernetes' own."""
 ALL = list(documents(KUBERNETES))
 OBJECTS = [each for each in ALL if each["kind"] not in OF_OTHERS]
 DEPLOYMENTS = [each for each in ALL if each["kind"] == "Deployment"]
+PODS = [each for each in ALL if each["kind"] in {"Deployment", "Job"}]
+COMPONENTS = sorted(folder.name for folder in (KUBERNETES / "components").iterdir())
 DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8")
 OLDEST = "1.30"
 """The first version that knows ``preStop.sleep``."""
+KUBECTL = shutil.which("kubectl")
 
 
 def named(each: dict[str, Any]) -> str:
@@ -46,7 +55,13 @@ def settings() -> dict[str, str]:
 
 def test_the_base_names_a_provider_whose_key_is_in_the_example_of_the_secret() -> None:
     assert settings()["CHAT_PROVIDER"] == "dashscope"
-    assert "DASHSCOPE_API_KEY" in the("Secret")["stringData"]
+    assert "DASHSCOPE_API_KEY" in secrets()
+
+
+def secrets() -> dict[str, str]:
+    """The variables of the example's Secret."""
+    lines = (KUBERNETES / "example/secrets.env").read_text(encoding="utf-8").splitlines()
+    return dict(each.split("=", 1) for each in lines if not each.startswith("#"))
 
 
 @pytest.mark.parametrize("version", [OLDEST, kubernetes_validate.latest_version()])
@@ -55,10 +70,12 @@ def test_kubernetes_takes_every_object_and_knows_each_of_its_fields(each: dict[s
     assert version.startswith(kubernetes_validate.validate(each, version, strict=True))
 
 
-@pytest.mark.parametrize("folder", ["base", "keda", "try"])
+@pytest.mark.parametrize("folder", ["base", "keda", "try", "example", *(f"components/{each}" for each in COMPONENTS)])
 def test_a_folder_applies_every_file_that_lies_in_it(folder: str) -> None:
-    applied = {each for each in read(KUBERNETES / folder / "kustomization.yaml")["resources"] if each != "../base"}
-    assert applied == {path.name for path in (KUBERNETES / folder).glob("*.yaml")} - {"kustomization.yaml"}
+    kustomization = read(KUBERNETES / folder / "kustomization.yaml")
+    applied = {each for each in kustomization.get("resources", []) if each != "../base"}
+    of_helm = {"prometheus-adapter.yaml"}
+    assert applied == {path.name for path in (KUBERNETES / folder).glob("*.yaml")} - {"kustomization.yaml"} - of_helm
 
 
 def test_every_pod_selector_matches_existing_pods() -> None:
@@ -68,7 +85,10 @@ def test_every_pod_selector_matches_existing_pods() -> None:
             spec = each["spec"]
             selector = spec.get("selector") or spec["podSelector"]
             selected = selector.get("matchLabels", selector)
-            assert selected == labels[f"Deployment-{each['metadata']['name']}"], named(each)
+            # The base labels its pods with part-of, and so does the check.
+            name = each["metadata"]["name"].removesuffix("-model")
+            pods = labels[f"Deployment-{name}"] | {"app.kubernetes.io/part-of": name}
+            assert selected.items() <= pods.items(), named(each)
     for kind in ("PodDisruptionBudget", "PodMonitor"):
         assert the(kind)["spec"]["selector"]["matchLabels"] == labels["Deployment-toolchat"]
     for spread in pod(the("Deployment"))["topologySpreadConstraints"]:
@@ -105,10 +125,17 @@ def test_the_probes_ask_routes_that_there_are_and_only_readiness_depends_on_drai
 
 def test_every_variable_is_one_that_the_service_reads() -> None:
     env = {each["name"] for each in container(the("Deployment"))["env"]}
-    secret = set(the("Secret")["stringData"])
+    generators = [
+        each
+        for folder in ("base", "try", "example", *(f"components/{each}" for each in COMPONENTS))
+        for each in read(KUBERNETES / folder / "kustomization.yaml").get("configMapGenerator", [])
+    ]
+    named = {each.partition("=")[0] for generator in generators for each in generator["literals"]}
 
     assert env == {"REDIS_URL"}
-    assert sorted((env | secret | set(settings())) - set(variables())) == []
+    assert named >= {"CHAT_PROVIDER", "OPENAI_BASE_URL", "OTEL_EXPORTER_OTLP_ENDPOINT"}
+    unknown = (env | set(secrets()) | named) - set(variables())
+    assert [each for each in unknown if not each.startswith("OTEL_")] == []
 
 
 def test_running_answers_may_end_before_a_pod_is_killed() -> None:
@@ -125,22 +152,19 @@ def test_every_secret_that_is_referred_to_is_in_the_example_which_holds_none() -
     reference, credentials = spec["env"][0]["valueFrom"]["secretKeyRef"], monitor["authorization"]["credentials"]
     (keys,) = [each["secret"]["secretName"] for each in pod(the("Deployment"))["volumes"] if "secret" in each]
     (mount,) = [each["mountPath"] for each in spec["volumeMounts"] if each["name"] == "keys"]
-    example = {each["metadata"]["name"]: each["stringData"] for each in ALL if each["kind"] == "Secret"}
+    example = {each["name"]: each for each in read(KUBERNETES / "example/kustomization.yaml")["secretGenerator"]}
 
-    assert reference["key"] in example[reference["name"]]
-    assert credentials["key"] in example[credentials["name"]]
+    assert reference["key"] in secrets()
+    assert example[reference["name"]]["envs"] == ["secrets.env"]
+    assert example[credentials["name"]]["literals"] == [f"{credentials['key']}="]
     assert [each["secretRef"]["name"] for each in spec["envFrom"] if "secretRef" in each] == [reference["name"]]
-    (file,) = example[keys]
+    (file,) = example[keys]["files"]
     assert settings()["API_KEYS_FILE"] == f"{mount}/{file}"
-    assert re.findall(r'sha256 = "(.*)"', example[keys][file]) == ["0" * 64]
-    assert {**example[reference["name"]], **example[credentials["name"]]} == {
-        "REDIS_URL": "redis://valkey:6379/0",
-        "DASHSCOPE_API_KEY": "",
-        "key": "",
-    }
+    assert re.findall(r'sha256 = "(.*)"', (KUBERNETES / "example" / file).read_text()) == ["0" * 64]
+    assert secrets() == {"REDIS_URL": "redis://valkey:6379/0", "DASHSCOPE_API_KEY": ""}
 
 
-@pytest.mark.parametrize("deployment", DEPLOYMENTS, ids=named)
+@pytest.mark.parametrize("deployment", PODS, ids=named)
 def test_a_pod_has_no_right_that_it_does_not_need(deployment: dict[str, Any]) -> None:
     # What the profile `restricted` of the Pod Security Standards asks for, and a root that cannot be written.
     spec, context = pod(deployment), container(deployment)["securityContext"]
@@ -158,7 +182,7 @@ def test_a_pod_has_no_right_that_it_does_not_need(deployment: dict[str, Any]) ->
     assert {"secret", "emptyDir"} >= {next(iter(each.keys() - {"name"})) for each in spec.get("volumes", [])}
 
 
-@pytest.mark.parametrize("deployment", DEPLOYMENTS, ids=named)
+@pytest.mark.parametrize("deployment", PODS, ids=named)
 def test_memory_is_bounded_and_asked_for(deployment: dict[str, Any]) -> None:
     resources = container(deployment)["resources"]
 
@@ -172,15 +196,17 @@ def test_a_rollout_removes_no_replica_before_another_is_ready() -> None:
     assert the("PodDisruptionBudget")["spec"]["maxUnavailable"] < the("HorizontalPodAutoscaler")["spec"]["minReplicas"]
 
 
-def test_both_autoscalers_use_the_same_metric_and_target() -> None:
+def test_both_autoscalers_use_the_same_metrics_and_targets() -> None:
     hpa, keda = the("HorizontalPodAutoscaler")["spec"], the("ScaledObject")["spec"]
-    (metric,), (trigger,) = [each["pods"] for each in hpa["metrics"]], keda["triggers"]
-    gauge = metric["metric"]["name"]
-    (rule,) = read(KUBERNETES / "figures/prometheus-adapter.yaml")["rules"]["custom"]
+    (metric, cpu), (trigger, keda_cpu) = hpa["metrics"], keda["triggers"]
+    gauge = metric["pods"]["metric"]["name"]
+    (rule,) = read(KUBERNETES / "components/monitoring/prometheus-adapter.yaml")["rules"]["custom"]
 
     assert [row.kind for row in ROWS if row.name == gauge] == ["gauge"]
     assert (trigger["metadata"]["query"], rule["seriesQuery"].partition("{")[0]) == (f"sum({gauge})", gauge)
-    assert trigger["metadata"]["threshold"] == metric["target"]["averageValue"]
+    assert trigger["metadata"]["threshold"] == metric["pods"]["target"]["averageValue"]
+    assert (keda_cpu["type"], keda_cpu["metricType"]) == (cpu["resource"]["name"], cpu["resource"]["target"]["type"])
+    assert keda_cpu["metadata"]["value"] == cpu["resource"]["target"]["averageValue"]
     assert (keda["minReplicaCount"], keda["maxReplicaCount"]) == (hpa["minReplicas"], hpa["maxReplicas"])
     assert keda["advanced"]["horizontalPodAutoscalerConfig"]["behavior"] == hpa["behavior"]
     assert {keda["scaleTargetRef"]["name"], hpa["scaleTargetRef"]["name"]} == {the("Deployment")["metadata"]["name"]}
@@ -191,12 +217,97 @@ def test_only_one_of_the_autoscalers_is_applied() -> None:
     assert "kind: HorizontalPodAutoscaler\nmetadata: {name: toolchat}\n$patch: delete\n" in patch["patch"]
 
 
-def test_the_egress_policy_has_the_ports_of_the_upstreams_and_of_valkey() -> None:
+def test_the_egress_policy_has_the_ports_of_the_upstreams_of_redis_and_of_collectors() -> None:
     rules = the("NetworkPolicy")["spec"]["egress"]
     (valkey,) = the("Service", "valkey")["spec"]["ports"]
+    (internet,) = [rule for rule in rules if {"protocol": "TCP", "port": 443} in rule["ports"]]
 
-    assert sorted({each["port"] for rule in rules for each in rule["ports"]}) == [53, 443, valkey["port"]]
-    assert f":{valkey['port']}/" in the("Secret")["stringData"]["REDIS_URL"]
+    assert {each["port"] for rule in rules for each in rule["ports"]} == {53, 443, valkey["port"], 6380, 4317, 4318}
+    assert f":{valkey['port']}/" in secrets()["REDIS_URL"]
+    assert [each["ipBlock"]["cidr"] for each in internet["to"]] == ["0.0.0.0/0", "::/0"]
+    assert {"169.254.0.0/16", "10.0.0.0/8", "fc00::/7", "fe80::/10"} <= {
+        network for each in internet["to"] for network in each["ipBlock"]["except"]
+    }
+
+
+def test_the_check_runs_as_the_service_and_receives_no_requests() -> None:
+    check, service = the("Job", "toolchat-check"), the("Deployment")
+    labels = check["spec"]["template"]["metadata"]["labels"]
+    own, its = container(check), container(service)
+
+    assert own["args"] == ["python", "-m", "app", "check"]
+    assert not the("Service")["spec"]["selector"].items() <= labels.items()
+    assert the("NetworkPolicy")["spec"]["podSelector"]["matchLabels"].items() <= labels.items()
+    for field in ("image", "envFrom", "securityContext", "volumeMounts"):
+        assert own[field] == its[field], field
+    for field in ("securityContext", "volumes"):
+        assert pod(check)[field] == pod(service)[field], field
+    assert service["metadata"]["labels"]["app.kubernetes.io/component"] == "server"  # which the first step leaves out
+    assert "component!=server" in (ROOT / "docs/operations.md").read_text(encoding="utf-8")
+
+
+def test_the_operator_gets_the_alerts_of_the_other_installations() -> None:
+    assert RULE.read_text(encoding="utf-8") == rendered(), "run `make alerts`"
+    assert the("PrometheusRule")["spec"] == read(DEPLOY / "grafana/alerts.yaml")
+
+
+def test_the_ingress_repeats_no_question_and_waits_longer_than_one_takes() -> None:
+    ingress, service = the("Ingress"), the("Service")
+    prefix = "nginx.ingress.kubernetes.io"
+    (path,) = ingress["spec"]["rules"][0]["http"]["paths"]
+
+    assert ingress["metadata"]["annotations"][f"{prefix}/proxy-next-upstream"] == "off"
+    wait = int(ingress["metadata"]["annotations"][f"{prefix}/proxy-read-timeout"])
+    assert wait > Settings.model_fields["request_timeout"].default
+    assert path["backend"]["service"]["name"] == service["metadata"]["name"]
+    assert path["backend"]["service"]["port"]["name"] in {each["name"] for each in service["spec"]["ports"]}
+
+
+if KUBECTL:  # it contains kustomize; the tests above hold the files everywhere
+
+    def built(folder: Path) -> list[dict[str, Any]]:
+        command = [str(KUBECTL), "kustomize", str(folder)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
+        assert (done.returncode, done.stderr) == (0, "")
+        return list(yaml.load_all(done.stdout, yaml.CSafeLoader))
+
+    def templates(folder: Path) -> dict[str, Any]:
+        return {named(each): each["spec"]["template"] for each in built(folder) if "template" in each.get("spec", {})}
+
+    @pytest.mark.parametrize("folder", ["base", "keda", "try", "example", "with_model"])
+    def test_kustomize_builds_objects_that_kubernetes_takes(folder: str, tmp_path: Path) -> None:
+        here = tmp_path / "kubernetes"
+        shutil.copytree(KUBERNETES, here)
+        shutil.copytree(here / "example", here / "with_model")
+        file = here / "with_model/kustomization.yaml"
+        file.write_text(file.read_text().replace("# - ../components/model", "- ../components/model"))
+        objects = built(here / folder)
+
+        for each in objects:
+            if each["kind"] not in OF_OTHERS:
+                kubernetes_validate.validate(each, OLDEST, strict=True)
+        (config,) = [each["data"] for each in objects if each["kind"] == "ConfigMap"]
+        assert ("OPENAI_BASE_URL" in config) == (folder == "with_model")
+        assert ("OTEL_EXPORTER_OTLP_ENDPOINT" in config) == (folder in {"example", "with_model"})
+        (policy, *_) = [each for each in objects if named(each) == "NetworkPolicy-toolchat"]
+        (service,) = [each for each in objects if named(each) == "Deployment-toolchat"]
+        labels = service["spec"]["template"]["metadata"]["labels"]
+        assert policy["spec"]["podSelector"]["matchLabels"].items() <= labels.items()
+
+    @pytest.mark.parametrize(
+        ("file", "old", "new"),
+        [("secrets.env", "DASHSCOPE_API_KEY=", "DASHSCOPE_API_KEY=other"), ("keys.toml", "nobody", "somebody")],
+    )
+    def test_a_changed_secret_rolls_out_and_is_checked(file: str, old: str, new: str, tmp_path: Path) -> None:
+        here = tmp_path / "kubernetes"
+        shutil.copytree(KUBERNETES, here)
+        before = templates(here / "example")
+        secret = here / "example" / file
+        secret.write_text(secret.read_text().replace(old, new))
+        after = templates(here / "example")
+
+        assert sorted(before) == ["Deployment-toolchat", "Job-toolchat-check"]
+        assert [name for name in before if before[name] == after[name]] == []
 
 
 def test_valkey_runs_here_as_it_does_in_compose() -> None:

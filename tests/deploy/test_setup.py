@@ -290,5 +290,5 @@ def test_the_check_installs_every_program_without_which_tests_are_skipped() -> N
     sources = [path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("*.py")]
     needed = {name for text in sources for name in re.findall(r'^.*?shutil\.which\("([\w-]+)"[),]', text, flags=re.M)}
     assert needed >= {"make", "chromium-headless-shell", "curl", "redis-server", "nginx"}
-    needed.remove("promtool")  # where it is it has its say, and nothing is skipped where it is not
+    needed -= {"promtool", "kubectl", "systemd-analyze"}  # used where they are; nothing is skipped where they are not
     assert [name for name in needed if f"missing+=({name})" not in (ROOT / ".ci/run").read_text()] == []

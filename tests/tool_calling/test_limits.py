@@ -19,6 +19,7 @@ from toolchat.tool_calling.errors import ToolDefinitionError
 from toolchat.tool_calling.events import ToolCallFinished
 from toolchat.tool_calling.function_callback import FunctionToolCallback, tool
 from toolchat.tool_calling.limits import CallCounter, ToolCallLimits
+from toolchat.tool_calling.manager import ToolCallingManager
 
 
 @pytest.mark.parametrize(
@@ -82,6 +83,14 @@ async def test_a_call_is_the_same_however_the_model_writes_it(remote: bool) -> N
 def test_a_limit_that_is_no_number_is_refused(limits: Any) -> None:
     with pytest.raises(ToolDefinitionError, match=r"^\w+ must be a whole number of at least 0$"):
         ToolCallLimits(**limits)
+
+
+@pytest.mark.parametrize(
+    "settings", [{"timeout": "3"}, {"timeout": 0}, {"max_concurrency": 0}, {"max_result_chars": -1}]
+)
+def test_a_managers_setting_that_is_no_number_is_refused(settings: Any) -> None:
+    with pytest.raises(ToolDefinitionError, match=r"^\w+ must be a number of at least "):
+        ToolCallingManager(**settings)
 
 
 async def test_a_polled_tool_can_have_its_own_limits() -> None:

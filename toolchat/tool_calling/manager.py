@@ -16,8 +16,8 @@ from toolchat.messages import AssistantMessage, Message, ToolCall, ToolResponseM
 from toolchat.tool_calling.callback import ToolCallback, ToolResult
 from toolchat.tool_calling.caller import current_caller
 from toolchat.tool_calling.context import PAUSE, ProgressReporter, ToolContext, resolve_future
-from toolchat.tool_calling.definition import ToolMetadata
-from toolchat.tool_calling.errors import ToolExecutionError
+from toolchat.tool_calling.definition import ToolMetadata, is_number
+from toolchat.tool_calling.errors import ToolDefinitionError, ToolExecutionError
 from toolchat.tool_calling.events import EmitToolCall, ToolCallFinished, ToolCallStarted, discard_event
 from toolchat.tool_calling.exception_processor import (
     ToolExecutionExceptionProcessor,
@@ -195,6 +195,9 @@ class ToolCallingManager:
     """Seconds between two progress events of one call."""
 
     def __post_init__(self) -> None:
+        for name, kind, least in (("timeout", float, 0.001), ("max_concurrency", int, 1), ("max_result_chars", int, 1)):
+            if not is_number(getattr(self, name), kind, least):
+                raise ToolDefinitionError(f"{name} must be a number of at least {least:g}")
         check_processor(self.exception_processor)
 
     async def execute_tool_calls(

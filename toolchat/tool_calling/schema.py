@@ -183,7 +183,7 @@ def input_from_signature(signature: Signature, tool: str) -> ToolInput:
         return _whole_input(hints[parameters[0].name], parameters[0].name, signature.context_parameter, tool)
     # The prefix keeps names such as "schema" or "_id" from clashing with pydantic's own.
     names = exposed_names(signature, tool)
-    fields = {f"argument_{p.name}": _field(p, hints[p.name], names, signature.descriptions) for p in parameters}
+    fields = {f"argument_{p.name}": _field(p, names[p.name], signature) for p in parameters}
     try:
         model: type[BaseModel] = create_model(f"{tool}Input", __config__=_CONFIG, **fields)  # type: ignore[call-overload]
         adapter: TypeAdapter[Any] = TypeAdapter(model)
@@ -245,15 +245,14 @@ def is_model(hint: Any) -> bool:
     return isinstance(hint, type) and (issubclass(hint, BaseModel) or is_dataclass(hint))
 
 
-def _field(
-    parameter: inspect.Parameter, hint: Any, names: Mapping[str, str], descriptions: Mapping[str, str]
-) -> tuple[Any, Any]:
+def _field(parameter: inspect.Parameter, name: str, signature: Signature) -> tuple[Any, Any]:
+    hint = signature.hints[parameter.name]
     default = PydanticUndefined if parameter.default is parameter.empty else parameter.default
     metadata = list(get_args(hint)[1:]) if get_origin(hint) is Annotated else []
     in_field = next((m.description for m in metadata if isinstance(m, FieldInfo) and m.description), None)
     text = next((m for m in metadata if isinstance(m, str)), None)
-    description = text or in_field or descriptions.get(parameter.name)
-    return hint, Field(default, alias=names[parameter.name], description=description)
+    description = text or in_field or signature.described(parameter.name)
+    return hint, Field(default, alias=name, description=description)
 
 
 def exposed_names(signature: Signature, tool: str) -> dict[str, str]:

@@ -20,11 +20,15 @@ def docstring_summary(function: Callable[..., Any]) -> str:
     return _read_docstring(inspect.getdoc(called_function(function)) or "")[0]
 
 
+_SECTION = re.compile(r"^\s*(?::|@|[\w ]+:\s*$|-{3,}\s*$)", re.MULTILINE)
+"""A field or the heading of a section; without any, the parser's import is spared."""
+
+
 @lru_cache(maxsize=256)
 def _read_docstring(text: str) -> tuple[str, Mapping[str, str]]:
     """The first paragraph, and the descriptions of the parameters in the style of Google, NumPy or Sphinx."""
-    if "\n" not in text:
-        return " ".join(text.split()), {}
+    if not _SECTION.search(text):
+        return _first_paragraph(text), {}
     from docstring_parser import parse
 
     text = re.sub(r":\w+:(?=`)", "", text)  # of Sphinx's roles, the parser takes one at the start of a line for a field
@@ -37,10 +41,6 @@ def _read_docstring(text: str) -> tuple[str, Mapping[str, str]]:
     return _first_paragraph(parsed.description or ""), {
         name.strip(" *`\\"): " ".join(description.split()) for name, description in described
     }
-
-
-def _argument_descriptions(function: Callable[..., Any]) -> dict[str, str]:
-    return dict(_read_docstring(inspect.getdoc(function) or "")[1])
 
 
 def _first_paragraph(text: str) -> str:
@@ -59,11 +59,16 @@ class Signature:
     """All parameters but the one that receives the :class:`ToolContext`."""
     hints: Mapping[str, Any]
     """Types by parameter; parameters without a type are missing."""
-    descriptions: Mapping[str, str]
-    """Descriptions from the docstring, by parameter."""
+    documented: tuple[Any, ...]
+    """The objects whose docstrings describe the parameters."""
     context_parameter: str | None
     returns_none: bool
     """Whether the function is annotated ``-> None``."""
+
+    def described(self, parameter: str) -> str | None:
+        """The description of a parameter in a docstring; docstrings are read when a parameter has no other."""
+        texts = [_read_docstring(inspect.getdoc(each) or "")[1].get(parameter) for each in self.documented]
+        return next(filter(None, texts), None)
 
 
 def read_signature(function: Callable[..., Any], tool: str) -> Signature:
@@ -85,7 +90,7 @@ def read_signature(function: Callable[..., Any], tool: str) -> Signature:
     return Signature(
         tuple(p for p in parameters if p is not context),
         hints,
-        _argument_descriptions(innermost) | _argument_descriptions(called),
+        (called, innermost),
         context.name if context else None,
         "return" in hints and _returns_none(hints["return"]),
     )

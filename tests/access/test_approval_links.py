@@ -11,6 +11,7 @@ import httpx
 import pytest
 from pydantic_core import to_json
 
+from app.access.keys import digest_of
 from app.access.principals import Principal
 from app.api.approval_tokens import ApprovalTokens
 from tests.access.principals import as_, principals
@@ -19,6 +20,8 @@ from tests.players.otlp_receiver import OtlpReceiver
 from tests.protocols.mcp_server.host import Host
 from tests.protocols.openai.asking import COMPLETIONS, call, chunks_of, user
 from tests.serving import service
+from tests.sessions.deciding import LIGHTS, replicas
+from tests.state.conftest import needs_redis
 from tests.waiting import until
 from toolchat.errors import NotFound
 from toolchat.state.memory import InMemoryStateStore
@@ -175,9 +178,8 @@ async def test_a_stream_has_the_link_and_only_chat_pages_get_a_token(shop: Shop)
 async def test_neither_logs_nor_traces_nor_models_get_the_token(
     shop: Shop, receiver: OtlpReceiver, caplog: pytest.LogCaptureFixture
 ) -> None:
-    receiver.spans.clear()
     with caplog.at_level(logging.DEBUG):
-        place, bearer = await shop.link()
+        place, bearer = await shop.link("please, order 77")
         token = bearer["X-Approval-Token"]
         text = f"To approve it, open http://a/playground/?approval=x#token={token}\nWaiting"
         history = [user("please"), {"role": "assistant", "content": text}, user("What is it?")]
@@ -185,13 +187,30 @@ async def test_neither_logs_nor_traces_nor_models_get_the_token(
         parts = [user("please"), {"role": "assistant", "content": [{"type": "text", "text": text}]}, user("And now?")]
         assert (await shop.ask(messages=parts)).status_code == 200
         await shop.client.post(place, json=APPROVE, headers=bearer)
-    await until(lambda: sum(each.kind == "server" for each in receiver.spans) == 4)
-    assert "gen_ai.output.messages" in repr(receiver.spans)
-    assert "Waiting for approval" in repr(receiver.spans)
+
+    def has(*texts: str) -> bool:
+        return any(all(text in repr(each.attributes) for text in texts) for each in receiver.spans)
+
+    await until(lambda: has("order 77", "Waiting for approval") and has("order 77", "It is on its way."))
+    await until(lambda: has("What is it?") and has("And now?"))
     for text in (caplog.text, repr([vars(each) for each in caplog.records]), repr(receiver.spans)):
         assert token not in text
     assert token not in to_json([each.body for each in shop.player.requests]).decode()
     assert "#token=" in to_json([each.body for each in shop.player.requests]).decode()
+
+
+@needs_redis
+async def test_another_replica_accepts_the_token() -> None:
+    keys = f"alice={digest_of('alice')}"
+    async with replicas(LIGHTS, API_KEYS=keys) as ([one, other], _, _):
+        body = {"model": "toolchat", "messages": [user("please")]}
+        document = (await one.post(COMPLETIONS, json=body, headers=as_("alice"))).json()
+        token = document["choices"][0]["message"]["content"].partition("#token=")[2].split()[0]
+        bearer, place = {"X-Approval-Token": token}, f"/approvals/{document['approval']['id']}"
+        decisions = {"decisions": {document["approval"]["calls"][0]["id"]: {"approved": True}}}
+        assert (await other.get(place)).status_code == 401
+        assert (await other.post(place, json=decisions, headers=bearer)).text == "It is on in the hall."
+        assert (await one.get(place, headers=bearer)).status_code == 404
 
 
 async def test_the_store_has_a_hash_only_and_forgets_it_in_time() -> None:

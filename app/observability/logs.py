@@ -203,6 +203,7 @@ def configure_logging(level: str, overrides: Mapping[str, str] | None = None, *,
         logging.getLogger(package).setLevel(level)
     for name, its_level in (overrides or {}).items():
         logging.getLogger(name).setLevel(its_level)
+    logging.captureWarnings(capture=True)  # Python writes them to standard error as text
 
 
 def _describe_exception(error: BaseException) -> list[str]:

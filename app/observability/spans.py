@@ -354,7 +354,7 @@ class _TracedRequest(_PropagatedRequest):
 
     def __exit__(self, _: object, error: BaseException | None, trace: TracebackType | None) -> None:
         failed_status = str(self._status) if self._status >= 400 else ""
-        _end(self._span, failed_status if error is None else outcome_of(error))
+        _end(self._span, failed_status if error is None else outcome_of(error), error)
 
 
 class _HeadersGetter(Getter[_Headers]):

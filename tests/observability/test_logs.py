@@ -78,14 +78,15 @@ async def test_a_log_on_a_full_disk_stops_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("lines", [0, 3])
-def test_what_was_logged_last_is_written_before_the_process_ends(lines: int, tmp_path: Path) -> None:
-    logged = "".join(f"logging.getLogger('app').error('line {number}')\n" for number in range(lines))
+def test_warnings_of_python_are_json_and_written_before_the_process_ends(lines: int, tmp_path: Path) -> None:
+    logged = "".join(f"warnings.warn('line {number}')\n" for number in range(lines))
     script = (
-        f"import logging\nfrom app.observability.logs import configure_logging\nconfigure_logging('INFO')\n{logged}"
+        f"import warnings\nfrom app.observability.logs import configure_logging\nconfigure_logging('INFO')\n{logged}"
     )
     command = [sys.executable, "-c", script]
     done = subprocess.run(command, env=environment({}), cwd=tmp_path, capture_output=True, timeout=PATIENCE)
-    assert [from_json(line)["message"] for line in done.stderr.splitlines()] == [f"line {n}" for n in range(lines)]
+    written = [from_json(line)["message"] for line in done.stderr.splitlines()]
+    assert [each.partition("Warning: ")[2].split("\n")[0] for each in written] == [f"line {n}" for n in range(lines)]
 
 
 def small_pipe() -> tuple[int, int]:

@@ -8,7 +8,7 @@ import pytest
 from pydantic_core import from_json
 
 from tests.tool_calling.calls import only, run
-from toolchat.errors import ToolFailed, UpstreamTimeout
+from toolchat.errors import NotFound, ToolFailed, UpstreamTimeout
 from toolchat.tool_calling.errors import ToolArgumentsError, ToolExecutionError
 from toolchat.tool_calling.exception_processor import ToolExecutionExceptionProcessor
 from toolchat.tool_calling.manager import ToolCallingManager
@@ -126,15 +126,19 @@ async def test_a_chosen_exception_of_the_tools_own_kind_reaches_the_caller_too(a
 
 
 @pytest.mark.parametrize(
-    ("error", "told"),
+    ("error", "told", "logged"),
     [
-        (ToolExecutionError("no such city", kind="no-such-city"), ("no-such-city", "no such city")),
-        (ToolArgumentsError("city: too long"), ("invalid-arguments", "city: too long")),
-        (UpstreamTimeout("the service did not answer"), ("upstream-timeout", "the service did not answer")),
-        (LookupError("secret"), ("failed", "the tool failed")),
+        (ToolExecutionError("no such city", kind="no-such-city"), ("no-such-city", "no such city"), []),
+        (ToolArgumentsError("city: too long"), ("invalid-arguments", "city: too long"), []),
+        (NotFound("no such order"), ("not-found", "no such order"), []),
+        (UpstreamTimeout("it did not answer"), ("upstream-timeout", "it did not answer"), ["WARNING"]),
+        (LookupError("secret"), ("failed", "the tool failed"), ["ERROR"]),
     ],
 )
-def test_only_messages_meant_for_the_model_reach_it(error: Exception, told: tuple[str, str]) -> None:
+def test_only_messages_meant_for_the_model_reach_it_and_faults_of_the_tool_are_logged(
+    error: Exception, told: tuple[str, str], logged: list[str], caplog: pytest.LogCaptureFixture
+) -> None:
     processed = ToolExecutionExceptionProcessor().process(error, "tool")
     assert not isinstance(processed, str)
     assert (processed.kind, processed.message) == told
+    assert [each.levelname for each in caplog.records] == logged

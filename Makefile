@@ -124,8 +124,8 @@ answers: $(VENV)/.dev ## Fill in anew what the commands of the READMEs and of do
 pictures: $(VENV)/.dev ## Take the pictures of the page and of Swagger UI in docs/ anew (needs chromium)
 	$(PY) -m tests.pages.pictures
 
-audit: $(VENV)/.runtime $(AUDIT)/.tools ## Look for known vulnerabilities and licences, and list all parts (SBOM) in dist/
-	$(PY) -m tests.deploy.audit
+audit: $(VENV)/.runtime $(AUDIT)/.tools ## Look for known vulnerabilities and licences, and list all parts (SBOM) in dist/ (OFFLINE=1: without vulnerabilities)
+	$(PY) -m tests.deploy.audit $(if $(OFFLINE),--offline)
 
 wheel: $(VENV)/.dev ## Build the wheel of the engine (toolchat alone) in dist/
 	$(PY) -m pip wheel --disable-pip-version-check --quiet --no-build-isolation --no-deps --wheel-dir dist .

@@ -67,12 +67,14 @@ def test_the_service_runs_as_a_numeric_user_other_than_root() -> None:
     assert _service()["user"] == _the("USER")
 
 
-def test_the_base_image_is_pinned_by_python_and_debian_and_a_mirror_can_take_its_place() -> None:
-    images = {rest.split()[0] for word, rest in _instructions() if word == "FROM"}
+def test_the_base_image_is_pinned_by_digest_and_a_mirror_can_take_its_place() -> None:
+    images = [rest.partition(" AS ") for word, rest in _instructions() if word == "FROM"]
     (default,) = [rest for word, rest in _instructions() if word == "ARG" and rest.startswith("PYTHON_IMAGE=")]
+    pinned, *others = [image for image, *_ in images]
 
-    assert images == {"${PYTHON_IMAGE}"}
-    assert re.fullmatch(r"PYTHON_IMAGE=python:3\.\d+-slim-[a-z]+(@sha256:[0-9a-f]{64})?", default)
+    assert re.fullmatch(r"python:3\.\d+-slim-[a-z]+@sha256:[0-9a-f]{64}", pinned)
+    assert set(others) == {"${PYTHON_IMAGE}"}
+    assert default == f"PYTHON_IMAGE={images[0][2]}"
 
 
 def test_no_secret_is_built_in() -> None:

@@ -1,4 +1,4 @@
-"""What a project needs that others are to carry on: one version, a hook before a commit, a check on the forge."""
+"""What a project needs that others are to carry on: one version, a hook before a commit, checks and releases."""
 
 import os
 import re
@@ -49,19 +49,102 @@ def test_the_licence_is_the_one_that_the_package_and_the_image_name() -> None:
     assert "END OF TERMS AND CONDITIONS" in text
 
 
-@pytest.mark.parametrize(("name", "command"), [("ci", ".ci/run"), ("newest", ".ci/run test-newest")])
-def test_the_forge_runs_the_check_and_nothing_else(name: str, command: str) -> None:
-    workflow = yaml.safe_load((ROOT / f".github/workflows/{name}.yml").read_text(encoding="utf-8"))
-    (job,) = workflow["jobs"].values()
+WORKFLOWS = {path.stem: yaml.safe_load(path.read_text(encoding="utf-8")) for path in ROOT.glob(".github/workflows/*")}
 
-    assert [step["run"] for step in job["steps"] if "run" in step] == [command]
-    assert workflow["permissions"] == {"contents": "read"}
+
+@pytest.mark.parametrize(
+    ("name", "commands"),
+    [
+        ("ci", [".ci/run", ".ci/image"]),
+        ("newest", [".ci/run test-newest", ".ci/run audit"]),
+        ("release", ['.ci/release-notes "$GITHUB_REF_NAME"', ".ci/run", ".ci/run audit", ".ci/image"]),
+    ],
+)
+def test_the_forge_runs_the_checks_first(name: str, commands: list[str]) -> None:
+    jobs = WORKFLOWS[name]["jobs"].values()
+    run = [step["run"] for job in jobs for step in job["steps"] if "run" in step]
+
+    assert run[: len(commands)] == commands
+    assert WORKFLOWS[name]["permissions"] == {"contents": "read"}
+
+
+@pytest.mark.parametrize("name", WORKFLOWS)
+def test_actions_are_pinned_by_commit_and_updated_by_a_bot(name: str) -> None:
+    used = re.findall(r"uses: (.*)", (ROOT / f".github/workflows/{name}.yml").read_text(encoding="utf-8"))
+    bot = yaml.safe_load((ROOT / ".github/dependabot.yml").read_text(encoding="utf-8"))["updates"]
+
+    assert used
+    assert [each for each in used if not re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", each)] == []
+    assert {"github-actions", "docker", "docker-compose", "npm"} == {each["package-ecosystem"] for each in bot}
+
+
+def test_a_release_is_tested_then_scanned_then_pushed_for_two_platforms_and_attested() -> None:
+    release = WORKFLOWS["release"]
+    image = release["jobs"]["image"]
+    used = [step.get("uses", "").partition("@")[0] for step in image["steps"]]
+    (push,) = [step["with"] for step in image["steps"] if step.get("id") == "push"]
+
+    assert release[True] == {"push": {"tags": ["v*"]}}  # YAML 1.1 reads the key `on` as true
+    assert (image["needs"], release["jobs"]["release"]["needs"]) == ("test", "image")
+    order = ["anchore/scan-action", "docker/build-push-action", "actions/attest-build-provenance"]
+    assert [each for each in used if each in order] == order
+    assert (push["platforms"], push["sbom"], push["provenance"]) == ("linux/amd64,linux/arm64", True, "mode=max")
+    assert "gh release create" in release["jobs"]["release"]["steps"][-1]["run"]
+
+
+def _released(tag: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    for name in (".ci/release-notes", "toolchat/__init__.py"):
+        (folder / name).parent.mkdir(exist_ok=True)
+        shutil.copy(ROOT / name, folder / name)
+    (folder / "CHANGELOG.md").write_text(f"# Changes\n\n## {__version__} (soon)\n\n- New.\n\n## 0.0.1\n\n- Old.\n")
+    return subprocess.run(
+        [folder / ".ci/release-notes", tag], capture_output=True, text=True, timeout=PATIENCE, check=False
+    )
+
+
+def test_the_notes_of_a_release_are_its_section_of_the_changelog(tmp_path: Path) -> None:
+    done = _released(f"v{__version__}", tmp_path)
+    assert (done.returncode, done.stdout.strip()) == (0, "- New.")
+
+
+def test_a_tag_of_another_version_makes_no_release(tmp_path: Path) -> None:
+    done = _released("v0.0.1", tmp_path)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "the tag v0.0.1 is not the version" in done.stderr
+
+
+PLAYED = """#!/bin/sh
+echo "NAME $*" >> calls
+case "NAME $*" in
+    "FAILING"*) exit 1 ;;
+    *ReadonlyRootfs*) echo true ;;
+    *ExitCode*) echo 0 ;;
+    curl*) echo "It is 9:00 in Tokyo." ;;
+esac
+"""
+
+
+@pytest.mark.parametrize("failing", ["nothing", "docker compose up", "curl", "docker inspect --format {{.State"])
+def test_the_image_is_built_run_asked_and_removed(failing: str, tmp_path: Path) -> None:
+    (tmp_path / ".ci").mkdir()
+    shutil.copy(ROOT / ".ci/image", tmp_path / ".ci")
+    for name in ("docker", "curl"):
+        (tmp_path / name).write_text(PLAYED.replace("NAME", name).replace("FAILING", failing))
+        (tmp_path / name).chmod(0o755)
+    environment = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    done = subprocess.run([tmp_path / ".ci/image"], env=environment, capture_output=True, timeout=PATIENCE, check=False)
+    calls = (tmp_path / "calls").read_text()
+
+    assert (done.returncode == 0) == (failing == "nothing")
+    assert calls.startswith("docker compose up --build --detach --wait")
+    assert calls.splitlines()[-1].startswith("docker compose down")
+    assert "docker compose logs" in calls or failing == "nothing"
 
 
 async def test_the_service_prints_the_addresses_of_its_pages(tmp_path: Path) -> None:
     with started(cwd=tmp_path) as (_, url):
-        lines = [f"  playground: {url}/playground\n", f"  Swagger UI: {url}/docs\n"]
-        await until(lambda: set(lines) <= set(LOG))
+        banner = f"  playground: {url}/playground\n  Swagger UI: {url}/docs"
+        await until(lambda: banner in "".join(LOG).replace("\\n", "\n"))  # JSON where no terminal reads
         async with client_of(url) as client:
             pages = [await client.get(path, follow_redirects=True) for path in ("/playground", "/docs")]
     assert [page.status_code for page in pages] == [200, 200]

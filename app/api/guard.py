@@ -213,7 +213,8 @@ class _Answer:
         ended = perf_counter()
         route: str = getattr(scope.get("route"), "path_format", OTHER)
         outcome: str = self.outcome or self._state.get("outcome", "ok")
-        failure: ToolchatError | None = self._state.get(FAILURE)
+        # A client that has left does not receive the error that was ready for it.
+        failure: ToolchatError | None = self._state.get(FAILURE) if outcome != CLIENT_GONE else None
         self.observed.end(route, outcome, self._state, ended, self.status, failure)
         if self.status >= 500 or (failure is not None and failure.status >= 500):
             level = logging.WARNING

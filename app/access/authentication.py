@@ -93,9 +93,11 @@ class Authenticator:
         """
         if path in _PUBLIC:  # with any Host
             return RequestCaller.from_request(ANONYMOUS, address, scope["headers"])
-        if path.startswith(_APPROVALS) and (token := header(scope, APPROVAL_HEADER.encode())):
-            return RequestCaller.from_request(await self._approver(path, token), address, scope["headers"])
-        key = _credential(scope) if self._knows_keys else ""
+        key = ""
+        if self._knows_keys:
+            if path.startswith(_APPROVALS) and (token := header(scope, APPROVAL_HEADER.encode())):
+                return RequestCaller.from_request(await self._approver(path, token), address, scope["headers"])
+            key = _credential(scope)
         if key:
             principal = await self._known(key)
             role = _ROLES.get(path, "ask")

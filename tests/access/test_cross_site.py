@@ -13,7 +13,7 @@ from tests.sessions.conversing import conversation
 READS = {
     *("GET /", "GET /tools", "GET /metrics", "GET /health/live", "GET /health/ready", "GET /v1/models"),
     *("GET /v1/models/{model}", "GET /todo/{sessionId}", "GET /tool/alarms", "GET /chat/{sessionId}"),
-    "GET /approvals/{identifier}",
+    *("GET /approvals/{identifier}", "GET /.well-known/oauth-protected-resource/mcp"),
 }
 """They change nothing, cost nothing, and a page of another site cannot read the answer."""
 PREFLIGHTED = {"DELETE /chat/{sessionId}", "POST /approvals/{identifier}"}

@@ -17,8 +17,8 @@ NINE = {
     for variant in ("chat", "chat-tool-function", "chat-tool-method")
 }
 ASKED = {path: {"query": "北京现在几点？"} for path in ("/chat", "/chat/stream", "/todo/chat")}
-OF_NOBODY = ("/chat/{sessionId}", "/approvals/{identifier}")
-"""Where what nobody has begun is not found."""
+OF_NOBODY = ("/chat/{sessionId}", "/approvals/{identifier}", "/.well-known/oauth-protected-resource/mcp")
+"""Where what nobody has begun is not found, and how to authenticate where nobody needs to."""
 FOREIGN = re.compile("/v1/|/mcp|/ai-sdk/")
 """Where the protocols of others have their paths, and errors in their own words."""
 KEYS = {"WEATHER_API_KEY": "w", "BAIDU_TRANSLATE_APP_ID": "a", "BAIDU_TRANSLATE_SECRET_KEY": "s"}

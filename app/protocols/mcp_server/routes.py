@@ -59,6 +59,7 @@ def add_mcp(router: APIRouter) -> None:
         responses=problems(NotFound),
         tags=["MCP"],
         summary="Say how MCP hosts authenticate",
+        openapi_extra={"security": []},
     )
 
 

@@ -187,8 +187,9 @@ async def _has_said(caplog: pytest.LogCaptureFixture) -> bool:
 async def test_a_worker_that_replaces_another_begins_with_the_keys_that_are_valid_now(tmp_path: Path) -> None:
     file = tmp_path / "keys.toml"
     write(file, "old")
+    variables = {"API_KEYS_FILE": str(file), "CHAT_PROVIDER": "offline"}
     async with RedisServer() as redis:
-        with started("--workers", "2", cwd=tmp_path, API_KEYS_FILE=str(file), REDIS_URL=redis.url) as (process, url):
+        with started("--workers", "2", cwd=tmp_path, **variables, REDIS_URL=redis.url) as (process, url):
             write(file, "new")
             first = psutil.Process(process.pid).children()
             for each in first:
@@ -204,7 +205,7 @@ async def test_a_worker_that_replaces_another_begins_with_the_keys_that_are_vali
 async def test_a_hangup_has_the_file_read_again_and_ends_nothing(workers: str, tmp_path: Path) -> None:
     file = tmp_path / "keys.toml"
     write(file, "old")
-    variables = {"API_KEYS_FILE": str(file), "SERVER_WORKERS": workers}
+    variables = {"API_KEYS_FILE": str(file), "SERVER_WORKERS": workers, "CHAT_PROVIDER": "offline"}
     async with RedisServer() as redis:
         with started(cwd=tmp_path, REDIS_URL=redis.url, **variables) as (process, url):
             before = psutil.Process(process.pid).children()

@@ -148,7 +148,11 @@ async def test_where_no_key_is_needed_a_page_of_another_site_still_causes_nothin
     assert left.status_code == 404
 
 
-@pytest.mark.parametrize("variables", [{}, {"API_KEYS": ALICE, "ALLOW_ANONYMOUS": "true"}], ids=["no key", "keys"])
+@pytest.mark.parametrize(
+    "variables",
+    [{}, {"API_KEYS": ALICE, "ALLOW_ANONYMOUS": "true", "CHAT_PROVIDER": "offline"}],
+    ids=["no key", "keys"],
+)
 async def test_dns_rebinding_is_rejected_by_the_host_check(
     variables: dict[str, str], open_page: OpenPage, monkeypatch: pytest.MonkeyPatch
 ) -> None:

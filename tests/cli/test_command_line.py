@@ -68,7 +68,10 @@ def test_tools_lists_registered_modules_and_the_reasons_for_others(tmp_path: Pat
     [
         ({"SERVER_PORT": "nonsense"}, ["SERVER_PORT: Input should be a valid integer"]),
         ({"SERVER_PORT": "70000"}, ["SERVER_PORT: Input should be less than or equal to 65535"]),
-        ({"CHAT_PROVIDER": "gemini"}, ["CHAT_PROVIDER: Input should be 'auto', 'dashscope', 'openai_compatible', 'offline' or"]),
+        (
+            {"CHAT_PROVIDER": "gemini"},
+            ["CHAT_PROVIDER: Input should be 'auto', 'dashscope', 'openai_compatible', 'offline' or"],
+        ),
         ({"CHAT_PROVIDER": "dashscope"}, ["DASHSCOPE_API_KEY: must be set because CHAT_PROVIDER is dashscope"]),
         ({"CHAT_PROVIDER": "openai_compatible"}, ["OPENAI_API_KEY: must be set because CHAT_PROVIDER is"]),
         ({"OPENAI_BASE_URL": "ftp://x"}, ["OPENAI_BASE_URL: must be a URL that starts with http:// or https://"]),

@@ -6,10 +6,15 @@ from typing import Any
 
 import yaml
 
-__all__ = ["DEPLOY", "ROOT", "documents", "read", "the"]
+__all__ = ["DEPLOY", "KUBERNETES", "OF_OTHERS", "OLDEST", "ROOT", "documents", "named", "read", "the"]
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
+KUBERNETES = DEPLOY / "kubernetes"
+OF_OTHERS = {"ScaledObject", "PodMonitor", "PrometheusRule"}
+"""Kinds that a cluster has only with KEDA or the Prometheus operator, whose schemas are not Kubernetes' own."""
+OLDEST = "1.30"
+"""The first version that knows ``preStop.sleep``."""
 
 
 class _Loader(yaml.CSafeLoader):
@@ -38,7 +43,10 @@ def documents(folder: Path) -> Iterator[dict[str, Any]]:
 
 def the(kind: str, name: str = "toolchat") -> dict[str, Any]:
     """The object of this kind and name."""
-    (found,) = [
-        each for each in documents(DEPLOY / "kubernetes") if (each["kind"], each["metadata"]["name"]) == (kind, name)
-    ]
+    (found,) = [each for each in documents(KUBERNETES) if (each["kind"], each["metadata"]["name"]) == (kind, name)]
     return found
+
+
+def named(each: dict[str, Any]) -> str:
+    """Kind and name of an object."""
+    return f"{each['kind']}-{each['metadata']['name']}"

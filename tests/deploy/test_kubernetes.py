@@ -1,39 +1,24 @@
 """The manifests are what Kubernetes takes, fit each other, and fit the service."""
 
 import re
-import shutil
-import subprocess
-from pathlib import Path
 from typing import Any
 
 import kubernetes_validate
 import pytest
-import yaml
 
 from app.main import create_app
 from app.settings.service_settings import Settings
 from tests.deploy.env_example import variables
-from tests.deploy.manifests import DEPLOY, ROOT, documents, read, the
+from tests.deploy.manifests import DEPLOY, KUBERNETES, OF_OTHERS, OLDEST, ROOT, documents, named, read, the
 from tests.deploy.prometheus_rule import RULE, rendered
 from tests.documented_metrics import ROWS
-from tests.waiting import PATIENCE
 
-KUBERNETES = DEPLOY / "kubernetes"
-OF_OTHERS = {"ScaledObject", "PodMonitor", "PrometheusRule"}
-"""Kinds that a cluster has only with KEDA or the Prometheus operator, whose schemas are not Kubernetes' own."""
 ALL = list(documents(KUBERNETES))
 OBJECTS = [each for each in ALL if each["kind"] not in OF_OTHERS]
 DEPLOYMENTS = [each for each in ALL if each["kind"] == "Deployment"]
 PODS = [each for each in ALL if each["kind"] in {"Deployment", "Job"}]
 COMPONENTS = sorted(folder.name for folder in (KUBERNETES / "components").iterdir())
 DOCKERFILE = (ROOT / "Dockerfile").read_text(encoding="utf-8")
-OLDEST = "1.30"
-"""The first version that knows ``preStop.sleep``."""
-KUBECTL = shutil.which("kubectl")
-
-
-def named(each: dict[str, Any]) -> str:
-    return f"{each['kind']}-{each['metadata']['name']}"
 
 
 def pod(deployment: dict[str, Any]) -> dict[str, Any]:
@@ -261,53 +246,6 @@ def test_the_ingress_repeats_no_question_and_waits_longer_than_one_takes() -> No
     assert wait > Settings.model_fields["request_timeout"].default
     assert path["backend"]["service"]["name"] == service["metadata"]["name"]
     assert path["backend"]["service"]["port"]["name"] in {each["name"] for each in service["spec"]["ports"]}
-
-
-if KUBECTL:  # it contains kustomize; the tests above hold the files everywhere
-
-    def built(folder: Path) -> list[dict[str, Any]]:
-        command = [str(KUBECTL), "kustomize", str(folder)]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
-        assert (done.returncode, done.stderr) == (0, "")
-        return list(yaml.load_all(done.stdout, yaml.CSafeLoader))
-
-    def templates(folder: Path) -> dict[str, Any]:
-        return {named(each): each["spec"]["template"] for each in built(folder) if "template" in each.get("spec", {})}
-
-    @pytest.mark.parametrize("folder", ["base", "keda", "try", "example", "with_model"])
-    def test_kustomize_builds_objects_that_kubernetes_takes(folder: str, tmp_path: Path) -> None:
-        here = tmp_path / "kubernetes"
-        shutil.copytree(KUBERNETES, here)
-        shutil.copytree(here / "example", here / "with_model")
-        file = here / "with_model/kustomization.yaml"
-        file.write_text(file.read_text().replace("# - ../components/model", "- ../components/model"))
-        objects = built(here / folder)
-
-        for each in objects:
-            if each["kind"] not in OF_OTHERS:
-                kubernetes_validate.validate(each, OLDEST, strict=True)
-        (config,) = [each["data"] for each in objects if each["kind"] == "ConfigMap"]
-        assert ("OPENAI_BASE_URL" in config) == (folder == "with_model")
-        assert ("OTEL_EXPORTER_OTLP_ENDPOINT" in config) == (folder in {"example", "with_model"})
-        (policy, *_) = [each for each in objects if named(each) == "NetworkPolicy-toolchat"]
-        (service,) = [each for each in objects if named(each) == "Deployment-toolchat"]
-        labels = service["spec"]["template"]["metadata"]["labels"]
-        assert policy["spec"]["podSelector"]["matchLabels"].items() <= labels.items()
-
-    @pytest.mark.parametrize(
-        ("file", "old", "new"),
-        [("secrets.env", "DASHSCOPE_API_KEY=", "DASHSCOPE_API_KEY=other"), ("keys.toml", "nobody", "somebody")],
-    )
-    def test_a_changed_secret_rolls_out_and_is_checked(file: str, old: str, new: str, tmp_path: Path) -> None:
-        here = tmp_path / "kubernetes"
-        shutil.copytree(KUBERNETES, here)
-        before = templates(here / "example")
-        secret = here / "example" / file
-        secret.write_text(secret.read_text().replace(old, new))
-        after = templates(here / "example")
-
-        assert sorted(before) == ["Deployment-toolchat", "Job-toolchat-check"]
-        assert [name for name in before if before[name] == after[name]] == []
 
 
 def test_valkey_runs_here_as_it_does_in_compose() -> None:

@@ -21,7 +21,8 @@ from toolchat.errors import HeadersTooLarge, InvalidRequest, Overloaded, TooLarg
 __all__ = ["ProblemProtocol", "encode_url", "hide_upgrade"]
 
 MAX_HEADER_BYTES = 64 * 1024
-_MAX_BYTES_DISCARDED = 64 * 1024
+_MAX_BYTES_DISCARDED = 16 * 1024 * 1024
+"""Twice the longest body: most clients read the response only after they have sent the whole request."""
 _LINGER_SECONDS = 1
 
 _REQUEST_LINE = re.compile(rb"(?:GET|HEAD|POST|PUT|DELETE|PATCH|OPTIONS) [^\s]+ HTTP/1\.[01]\r\n")
@@ -57,7 +58,7 @@ class ProblemProtocol(HttpToolsProtocol):
     - The size of the headers is limited, and so is the time until they are complete.
     - A client that does not read its response is disconnected, which cancels its request.
     - A request that cannot be parsed gets a problem document.
-    - If the response is complete before the request body, only a little of the rest is read before closing.
+    - If the response is complete before the request body, the rest is discarded, up to a limit of size and time.
 
     Args:
         *args: arguments of uvicorn's protocol.

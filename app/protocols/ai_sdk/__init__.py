@@ -6,7 +6,7 @@ from app.protocols.ai_sdk.routes import add_routes
 
 __all__ = ["AI_SDK"]
 
-MAX_BODY_BYTES = 2 * 1024 * 1024
+MAX_BODY_BYTES = 8 * 1024 * 1024
 """A page sends the whole conversation with every request, including tool results."""
 
 AI_SDK = ProtocolAdapter("/ai-sdk/", add_routes, error_response, MAX_BODY_BYTES)

@@ -6,7 +6,7 @@ from app.protocols.openai.routes import add_routes
 
 __all__ = ["OPENAI"]
 
-MAX_BODY_BYTES = 2 * 1024 * 1024
-"""Clients send the whole conversation and their tools with every request."""
+MAX_BODY_BYTES = 8 * 1024 * 1024
+"""Clients send the whole conversation with every request, its images and their tools included."""
 
 OPENAI = ProtocolAdapter("/v1/", add_routes, error_response, MAX_BODY_BYTES)

@@ -52,7 +52,10 @@ NOTE = "? [image_url left out: the models accept text only]"
     ],
 )
 async def test_a_note_replaces_an_image_of_an_earlier_message(later: list[Any], expected: list[Any]) -> None:
-    image = [{"type": "text", "text": "?"}, {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}}]
+    image = [
+        {"type": "text", "text": "?"},
+        {"type": "image_url", "image_url": {"url": "data:image/png;base64," + "A" * 4_000_000}},
+    ]
     async with played(says("ok"), SYSTEM_PROMPT=SYSTEM) as (client, player):
         await completion(client, {"role": "user", "content": image}, *later, model="toolchat-plain")
     assert [(role, text.replace("\n", " ")) for role, text in given(player)] == [("user", NOTE), *expected]

@@ -182,7 +182,7 @@ def test_every_id_that_a_hint_names_is_a_time_zone() -> None:
 
 
 @TOOLS
-@pytest.mark.parametrize("arguments", ["{}", '{"timeZoneId": 8}', '{"timeZoneId": null}', '{"city": "Asia/Tokyo"}'])
+@pytest.mark.parametrize("arguments", ["{}", '{"timeZoneId": [8]}', '{"timeZoneId": null}', '{"city": "Asia/Tokyo"}'])
 async def test_arguments_of_another_shape_are_refused_before_anything_runs(tool: ToolCallback, arguments: str) -> None:
     with pytest.raises(ToolArgumentsError):
         await tool.call(arguments, ToolContext())

@@ -13,6 +13,7 @@ from typing import Any
 from toolchat import instruments
 from toolchat.errors import seconds_from
 from toolchat.messages import AssistantMessage, Message, ToolCall, ToolResponseMessage, split_answered
+from toolchat.tool_calling.approval import needs_approval
 from toolchat.tool_calling.callback import ToolCallback, ToolResult
 from toolchat.tool_calling.caller import current_caller
 from toolchat.tool_calling.context import PAUSE, ProgressReporter, ToolContext, resolve_future
@@ -109,7 +110,7 @@ async def _run_caught(
 ) -> RunOutcome:
     try:
         if around:
-            result = await _wrapped(around, seconds, callback)(call, context)
+            result = await _wrapped(around, seconds, callback, call)(call, context)
         elif callback.metadata.retries:
             result = await _run_with_retries(seconds, callback, call, context)
         else:
@@ -121,12 +122,27 @@ async def _run_caught(
     return result
 
 
-def _wrapped(around: Sequence[AroundToolCall], seconds: float, callback: ToolCallback) -> ProceedToolCall:
+def _wrapped(
+    around: Sequence[AroundToolCall], seconds: float, callback: ToolCallback, call: ToolCall
+) -> ProceedToolCall:
     """The run of a call with everything that wraps it, outermost first."""
-    proceed: ProceedToolCall = partial(_run_with_retries, seconds, callback)
+    proceed: ProceedToolCall = partial(_run_unless_guarded, seconds, callback, call.arguments)
     for wrap in reversed(around):
         proceed = partial(_proceed_in, wrap, proceed)
     return proceed
+
+
+async def _run_unless_guarded(
+    seconds: float, callback: ToolCallback, decided: str, call: ToolCall, context: ToolContext
+) -> ToolResult:
+    """Run a call, unless an advisor has changed its arguments to ones that need approval by the tool's rule."""
+    if (
+        callable(callback.metadata.requires_approval)
+        and callback.read_arguments(call.arguments) != callback.read_arguments(decided)
+        and await needs_approval(callback, call.arguments, context)
+    ):
+        raise ToolExecutionError("not run: an advisor changed it to a call that needs approval", kind="not-run")
+    return await _run_with_retries(seconds, callback, call, context)
 
 
 async def _proceed_in(

@@ -3,6 +3,7 @@
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import cache
 from operator import attrgetter
 
@@ -82,7 +83,7 @@ class AdvisorChain:
 
     def copy_after(self, advisor: Advisor) -> "AdvisorChain":
         """The part of the chain after one of its advisors."""
-        return AdvisorChain(self.advisors[self.advisors.index(advisor) + 1 :], self.model)
+        return replace(self, advisors=self.advisors[self.advisors.index(advisor) + 1 :])
 
     async def proceed(self, request: ChatRequest, emit: Emit) -> ChatResponse:
         """Pass the request to the next advisor, or to the model; may be called several times.

@@ -94,14 +94,21 @@ module = ToolModule(advisors=(Marking,))
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("form", [JSON, EVENTS], ids=["whole", "streamed"])
 @pytest.mark.parametrize("order", [280, 350])
-async def test_an_advisor_wraps_tools_after_the_approval_as_well(order: int, tmp_path: Path) -> None:
+async def test_an_advisor_wraps_tools_after_the_approval_as_well(
+    order: int, form: dict[str, str], tmp_path: Path
+) -> None:
     async with guarded_service(tmp_path, marking=WRAPPING.replace("{order}", str(order))) as client:
         asked = await client.get("/chat", params={"userInput": "Switch the light on"}, headers=JSON)
         approval = asked.json()["approval"]
         place, call = f"/approvals/{approval['id']}", approval["calls"][0]["id"]
-        answer = await client.post(place, json=decision(call, approved=True), headers=JSON)
-    assert [each["result"] for each in answer.json()["tool_calls"]] == ["marked on"]
+        answer = await client.post(place, json=decision(call, approved=True), headers=form)
+    if form == JSON:
+        results = [each["result"] for each in answer.json()["tool_calls"]]
+    else:
+        results = [each.data["result"] for each in events_of(answer.text) if each.name == "tool_call_finished"]
+    assert results == ["marked on"]
 
 
 async def test_a_turn_is_decided_once(client: httpx.AsyncClient) -> None:

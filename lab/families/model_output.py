@@ -81,7 +81,7 @@ _CALLS: list[tuple[str, str, Sequence[dict[str, Any]], str, int]] = [
     ("arguments-missing", "no arguments where one is needed", [_call("")], _ARGUMENTS, 0),
     ("arguments-null", "`null` for arguments", [_call("null")], _ARGUMENTS, 0),
     ("arguments-list", "a list for arguments", [_call("[1, 2]")], _ARGUMENTS, 0),
-    ("arguments-of-another-type", "a number where a text belongs", [_call('{"timeZoneId": 5}')], _ARGUMENTS, 0),
+    ("arguments-of-another-type", "a list where a text belongs", [_call('{"timeZoneId": [5]}')], _ARGUMENTS, 0),
     ("arguments-unknown", "an unknown argument",
      [_call('{"timeZoneId": "Asia/Tokyo", "shell": "rm -rf /"}')], _ARGUMENTS, 0),
     ("arguments-deep", "arguments nested 100,000 deep", [_call("[" * 100_000 + "]" * 100_000)], _ARGUMENTS, 0),

@@ -140,7 +140,8 @@ async def test_a_worker_that_hangs_or_cannot_start_is_replaced(
         (tmp_path / "faults" / fault).touch()
         stays, killed = service.workers
         killed.kill()
-        await until(lambda: sum(ends[0] in line for line in LOG) == len(ends))
+        # On a busy machine one more may be replaced.
+        await until(lambda: sum(ends[0] in line for line in LOG) >= len(ends))
         await until(partial(all_answer, service, 2))
         assert stays in service.workers
     assert sum("toolchat on http" in line for line in LOG) == 1

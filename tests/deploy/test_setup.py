@@ -239,6 +239,7 @@ RECORDING_MAKE = """#!/bin/sh
 [ NAME = make ] || [ NAME = sleep ] || exit 0
 echo "NAME $* $TOOLCHAT_NO_SKIP" >> calls
 [ "$1" != bench-guard ] || cat guard
+[ ! -e "$1-fails-once" ] || ! rm "$1-fails-once" || exit 1
 [ ! -e "$1-fails" ]
 """
 
@@ -265,16 +266,24 @@ def test_the_check_runs_the_given_targets_instead(clone: Path) -> None:
     assert _check(clone, "test-newest")[:2] == (0, ["make test-newest"])
 
 
+GUARD_AGAIN = [*CHECKED, "sleep 60", "make bench-guard"]
+
+
 def test_a_guard_that_could_not_measure_is_repeated_once_and_later(clone: Path) -> None:
     (clone / "guard").write_text("bench-guard: NOT MEASURED, since others took the cores\n")
     code, calls, said = _check(clone)
-    assert (code, calls) == (0, [*CHECKED, "sleep 60", "make bench-guard"])
+    assert (code, calls) == (0, GUARD_AGAIN)
     assert said.count("NOT MEASURED") == 2
+
+
+def test_a_guard_that_fails_once_is_repeated_and_passes(clone: Path) -> None:
+    (clone / "bench-guard-fails-once").touch()
+    assert _check(clone)[:2] == (0, GUARD_AGAIN)
 
 
 @pytest.mark.parametrize(
     ("failing", "calls"),
-    [("test", CHECKED[:1]), ("test-clients", CHECKED[:2]), ("lab-fast", CHECKED[:3]), ("bench-guard", CHECKED)],
+    [("test", CHECKED[:1]), ("test-clients", CHECKED[:2]), ("lab-fast", CHECKED[:3]), ("bench-guard", GUARD_AGAIN)],
 )
 def test_the_check_fails_when_tests_clients_the_lab_or_the_guard_fail(
     failing: str, calls: list[str], clone: Path

@@ -38,7 +38,7 @@ PACKAGES := wire_clients/npm/node_modules
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help run demo test test-fast test-slowest test-newest test-clients nightly lint lock wheel bench bench-quick bench-guard bench-lock lab lab-fast lab-long clients-lock env-example alerts answers pictures architecture reference audit hooks clean
+.PHONY: help run demo test test-fast test-slowest test-newest test-clients nightly lint lock wheel bench bench-quick bench-guard bench-lock lab lab-fast lab-long lab-sabotage clients-lock env-example alerts answers pictures architecture reference audit hooks clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -93,7 +93,7 @@ bench-quick: $(VENV)/.dev $(PEERS)/.peers ## The same with fewer services and ro
 bench-guard: $(VENV)/.dev ## Fail when a question costs 1.3 times as much, beside the limit, as bench/baseline.json says
 	$(PY) -m bench --guard
 
-lab: $(VENV)/.dev $(PEERS)/.peers ## Do every fault to real processes, in about ten minutes; writes docs/faults.md (needs redis-server, Chromium, nginx)
+lab: $(VENV)/.dev $(PEERS)/.peers ## Do every fault to real processes, in about ten minutes; writes docs/faults*.md (needs redis-server, Chromium, nginx)
 	$(PY) -m lab --write
 
 lab-fast: $(VENV)/.dev ## The same with the rows of a second; writes nothing
@@ -101,6 +101,9 @@ lab-fast: $(VENV)/.dev ## The same with the rows of a second; writes nothing
 
 lab-long: $(VENV)/.dev $(PEERS)/.peers ## The same with three quarters of an hour of chaos; writes nothing
 	$(PY) -m lab --long
+
+lab-sabotage: $(VENV)/.dev ## Take mechanisms out of a copy of the code, and fail if its rows of the lab do not; writes docs/faults.md
+	$(PY) -m lab --sabotage --write
 
 bench-lock: $(UV) ## Write bench/requirements.lock after a change in bench/requirements.txt
 	$(RESOLVE) bench/requirements.txt --constraint requirements.lock --custom-compile-command "make bench-lock" \

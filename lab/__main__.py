@@ -11,8 +11,9 @@ from pathlib import Path
 import uvloop
 
 from lab.fault import Fault
-from lab.page import PAGE, page
+from lab.page import write_pages
 from lab.run import Row, load, read_rows, run, write_rows
+from lab.sabotage import naming, read_outcomes, sabotage, write_outcomes
 
 __all__ = ["main"]
 
@@ -26,6 +27,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         0; 1 when a row does not hold that is not known not to; 2 when nothing is called as asked.
     """
     chosen = _parser().parse_args(arguments)
+    if chosen.sabotage:
+        return _sabotage(chosen.names, write=chosen.write)
     faults = _chosen(chosen)
     if chosen.list or not faults:
         return _list(faults)
@@ -47,9 +50,12 @@ def _parser() -> argparse.ArgumentParser:
     kinds = parser.add_mutually_exclusive_group()
     kinds.add_argument("--fast", action="store_true", help="the half that every change has to pass")
     kinds.add_argument("--long", action="store_true", help="an hour, of which chaos has the most")
+    kinds.add_argument("--sabotage", action="store_true", help="take mechanisms out: do the rows notice that?")
     parser.add_argument("--minutes", type=float, help="how long chaos lasts")
     parser.add_argument("--seed", type=int, help="repeats what a run drew by lot")
-    parser.add_argument("--write", action="store_true", help="write what was measured into docs/faults.md")
+    parser.add_argument(
+        "--write", action="store_true", help="write the results to docs/faults.md and docs/faults-rows.md"
+    )
     parser.add_argument("--list", action="store_true", help="show the rows and run none")
     parser.add_argument("--no-peers", action="store_true", help="leave out the rows that need the peers' environment")
     return parser
@@ -78,9 +84,22 @@ def _told(rows: Sequence[Row], *, write: bool) -> int:
     for row in failing:
         print(f"lab: FAILS: {row.name}: {row.why}", file=sys.stderr)
     if write:
-        PAGE.write_text(page(write_rows(rows)), encoding="utf-8")
-        print(f"lab: {PAGE.name} has {len(read_rows())} rows")
+        write_pages(write_rows(rows), read_outcomes())
+        print(f"lab: {len(read_rows())} rows are written")
     return 1 if failing else 0
+
+
+def _sabotage(names: Sequence[str], *, write: bool) -> int:
+    try:
+        outcomes = sabotage(naming(names))
+    except RuntimeError as error:
+        print(f"lab: {error}", file=sys.stderr)
+        return 1
+    noticed = sum(each.is_noticed for each in outcomes)
+    print(f"lab: {noticed} of {len(outcomes)} mechanisms are noticed when they are missing")
+    if write:
+        write_pages(read_rows(), write_outcomes(outcomes))
+    return 0 if outcomes and noticed == len(outcomes) else 1
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """A TCP proxy on 127.0.0.1 that stalls, cuts, drips, spoils or doubles what goes through it."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Literal
 
@@ -14,12 +15,18 @@ Mode = Literal["pass", "stall", "refuse", "drip", "slow", "garbage", "double", "
 wait for 0.2 s; random bytes come in their place; they come twice; only their first half does, then a reset."""
 
 
+async def _pass(_: bytes) -> None:
+    pass
+
+
 class Proxy(Server):
     """The proxy; an asynchronous context manager. :attr:`mode` may be changed at any time."""
 
     def __init__(self, port: int) -> None:
         super().__init__()
         self.mode: Mode = "pass"
+        self.gate: Callable[[bytes], Awaitable[None]] = _pass
+        """Awaited with each piece that a client sends, before it goes on to the server."""
         self._target = port
         self._writers: set[asyncio.StreamWriter] = set()
 
@@ -51,6 +58,7 @@ class Proxy(Server):
     async def _forth(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while piece := await reader.read(2**16):
             await self._stalled()
+            await self.gate(piece)
             await _put(writer, piece)
         raise ConnectionResetError  # ends the other half, too
 

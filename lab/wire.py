@@ -64,6 +64,14 @@ class Reply:
         """The name of the last event."""
         return self.events[-1][0] if self.events else ""
 
+    @property
+    def outcome(self) -> str:
+        """The status and the code of an error; of a stream that began, its last event and the code in it."""
+        if self.events:
+            name, data = self.events[-1]
+            return f"{self.status} {name} {data.get('code', '')}".strip()
+        return f"{self.status} {self.code}".strip()
+
 
 def question(
     path: str, *, method: str = "GET", headers: Mapping[str, str] | None = None, body: bytes = b"", keep: bool = False

@@ -26,15 +26,11 @@ import time
 from datetime import date
 
 from toolchat.tool_calling.context import ToolContext
-from toolchat.tool_calling.function_callback import tool
 from toolchat import ToolModule
-
-RUNS = []
 
 
 async def works() -> str:
     """Work."""
-    RUNS.append(1)
     return "worked"
 
 
@@ -96,16 +92,8 @@ async def reports(context: ToolContext) -> str:
     return "reported"
 
 
-@tool(requires_approval=True)
-async def fires() -> str:
-    """Do what cannot be taken back."""
-    RUNS.append(1)
-    await asyncio.sleep(0.1)
-    return f"fired {len(RUNS)} times"
-
-
 module = ToolModule(
-    functions=(works, raises, leaves, recurses, hangs, blocks, endless, huge, odd, circular, reports, fires),
+    functions=(works, raises, leaves, recurses, hangs, blocks, endless, huge, odd, circular, reports),
     default_query="Go",
 )
 '''
@@ -207,32 +195,6 @@ async def tool_reports_without_end(stage: Stage) -> float:
     reply = await service.ask("/faulty/chat-tool-function", headers={"Accept": "text/event-stream"})
     held(reply.last == "done", f"ended with {reply.last}")
     return len(reply.body) / 1000
-
-
-@fault(
-    users="one answer, 404 or 409 for the others", figure="times that the tool ran", at_least=1, at_most=1, fast=True
-)
-async def consent_given_ten_times(stage: Stage) -> float:
-    """Ten clients approve the same waiting call at once."""
-    service = await _service(stage)
-    stage.upstream.behave = calling("fires")
-    asked = (await service.ask("/faulty/chat-tool-function", headers=_JSON)).json()
-    (call,) = asked["approval"]["calls"]
-    decisions = {"decisions": {call["id"]: {"approved": True}}}
-    place = f"/approvals/{asked['approval']['id']}"
-    replies = await asyncio.gather(*(service.ask(place, json_body=decisions, headers=_JSON) for _ in range(10)))
-    held({each.status for each in replies} <= {200, 404, 409}, f"answered {sorted({each.status for each in replies})}")
-    return sum(each.status == 200 and _kinds(each) == ["ok"] for each in replies)
-
-
-@fault(users="one result for all, or 409", figure="times that the tool ran", at_least=1, at_most=1, fast=True)
-async def one_wish_fifty_times(stage: Stage) -> float:
-    """50 clients run a tool with one `Idempotency-Key`."""
-    service = await _service(stage)
-    headers = {"Idempotency-Key": stage.name()}
-    replies = await asyncio.gather(*(service.ask("/tools/fires", json_body={}, headers=headers) for _ in range(50)))
-    held({each.status for each in replies} <= {200, 409}, f"answered {sorted({each.status for each in replies})}")
-    return len({each.json()["result"] for each in replies if each.status == 200})
 
 
 async def _weather(stage: Stage, behave: Behaviour, city: str = "Paris") -> tuple[Reply, Upstream]:

@@ -34,18 +34,10 @@ async def _asked(stage: Stage, behave: Behaviour, *, streams: bool = False) -> R
     return await service.ask("/time/chat?query=hi", headers=_EVENTS if streams else {})
 
 
-def _outcome(reply: Reply) -> str:
-    """Status and code of an answer; of a stream that began, its last event and the code in it."""
-    if reply.events:
-        name, data = reply.events[-1]
-        return f"{reply.status} {name} {data.get('code', '')}".strip()
-    return f"{reply.status} {reply.code}".strip()
-
-
 def _failing(behave: Behaviour, outcome: str, tries: int, *, streams: bool = False) -> Measure:
     async def measure(stage: Stage) -> float:
         reply = await _asked(stage, behave, streams=streams)
-        held(_outcome(reply) == outcome, f"answered {_outcome(reply)}: {reply.text[:200]}")
+        held(reply.outcome == outcome, f"answered {reply.outcome}: {reply.text[:200]}")
         held(len(stage.upstream.calls) == tries, f"the provider was asked {len(stage.upstream.calls)} times")
         held(b"<html" not in reply.body, "the provider's page is shown to users")
         return reply.seconds * 1000
@@ -60,9 +52,9 @@ def _told(behave: Behaviour, *, streams: bool = False) -> Measure:
         reply = await _asked(stage, behave, streams=streams)
         text = reply.text
         if streams:
-            held(reply.last == "done", f"ended with {_outcome(reply)}")
+            held(reply.last == "done", f"ended with {reply.outcome}")
             text = "".join(data["text"] for name, data in reply.events if name == "delta")
-        held((reply.status, text) == (200, _SAID), f"answered {_outcome(reply)} {text[:100]!r}")
+        held((reply.status, text) == (200, _SAID), f"answered {reply.outcome} {text[:100]!r}")
         return reply.seconds * 1000
 
     return measure
@@ -214,7 +206,7 @@ async def _elsewhere(stage: Stage, url: str, outcome: str, **variables: str) -> 
     """Send a question to a closed port; milliseconds."""
     service = await stage.own(**_IMPATIENT, **variables, OPENAI_BASE_URL=url)
     reply = await service.ask("/time/chat?query=hi")
-    held(_outcome(reply) == outcome, f"answered {_outcome(reply)}")
+    held(reply.outcome == outcome, f"answered {reply.outcome}")
     return reply.seconds * 1000
 
 
@@ -272,7 +264,7 @@ async def _behind(stage: Stage, server: asyncio.Server) -> float:
 async def upstream_429_once(stage: Stage) -> float:
     """The provider: 429 with `Retry-After: 1`, then it answers."""
     reply = await _asked(stage, _in_turn(_refusal(429, Retry_After="1"), saying(_SAID)))
-    held((reply.status, reply.text) == (200, _SAID), f"answered {_outcome(reply)}")
+    held((reply.status, reply.text) == (200, _SAID), f"answered {reply.outcome}")
     return reply.seconds
 
 
@@ -297,7 +289,7 @@ async def _growth(stage: Stage, behave: Behaviour) -> float:
     while not asking.done():
         await asyncio.wait([asking], timeout=0.02)
         most = max(most, service.mib())
-    held(_outcome(asking.result()) == _INVALID, f"answered {_outcome(asking.result())}")
+    held(asking.result().outcome == _INVALID, f"answered {asking.result().outcome}")
     return most - before
 
 
@@ -307,7 +299,7 @@ async def upstream_retries_are_bounded(stage: Stage) -> float:
     service = await stage.service(**_IMPATIENT)
     stage.upstream.behave = _refusal(500)
     replies = await asyncio.gather(*(service.ask("/time/chat?query=hi") for _ in range(100)))
-    held({each.status for each in replies} <= {502, 503}, f"answered {sorted({_outcome(each) for each in replies})}")
+    held({each.status for each in replies} <= {502, 503}, f"answered {sorted({each.outcome for each in replies})}")
     return len(stage.upstream.calls) / 100
 
 
@@ -320,7 +312,7 @@ async def upstream_comes_back(stage: Stage) -> float:
         await service.ask("/time/chat?query=hi")
     asked = len(stage.upstream.calls)
     refused = await service.ask("/time/chat?query=hi")
-    held(refused.status == 502 and len(stage.upstream.calls) == asked, f"asked all the same: {_outcome(refused)}")
+    held(refused.status == 502 and len(stage.upstream.calls) == asked, f"asked all the same: {refused.outcome}")
     stage.upstream.behave = saying(_SAID)
     began = time.monotonic()
     await until(lambda: _is_answered(service))
@@ -356,6 +348,6 @@ async def upstream_that_is_slow_for_some(stage: Stage) -> float:
     hanging = [asyncio.create_task(service.ask("/time/chat?query=hang")) for _ in range(200)]
     await asyncio.sleep(0.2)
     replies = [await service.ask("/time/chat?query=hi") for _ in range(50)]
-    held(all(each.status == 200 for each in replies), f"answered {sorted({_outcome(each) for each in replies})}")
+    held(all(each.status == 200 for each in replies), f"answered {sorted({each.outcome for each in replies})}")
     await asyncio.gather(*hanging)
     return max(each.seconds for each in replies) * 1000

@@ -1,17 +1,21 @@
 """The fault lab runs what it is told to, says what does not hold, and its page shows what it measured."""
 
 import re
+import shutil
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
 from lab.__main__ import main
 from lab.fault import FAULTS, Bound, Fault, NotHeld
 from lab.history import Session, remembering
-from lab.page import PAGE, page
+from lab.mechanisms import MECHANISMS, Mechanism
+from lab.page import PAGE, ROWS_PAGE, page, rows_page
 from lab.run import load, read_rows
+from lab.sabotage import read_outcomes
 from lab.stage import Stage
 from tests.command_line import ROOT
 from tests.waiting import PATIENCE
@@ -85,9 +89,10 @@ def answer(texts: list[str]) -> str:
     return remembering({"messages": [{"role": "user", "content": text} for text in texts]})
 
 
-def test_the_page_shows_only_measured_values() -> None:
+def test_the_pages_show_only_measured_values() -> None:
     rows = read_rows()
-    assert PAGE.read_text(encoding="utf-8") == page(rows)
+    assert PAGE.read_text(encoding="utf-8") == page(rows, read_outcomes())
+    assert ROWS_PAGE.read_text(encoding="utf-8") == rows_page(rows)
     assert len(rows) >= 120
     assert len([row for row in rows if not row.held]) <= 3
     assert [row.name for row in rows if _said(load()[row.name]) != (row.done, row.users, row.figure, row.bound)] == []
@@ -106,11 +111,31 @@ def test_the_readmes_say_how_many_faults_were_done() -> None:
 
 
 def test_every_command_of_the_makefile_and_the_page_is_one_that_the_lab_knows() -> None:
-    named = re.findall(r"\| `([a-z0-9-]+)` \|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    named = re.findall(r"\| `([a-z0-9-]+)` \|$", ROWS_PAGE.read_text(encoding="utf-8"), re.MULTILINE)
     assert len(named) >= 120
     assert set(named) <= set(load())
     options = re.findall(r"-m lab ?(--\w+)?", (ROOT / "Makefile").read_text(encoding="utf-8"))
-    assert set(options) == {"--write", "--fast", "--long"}
+    assert set(options) == {"--write", "--fast", "--long", "--sabotage"}
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda each: each.name)
+def test_each_mechanism_can_still_be_taken_out_of_the_code(mechanism: Mechanism, tmp_path: Path) -> None:
+    # If this fails, the code has changed: adapt the text in lab/mechanisms.py, and run `python -m lab --sabotage ROW`.
+    copy = tmp_path / mechanism.file
+    copy.parent.mkdir(parents=True)
+    shutil.copy(ROOT / mechanism.file, copy)
+    mechanism.remove_from(tmp_path)
+    compile(copy.read_text(encoding="utf-8"), mechanism.file, "exec")
+    assert set(mechanism.rows) <= set(load())
+    with pytest.raises(ValueError, match="0 times"):
+        mechanism.remove_from(tmp_path)
+
+
+def test_every_mechanism_was_noticed_when_it_was_missing() -> None:
+    outcomes = read_outcomes()
+    assert [each.mechanism for each in outcomes] == [each.name for each in MECHANISMS]
+    assert [(each.mechanism, each.missed) for each in outcomes if not each.is_noticed] == []
+    assert [each.noticed for each in outcomes] == [each.rows for each in MECHANISMS]
 
 
 def test_a_bound_is_described_in_words() -> None:

@@ -1,6 +1,5 @@
 """The running service as routes see it, and admission: the limit on concurrent questions."""
 
-from collections import Counter
 from dataclasses import dataclass, field
 from typing import Annotated
 from urllib.parse import quote
@@ -46,7 +45,7 @@ class Admission:
         self._limit = limit
         self._per_client = per_client
         self.quotas = quotas
-        self._held: Counter[str] = Counter()
+        self._held: dict[str, int] = {}
         """Slots by client."""
         self.in_flight = 0
         self.draining = False
@@ -66,13 +65,13 @@ class Admission:
         """
         if self.draining:
             raise Draining("the service is being stopped and takes no more questions", retry_after=1)
-        is_full = self.in_flight >= self._limit
-        if is_full or self._held[client_key] >= self._per_client:
+        is_full, held = self.in_flight >= self._limit, self._held.get(client_key, 0)
+        if is_full or held >= self._per_client:
             metrics.REFUSED.inc()
             running = f"{self._limit} questions" if is_full else f"{self._per_client} questions of this client"
             raise Overloaded(f"{running} are being answered already", retry_after=1)
         self.in_flight += 1
-        self._held[client_key] += 1
+        self._held[client_key] = held + 1
 
     def release(self, client_key: str) -> None:
         """Free a slot."""
@@ -183,11 +182,14 @@ def service_state(connection: HTTPConnection) -> ServiceState:
     Raises:
         ToolchatError: the application's lifespan does not run.
     """
-    state = getattr(connection.app.state, "service", None)
-    if not isinstance(state, ServiceState):
+    try:
+        # As an item: Starlette finds an attribute only after Python has built an AttributeError.
+        state: ServiceState = connection.app.state["service"]
+    except KeyError:
         # Starlette puts this key into the scope of mounted applications only.
         is_mounted = "app_root_path" in connection.scope
-        raise ToolchatError(f"the application is not started; {_HOW_TO_MOUNT if is_mounted else _HOW_TO_TEST}")
+        how = _HOW_TO_MOUNT if is_mounted else _HOW_TO_TEST
+        raise ToolchatError(f"the application is not started; {how}") from None
     return state
 
 

@@ -28,7 +28,8 @@ def answer(request: Request, query: str, tools: Sequence[object] = ()) -> Corout
     Raises:
         ToolchatError: as :func:`answer_prompt`.
     """
-    return answer_prompt(request, service_state(request).chat.prompt(query).tools(*tools))
+    service = service_state(request)
+    return _start(request, service, service.chat.prompt(query).tools(*tools))
 
 
 def answer_prompt(
@@ -46,17 +47,17 @@ def answer_prompt(
         CrossSite: a page of another site sent the request, or a browser prefetches it.
         ToolchatError: the question could not be answered; in a stream that has started, the error is its last piece.
     """
-    reject_prefetch(request)  # even a question without effects costs money
-    return _answer(request, service_state(request), prompt, only, taken)
+    return _start(request, service_state(request), prompt, only, taken)
 
 
-async def _answer(
+async def _start(
     request: Request,
     service: ServiceState,
     prompt: PromptSpec,
     only: AnswerFormat | None = None,
     taken: PendingTurn | None = None,
 ) -> Response:
+    reject_prefetch(request)  # even a question without effects costs money
     form = accepted_format(request, only)
     if response := form.short_circuit(request):
         return response

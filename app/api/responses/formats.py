@@ -86,7 +86,7 @@ def accepted_format(request: Request, only: AnswerFormat | None = None) -> Answe
     """
     if only is not None and not only.negotiated:
         return only
-    forms: tuple[AnswerFormat, ...] = (only,) if only else request.app.state.answer_formats
+    forms: tuple[AnswerFormat, ...] = (only,) if only else request.app.state["answer_formats"]
     accept = [value.decode("latin-1") for name, value in request.scope["headers"] if name == b"accept"]
     return negotiate(",".join(accept), forms)
 

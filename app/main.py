@@ -7,12 +7,11 @@ import logging
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
 from fastapi import FastAPI
 from fastapi.params import Depends
-from starlette.middleware.errors import ServerErrorMiddleware
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.access.runtime import Access
 from app.api.approval_routes import router as approval_routes
@@ -44,7 +43,7 @@ __all__ = ["Application", "create_app"]
 
 
 class Application(FastAPI):
-    """FastAPI without ``ServerErrorMiddleware``, which inspects every message of every response.
+    """FastAPI without its own error page and telemetry, which together cost more than the guard's checks.
 
     ``RequestMiddleware`` already turns exceptions into problem documents. An exception of a middleware outside of it
     reaches the server, which answers 500 as well.
@@ -65,10 +64,21 @@ class Application(FastAPI):
         """
         return self._run(self)
 
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request to the middleware."""
+        if scope["type"] == "http" and self.middleware_stack is not None:
+            scope["app"] = self
+            await self.middleware_stack(scope, receive, send)
+        else:
+            await super().__call__(scope, receive, send)
+
     def build_middleware_stack(self) -> ASGIApp:
-        """Build Starlette's middleware stack without its outermost layer."""
-        outermost = super().build_middleware_stack()
-        return outermost.app if isinstance(outermost, ServerErrorMiddleware) else outermost
+        """Build the middleware stack without the framework's layers outside of the first one that was added."""
+        stack: Any = super().build_middleware_stack()
+        first = self.user_middleware[0].cls if self.user_middleware else None
+        while isinstance(first, type) and not isinstance(stack, first):
+            stack = stack.app
+        return cast(ASGIApp, stack)
 
 
 _log = logging.getLogger(__name__)

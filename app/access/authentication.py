@@ -108,7 +108,7 @@ class Authenticator:
         if is_allowed and not _in_process(scope):
             check_host(header(scope, b"host"), self._hosts)
         # Once there are keys, the metrics name their principals.
-        if not is_allowed or (self._knows_keys and _ROLES.get(path) == "operate"):
+        if not is_allowed or (_ROLES.get(path) == "operate" and self._knows_keys):
             is_allowed = self._is_open(path)
         if not is_allowed:
             raise Unauthorized("send a key: Authorization: Bearer KEY, or X-API-Key: KEY")

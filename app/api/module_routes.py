@@ -11,7 +11,7 @@ from starlette.routing import BaseRoute
 
 from app.api.fast_router import Ask, QuestionParameter, QuestionRoute, question_routes
 from app.api.problems import problems
-from app.api.responses import answer
+from app.api.responses.answers import start_answer
 from app.api.service import service_state
 from toolchat.chat.tool_module import ToolModule
 from toolchat.errors import ConfigurationError, NotConfigured
@@ -109,9 +109,10 @@ def _add_chat_routes(router: APIRouter, module: ToolModule) -> None:
 
 def _ask(module: str, variant: Variant, question: QuestionParameter) -> Ask:
     async def ask(request: Request) -> Response:
-        request.scope["state"]["variant"] = variant
-        tools = () if variant == "none" else service_state(request).tools.offered(module, variant)
-        return await answer(request, await question.read(request), tools)
+        request.scope["state"]["variant"], service = variant, service_state(request)
+        tools = () if variant == "none" else service.tools.offered(module, variant)
+        prompt = service.chat.prompt(await question.read(request)).tools(*tools)
+        return await start_answer(request, service, prompt)
 
     return ask
 

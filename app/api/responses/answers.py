@@ -9,12 +9,11 @@ from app.api.approvals import PendingTurn
 from app.api.dependencies import reject_prefetch
 from app.api.problems import ERROR_RESPONSE
 from app.api.responses.active_request import ActiveRequest
-from app.api.responses.event_stream import StreamedAnswer, StreamFormat
-from app.api.responses.formats import AnswerFormat, BufferedFormat, accepted_format
+from app.api.responses.formats import AnswerFormat, accepted_format
 from app.api.service import ServiceState, service_state
 from toolchat.chat.client import PromptSpec
 
-__all__ = ["answer", "answer_prompt"]
+__all__ = ["answer", "answer_prompt", "start_answer"]
 
 
 def answer(request: Request, query: str, tools: Sequence[object] = ()) -> Coroutine[Any, Any, Response]:
@@ -29,7 +28,7 @@ def answer(request: Request, query: str, tools: Sequence[object] = ()) -> Corout
         ToolchatError: as :func:`answer_prompt`.
     """
     service = service_state(request)
-    return _start(request, service, service.chat.prompt(query).tools(*tools))
+    return start_answer(request, service, service.chat.prompt(query).tools(*tools))
 
 
 def answer_prompt(
@@ -47,16 +46,17 @@ def answer_prompt(
         CrossSite: a page of another site sent the request, or a browser prefetches it.
         ToolchatError: the question could not be answered; in a stream that has started, the error is its last piece.
     """
-    return _start(request, service_state(request), prompt, only, taken)
+    return start_answer(request, service_state(request), prompt, only, taken)
 
 
-async def _start(
+async def start_answer(
     request: Request,
     service: ServiceState,
     prompt: PromptSpec,
     only: AnswerFormat | None = None,
     taken: PendingTurn | None = None,
 ) -> Response:
+    """As :func:`answer_prompt`, for callers that know the running service."""
     reject_prefetch(request)  # even a question without effects costs money
     form = accepted_format(request, only)
     if response := form.short_circuit(request):
@@ -66,19 +66,4 @@ async def _start(
     if form.error_response is not None:
         # For the exception handlers, which answer an error before the first byte.
         state[ERROR_RESPONSE] = form.error_response
-    active = ActiveRequest(request, service, prompt, taken)
-    if isinstance(form, StreamFormat):
-        return StreamedAnswer(active, form)
-    if isinstance(form, BufferedFormat):
-        return await _buffered(active, form)
-    raise TypeError(f"{type(form).__name__} is neither a BufferedFormat nor a StreamFormat")
-
-
-async def _buffered(active: ActiveRequest, form: BufferedFormat) -> Response:
-    async with active.service.admission.slot() as active.reservation:
-        response = await form.finish(active, await active.complete())
-    return Response(
-        form.render(active, response),
-        media_type=form.media_type + form.parameters,
-        headers=form.headers(active, response),
-    )
+    return await form.respond(ActiveRequest(request, service, prompt, taken))

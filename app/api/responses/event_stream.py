@@ -55,6 +55,10 @@ class StreamFormat(AnswerFormat):
     writer: Callable[[ActiveRequest], "StreamWriter"]
     """Creates the writer of one answer; writers remember what they have written."""
 
+    async def respond(self, active: ActiveRequest) -> Response:
+        """See :meth:`AnswerFormat.respond`."""
+        return StreamedAnswer(active, self)
+
     def headers(self, active: ActiveRequest, response: ChatResponse | None = None) -> dict[str, str]:
         """See :meth:`AnswerFormat.headers`; nginx would otherwise buffer the stream."""
         return super().headers(active, response) | {"X-Accel-Buffering": "no"}

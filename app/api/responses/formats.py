@@ -38,6 +38,10 @@ class AnswerFormat(ABC):
         """Change or save a complete answer before it is sent."""
         return response
 
+    @abstractmethod
+    async def respond(self, active: ActiveRequest) -> Response:
+        """Answer a question; raises ``ToolchatError`` before the first byte."""
+
     def headers(self, active: ActiveRequest, response: ChatResponse | None = None) -> dict[str, str]:
         """The headers of an answer, computed when they are sent; a stream's go out before there is a ``response``."""
         return answer_headers(active, response)
@@ -45,6 +49,13 @@ class AnswerFormat(ABC):
 
 class BufferedFormat(AnswerFormat):
     """A format that is sent when the answer is complete."""
+
+    async def respond(self, active: ActiveRequest) -> Response:
+        """See :meth:`AnswerFormat.respond`."""
+        async with active.service.admission.slot() as active.reservation:
+            response = await self.finish(active, await active.complete())
+        headers = self.headers(active, response)
+        return Response(self.render(active, response), media_type=self.media_type + self.parameters, headers=headers)
 
     @abstractmethod
     def render(self, active: ActiveRequest, response: ChatResponse) -> bytes:

@@ -3,7 +3,6 @@
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Protocol, TypeVar
-from urllib.parse import unquote_to_bytes
 
 from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.routing import APIRoute
@@ -12,7 +11,7 @@ from starlette.routing import Match
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.api.guard import path_below_root
-from app.api.parameters import NOT_BLANK, NOT_BLANK_DESCRIPTION, Parameter, Parameters, checked_text
+from app.api.parameters import NOT_BLANK, NOT_BLANK_DESCRIPTION, Parameter, Parameters, checked_text, percent_decode
 from app.api.problems import problems
 from app.api.schemas import ANSWER_RESPONSES
 from toolchat.errors import UnsupportedMediaType
@@ -76,7 +75,7 @@ class QuestionParameter:
         raw: bytes = request.scope["query_string"]
         if request.scope["method"] == "GET" and b"&" not in raw and (not raw or raw.startswith(b"query=")):
             # Nearly every question; the guard has checked that it is UTF-8.
-            text = unquote_to_bytes(raw[6:].replace(b"+", b" ")).decode()
+            text = percent_decode(raw[6:].replace(b"+", b" ")).decode()
             return checked_text("query", text, MAX_QUERY_CHARS) or self.default
         return (await self._parameters.read(request)).get("query") or self.default
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
-from urllib.parse import quote, unquote_to_bytes
+from urllib.parse import quote
 
 from fastapi import APIRouter, Response
 from starlette.requests import ClientDisconnect, HTTPConnection
@@ -18,6 +18,7 @@ from app.access.runtime import Access
 from app.api import problems
 from app.api.body_limits import MAX_BODY_BYTES, PIECE_BYTES, Bodies, Body, Connection, UnreadAnswers, connection_of
 from app.api.headers import with_security_headers
+from app.api.parameters import percent_decode
 from app.api.problems import ERROR_RESPONSE, FAILURE, record_failure, refusal
 from app.observability import tracing
 from app.observability.logs import hashed, log_event
@@ -306,7 +307,7 @@ def _check_query(query_string: bytes) -> None:
     if not _SUSPICIOUS.search(query_string):
         return
     try:
-        text = unquote_to_bytes(query_string).decode("utf-8")
+        text = percent_decode(query_string).decode("utf-8")
     except UnicodeDecodeError:
         raise InvalidRequest("the query string is not UTF-8") from None
     if "\x00" in text:

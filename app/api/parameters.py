@@ -1,10 +1,10 @@
 """Parameters of questions: read from the URL of a GET or the JSON body of a POST, validated and documented."""
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
-from urllib.parse import unquote_to_bytes
 
 from fastapi import Request
 from pydantic_core import from_json
@@ -18,6 +18,7 @@ __all__ = [
     "Parameters",
     "checked_text",
     "json_object",
+    "percent_decode",
     "refuse_parameters",
     "refuse_unknown",
     "require_json",
@@ -146,7 +147,16 @@ def _pairs(query_string: bytes) -> Iterator[tuple[str, str]]:
     for pair in query_string.replace(b"+", b" ").split(b"&"):
         if pair:
             name, _, text = pair.partition(b"=")
-            yield unquote_to_bytes(name).decode(errors="replace"), unquote_to_bytes(text).decode(errors="replace")
+            yield percent_decode(name).decode(errors="replace"), percent_decode(text).decode(errors="replace")
+
+
+_ESCAPES = re.compile(b"(?:%[0-9A-Fa-f]{2})+")
+
+
+def percent_decode(text: bytes) -> bytes:
+    """Decode the escapes of a URL, a run at a time; ``urllib.parse.unquote_to_bytes`` does it byte by byte."""
+    text = text.replace(b"%20", b" ")  # by far the most frequent one in English
+    return _ESCAPES.sub(lambda run: bytes.fromhex(run[0].replace(b"%", b"").decode()), text)
 
 
 def checked_text(name: str, text: str, longest: int) -> str:

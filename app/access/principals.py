@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Literal
 
 from toolchat.errors import ValidationFailed
+from toolchat.messages import immutable
 from toolchat.tool_calling.caller import Caller, current_caller
 
 __all__ = [
@@ -73,7 +74,7 @@ ANONYMOUS = Principal("")
 """The principal of all requests without a key."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class RequestCaller(Caller):
     """The caller of an HTTP request; make it by :meth:`from_request`."""
 

@@ -1,12 +1,13 @@
 """The caller: the client on whose behalf tools run."""
 
 from contextvars import ContextVar
-from dataclasses import dataclass
+
+from toolchat.messages import immutable
 
 __all__ = ["Caller", "current_caller", "current_client_key"]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Caller:
     """The client on whose behalf tools run; every tool is allowed.
 

@@ -269,15 +269,12 @@ def test_the_check_runs_the_given_targets_instead(clone: Path) -> None:
 GUARD_AGAIN = [*CHECKED, "sleep 60", "make bench-guard"]
 
 
-def test_a_guard_that_could_not_measure_is_repeated_once_and_later(clone: Path) -> None:
-    (clone / "guard").write_text("bench-guard: NOT MEASURED, since others took the cores\n")
-    code, calls, said = _check(clone)
-    assert (code, calls) == (0, GUARD_AGAIN)
-    assert said.count("NOT MEASURED") == 2
-
-
-def test_a_guard_that_fails_once_is_repeated_and_passes(clone: Path) -> None:
-    (clone / "bench-guard-fails-once").touch()
+@pytest.mark.parametrize("failed", [True, False])
+def test_a_guard_that_failed_or_could_not_measure_is_repeated_once_and_later(failed: bool, clone: Path) -> None:
+    if failed:
+        (clone / "bench-guard-fails-once").touch()
+    else:
+        (clone / "guard").write_text("bench-guard: NOT MEASURED, since others took the cores\n")
     assert _check(clone)[:2] == (0, GUARD_AGAIN)
 
 

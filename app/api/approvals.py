@@ -13,12 +13,12 @@ from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from app.access.principals import current_request_caller
 from app.api.approval_tokens import ApprovalTokens, approval_not_found
+from app.api.conversation_state import ConversationState
 from app.api.dependencies import scoped_key
 from app.observability import metrics
 from toolchat.chat.advisors.base import Advisor, AdvisorChain
 from toolchat.chat.advisors.tool_loop import APPROVAL_REQUIRED
 from toolchat.chat.client import ChatClient, PromptSpec
-from toolchat.chat.conversation_state import ConversationState
 from toolchat.chat.records import from_records, sendable, to_records
 from toolchat.chat.request import Approval, ChatRequest, Emit
 from toolchat.errors import CannotPause, DependencyMissing, StoreUnavailable, ValidationFailed

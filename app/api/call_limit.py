@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
+from app.api.conversation_state import ConversationState
 from toolchat.chat.advisors.base import Advisor, AdvisorChain
-from toolchat.chat.conversation_state import ConversationState
 from toolchat.chat.request import ChatEvent, ChatRequest, Emit
 from toolchat.models.base import ChatResponse
 from toolchat.state.base import StateStore

@@ -12,6 +12,7 @@ from app.access.principals import Principal, current_request_caller
 from app.access.quotas import QuotaReservation, Quotas
 from app.api.approvals import ApprovalStore
 from app.api.idempotency import IdempotencyStore
+from app.api.tool_registry import ToolRegistry
 from app.observability import metrics
 from app.observability.logs import lost_lines
 from app.observability.request import current_request
@@ -20,7 +21,6 @@ from app.settings.tuning import Tuning
 from toolchat.chat.client import ChatClient
 from toolchat.chat.manual_execution import without_model
 from toolchat.chat.memory import ChatMemory, MemoryAdvisor
-from toolchat.chat.tool_registry import ToolRegistry
 from toolchat.errors import Draining, Overloaded, QuotaExceeded, ToolchatError
 from toolchat.http.client import OutboundHttp
 from toolchat.models.base import full_name

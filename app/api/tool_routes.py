@@ -17,10 +17,10 @@ from app.api.responses.formats import AnswerFormat, BufferedFormat, negotiate
 from app.api.schemas import ToolRun
 from app.api.service import Service, ServiceState
 from app.api.sessions import SESSION_ID_PATTERN, conversation_of
+from app.api.tool_registry import Entry
 from toolchat.chat.client import PromptSpec
 from toolchat.chat.manual_execution import SessionLockAdvisor, manual_request
 from toolchat.chat.request import ChatEvent
-from toolchat.chat.tool_registry import Entry
 from toolchat.errors import (
     CrossSite,
     DeadlineExceeded,

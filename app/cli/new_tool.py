@@ -8,9 +8,9 @@ from pathlib import Path
 
 from app.cli.terminal import print_result
 from app.settings.base import read_settings
+from app.tools.definition_checks import shown_path
 from app.tools.discovery import ToolsPathSettings
 from toolchat.errors import ConfigurationError
-from toolchat.tool_calling.definition_checks import shown_path
 
 __all__ = ["create_tool"]
 

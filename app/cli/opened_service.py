@@ -13,10 +13,10 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from app.access.principals import RequestCaller
 from app.api.service import ServiceState
+from app.api.tool_registry import ToolRegistry
 from app.cli.terminal import show_warnings
 from app.composition.configuration import Configuration, read_configuration
 from app.composition.lifespan import open_service
-from toolchat.chat.tool_registry import ToolRegistry
 from toolchat.tool_calling.caller import current_caller
 
 __all__ = ["OpenedService", "opened_service"]

@@ -10,6 +10,7 @@ from app.api.approvals import ApprovalStore, PausedTurnCodec
 from app.api.call_limit import ConversationCallLimit
 from app.api.idempotency import IdempotencyStore
 from app.api.service import Admission, ServiceMetrics, ServiceState
+from app.api.tool_registry import ToolRegistry
 from app.composition.configuration import Configuration
 from app.composition.models import outbound_http
 from app.composition.wiring import state_store, wired
@@ -25,7 +26,6 @@ from toolchat.chat.advisors.tool_loop import ToolCallingAdvisor
 from toolchat.chat.advisors.tool_search import ToolSearchAdvisor
 from toolchat.chat.client import ChatClient
 from toolchat.chat.memory import ChatMemory, MemoryAdvisor, MemoryWindow
-from toolchat.chat.tool_registry import ToolRegistry
 from toolchat.instruments import set_observer
 from toolchat.models.base import ChatModel
 from toolchat.state.base import StateStore

@@ -13,7 +13,7 @@ from toolchat.chat.tool_module import ToolSettings
 from toolchat.errors import ConfigurationError
 from toolchat.http.client import OutboundHttp
 from toolchat.state.base import StateStore
-from toolchat.state.factory import open_state_store
+from toolchat.state.memory import InMemoryStateStore
 from toolchat.tool_calling.callback import ToolCallback
 from toolchat.tool_calling.caller import current_client_key
 from toolchat.tool_calling.definition import tool_name
@@ -21,6 +21,11 @@ from toolchat.tool_calling.function_callback import FunctionToolCallback
 from toolchat.tool_calling.results import ToolCallResultConverter, convert_result
 
 __all__ = ["module_providers", "state_store", "wired"]
+
+_REDIS_URLS = (
+    "redis://[user:password@]host[:port][/number], rediss:// for TLS, or unix://[user:password@]/path[?db=number]; "
+    "the user and the password percent-encoded"
+)
 
 
 def state_store(settings: Settings) -> StateStore:
@@ -33,12 +38,18 @@ def state_store(settings: Settings) -> StateStore:
     if redis_url is None and settings.server_workers > 1:
         told = f"{settings.server_workers} processes share conversations, approvals and all else by Redis only"
         raise ConfigurationError(f"SERVER_WORKERS: {told}: set REDIS_URL, or leave it at 1")
-    return open_state_store(
-        redis_url,
-        client_key=current_client_key,
-        deadline=settings.redis_timeout,
-        max_entries=settings.state_max_entries,
-    )
+    if redis_url is None:
+        return InMemoryStateStore(settings.state_max_entries, client_key=current_client_key)
+    try:
+        from toolchat.state.redis import RedisStateStore
+
+        return RedisStateStore(redis_url, deadline=settings.redis_timeout)
+    except ModuleNotFoundError as missing:
+        if missing.name is None or missing.name.partition(".")[0] != "redis":
+            raise  # the package is there, and lacks something itself
+        raise ConfigurationError("REDIS_URL: needs the package redis: pip install redis") from None
+    except ValueError:
+        raise ConfigurationError(f"REDIS_URL: must be {_REDIS_URLS}") from None
 
 
 def wired(

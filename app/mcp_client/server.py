@@ -36,7 +36,7 @@ RECONNECT_TIMEOUT = 5.0
 
 
 class RemoteServer:
-    """Offers the tools of one MCP server; implements :class:`toolchat.chat.dynamic_tools.DynamicTools`.
+    """Offers the tools of one MCP server; implements :class:`app.api.dynamic_tools.DynamicTools`.
 
     Args:
         name: the server's name in the file.

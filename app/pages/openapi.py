@@ -12,9 +12,9 @@ from fastapi.routing import APIRoute, iter_route_contexts
 from app.access.principals import ALL_TOOLS, current_request_caller
 from app.api.problems import CODES, Problem, one_block, problems
 from app.api.responses.formats import AnswerFormat, JsonDocument
+from app.api.tool_registry import Entry
 from app.api.tool_routes import describe_module, describe_usable
 from toolchat.chat.tool_module import ToolModule
-from toolchat.chat.tool_registry import Entry
 from toolchat.errors import (
     BodyTimeout,
     BodyTooLarge,

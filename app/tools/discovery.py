@@ -13,11 +13,11 @@ from pydantic import BeforeValidator, Field
 from pydantic_settings import NoDecode, SettingsConfigDict
 
 from app.settings.base import EnvironmentSettings, environment_class, environment_name, read_settings
+from app.tools.definition_checks import definition_faults, duplicate_names, shown_path
 from app.tools.packages import import_package
 from toolchat.chat.advisors.base import Advisor
 from toolchat.chat.tool_module import ToolModule, ToolSettings
 from toolchat.errors import ConfigurationError
-from toolchat.tool_calling.definition_checks import definition_faults, duplicate_names, shown_path
 from toolchat.tool_calling.function_callback import marked_methods
 
 __all__ = ["ConfiguredModule", "ToolsPathSettings", "discover"]

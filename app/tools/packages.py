@@ -8,8 +8,8 @@ from pathlib import Path
 from types import ModuleType
 from zlib import crc32
 
+from app.tools.definition_checks import shown_path
 from toolchat.errors import ConfigurationError
-from toolchat.tool_calling.definition_checks import shown_path
 
 __all__ = ["import_package"]
 

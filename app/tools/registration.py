@@ -6,13 +6,13 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 from dishka import AsyncContainer
 
+from app.api.dynamic_tools import DynamicTools
+from app.api.tool_registry import Entry, ToolRegistry
+from app.tools.definition_checks import shown_path
 from app.tools.discovery import ConfiguredModule
-from toolchat.chat.dynamic_tools import DynamicTools
 from toolchat.chat.tool_module import ToolModule
-from toolchat.chat.tool_registry import Entry, ToolRegistry
 from toolchat.errors import ConfigurationError
 from toolchat.tool_calling.callback import ToolCallback
-from toolchat.tool_calling.definition_checks import shown_path
 from toolchat.tool_calling.errors import ToolDefinitionError
 from toolchat.tool_calling.function_callback import FunctionToolCallback, MethodToolCallbackProvider, to_callbacks
 from toolchat.tool_calling.results import ToolCallResultConverter

@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from app.api.dynamic_tools import assign_names
 from app.sandbox import create_sandbox
 from app.settings.tuning import Tuning
 from app.tools.baidu_translate.tools import BaiduTranslateService, BaiduTranslateTools
@@ -19,7 +20,6 @@ from app.tools.time.tools import GetCurrentTimeByTimeZoneIdService, TimeTools
 from app.tools.weather.tools import WeatherService, WeatherTools
 from tests.observability.reading import figures_of, grown
 from tests.serving import service, serving
-from toolchat.chat.dynamic_tools import assign_names
 
 ONE, TWO = 0, 1
 

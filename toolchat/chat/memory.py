@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any
@@ -9,7 +10,6 @@ from typing import Any
 from pydantic_core import from_json, to_json
 
 from toolchat.chat.advisors.base import Advisor, AdvisorChain
-from toolchat.chat.conversation_state import current_lock
 from toolchat.chat.records import dump_turn, load_turn, turn_summary
 from toolchat.chat.request import ChatRequest, Emit
 from toolchat.errors import SessionBusy
@@ -20,7 +20,10 @@ from toolchat.state.locks import Hold, Locks
 from toolchat.tool_calling.context import CONVERSATION_ID
 from toolchat.tool_calling.results import truncate
 
-__all__ = ["ChatMemory", "MemoryAdvisor", "MemoryWindow", "OpenTurn", "Turn"]
+__all__ = ["ChatMemory", "MemoryAdvisor", "MemoryWindow", "OpenTurn", "Turn", "current_lock"]
+
+current_lock: ContextVar[Lock | None] = ContextVar("conversation_lock", default=None)
+"""The lock of the conversation whose turn is being answered; ``None`` outside of a turn."""
 
 
 @immutable

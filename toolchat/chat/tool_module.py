@@ -4,18 +4,17 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, TypeGuard, TypeVar
+from typing import Any, ClassVar, Literal, Protocol, TypeGuard, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from toolchat.chat.advisors.base import Advisor
 from toolchat.tool_calling.callback import ToolCallback, ToolCallbackProvider
 from toolchat.tool_calling.definition import tool_name
-from toolchat.tool_calling.definition_checks import DeclaredTool
 from toolchat.tool_calling.function_callback import FunctionToolCallback, marked_methods
 from toolchat.tool_calling.setting_types import BaseUrl
 
-__all__ = ["Components", "ToolModule", "ToolSettings"]
+__all__ = ["Components", "DeclaredTool", "ToolModule", "ToolSettings"]
 
 _T = TypeVar("_T")
 
@@ -70,6 +69,20 @@ class ToolSettings(BaseModel):
         tool = tool.in_sandbox() if self.in_sandbox else tool
         seconds: float | None = getattr(self, "cache_seconds", None)
         return tool if seconds is None or tool.metadata.cache_seconds is None else tool.with_cache_ttl(seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredTool:
+    """A function, a class of callable objects or a marked method that a tool module declares."""
+
+    function: Callable[..., Any]
+    kind: Literal["function", "method"]
+    folder: Path
+
+    @property
+    def name(self) -> str:
+        """The name that the model sees."""
+        return tool_name(self.function)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,6 +17,7 @@ from app.api.responses.active_request import IN_CHAT_PAGE
 from app.api.responses.event_stream import EVENT_SCHEMA
 from app.api.service import Service, ServiceState, service_state
 from app.api.sessions import SESSION_HEADER, conversation_by_header, conversation_prompt
+from app.api.tool_registry import ToolRegistry
 from app.observability.message_content import LINK_FRAGMENT, without_tokens
 from app.protocols.openai.answers import OPEN_WEBUI, Chunks, Completion, ResponseContext
 from app.protocols.openai.errors import BadRequest, ModelNotFound
@@ -24,7 +25,6 @@ from app.protocols.openai.partial_turns import restore_turns
 from app.protocols.openai.requests import ChatCompletionRequest, NamedChoice, client_tools, conversation, read_request
 from toolchat.chat.advisors.base import Advisor
 from toolchat.chat.client import PromptSpec
-from toolchat.chat.tool_registry import ToolRegistry
 from toolchat.errors import NotConfigured, NotFound
 from toolchat.models.base import ChatOptions
 from toolchat.tool_calling.callback import ToolCallback

@@ -8,8 +8,8 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic_core import to_json
 
+from app.api.conversation_state import ConversationState
 from app.settings.service_settings import Settings
-from toolchat.chat.conversation_state import ConversationState
 from toolchat.state.base import StateStore
 from toolchat.tool_calling.errors import ToolExecutionError
 

@@ -5,41 +5,19 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from toolchat.tool_calling.definition import ToolMarker, tool_name, validate_metadata
+from toolchat.chat.tool_module import DeclaredTool
+from toolchat.tool_calling.definition import ToolMarker, validate_metadata
 from toolchat.tool_calling.errors import ToolDefinitionError
 from toolchat.tool_calling.json_schema import resolve
 from toolchat.tool_calling.schema import input_of_function
 from toolchat.tool_calling.signature import docstring_summary
 
-__all__ = ["DeclaredTool", "DefinitionFaults", "definition_faults", "duplicate_names", "shown_path"]
+__all__ = ["DefinitionFaults", "definition_faults", "duplicate_names", "shown_path"]
 
 _SAFE_NAME = re.compile(r"[A-Za-z0-9_.-]+")
 _MAX_NAME_CHARS = 64
-
-
-@dataclass(frozen=True, slots=True)
-class DeclaredTool:
-    """A function, a class of callable objects or a marked method that a tool module declares."""
-
-    function: Callable[..., Any]
-    kind: Literal["function", "method"]
-    folder: Path
-
-    @property
-    def name(self) -> str:
-        """The name that the model sees."""
-        return tool_name(self.function)
-
-    @property
-    def file(self) -> str:
-        """The file of the code; the folder's ``__init__.py`` for code from outside the folder."""
-        try:
-            file = Path(inspect.getfile(inspect.unwrap(self.function)))
-        except TypeError:
-            file = self.folder
-        return shown_path(file if file.is_relative_to(self.folder) and file.suffix else self.folder / "__init__.py")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +28,16 @@ class DefinitionFaults:
     """Problems that stop the start."""
     warnings: tuple[str, ...] = ()
     """Problems that some models or providers have with a tool that works."""
+
+
+def _file_of(declared: DeclaredTool) -> str:
+    """The file of the code; the folder's ``__init__.py`` for code from outside the folder."""
+    try:
+        file = Path(inspect.getfile(inspect.unwrap(declared.function)))
+    except TypeError:
+        file = declared.folder
+    is_inside = file.is_relative_to(declared.folder) and file.suffix
+    return shown_path(file if is_inside else declared.folder / "__init__.py")
 
 
 def shown_path(file: Path) -> str:
@@ -64,7 +52,7 @@ def definition_faults(declared: DeclaredTool) -> DefinitionFaults:
     Sources of the rules for names: the OpenAI function calling reference allows ``[A-Za-z0-9_-]`` and 64
     characters; other providers add the dot.
     """
-    place = f"{declared.file}: tool {declared.name}"
+    place = f"{_file_of(declared)}: tool {declared.name}"
     marker = ToolMarker.find(declared.function) or ToolMarker()
     if not declared.name.strip():
         return DefinitionFaults((f"{place}: the name is blank",))
@@ -74,7 +62,7 @@ def definition_faults(declared: DeclaredTool) -> DefinitionFaults:
         tool_input = input_of_function(_called_function(declared), declared.name)
         validate_metadata(declared.name, marker.metadata, tool_input.context_parameter)
     except ToolDefinitionError as error:
-        return DefinitionFaults((f"{declared.file}: {' '.join(str(error).split())}",))
+        return DefinitionFaults((f"{_file_of(declared)}: {' '.join(str(error).split())}",))
     described = bool(marker.description or docstring_summary(declared.function))
     warnings = [*_name_warnings(declared.name), *([] if described else ["has no description but its name"])]
     warnings += [f"parameter {name} has no description" for name in _parameters_without_description(tool_input.schema)]
@@ -95,7 +83,7 @@ def duplicate_names(tools: Iterable[DeclaredTool]) -> list[str]:
         other = seen.get(each.name, each) if each.kind == "method" else first
         taken = first if first is not each else other
         if taken is not each and (taken.kind == each.kind or taken.folder != each.folder):
-            lines.append(f"{each.file}: tool {each.name}: {taken.file} already has a tool of this name")
+            lines.append(f"{_file_of(each)}: tool {each.name}: {_file_of(taken)} already has a tool of this name")
     return lines
 
 

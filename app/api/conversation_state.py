@@ -1,14 +1,10 @@
 """Values that belong to a conversation, besides its turns: todo lists, numbers of calls, waiting approvals."""
 
-from contextvars import ContextVar
-
+from toolchat.chat.memory import current_lock
 from toolchat.errors import SessionBusy
-from toolchat.state.base import Lock, LockLost, StateStore
+from toolchat.state.base import LockLost, StateStore
 
-__all__ = ["ConversationState", "current_lock"]
-
-current_lock: ContextVar[Lock | None] = ContextVar("conversation_lock", default=None)
-"""The lock of the conversation whose turn is being answered; ``None`` outside of a turn."""
+__all__ = ["ConversationState"]
 
 
 class ConversationState:

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from app.api.dynamic_tools import DynamicTools, ToolNames
 from toolchat.chat.advisors.base import Advisor
-from toolchat.chat.dynamic_tools import DynamicTools, ToolNames
 from toolchat.chat.tool_module import ToolModule
 from toolchat.errors import NotConfigured, NotFound, ToolServerUnavailable, ValidationFailed
 from toolchat.tool_calling.callback import StaticToolCallbackResolver, ToolCallback

@@ -21,7 +21,7 @@ SECRET = "sk-canary-1234567890"
 
 FAULTS = [
     (body(b"<html>Bad Gateway</html>", 502, Content_Type="text/html"), 502, "upstream-unavailable", True),
-    (body(b"<html>hello</html>", Content_Type="text/html"), 502, "upstream-invalid", True),
+    (body(b"<html>hello</html>", Content_Type="text/html"), 502, "upstream-invalid", False),
     (body(b""), 502, "upstream-invalid", True),
     (whole({"error": {"message": "bad key " + SECRET, "code": "invalid_api_key"}}, 401), 503, "provider-auth", False),
     (whole({"error": {"message": "x", "code": "insufficient_quota"}}, 429), 503, "provider-quota", False),
@@ -196,13 +196,12 @@ async def test_a_lost_connection_is_tried_again() -> None:
     [
         body(b'{"choices": [{"mess', Content_Type="application/json"),
         body(b"\x00\xff\x17", Content_Type="application/json"),
-        body(b"<html>hello</html>", Content_Type="text/html"),
         body(b""),
         sse(b"data: {no json\n\n"),
         sse(b"data: \xff\xff\n\n"),
         sse(done=False),
     ],
-    ids=["half", "bytes", "page", "nothing", "event", "no text", "no end"],
+    ids=["half", "bytes", "nothing", "event", "no text", "no end"],
 )
 async def test_an_answer_with_invalid_json_is_requested_again(
     garbled: Answer, headers: dict[str, str], trying_again: Replay
@@ -278,3 +277,13 @@ def test_every_error_has_a_code_and_a_status_of_its_own_kind() -> None:
         codes.append((kind.code, kind.status))
         assert 400 <= kind.status < 600
     assert len(codes) == len(set(codes))
+
+
+@pytest.mark.parametrize("headers", [{}, EVENTS], ids=["whole", "stream"])
+async def test_a_page_at_a_wrong_address_is_not_requested_again(headers: dict[str, str], trying_again: Replay) -> None:
+    page, unused = body(b"<html>hello</html>", Content_Type="text/html"), whole(message(content="again"))
+    trying_again.answers[:] = [page, unused]
+    answer = await trying_again.client.get("/time/chat", headers=headers)
+    assert (answer.status_code, answer.json()["retryable"]) == (502, False)
+    assert "check OPENAI_BASE_URL" in answer.json()["detail"]
+    assert trying_again.answers == [unused]

@@ -19,6 +19,7 @@ from toolchat.errors import (
     UpstreamInvalid,
     UpstreamUnavailable,
 )
+from toolchat.models.resilience import ResilientChatModel
 
 REFUSALS: list[tuple[int, str, str, type[ToolchatError]]] = [
     (400, "InvalidParameter", "url error, please check url", NotConfigured),
@@ -134,3 +135,12 @@ async def test_an_invalid_response_becomes_an_error_without_its_content(case: st
         shown = caught.value.detail
     assert type(caught.value) is expected
     assert not any(secret in shown for secret in ("SECRET-BODY", KEY, player.base_url, "127.0.0.1"))
+    assert ("check DASHSCOPE_BASE_URL" in shown) is case.startswith("HTML")
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_a_page_at_a_wrong_address_is_not_requested_again(stream: bool) -> None:
+    async with played(Answer((b"<html>",), 200, HTML)) as (model, player):
+        with pytest.raises(UpstreamInvalid) as caught:
+            await response_of(ResilientChatModel(model, total_timeout=5, idle_timeout=5), asking(stream=stream))
+    assert (caught.value.retryable, len(player.requests)) == (False, 1)

@@ -39,9 +39,18 @@ class ClientSession:
         headers: Mapping[str, str],
         timeout: object,  # noqa: ARG002 - the SDK's; our timeouts cancel the call
     ) -> "Answer":
-        """Send one request; see :meth:`OutboundHttp.request`."""
+        """Send one request; see :meth:`OutboundHttp.request`.
+
+        Raises:
+            UpstreamInvalid: the answer is a page: nothing at this address speaks DashScope's protocol.
+        """
         exchange = self._http.request(method, url, upstream="DashScope", headers=headers, data=data)
-        return Answer(await exchange.__aenter__())
+        answer = Answer(await exchange.__aenter__())
+        if answer.status < 400 and answer.content_type == "text/html":
+            await answer.__aexit__()
+            # Not retryable: a wrong address answers every request with the same page.
+            raise UpstreamInvalid("DashScope answered with a page; check DASHSCOPE_BASE_URL")
+        return answer
 
 
 class Answer:

@@ -144,8 +144,9 @@ async def _is_stream(response: Response) -> bool:
         return True
     if media_type in _JSON_TYPES or media_type.endswith("+json"):
         return False
+    # Not retryable: a wrong address answers every request with the same page.
     detail = "answered with a content type that is not a chat completion's; check OPENAI_BASE_URL"
-    error = UpstreamInvalid(f"{_UPSTREAM} {detail}", retryable=True)
+    error = UpstreamInvalid(f"{_UPSTREAM} {detail}")
     error.log_fields["upstream_status"] = response.status
     raise error
 

@@ -1,7 +1,9 @@
 """Tool calls that wait for the user's approval."""
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
+from threading import Event
 
 import pytest
 
@@ -10,6 +12,7 @@ from toolchat.chat.advisors.tool_loop import APPROVAL_REQUIRED
 from toolchat.chat.client import ChatClient
 from toolchat.chat.request import Approval
 from toolchat.models.base import ChatOptions, ChatResponse, TextDelta
+from toolchat.tool_calling.caller import current_caller
 from toolchat.tool_calling.context import ToolContext
 from toolchat.tool_calling.events import ToolCallFinished, ToolCallStarted
 from toolchat.tool_calling.function_callback import FunctionToolCallback, tool
@@ -72,6 +75,23 @@ async def test_a_rule_decides_for_each_call_whether_it_waits(limit: float | str 
     await client.resume(paused, {"call_1": Approval(True)}).tools(pay).call().response()
     assert paid[-1] == 101
     assert '"invalid-arguments"' in told(model.prompts[1])[2]
+
+
+async def test_a_rule_that_blocks_does_not_stop_the_event_loop() -> None:
+    answered = Event()
+
+    def is_denied(arguments: Mapping[str, int], context: ToolContext) -> bool:
+        return not answered.wait(5) or context.caller is not current_caller.get()
+
+    @tool(requires_approval=is_denied)
+    async def pay(amount: int) -> str:
+        """Pay an amount."""
+        return f"paid {amount}"
+
+    client, _ = client_of(calls(("pay", '{"amount":1}')), says("done"))
+    asyncio.get_running_loop().call_later(0.01, answered.set)
+    response = await client.prompt("?").tools(pay).call().response()
+    assert [each.result for each in response.executions] == ["paid 1"]
 
 
 async def test_a_stream_pauses_too_and_can_go_on_as_a_stream() -> None:

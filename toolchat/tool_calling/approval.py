@@ -1,11 +1,14 @@
 """Decides whether a call waits for the user's approval."""
 
 import logging
+from functools import partial
 from inspect import isawaitable
 
 from toolchat.tool_calling.callback import ToolCallback
 from toolchat.tool_calling.context import ToolContext
+from toolchat.tool_calling.definition import is_async
 from toolchat.tool_calling.errors import ToolArgumentsError
+from toolchat.tool_calling.threads import run_blocking
 
 __all__ = ["needs_approval"]
 
@@ -28,7 +31,9 @@ async def needs_approval(tool: ToolCallback, arguments: str, context: ToolContex
     except ToolArgumentsError:
         return False  # the call cannot run; the model learns why at once, and the user is not asked
     try:
-        decided = rule(tool.read_arguments(arguments), context)
+        ask = partial(rule, tool.read_arguments(arguments), context)
+        # A plain function may block, as a plain tool may: its query must not hold up every other request.
+        decided = ask() if is_async(rule) else await run_blocking(ask)
         return bool(await decided if isawaitable(decided) else decided)
     except Exception as error:  # noqa: BLE001 - a rule is a user's code; what it fails to allow must not run
         _log.error("a rule for approval failed", extra={"tool": tool.definition.name}, exc_info=error)

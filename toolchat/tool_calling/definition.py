@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
+from inspect import iscoroutinefunction
 from typing import Any, Self, TypedDict, TypeVar, Unpack, overload
 
 from toolchat.tool_calling.context import ToolContext
@@ -16,6 +17,7 @@ __all__ = [
     "ToolMetadata",
     "ToolOptions",
     "called_function",
+    "is_async",
     "is_number",
     "tool",
     "tool_name",
@@ -151,7 +153,8 @@ class ToolOptions(TypedDict, total=False):
     """The result is the answer; the model is not called again."""
     requires_approval: bool | ApprovalRule
     """A call waits for the user's approval; for tools with effects. A function decides for each call: it receives the
-    validated arguments by name, and the :class:`ToolContext`; if it raises, the call waits."""
+    validated arguments by name, and the :class:`ToolContext`; if it raises, the call waits. A plain function may block:
+    it runs in a thread, as a plain tool does."""
     read_only: bool
     """The tool changes nothing, so MCP hosts need not ask their users before a call."""
     timeout: float | None
@@ -245,3 +248,9 @@ def tool_name(function: Callable[..., Any]) -> str:
 def called_function(function: Callable[..., Any]) -> Callable[..., Any]:
     """The function or callable object within a ``functools.partial``; any other is returned unchanged."""
     return called_function(function.func) if isinstance(function, partial) else function
+
+
+def is_async(function: Callable[..., Any]) -> bool:
+    """Whether a function, or a callable object's ``__call__``, is a coroutine function; any other may block."""
+    function = called_function(function)
+    return iscoroutinefunction(function) or iscoroutinefunction(type(function).__call__)

@@ -5,7 +5,7 @@ import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
-from inspect import isawaitable, iscoroutinefunction
+from inspect import isawaitable
 from typing import Any, Self, Unpack
 
 from pydantic_core import from_json
@@ -19,6 +19,7 @@ from toolchat.tool_calling.definition import (
     ToolMetadata,
     ToolOptions,
     called_function,
+    is_async,
     tool,
     tool_name,
     validate_metadata,
@@ -71,7 +72,7 @@ class FunctionToolCallback(ToolCallback):
 
     def __post_init__(self) -> None:
         validate_metadata(self.definition.name, self.metadata, self._input.context_parameter)
-        object.__setattr__(self, "_is_async", _is_async(self._function))
+        object.__setattr__(self, "_is_async", is_async(self._function))
         if self.metadata.cache_seconds:
             object.__setattr__(self, "_cache", SingleFlight(RecentResults(self.metadata.cache_seconds)))
 
@@ -188,11 +189,6 @@ class FunctionToolCallback(ToolCallback):
 
     told_by = with_converter  # deprecated alias, removed in 0.3
     cached_for = with_cache_ttl  # deprecated alias, removed in 0.3
-
-
-def _is_async(function: Callable[..., Any]) -> bool:
-    function = called_function(function)
-    return iscoroutinefunction(function) or iscoroutinefunction(type(function).__call__)
 
 
 def _none_as_done(converter: ToolCallResultConverter) -> ToolCallResultConverter:

@@ -46,7 +46,7 @@ class Configuration:
     """Mistyped variables and inverted time limits."""
 
     def log_warnings(self) -> None:
-        """Log the warnings; whoever reads the configuration calls it, once per process group."""
+        """Log the warnings. Call it once for all processes of the service."""
         for warning in self.warnings:
             _log.warning("%s", warning)
 

@@ -42,7 +42,7 @@ def short(text: str) -> str:
 
 
 def without_tokens(text: str) -> str:
-    """A text whose approval links have no token: whoever reads it could decide."""
+    """A text without the tokens in its approval links, with which any reader could approve the call."""
     return _TOKEN.sub("...", text) if LINK_FRAGMENT in text else text
 
 

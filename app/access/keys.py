@@ -9,7 +9,6 @@ import hashlib
 import logging
 import re
 import secrets
-import tomllib
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -122,6 +121,8 @@ def read_key_file(path: Path) -> KeyRegistry:
     Raises:
         ConfigurationError: it cannot be read; one line for each error, without digests.
     """
+    import tomllib  # only services with a key file need it
+
     try:
         if path.stat().st_size > _LARGEST_FILE:
             raise ConfigurationError(f"API_KEYS_FILE: {path} is larger than {_LARGEST_FILE} bytes")

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from os import sysconf
 from pathlib import Path
-from statistics import StatisticsError, correlation
 from typing import Any
 
 __all__ = ["MemoryWatch", "resident_bytes", "tool_calls"]
@@ -59,6 +58,8 @@ class MemoryWatch:
 
     def _tools(self) -> list[dict[str, Any]]:
         """The tools called since the last mark; first those whose calls go with the growth."""
+        from statistics import StatisticsError, correlation  # hardly any process needs it
+
         growth = [grown for grown, _ in self._samples]
         total: Counter[str] = sum((calls for _, calls in self._samples), Counter())
         found: list[dict[str, Any]] = []

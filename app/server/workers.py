@@ -28,6 +28,9 @@ _MEMORY = "/dev/shm"  # noqa: S108 - for heartbeats: the rest of the file system
 _IGNORED = (signal.SIGHUP, signal.SIGUSR1, signal.SIGABRT)
 """gunicorn sends a stuck worker SIGABRT before SIGKILL; it could write a core dump with the keys in it."""
 
+_BLOCKED = (signal.SIGINT, signal.SIGQUIT, signal.SIGTERM)
+"""Signals that wait while a worker is forked: it would put them into its copy of the parent's queue, and go on."""
+
 
 class Worker(GunicornWorker):  # type: ignore[misc] # gunicorn has no types
     """A worker process."""
@@ -37,9 +40,10 @@ class Worker(GunicornWorker):  # type: ignore[misc] # gunicorn has no types
     """Whether the others start only once this one serves, so that an error at start is reported only once."""
 
     def init_signals(self) -> None:
-        """Reset the parent's signal handlers; the server installs its own."""
+        """Reset the parent's signal handlers, and accept signals again; the server installs its own handlers."""
         for each in self.SIGNALS:
             signal.signal(each, signal.SIG_IGN if each in _IGNORED else signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _BLOCKED)
 
     def run(self) -> None:
         """Serve until a signal ends it; a worker that cannot start ends the whole service only if it is the first."""
@@ -125,6 +129,14 @@ class Supervisor(Arbiter):  # type: ignore[misc]
         except SystemExit as ended:
             return 130 if self._interrupted else int(ended.code or 0)
         return 0
+
+    def spawn_worker(self) -> None:
+        """Start a worker, which accepts signals as soon as it has handlers of its own."""
+        signal.pthread_sigmask(signal.SIG_BLOCK, _BLOCKED)
+        try:
+            super().spawn_worker()
+        finally:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, _BLOCKED)
 
     def prepare(self, worker: Worker) -> None:
         """Give a new worker a listener that no other uses; the parent keeps it open when the worker is replaced."""

@@ -78,6 +78,6 @@ def _has_workers() -> bool:
     from app.settings.service_settings import Settings
 
     try:
-        return read_settings(Settings).server_workers > 1
+        return hasattr(os, "fork") and read_settings(Settings).server_workers > 1
     except ConfigurationError:  # reported later, with all other faults
         return False

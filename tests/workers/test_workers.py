@@ -158,6 +158,55 @@ async def test_workers_whose_parent_is_killed_finish_what_they_answer_and_end(
         await until(lambda: all(map(has_ended, left)))
 
 
+async def test_the_next_start_removes_the_metrics_of_processes_that_were_killed(
+    service: Service, redis: RedisServer, model: PacedModel, tmp_path: Path
+) -> None:
+    with workers(2, tmp_path, **set_up(redis, model)) as killed:
+        left, abandoned = killed.workers, metrics_of(killed)
+        for each in (killed.process, *left):
+            each.kill()
+        await until(lambda: all(map(has_ended, left)))
+        killed.process.wait(PATIENCE)
+    assert abandoned.exists()
+    with workers(2, tmp_path, **set_up(redis, model)) as started:
+        assert not abandoned.exists()
+        assert metrics_of(started).exists()
+        assert metrics_of(service).exists()
+
+
+def metrics_of(service: Service) -> Path:
+    """The directory of the metrics of several workers."""
+    files = psutil.Process(service.process.pid).open_files()
+    return next(Path(each.path).parent for each in files if "/toolchat-metrics-" in each.path)
+
+
+SIGNALLED = """
+import os
+import signal
+
+from toolchat import ToolModule
+
+
+def stop_first() -> None:
+    if not forks:
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
+forks = []
+os.register_at_fork(after_in_child=stop_first, after_in_parent=lambda: forks.append(1))
+module = ToolModule()
+"""
+
+
+async def test_a_signal_ends_a_worker_that_was_just_forked(
+    redis: RedisServer, model: PacedModel, tmp_path: Path
+) -> None:
+    with_tools(tmp_path, {"signalled": SIGNALLED})
+    variables = {"PYTHONHASHSEED": "0", "TOOLS_PATH": "tools", **set_up(redis, model)}
+    with workers(2, tmp_path, **variables) as service:
+        assert await service.total("toolchat_worker_replacements_total") == 1
+
+
 async def test_a_second_interrupt_ends_what_the_workers_answer(
     redis: RedisServer, model: PacedModel, tmp_path: Path
 ) -> None:

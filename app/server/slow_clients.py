@@ -20,6 +20,8 @@ class _Watched(Protocol):
 class SlowClientWatch:
     """Checks the time limits of all connections of a server periodically, by one timer.
 
+    A limit takes effect up to two intervals late: progress is seen at the next check, and so is the end of the limit.
+
     Args:
         read_timeout: seconds from connecting, or from the first byte of a request, to the end of its headers.
         write_timeout: seconds in which the client must read some of its pending data.

@@ -13,9 +13,9 @@ from toolchat.errors import Forbidden, Unauthorized
 __all__ = ["APPROVAL_HEADER", "Authenticator", "TokenReader"]
 
 _PUBLIC = ("/health/live", "/health/ready", "/.well-known/oauth-protected-resource/mcp")
-"""Paths that nobody authenticates for: probes have no key, and the metadata says how to get one."""
+"""Paths without authentication: probes have no key, and the metadata describes how to get one."""
 _ALWAYS_OPEN = ("/playground", *_PUBLIC)
-"""Paths that never need a key: the playground itself asks for one."""
+"""Paths that never need a key; the playground asks the user for one."""
 _ROLES: dict[str, Role | None] = {
     "/metrics": "operate",
     "/": None,
@@ -39,7 +39,7 @@ class TokenReader(Protocol):
 
 
 class ApprovalTokenReader(Protocol):
-    """Finds on whose behalf the bearer of an approval link decides."""
+    """Finds the principal that the token of an approval link acts for."""
 
     async def principal(self, identifier: str, token: str) -> Principal:
         """The principal of a token for one paused answer; raises ``NotFound`` if it is not valid."""
@@ -127,12 +127,12 @@ class Authenticator:
         raise Unauthorized("the key is not valid")
 
     async def _approver(self, path: str, token: str) -> Principal:
-        """The principal on whose behalf the bearer of a token decides, with the rights that it has now."""
+        """The principal that the token of an approval link acts for, with its current rights."""
         if self.approval_tokens is None:
             raise Unauthorized("the service is not running")
         principal = await self.approval_tokens.principal(path.removeprefix(_APPROVALS), token)
         if not principal.name or ":" in principal.name:
-            current: Principal | None = principal  # of nobody, or of a token, which no registry knows
+            current: Principal | None = principal  # anonymous, or of a token: no registry has it
         else:
             current = self.keys.named(principal.name)
         if current is None or current.has_expired or "ask" not in current.roles:

@@ -1,4 +1,4 @@
-"""Tokens of approval links: with one, a person without a key decides about one paused answer."""
+"""Tokens of approval links, with which a person without a key decides about one paused answer."""
 
 import hashlib
 import secrets
@@ -16,7 +16,7 @@ _RECORD = TypeAdapter(tuple[str, Principal])
 
 
 class ApprovalTokens:
-    """Issues tokens, and finds the principal on whose behalf the bearer of one decides.
+    """Issues tokens, and finds the principal that a token acts for.
 
     The store knows a token by its hash, together with the paused answer and the principal that it is for. It gives
     access to nothing else, and ends with the answer's wait: an answer is claimed once, so a token decides once.

@@ -147,7 +147,7 @@ def _response(record: Mapping[str, Any]) -> ChatResponse:
 
 
 def _caller(tenant: str) -> Caller:
-    """The caller of a resumed turn: who approves it, for the tenant of the question unless a key says otherwise."""
+    """The caller of a resumed turn: the one who approves it, for the tenant of the question unless it has a key."""
     caller = current_request_caller()
     return caller if caller.principal.name else replace(caller, tenant=tenant)
 
@@ -259,7 +259,7 @@ class ApprovalStore:
         key = _key(waiting.identifier)
         deleting = asyncio.ensure_future(self._store.delete(key))
         try:
-            # Shielded: cancelled half-way, nobody would know whether the record is gone.
+            # Shielded: if the deletion were cancelled, its result would be unknown.
             claimed = await asyncio.shield(deleting)
         except asyncio.CancelledError:
             with suppress(StoreUnavailable):
@@ -278,7 +278,8 @@ class ApprovalStore:
     async def _list(self, conversation: str, identifier: str) -> None:
         """List a saved turn under its conversation, with which it is deleted.
 
-        A turn that cannot be listed, since its conversation was taken over, is never found: nobody knows its id yet.
+        If another request has taken the conversation over, the turn cannot be listed and is never found: its id was not
+        sent yet.
         """
         listed = [*await self._listed(conversation), identifier]
         await self._lists.put(conversation, to_json(listed[-_MAX_PAUSED:]))

@@ -44,7 +44,7 @@ TENANT_HEADER: Any = Header(
 )
 """The header as a parameter of a route; the guard has read it into the caller."""
 _NO_TENANT = "zh"
-"""In the names of stored data: the tenant of clients that name none, as ever since there are tenants."""
+"""The tenant in the names of stored data if the client sends none; stored names depend on it."""
 
 
 def tenant_of(_: Request) -> str:

@@ -171,8 +171,8 @@ class IdempotencyAdvisor(Advisor):
             with suppress(StoreUnavailable, LockLost):
                 await self._store.release(self._idempotent, lock, began=began)
             raise
-        # Whoever has taken the lock meanwhile found the entry, and did not run. So this is the answer, though a
-        # repetition will only learn that the request did not finish.
+        # A request that has taken the lock over found the entry and did not run. So this is the only answer, although a
+        # repeated request gets the error that the first one did not finish.
         with suppress(LockLost):
             await self._store.save(self._idempotent, lock, answer)
         return answer

@@ -37,7 +37,7 @@ class OpenedService:
     registry: ToolRegistry
     portal: BlockingPortal
     caller: RequestCaller
-    """On whose behalf tools run."""
+    """The caller that tools run for."""
 
     def run(self, make: Callable[[], Coroutine[Any, Any, _T]]) -> _T:
         """Run a coroutine and return its result; Ctrl-C cancels it and is raised once it has ended."""

@@ -19,7 +19,7 @@ def make_container(providers: Iterable[Provider]) -> AsyncContainer:
     """Put the container together and check its graph.
 
     Raises:
-        ConfigurationError: something is needed that nobody provides.
+        ConfigurationError: a dependency is not provided.
     """
     try:
         return make_async_container(*providers)
@@ -65,14 +65,14 @@ def named(name: str, provides: type[_T], make: Callable[[Any], _T], needs: type 
     Args:
         name: the component's name.
         provides: the type that it is looked up by.
-        make: makes it from the dependency, or from ``None`` when it needs none.
-        needs: the type of the dependency, taken from the unnamed components.
+        make: creates it from the dependency, or from ``None`` if it needs none.
+        needs: the type of the dependency, which is an unnamed component.
     """
 
     def from_dependency(dependency: Any) -> Any:
         return make(dependency)
 
-    # dishka reads from the annotation what to give, and which class that is stands in the caller's hands alone.
+    # dishka reads the annotation, which depends on the argument, so it is set here.
     from_dependency.__annotations__["dependency"] = Annotated[needs, FromComponent("")]
     provider = Provider(scope=Scope.APP, component=name)
     provider.provide((lambda: make(None)) if needs is None else from_dependency, provides=provides)
@@ -80,7 +80,7 @@ def named(name: str, provides: type[_T], make: Callable[[Any], _T], needs: type 
 
 
 def _fault(error: DishkaError) -> str:
-    """One line that names who cannot be made; dishka's own text draws the way there on several."""
+    """One line that names what cannot be created; dishka's own text has several."""
     if isinstance(error, NoFactoryError) and error.path:
         asking, missing = error.path[-1].source, error.requested.type_hint
         return f"{_full_name(asking)}: cannot be made: nothing provides {_full_name(missing)}"

@@ -254,7 +254,7 @@ def manager(settings: Settings, processor: ToolExecutionExceptionProcessor) -> T
     """The executor of tool calls.
 
     Raises:
-        ConfigurationError: the processor, which a tool folder may provide, is none.
+        ConfigurationError: a tool folder provides a processor that is not valid.
     """
     try:
         check_processor(processor)

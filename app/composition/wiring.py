@@ -1,4 +1,4 @@
-"""What is wired: the state store, and the container with everything that asks for something by its type."""
+"""The state store, and the container that creates everything else by the types of its parameters."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -29,15 +29,15 @@ _REDIS_URLS = (
 
 
 def state_store(settings: Settings) -> StateStore:
-    """The store that the settings ask for; nothing is connected before it is started.
+    """The configured store; it connects when it is started.
 
     Raises:
-        ConfigurationError: it cannot be used, or there are several processes and nothing that they share.
+        ConfigurationError: it cannot be used, or several processes have no shared store.
     """
     redis_url = settings.redis_url.get_secret_value() if settings.redis_url else None
     if redis_url is None and settings.server_workers > 1:
-        told = f"{settings.server_workers} processes share conversations, approvals and all else by Redis only"
-        raise ConfigurationError(f"SERVER_WORKERS: {told}: set REDIS_URL, or leave it at 1")
+        shared = f"{settings.server_workers} processes share conversations, approvals and all else by Redis only"
+        raise ConfigurationError(f"SERVER_WORKERS: {shared}: set REDIS_URL, or leave it at 1")
     if redis_url is None:
         return InMemoryStateStore(settings.state_max_entries, client_key=current_client_key)
     try:
@@ -55,7 +55,7 @@ def state_store(settings: Settings) -> StateStore:
 def wired(
     settings: Settings, modules: Sequence[ConfiguredModule], http: OutboundHttp, store: StateStore
 ) -> AsyncContainer:
-    """The container with the core, and with what the folders provide that have what they need.
+    """The container with the core and the providers of all tool modules that are configured.
 
     Raises:
         ConfigurationError: something is missing, or provided twice.

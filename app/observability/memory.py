@@ -29,13 +29,13 @@ def resident_bytes() -> int:
 
 
 class MemoryWatch:
-    """Logs each new high-water mark of the memory with the tools that were called meanwhile.
+    """Logs each new high-water mark of the memory with the tools that were called since the last one.
 
-    A tool that leaks is one whose calls per second go with the growth per second, so the line has their correlation.
+    The calls per second of a tool that leaks correlate with the growth per second, so the line has the correlation.
 
     Args:
         resident: returns the memory in bytes.
-        calls: the calls of each tool so far; it is updated from outside.
+        calls: the calls of each tool so far; it is updated by others.
     """
 
     def __init__(self, resident: Callable[[], int] = resident_bytes, calls: Mapping[str, int] = tool_calls) -> None:
@@ -57,7 +57,7 @@ class MemoryWatch:
         return now
 
     def _tools(self) -> list[dict[str, Any]]:
-        """The tools called since the last mark; first those whose calls go with the growth."""
+        """The tools called since the last mark, sorted by the correlation of their calls with the growth."""
         from statistics import StatisticsError, correlation  # hardly any process needs it
 
         growth = [grown for grown, _ in self._samples]

@@ -116,12 +116,12 @@ class Request:
         labelled(metrics.OVERHEAD_SECONDS, route, form).observe(self.overhead(now))
 
 
-current_request: ContextVar[Request] = ContextVar("observed_request", default=Request())  # noqa: B039 - nobody's
-"""The request that is being answered; outside of one, something that nobody reads."""
+current_request: ContextVar[Request] = ContextVar("observed_request", default=Request())  # noqa: B039 - never read
+"""The request that is being answered; outside of one, a default that is never read."""
 
 
 def _principal(name: str) -> str:
-    """What figures call a principal: of those whom an identity provider knows there may be any number."""
+    """The label of a principal; those of an identity provider share one, because there may be any number."""
     if not name:
         return "anonymous"
     return OTHER if name.startswith("jwt:") else _principals.of(name)

@@ -159,7 +159,7 @@ class Supervisor(Arbiter):  # type: ignore[misc]
         worker.notify()  # the time limit applies to its start as well
 
     def record_exit(self, worker: Worker) -> None:
-        """Delay the next start after repeated failures; meanwhile connections go to the other workers."""
+        """Delay the next start after repeated failures; until then, connections go to the other workers."""
         forget_worker(worker.pid)
         metrics.WORKER_REPLACEMENTS.inc()
         self._failures = 0 if time.monotonic() - worker.started_at >= _STEADY else self._failures + 1
@@ -194,7 +194,7 @@ class Supervisor(Arbiter):  # type: ignore[misc]
         self.kill_workers(signal.SIGHUP)
 
     def handle_usr2(self) -> None:
-        """Ignore the signal; gunicorn would start a second service beside this one."""
+        """Ignore the signal, on which gunicorn would start a second service beside this one."""
 
     def handle_int(self) -> None:
         """Stop as on SIGTERM."""

@@ -112,10 +112,10 @@ class ActiveRequest:
         return response.with_text("\n\n".join(filter(None, (response.message.text, self.notice))))
 
     async def _ask_for_approval(self, pending: dict[str, Any]) -> str:
-        """Say what a person can do, then what a program can do.
+        """The text that asks for an approval: first for people, then for programs.
 
-        The link has a token if people see the answer in the page of another program, whose key they do not have. Who
-        has decided by a token gets the next one in the answer.
+        The link has a token if people see the answer in the page of another program, whose key they do not have. A
+        person who has decided with a token gets the next one in the answer.
         """
         identifier, names = pending["id"], ", ".join(call["name"] for call in pending["calls"])
         for_programs = f"Waiting for approval of {names}: POST /approvals/{identifier}"

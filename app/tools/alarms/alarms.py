@@ -131,7 +131,7 @@ class AlarmStore:
 
     @asynccontextmanager
     async def _changing(self) -> AsyncGenerator[list[Alarm], None]:
-        """Yield all alarms for a change and store them afterwards; the lock keeps other changes out meanwhile."""
+        """Yield all alarms for a change, and store them afterwards; a lock prevents concurrent changes."""
         try:
             async with self._locks.hold(_KEY) as lock:
                 alarms = await self._read()

@@ -4,15 +4,15 @@ import hashlib
 import secrets
 
 from pydantic import TypeAdapter, ValidationError
-from pydantic_core import to_json
 
 from app.access.principals import Principal, current_request_caller
 from toolchat.errors import NotFound
 from toolchat.state.base import StateStore
+from toolchat.state.versions import RECORD_VERSION, RecordVersion
 
 __all__ = ["ApprovalTokens", "approval_not_found"]
 
-_RECORD = TypeAdapter(tuple[str, Principal])
+_RECORD = TypeAdapter(tuple[str, Principal, RecordVersion])
 
 
 class ApprovalTokens:
@@ -32,8 +32,8 @@ class ApprovalTokens:
     async def issue(self, identifier: str) -> str:
         """Issue a token of 256 random bits for a paused answer of the current principal."""
         token = secrets.token_urlsafe(32)
-        record = _RECORD.dump_python((identifier, current_request_caller().principal), mode="json")
-        await self._store.put(_key(token), to_json(record), ttl=self._ttl)
+        record = (identifier, current_request_caller().principal, RECORD_VERSION)
+        await self._store.put(_key(token), _RECORD.dump_json(record), ttl=self._ttl)
         return token
 
     async def principal(self, identifier: str, token: str) -> Principal:
@@ -41,11 +41,11 @@ class ApprovalTokens:
 
         Raises:
             NotFound: the token is not for this answer, or has expired. The error is that of an answer that was decided.
-            StoreUnavailable: the store cannot be reached.
+            StoreUnavailable: the store cannot be reached, or a newer version of the service issued the token.
         """
         try:
-            issued_for, principal = _RECORD.validate_json(await self._store.get(_key(token)) or b"")
-        except ValidationError:  # there is none, or another version of the service has written it
+            issued_for, principal, _ = _RECORD.validate_json(await self._store.get(_key(token)) or b"")
+        except ValidationError:  # there is none
             raise approval_not_found() from None
         if issued_for != identifier:
             raise approval_not_found()

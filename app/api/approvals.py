@@ -25,6 +25,7 @@ from toolchat.errors import CannotPause, DependencyMissing, StoreUnavailable, Va
 from toolchat.messages import AssistantMessage, Usage
 from toolchat.models.base import ChatOptions, ChatResponse
 from toolchat.state.base import StateStore
+from toolchat.state.versions import RECORD_VERSION, check_version
 from toolchat.tool_calling.callback import ToolCallback, ToolCallbackResolver
 from toolchat.tool_calling.caller import Caller
 from toolchat.tool_calling.context import CONVERSATION_ID, ToolContext
@@ -76,6 +77,7 @@ class PausedTurnCodec:
             raise CannotPause(f"the answer needs an approval and cannot wait for it: {fault}")
         response = paused.response
         record = {
+            "version": RECORD_VERSION,
             "messages": to_records((*response.history, response.message)),
             "tools": [each.definition.name for each in paused.tools],
             "advisors": [each.record_name for each in paused.advisors],
@@ -90,14 +92,16 @@ class PausedTurnCodec:
         """Restore the turn of a record.
 
         Raises:
-            DependencyMissing: this process lacks a tool or an advisor, or another version wrote the record.
+            DependencyMissing: this process lacks a tool or an advisor, or the record is unreadable.
+            StoreUnavailable: a newer version of the service paused the turn.
         """
         try:
             record = from_json(value)
+            check_version(record.get("version", 1))
             response = _response(record)
             tools = {name: self._resolver.resolve(name) for name in record["tools"]}
             advisors = {name: self._advisors.get(name) for name in record["advisors"]}
-        except (KeyError, TypeError, ValueError) as error:
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise _missing("a record of another version of the service") from error
         return PausedTurn(response, _all_of("tool", tools), _all_of("advisor", advisors))
 

@@ -14,6 +14,7 @@ from toolchat.messages import AssistantMessage, Usage
 from toolchat.models.base import ChatResponse, TextDelta
 from toolchat.state.base import Lock, LockLost, StateStore, decoding
 from toolchat.state.locks import Locks
+from toolchat.state.versions import RECORD_VERSION, RecordVersion
 from toolchat.tool_calling.events import ToolCallFinished, ToolCallStarted
 
 __all__ = ["IdempotencyAdvisor", "IdempotencyStore", "IdempotentRequest"]
@@ -44,6 +45,7 @@ class _Entry:
     question: str
     answer: _Answer | None = None
     """``None`` while the first request runs, and for ever if its process died."""
+    version: RecordVersion = RECORD_VERSION
 
 
 _ENTRY = TypeAdapter(_Entry)

@@ -206,7 +206,7 @@ async def test_of_sixty_decisions_at_two_processes_one_is_taken(tmp_path: Path) 
 
 UNKEEPABLE = [
     *(("/light/context/" + kind, "context value odd") for kind in ("object", "tuple", "number", "key", "text")),
-    ("/light/advised", "advisor tests.sessions.lights.light.Signed"),
+    ("/light/advised", "advisor app.tools.light.Signed"),
     ("/light/renamed", "tool switchOwnLight"),
 ]
 

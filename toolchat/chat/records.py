@@ -1,7 +1,7 @@
 """The stored records of a session: messages and turns as JSON objects, and the summary of each turn.
 
 Sessions and paused turns in the state store outlive the version that wrote them. New fields are added so that an older
-version ignores them; none is renamed.
+version ignores them; none is renamed. What an older version would misread needs another :data:`RECORD_VERSION`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,6 +20,7 @@ from toolchat.messages import (
     UserMessage,
 )
 from toolchat.models.base import ChatResponse
+from toolchat.state.versions import RECORD_VERSION, check_version
 from toolchat.tool_calling.events import ToolCallFinished, parse_arguments
 from toolchat.tool_calling.results import shorten
 
@@ -35,8 +36,9 @@ __all__ = [
 
 
 def dump_turn(messages: Sequence[Message], summary: str) -> list[dict[str, Any]]:
-    """A turn as JSON objects: its messages, the last of them with the turn's summary."""
+    """A turn as JSON objects: its messages, the last of them with the record's version and the turn's summary."""
     records = to_records(messages)
+    records[-1]["version"] = RECORD_VERSION
     if summary:
         # As a string within the answer's record: every request of the session reads and writes it, and only a reader
         # of the session needs it parsed.
@@ -49,7 +51,9 @@ def load_turn(records: Sequence[Mapping[str, Any]]) -> tuple[tuple[Message, ...]
 
     Raises:
         LookupError, TypeError: the records have another format.
+        StoreUnavailable: a newer version of the service stored them.
     """
+    check_version(records[-1].get("version", 1))
     messages, summary = from_records(records), records[-1].get("trace", "")
     if not isinstance(summary, str):
         raise TypeError(summary)

@@ -18,11 +18,11 @@ from pydantic_core import from_json, to_json
 
 from app.api.dependencies import scoped_key
 from app.protocols.openai.requests import turn_starts
-from toolchat.chat.records import from_records, to_records
+from toolchat.chat.records import dump_turn, load_turn
 from toolchat.errors import StoreUnavailable
 from toolchat.messages import AssistantMessage, Message, ToolResponse, ToolResponseMessage
 from toolchat.models.base import ChatResponse
-from toolchat.state.base import StateStore
+from toolchat.state.base import StateStore, decoding
 
 __all__ = ["restore_turns", "save_turn"]
 
@@ -78,7 +78,7 @@ async def save_turn(store: StateStore, response: ChatResponse, client_tools: fro
     renamed = replace(turn.calls, tool_calls=calls)
     with suppress(StoreUnavailable):
         messages = turn._replace(calls=renamed).messages()
-        await store.put(_key(saved_id), to_json(to_records(messages)), ttl=SAVED_TURN_TTL)
+        await store.put(_key(saved_id), to_json(dump_turn(messages, "")), ttl=SAVED_TURN_TTL)
     return replace(response, message=renamed)
 
 
@@ -105,7 +105,9 @@ async def _restored(store: StateStore, messages: Sequence[Message]) -> Sequence[
     end = saved[-1][1] + 2  # after the results, which follow the calls
     # All results before it, because a client may have split a message with several calls.
     results = chain.from_iterable(map(_responses, messages[:end]))
-    return (*_saved_turn(from_records(from_json(value))).with_results(results).messages(), *messages[end:])
+    with decoding("the turn cannot be read"):
+        turn = _saved_turn(load_turn(from_json(value))[0])
+    return (*turn.with_results(results).messages(), *messages[end:])
 
 
 def _finished_turn(response: ChatResponse, client_tools: frozenset[str]) -> _Turn:

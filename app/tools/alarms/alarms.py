@@ -17,6 +17,7 @@ from toolchat.messages import AssistantMessage, Usage
 from toolchat.models.base import ChatResponse
 from toolchat.state.base import Lock, LockLost, StateStore, decoding
 from toolchat.state.locks import Locks
+from toolchat.state.versions import RECORD_VERSION, RecordVersion
 from toolchat.tool_calling.caller import current_client_key
 from toolchat.tool_calling.errors import ToolExecutionError
 
@@ -48,6 +49,7 @@ class Alarm:
     set_at: datetime
     share: str = ""
     """Hash of the client that set the alarm: its principal, or its address if it has no key."""
+    version: RecordVersion = RECORD_VERSION
 
     @property
     def is_due(self) -> bool:

@@ -6,11 +6,11 @@ from dataclasses import asdict, dataclass
 from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
-from pydantic_core import to_json
 
 from app.api.conversation_state import ConversationState
 from app.settings.service_settings import Settings
 from toolchat.state.base import StateStore
+from toolchat.state.versions import RECORD_VERSION, RecordVersion
 from toolchat.tool_calling.errors import ToolExecutionError
 
 __all__ = [
@@ -134,7 +134,12 @@ def _refusal(message: str, hint: str | None = None) -> ToolExecutionError:
     return ToolExecutionError(message, kind="invalid-todos", hint=hint)
 
 
-_ITEMS = TypeAdapter(tuple[TodoItem, ...])
+@dataclass(frozen=True, slots=True)
+class _StoredItem(TodoItem):
+    version: RecordVersion = RECORD_VERSION
+
+
+_ITEMS = TypeAdapter(tuple[_StoredItem, ...])
 
 
 class TodoLists:
@@ -150,15 +155,17 @@ class TodoLists:
         self._rounds = ConversationState(store, "todo-rounds", ttl=settings.session_ttl)
 
     async def get(self, conversation_id: str) -> tuple[TodoItem, ...]:
-        """Return a conversation's list; empty if it has none."""
+        """Return a conversation's list; empty if it has none, or an unreadable one."""
         try:
-            return _ITEMS.validate_json(await self._lists.get(conversation_id) or b"[]")
+            items = _ITEMS.validate_json(await self._lists.get(conversation_id) or b"[]")
         except ValidationError:
             return ()
+        return tuple([TodoItem(each.id, each.text, each.status) for each in items])
 
     async def put(self, conversation_id: str, items: Sequence[TodoItem]) -> None:
         """Replace a conversation's list; an empty list is deleted."""
-        await self._lists.put(conversation_id, to_json(items) if items else b"")
+        stored = tuple([_StoredItem(each.id, each.text, each.status) for each in items])
+        await self._lists.put(conversation_id, _ITEMS.dump_json(stored) if stored else b"")
 
     async def rounds(self, conversation_id: str) -> int:
         """Return the rounds of tool calls since the last update or reminder."""

@@ -19,7 +19,9 @@ __all__ = [
     "estimate_size",
     "estimate_tokens",
     "immutable",
+    "sendable",
     "split_answered",
+    "turn_start",
 ]
 
 
@@ -36,6 +38,11 @@ def immutable(cls: type[_T]) -> type[_T]:
     return dataclass(slots=True, unsafe_hash=True)(cls)
 
 
+def sendable(text: str) -> str:
+    """The text as UTF-8 can encode it: a lone surrogate, which JSON may escape, becomes a question mark."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
 @immutable
 class ToolCall:
     """A tool call that a chat model requests."""
@@ -49,11 +56,9 @@ class ToolCall:
     """Provider-specific keys that must be sent back unchanged, such as a thought signature."""
 
     def __post_init__(self) -> None:
-        if (self.id + self.name + self.arguments).isascii():
-            return
-        # JSON may escape a lone surrogate, which cannot be encoded as UTF-8.
-        for part in ("id", "name", "arguments"):
-            object.__setattr__(self, part, getattr(self, part).encode("utf-8", "replace").decode())
+        if not (self.id + self.name + self.arguments).isascii():
+            for part in ("id", "name", "arguments"):
+                object.__setattr__(self, part, sendable(getattr(self, part)))
 
 
 @immutable
@@ -99,6 +104,14 @@ class ToolResponseMessage:
 
 
 Message = SystemMessage | UserMessage | AssistantMessage | ToolResponseMessage
+
+
+def turn_start(messages: Sequence[Message]) -> int:
+    """The index of the last user message, with which the running turn begins; 0 without one."""
+    for place in range(len(messages) - 1, 0, -1):
+        if isinstance(messages[place], UserMessage):
+            return place
+    return 0
 
 
 def split_answered(

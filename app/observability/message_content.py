@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic_core import to_json
 
-from toolchat.messages import AssistantMessage, Message, SystemMessage, ToolResponseMessage, UserMessage
+from toolchat.messages import AssistantMessage, Message, SystemMessage, ToolResponseMessage, UserMessage, sendable
 
 __all__ = ["LINK_FRAGMENT", "answer", "conversation", "instructions", "short", "without_tokens"]
 
@@ -38,7 +38,7 @@ def short(text: str) -> str:
     """A text that can be sent: truncated, valid UTF-8, and without tokens."""
     text = without_tokens(text)
     text = text if len(text) <= _MAX_CHARS else f"{text[:_MAX_CHARS]}…"
-    return text if text.isascii() else text.encode("utf-8", "replace").decode()  # lone surrogates cannot be encoded
+    return sendable(text)
 
 
 def without_tokens(text: str) -> str:

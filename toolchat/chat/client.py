@@ -14,7 +14,7 @@ from toolchat.chat.advisors.base import Advisor, AdvisorChain
 from toolchat.chat.advisors.tool_loop import ToolCallingAdvisor
 from toolchat.chat.request import Approval, ChatEvent, ChatRequest, Emit, Resume
 from toolchat.errors import UpstreamInvalid
-from toolchat.messages import Message, SystemMessage, UserMessage, immutable
+from toolchat.messages import Message, SystemMessage, UserMessage, immutable, turn_start
 from toolchat.models.base import ChatModel, ChatOptions, ChatResponse, TextDelta
 from toolchat.tool_calling.callback import (
     StaticToolCallbackResolver,
@@ -38,12 +38,11 @@ def request_format(messages: Sequence[Message], model: type[Any]) -> tuple[Messa
     """The conversation with a request for an answer of that type, as JSON Schema, below its last user message."""
     schema = to_json(TypeAdapter(model).json_schema()).decode()
     instruction = f"Answer with JSON alone, without a code fence, that fits this JSON Schema: {schema}"
-    last = max((place for place, each in enumerate(messages) if isinstance(each, UserMessage)), default=None)
-    if last is None:
+    last = turn_start(messages)
+    question = messages[last] if messages else None
+    if not isinstance(question, UserMessage):
         return (*messages, UserMessage(instruction))
-    question = messages[last]
-    text = question.text if isinstance(question, UserMessage) else ""
-    return (*messages[:last], UserMessage(f"{text}\n\n{instruction}"), *messages[last + 1 :])
+    return (*messages[:last], UserMessage(f"{question.text}\n\n{instruction}"), *messages[last + 1 :])
 
 
 def parse_entity(text: str, model: type[_T]) -> tuple[_T | None, str]:

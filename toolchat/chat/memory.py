@@ -13,7 +13,15 @@ from toolchat.chat.advisors.base import Advisor, AdvisorChain
 from toolchat.chat.records import dump_turn, load_turn, turn_summary
 from toolchat.chat.request import ChatRequest, Emit
 from toolchat.errors import SessionBusy
-from toolchat.messages import AssistantMessage, Message, SystemMessage, UserMessage, estimate_size, immutable
+from toolchat.messages import (
+    AssistantMessage,
+    Message,
+    SystemMessage,
+    UserMessage,
+    estimate_size,
+    immutable,
+    turn_start,
+)
 from toolchat.models.base import ChatResponse
 from toolchat.state.base import Lock, LockLost, StateStore, decoding
 from toolchat.state.locks import Hold, Locks
@@ -257,7 +265,7 @@ def _with_history(request: ChatRequest, turn: OpenTurn) -> tuple[int, ChatReques
     messages = request.messages
     if request.resume is not None:
         # The history was added before the turn paused: only find where the running turn begins.
-        return max(i for i, message in enumerate(messages) if isinstance(message, UserMessage)), request
+        return turn_start(messages), request
     system = [message for message in messages if isinstance(message, SystemMessage)]
     running = [message for message in messages if not isinstance(message, SystemMessage)]
     before = (*system, *turn.history(running))

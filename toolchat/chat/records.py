@@ -18,6 +18,7 @@ from toolchat.messages import (
     ToolResponse,
     ToolResponseMessage,
     UserMessage,
+    sendable,
 )
 from toolchat.models.base import ChatResponse
 from toolchat.state.versions import RECORD_VERSION, check_version
@@ -29,7 +30,6 @@ __all__ = [
     "from_records",
     "load_turn",
     "parse_turn_summary",
-    "sendable",
     "to_records",
     "turn_summary",
 ]
@@ -96,11 +96,6 @@ def _call_record(call: ToolCall) -> dict[str, Any]:
 def _response_record(response: ToolResponse) -> dict[str, Any]:
     record: dict[str, Any] = {"id": response.id, "name": response.name, "text": sendable(response.text)}
     return record | ({"sandbox": True} if response.sandbox else {})
-
-
-def sendable(text: str) -> str:
-    """The text as UTF-8 can encode it."""
-    return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
 def _message(record: Mapping[str, Any]) -> Message:

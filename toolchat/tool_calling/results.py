@@ -12,6 +12,8 @@ from typing import Any, Generic, TypeVar
 
 from pydantic_core import PydanticSerializationError, from_json, to_json, to_jsonable_python
 
+from toolchat.messages import sendable
+
 __all__ = [
     "DONE",
     "ToolAnswer",
@@ -142,7 +144,7 @@ def _json_text_slowly(value: Any) -> str:
         text = json.dumps(plain, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     except (ValueError, TypeError, RecursionError) as error:
         raise ToolResultError(type(value).__name__) from error
-    return text.encode("utf-8", "replace").decode()
+    return sendable(text)
 
 
 def _to_plain(value: Any) -> Any:
@@ -180,7 +182,7 @@ def convert_result(result: Any) -> str:
         ToolResultError: the value has no JSON form. Iterators have none, since they may be endless.
     """
     if isinstance(result, str):
-        return result if result.isascii() else result.encode("utf-8", "replace").decode()
+        return sendable(result)
     if isinstance(result, bytes) and (media_type := _image_type(result)):
         return json_text({"mimeType": media_type, "data": b64encode(result).decode()})
     return json_text(result)

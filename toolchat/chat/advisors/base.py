@@ -9,7 +9,7 @@ from operator import attrgetter
 
 from toolchat.chat.request import ChatRequest, Emit
 from toolchat.errors import ToolchatError, UpstreamInvalid
-from toolchat.messages import ToolCall, ToolResponseMessage, UserMessage, immutable
+from toolchat.messages import ToolCall, ToolResponseMessage, immutable, turn_start
 from toolchat.models.base import ChatModel, ChatResponse, TextDelta
 from toolchat.tool_calling.callback import ToolResult
 from toolchat.tool_calling.context import ToolContext
@@ -160,6 +160,6 @@ def _used_sandbox_before(request: ChatRequest) -> bool:
     """Whether a resumed turn received invented data before it paused."""
     if request.resume is None:
         return False
-    last = max((place for place, each in enumerate(request.messages) if isinstance(each, UserMessage)), default=0)
-    results = (each.responses for each in request.messages[last:] if isinstance(each, ToolResponseMessage))
+    turn = request.messages[turn_start(request.messages) :]
+    results = (each.responses for each in turn if isinstance(each, ToolResponseMessage))
     return any(each.sandbox for responses in results for each in responses)

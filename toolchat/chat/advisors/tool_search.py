@@ -13,7 +13,7 @@ from pydantic import Field
 
 from toolchat.chat.advisors.base import Advisor, AdvisorChain
 from toolchat.chat.request import ChatRequest, Emit
-from toolchat.messages import AssistantMessage, Message, SystemMessage, ToolResponseMessage, UserMessage
+from toolchat.messages import AssistantMessage, Message, SystemMessage, ToolResponseMessage, UserMessage, turn_start
 from toolchat.models.base import ChatResponse
 from toolchat.tool_calling.callback import ToolCallback
 from toolchat.tool_calling.definition import ToolDefinition
@@ -231,8 +231,8 @@ class _SearchableTools:
 
     def _named(self, messages: Sequence[Message]) -> Iterator[str]:
         """Words of the instructions and the user message that may be names of tools."""
-        instructions = [each for each in messages if isinstance(each, SystemMessage)]
-        for message in (*instructions, *_running(messages)[:1]):
+        instructions, start = [each for each in messages if isinstance(each, SystemMessage)], turn_start(messages)
+        for message in (*instructions, *messages[start : start + 1]):
             if isinstance(message, SystemMessage | UserMessage):
                 yield from (each.rstrip(".-") for each in _NAMES.findall(message.text))
                 # Chinese has no spaces that would make a name a word.
@@ -241,7 +241,7 @@ class _SearchableTools:
 
     def _found(self, messages: Sequence[Message]) -> Iterator[str]:
         """Names of tools that the running turn has found or called."""
-        for message in _running(messages):
+        for message in messages[turn_start(messages) :]:
             if isinstance(message, AssistantMessage):
                 yield from (call.name for call in message.tool_calls)
             for response in message.responses if isinstance(message, ToolResponseMessage) else ():
@@ -269,9 +269,3 @@ def _free_name(taken: Collection[str]) -> str:
         number += 1
         name = f"{SEARCH_TOOL}{number}"
     return name
-
-
-def _running(messages: Sequence[Message]) -> Sequence[Message]:
-    """The messages of the running turn, the user message included."""
-    asked = (place for place in reversed(range(len(messages))) if isinstance(messages[place], UserMessage))
-    return messages[next(asked, 0) :]

@@ -1,6 +1,6 @@
 """Map messages and tools to DashScope's native format, and its replies to a response."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from json import dumps
 from typing import Any
@@ -16,6 +16,7 @@ from toolchat.messages import (
     ToolResponseMessage,
     Usage,
     UserMessage,
+    turn_start,
 )
 from toolchat.models.base import CUT, Prompt
 from toolchat.models.merging import TextMerger, ToolCallMerger, is_json_object, usage_from
@@ -27,32 +28,30 @@ MAX_ANSWER_BYTES = 32 * 2**20
 """The size limit of all JSON of one model call; 64k tokens in as many events take about half of it."""
 
 
-def map_messages(messages: Iterable[Message], *, multimodal: bool) -> list[dict[str, Any]]:
+def map_messages(messages: Sequence[Message], *, multimodal: bool) -> list[dict[str, Any]]:
     """Map a conversation; reasoning is sent back within the current turn only."""
+    turn = turn_start(messages)
     mapped: list[dict[str, Any]] = []
-    for message in messages:
-        if isinstance(message, UserMessage):
-            for earlier in mapped:
-                earlier.pop("reasoning_content", None)
-        mapped.extend(_map_message(message, multimodal=multimodal))
+    for place, message in enumerate(messages):
+        mapped.extend(_map_message(message, multimodal=multimodal, replay=place >= turn))
     return mapped
 
 
-def _map_message(message: Message, *, multimodal: bool) -> list[dict[str, Any]]:
+def _map_message(message: Message, *, multimodal: bool, replay: bool) -> list[dict[str, Any]]:
     match message:
         case SystemMessage():
             return [{"role": "system", "content": message.text}]
         case UserMessage():
             return [{"role": "user", "content": [{"text": message.text}] if multimodal else message.text}]
         case AssistantMessage():
-            return [_map_assistant_message(message)]
+            return [_map_assistant_message(message, replay=replay)]
         case ToolResponseMessage():
             return [{"role": "tool", "content": it.text, "tool_call_id": it.id} for it in message.responses]
 
 
-def _map_assistant_message(message: AssistantMessage) -> dict[str, Any]:
+def _map_assistant_message(message: AssistantMessage, *, replay: bool) -> dict[str, Any]:
     mapped: dict[str, Any] = {"role": "assistant", "content": message.text}
-    if reasoning := message.extra.get("reasoning_content"):
+    if replay and (reasoning := message.extra.get("reasoning_content")):
         mapped["reasoning_content"] = reasoning
     if message.tool_calls:
         mapped["tool_calls"] = [_map_tool_call(call) for call in message.tool_calls]

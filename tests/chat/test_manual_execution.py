@@ -6,8 +6,12 @@ import pytest
 
 from tests.chat.scripted import add, client_of, receipt, says
 from toolchat.chat.advisors.base import SandboxNoticeAdvisor
-from toolchat.chat.manual_execution import run_tool_call
+from toolchat.chat.manual_execution import SessionLockAdvisor, manual_request, run_tool_call
+from toolchat.chat.memory import ChatMemory, current_lock
 from toolchat.errors import ValidationFailed
+from toolchat.state.locks import Locks
+from toolchat.state.memory import InMemoryStateStore
+from toolchat.tool_calling.context import CONVERSATION_ID
 from toolchat.tool_calling.events import ToolCallFinished, ToolCallStarted
 from toolchat.tool_calling.function_callback import FunctionToolCallback
 
@@ -50,3 +54,14 @@ async def test_arguments_that_no_json_can_carry_are_refused(value: object) -> No
     client, _ = client_of(says("never"))
     with pytest.raises(ValidationFailed):
         await run_tool_call(client, ADDING, {"a": value, "b": 2})
+
+
+async def test_a_tool_in_a_session_runs_under_the_lock_of_the_session() -> None:
+    async def held() -> str:
+        """What the tool stores for the session carries this lock: a write that comes too late is refused."""
+        return lock.key if (lock := current_lock.get()) else "none"
+
+    client, store = client_of(says("never"))[0], InMemoryStateStore()
+    request = manual_request(client, FunctionToolCallback.from_function(held), {}, {CONVERSATION_ID: "s"})
+    response = await request.advisors(SessionLockAdvisor(ChatMemory(store, Locks(store)))).call().response()
+    assert (response.executions[0].result, current_lock.get()) == ("memory:s", None)

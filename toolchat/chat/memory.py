@@ -180,7 +180,7 @@ class ChatMemory:
 class TurnOpening:
     """Context manager that holds the conversation's lock and yields an :class:`OpenTurn`."""
 
-    __slots__ = ("_hold", "_memory")
+    __slots__ = ("_hold", "_memory", "_token")
 
     def __init__(self, memory: ChatMemory, hold: Hold) -> None:
         self._memory, self._hold = memory, hold
@@ -188,12 +188,16 @@ class TurnOpening:
     async def __aenter__(self) -> "OpenTurn":
         lock = await self._hold.__aenter__()
         try:
-            return OpenTurn(self._memory, _load(lock.value), lock)
+            turn = OpenTurn(self._memory, _load(lock.value), lock)
         except BaseException:
             await self._hold.__aexit__()
             raise
+        # What tools and the service store for the conversation during the turn carries the same lock.
+        self._token = current_lock.set(lock)
+        return turn
 
     async def __aexit__(self, *_: object) -> None:
+        current_lock.reset(self._token)
         await self._hold.__aexit__()
 
 
@@ -244,11 +248,7 @@ class MemoryAdvisor(Advisor):
         began = time.perf_counter()
         async with self._memory.open_turn(conversation) as turn:
             begin, request = _with_history(request, turn)
-            token = current_lock.set(turn.lock)
-            try:
-                response = await chain.proceed(request, emit)
-            finally:
-                current_lock.reset(token)
+            response = await chain.proceed(request, emit)
             if _is_storable(response):
                 duration = (time.perf_counter() - began) * 1000
                 summary = turn_summary(response, chain.model.provider, duration)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import pytest
 
 from tests.chat.scripted import ADD, add, calls, client_of, says
-from toolchat.chat.advisors.tool_loop import APPROVAL_REQUIRED, Finish, GiveUp, LoopState, Run, decide, is_eligible
+from toolchat.chat.advisors.tool_loop import APPROVAL_REQUIRED, LoopState, decide, is_eligible
 from toolchat.chat.request import Approval, ChatEvent, ChatRequest, Resume
 from toolchat.errors import ToolLoop
 from toolchat.messages import AssistantMessage, ToolResponseMessage, Usage, UserMessage
@@ -131,17 +131,17 @@ APPROVED, REJECTED = {"call_0": Approval(True)}, {"call_1": Approval(False)}
 @pytest.mark.parametrize(
     ("message", "withdrawn", "approvals", "expected"),
     [
-        (says("ok"), False, None, Finish),
-        (says("ok"), True, None, Finish),
+        (says("ok"), False, None, None),
+        (says("ok"), True, None, None),
         (calls(ADD, ADD), False, None, (["add", "add"], [], None)),
-        (calls(ADD), True, None, GiveUp),
+        (calls(ADD), True, None, ToolLoop),
         (calls(ADD, ("ship", "{}")), False, None, (["add"], [], APPROVAL_REQUIRED)),
         (calls(ADD, ("ship", "{}")), False, REJECTED, (["add", "ship"], ["ship"], None)),
         (calls(("ship", "{}")), False, APPROVED, (["ship"], [], None)),
         (calls(("ship", "{}")), False, {}, (["ship"], ["ship"], None)),
-        (calls(("open", "{}")), False, None, Finish),
-        (calls(("open", "{}")), True, None, Finish),
-        (calls(ADD, ("open", "{}")), True, None, GiveUp),
+        (calls(("open", "{}")), False, None, None),
+        (calls(("open", "{}")), True, None, None),
+        (calls(ADD, ("open", "{}")), True, None, ToolLoop),
         (calls(ADD, ("open", "{}")), False, None, (["add"], [], "stop")),
         (calls(ADD, ("open", "{}"), ("ship", "{}")), False, None, (["add", "ship"], ["ship"], "stop")),
     ],
@@ -153,9 +153,11 @@ def test_the_loop_decides_by_the_response_the_tools_on_offer_and_the_approvals(
     request = ChatRequest((UserMessage("?"),), TOOLS, resume=resume)
     state = LoopState(request, CallCounter(ToolCallLimits()), TOOLS, tools_withdrawn=withdrawn)
     guarded = {call.id for call in message.tool_calls if call.name == "ship"}
-    decision = decide(ChatResponse(message, "stop", Usage(), ""), state, is_eligible, guarded)
-    if isinstance(decision, Run):
-        refused = [call.name for call in decision.calls if call.id in decision.rejected]
-        assert ([call.name for call in decision.calls], refused, decision.ends_turn) == expected
-    else:
-        assert type(decision) is expected
+    response = ChatResponse(message, "stop", Usage(), "")
+    if expected is ToolLoop:
+        with pytest.raises(ToolLoop):
+            decide(response, state, is_eligible, guarded)
+        return
+    run = decide(response, state, is_eligible, guarded)
+    refused = [call.name for call in run.calls if call.id in run.rejected] if run else []
+    assert (run and ([call.name for call in run.calls], refused, run.ends_turn)) == expected

@@ -82,22 +82,19 @@ class ToolCallingAdvisor(Advisor):
         for _ in range(self._max_rounds + 1):  # one more than may run calls: the model answers without tools
             response = await _next_response(state, chain, emit)
             state.accept_response(response)
-            match decide(response, state, self._eligibility, await _guarded_calls(response.message, state)):
-                case Finish():
-                    return state.finish(response)
-                case GiveUp():
-                    break
-                case Run() as run:
-                    finished = await self._execute(run, response.message, state, chain, emit)
-                    state.executions += finished
-                    if run.is_whole_message and is_direct(finished):  # the results are the answer as they are
-                        answer = state.finish(_direct_answer(response, finished))
-                        await emit(TextDelta(answer.message.text))
-                        return answer
-                    state.apply_results(response.message, finished, self._max_rounds)
-                    if run.ends_turn is not None:
-                        return state.finish(replace(response, finish_reason=run.ends_turn))
-        raise ToolLoop(f"the model still asked for tools after {state.rounds - 1} rounds of calls")
+            run = decide(response, state, self._eligibility, await _guarded_calls(response.message, state))
+            if run is None:
+                return state.finish(response)
+            finished = await self._execute(run, response.message, state, chain, emit)
+            state.executions += finished
+            if run.is_whole_message and is_direct(finished):  # the results are the answer as they are
+                answer = state.finish(_direct_answer(response, finished))
+                await emit(TextDelta(answer.message.text))
+                return answer
+            state.apply_results(response.message, finished, self._max_rounds)
+            if run.ends_turn is not None:
+                return state.finish(replace(response, finish_reason=run.ends_turn))
+        raise state.loop_error()  # an advisor that reports no rounds of its own could otherwise go on for ever
 
     async def _execute(
         self, run: "Run", message: AssistantMessage, state: "LoopState", chain: AdvisorChain, emit: Emit
@@ -163,6 +160,9 @@ class LoopState:
         messages = (*self.request.messages, message, ToolResponseMessage(tuple(responses)))
         self.request = self.request.next_round(messages, withdraw_tools=self.tools_withdrawn)
 
+    def loop_error(self) -> ToolLoop:
+        return ToolLoop(f"the model still asked for tools after {self.rounds - 1} rounds of calls")
+
     def finish(self, response: ChatResponse) -> ChatResponse:
         """The turn's response: the last one, with the sums over all rounds."""
         request = self.request
@@ -182,18 +182,8 @@ class LoopState:
 
 
 @immutable
-class Finish:
-    """The response is the turn's answer."""
-
-
-@immutable
-class GiveUp:
-    """The model called tools although it was offered none."""
-
-
-@immutable
 class Run:
-    """The calls run; then the next round follows."""
+    """The calls of a response that the service runs; then the next round follows."""
 
     calls: tuple[ToolCall, ...]
     rejected: Mapping[str, ToolExecutionError] = field(default_factory=dict)
@@ -206,8 +196,8 @@ class Run:
 
 def decide(
     response: ChatResponse, state: LoopState, is_eligible: ToolExecutionEligibility, guarded: Collection[str] = ()
-) -> Finish | GiveUp | Run:
-    """Decide how the turn continues after a response; changes nothing.
+) -> Run | None:
+    """Decide which calls of a response run; ``None``: the response is the turn's answer. Changes nothing.
 
     Args:
         response: the response of the model.
@@ -217,20 +207,21 @@ def decide(
 
     Raises:
         UpstreamInvalid, ContentFiltered: the response has neither text nor a call.
+        ToolLoop: the model called tools although it was offered none.
     """
     calls = response.message.tool_calls
     if not calls:
         _check_not_empty(response)
-        return Finish()
+        return None
     if state.request.resume:
         left = tuple([call for call in calls if call.id not in state.answered])
         return Run(left, _rejections(left, guarded, state.request.resume.approvals), is_whole_message=left == calls)
     client_tools = [tool.definition.name for tool in state.offered if tool.metadata.run_by_caller]
     service_calls = tuple([call for call in calls if call.name not in client_tools]) if client_tools else calls
     if state.tools_withdrawn and service_calls:
-        return GiveUp()
+        raise state.loop_error()
     if not (service_calls and is_eligible(state.request, response)):
-        return Finish()  # with its calls, for the caller to run
+        return None  # the caller runs the calls
     if response.finish_reason in CUT:
         is_whole = len(service_calls) == len(calls)
         ends_turn = None if is_whole else response.finish_reason

@@ -12,7 +12,7 @@ from typing import Any
 
 from toolchat import instruments
 from toolchat.errors import seconds_from
-from toolchat.messages import AssistantMessage, Message, ToolCall, ToolResponseMessage, split_answered
+from toolchat.messages import AssistantMessage, Message, ToolCall, ToolResponseMessage, immutable, split_answered
 from toolchat.tool_calling.approval import needs_approval
 from toolchat.tool_calling.callback import ToolCallback, ToolResult
 from toolchat.tool_calling.caller import current_caller
@@ -31,13 +31,12 @@ from toolchat.tool_calling.results import ToolResultError, shorten
 
 __all__ = [
     "AroundToolCall",
+    "CallRun",
     "ProceedToolCall",
     "RunOutcome",
     "ToolCallingManager",
     "ToolExecutionResult",
     "is_direct",
-    "run_with_progress",
-    "run_with_timeout",
 ]
 
 
@@ -55,94 +54,102 @@ AroundToolCall = Callable[[ToolCall, ToolContext, ProceedToolCall], Coroutine[An
 """Wraps the run of a call; see ``Advisor.around_tool_call``."""
 
 
-async def run_with_progress(
-    seconds: float,
-    callback: ToolCallback,
-    call: ToolCall,
-    context: ToolContext,
-    reporter: ProgressReporter,
-    around: Sequence[AroundToolCall] = (),
-) -> RunOutcome:
-    """Run a tool that may report progress: every report is emitted before the end, and none after it."""
-    try:
-        outcome = await run_with_timeout(seconds, callback, call, context, around, reporter.report)
-        await reporter.finish()
-    except BaseException:
-        await reporter.cancel()
-        raise
-    return outcome
+@immutable
+class CallRun:
+    """The run of one call: its time limit, its retries, and what advisors wrap around it."""
 
+    callback: ToolCallback
+    call: ToolCall
+    context: ToolContext
+    seconds: float
+    """The limit for the whole run; a run that exceeds it is cancelled."""
+    around: Sequence[AroundToolCall] = ()
+    """Wraps the run, outermost first."""
 
-async def run_with_timeout(
-    seconds: float,
-    callback: ToolCallback,
-    call: ToolCall,
-    context: ToolContext,
-    around: Sequence[AroundToolCall] = (),
-    report: Callable[..., None] | None = None,
-) -> RunOutcome:
-    """Run a tool with a time limit, isolated from its caller: it can neither cancel it nor raise in it."""
-    loop = asyncio.get_running_loop()
-    given_up = Event() if callback.takes_context or around else None
-    if given_up is not None:
-        context = context.for_call(given_up, report)
-    # Not ``asyncio.timeout``: a tool that swallows its cancellation would hold the caller up for as long as it likes.
-    task = loop.create_task(_run_caught(seconds, callback, call, context, around))
-    ended: asyncio.Future[None] = loop.create_future()
-    timer = loop.call_later(seconds, resolve_future, ended)
-    task.add_done_callback(lambda _: resolve_future(ended))
-    try:
-        await ended
-        if not task.done():
-            return ToolExecutionError(f"the tool did not answer within {seconds:g} s", kind="timeout")
-        return task.result()
-    finally:
-        timer.cancel()
-        if not task.done():
-            if given_up is not None:
-                given_up.set()
-            task.cancel()
-            await asyncio.wait({task}, timeout=_GRACE)
+    async def outcome(self, reporter: ProgressReporter | None) -> RunOutcome:
+        """Run the tool; every progress report is emitted before the end, and none after it."""
+        if reporter is None:
+            return await self._run_isolated(None)
+        try:
+            outcome = await self._run_isolated(reporter.report)
+            await reporter.finish()
+        except BaseException:
+            await reporter.cancel()
+            raise
+        return outcome
 
+    async def _run_isolated(self, report: Callable[..., None] | None) -> RunOutcome:
+        """Run the tool with its time limit, isolated from its caller: it can neither cancel it nor raise in it."""
+        loop = asyncio.get_running_loop()
+        given_up = Event() if self.callback.takes_context or self.around else None
+        context = self.context if given_up is None else self.context.for_call(given_up, report)
+        # Not ``asyncio.timeout``: a tool that swallows its cancellation would hold the caller up for as long as it
+        # likes. In a task of its own it can be abandoned.
+        task = loop.create_task(self._run_caught(context))
+        ended: asyncio.Future[None] = loop.create_future()
+        timer = loop.call_later(self.seconds, resolve_future, ended)
+        task.add_done_callback(lambda _: resolve_future(ended))
+        try:
+            await ended
+            if not task.done():
+                return ToolExecutionError(f"the tool did not answer within {self.seconds:g} s", kind="timeout")
+            return task.result()
+        finally:
+            timer.cancel()
+            if not task.done():
+                if given_up is not None:
+                    given_up.set()
+                task.cancel()
+                await asyncio.wait({task}, timeout=_GRACE)
 
-async def _run_caught(
-    seconds: float, callback: ToolCallback, call: ToolCall, context: ToolContext, around: Sequence[AroundToolCall]
-) -> RunOutcome:
-    try:
-        if around:
-            result = await _wrapped(around, seconds, callback, call)(call, context)
-        elif callback.metadata.retries:
-            result = await _run_with_retries(seconds, callback, call, context)
-        else:
-            result = await callback.result(call.arguments, context)
-        if not isinstance(result.text, str):  # a converter of the tool's own returned something else
-            raise ToolResultError(type(result.text).__name__)
-    except BaseException as error:  # noqa: BLE001
-        return expected_error(error) or error
-    return result
+    async def _run_caught(self, context: ToolContext) -> RunOutcome:
+        try:
+            if self.around:
+                result = await self._wrapped()(self.call, context)
+            elif self.callback.metadata.retries:
+                result = await self._run_with_retries(self.call, context)
+            else:
+                result = await self.callback.result(self.call.arguments, context)
+            if not isinstance(result.text, str):  # a converter of the tool's own returned something else
+                raise ToolResultError(type(result.text).__name__)
+        except BaseException as error:  # noqa: BLE001
+            return expected_error(error) or error
+        return result
 
+    def _wrapped(self) -> ProceedToolCall:
+        proceed: ProceedToolCall = self._run_unless_guarded
+        for wrap in reversed(self.around):
+            proceed = partial(_proceed_in, wrap, proceed)
+        return proceed
 
-def _wrapped(
-    around: Sequence[AroundToolCall], seconds: float, callback: ToolCallback, call: ToolCall
-) -> ProceedToolCall:
-    """The run of a call with everything that wraps it, outermost first."""
-    proceed: ProceedToolCall = partial(_run_unless_guarded, seconds, callback, call.arguments)
-    for wrap in reversed(around):
-        proceed = partial(_proceed_in, wrap, proceed)
-    return proceed
+    async def _run_unless_guarded(self, call: ToolCall, context: ToolContext) -> ToolResult:
+        """Run the call, unless an advisor has changed its arguments to ones that need approval by the tool's rule."""
+        # Without a rule the arguments decide nothing. Changed ones are compared as the tool understands them, so that
+        # an advisor may write them in another way without asking the user.
+        read = self.callback.read_arguments
+        if (
+            callable(self.callback.metadata.requires_approval)
+            and read(call.arguments) != read(self.call.arguments)
+            and await needs_approval(self.callback, call.arguments, context)
+        ):
+            raise ToolExecutionError("not run: an advisor changed it to a call that needs approval", kind="not-run")
+        return await self._run_with_retries(call, context)
 
-
-async def _run_unless_guarded(
-    seconds: float, callback: ToolCallback, decided: str, call: ToolCall, context: ToolContext
-) -> ToolResult:
-    """Run a call, unless an advisor has changed its arguments to ones that need approval by the tool's rule."""
-    if (
-        callable(callback.metadata.requires_approval)
-        and callback.read_arguments(call.arguments) != callback.read_arguments(decided)
-        and await needs_approval(callback, call.arguments, context)
-    ):
-        raise ToolExecutionError("not run: an advisor changed it to a call that needs approval", kind="not-run")
-    return await _run_with_retries(seconds, callback, call, context)
+    async def _run_with_retries(self, call: ToolCall, context: ToolContext) -> ToolResult:
+        """Run the tool, and again after a retryable error unless the pause would exceed the time limit."""
+        loop = asyncio.get_running_loop()
+        until = loop.time() + self.seconds
+        for attempt in range(self.callback.metadata.retries):
+            try:
+                return await self.callback.result(call.arguments, context)
+            except Exception as error:
+                own = expected_error(error) or error
+                pause = _pause(own, attempt)
+                if getattr(own, "retryable", False) is not True or loop.time() + pause >= until:
+                    raise
+            instruments.observer.record_tool_retry(self.callback.definition.name)
+            await asyncio.sleep(pause)
+        return await self.callback.result(call.arguments, context)
 
 
 async def _proceed_in(
@@ -152,25 +159,6 @@ async def _proceed_in(
     if not isinstance(result, ToolResult):
         raise TypeError(f"around_tool_call must return a ToolResult, not {type(result).__name__}")
     return result
-
-
-async def _run_with_retries(seconds: float, callback: ToolCallback, call: ToolCall, context: ToolContext) -> ToolResult:
-    """Run a tool, and again after a retryable error unless the pause would exceed the time limit of the call."""
-    if not callback.metadata.retries:
-        return await callback.result(call.arguments, context)
-    loop = asyncio.get_running_loop()
-    until = loop.time() + seconds
-    for attempt in range(callback.metadata.retries):
-        try:
-            return await callback.result(call.arguments, context)
-        except Exception as error:
-            own = expected_error(error) or error
-            pause = _pause(own, attempt)
-            if getattr(own, "retryable", False) is not True or loop.time() + pause >= until:
-                raise
-        instruments.observer.record_tool_retry(callback.definition.name)
-        await asyncio.sleep(pause)
-    return await callback.result(call.arguments, context)
 
 
 def _pause(error: BaseException, attempt: int) -> float:
@@ -343,9 +331,13 @@ class ToolCallingManager:
             metadata = callback.metadata if callback else _UNKNOWN
             result: ToolResult | ToolExecutionError | None = rejection or counter.count(call, callback)
             if result is None and callback is not None:
+                seconds = metadata.timeout or self.timeout
+                # Without a client that watches, or a context to report through, nothing can be reported.
+                reports = callback.takes_context and emit is not discard_event
+                reporter = ProgressReporter(call, turn, emit, self.progress_pause) if reports else None
                 observer.begin_waiting()
                 try:
-                    outcome = await self._run_tool(call, turn, callback, context, emit, around)
+                    outcome = await CallRun(callback, call, context, seconds, around).outcome(reporter)
                 finally:
                     observer.end_waiting()
                 if isinstance(outcome, BaseException):
@@ -357,21 +349,6 @@ class ToolCallingManager:
             observer.record_tool_call(call.name if callback else None, finished)
             observed.record_result(finished)
             return finished
-
-    def _run_tool(
-        self,
-        call: ToolCall,
-        turn: int,
-        callback: ToolCallback,
-        context: ToolContext,
-        emit: EmitToolCall,
-        around: Sequence[AroundToolCall],
-    ) -> Coroutine[Any, Any, RunOutcome]:
-        seconds = callback.metadata.timeout or self.timeout
-        if emit is discard_event or not callback.takes_context:
-            return run_with_timeout(seconds, callback, call, context, around)
-        reporter = ProgressReporter(call, turn, emit, self.progress_pause)
-        return run_with_progress(seconds, callback, call, context, reporter, around)
 
     def _finish(
         self,

@@ -110,31 +110,16 @@ class ChatRequest:
 
     def with_tools(self, tools: tuple[ToolCallback, ...]) -> "ChatRequest":
         """Copy with other tools."""
-        return self._copy(tools=tools)
+        # Not ``dataclasses.replace``, here and below: it costs more than running a small tool.
+        return ChatRequest(self.messages, tools, self.context, self.options, self.stream, self.resume)
 
     def with_context(self, context: ToolContext) -> "ChatRequest":
         """Copy with other values for tools and advisors."""
-        return self._copy(context=context)
+        return ChatRequest(self.messages, self.tools, context, self.options, self.stream, self.resume)
 
     def with_messages(self, messages: tuple[Message, ...]) -> "ChatRequest":
         """Copy with another conversation."""
-        return self._copy(messages=messages)
-
-    def _copy(
-        self,
-        messages: tuple[Message, ...] | None = None,
-        tools: tuple[ToolCallback, ...] | None = None,
-        context: ToolContext | None = None,
-    ) -> "ChatRequest":
-        # Instead of ``dataclasses.replace``, which costs more than running a small tool.
-        return ChatRequest(
-            self.messages if messages is None else messages,
-            self.tools if tools is None else tools,
-            self.context if context is None else context,
-            self.options,
-            self.stream,
-            self.resume,
-        )
+        return ChatRequest(messages, self.tools, self.context, self.options, self.stream, self.resume)
 
     def prompt(self) -> Prompt:
         """The request to the model."""

@@ -144,14 +144,11 @@ def retry_after_from(headers: Mapping[str, str]) -> float | None:
     section 10.2.3); an invalid value counts as absent. The names in ``headers`` must be case-insensitive or in lower
     case.
     """
-    milliseconds = _number(headers.get("retry-after-ms", ""))
-    if milliseconds is not None:
-        return _bounded(milliseconds / 1000)
-    value = headers.get("retry-after", "")
-    seconds = _number(value)
+    milliseconds, value = _number(headers.get("retry-after-ms", "")), headers.get("retry-after", "")
+    seconds = _number(value) if milliseconds is None else milliseconds / 1000
     if seconds is None:
         seconds = _seconds_until(value)
-    return None if seconds is None else _bounded(seconds)
+    return None if seconds is None else min(max(seconds, 0.0), MAX_RETRY_AFTER)
 
 
 def _kind_of_code(word: str, message: str) -> type[ToolchatError] | None:
@@ -216,7 +213,3 @@ def _seconds_until(date: str) -> float | None:
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
     return (moment - datetime.now(UTC)).total_seconds()
-
-
-def _bounded(seconds: float) -> float:
-    return min(max(seconds, 0.0), MAX_RETRY_AFTER)

@@ -5,7 +5,7 @@ from typing import Any
 
 from toolchat.messages import ToolCall
 from toolchat.tool_calling.callback import ToolCallback
-from toolchat.tool_calling.definition import ToolMetadata, is_number
+from toolchat.tool_calling.definition import is_number
 from toolchat.tool_calling.errors import ToolDefinitionError, ToolExecutionError
 from toolchat.tool_calling.events import parse_arguments
 
@@ -49,9 +49,8 @@ class CallCounter:
 
     def count(self, call: ToolCall, tool: ToolCallback | None) -> ToolExecutionError | None:
         """Count a call, of ``None`` for an unknown tool; returns the error for the model if it must not run."""
-        metadata = tool.metadata if tool else _UNKNOWN
-        per_tool = metadata.max_calls or self.limits.per_tool
-        identical = metadata.max_identical_calls or self.limits.identical
+        per_tool = (tool and tool.metadata.max_calls) or self.limits.per_tool
+        identical = (tool and tool.metadata.max_identical_calls) or self.limits.identical
         earlier = self._by_tool.setdefault(call.name, [])
         self._total += 1
         if self._total > self.limits.in_total:
@@ -73,10 +72,6 @@ class CallCounter:
         if key not in self._arguments:
             self._arguments[key] = parse_arguments(call) if tool is None else tool.read_arguments(call.arguments)
         return self._arguments[key]
-
-
-_UNKNOWN = ToolMetadata()
-"""The metadata of a tool that does not exist."""
 
 
 def _refusal(message: str, kind: str = "limit") -> ToolExecutionError:

@@ -15,7 +15,7 @@ RUN pip --python /opt/venv/bin/python install --no-cache-dir --disable-pip-versi
     --require-hashes --only-binary=:all: -r requirements.lock
 COPY toolchat/ toolchat/
 COPY app/ app/
-RUN chmod -R a+rX,go-w app toolchat && python -m compileall -q app toolchat
+RUN chmod -R a+rX,go-w app toolchat && python -m compileall -q app toolchat && mkdir data
 
 FROM ${PYTHON_IMAGE}
 LABEL org.opencontainers.image.title="toolchat" \
@@ -25,12 +25,16 @@ ENV PATH="/opt/venv/bin:$PATH" \
     HOME=/tmp \
     PYTHONUNBUFFERED=1 \
     PYTHONDONTWRITEBYTECODE=1 \
+    STATE_URL=sqlite:////data/toolchat.db \
     SERVER_HOST=0.0.0.0 \
     SERVER_PORT=8083
 WORKDIR /opt/toolchat
 COPY --from=build /opt/venv /opt/venv
 COPY --from=build /opt/toolchat/toolchat toolchat/
 COPY --from=build /opt/toolchat/app app/
+# Conversations and other state: the only place beside /tmp that is written to.
+COPY --from=build --chown=10001:10001 /opt/toolchat/data /data/
+VOLUME /data
 USER 10001:10001
 EXPOSE 8083
 STOPSIGNAL SIGTERM

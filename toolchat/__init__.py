@@ -67,8 +67,9 @@ if TYPE_CHECKING:
     from toolchat.models.resilience import RetryPolicy as RetryPolicy
     from toolchat.state.base import StateStore as StateStore
     from toolchat.state.locks import Locks as Locks
-    from toolchat.state.memory import InMemoryStateStore as InMemoryStateStore
     from toolchat.state.redis import RedisStateStore as RedisStateStore
+    from toolchat.state.sqlite import InMemoryStateStore as InMemoryStateStore
+    from toolchat.state.sqlite import SqliteStateStore as SqliteStateStore
     from toolchat.tool_calling.callback import ClientToolCallback as ClientToolCallback
     from toolchat.tool_calling.callback import DelegatingToolCallbackResolver as DelegatingToolCallbackResolver
     from toolchat.tool_calling.callback import StaticToolCallbackProvider as StaticToolCallbackProvider
@@ -136,8 +137,8 @@ _EXPORTS = {
     "models.resilience": "ResilientChatModel RetryPolicy",
     "state.base": "StateStore",
     "state.locks": "Locks",
-    "state.memory": "InMemoryStateStore",
     "state.redis": "RedisStateStore",
+    "state.sqlite": "InMemoryStateStore SqliteStateStore",
     "tool_calling.callback": (
         "ClientToolCallback DelegatingToolCallbackResolver StaticToolCallbackProvider "
         "StaticToolCallbackResolver ToolCallback ToolCallbackProvider ToolCallbackResolver ToolResult"

@@ -4,20 +4,22 @@ import itertools
 import math
 import secrets
 import time
-from collections import Counter
+from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Final, Literal, Protocol
+from typing import Final, Literal, Protocol, TypeVar
 
+from pydantic import TypeAdapter
 from pydantic_core import from_json, to_json
 
 from app.access.principals import Principal
-from app.access.rate import Decision, Rate, RateLimiter
+from app.access.rate import Decision, Rate, decide
 from toolchat import instruments
 from toolchat.errors import QuotaExceeded, StoreUnavailable
 from toolchat.messages import immutable
 from toolchat.state.base import StateStore
+from toolchat.state.sqlite import SqliteStateStore
 
 __all__ = [
     "Kind",
@@ -28,13 +30,17 @@ __all__ = [
     "QuotaUsage",
     "Quotas",
     "RedisQuotas",
+    "SqliteQuotas",
     "open_quotas",
 ]
 
 
 _DAY = 86_400
 _MINUTE = 60
+_MAX_NAMES = 10_000
+"""Names whose usage a process counts; beyond them, the one that was not used for longest starts anew."""
 Kind = Literal["concurrent", "day", "minute"]
+T = TypeVar("T")
 _MEANING = {"minute": "questions per minute", "concurrent": "questions at once", "day": "tokens per day (UTC)"}
 # The unit of a quota is requests unless it is named; the draft has no word for tokens.
 _UNITS = {"minute": f";w={_MINUTE}", "concurrent": ';qu="concurrent-requests"', "day": f';qu="tokens";w={_DAY}'}
@@ -109,6 +115,65 @@ class QuotaStore(Protocol):
         ...
 
 
+def _today() -> int:
+    return int(time.time()) // _DAY
+
+
+def _until_tomorrow() -> float:
+    return _DAY - time.time() % _DAY
+
+
+@dataclass(slots=True)
+class NameUsage:
+    """What has been used under one name."""
+
+    even: float = 0.0
+    """The theoretical arrival time of the next question (GCRA)."""
+    running: dict[str, float] = field(default_factory=dict)
+    """The running questions, with the time at which each counts as ended even if its process died."""
+    day: int = 0
+    tokens: int = 0
+    """The tokens of that day, which is counted in UTC since 1970."""
+
+    def start_day(self, today: int) -> None:
+        """Forget the tokens of an earlier day."""
+        if self.day != today:
+            self.day, self.tokens = today, 0
+
+    def left(self, limits: Limits, now: float) -> tuple[list[QuotaUsage], Decision | None]:
+        """The state of each limit if one more question was counted, and the decision about its pace."""
+        usage, decision = list[QuotaUsage](), None
+        if (most := limits.concurrent) is not None:
+            self.running = {question: until for question, until in self.running.items() if until > now}
+            left = most - len(self.running) - 1
+            usage.append(QuotaUsage("concurrent", most, left, 1, left < 0))
+        if (most := limits.tokens_per_day) is not None:
+            left = most - self.tokens
+            usage.append(QuotaUsage("day", most, left, _until_tomorrow(), left <= 0))
+        if limits.rate is not None:
+            # A clock that was set back must not refuse questions for as long.
+            decision = decide(min(self.even, now + _MINUTE), limits.rate, now)
+            refused = not decision.allowed
+            usage.append(QuotaUsage("minute", limits.rate.limit, decision.remaining, decision.wait, refused))
+        return usage, decision
+
+    def count(self, limits: Limits, question: str, until: float, decision: Decision | None) -> None:
+        """Count a question that no limit has refused."""
+        if limits.concurrent is not None:
+            self.running[question] = until
+        if decision is not None:
+            self.even = decision.even
+
+    def settle(self, limits: Limits, question: str, tokens: int) -> None:
+        """End a counted question and charge its tokens."""
+        self.running.pop(question, None)
+        if limits.tokens_per_day:
+            self.tokens += tokens
+
+
+_USAGE = TypeAdapter(NameUsage)
+
+
 class LocalQuotas:
     """Counts usage in this process.
 
@@ -117,63 +182,40 @@ class LocalQuotas:
         today: returns the number of the current day, in UTC.
     """
 
-    def __init__(
-        self,
-        clock: Callable[[], float] = time.monotonic,
-        today: Callable[[], int] = lambda: int(time.time()) // _DAY,
-    ) -> None:
-        self._rates = RateLimiter(clock=clock)
-        self._running: dict[str, int] = {}
+    def __init__(self, clock: Callable[[], float] = time.monotonic, today: Callable[[], int] = _today) -> None:
+        self._names: OrderedDict[str, NameUsage] = OrderedDict()
+        self._clock = clock
         self._today = today
-        self._day = today()
-        self._tokens: Counter[str] = Counter()
 
-    async def reserve(self, limits: Sequence[Limits], question: int) -> Sequence[Sequence[QuotaUsage]]:  # noqa: ARG002
+    async def reserve(self, limits: Sequence[Limits], question: int) -> Sequence[Sequence[QuotaUsage]]:
         """See :meth:`QuotaStore.reserve`."""
-        self._start_day()
-        # Look first and count afterwards: a question that one limit refuses must not be charged to the others.
-        decisions = [None if each.rate is None else self._rates.look(each.name, each.rate) for each in limits]
-        usage = list(map(self._usage, limits, decisions))
-        if not any(map(_refusing, usage)):
-            for each, decision in zip(limits, decisions, strict=True):
-                if each.concurrent is not None:
-                    self._running[each.name] = self._running.get(each.name, 0) + 1
-                if decision is not None:
-                    self._rates.count(each.name, decision)
-        return usage
+        used = [self._used(each.name) for each in limits]
+        return _reserve(used, limits, str(question), now=self._clock(), longest=math.inf)
 
-    async def settle(self, limits: Sequence[Limits], question: int, tokens: int) -> None:  # noqa: ARG002
+    async def settle(self, limits: Sequence[Limits], question: int, tokens: int) -> None:
         """See :meth:`QuotaStore.settle`."""
-        self._start_day()
         for each in limits:
-            if each.concurrent is not None:
-                self._running[each.name] -= 1
-                if self._running[each.name] <= 0:
-                    del self._running[each.name]
-            if each.tokens_per_day:
-                self._tokens[each.name] += tokens
+            self._used(each.name).settle(each, str(question), tokens)
 
-    def _usage(self, limits: Limits, decision: Decision | None) -> list[QuotaUsage]:
-        usage = []
-        if (most := limits.concurrent) is not None:
-            left = most - self._running.get(limits.name, 0) - 1
-            usage.append(QuotaUsage("concurrent", most, left, 1, left < 0))
-        if (most := limits.tokens_per_day) is not None:
-            left = most - self._tokens[limits.name]
-            usage.append(QuotaUsage("day", most, left, _until_tomorrow(), left <= 0))
-        if decision is not None and limits.rate is not None:
-            refused = not decision.allowed
-            usage.append(QuotaUsage("minute", limits.rate.limit, decision.remaining, decision.wait, refused))
-        return usage
-
-    def _start_day(self) -> None:
-        if self._day != self._today():
-            self._day = self._today()
-            self._tokens.clear()
+    def _used(self, name: str) -> NameUsage:
+        used = self._names.setdefault(name, NameUsage())
+        self._names.move_to_end(name)
+        if len(self._names) > _MAX_NAMES:
+            self._names.popitem(last=False)
+        used.start_day(self._today())
+        return used
 
 
-def _until_tomorrow() -> float:
-    return _DAY - time.time() % _DAY
+def _reserve(
+    used: Sequence[NameUsage], limits: Sequence[Limits], question: str, *, now: float, longest: float
+) -> list[list[QuotaUsage]]:
+    """Count a question under every name, or under none if any limit refuses it."""
+    # Look first and count afterwards: a question that one limit refuses must not be charged to the others.
+    left = [usage.left(each, now) for usage, each in zip(used, limits, strict=True)]
+    if not any(_refusing(usage) for usage, _ in left):
+        for usage, each, (_, decision) in zip(used, limits, left, strict=True):
+            usage.count(each, question, now + longest, decision)
+    return [usage for usage, _ in left]
 
 
 @dataclass(slots=True)
@@ -386,6 +428,56 @@ class RedisQuotas:
         return f"{self._process}:{question}"
 
 
+class SqliteQuotas:
+    """Counts usage in the file of the state store, for all processes of this machine, and after a restart.
+
+    Every operation raises ``StoreUnavailable``.
+
+    Args:
+        store: the state store, in SQLite.
+        longest: seconds after which a question counts as ended even if its process died.
+    """
+
+    def __init__(self, store: SqliteStateStore, *, longest: float) -> None:
+        self._store = store
+        self._longest = longest
+        self._process = secrets.token_hex(8)
+
+    async def reserve(self, limits: Sequence[Limits], question: int) -> Sequence[Sequence[QuotaUsage]]:
+        """See :meth:`QuotaStore.reserve`."""
+
+        def reserve(used: list[NameUsage]) -> list[list[QuotaUsage]]:
+            return _reserve(used, limits, f"{self._process}:{question}", now=time.time(), longest=self._longest)
+
+        return await self._update(limits, reserve)
+
+    async def settle(self, limits: Sequence[Limits], question: int, tokens: int) -> None:
+        """See :meth:`QuotaStore.settle`."""
+        if all(each.concurrent is None and each.tokens_per_day is None for each in limits):
+            return
+
+        def settle(used: list[NameUsage]) -> None:
+            for usage, each in zip(used, limits, strict=True):
+                usage.settle(each, f"{self._process}:{question}", tokens)
+
+        await self._update(limits, settle)
+
+    async def _update(self, limits: Sequence[Limits], change: Callable[[list[NameUsage]], T]) -> T:
+        """Change what has been used under the names of limits, in one step."""
+        results: list[T] = []
+
+        def update(values: list[bytes | None]) -> Sequence[bytes]:
+            used = [_USAGE.validate_json(value) if value else NameUsage() for value in values]
+            for each in used:
+                each.start_day(_today())
+            results[:] = [change(used)]
+            return [_USAGE.dump_json(each) for each in used]
+
+        # Kept for a day more than their tokens are needed, as clocks may differ.
+        await self._store.update([f"quota:{each.name}" for each in limits], update, ttl=2 * _DAY)
+        return results[0]
+
+
 def _usage_of(limits: Limits, found: Mapping[Kind, tuple[int, float]]) -> list[QuotaUsage]:
     usage = []
     for kind, bound in limits.bounds.items():
@@ -395,11 +487,15 @@ def _usage_of(limits: Limits, found: Mapping[Kind, tuple[int, float]]) -> list[Q
 
 
 def open_quotas(store: StateStore, total: Limits, longest: float) -> Quotas:
-    """Count usage in the state store if replicas share it, else in this process.
+    """Count usage in the state store if processes share it, else in this process.
 
     Args:
         store: the state store.
         total: the limits of all principals together.
         longest: seconds that a question may take.
     """
-    return Quotas(RedisQuotas(store, longest=longest + 60) if store.kind == "redis" else LocalQuotas(), total)
+    if store.kind == "redis":
+        return Quotas(RedisQuotas(store, longest=longest + _MINUTE), total)
+    if store.kind == "sqlite" and isinstance(store, SqliteStateStore):
+        return Quotas(SqliteQuotas(store, longest=longest + _MINUTE), total)
+    return Quotas(LocalQuotas(), total)

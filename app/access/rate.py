@@ -7,7 +7,7 @@ from dataclasses import field
 
 from toolchat.messages import immutable
 
-__all__ = ["Decision", "Rate", "RateLimiter"]
+__all__ = ["Decision", "Rate", "RateLimiter", "decide"]
 
 
 @immutable
@@ -36,6 +36,23 @@ class Decision:
     """The theoretical arrival time of the next event (GCRA), if this one is counted."""
 
 
+def decide(before: float, rate: Rate, now: float) -> Decision:
+    """Decide about one more event.
+
+    Args:
+        before: the theoretical arrival time that the last event led to; 0 before the first one.
+        rate: the limit.
+        now: the time, in seconds.
+    """
+    interval = rate.interval
+    even = (before if before > now else now) + interval
+    # The whole limit fits into the period; rounding errors of the sum must not exclude the last event.
+    room = (now + rate.seconds - even) / interval + 1e-6
+    if room < 0:
+        return Decision(False, 0, -room * interval, even)
+    return Decision(True, int(room), 0.0 if room >= 1 else (1 - room) * interval, even)
+
+
 class RateLimiter:
     """Limits the rate of events by name.
 
@@ -58,14 +75,7 @@ class RateLimiter:
 
     def look(self, name: str, rate: Rate) -> Decision:
         """Decide about one more event without counting it."""
-        now, interval = self._clock(), rate.interval
-        before = self._even.get(name, now)
-        even = (before if before > now else now) + interval
-        # The whole limit fits into the period; rounding errors of the sum must not exclude the last event.
-        room = (now + rate.seconds - even) / interval + 1e-6
-        if room < 0:
-            return Decision(False, 0, -room * interval, even)
-        return Decision(True, int(room), 0.0 if room >= 1 else (1 - room) * interval, even)
+        return decide(self._even.get(name, 0.0), rate, self._clock())
 
     def hit(self, name: str, rate: Rate) -> Decision:
         """Decide about one more event, and count it if it is allowed."""

@@ -144,7 +144,7 @@ def _model_probe(service: OpenedService, model: ChatModel) -> _Probe | _Result:
 
 def _store_probe(store: StateStore) -> _Probe | _Result:
     if store.kind == "memory":
-        return _Result("off", "state is kept in this process; set REDIS_URL to share it between replicas")
+        return _Result("off", "state is kept in the memory of this process, and lost when it stops")
 
     async def write_and_read() -> str:
         # Random: several replicas may be checked at the same time, and the store may be a shared one.

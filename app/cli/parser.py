@@ -79,7 +79,7 @@ _DEMO = "app.cli.serve:demo"
 _SERVER_OPTIONS = {
     "host": ("address to listen on (SERVER_HOST)", (_SERVE, _DEMO)),
     "port": ("port to listen on; 0 picks a free one (SERVER_PORT)", (_SERVE, _DEMO)),
-    "workers": ("number of worker processes; more than one needs REDIS_URL (SERVER_WORKERS)", (_SERVE,)),
+    "workers": ("number of worker processes (SERVER_WORKERS)", (_SERVE,)),
 }
 """Options that take precedence over a variable, each with its help and the commands that have it."""
 

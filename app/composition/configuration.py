@@ -9,7 +9,8 @@ from typing import TypeVar
 
 from app.access.runtime import AccessConfiguration
 from app.composition.models import PROVIDER_VARIABLES, ChosenModel, choose_chat_model, outbound_http
-from app.composition.wiring import state_store, wired
+from app.composition.state import state_store
+from app.composition.wiring import wired
 from app.mcp_client import McpServers, read_mcp_servers
 from app.observability.tracing_settings import TracingConfiguration, other_variables
 from app.settings.base import read_settings

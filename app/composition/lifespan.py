@@ -13,7 +13,8 @@ from app.api.service import Admission, ServiceMetrics, ServiceState
 from app.api.tool_registry import ToolRegistry
 from app.composition.configuration import Configuration
 from app.composition.models import outbound_http
-from app.composition.wiring import state_store, wired
+from app.composition.state import state_store
+from app.composition.wiring import wired
 from app.observability import metrics, tracing
 from app.observability.observer import ServiceObserver
 from app.observability.runtime import watched

@@ -1,4 +1,4 @@
-"""The state store, and the container that creates everything else by the types of its parameters."""
+"""The container that creates objects by the types of their parameters."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -10,46 +10,14 @@ from app.composition.models import exception_processor, manager, tool_loop
 from app.settings.service_settings import Settings
 from app.tools.discovery import ConfiguredModule
 from toolchat.chat.tool_module import ToolSettings
-from toolchat.errors import ConfigurationError
 from toolchat.http.client import OutboundHttp
 from toolchat.state.base import StateStore
-from toolchat.state.memory import InMemoryStateStore
 from toolchat.tool_calling.callback import ToolCallback
-from toolchat.tool_calling.caller import current_client_key
 from toolchat.tool_calling.definition import tool_name
 from toolchat.tool_calling.function_callback import FunctionToolCallback
 from toolchat.tool_calling.results import ToolCallResultConverter, convert_result
 
-__all__ = ["module_providers", "state_store", "wired"]
-
-_REDIS_URLS = (
-    "redis://[user:password@]host[:port][/number], rediss:// for TLS, or unix://[user:password@]/path[?db=number]; "
-    "the user and the password percent-encoded"
-)
-
-
-def state_store(settings: Settings) -> StateStore:
-    """The configured store; it connects when it is started.
-
-    Raises:
-        ConfigurationError: it cannot be used, or several processes have no shared store.
-    """
-    redis_url = settings.redis_url.get_secret_value() if settings.redis_url else None
-    if redis_url is None and settings.server_workers > 1:
-        shared = f"{settings.server_workers} processes share conversations, approvals and all else by Redis only"
-        raise ConfigurationError(f"SERVER_WORKERS: {shared}: set REDIS_URL, or leave it at 1")
-    if redis_url is None:
-        return InMemoryStateStore(settings.state_max_entries, client_key=current_client_key)
-    try:
-        from toolchat.state.redis import RedisStateStore
-
-        return RedisStateStore(redis_url, deadline=settings.redis_timeout)
-    except ModuleNotFoundError as missing:
-        if missing.name is None or missing.name.partition(".")[0] != "redis":
-            raise  # the package is there, and lacks something itself
-        raise ConfigurationError("REDIS_URL: needs the package redis: pip install redis") from None
-    except ValueError:
-        raise ConfigurationError(f"REDIS_URL: must be {_REDIS_URLS}") from None
+__all__ = ["module_providers", "wired"]
 
 
 def wired(

@@ -21,6 +21,9 @@ def _require_path_prefix(value: str) -> str:
     return value
 
 
+_DEFAULT_STATE_URL = "sqlite:///data/toolchat.db"
+
+
 class Settings(EnvironmentSettings):
     """The service as a whole."""
 
@@ -29,9 +32,7 @@ class Settings(EnvironmentSettings):
     server_root_path: Annotated[str, BeforeValidator(strip_text), AfterValidator(_require_path_prefix)] = Field(
         "", description="Path prefix that a proxy strips before it forwards requests, such as /ai"
     )
-    server_workers: int = Field(
-        1, ge=1, le=64, description="Worker processes; more than one needs REDIS_URL, and does not run on Windows"
-    )
+    server_workers: int = Field(1, ge=1, le=64, description="Worker processes; more than one does not run on Windows")
     server_worker_timeout: float = Field(
         30,
         ge=3,
@@ -69,18 +70,19 @@ class Settings(EnvironmentSettings):
         "never invent a value that a tool did not return.",
         description="System prompt of every chat request",
     )
-    redis_url: Secret | None = Field(
+    state_url: Secret | None = Field(
         None,
-        description="State store shared by replicas, such as redis://user:password@host:6379/0, rediss:// or unix://; "
-        "without it state is kept in memory",
+        description=f"State store: by default {_DEFAULT_STATE_URL}, a file in the working directory; "
+        "redis://user:password@host:6379/0, rediss:// or unix:// for several machines; memory:// for none",
     )
+    redis_url: Secret | None = Field(None, description="Another name of STATE_URL, which it precedes")
     redis_timeout: float = Field(
         0.5, gt=0, le=60, description="Seconds one Redis operation may take before Redis counts as unavailable"
     )
     state_max_entries: int = Field(
         10_000,
         ge=1,
-        description="Entries of each kind kept in memory, 64 MiB in total; the least recently used are evicted first",
+        description="Entries of each kind kept in a file or in memory, 64 MiB in total; the oldest are evicted first",
     )
     session_ttl: float = Field(
         86_400, gt=0, le=31_536_000, description="Seconds a conversation is stored after its last turn"
@@ -122,3 +124,9 @@ class Settings(EnvironmentSettings):
         30, ge=0, description="Number of tools above which the model searches for tools by keyword; 0: never"
     )
     tool_result_max_chars: int = Field(32768, ge=256, description="Longest tool result that is sent to the model")
+
+    @property
+    def store_url(self) -> str:
+        """The URL of the state store."""
+        url = self.redis_url or self.state_url
+        return url.get_secret_value() if url else _DEFAULT_STATE_URL

@@ -24,7 +24,7 @@ from tests.sessions.deciding import LIGHTS, replicas
 from tests.state.conftest import needs_redis
 from tests.waiting import until
 from toolchat.errors import NotFound
-from toolchat.state.memory import InMemoryStateStore
+from toolchat.state.sqlite import SqliteStateStore
 
 FOLDERS = "tests.protocols.openai.folders"
 APPROVE = {"decisions": {"call_1": {"approved": True}}}
@@ -214,7 +214,7 @@ async def test_another_replica_accepts_the_token() -> None:
 
 
 async def test_the_store_has_a_hash_only_and_forgets_it_in_time() -> None:
-    store = InMemoryStateStore()
+    store = SqliteStateStore()
     tokens = ApprovalTokens(store, ttl=0.05)
     token = await tokens.issue("x")
     assert await tokens.principal("x", token) == Principal("")

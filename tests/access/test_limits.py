@@ -3,7 +3,7 @@
 import asyncio
 import itertools
 from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 
 import pytest
 from hypothesis import given
@@ -17,8 +17,9 @@ from tests.sessions.replicas import needs_redis
 from tests.waiting import until
 from toolchat.errors import QuotaExceeded
 from toolchat.state.base import StateStore
-from toolchat.state.memory import InMemoryStateStore
 from toolchat.state.redis import RedisStateStore
+from toolchat.state.sqlite import SqliteStateStore
+from toolchat.state.sqlite_file import IN_MEMORY
 
 
 class Clock:
@@ -97,17 +98,20 @@ def test_names_are_forgotten_before_they_fill_the_memory() -> None:
 
 
 NOBODY = Limits("all")
-KINDS = ["memory", pytest.param("redis", marks=needs_redis)]
+KINDS = ["memory", "sqlite", pytest.param("redis", marks=needs_redis)]
 
 
 @asynccontextmanager
 async def quotas(kind: str, together: Limits = NOBODY, processes: int = 1) -> AsyncGenerator[list[Quotas], None]:
     """The quotas of some processes that share a store."""
-    if kind == "memory":
-        yield [open_quotas(InMemoryStateStore(), together, 60)]
-        return
-    async with RedisServer() as server:
-        stores: list[StateStore] = [RedisStateStore(server.url, deadline=10) for _ in range(processes)]
+    async with AsyncExitStack() as stack:
+        if kind == "redis":
+            server = await stack.enter_async_context(RedisServer())
+        path = {"memory": IN_MEMORY, "sqlite": "state.db"}.get(kind)
+        stores: list[StateStore] = [
+            SqliteStateStore(path, deadline=10) if path else RedisStateStore(server.url, deadline=10)
+            for _ in range(processes)
+        ]
         try:
             yield [open_quotas(store, together, 60) for store in stores]
         finally:
@@ -171,10 +175,10 @@ async def test_the_limits_of_all_together_count_everybody_and_a_refused_one_is_c
             assert (await refusal(counted, alice)).headers["RateLimit-Policy"] == '"minute";q=2;w=60'
 
 
-@needs_redis
-async def test_concurrent_processes_allow_no_more_than_the_limit() -> None:
+@pytest.mark.parametrize("kind", KINDS[1:])
+async def test_concurrent_processes_allow_no_more_than_the_limit(kind: str) -> None:
     alice = Principal("alice", requests_per_minute=40, concurrent=25)
-    async with quotas("redis", processes=3) as processes:
+    async with quotas(kind, processes=3) as processes:
         asked = await asyncio.gather(
             *(each.reserve(alice) for _ in range(20) for each in processes), return_exceptions=True
         )

@@ -10,7 +10,7 @@ from toolchat.chat.manual_execution import SessionLockAdvisor, manual_request, r
 from toolchat.chat.memory import ChatMemory, current_lock
 from toolchat.errors import ValidationFailed
 from toolchat.state.locks import Locks
-from toolchat.state.memory import InMemoryStateStore
+from toolchat.state.sqlite import SqliteStateStore
 from toolchat.tool_calling.context import CONVERSATION_ID
 from toolchat.tool_calling.events import ToolCallFinished, ToolCallStarted
 from toolchat.tool_calling.function_callback import FunctionToolCallback
@@ -61,7 +61,7 @@ async def test_a_tool_in_a_session_runs_under_the_lock_of_the_session() -> None:
         """What the tool stores for the session carries this lock: a write that comes too late is refused."""
         return lock.key if (lock := current_lock.get()) else "none"
 
-    client, store = client_of(says("never"))[0], InMemoryStateStore()
+    client, store = client_of(says("never"))[0], SqliteStateStore()
     request = manual_request(client, FunctionToolCallback.from_function(held), {}, {CONVERSATION_ID: "s"})
     response = await request.advisors(SessionLockAdvisor(ChatMemory(store, Locks(store)))).call().response()
     assert (response.executions[0].result, current_lock.get()) == ("memory:s", None)

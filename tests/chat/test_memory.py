@@ -23,7 +23,7 @@ from toolchat.messages import (
 )
 from toolchat.state.base import Lock
 from toolchat.state.locks import Locks
-from toolchat.state.memory import InMemoryStateStore
+from toolchat.state.sqlite import SqliteStateStore
 
 ODD = ["", "\u2028", "\ud800", "\x00", "长" * 200]
 TEXTS = st.text(st.characters(exclude_categories=()), max_size=12) | st.sampled_from(ODD)
@@ -120,7 +120,7 @@ def test_the_token_estimate_is_close_to_real_tokenizers(text: str, tokens: int) 
     assert abs(estimate_tokens(text) - tokens) <= 1
 
 
-def memory_in(store: InMemoryStateStore) -> ChatMemory:
+def memory_in(store: SqliteStateStore) -> ChatMemory:
     return ChatMemory(store, Locks(store, ttl=60, wait=60))
 
 
@@ -137,7 +137,7 @@ async def test_an_unreadable_conversation_is_unavailable_until_it_is_deleted(
     value: bytes,
 ) -> None:
     # Foreign bytes under the key are neither taken for a conversation nor silently replaced.
-    store = InMemoryStateStore()
+    store = SqliteStateStore()
     memory = memory_in(store)
     await store.put("memory:s", value, ttl=60)
 
@@ -149,7 +149,7 @@ async def test_an_unreadable_conversation_is_unavailable_until_it_is_deleted(
 
 async def test_a_turn_whose_lock_was_lost_is_not_stored() -> None:
     # The turn of the one who took over stands.
-    store = InMemoryStateStore()
+    store = SqliteStateStore()
     memory = memory_in(store)
     question, answer = UserMessage("who?"), AssistantMessage("the second")
     async with memory.open_turn("s") as late:
@@ -162,7 +162,7 @@ async def test_a_turn_whose_lock_was_lost_is_not_stored() -> None:
     assert await memory.turns("s") == (Turn((question, answer), "{}"),)
 
 
-class TakenOver(InMemoryStateStore):
+class TakenOver(SqliteStateStore):
     """A store in which somebody takes a lock over right before something is forgotten under it."""
 
     async def delete(self, *keys: str, lock: Lock | None = None) -> bool:

@@ -14,8 +14,8 @@ from tests.players.openai_player import OpenAIPlayer, PlayedRequest
 from tests.serving import events_of, service
 from toolchat.chat.request import Notice
 from toolchat.models.base import ChatResponse
-from toolchat.state.memory import InMemoryStateStore
 from toolchat.state.redis import RedisStateStore
+from toolchat.state.sqlite import SqliteStateStore
 from toolchat.tool_calling.context import CONVERSATION_ID
 from toolchat.tool_calling.function_callback import FunctionToolCallback
 
@@ -139,7 +139,7 @@ async def test_without_the_store_there_is_no_reminder_no_event_and_no_error() ->
 
 async def test_an_update_is_stored_even_if_its_event_cannot_be_sent() -> None:
     # The store goes away between the call and the news of it: the client gets everything else.
-    kept, gone = InMemoryStateStore(), RedisStateStore("redis://127.0.0.1:1/0")
+    kept, gone = SqliteStateStore(), RedisStateStore("redis://127.0.0.1:1/0")
     client, _ = client_of(
         calls(("todoUpdate", '{"items":[{"text":"a"}]}')),
         answers("done"),

@@ -87,13 +87,18 @@ def test_tools_lists_registered_modules_and_the_reasons_for_others(tmp_path: Pat
         (
             {"REDIS_URL": "nonsense"},
             [
-                "REDIS_URL: must be redis://[user:password@]host[:port][/number], rediss:// for TLS, or "
+                "REDIS_URL: must be memory://, sqlite:///relative/path or sqlite:////absolute/path with "
+                "?synchronous=full if wanted, redis://[user:password@]host[:port][/number], rediss:// for TLS, or "
                 "unix://[user:password@]/path[?db=number]; the user and the password percent-encoded"
             ],
         ),
-        ({"REDIS_URL": "redis://user:sk-a%zz@h:99999/0"}, ["REDIS_URL: must be redis://"]),
+        ({"STATE_URL": "redis://user:sk-a%zz@h:99999/0"}, ["STATE_URL: must be memory://"]),
+        ({"STATE_URL": "sqlite:///"}, ["STATE_URL: must be memory://"]),
+        ({"STATE_URL": "sqlite://host/state.db"}, ["STATE_URL: must be memory://"]),
+        ({"STATE_URL": "sqlite:///state.db?mode=ro"}, ["STATE_URL: must be memory://"]),
+        ({"STATE_URL": "sqlite:////proc/no/state.db"}, ["STATE_URL: the file /proc/no/state.db cannot be opened: "]),
         ({"SERVER_WORKERS": "0"}, ["SERVER_WORKERS: Input should be greater than or equal to 1"]),
-        ({"SERVER_WORKERS": "2"}, ["SERVER_WORKERS: 2 processes share conversations, approvals and all else by Redis"]),
+        ({"SERVER_WORKERS": "2"}, ["SERVER_WORKERS: 2 processes do not share memory: set STATE_URL"]),
         ({"SERVER_PORT": "x", "TIME_ENABLED": "perhaps"}, ["SERVER_PORT: ", "TIME_ENABLED: "]),
     ],
 )

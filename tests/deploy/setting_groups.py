@@ -9,7 +9,7 @@ GROUPS: dict[str, tuple[str, str]] = {
     "The ten that everybody needs first": (
         "The model, the address, the keys of clients, and the state that several processes share.",
         "CHAT_PROVIDER DASHSCOPE_API_KEY DASHSCOPE_MODEL OPENAI_API_KEY OPENAI_BASE_URL OPENAI_MODEL SERVER_HOST "
-        "SERVER_PORT API_KEYS_FILE REDIS_URL",
+        "SERVER_PORT API_KEYS_FILE STATE_URL",
     ),
     "The model": (
         "For a slow or unreliable provider, a second one behind it, and DashScope's regions, workspaces and models.",
@@ -31,7 +31,7 @@ GROUPS: dict[str, tuple[str, str]] = {
     "Conversations": (
         "To balance what a conversation remembers with what it costs, and for a Redis far away.",
         "MEMORY_MAX_MESSAGES MEMORY_MAX_TOKENS MEMORY_TOOL_ROUNDS SESSION_TTL SESSION_WAIT STATE_MAX_ENTRIES "
-        "REDIS_TIMEOUT",
+        "REDIS_URL REDIS_TIMEOUT",
     ),
     "Who may ask, and how much": (
         "For clients on other machines: their keys, browsers, proxies and quotas ([security.md](security.md)).",

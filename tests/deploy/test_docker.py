@@ -165,13 +165,14 @@ def test_compose_uses_the_images_health_check_with_a_short_start_interval() -> N
     assert set(_service()["healthcheck"]) == {"start_period", "start_interval"}
 
 
-def test_the_root_is_read_only_and_a_bounded_tmp_is_all_that_can_be_written() -> None:
+def test_only_a_bounded_tmp_and_the_volume_of_the_state_can_be_written() -> None:
     (tmp,) = _service()["tmpfs"]
 
     assert _service()["read_only"] is True
     assert re.match(r"/tmp:.*\bsize=\d+m", tmp)
     assert _environment()["HOME"] == "/tmp"
-    assert "volumes" not in _service()
+    assert [each.partition(":")[2] for each in _service()["volumes"]] == [_the("VOLUME")]
+    assert _environment()["STATE_URL"] == f"sqlite:///{_the('VOLUME')}/toolchat.db"
 
 
 def test_every_capability_is_dropped_and_none_can_be_gained() -> None:

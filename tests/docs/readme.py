@@ -79,7 +79,12 @@ class Reader:
         command = command.replace("curl ", f"curl --silent --show-error --max-time {PATIENCE} ")
         shell = ["bash", "-c", command.replace(".venv/bin/python", sys.executable)]
         done = subprocess.run(
-            shell, cwd=self._project, env=environment({}), capture_output=True, text=True, timeout=PATIENCE
+            shell,
+            cwd=self._project,
+            env=environment({"STATE_URL": ""}),
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
         )
         if not command.endswith("-m app check"):  # which fails without a chat model, as its page shows
             done.check_returncode()

@@ -22,7 +22,7 @@ from toolchat.chat.memory import ChatMemory, MemoryAdvisor
 from toolchat.chat.records import from_records, parse_turn_summary
 from toolchat.messages import AssistantMessage, ToolCall
 from toolchat.state.locks import Locks
-from toolchat.state.memory import InMemoryStateStore
+from toolchat.state.sqlite import SqliteStateStore
 from toolchat.tool_calling.context import CONVERSATION_ID
 from toolchat.tool_calling.function_callback import FunctionToolCallback
 
@@ -130,7 +130,7 @@ async def test_a_turn_summary_is_bounded_and_readable_for_any_calls() -> None:
 
     calls = tuple(ToolCall(f"c{n}" * 300, "tell", f'{{"about": [{n}, {DEEP}, "{"x" * 5000}"]}}') for n in range(40))
     asking = AssistantMessage("", calls)
-    memory = ChatMemory(store := InMemoryStateStore(), Locks(store))
+    memory = ChatMemory(store := SqliteStateStore(), Locks(store))
     tool = FunctionToolCallback.from_function(tell, name="tell", description="Tells.")
     client, _ = client_of(asking, says("told"), advisors=(MemoryAdvisor(memory),))
     await client.prompt("?").tools(tool).tool_context({CONVERSATION_ID: "s"}).call().content()

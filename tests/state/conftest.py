@@ -2,14 +2,16 @@
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AsyncExitStack
+from pathlib import Path
 
 import pytest
 
 from tests.players.redis_server import REDIS_SERVER, RedisServer
 from tests.waiting import PATIENCE
 from toolchat.state.base import StateStore
-from toolchat.state.memory import InMemoryStateStore
 from toolchat.state.redis import RedisStateStore
+from toolchat.state.sqlite import SqliteStateStore
+from toolchat.state.sqlite_file import IN_MEMORY
 
 needs_redis = pytest.mark.skipif(REDIS_SERVER is None, reason="redis-server is not installed")
 
@@ -38,11 +40,14 @@ async def open_store(server: RedisServer) -> AsyncGenerator[OpenStore, None]:
         yield opened
 
 
-@pytest.fixture(params=["memory", pytest.param("redis", marks=[needs_redis, pytest.mark.slow])])
-async def store(request: pytest.FixtureRequest) -> AsyncGenerator[StateStore, None]:
-    """Each of the two implementations."""
-    if request.param == "memory":
-        yield InMemoryStateStore()
+@pytest.fixture(params=["memory", "file", pytest.param("redis", marks=[needs_redis, pytest.mark.slow])])
+async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerator[StateStore, None]:
+    """Each of the implementations."""
+    if request.param != "redis":
+        store: StateStore = SqliteStateStore(IN_MEMORY if request.param == "memory" else tmp_path / "state.db")
+        await store.start()
+        yield store
+        await store.aclose()
         return
     async with RedisServer() as server:
         store = RedisStateStore(server.url, deadline=PATIENCE)

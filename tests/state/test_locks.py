@@ -12,11 +12,11 @@ from tests.waiting import PATIENCE, until
 from toolchat.errors import SessionBusy
 from toolchat.state.base import Lock, StateStore
 from toolchat.state.locks import Locks
-from toolchat.state.memory import InMemoryStateStore
+from toolchat.state.sqlite import SqliteStateStore
 from toolchat.tool_calling.caller import current_client_key
 
 
-class CountingStore(InMemoryStateStore):
+class CountingStore(SqliteStateStore):
     """Counts how often somebody asked for a lock."""
 
     def __init__(self) -> None:

@@ -8,23 +8,21 @@ import pytest
 from tests.calling_as import calling_as
 from toolchat.state.base import LockLost
 from toolchat.state.locks import Locks
-from toolchat.state.memory import InMemoryStateStore
+from toolchat.state.sqlite import SqliteStateStore
 from toolchat.tool_calling.caller import current_client_key
 
 
-async def test_the_least_recently_used_values_are_evicted() -> None:
-    # Reading and writing are use; what is over goes before anything that is not.
-    store = InMemoryStateStore(max_entries=3)
+async def test_the_values_that_were_not_written_for_longest_are_evicted() -> None:
+    store = SqliteStateStore(max_entries=3)
     for key in "abc":
         await store.put(key, b"x", ttl=30)
-    await store.get("a")
-    await store.put("b", b"y", ttl=30)
+    await store.put("a", b"y", ttl=30)
     await store.put("d", b"x", ttl=30)
-    assert [await store.get(key) for key in "abcd"] == [b"x", b"y", None, b"x"]
+    assert [await store.get(key) for key in "abcd"] == [b"y", None, b"x", b"x"]
 
 
 async def test_values_of_one_kind_do_not_evict_those_of_another() -> None:
-    store = InMemoryStateStore(max_entries=2, max_bytes=1000)
+    store = SqliteStateStore(max_entries=2, max_bytes=1000)
     await store.put("approval:a", bytes(100), ttl=30)
     for number in range(100):
         await store.put(f"memory:{number}", bytes(400), ttl=30)
@@ -33,7 +31,7 @@ async def test_values_of_one_kind_do_not_evict_those_of_another() -> None:
 
 
 async def test_a_client_that_stores_much_evicts_its_own_values_only() -> None:
-    store = InMemoryStateStore(max_entries=100, client_key=current_client_key)
+    store = SqliteStateStore(max_entries=100, client_key=current_client_key)
     with calling_as("alice"):
         await store.put("memory:hers", b"x", ttl=30)
     for number in range(1000):
@@ -49,7 +47,7 @@ async def test_a_client_that_stores_much_evicts_its_own_values_only() -> None:
 @pytest.mark.parametrize("kinds", [["approval"], ["approval", "memory", "idempotency"]])
 async def test_a_client_that_stores_many_bytes_evicts_its_own_values_only(kinds: list[str]) -> None:
     # In one kind or spread over several; the others have more values, and most of the bytes of their kind.
-    store = InMemoryStateStore(max_bytes=100_000, client_key=current_client_key)
+    store = SqliteStateStore(max_bytes=100_000, client_key=current_client_key)
     with calling_as("alice"):
         for number in range(60):
             await store.put(f"approval:hers-{number}", bytes(600), ttl=30)
@@ -62,7 +60,7 @@ async def test_a_client_that_stores_many_bytes_evicts_its_own_values_only(kinds:
 
 
 async def test_clients_with_equally_many_values_still_lose_one() -> None:
-    store = InMemoryStateStore(max_entries=50, client_key=current_client_key)
+    store = SqliteStateStore(max_entries=50, client_key=current_client_key)
     for number in range(1000):
         with calling_as(address=f"192.0.2.{number % 250}"):
             await store.put(f"memory:{number}", b"x", ttl=30)
@@ -71,7 +69,7 @@ async def test_clients_with_equally_many_values_still_lose_one() -> None:
 
 
 async def test_an_expired_value_makes_room_for_a_new_one() -> None:
-    store = InMemoryStateStore(max_entries=2)
+    store = SqliteStateStore(max_entries=2)
     await store.put("old", b"x", ttl=30)
     await store.put("short", b"x", ttl=0.02)
     deadline = time.monotonic() + 0.02
@@ -83,7 +81,7 @@ async def test_an_expired_value_makes_room_for_a_new_one() -> None:
 
 async def test_bytes_are_bounded_as_well_as_values() -> None:
     # A value that is larger than the store is not kept, forgets its predecessor, and drives nobody out.
-    store = InMemoryStateStore(max_bytes=1000)
+    store = SqliteStateStore(max_bytes=1000)
     for key in "abcd":
         await store.put(key, bytes(299), ttl=30)
     assert (len(store), store.size) == (3, 900)
@@ -96,7 +94,7 @@ async def test_bytes_are_bounded_as_well_as_values() -> None:
 
 async def test_writing_and_locking_again_and_again_costs_no_memory() -> None:
     # What replaced and released entries leave behind is bounded.
-    store = InMemoryStateStore()
+    store = SqliteStateStore()
     tracemalloc.start()
     try:
         for number in range(5_000):
@@ -111,7 +109,7 @@ async def test_writing_and_locking_again_and_again_costs_no_memory() -> None:
 
 
 async def test_values_do_not_evict_locks() -> None:
-    store = InMemoryStateStore(max_entries=1)
+    store = SqliteStateStore(max_entries=1)
     lock = await store.try_lock("memory:a", ttl=30)
     for number in range(100):
         await store.put(f"memory:{number}", b"x", ttl=30)
@@ -122,7 +120,7 @@ async def test_values_do_not_evict_locks() -> None:
 
 async def test_work_that_outlives_its_lock_is_refused() -> None:
     # A process that stood still too long finds its lock taken, and what it writes is not kept.
-    store = InMemoryStateStore()
+    store = SqliteStateStore()
     async with Locks(store, ttl=0.03).hold("memory:a") as lock:
         time.sleep(0.04)  # noqa: ASYNC251 - the whole process stands still, renewals too
         assert await store.try_lock("memory:a", ttl=30)

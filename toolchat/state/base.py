@@ -109,6 +109,13 @@ class StateStore(ABC):
         """What the store's server would lose in a crash, and how to change that; empty if that is little or unknown."""
         return ""
 
+    def check(self) -> None:  # noqa: B027
+        """Find out, before the store is started, whether it can be used as it is configured.
+
+        Raises:
+            ConfigurationError: its file cannot be opened.
+        """
+
     async def start(self) -> None:  # noqa: B027 - nothing to do is a good default
         """Start to watch the connection, if there is one; does not fail if the store is unavailable."""
 

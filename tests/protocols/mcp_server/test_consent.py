@@ -14,7 +14,7 @@ from tests.players.redis_server import RedisServer
 from tests.protocols.mcp_server.folders.workshop import Seen
 from tests.protocols.mcp_server.host import FOLDERS, LEGACY, Host
 from tests.serving import service
-from toolchat.state.memory import InMemoryStateStore
+from toolchat.state.sqlite import SqliteStateStore
 
 CALL: dict[str, Any] = {"name": "switchLight", "arguments": {"on": True}}
 ACCEPTED, DECLINED = {"consent": {"action": "accept", "content": {}}}, {"consent": {"action": "decline"}}
@@ -156,7 +156,7 @@ async def test_any_replica_accepts_the_response_and_only_one_runs_the_call(repli
 
 
 async def test_a_state_expires() -> None:
-    store = InMemoryStateStore()
+    store = SqliteStateStore()
 
     async def consent(ttl: int, **params: Any) -> IdempotentRequest | dict[str, Any]:
         return await require_consent(CallToolRequestParams.model_validate({**CALL, **params}), store, "zh", ttl=ttl)

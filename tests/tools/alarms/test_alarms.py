@@ -17,7 +17,7 @@ from tests.tools.alarms.asking import alarm_at, alarms, key
 from tests.tools.examples.asking import SAID
 from tests.waiting import until
 from toolchat.errors import NotFound
-from toolchat.state.memory import InMemoryStateStore
+from toolchat.state.sqlite import SqliteStateStore
 from toolchat.tool_calling.errors import ToolExecutionError
 
 
@@ -60,7 +60,7 @@ async def test_the_same_minute_requested_twice_is_one_alarm() -> None:
 
 
 async def test_one_client_leaves_half_of_the_alarms_to_the_others() -> None:
-    store, now, order = AlarmStore(InMemoryStateStore(), limit=4), datetime.now(UTC), AlarmOrder("zh")
+    store, now, order = AlarmStore(SqliteStateStore(), limit=4), datetime.now(UTC), AlarmOrder("zh")
     for hour in (1, 2):
         await store.set(order, now + timedelta(hours=hour), f"{hour}")
     with pytest.raises(ToolExecutionError) as refused:
@@ -71,7 +71,7 @@ async def test_one_client_leaves_half_of_the_alarms_to_the_others() -> None:
 
 
 async def test_alarms_are_bounded_and_the_oldest_fired_one_is_evicted() -> None:
-    store, now, order = AlarmStore(InMemoryStateStore(), limit=2), datetime.now(UTC), AlarmOrder("zh")
+    store, now, order = AlarmStore(SqliteStateStore(), limit=2), datetime.now(UTC), AlarmOrder("zh")
     with calling_as(address="192.0.2.1"):  # half of the places are for others
         await store.set(order, now + timedelta(hours=2), "2")
     first = await store.set(order, now + timedelta(hours=1), "1")
@@ -100,7 +100,7 @@ async def test_the_status_of_an_alarm_follows_from_its_time() -> None:
 
 async def test_an_alarm_that_an_earlier_version_has_stored_is_read() -> None:
     # It noted in the record that it had rung.
-    state, at = InMemoryStateStore(), datetime.now(UTC) - timedelta(hours=1)
+    state, at = SqliteStateStore(), datetime.now(UTC) - timedelta(hours=1)
     record = {
         "id": "a", "owner": "zh", "at": at.isoformat(), "asked_for": "PT1H", "request": "r",
         "set_at": at.isoformat(), "fired": True, "share": "s",

@@ -16,7 +16,7 @@ from tests.players.openai_player import OpenAIPlayer
 from tests.players.redis_server import REDIS_SERVER, RedisServer
 from tests.serving import service
 from tests.tools.todo.caller import Caller
-from toolchat.state.memory import InMemoryStateStore
+from toolchat.state.sqlite import SqliteStateStore
 from toolchat.tool_calling.callback import ToolCallback
 from toolchat.tool_calling.context import CONVERSATION_ID, ToolContext
 from toolchat.tool_calling.errors import ToolExecutionError
@@ -151,7 +151,7 @@ async def test_a_call_outside_any_conversation_is_refused() -> None:
 
 async def test_a_list_lives_as_long_as_a_session() -> None:
     # The second list is kept for an hour, the first one was for no time at all.
-    store = InMemoryStateStore()
+    store = SqliteStateStore()
     brief, long = (TodoLists(store, Settings(session_ttl=ttl)) for ttl in (1e-6, 3600))
     async with open_service(read_configuration()) as (state, _):
         tool = await state.container.get(ToolCallback, component="todoUpdate")
@@ -164,7 +164,7 @@ async def test_a_list_lives_as_long_as_a_session() -> None:
 
 
 async def test_an_unreadable_list_counts_as_empty() -> None:
-    store = InMemoryStateStore()
+    store = SqliteStateStore()
     lists = TodoLists(store, Settings())
     for value in (b"{", b'[{"id":1}]', b"\xff", b'{"a":1}'):
         await store.put("todo:s", value, ttl=60)

@@ -1,0 +1,352 @@
+"""The state store in SQLite: a file that the processes of one machine share, or the memory of this process.
+
+A statement takes some ten microseconds, less than handing it to a thread, so statements run on the event loop. What
+waits for the disk does not: a commit only appends to the log (WAL), and a thread moves the log into the file.
+"""
+
+import asyncio
+import logging
+import random
+import sqlite3
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from itertools import groupby
+from pathlib import Path
+from typing import Final, TypeVar
+
+from toolchat import instruments
+from toolchat.errors import StoreUnavailable
+from toolchat.state.base import Lock, LockLost, StateStore, shared_client_key
+from toolchat.state.eviction import Share, evict
+from toolchat.state.sqlite_file import IN_MEMORY, checkpoint, identity, open_database
+
+__all__ = ["InMemoryStateStore", "SqliteStateStore"]
+
+_FENCE_SECONDS: Final = 86_400.0
+"""Seconds for which an expired lock is remembered: its holder may still write if no other has taken the lock."""
+_BUSY_PAUSE: Final = 0.002
+_CHECK_SECONDS: Final = 1.0
+_WARNING_SECONDS: Final = 60.0
+_MANY: Final = 1000
+"""Values that are written at most until all are counted, so each further process may store as many beyond the limit."""
+
+_LOCK: Final = """
+SELECT until, token, value FROM (SELECT ?1 AS name)
+LEFT JOIN locks ON locks.key = name LEFT JOIN entries ON entries.key = name AND expires > ?2
+"""
+_INSERT: Final = "INSERT INTO entries (key, kind, client, size, expires, value) VALUES (?, ?, ?, ?, ?, ?)"
+_SHARES_OF_KIND: Final = """
+SELECT kind, client, count(*), sum(size), max(id) FROM entries
+WHERE kind = ? GROUP BY client ORDER BY count(*) DESC, max(id) LIMIT ?
+"""
+_SHARES_OF_LARGEST: Final = """
+SELECT kind, client, count(*), sum(size), max(id) FROM entries
+WHERE client IN (SELECT client FROM entries GROUP BY client ORDER BY sum(size) DESC, max(id) LIMIT ?)
+GROUP BY client, kind
+"""
+_DELETE_OLDEST: Final = """
+DELETE FROM entries WHERE id = (SELECT min(id) FROM entries WHERE kind = ? AND client = ?) RETURNING size
+"""
+
+T = TypeVar("T")
+_log = logging.getLogger(__name__)
+
+
+class SqliteStateStore(StateStore):
+    """Stores values up to a number of each kind and a number of bytes in total.
+
+    The kind of a value is the part of its key before the first colon, so that many conversations evict conversations,
+    but no approvals. A client that stores much evicts its own values first, and the one that it has not written for
+    longest: if there are too many values of a kind, the client with the most of them loses one; if there are too many
+    bytes, the client with the most bytes, of its largest kind. A value that is larger than the whole store is not
+    stored.
+
+    Args:
+        path: the file, which is created; ``:memory:`` for the memory of this process, lost when it exits.
+        max_entries: values of one kind.
+        max_bytes: bytes of all keys and values.
+        client_key: identifies the current client, for whom stored values are counted.
+        deadline: seconds to wait for another process that writes.
+        synchronous: whether a write waits for the disk, so that it survives a crash of the machine as well.
+    """
+
+    def __init__(
+        self,
+        path: str | Path = IN_MEMORY,
+        *,
+        max_entries: int = 10_000,
+        max_bytes: int = 64 * 2**20,
+        client_key: Callable[[], str] = shared_client_key,
+        deadline: float = 0.5,
+        synchronous: bool = False,
+    ) -> None:
+        self._path = str(path)
+        self.kind = "memory" if self._path == IN_MEMORY else "sqlite"
+        self.available = True
+        self.failures = 0
+        self._max_entries, self._max_bytes = max_entries, max_bytes
+        self._client_key = client_key
+        self._deadline = deadline
+        self._synchronous = synchronous
+        # What is in a file has to expire after a restart of the machine, too; what is in memory has not, and so is
+        # independent of a clock that is set.
+        self._now = time.monotonic if self.kind == "memory" else time.time
+        self._opened: sqlite3.Connection | None = None
+        self._identity: tuple[int, int] | None = None
+        self._usable = True
+        self._last_token = 0
+        # Counting each time would take too long: so much may be written until then.
+        self._entries_left = self._bytes_left = 0
+        self._watcher: asyncio.Task[None] | None = None
+        self._warned_at = -_WARNING_SECONDS
+
+    def check(self) -> None:
+        """See :meth:`StateStore.check`."""
+        open_database(self._path, thorough=False).close()
+
+    async def start(self) -> None:
+        """Open the file, and look after it from now on.
+
+        Raises:
+            ConfigurationError: the file cannot be opened, or a later version has written it.
+        """
+        if self._database:
+            self._watcher = asyncio.create_task(self._watch())
+
+    async def aclose(self) -> None:
+        """Close the file; if this is the last process, its log is moved into it."""
+        self._usable = self.available = False
+        if self._watcher:
+            self._watcher.cancel()
+            await asyncio.wait([self._watcher])
+        if self._opened:
+            self._opened.close()
+
+    async def get(self, key: str) -> bytes | None:
+        """See :meth:`StateStore.get`."""
+        return await self._run("get", lambda: self._value(_encoded(key)))
+
+    async def put(self, key: str, value: bytes, *, ttl: float, lock: Lock | None = None, unlock: bool = False) -> None:
+        """See :meth:`StateStore.put`; the values that were not written for longest are evicted."""
+        name, client_key = _encoded(key), self._client_key()
+
+        def put() -> None:
+            self._check(lock, unlock=unlock)
+            self._write(_kind(key), client_key, name, value, ttl)
+
+        await self._run("put and unlock" if unlock else "put", put)
+
+    async def update(
+        self, keys: Sequence[str], change: Callable[[list[bytes | None]], Sequence[bytes] | None], *, ttl: float
+    ) -> None:
+        """Replace the values of keys by what a function makes of them, in one step; ``None`` changes nothing."""
+        names, client_key = list(map(_encoded, keys)), self._client_key()
+
+        def update() -> None:
+            values = change([self._value(name) for name in names])
+            for key, name, value in zip(keys, names, values or (), strict=bool(values)):
+                self._write(_kind(key), client_key, name, value, ttl)
+
+        await self._run("update", update)
+
+    async def delete(self, *keys: str, lock: Lock | None = None) -> bool:
+        """See :meth:`StateStore.delete`."""
+
+        def delete() -> bool:
+            self._check(lock)
+            statement = "DELETE FROM entries WHERE key = ? AND expires > ?"
+            return sum([self._execute(statement, _encoded(key), self._now()).rowcount for key in keys]) > 0
+
+        return await self._run("delete", delete)
+
+    async def try_lock(self, key: str, *, ttl: float) -> Lock | None:
+        """See :meth:`StateStore.try_lock`; an expired lock is free."""
+        name = _encoded(key)
+
+        def try_lock() -> Lock | None:
+            now = self._now()
+            [until, token, value] = self._execute(_LOCK, name, now).fetchone()
+            if until is not None and until > now:
+                return None
+            # Of the time, so that tokens grow although a released lock leaves no trace.
+            self._last_token = max(self._last_token, token or 0, int(now * 1e6)) + 1
+            self._execute("REPLACE INTO locks VALUES (?, ?, ?)", name, self._last_token, now + ttl)
+            return Lock(key, self._last_token, value)
+
+        return await self._run("lock", try_lock)
+
+    async def renew(self, lock: Lock, *, ttl: float) -> bool:
+        """See :meth:`StateStore.renew`; an expired lock is renewed, unless another holder has taken it."""
+        statement = "UPDATE locks SET until = ? WHERE key = ? AND token = ?"
+        arguments = self._now() + ttl, _encoded(lock.key), lock.token
+        return await self._run("renew", lambda: self._execute(statement, *arguments).rowcount > 0)
+
+    async def unlock(self, lock: Lock) -> None:
+        """See :meth:`StateStore.unlock`; later writes under the lock are refused."""
+        with suppress(LockLost):
+            await self._run("unlock", lambda: self._check(lock, unlock=True))
+
+    def __len__(self) -> int:
+        """The number of values."""
+        self._sweep()
+        return sum(self._numbers().values())
+
+    @property
+    def size(self) -> int:
+        """The bytes of all keys and values."""
+        self._sweep()
+        return self._total_size()
+
+    @property
+    def _database(self) -> sqlite3.Connection:
+        if self._opened is None:
+            self._opened = open_database(self._path, synchronous=self._synchronous)
+            self._identity = identity(self._path)
+        return self._opened
+
+    async def _run(self, name: str, operation: Callable[[], T]) -> T:
+        """Run an operation in a transaction, as soon as no other process writes."""
+        began = time.monotonic()
+        while self._usable:
+            try:
+                result = self._transact(operation)
+            except sqlite3.Error as error:
+                if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() - began > self._deadline:
+                    self._failed(error)
+                    break
+            else:
+                self._succeeded()
+                if self.kind == "sqlite":
+                    instruments.observer.record_store_operation(self.kind, name, time.monotonic() - began)
+                return result
+            await asyncio.sleep(random.uniform(0.5, 1) * _BUSY_PAUSE)  # noqa: S311 - jitter, not a secret
+        self.failures += 1
+        raise StoreUnavailable("the state store cannot be used", retry_after=1)
+
+    def _transact(self, operation: Callable[[], T]) -> T:
+        self._database.execute("BEGIN IMMEDIATE")
+        try:
+            result = operation()
+            self._database.execute("COMMIT")
+        except BaseException:
+            with suppress(sqlite3.Error):  # SQLite has rolled back by itself if the disk is full
+                self._database.execute("ROLLBACK")
+            raise
+        return result
+
+    def _execute(self, statement: str, *arguments: object) -> sqlite3.Cursor:
+        return self._database.execute(statement, arguments)
+
+    def _value(self, name: bytes) -> bytes | None:
+        statement = "SELECT value FROM entries WHERE key = ? AND expires > ?"
+        row = self._execute(statement, name, self._now()).fetchone()
+        return row[0] if row else None
+
+    def _write(self, kind: str, client_key: str, name: bytes, value: bytes, ttl: float) -> None:
+        self._execute("DELETE FROM entries WHERE key = ?", name)
+        size = len(name) + len(value)
+        if ttl > 0 and size <= self._max_bytes:
+            self._execute(_INSERT, name, kind, client_key, size, self._now() + ttl, value)
+            self._entries_left -= 1
+            self._bytes_left -= size
+            if self._entries_left < 0 or self._bytes_left < 0:
+                self._evict()
+
+    def _check(self, lock: Lock | None, *, unlock: bool = False) -> None:
+        """Refuse a write under a lock that was released or is another holder's."""
+        if lock is None:
+            return
+        key = _encoded(lock.key)
+        if unlock:
+            owned = self._execute("DELETE FROM locks WHERE key = ? AND token = ?", key, lock.token).rowcount > 0
+        else:
+            owned = self._execute("SELECT 1 FROM locks WHERE key = ? AND token = ?", key, lock.token).fetchone()
+        if not owned:
+            raise LockLost(lock.token)
+
+    def _evict(self) -> None:
+        """Bring the store within its limits, and find out how much may be written until this is due again.
+
+        A hundredth more is deleted than has to be, since counting takes some milliseconds if much is stored.
+        """
+        self._sweep()
+        for kind, number in self._numbers().items():
+            if number > self._max_entries:
+                excess = number - self._max_entries + self._max_entries // 100
+                shares = self._shares(_SHARES_OF_KIND, kind, excess)
+                evict([[each] for each in shares], excess, lambda share: share.number, self._delete_oldest)
+        if (size := self._total_size()) > self._max_bytes:
+            excess = size - self._max_bytes + self._max_bytes // 100
+            largest = groupby(self._shares(_SHARES_OF_LARGEST, _MANY), key=lambda share: share.client_key)
+            evict([list(shares) for _, shares in largest], excess, lambda share: share.size, self._delete_oldest)
+        most = max(self._numbers().values(), default=0)
+        self._entries_left = min(self._max_entries - most, _MANY)
+        self._bytes_left = min(self._max_bytes - self._total_size(), self._max_bytes // 16)
+
+    def _numbers(self) -> dict[str, int]:
+        return dict(self._execute("SELECT kind, count(*) FROM entries GROUP BY kind").fetchall())
+
+    def _total_size(self) -> int:
+        [size] = self._execute("SELECT coalesce(sum(size), 0) FROM entries").fetchone()
+        return int(size)
+
+    def _shares(self, statement: str, *arguments: object) -> list[Share]:
+        return [Share(*row) for row in self._execute(statement, *arguments)]
+
+    def _delete_oldest(self, share: Share) -> None:
+        [(size,)] = self._execute(_DELETE_OLDEST, share.kind, share.client_key).fetchall()
+        share.number -= 1
+        share.size -= size
+
+    def _sweep(self) -> None:
+        """Delete what has expired."""
+        now = self._now()
+        self._execute("DELETE FROM entries WHERE id IN (SELECT id FROM entries WHERE expires <= ?)", now)
+        # Written even if nothing was deleted: a disk that was full is known to work again.
+        self._execute("REPLACE INTO locks VALUES (x'', 0, ?)", now)
+        self._execute("DELETE FROM locks WHERE until <= ?", now - _FENCE_SECONDS)
+
+    async def _watch(self) -> None:
+        """Delete what has expired, move the log into the file, and find out whether the store can be used again."""
+        while True:
+            await asyncio.sleep(_CHECK_SECONDS)
+            with suppress(StoreUnavailable):
+                await self._run("sweep", self._sweep)
+            if self.kind == "sqlite":
+                await self._check_file()
+
+    async def _check_file(self) -> None:
+        if self._usable and identity(self._path) != self._identity:
+            # What is written from now on would be gone after a restart, and other processes may have another file.
+            self._usable = self.available = False
+            _log.error("the file of the state store was removed or replaced: restart", extra={"server": self._path})
+        if self._usable:
+            try:
+                await asyncio.to_thread(checkpoint, self._path)
+            except sqlite3.Error as error:
+                self._failed(error)
+
+    def _failed(self, error: sqlite3.Error) -> None:
+        self.available = False
+        if time.monotonic() - self._warned_at >= _WARNING_SECONDS:
+            self._warned_at = time.monotonic()
+            _log.warning("the state store cannot be used", extra={"server": self._path, "reason": str(error)})
+
+    def _succeeded(self) -> None:
+        if not self.available:
+            self.available = True
+            _log.info("the state store can be used again")
+
+
+InMemoryStateStore = SqliteStateStore  # deprecated alias, removed in 0.3
+
+
+def _encoded(key: str) -> bytes:
+    # Not every key is valid text: a client may have sent half of a character.
+    return key.encode(errors="surrogatepass")
+
+
+def _kind(key: str) -> str:
+    kind, colon, _ = key.partition(":")
+    return kind if colon else ""

@@ -3,7 +3,7 @@
 import argparse
 import re
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from toolchat import __version__
@@ -82,6 +82,7 @@ _SERVER_OPTIONS = {
     "workers": ("number of worker processes (SERVER_WORKERS)", (_SERVE,)),
 }
 """Options that take precedence over a variable, each with its help and the commands that have it."""
+_OPTION = re.compile(r"(?<![\w-])--[a-z]+")
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -95,38 +96,46 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     """
     typed = sys.argv[1:] if arguments is None else arguments
     parser, commands = _parser()
-    # argparse would report an unknown command as an invalid choice among all of them, without a suggestion.
+    # argparse would report a mistake as an invalid choice or as unrecognized arguments, without a suggestion.
     words = [
         word for before, word in zip(["", *typed], typed, strict=False)
         if not word.startswith("-") and before.removeprefix("--") not in _SERVER_OPTIONS
     ]  # fmt: skip
-    _refuse_unknown(parser, words[:1], commands)
-    _refuse_unknown(parser, words[1:2] if words[:1] == ["tools"] else (), ("run",))
-    parsed = parser.parse_args(typed)
-    for name, (_, runs) in _SERVER_OPTIONS.items():
-        if parsed.run not in runs:
-            if getattr(parsed, name) is not None:
-                parser.error(f"--{name} is an option of {' and '.join(map(_command_of, runs))} only")
+    _refuse_unknown(parser, "command", words[:1], commands)
+    command = commands[words[0]] if words else parser
+    _refuse_server_options(parser, typed, command.get_default("run"))
+    if words[:1] == ["tools"] or words[:1] == ["keys"]:
+        _refuse_unknown(parser, "command", words[1:2], ("run",) if words[0] == "tools" else ("new",))
+    parsed, rest = parser.parse_known_args(typed)
+    options = [each.partition("=")[0] for each in rest if each.startswith("-")]
+    _refuse_unknown(parser, "option", options, _OPTION.findall(command.format_help()))
+    if rest:
+        parser.error(f"{rest[0]}: is one argument too many; put quotes around a text with spaces")
+    for name in _SERVER_OPTIONS:
+        if getattr(parsed, name) is None:  # it was not typed, or is not an option of this command
             delattr(parsed, name)
     return parsed
 
 
-def _command_of(run: str) -> str:
-    return run.partition(":")[2]
+def _refuse_server_options(parser: argparse.ArgumentParser, typed: Sequence[str], run: str) -> None:
+    for name, (_, runs) in _SERVER_OPTIONS.items():
+        if run not in runs and any(each.partition("=")[0] == f"--{name}" for each in typed):
+            commands = " and ".join(each.partition(":")[2] for each in runs)
+            parser.error(f"--{name} is an option of {commands} only")
 
 
-def _refuse_unknown(parser: argparse.ArgumentParser, words: Sequence[str], known: Collection[str]) -> None:
+def _refuse_unknown(parser: argparse.ArgumentParser, kind: str, words: Sequence[str], known: Collection[str]) -> None:
     for word in words:
         if word not in known:
             from app.settings.typos import suggest
 
             similar = suggest(word, known)
-            hint = f"did you mean {similar}?" if similar else f"known: {', '.join(known)}"
-            parser.error(f"there is no command {word}; {hint}")
+            others = f"known: {', '.join(known)}" if kind == "command" else "--help lists all"
+            parser.error(f"there is no {kind} {word}; {f'did you mean {similar}?' if similar else others}")
 
 
-def _parser() -> tuple[argparse.ArgumentParser, Collection[str]]:
-    """Return the parser and the names of its commands."""
+def _parser() -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentParser]]:
+    """Return the parser, and the parsers of its commands by name."""
     parser = argparse.ArgumentParser(prog="python -m app")
     parser.add_argument("--version", action="version", version=f"toolchat {__version__}")
     _describe(parser, "", "Chat questions answered with live tools.", _SERVE)

@@ -27,9 +27,18 @@ def test_every_command_has_help_with_examples_that_it_understands(tmp_path: Path
         (["sevre"], "there is no command sevre; did you mean serve?"),
         (["tools", "rnu"], "there is no command rnu; did you mean run?"),
         (["xyz"], "there is no command xyz; known: serve, demo, ask, chat, tools, new-tool, check, mcp, keys"),
+        (["keys", "nwe", "alice"], "there is no command nwe; did you mean new?"),
+        (["tools", "--port", "1"], "--port is an option of serve and demo only"),
+        (["demo", "--workers=3"], "--workers is an option of serve only"),
+        (["ask", "--josn", "?"], "there is no option --josn; did you mean --json?"),
+        (["mcp", "--demo"], "there is no option --demo; --help lists all"),
+        (["serve", "--prt", "3"], "there is no option --prt; did you mean --port?"),
+        (["ask", "What", "time"], "time: is one argument too many; put quotes around a text with spaces"),
     ],
 )
-def test_an_unknown_command_is_reported_with_the_most_similar_one(typed: list[str], told: str, tmp_path: Path) -> None:
+def test_a_mistyped_command_or_option_is_reported_with_the_most_similar_one(
+    typed: list[str], told: str, tmp_path: Path
+) -> None:
     done = run(*typed, cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.splitlines()[-1].endswith(f"error: {told}")

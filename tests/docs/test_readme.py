@@ -126,8 +126,9 @@ def test_every_test_that_a_page_names_is_there(page: Path) -> None:
     assert [name for name in named if not (ROOT / name).exists()] == []
 
 
-def test_every_row_of_the_comparison_names_its_test_or_says_no() -> None:
-    text = (ROOT / "docs" / "comparison.md").read_text(encoding="utf-8")
+@pytest.mark.parametrize("page", ["comparison", "reference"])
+def test_every_row_of_a_comparison_names_its_test_or_says_no(page: str) -> None:
+    text = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
     tables = [table for table in re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE) if "proved by" in table]
     rows = [row for table in tables for row in table.splitlines()[2:]]
     assert len(rows) >= 20

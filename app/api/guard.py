@@ -19,13 +19,13 @@ from app.api import problems
 from app.api.body_limits import MAX_BODY_BYTES, PIECE_BYTES, Bodies, Body, Connection, UnreadAnswers, connection_of
 from app.api.headers import with_security_headers
 from app.api.parameters import percent_decode
-from app.api.problems import ERROR_RESPONSE, FAILURE, record_failure, refusal
+from app.api.problems import ERROR_RESPONSE, FAILURE, as_toolchat_error, record_failure, refusal
 from app.observability import tracing
 from app.observability.logs import hashed, log_event
 from app.observability.logs import request_id as current_request_id
 from app.observability.metrics import OTHER
 from app.observability.request import Request, current_request
-from toolchat.errors import CLIENT_GONE, Draining, InvalidRequest, TooLarge, ToolchatError, Unauthorized
+from toolchat.errors import CLIENT_GONE, InvalidRequest, TooLarge, ToolchatError, Unauthorized
 from toolchat.tool_calling.caller import current_caller
 
 __all__ = [
@@ -47,7 +47,6 @@ _POLLED = ("/health/", "/metrics")
 _PRIVATE = ("chat", "todo", "approvals")
 """Paths that contain ids, which logs must not show."""
 _MAX_DETAIL = 300
-_UNEXPECTED = "An unexpected error; the log has it under this request id"
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,14 +125,8 @@ class RequestMiddleware:
             await self._app(scope, receive, answer.send)
         except ClientDisconnect:
             answer.outcome = scope["state"]["outcome"] = CLIENT_GONE
-        except ToolchatError as error:
-            await answer.fail(error, scope)
-        except asyncio.CancelledError:
-            # The server cancels what still runs when its time to stop is over: an error to retry, not a bug.
-            await answer.fail(Draining("the service was stopped before the answer was ready", retry_after=1), scope)
-        except Exception as error:  # noqa: BLE001 - the server would answer without an id
-            _log.error("unhandled exception", exc_info=error)
-            await answer.fail(ToolchatError(_UNEXPECTED), scope)
+        except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - the server would answer without an id
+            await answer.fail(as_toolchat_error(error), scope)
 
 
 _ANSWER = "answer"

@@ -1,5 +1,7 @@
 """Error responses: problem documents (RFC 9457), their headers, and the exception handlers that send them."""
 
+import asyncio
+import logging
 import math
 from collections.abc import Callable, Iterable, Mapping, MutableMapping
 from http import HTTPStatus
@@ -30,6 +32,8 @@ __all__ = [
     "record_failure",
     "refusal",
 ]
+
+_log = logging.getLogger("app.request")
 
 ERROR_RESPONSE = "error_response"
 """The key of a request's state for the :func:`error_response` of its protocol or format, if it has its own."""
@@ -215,9 +219,15 @@ async def _on_http_exception(request: Request, error: Exception) -> Response:
     return response
 
 
-def as_toolchat_error(error: Exception) -> ToolchatError:
-    """Convert an exception to an error; an ``HTTPException`` keeps its status and detail."""
+def as_toolchat_error(error: BaseException) -> ToolchatError:
+    """The error that answers a request for an exception: ``HTTPException`` keeps its status; a bug is logged."""
+    if isinstance(error, ToolchatError):
+        return error
+    if isinstance(error, asyncio.CancelledError):
+        # The server cancels what still runs when its time to stop is over: an error to retry, not a bug.
+        return Draining("the service was stopped before the answer was ready", retry_after=1)
     if not isinstance(error, HTTPException):
+        _log.error("unhandled exception", exc_info=error)
         return ToolchatError("An unexpected error; the log has it under this request id")
     status: int = error.status_code
     phrase = HTTPStatus(status).phrase if status in _STATUSES else "Error"

@@ -70,9 +70,7 @@ def conversation_of(given: str) -> str:
     if given in _RESERVED:
         raise ValidationFailed(f"sessionId: {given} is reserved")
     if not _SESSION_ID.fullmatch(given):
-        raise ValidationFailed(
-            "sessionId: must be 1-64 characters of A-Z a-z 0-9 . _ -, starting with a letter or a digit"
-        )
+        raise ValidationFailed(f"sessionId: {_RULE}")
     return scoped_key(given)
 
 

@@ -21,7 +21,6 @@ from app.observability.logs import configure_logging, log_event
 from app.observability.logs import request_id as current_request_id
 from app.protocols.mcp_server.calls import Context, Origin
 from app.protocols.mcp_server.server import SERVER
-from toolchat.errors import ToolchatError
 
 __all__ = ["serve_stdio"]
 
@@ -64,9 +63,7 @@ async def _as_request(ctx: Context, call_next: CallNext) -> HandlerResult:
     except (MCPError, ValidationError):
         raise
     except Exception as error:
-        known = error if isinstance(error, ToolchatError) else as_toolchat_error(error)
-        if known is not error:
-            _log.exception("unhandled exception")
+        known = as_toolchat_error(error)
         raise MCPError(INTERNAL_ERROR, known.detail, problem(known, request_id)) from error
     finally:
         log_event(_log, logging.INFO, "request finished", {"method": ctx.method, **request.state.summary})

@@ -5,7 +5,6 @@ Event types: ``tool_call_started``, ``tool_call_progress``, ``tool_call_finished
 """
 
 import asyncio
-import logging
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
@@ -19,7 +18,7 @@ from app.api.problems import as_toolchat_error, problem, record_failure
 from app.api.responses.active_request import ActiveRequest
 from app.api.responses.formats import AnswerFormat
 from toolchat.chat.request import ChatEvent, Notice
-from toolchat.errors import CLIENT_GONE, Draining, ToolchatError
+from toolchat.errors import CLIENT_GONE, ToolchatError
 from toolchat.models.base import ChatResponse, TextDelta
 from toolchat.tool_calling.events import ToolCallFinished, ToolCallProgress, ToolCallStarted, parse_arguments
 
@@ -32,8 +31,6 @@ __all__ = [
     "StreamWriter",
     "StreamedAnswer",
 ]
-
-_log = logging.getLogger(__name__)
 
 KEEP_ALIVE = b": keep-alive\n\n"
 
@@ -221,7 +218,7 @@ class EventStream(Response):
             client_is_gone = isinstance(error, asyncio.CancelledError) and state.get("outcome") == CLIENT_GONE
             if not self.started or client_is_gone:
                 raise
-            last = _last_error(error)
+            last = as_toolchat_error(error)
             record_failure(state, last)
             await self.write(self.on_error(last))
 
@@ -286,15 +283,3 @@ class StreamedAnswer(EventStream):
             await self.write(frame[0] + to_json(event.text) + frame[1])
         elif piece := self._writer.event(event):
             await self.write(piece)
-
-
-def _last_error(error: BaseException) -> ToolchatError:
-    """The error that a started stream ends with."""
-    if isinstance(error, ToolchatError):
-        return error
-    if not isinstance(error, Exception):  # the server cancels what still runs when its time to stop is over
-        return Draining("the service was stopped before the answer was ready")
-    converted = as_toolchat_error(error)
-    if type(converted) is ToolchatError:
-        _log.error("unhandled exception", exc_info=error)
-    return converted

@@ -8,7 +8,6 @@ from collections.abc import Coroutine, Generator, Iterable, Mapping, MutableMapp
 from contextlib import contextmanager
 from contextvars import Context as Variables
 from contextvars import ContextVar
-from dataclasses import dataclass
 from time import time_ns
 from types import TracebackType
 from typing import Any, Self
@@ -102,18 +101,10 @@ class TracingObserver(ServiceObserver):
         attributes["gen_ai.agent.name"] = AGENT
         if self._captures:
             attributes |= conventions.prompt_of(messages)
-        current = CurrentSpan(self._tracer.start_span(f"invoke_agent {AGENT}", attributes=attributes))
-        failure: BaseException | None = None
-        try:
+        with CurrentSpan(self._tracer.start_span(f"invoke_agent {AGENT}", attributes=attributes)) as current:
             response = await run
             self.record_answer(current.span, response)
             return response
-        except BaseException as error:
-            failure = error
-            raise
-        finally:
-            current.leave()
-            _end(current.span, "" if failure is None else outcome_of(failure), failure)
 
     def observe_model_call(self, provider: str, model: str, prompt: Prompt) -> ModelCall:
         """Count a model call, and record its span."""
@@ -153,12 +144,12 @@ class TracingObserver(ServiceObserver):
             attributes |= conventions.arguments_of(call)
         return CurrentSpan(self._tracer.start_span("execute_tool", attributes=attributes))
 
-    def end_tool(self, span: Span, finished: ToolCallFinished) -> None:
-        """End the span of a tool call. An unknown name is the model's text, so it is no part of the span's name."""
-        span.set_attributes(conventions.result_attributes(finished, captures=self._captures))
+    def record_tool_result(self, current: "CurrentSpan", finished: ToolCallFinished) -> None:
+        """Add the result of a tool call. An unknown name is the model's text, so it is no part of the span's name."""
+        current.span.set_attributes(conventions.result_attributes(finished, captures=self._captures))
+        current.failure = finished.error_kind or ""
         if finished.error_kind != _UNKNOWN_TOOL:
-            span.update_name(f"execute_tool {finished.call.name[:64]}")
-        _end(span, finished.error_kind or "")
+            current.span.update_name(f"execute_tool {finished.call.name[:64]}")
 
     def record_tool_retry(self, tool: str) -> None:
         """Count a repeated tool call, and record it as an event."""
@@ -188,7 +179,7 @@ class TracingObserver(ServiceObserver):
     @contextmanager
     def mcp_request(
         self, method: str, target: str, attributes: Attributes, received_meta: Mapping[str, Any] | None = None
-    ) -> Generator["McpRequest", None, None]:
+    ) -> Generator["CurrentSpan", None, None]:
         """Record the span of an MCP request while the block runs; an exception ends it by its kind, never its text.
 
         Args:
@@ -202,16 +193,15 @@ class TracingObserver(ServiceObserver):
         texts = {name: each for name, each in (received_meta or {}).items() if isinstance(each, str)}
         context = propagate.extract(texts, get_current())
         span = self._tracer.start_span(short(f"{method[:64]} {target[:64]}".strip()), context, kind, attributes)
-        current, request = CurrentSpan(span, context), McpRequest()
+        current = CurrentSpan(span, context)
         try:
-            yield request
+            yield current
         except BaseException as error:
             # Errors of tools have a kind, those of the protocol a number.
-            request.failure = str(getattr(error, "kind", None) or getattr(error, "code", None) or outcome_of(error))
+            current.failure = str(getattr(error, "kind", None) or getattr(error, "code", None) or outcome_of(error))
             raise
         finally:
-            current.leave()
-            _end(span, request.failure)
+            current.end()
 
     def inject(self, headers: MutableMapping[str, str]) -> None:
         """Add the current trace to the headers of a request."""
@@ -238,22 +228,27 @@ class TracingObserver(ServiceObserver):
         target.run(attach, get_current())
 
 
-@dataclass(slots=True)
-class McpRequest:
-    """An MCP request whose span is current."""
-
-    failure: str = ""
-    """The kind of its failure, if it has failed."""
-
-
 class CurrentSpan:
-    """A span that is current until :meth:`leave`."""
+    """A span that is current until :meth:`leave`, or until its block or :meth:`end` ends it."""
 
-    __slots__ = ("_token", "span")
+    __slots__ = ("_token", "failure", "span")
 
     def __init__(self, span: Span, context: Context | None = None) -> None:
         self.span = span
+        self.failure = ""
+        """The kind of its failure, unless that is an exception."""
         self._token = attach(set_span_in_context(span, context))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, _: object, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.end(error)
+
+    def end(self, error: BaseException | None = None) -> None:
+        """End it, and make the previous span current again."""
+        self.leave()
+        _end(self.span, self.failure or _kind_of(error), error)
 
     def leave(self) -> None:
         """Make the previous span current again."""
@@ -290,38 +285,32 @@ class _TracedModelCall(ServiceModelCall):
     ) -> None:
         super().__exit__(kind, error, trace)
         span = self._current.span
-        self._current.leave()
         if self.response is not None:
             self._tracing.record_answer(span, self.response)
         if self.first_chunk:
             span.set_attribute(FIRST_CHUNK, self.first_chunk)
         if isinstance(error, ToolchatError) and (status := error.log_fields.get("upstream_status")):
             span.set_attribute(STATUS, status)
-        _end(span, "" if error is None else outcome_of(error), error)
+        self._current.end(error)
 
 
 class _TracedToolRun(ToolRun):
     """Records the span of a tool call."""
 
-    __slots__ = ("_call", "_current", "_finished", "_tracing")
+    __slots__ = ("_call", "_current", "_tracing")
 
     def __init__(self, tracing: TracingObserver, call: ToolCall) -> None:
         self._tracing, self._call = tracing, call
-        self._finished: ToolCallFinished | None = None
 
     def __enter__(self) -> Self:
         self._current = self._tracing.start_tool(self._call)
         return self
 
     def record_result(self, finished: ToolCallFinished) -> None:
-        self._finished = finished
+        self._tracing.record_tool_result(self._current, finished)
 
     def __exit__(self, _: object, error: BaseException | None, trace: TracebackType | None) -> None:
-        self._current.leave()
-        if self._finished is not None:
-            self._tracing.end_tool(self._current.span, self._finished)
-        else:
-            _end(self._current.span, "" if error is None else outcome_of(error))
+        self._current.end(error)
 
 
 class _PropagatedRequest(UpstreamRequest):
@@ -353,8 +342,7 @@ class _TracedRequest(_PropagatedRequest):
         self._span.set_attribute(STATUS, status)
 
     def __exit__(self, _: object, error: BaseException | None, trace: TracebackType | None) -> None:
-        failed_status = str(self._status) if self._status >= 400 else ""
-        _end(self._span, failed_status if error is None else outcome_of(error), error)
+        _end(self._span, _kind_of(error) or (str(self._status) if self._status >= 400 else ""), error)
 
 
 class _HeadersGetter(Getter[_Headers]):
@@ -369,6 +357,10 @@ class _HeadersGetter(Getter[_Headers]):
 
 
 _HEADERS = _HeadersGetter()
+
+
+def _kind_of(error: BaseException | None) -> str:
+    return "" if error is None else outcome_of(error)
 
 
 def _end(span: Span, failure: str, error: BaseException | None = None) -> None:

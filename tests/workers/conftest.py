@@ -1,6 +1,6 @@
 """What the tests of a module share."""
 
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator
 
 import pytest
 
@@ -29,11 +29,11 @@ async def collector() -> AsyncGenerator[OtlpReceiver, None]:
 
 
 @pytest.fixture(scope="module")
-def service(
+async def service(
     redis: RedisServer, model: PacedModel, collector: OtlpReceiver, tmp_path_factory: pytest.TempPathFactory
-) -> Generator[Service, None, None]:
+) -> AsyncGenerator[Service, None]:
     """Three workers, which every test leaves behind at work."""
     # The parent must create the directory of the metrics before it imports them, so it cannot be a fork.
     variables = {"PYTHONHASHSEED": "0", **set_up(redis, model), **collector.variables}
-    with workers(3, tmp_path_factory.mktemp("workers"), **variables) as service:
+    async with workers(3, tmp_path_factory.mktemp("workers"), **variables) as service:
         yield service

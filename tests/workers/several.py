@@ -5,6 +5,7 @@ import signal
 from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import psutil
@@ -15,6 +16,7 @@ from tests.players.redis_server import RedisServer
 from tests.server.paced_model import PacedModel
 from tests.server.raw_client import connected
 from tests.serving import client_of
+from tests.waiting import until
 
 __all__ = [
     "ANSWER",
@@ -71,10 +73,13 @@ def _connections(worker: psutil.Process, port: int) -> int:
     return sum(each.laddr.port == port and each.status == psutil.CONN_ESTABLISHED for each in found)
 
 
-@contextmanager
-def workers(count: int, folder: Path, **variables: str) -> Generator[Service, None, None]:
+@asynccontextmanager
+async def workers(count: int, folder: Path, **variables: str) -> AsyncGenerator[Service, None]:
+    """Start a service, and wait for all its workers: it prints its address once the first one serves."""
     with started("--workers", str(count), cwd=folder, **variables) as (process, url):
-        yield Service(process, url)
+        service = Service(process, url)
+        await until(partial(all_answer, service, count))
+        yield service
 
 
 def set_up(redis: RedisServer, model: PacedModel) -> dict[str, str]:
@@ -97,7 +102,10 @@ async def streams_at_all(service: Service, model: PacedModel) -> AsyncGenerator[
             await each.read_until(b"event: delta")
         assert sum(service.connections()) == MANY
         assert min(service.connections()) > 0
-        yield [asyncio.create_task(each.read_until(b"event: done")) for each in clients]
+        try:
+            yield [asyncio.create_task(each.read_until(b"event: done")) for each in clients]
+        finally:
+            model.gate.set()
 
 
 @contextmanager
@@ -126,5 +134,8 @@ async def all_answer(service: Service, count: int) -> bool:
                 await each.ask("/health/live", "application/json")
             await asyncio.gather(*(each.read_until(b"ok") for each in clients))
             return len(service.workers) == count and min(service.connections()) > 0
-    except ConnectionError:  # the socket of a worker that fails repeatedly is closed, with those that wait at it
+    except (
+        ConnectionError,
+        EOFError,
+    ):  # the socket of a worker that fails repeatedly is closed, with those that wait at it
         return False

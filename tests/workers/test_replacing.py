@@ -28,6 +28,8 @@ from tests.workers.several import (
 pytestmark = needs_redis
 
 REPLACEMENTS = "toolchat_worker_replacements_total"
+LIMIT = "5"
+"""Seconds without a heartbeat; a busy machine delays the healthy worker for three."""
 
 FAULTY = """
 import asyncio
@@ -79,7 +81,7 @@ async def test_a_worker_that_is_killed_takes_only_its_own_questions_with_it_and_
 async def test_nobody_fails_while_a_worker_that_was_asked_to_end_is_replaced(
     redis: RedisServer, model: PacedModel, tmp_path: Path
 ) -> None:
-    with workers(3, tmp_path, **set_up(redis, model)) as service:
+    async with workers(3, tmp_path, **set_up(redis, model)) as service:
         left, *others = service.workers
         left.terminate()
         while left in service.workers:
@@ -99,7 +101,7 @@ async def asked_again(url: str) -> str:
 async def test_a_worker_that_ends_again_and_again_is_waited_for_longer_while_the_others_answer(
     redis: RedisServer, model: PacedModel, tmp_path: Path
 ) -> None:
-    with workers(2, tmp_path, **set_up(redis, model)) as service:
+    async with workers(2, tmp_path, **set_up(redis, model)) as service:
         stays, killed = service.workers
         for times in range(3):
             killed.kill()
@@ -136,7 +138,7 @@ async def test_a_worker_that_hangs_or_cannot_start_is_replaced(
 ) -> None:
     tools = with_tools(tmp_path, {"faulty": FAULTY})
     (tmp_path / "faults").mkdir()
-    with workers(2, tmp_path, SERVER_WORKER_TIMEOUT="3", **tools, **set_up(redis, model)) as service:
+    async with workers(2, tmp_path, SERVER_WORKER_TIMEOUT=LIMIT, **tools, **set_up(redis, model)) as service:
         (tmp_path / "faults" / fault).touch()
         stays, killed = service.workers
         killed.kill()
@@ -148,7 +150,7 @@ async def test_a_worker_that_hangs_or_cannot_start_is_replaced(
 
 
 async def test_a_worker_that_is_stopped_is_replaced(redis: RedisServer, model: PacedModel, tmp_path: Path) -> None:
-    with workers(2, tmp_path, SERVER_WORKER_TIMEOUT="3", **set_up(redis, model)) as service:
+    async with workers(2, tmp_path, SERVER_WORKER_TIMEOUT=LIMIT, **set_up(redis, model)) as service:
         stuck, stays = service.workers
         stuck.suspend()
         await until(lambda: stuck not in service.workers)

@@ -135,7 +135,7 @@ async def test_workers_of_one_parent_draw_numbers_of_their_own(service: Service)
 async def test_at_the_end_the_streams_of_all_workers_are_finished(
     number: signal.Signals, code: int, redis: RedisServer, model: PacedModel, tmp_path: Path
 ) -> None:
-    with workers(2, tmp_path, **set_up(redis, model)) as service:
+    async with workers(2, tmp_path, **set_up(redis, model)) as service:
         async with streams_at_all(service, model) as reading:
             service.process.send_signal(number)
             await not_ready_any_more(service.url)
@@ -148,7 +148,7 @@ async def test_at_the_end_the_streams_of_all_workers_are_finished(
 async def test_workers_whose_parent_is_killed_finish_what_they_answer_and_end(
     redis: RedisServer, model: PacedModel, tmp_path: Path
 ) -> None:
-    with workers(2, tmp_path, **set_up(redis, model)) as service:
+    async with workers(2, tmp_path, **set_up(redis, model)) as service:
         left = service.workers
         async with streams_at_all(service, model) as reading:
             service.process.kill()
@@ -210,7 +210,7 @@ async def test_a_signal_ends_a_worker_that_was_just_forked(
 async def test_a_second_interrupt_ends_what_the_workers_answer(
     redis: RedisServer, model: PacedModel, tmp_path: Path
 ) -> None:
-    with workers(2, tmp_path, **set_up(redis, model)) as service:
+    async with workers(2, tmp_path, **set_up(redis, model)) as service:
         # So a terminal's Ctrl-C, which is one interrupt, is not two for them.
         await until(lambda: all(os.getpgid(each.pid) == each.pid for each in service.workers))
         async with streams_at_all(service, model) as reading:

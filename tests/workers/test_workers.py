@@ -161,14 +161,14 @@ async def test_workers_whose_parent_is_killed_finish_what_they_answer_and_end(
 async def test_the_next_start_removes_the_metrics_of_processes_that_were_killed(
     service: Service, redis: RedisServer, model: PacedModel, tmp_path: Path
 ) -> None:
-    with workers(2, tmp_path, **set_up(redis, model)) as killed:
+    async with workers(2, tmp_path, **set_up(redis, model)) as killed:
         left, abandoned = killed.workers, metrics_of(killed)
         for each in (killed.process, *left):
             each.kill()
         await until(lambda: all(map(has_ended, left)))
         killed.process.wait(PATIENCE)
     assert abandoned.exists()
-    with workers(2, tmp_path, **set_up(redis, model)) as started:
+    async with workers(2, tmp_path, **set_up(redis, model)) as started:
         assert not abandoned.exists()
         assert metrics_of(started).exists()
         assert metrics_of(service).exists()
@@ -203,7 +203,7 @@ async def test_a_signal_ends_a_worker_that_was_just_forked(
 ) -> None:
     with_tools(tmp_path, {"signalled": SIGNALLED})
     variables = {"PYTHONHASHSEED": "0", "TOOLS_PATH": "tools", **set_up(redis, model)}
-    with workers(2, tmp_path, **variables) as service:
+    async with workers(2, tmp_path, **variables) as service:
         assert await service.total("toolchat_worker_replacements_total") == 1
 
 

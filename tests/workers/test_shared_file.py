@@ -1,7 +1,7 @@
 """Workers that share their state in a file: conversations, quotas, and what a killed one leaves."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import httpx
@@ -15,9 +15,9 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+async def service(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Service, None]:
     """Two workers and a file."""
-    with workers(2, tmp_path_factory.mktemp("shared"), STATE_URL="sqlite:///state.db") as service:
+    async with workers(2, tmp_path_factory.mktemp("shared"), STATE_URL="sqlite:///state.db") as service:
         yield service
 
 
@@ -48,19 +48,19 @@ async def test_turns_that_come_at_once_are_stored_one_after_another(service: Ser
 
 
 async def test_a_quota_is_that_of_all_workers_together(tmp_path: Path) -> None:
-    with workers(2, tmp_path, STATE_URL="sqlite:///state.db", REQUESTS_PER_MINUTE="5") as service:
+    async with workers(2, tmp_path, STATE_URL="sqlite:///state.db", REQUESTS_PER_MINUTE="5") as service:
         answers = await asyncio.gather(*(ask(service.url, f"quota-{number}") for number in range(40)))
         assert sorted(each.status_code for each in answers) == [200] * 5 + [429] * 35
 
 
 async def test_turns_outlive_a_killed_worker_and_the_service(tmp_path: Path) -> None:
-    with workers(2, tmp_path, STATE_URL="sqlite:///state.db") as service:
+    async with workers(2, tmp_path, STATE_URL="sqlite:///state.db") as service:
         await ask(service.url, "kept", "before")
         for worker in service.workers:
             worker.kill()
         await until(lambda: _answers(service.url))
         await ask(service.url, "kept", "between")
-    with workers(2, tmp_path, STATE_URL="sqlite:///state.db") as service:
+    async with workers(2, tmp_path, STATE_URL="sqlite:///state.db") as service:
         assert await texts(service.url, "kept") == ["before", "between"]
 
 

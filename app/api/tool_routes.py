@@ -6,6 +6,7 @@ from typing import Annotated, Any, ClassVar
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from pydantic_core import to_json
 
+from app.api.advisors import SessionLockAdvisor
 from app.api.dependencies import KEY, REPLAYED, Owner, refuse_several_keys, require_same_site
 from app.api.idempotency import IdempotencyAdvisor, IdempotentRequest
 from app.api.parameters import json_object, refuse_unknown
@@ -19,7 +20,7 @@ from app.api.service import Service, ServiceState
 from app.api.sessions import SESSION_ID_PATTERN, conversation_of
 from app.api.tool_registry import Entry
 from toolchat.chat.client import PromptSpec
-from toolchat.chat.manual_execution import SessionLockAdvisor, manual_request
+from toolchat.chat.manual_execution import manual_request
 from toolchat.chat.request import ChatEvent
 from toolchat.errors import (
     CrossSite,

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 
 from app.access.quotas import Limits, open_quotas
 from app.access.settings import AccessSettings
+from app.api.advisors import SandboxNoticeAdvisor
 from app.api.approvals import ApprovalStore, PausedTurnCodec
 from app.api.call_limit import ConversationCallLimit
 from app.api.idempotency import IdempotencyStore
@@ -21,7 +22,6 @@ from app.observability.runtime import watched
 from app.settings.service_settings import Settings
 from app.tools.registration import open_registry
 from toolchat import __version__
-from toolchat.chat.advisors.base import SandboxNoticeAdvisor
 from toolchat.chat.advisors.repair import ToolCallRepairAdvisor
 from toolchat.chat.advisors.tool_loop import ToolCallingAdvisor
 from toolchat.chat.advisors.tool_search import ToolSearchAdvisor

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from app.api.advisors import SandboxNoticeAdvisor
 from tests.chat.scripted import ADD, MarkingAdvisor, ScriptedChatModel, add, answer_of, calls, client_of, receipt, says
-from toolchat.chat.advisors.base import Advisor, AdvisorChain, BaseAdvisor, SandboxNoticeAdvisor
+from toolchat.chat.advisors.base import Advisor, AdvisorChain, BaseAdvisor
 from toolchat.chat.client import PromptSpec
 from toolchat.chat.request import Approval, ChatRequest, Notice, Resume
 from toolchat.messages import Usage, UserMessage

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from app.api.advisors import SandboxNoticeAdvisor, SessionLockAdvisor
 from tests.chat.scripted import add, client_of, receipt, says
-from toolchat.chat.advisors.base import SandboxNoticeAdvisor
-from toolchat.chat.manual_execution import SessionLockAdvisor, manual_request, run_tool_call
+from toolchat.chat.manual_execution import manual_request, run_tool_call
 from toolchat.chat.memory import ChatMemory, current_lock
 from toolchat.errors import ValidationFailed
 from toolchat.state.locks import Locks

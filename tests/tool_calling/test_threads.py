@@ -3,16 +3,14 @@
 import asyncio
 import signal
 import threading
-from collections.abc import Generator
 from pathlib import Path
-
-import pytest
 
 from tests.command_line import started, with_tools
 from tests.serving import client_of
 from tests.waiting import PATIENCE
-from toolchat.tool_calling.threads import limit_threads, run_blocking
+from toolchat.tool_calling.threads import run_blocking
 
+THREADS = 16
 BLOCKER = '''"""A tool that blocks."""
 
 import time
@@ -30,25 +28,17 @@ module = ToolModule(functions=(sleepLong,), default_query="Sleep for a long time
 '''
 
 
-@pytest.fixture
-def _two_threads() -> Generator[None, None, None]:
-    limit_threads(2)
-    yield
-    limit_threads(16)
-
-
-@pytest.mark.usefixtures("_two_threads")
 async def test_abandoned_calls_keep_their_threads_so_that_these_stay_bounded() -> None:
-    release, both_run = threading.Event(), threading.Barrier(3)
+    release, all_run = threading.Event(), threading.Barrier(THREADS + 1)
     running: set[str] = set()
 
     def block() -> None:
         running.add(threading.current_thread().name)
-        both_run.wait(PATIENCE)
+        all_run.wait(PATIENCE)
         release.wait(PATIENCE)
 
-    given_up = [asyncio.create_task(run_blocking(block)) for _ in range(6)]
-    await asyncio.to_thread(both_run.wait, PATIENCE)
+    given_up = [asyncio.create_task(run_blocking(block)) for _ in range(THREADS + 4)]
+    await asyncio.to_thread(all_run.wait, PATIENCE)
     for task in given_up:
         task.cancel()
     waiting = asyncio.create_task(run_blocking(release.is_set))
@@ -57,7 +47,7 @@ async def test_abandoned_calls_keep_their_threads_so_that_these_stay_bounded() -
         await asyncio.to_thread(int)
     release.set()
     assert await waiting
-    assert len(running) == 2
+    assert len(running) == THREADS
 
 
 async def test_a_blocked_tool_neither_holds_up_the_answer_nor_the_end(tmp_path: Path) -> None:

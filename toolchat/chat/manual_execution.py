@@ -7,19 +7,16 @@ from typing import Any
 
 from pydantic_core import PydanticSerializationError, to_json
 
-from toolchat.chat.advisors.base import Advisor, AdvisorChain
 from toolchat.chat.client import ChatClient, PromptSpec
-from toolchat.chat.memory import ChatMemory
-from toolchat.chat.request import Approval, ChatEvent, ChatRequest, Emit, Resume
+from toolchat.chat.request import Approval, ChatEvent, ChatRequest, Resume
 from toolchat.errors import ValidationFailed
 from toolchat.messages import AssistantMessage, ToolCall, Usage
 from toolchat.models.base import ChatModel, ChatResponse, EmitModelEvent, Prompt
 from toolchat.tool_calling.callback import ToolCallback
-from toolchat.tool_calling.context import CONVERSATION_ID
 from toolchat.tool_calling.errors import ToolArgumentsError
 from toolchat.tool_calling.events import EmitToolCall, ToolCallEvent, ToolCallFinished, discard_event
 
-__all__ = ["SessionLockAdvisor", "manual_request", "run_tool_call", "without_model"]
+__all__ = ["manual_request", "run_tool_call", "without_model"]
 
 
 class NoModel(ChatModel):
@@ -29,23 +26,6 @@ class NoModel(ChatModel):
 
     async def respond(self, prompt: Prompt, emit: EmitModelEvent) -> ChatResponse:  # noqa: ARG002
         return ChatResponse(AssistantMessage("done"), "stop", Usage(), self.name, rounds=0)
-
-
-class SessionLockAdvisor(Advisor):
-    """Holds the session's lock during a manual execution, so that no turn of the session runs at the same time.
-
-    It has the memory's order, since it takes the memory's place.
-    """
-
-    order = 200
-
-    def __init__(self, memory: ChatMemory) -> None:
-        self._memory = memory
-
-    async def advise(self, request: ChatRequest, chain: AdvisorChain, emit: Emit) -> ChatResponse:
-        """See :meth:`Advisor.advise`; raises as :meth:`ChatMemory.open_turn`."""
-        async with self._memory.open_turn(request.context.get(CONVERSATION_ID)):
-            return await chain.proceed(request, emit)
 
 
 def manual_request(

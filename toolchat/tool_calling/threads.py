@@ -8,20 +8,12 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-__all__ = ["limit_threads", "run_blocking", "stop_threads"]
+__all__ = ["run_blocking", "stop_threads"]
 
 _T = TypeVar("_T")
 _PREFIX = "toolchat-tool"
-_number = 16
-_pool = ThreadPoolExecutor(_number, _PREFIX)
-
-
-def limit_threads(number: int) -> None:
-    """Set the size of the pool; further calls wait for a thread, within their time limits."""
-    global _number, _pool
-    if number != _number:
-        _pool.shutdown(wait=False)
-        _number, _pool = number, ThreadPoolExecutor(number, _PREFIX)
+_pool = ThreadPoolExecutor(16, _PREFIX)
+"""Further calls wait for a thread, within their time limits."""
 
 
 def stop_threads(seconds: float) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 from mcp_types import CallToolRequestParams
 from pydantic_core import SchemaError, SchemaValidator, ValidationError, from_json, to_json
 
+from app.api.advisors import SandboxNoticeAdvisor, SessionLockAdvisor
 from app.api.dependencies import scoped_key
 from app.api.idempotency import IdempotencyAdvisor, IdempotentRequest
 from app.api.responses.active_request import ActiveRequest
@@ -14,8 +15,7 @@ from app.api.service import ServiceState
 from app.mcp_client.foreign_tools import MCP_RESULT, RemoteToolCallback
 from app.protocols.mcp_server.calls import Call, Context, Result, takes_any_structure, text_block
 from app.protocols.mcp_server.consent import check_can_ask, require_consent
-from toolchat.chat.advisors.base import SandboxNoticeAdvisor
-from toolchat.chat.manual_execution import SessionLockAdvisor, manual_request
+from toolchat.chat.manual_execution import manual_request
 from toolchat.models.base import ChatResponse
 from toolchat.tool_calling.approval import needs_approval
 from toolchat.tool_calling.callback import ToolCallback

@@ -9,13 +9,13 @@ from operator import attrgetter
 
 from toolchat.chat.request import ChatRequest, Emit
 from toolchat.errors import ToolchatError, UpstreamInvalid
-from toolchat.messages import ToolCall, ToolResponseMessage, immutable, turn_start
+from toolchat.messages import ToolCall, immutable
 from toolchat.models.base import ChatModel, ChatResponse, TextDelta
 from toolchat.tool_calling.callback import ToolResult
 from toolchat.tool_calling.context import ToolContext
 from toolchat.tool_calling.manager import AroundToolCall, ProceedToolCall
 
-__all__ = ["Advisor", "AdvisorChain", "BaseAdvisor", "SandboxNoticeAdvisor"]
+__all__ = ["Advisor", "AdvisorChain", "BaseAdvisor"]
 
 
 class Advisor(ABC):
@@ -132,34 +132,3 @@ class BaseAdvisor(Advisor):
         if len(text) > len(before) and text.startswith(before):
             await emit(TextDelta(text[len(before) :]))
         return changed
-
-
-class SandboxNoticeAdvisor(Advisor):
-    """Adds a notice to every answer that rests on a sandbox's invented data.
-
-    Its order is inside the memory, so that the stored conversation has the notice, too.
-    """
-
-    order = 210
-    notice = "\n\n【演示数据，并非真实结果 / Sandbox data, not real】"
-
-    def applies(self, request: ChatRequest) -> bool:
-        """See :meth:`Advisor.applies`."""
-        return any(tool.metadata.sandbox for tool in request.tools)
-
-    async def advise(self, request: ChatRequest, chain: AdvisorChain, emit: Emit) -> ChatResponse:
-        """See :meth:`Advisor.advise`."""
-        response = await chain.proceed(request, emit)
-        if not (_used_sandbox_before(request) or any(each.sandbox for each in response.executions)):
-            return response
-        await emit(TextDelta(self.notice))
-        return response.with_text(response.message.text + self.notice)
-
-
-def _used_sandbox_before(request: ChatRequest) -> bool:
-    """Whether a resumed turn received invented data before it paused."""
-    if request.resume is None:
-        return False
-    turn = request.messages[turn_start(request.messages) :]
-    results = (each.responses for each in turn if isinstance(each, ToolResponseMessage))
-    return any(each.sandbox for responses in results for each in responses)

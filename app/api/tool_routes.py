@@ -8,18 +8,17 @@ from pydantic_core import to_json
 
 from app.api.advisors import SessionLockAdvisor
 from app.api.dependencies import KEY, REPLAYED, Owner, refuse_several_keys, require_same_site
-from app.api.idempotency import IdempotencyAdvisor, IdempotentRequest
+from app.api.idempotency import IdempotentRequest
 from app.api.parameters import json_object, refuse_unknown
 from app.api.problems import problems
-from app.api.responses import answer_prompt
+from app.api.responses import answer_once, answer_prompt
 from app.api.responses.active_request import ActiveRequest
 from app.api.responses.event_stream import EVENT_SCHEMA, EventWriter, ServerSentEvents
 from app.api.responses.formats import AnswerFormat, BufferedFormat, negotiate
 from app.api.schemas import ToolRun
-from app.api.service import Service, ServiceState
+from app.api.service import Service
 from app.api.sessions import SESSION_ID_PATTERN, conversation_of
 from app.api.tool_registry import Entry
-from toolchat.chat.client import PromptSpec
 from toolchat.chat.manual_execution import manual_request
 from toolchat.chat.request import ChatEvent
 from toolchat.errors import (
@@ -171,26 +170,11 @@ async def run_tool(
     if session:
         # The tool may change what the session stores, as a turn of the session does.
         prompt = prompt.advisors(SessionLockAdvisor(service.memory))
-    if not key:
-        return await _answer(request, prompt)
-    text = to_json([name, session, arguments]).decode()
-    return await _answer_once(request, service, prompt, IdempotentRequest(owner, f"tools\n{key}", text))
-
-
-async def _answer(request: Request, prompt: PromptSpec) -> Response:
     form = negotiate(",".join(request.headers.getlist("accept")), _FORMS)
-    return await answer_prompt(request, prompt, form)
-
-
-async def _answer_once(
-    request: Request, service: ServiceState, prompt: PromptSpec, idempotent: IdempotentRequest
-) -> Response:
-    # Before the stream begins, so that the header can say that the answer is repeated.
-    known = await service.idempotency.find(idempotent)
-    response = await _answer(request, prompt.advisors(IdempotencyAdvisor(service.idempotency, idempotent, known)))
-    if known is not None:
-        response.headers["Idempotency-Replayed"] = "true"
-    return response
+    if not key:
+        return await answer_prompt(request, prompt, form)
+    idempotent = IdempotentRequest(owner, f"tools\n{key}", to_json([name, session, arguments]).decode())
+    return await answer_once(request, prompt, service.idempotency, idempotent, form)
 
 
 def _check_url(request: Request) -> None:

@@ -7,13 +7,14 @@ from fastapi import Request, Response
 
 from app.api.approvals import PendingTurn
 from app.api.dependencies import reject_prefetch
+from app.api.idempotency import IdempotencyAdvisor, IdempotencyStore, IdempotentRequest
 from app.api.problems import ERROR_RESPONSE
 from app.api.responses.active_request import ActiveRequest
 from app.api.responses.formats import AnswerFormat, accepted_format
 from app.api.service import ServiceState, service_state
 from toolchat.chat.client import PromptSpec
 
-__all__ = ["answer", "answer_prompt", "start_answer"]
+__all__ = ["answer", "answer_once", "answer_prompt", "start_answer"]
 
 
 def answer(request: Request, query: str, tools: Sequence[object] = ()) -> Coroutine[Any, Any, Response]:
@@ -47,6 +48,22 @@ def answer_prompt(
         ToolchatError: the question could not be answered; in a stream that has started, the error is its last piece.
     """
     return start_answer(request, service_state(request), prompt, only, taken)
+
+
+async def answer_once(
+    request: Request,
+    prompt: PromptSpec,
+    store: IdempotencyStore,
+    idempotent: IdempotentRequest,
+    only: AnswerFormat | None = None,
+) -> Response:
+    """Answer a prompt once for its idempotency key; a repeated request gets the first answer, and a header says so."""
+    # Before a stream begins, so that its headers can say it.
+    known = await store.find(idempotent)
+    response = await answer_prompt(request, prompt.advisors(IdempotencyAdvisor(store, idempotent, known)), only)
+    if known is not None:
+        response.headers["Idempotency-Replayed"] = "true"
+    return response
 
 
 async def start_answer(

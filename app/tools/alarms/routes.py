@@ -9,9 +9,9 @@ from pydantic import BaseModel, Field
 
 from app.api.dependencies import KEY, REPLAYED, Owner, refuse_several_keys, require_same_site
 from app.api.fast_router import QuestionParameter
-from app.api.idempotency import IdempotencyAdvisor, IdempotentRequest
+from app.api.idempotency import IdempotentRequest
 from app.api.problems import problems
-from app.api.responses import answer_prompt
+from app.api.responses import answer_once
 from app.api.schemas import ANSWER_RESPONSES
 from app.api.service import Service
 from app.tools.alarms.alarms import Alarm, AlarmIdempotency, AlarmOrder, AlarmStore
@@ -75,14 +75,10 @@ async def set_alarm(
     A GET, as in the documents, is answered with 405: browsers and link previews repeat it without being asked.
     """
     idempotent = IdempotentRequest(owner, idempotency_key, await _ALARM.read(request))
-    known = await store.find(idempotent)
     # The key names the request, so an alarm of a first, failed attempt is found by the second.
     order = AlarmOrder(owner, request=idempotent.name)
     asking = service.chat.prompt(idempotent.question).tools(clock, alarm).tool_context({"order": order})
-    response = await answer_prompt(request, asking.advisors(IdempotencyAdvisor(store, idempotent, known)))
-    if known is not None:
-        response.headers["Idempotency-Replayed"] = "true"
-    return response
+    return await answer_once(request, asking, store, idempotent)
 
 
 @router.get(

@@ -18,7 +18,7 @@ EXCEPTIONS = {
         "DashScope's SDK accepts connections of others by this name only; docs/decisions/dashscope-sdk.md has the cost "
         "of the other ways"
     ),
-    "app/tools/packages.py: sets sys.modules[name]": (
+    "app/tools/discovery.py: sets sys.modules[name]": (
         "the recipe of importlib's documentation for importing a file; a package that fails is removed again"
     ),
 }

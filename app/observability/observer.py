@@ -9,9 +9,9 @@ from typing import Self
 from pydantic_core import to_json
 
 from app.observability import metrics
-from app.observability.memory import tool_calls
 from app.observability.metrics import OTHER, BoundedNames, labelled
 from app.observability.request import current_request
+from app.observability.runtime import tool_calls
 from app.observability.tracing import exemplar
 from toolchat.errors import (
     ProviderAuth,

@@ -1,7 +1,9 @@
 """uvicorn's HTTP/1.1 protocol with limits, deadlines, and problem documents for requests that cannot be parsed."""
 
 import asyncio
+import logging
 import math
+import os
 import re
 import sys
 from collections.abc import Callable
@@ -9,12 +11,15 @@ from typing import Any
 from urllib.parse import quote_from_bytes
 
 import httptools
+from pydantic_core import to_json
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from app.api.body_limits import CONNECTION
 from app.api.guard import MAX_URL_BYTES
+from app.api.headers import SECURITY_HEADERS
+from app.api.problems import PROBLEM_MEDIA_TYPE, problem
+from app.observability.logs import log_event
 from app.server.connection_limit import ConnectionLimit
-from app.server.error_responses import error_response, unparsable_request
 from app.server.slow_clients import SlowClientWatch, limit_send_buffer
 from toolchat.errors import HeadersTooLarge, InvalidRequest, Overloaded, TooLarge, ToolchatError
 
@@ -249,3 +254,33 @@ class ProblemProtocol(HttpToolsProtocol):
 def _without_mapping(address: _Address) -> _Address:
     """An IPv4 address as such: a listener for both protocols writes ``::ffff:192.0.2.1`` (RFC 4291, 2.5.5.2)."""
     return (address[0].removeprefix("::ffff:"), address[1]) if address else None
+
+
+_log = logging.getLogger("app.request")
+_URL_ENDED = "Expected HTTP/"
+"""Start of the parser's error for a URL that contains a space."""
+_SECURITY_LINES = "".join(f"{name.decode()}: {value.decode()}\r\n" for name, value in SECURITY_HEADERS)
+
+
+def error_response(error: ToolchatError) -> bytes:
+    """Build a problem response that closes the connection; log it."""
+    request_id, retry_after = os.urandom(8).hex(), "retry-after: 1\r\n" if error.retryable else ""
+    if not isinstance(error, Overloaded):  # the connection limit logs its refusals once a minute
+        fields = {"request_id": request_id, "status": error.status, "outcome": error.code, "detail": error.detail}
+        log_event(_log, logging.INFO, "request refused", fields)
+    body = to_json(problem(error, request_id))
+    head = (
+        f"HTTP/1.1 {error.status} {error.title}\r\ncontent-type: {PROBLEM_MEDIA_TYPE}\r\n"
+        f"content-length: {len(body)}\r\nx-request-id: {request_id}\r\ncache-control: no-store\r\n"
+        f"{_SECURITY_LINES}{retry_after}connection: close\r\n\r\n"
+    )
+    return head.encode() + body
+
+
+def unparsable_request(fault: BaseException | None) -> InvalidRequest:
+    """Convert an error of the parser; errors about the URL are replaced, because their text would show the URL."""
+    is_url_error = isinstance(getattr(fault, "__context__", None) or fault, httptools.HttpParserInvalidURLError)
+    if is_url_error or str(fault).startswith(_URL_ENDED):
+        return InvalidRequest("the URL cannot be read; it must be percent-encoded (curl: --get --data-urlencode)")
+    is_parser_error = type(fault) in (httptools.HttpParserError, httptools.HttpParserInvalidMethodError)
+    return InvalidRequest(f"this is not HTTP/1.1: {fault}" if is_parser_error else "this is not HTTP/1.1")

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from app.composition.container import instance, make_container
-from app.composition.wiring import module_providers
+from app.composition.wiring import instance, make_container, module_providers
 from app.tools.discovery import ConfiguredModule, discover
 from app.tools.registration import open_registry
 from tests.command_line import copy_of_the_app, run

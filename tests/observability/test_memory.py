@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from app.observability.memory import MemoryWatch
+from app.observability.runtime import MemoryWatch
 
 MIB = 2**20
 

@@ -8,8 +8,7 @@ from pydantic_core import from_json
 from starlette.applications import Starlette
 
 from app.api.schemas import ChatAnswer, ToolCallRecord
-from app.composition.container import instances, make_container
-from app.composition.wiring import module_providers
+from app.composition.wiring import instances, make_container, module_providers
 from app.sandbox.weatherapi import routes
 from app.tools.discovery import ConfiguredModule
 from app.tools.weather import module

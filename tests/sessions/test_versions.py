@@ -62,11 +62,16 @@ async def continues(client: httpx.AsyncClient, left: Left, player: OpenAIPlayer)
     assert (await client.delete(f"/tool/alarms/{alarm['id']}", headers=CALLER)).status_code == 200
     assert (await run(client)).json() | {"request_id": ""} == left.run | {"request_id": ""}
 
+    own, found = await client_results(client, left, player)
+    assert "Asia/Tokyo" in own
+    assert found == "found"
+
+
+async def client_results(client: httpx.AsyncClient, left: Left, player: OpenAIPlayer) -> list[str]:
+    """Send the result of the client's tool; gives all results that the model reads then."""
     calls = {"role": "assistant", "content": None, "tool_calls": [left.call]}
     await complete(client, calls, {"role": "tool", "tool_call_id": left.call["id"], "content": "found"})
-    results = [each["content"] for each in player.requests[-1].body["messages"] if each["role"] == "tool"]
-    assert len(results) == 2
-    assert "Asia/Tokyo" in results[0]
+    return [each["content"] for each in player.requests[-1].body["messages"] if each["role"] == "tool"]
 
 
 async def test_the_records_of_the_version_before_are_read() -> None:
@@ -93,7 +98,7 @@ if older_version.in_history():  # a shallow clone has the recorded ones only
 
 
 async def test_the_records_of_a_newer_version_are_refused_and_stay() -> None:
-    async with shared() as (redis, _, _, variables), service(LIGHTS, **variables) as client:
+    async with shared() as (redis, player, model, variables), service(LIGHTS, **variables) as client:
         left = await leave(client)
         written, newer = f'"version":{RECORD_VERSION}', f'"version":{RECORD_VERSION + 1}'
         before = await older_version.records(redis)
@@ -110,9 +115,12 @@ async def test_the_records_of_a_newer_version_are_refused_and_stay() -> None:
             await run(client),
         ]
         after = await older_version.records(redis)
+        model.play(_LATER)
+        results = await client_results(client, left, player)
 
     assert {(each.status_code, each.json()["code"], each.headers["retry-after"]) for each in answers} == {
         (503, "store-unavailable", "1")
     }
     assert {"newer version" in each.json()["detail"] for each in answers} == {True}
     assert after == before
+    assert results == ["found"]  # without what the service knows, the client's own messages make the conversation

@@ -1,6 +1,7 @@
 """Bytes that are no request: each is told what is wrong with it, and the log has that under the same id."""
 
 import logging
+from contextlib import suppress
 
 import httpx
 import pytest
@@ -78,6 +79,18 @@ async def test_what_a_client_does_is_no_warning_and_no_error(
         assert (await raw.read_until(b"HTTP/1.1 ")).startswith(b"HTTP/1.1 ")
         raw.shut_sending_side()
         await raw.read_piece()
+    assert (await offline.get("/health/live")).status_code == 200
+    assert_nothing_was_reported(caplog)
+
+
+@pytest.mark.parametrize("earlier", [HEALTHY * 2, QUESTION, QUESTION * 2])
+async def test_nonsense_behind_unanswered_requests_ends_the_connection(
+    earlier: bytes, offline: httpx.AsyncClient, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with RawClient(str(offline.base_url)) as raw:
+        await raw.send(earlier + b"X\r\n\r\n")
+        with suppress(ConnectionResetError):
+            await raw.read_to_end()
     assert (await offline.get("/health/live")).status_code == 200
     assert_nothing_was_reported(caplog)
 

@@ -4,22 +4,17 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import AsyncGenerator
-from contextlib import AsyncExitStack, asynccontextmanager
-from pathlib import Path
 
 import httpx
 import pytest
 
 from app.tools.todo.advisors import PLANNING, REMINDER
-from tests.api.guarded import LIGHT
 from tests.chat.played import EVENTS, JSON, asks, clock, says, turns, update
-from tests.command_line import with_tools
-from tests.players.openai_player import OpenAIPlayer
 from tests.players.redis_server import RedisServer
-from tests.serving import client_of, events_of
+from tests.serving import events_of
 from tests.sessions.conversing import conversation, metric
-from tests.sessions.deciding import LIGHTS, approve, careful, lit, replicas, waiting
-from tests.sessions.replicas import Replica, needs_redis, running_replicas
+from tests.sessions.deciding import LIGHTS, approve, lit, replicas, waiting
+from tests.sessions.replicas import needs_redis
 from tests.waiting import PATIENCE, until
 
 pytestmark = needs_redis
@@ -166,42 +161,43 @@ async def kept(redis: RedisServer) -> list[str]:
     return [each.decode() for each in keys]
 
 
-FORMS: tuple[dict[str, str], ...] = ({}, JSON, EVENTS)
-CASES: tuple[tuple[str, dict[str, str], set[int]], ...] = (
-    ("/light/chat-tool-function", {"query": "Light, please"}, {404}),
-    ("/chat", {"userInput": "Light, please", "sessionId": "s-1"}, {404, 409}),
+@pytest.mark.parametrize(
+    ("path", "parameters"),
+    [
+        ("/light/chat-tool-function", {"query": "Light, please"}),
+        ("/chat", {"userInput": "Light, please", "sessionId": "s-1"}),
+    ],
+    ids=["alone", "in a session"],
 )
-
-
-@asynccontextmanager
-async def two_processes(
-    folder: Path, **variables: str
-) -> AsyncGenerator[tuple[list[httpx.AsyncClient], list[Replica], OpenAIPlayer], None]:
-    """Two processes with a switch that share a Redis, a client for each, and their model."""
-    async with AsyncExitStack() as stack:
-        redis = await stack.enter_async_context(RedisServer())
-        player = await stack.enter_async_context(OpenAIPlayer(careful))
-        variables |= {
-            "REDIS_URL": redis.url,
-            "OPENAI_BASE_URL": player.base_url,
-            **with_tools(folder, {"light": LIGHT}),
-        }
-        processes = await stack.enter_async_context(running_replicas(2, folder, **variables))
-        yield [await stack.enter_async_context(client_of(each.url)) for each in processes], processes, player
-
-
-async def test_of_sixty_decisions_at_two_processes_one_is_taken(tmp_path: Path) -> None:
-    # In a session those who wait for it longer than 32 others are told to come again.
-    async with two_processes(tmp_path) as (clients, _, player):
-        for path, parameters, refusals in CASES:
-            place, call = await waiting(clients[0], path, **parameters)
+async def test_of_many_decisions_about_one_turn_at_two_replicas_one_is_carried_out(
+    path: str, parameters: dict[str, str]
+) -> None:
+    async with replicas(LIGHTS) as ((here, there), player, redis):
+        statuses = Counter([503])
+        while statuses[503]:  # the machine was too busy to ask Redis in time
+            place, call = await waiting(here, path, **parameters)
             asked = len(player.requests)
-            decisions = [approve(clients[n % 2], place, call, **FORMS[n % 3]) for n in range(60)]
-            statuses = Counter(each.status_code for each in await asyncio.gather(*decisions))
-            # Where the machine is too busy for Redis to be asked in time, nobody may have it: 503, and nothing ran.
-            assert statuses[200] == 1 or (statuses[200] == 0 and statuses[503])
-            assert set(statuses) <= {200, 503} | refusals
-            assert statuses[200] <= len(player.requests) - asked <= 1
+            statuses = await decide_at_once([here, there] * 6, place, call, redis)
+        assert statuses == {200: 1, 404: 11}
+        assert len(player.requests) == asked + 1
+
+
+async def decide_at_once(clients: list[httpx.AsyncClient], place: str, call: str, redis: RedisServer) -> Counter[int]:
+    """Hold all writes in Redis back until every request has found the turn; the statuses of the answers."""
+
+    async def have_found() -> bool:
+        statistics = await redis.run("INFO", "commandstats")
+        assert isinstance(statistics, dict)
+        return "cmdstat_get" in statistics and statistics["cmdstat_get"]["calls"] >= len(clients)
+
+    await redis.run("CONFIG", "RESETSTAT")
+    await redis.run("CLIENT", "PAUSE", str(round(1000 * PATIENCE)), "WRITE")
+    forms: tuple[dict[str, str], ...] = ({}, JSON, EVENTS)
+    decisions = [approve(each, place, call, **forms[number % 3]) for number, each in enumerate(clients)]
+    answers = asyncio.gather(*decisions)
+    await until(have_found)
+    await redis.run("CLIENT", "UNPAUSE")
+    return Counter(each.status_code for each in await answers)
 
 
 UNKEEPABLE = [

@@ -11,25 +11,25 @@ from pydantic import BaseModel
 from wire_clients.conftest import TIME, Model, calls, says
 
 
-@pytest.fixture
-def chat(base_url: str) -> ChatOpenAI:
+@pytest.fixture(params=[False, True], ids=["chat completions", "Responses"])
+def chat(request: pytest.FixtureRequest, base_url: str) -> ChatOpenAI:
     settings: Any = {"base_url": base_url, "api_key": "unused", "model": "toolchat"}
-    return ChatOpenAI(**settings)
+    return ChatOpenAI(**settings, use_responses_api=request.param)
 
 
 def test_a_whole_answer_has_text_and_tokens(chat: ChatOpenAI, model: Model) -> None:
     model.plays(calls(TIME), says("It is noon."))
     answer = chat.invoke("What time is it?")
-    assert answer.content == "It is noon."
+    assert answer.text == "It is noon."
     assert isinstance(answer, AIMessage)
     assert answer.tool_calls == []
     assert answer.usage_metadata is not None
     assert answer.usage_metadata["total_tokens"] == 10
 
 
-async def test_a_stream_is_text(chat: ChatOpenAI, model: Model) -> None:
+def test_a_stream_is_text(chat: ChatOpenAI, model: Model) -> None:
     model.plays(calls(TIME), says("It is noon."))
-    assert "".join([str(each.content) async for each in chat.astream("What time is it?")]) == "It is noon."
+    assert "".join([each.text for each in chat.stream("What time is it?")]) == "It is noon."
 
 
 @tool
@@ -46,7 +46,7 @@ def test_a_bound_tool_is_called_and_its_result_leads_to_the_answer(chat: ChatOpe
     (call,) = called.tool_calls
     assert (call["name"], call["args"]) == ("roll", {"sides": 6})
     answer = bound.invoke([asked, called, ToolMessage(str(roll.invoke(call["args"])), tool_call_id=call["id"])])
-    assert answer.content == "Noon, and 6."
+    assert answer.text == "Noon, and 6."
 
 
 class Moment(BaseModel):

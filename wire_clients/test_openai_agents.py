@@ -1,9 +1,8 @@
-"""OpenAI's Agents SDK, set to chat completions: tools of the agent, typed answers, streams, and its default API."""
+"""OpenAI's Agents SDK on chat completions and on its default API: tools of the agent, typed answers, streams."""
 
 from collections.abc import AsyncIterator
 from typing import Any
 
-import openai
 import pytest
 from agents import Agent, OpenAIChatCompletionsModel, OpenAIResponsesModel, Runner, function_tool, set_tracing_disabled
 from openai import AsyncOpenAI
@@ -65,7 +64,22 @@ async def test_a_stream_is_text(client: AsyncOpenAI, model: Model) -> None:
     assert answer.final_output == "It is noon."
 
 
-async def test_its_default_api_is_refused_with_what_to_set(client: AsyncOpenAI, model: Model) -> None:
-    with pytest.raises(openai.NotFoundError, match="set the client to chat completions"):
-        await Runner.run(agent(client, OpenAIResponsesModel), "What time is it?")
-    assert model.requests == []
+async def test_its_default_api_shows_the_services_calls_and_runs_its_own(client: AsyncOpenAI, model: Model) -> None:
+    model.plays(calls(TIME, ROLLED), says("Noon, and 4."), calls(TIME), says("Noon."))
+    teller = agent(client, OpenAIResponsesModel, tools=[roll])
+    first = await Runner.run(teller, "The time, and a die?")
+    assert first.final_output == "Noon, and 4."
+    assert [each["role"] for each in model.requests[1].body["messages"]][-3:] == ["assistant", "tool", "tool"]
+    second = Runner.run_streamed(teller, [*first.to_input_list(), {"role": "user", "content": "And now?"}])
+    kinds = [event.item.type async for event in second.stream_events() if event.type == "run_item_stream_event"]
+    assert (second.final_output, kinds) == ("Noon.", ["tool_call_item", "message_output_item"])
+
+
+async def test_its_default_api_continues_a_conversation_of_the_service(client: AsyncOpenAI, model: Model) -> None:
+    model.plays(calls(ROLLED), says("4."), says("It was 4."))
+    teller = agent(client, OpenAIResponsesModel, tools=[roll])
+    await Runner.run(teller, "Roll a die", conversation_id="agents")
+    answer = await Runner.run(teller, "Which one?", conversation_id="agents")
+    assert answer.final_output == "It was 4."
+    texts = [each["content"] for each in model.requests[-1].body["messages"] if each["role"] == "user"]
+    assert texts == ["Roll a die", "Which one?"]

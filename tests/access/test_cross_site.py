@@ -14,9 +14,10 @@ READS = {
     *("GET /", "GET /tools", "GET /metrics", "GET /health/live", "GET /health/ready", "GET /v1/models"),
     *("GET /v1/models/{model}", "GET /todo/{sessionId}", "GET /tool/alarms", "GET /chat/{sessionId}"),
     *("GET /approvals/{identifier}", "GET /.well-known/oauth-protected-resource/mcp"),
+    *("GET /v1/responses/{identifier}", "GET /v1/responses/{identifier}/input_items"),
 }
 """They change nothing, cost nothing, and a page of another site cannot read the answer."""
-PREFLIGHTED = {"DELETE /chat/{sessionId}", "POST /approvals/{identifier}"}
+PREFLIGHTED = {"DELETE /chat/{sessionId}", "POST /approvals/{identifier}", "DELETE /v1/responses/{identifier}"}
 """A browser asks before it sends a DELETE or JSON for another site's page, and CORS says no."""
 SET_UP = {
     "SANDBOX_URL": "http://127.0.0.1:9",

@@ -80,6 +80,29 @@ async def test_saved_partial_turns_belong_to_their_principal(
     assert known == [["roll"], ["getCityTimeFunction", "roll"]]
 
 
+@pytest.mark.parametrize(("owner", "other"), PAIRS)
+async def test_stored_responses_belong_to_their_principal(
+    owner: str, other: str, played: tuple[httpx.AsyncClient, OpenAIPlayer]
+) -> None:
+    client, _ = played
+    first = (await client.post("/v1/responses", json={"model": "toolchat", "input": "a"}, headers=as_(owner))).json()
+    path, again = (
+        f"/v1/responses/{first['id']}",
+        {"model": "toolchat", "input": "b", "previous_response_id": first["id"]},
+    )
+    reference = {"model": "toolchat", "input": [{"type": "item_reference", "id": first["output"][0]["id"]}]}
+    for name, statuses in ((other, [404, 404, 404, 404, 400, 400]), (owner, [200, 200, 400, 200])):
+        told = [
+            *[await client.get(each, headers=as_(name)) for each in (path, f"{path}/input_items")],
+            await client.post(f"{path}/cancel", headers=as_(name)),
+            await client.delete(path, headers=as_(name))
+            if name == other
+            else await client.get(path, headers=as_(name)),
+            *[await client.post("/v1/responses", json=each, headers=as_(name)) for each in (again, reference)],
+        ]
+        assert [each.status_code for each in told][: len(statuses)] == statuses
+
+
 async def test_only_the_requesting_principal_sees_the_pending_calls_and_can_approve_them(
     played: tuple[httpx.AsyncClient, OpenAIPlayer],
 ) -> None:

@@ -17,7 +17,10 @@ NINE = {
     for variant in ("chat", "chat-tool-function", "chat-tool-method")
 }
 ASKED = {path: {"query": "北京现在几点？"} for path in ("/chat", "/chat/stream", "/todo/chat")}
-OF_NOBODY = ("/chat/{sessionId}", "/approvals/{identifier}", "/.well-known/oauth-protected-resource/mcp")
+OF_NOBODY = (
+    *("/chat/{sessionId}", "/approvals/{identifier}", "/.well-known/oauth-protected-resource/mcp"),
+    *("/v1/responses/{identifier}", "/v1/responses/{identifier}/input_items"),
+)
 """Where what nobody has begun is not found, and how to authenticate where nobody needs to."""
 FOREIGN = re.compile("/v1/|/mcp|/ai-sdk/")
 """Where the protocols of others have their paths, and errors in their own words."""
@@ -141,6 +144,10 @@ async def test_errors_of_another_protocol_are_documented_in_its_own_form(offline
     assert forms == {
         "/v1/models": ["application/json"],
         "/v1/models/{model}": ["application/json"],
+        "/v1/responses": ["application/json"],
+        "/v1/responses/{identifier}": ["application/json"],
+        "/v1/responses/{identifier}/cancel": ["application/json"],
+        "/v1/responses/{identifier}/input_items": ["application/json"],
         "/ai-sdk/chat": ["text/plain"],
         "/v1/chat/completions": ["application/json"],
         "/mcp": ["application/json", "application/problem+json"],

@@ -1,4 +1,4 @@
-"""OpenAI's chat completions API: the service as a model that runs its tools itself."""
+"""OpenAI's chat completions and Responses: the service as a model that runs its tools itself."""
 
 from app.api.guard import ProtocolAdapter
 from app.protocols.openai.errors import error_response

@@ -20,7 +20,7 @@ from toolchat.messages import Usage, immutable
 from toolchat.models.base import ChatResponse, Progress, TextDelta
 from toolchat.tool_calling.events import ToolCallFinished, ToolCallProgress, ToolCallStarted
 
-__all__ = ["OPEN_WEBUI", "Chunks", "Completion", "ResponseContext"]
+__all__ = ["OPEN_WEBUI", "Chunks", "Completion", "OpenAIFormat", "ResponseContext"]
 
 OPEN_WEBUI = "open-webui"
 """The value of ``X-Toolchat-Progress`` and ``OPENAI_API_PROGRESS`` that requests Open WebUI's status events."""
@@ -45,8 +45,8 @@ class ResponseContext:
     started: float = field(default_factory=time.perf_counter)
 
 
-class _ChatFormat(AnswerFormat):
-    """What both formats share: the turn is saved if the client does not see all of it."""
+class OpenAIFormat(AnswerFormat):
+    """What the formats of all of OpenAI's APIs share: their headers."""
 
     negotiated = False
 
@@ -60,6 +60,10 @@ class _ChatFormat(AnswerFormat):
         if not self._context.in_session:
             headers.pop("X-Session-ID", None)
         return headers | limit_headers(active.reservation.usage)
+
+
+class _ChatFormat(OpenAIFormat):
+    """What both formats of chat completions share: the turn is saved if the client does not see all of it."""
 
     async def finish(self, active: ActiveRequest, response: ChatResponse) -> ChatResponse:
         """See :meth:`AnswerFormat.finish`."""

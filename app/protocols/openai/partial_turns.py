@@ -24,7 +24,7 @@ from toolchat.messages import AssistantMessage, Message, ToolResponse, ToolRespo
 from toolchat.models.base import ChatResponse
 from toolchat.state.base import StateStore, decoding
 
-__all__ = ["restore_turns", "save_turn"]
+__all__ = ["restore_turns", "save_turn", "saved_turn_id"]
 
 SAVED_TURN_TTL = 3600
 _SAVED_ID = re.compile(r"(call_kept_[0-9a-f]{24})(?:_\d{1,3})?")
@@ -55,13 +55,16 @@ class _Turn(NamedTuple):
         return _Turn(self.earlier, replace(self.calls, tool_calls=calls), tuple(by_id[call.id] for call in calls))
 
 
-async def save_turn(store: StateStore, response: ChatResponse, client_tools: frozenset[str]) -> ChatResponse:
+async def save_turn(
+    store: StateStore, response: ChatResponse, client_tools: frozenset[str], identifier: str = ""
+) -> ChatResponse:
     """Save the turn of an answer that calls the client's tools, unless the client will send all of it back.
 
     Args:
         store: the state store.
         response: the answer.
         client_tools: the names of the client's tools.
+        identifier: 24 hexadecimal digits to save the turn under, whether or not the client will send all of it.
 
     Returns:
         The answer; if its turn was saved, the calls of the client's tools have new ids.
@@ -69,10 +72,10 @@ async def save_turn(store: StateStore, response: ChatResponse, client_tools: fro
     if not any(call.name in client_tools for call in response.message.tool_calls):
         return response
     turn = _finished_turn(response, client_tools)
-    if _is_known(turn, client_tools):
+    if not identifier and _is_known(turn, client_tools):
         return response
     # A model's own ids are not unique: two conversations may both have a call_1.
-    saved_id = f"call_kept_{secrets.token_hex(12)}"
+    saved_id = f"call_kept_{identifier or secrets.token_hex(12)}"
     ids = (f"{saved_id}_{number}" if number else saved_id for number in count())
     calls = tuple(replace(call, id=next(ids)) if call.name in client_tools else call for call in turn.calls.tool_calls)
     renamed = replace(turn.calls, tool_calls=calls)
@@ -143,6 +146,12 @@ def _saved_ids(message: Message) -> list[str]:
     """The ids of the saved turns whose calls a message has."""
     calls = message.tool_calls if isinstance(message, AssistantMessage) else ()
     return [found[1] for call in calls if (found := _SAVED_ID.fullmatch(call.id))]
+
+
+def saved_turn_id(call_id: str) -> str:
+    """The identifier of the turn that a call belongs to; empty if the turn was not saved."""
+    found = _SAVED_ID.fullmatch(call_id)
+    return found[1].removeprefix("call_kept_") if found else ""
 
 
 def _key(identifier: str) -> str:

@@ -19,6 +19,7 @@ __all__ = [
     "chunks_of",
     "completion",
     "error_of",
+    "events_of",
     "played",
     "result",
     "streamed",
@@ -88,6 +89,14 @@ def chunks_of(text: str) -> list[Any]:
     """The JSON of every data line; ``[DONE]`` as itself."""
     lines = [line.removeprefix("data: ") for line in text.split("\n\n") if line and not line.startswith(":")]
     return [line if line == "[DONE]" else from_json(line) for line in lines]
+
+
+def events_of(text: str) -> list[dict[str, Any]]:
+    """The events of a stream of Responses, each named like its type."""
+    pairs = [each.split("\n") for each in text.split("\n\n") if each.startswith("event: ")]
+    events: list[dict[str, Any]] = [from_json(data.removeprefix("data: ")) for _, data in pairs]
+    assert [name.removeprefix("event: ") for name, _ in pairs] == [each["type"] for each in events]
+    return events
 
 
 def error_of(answer: httpx.Response) -> tuple[int, str, str | None]:

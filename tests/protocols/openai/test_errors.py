@@ -111,8 +111,8 @@ async def test_fields_that_say_nothing_or_change_no_answer_are_accepted(offline:
     [
         ("GET", COMPLETIONS, 405, "method not allowed"),
         ("POST", "/v1/audio/speech", 404, "not found"),
-        ("POST", "/v1/responses", 404, "set the client to chat completions"),
-        ("GET", "/v1/responses/resp_1", 404, "set the client to chat completions"),
+        ("GET", "/v1/responses", 405, "method not allowed"),
+        ("GET", "/v1/responses/resp_1", 404, "no response is stored"),
         ("POST", "/v1/completions", 404, "set the client to chat completions"),
         ("POST", "/v1/embeddings", 404, "another server"),
     ],

@@ -1,0 +1,115 @@
+"""The service as models: with every tool, with none, or with those of one tool module."""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from app.api.service import ServiceState
+from app.api.sessions import conversation_prompt
+from app.api.tool_registry import ToolRegistry
+from app.protocols.openai.errors import BadRequest, ModelNotFound
+from toolchat.chat.advisors.base import Advisor
+from toolchat.chat.client import PromptSpec
+from toolchat.errors import NotConfigured, NotFound
+from toolchat.messages import Message
+from toolchat.tool_calling.callback import ClientToolCallback, ToolCallback
+from toolchat.tool_calling.caller import current_caller
+
+__all__ = ["model_documents", "model_not_found", "model_prompt"]
+
+ALL_TOOLS = "toolchat"
+"""The model with every tool of the service."""
+NO_TOOLS = "toolchat-plain"
+"""The model without tools, for the titles and tags that chat pages request."""
+_MODULE_PREFIX = "toolchat-"
+_STARTED = int(time.time())
+CHOICES = ("none", "auto", "required")
+"""The values of ``tool_choice`` that name no tool."""
+
+
+def model_documents(tools: ToolRegistry) -> list[dict[str, Any]]:
+    """All models, without the tool modules that are unavailable or have no tool that the caller may use."""
+    entries = tools.entries.items()
+    usable = [f"{_MODULE_PREFIX}{name}" for name, each in entries if not each.fault and _usable(each.in_conversation())]
+    return [
+        {"id": name, "object": "model", "created": _STARTED, "owned_by": "toolchat"}
+        for name in (ALL_TOOLS, NO_TOOLS, *usable)
+    ]
+
+
+def model_prompt(
+    service: ServiceState,
+    model: str,
+    messages: Sequence[Message],
+    conversation_id: str,
+    *,
+    client_tools: Sequence[ClientToolCallback] = (),
+    tool_choice: str | None = None,
+    allowed: Sequence[str] | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> PromptSpec:
+    """The prompt of a request: its messages, the tools of the model and those of the client, and its options.
+
+    Args:
+        service: the running service.
+        model: the model's name in the request.
+        messages: the conversation.
+        conversation_id: the id of a remembered conversation; empty if the service does not remember it.
+        client_tools: the client's tools; each replaces the service's tool of the same name.
+        tool_choice: ``none``, ``auto``, ``required``, or the name of a tool.
+        allowed: the names of the service's tools that the client allows; ``None``: all.
+        options: fields of ``ChatOptions`` in addition to the choice; ``None`` leaves the service's default.
+
+    Raises:
+        ModelNotFound: there is no such model, or its tool module is unavailable; the detail says why.
+        BadRequest: ``tool_choice`` names no tool.
+    """
+    tools, advisors = _offered(service.tools, model)
+    if tool_choice == "none":
+        tools, advisors, client_tools = (), (), ()
+    names = {each.definition.name for each in client_tools}
+    ours = [each for each in tools if not (isinstance(each, ToolCallback) and each.definition.name in names)]
+    if allowed is not None:
+        ours = [each for each in ours if isinstance(each, ToolCallback) and each.definition.name in allowed]
+    if tool_choice not in (None, *CHOICES) and tool_choice not in names | _usable(ours):
+        raise BadRequest(f"tool_choice: no tool has the name {tool_choice[:64]}", "tool_choice")
+    prompt = conversation_prompt(service, messages, conversation_id, tools=(*ours, *client_tools), advisors=advisors)
+    named = {} if tool_choice in (None, "none", "auto") else {"tool_choice": tool_choice}
+    changed = {name: each for name, each in (options or {}).items() if each is not None} | named
+    return prompt.options(replace(service.chat.default_options, **changed) if changed else service.chat.default_options)
+
+
+def _offered(tools: ToolRegistry, model: str) -> tuple[Sequence[object], Sequence[Advisor]]:
+    """The tools of a model, and the advisors that belong to them.
+
+    Raises:
+        ModelNotFound: there is no such model, or its tool module is unavailable; the detail says why.
+    """
+    if model == ALL_TOOLS:
+        return tools.for_conversation(None)
+    if model == NO_TOOLS:
+        return (), ()
+    try:
+        offered = tools.for_folder(model.removeprefix(_MODULE_PREFIX)) if model.startswith(_MODULE_PREFIX) else ((), ())
+    except NotFound:
+        raise model_not_found(model) from None
+    except NotConfigured as error:
+        raise model_not_found(model, error.detail) from error
+    if not _usable(offered[0]):
+        raise model_not_found(model)
+    return offered
+
+
+def _usable(tools: Sequence[object]) -> set[str]:
+    """The names of the tools that the caller may use."""
+    return set(
+        filter(current_caller.get().may_use, [each.definition.name for each in tools if isinstance(each, ToolCallback)])
+    )
+
+
+def model_not_found(model: str, reason: str = "") -> ModelNotFound:
+    """The error for a name that is no model."""
+    return ModelNotFound(
+        f"the model {model[:64]!r} does not exist{reason and f' ({reason})'}; GET /v1/models lists them"
+    )

@@ -1,0 +1,256 @@
+"""Answers as OpenAI's Responses: a document, or a stream of semantic events."""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any, ClassVar
+
+from pydantic_core import to_json
+
+from app.api.responses.active_request import ActiveRequest
+from app.api.responses.event_stream import StreamFormat, StreamWriter
+from app.api.responses.formats import BufferedFormat
+from app.protocols.openai.answers import OpenAIFormat, ResponseContext
+from app.protocols.openai.errors import error_document
+from app.protocols.openai.partial_turns import save_turn
+from app.protocols.openai.responses.output import Event, Output
+from app.protocols.openai.responses.requests import Item, ResponsesRequest
+from app.protocols.openai.responses.store import ResponseStore
+from toolchat.chat.request import ChatEvent
+from toolchat.errors import ToolchatError
+from toolchat.messages import Usage
+from toolchat.models.base import CUT, ChatResponse, TextDelta
+from toolchat.tool_calling.events import ToolCallFinished, ToolCallStarted
+
+__all__ = ["Answer", "ResponseDocument", "ResponseEvents"]
+
+_INCOMPLETE = {"length": "max_output_tokens", "content_filter": "content_filter"}
+
+
+class Answer:
+    """The answer to one request, while it grows.
+
+    Args:
+        sent: the request.
+        items: its input items.
+        previous: the id of the response that it continues.
+        store: the stored responses.
+        approvals: by call id, the ids of the requests for approval that a resumed answer continues with.
+    """
+
+    def __init__(
+        self,
+        sent: ResponsesRequest,
+        items: Sequence[Item],
+        previous: str,
+        store: ResponseStore,
+        approvals: Mapping[str, str],
+    ) -> None:
+        self.context = ResponseContext(
+            sent.model,
+            frozenset(each.name for each in sent.functions),
+            in_session=bool(sent.conversation),
+        )
+        self.identifier = self.context.identifier.removeprefix("chatcmpl-")
+        self.output = Output(self.identifier, approvals)
+        self.final_events: list[Event] = []
+        """The events of what was added when the answer was complete."""
+        self._sent, self._items, self._previous, self._store = sent, items, previous, store
+        self._echo = _echo(sent)
+
+    async def finish(self, active: ActiveRequest, response: ChatResponse) -> ChatResponse:
+        """Complete the output, and store the response unless the client forbids it."""
+        is_stored = self._sent.store is not False
+        if is_stored and self.context.client_tools:
+            response = await save_turn(active.service.store, response, self.context.client_tools, self.identifier)
+        self._complete(active, response)
+        if is_stored:
+            await self._store.save(self.document_of(response), self._items, self._previous)
+        return response
+
+    def _complete(self, active: ActiveRequest, response: ChatResponse) -> None:
+        output, events = self.output, self.final_events
+        if not output.items:  # not streamed
+            for each in response.executions:
+                events += output.finish_call(each)
+        status = "incomplete" if response.finish_reason in CUT else "completed"
+        if text := self._remaining_text(active, response):
+            events += output.text(text)
+        events += output.close_message(status)
+        for call in response.message.tool_calls:
+            if call.name in self.context.client_tools:
+                events += output.function_call(call, status)
+        if self._sent.service_tools and active.pending:
+            for pending in active.pending["calls"]:
+                identifier = f"mcpr_{active.pending['id']}/{pending['id']}"
+                events += output.approval_request(identifier, pending["name"], to_json(pending["arguments"]).decode())
+
+    def _remaining_text(self, active: ActiveRequest, response: ChatResponse) -> str:
+        """Text that was not streamed; the notice of an approval only if the client does not request approvals."""
+        notice, text = active.notice, response.message.text
+        if notice and self._sent.service_tools:
+            notice, text = "", text.removesuffix(notice).removesuffix("\n\n")
+        if self.output.has_text:
+            return f"\n\n{notice}" if notice else ""
+        return text
+
+    def document_of(self, response: ChatResponse) -> dict[str, Any]:
+        """The response as a document."""
+        reason = _INCOMPLETE.get(response.finish_reason)
+        return self.document("incomplete" if reason else "completed") | {
+            "incomplete_details": {"reason": reason} if reason else None,
+            "usage": _usage(response.usage),
+        }
+
+    def document(self, status: str) -> dict[str, Any]:
+        """The response so far as a document."""
+        context = self.context
+        return {
+            "id": f"resp_{self.identifier}",
+            "object": "response",
+            "created_at": context.created,
+            "status": status,
+            "error": None,
+            "incomplete_details": None,
+            "model": context.model,
+            "output": self.output.items,
+            "usage": None,
+            **self._echo,
+        }
+
+
+def _echo(sent: ResponsesRequest) -> dict[str, Any]:
+    """The fields of a request that its response repeats."""
+    tool_choice = sent.tool_choice or "auto"
+    form = sent.text.format if sent.text else None
+    return {
+        "background": False,
+        "conversation": {"id": sent.conversation} if sent.conversation else None,
+        "instructions": sent.instructions,
+        "max_output_tokens": sent.max_output_tokens,
+        "max_tool_calls": sent.max_tool_calls,
+        "metadata": sent.metadata or {},
+        "parallel_tool_calls": sent.parallel_tool_calls is not False,
+        "previous_response_id": sent.previous_response_id,
+        "reasoning": {"effort": sent.reasoning.effort if sent.reasoning else None, "summary": None},
+        "store": sent.store is not False,
+        "temperature": sent.temperature,
+        "text": {"format": form.model_dump(by_alias=True, exclude_none=True) if form else {"type": "text"}},
+        "tool_choice": tool_choice if isinstance(tool_choice, str) else tool_choice.model_dump(),
+        "tools": [each.model_dump() for each in sent.tools or ()],
+        "top_p": sent.top_p,
+        "truncation": "disabled",
+    }
+
+
+def _usage(usage: Usage) -> dict[str, Any]:
+    """The tokens of all model calls together."""
+    return {
+        "input_tokens": usage.input_tokens,
+        "input_tokens_details": {"cached_tokens": usage.cached_tokens, "cache_write_tokens": 0},
+        "output_tokens": usage.output_tokens,
+        "output_tokens_details": {"reasoning_tokens": usage.reasoning_tokens},
+        "total_tokens": usage.total_tokens,
+    }
+
+
+class _ResponseFormat(OpenAIFormat):
+    """What both formats share."""
+
+    def __init__(self, answer: Answer) -> None:
+        super().__init__(answer.context)
+        self._answer = answer
+
+    async def finish(self, active: ActiveRequest, response: ChatResponse) -> ChatResponse:
+        """See :meth:`AnswerFormat.finish`."""
+        return await self._answer.finish(active, response)
+
+
+class ResponseDocument(_ResponseFormat, BufferedFormat):
+    """A response: the calls of the service's tools, the text, the calls that the client must run, and the usage."""
+
+    media_type = "application/json"
+    documentation: ClassVar = {"schema": {"type": "object"}}
+
+    def render(self, active: ActiveRequest, response: ChatResponse) -> bytes:  # noqa: ARG002
+        """See :meth:`BufferedFormat.render`."""
+        return to_json(self._answer.document_of(response))
+
+
+class ResponseEvents(_ResponseFormat, StreamFormat):
+    """Server-sent events with one change of the response each."""
+
+    media_type = "text/event-stream"
+    parameters = "; charset=utf-8"
+    documentation: ClassVar = {"schema": {"type": "string"}}
+
+    def __init__(self, answer: Answer) -> None:
+        super().__init__(answer)
+        self.writer = partial(EventWriter, answer)
+
+
+class EventWriter(StreamWriter):
+    """Writes the response's begin, each change of its output as it happens, and the complete response."""
+
+    def __init__(self, answer: Answer, active: ActiveRequest) -> None:
+        super().__init__(active)
+        self._answer = answer
+        self._output = answer.output
+        self._number = 0
+        """The sequence number of the next event."""
+        self._delta = b""
+        """The begin of the next text event, while the message stays the same."""
+
+    def event(self, event: ChatEvent) -> bytes:
+        """See :meth:`StreamWriter.event`."""
+        if isinstance(event, TextDelta):
+            return self._text(event.text)
+        if isinstance(event, ToolCallStarted):
+            return self._write(self._output.start_call(event.call))
+        return self._write(self._output.finish_call(event)) if isinstance(event, ToolCallFinished) else b""
+
+    def done(self, response: ChatResponse) -> bytes:
+        """See :meth:`StreamWriter.done`."""
+        document = self._answer.document_of(response)
+        end = {"type": f"response.{document['status']}", "response": document}
+        return self._write([*self._answer.final_events, end])
+
+    def on_error(self, error: ToolchatError) -> bytes:
+        """See :meth:`StreamWriter.on_error`; clients read either of the two events."""
+        fault = error_document(error)["error"]
+        code = fault["code"] if fault["code"] == "rate_limit_exceeded" else "server_error"
+        document = self._answer.document("failed") | {"error": {"code": code, "message": fault["message"]}}
+        events = self._output.close_message("incomplete")
+        return self._write([*events, {**fault, "type": "error"}, {"type": "response.failed", "response": document}])
+
+    def _text(self, text: str) -> bytes:
+        if not text:
+            return b""
+        if self._output.message is None:
+            piece = self._write(self._output.text(text))
+            index = len(self._output.items) - 1
+            self._delta = (
+                b'event: response.output_text.delta\ndata: {"type":"response.output_text.delta","output_index":%d,'
+                b'"item_id":"%b","content_index":0,"logprobs":[],"sequence_number":%%d,"delta":%%b}\n\n'
+            ) % (index, self._output.items[index]["id"].encode())
+            return piece
+        # Most events are text, and differ in two values.
+        self._output.append(text)
+        self._number += 1
+        return self._delta % (self._number - 1, to_json(text))
+
+    def _write(self, events: Sequence[Event]) -> bytes:
+        return b"".join([self._begin(), *map(self._encoded, events)])
+
+    def _begin(self) -> bytes:
+        if self._number:
+            return b""
+        document = self._answer.document("in_progress") | {"output": []}
+        begin: Sequence[Event] = [
+            {"type": f"response.{kind}", "response": document} for kind in ("created", "in_progress")
+        ]
+        return b"".join(map(self._encoded, begin))
+
+    def _encoded(self, event: Event) -> bytes:
+        number, self._number = self._number, self._number + 1
+        data = to_json({**event, "sequence_number": number}, inf_nan_mode="strings")
+        return b"event: %b\ndata: %b\n\n" % (event["type"].encode(), data)

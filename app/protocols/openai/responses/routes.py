@@ -1,0 +1,203 @@
+"""The routes of OpenAI's Responses: ``POST /v1/responses``, and what is stored under its ids."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Depends, Query, Request, Response
+from pydantic_core import to_json
+
+from app.api.body_limits import body_of
+from app.api.dependencies import refuse_cross_site, require_same_site
+from app.api.fast_router import QuestionRoute, ReadRoute
+from app.api.parameters import require_json
+from app.api.responses import answer_prompt
+from app.api.responses.active_request import IN_CHAT_PAGE
+from app.api.service import Service, ServiceState, service_state
+from app.api.sessions import conversation_of
+from app.protocols.openai.documentation import ANSWER_RESPONSES, DOCUMENT_RESPONSES, TAG
+from app.protocols.openai.errors import BadRequest
+from app.protocols.openai.models import model_prompt
+from app.protocols.openai.partial_turns import restore_turns
+from app.protocols.openai.requests import WireMessage, client_tools, conversation, read_request
+from app.protocols.openai.responses.answers import Answer, ResponseDocument, ResponseEvents
+from app.protocols.openai.responses.requests import Item, NamedFunction, ResponsesRequest, decisions, wire_messages
+from app.protocols.openai.responses.store import ResponseStore
+from toolchat.chat.client import PromptSpec
+from toolchat.chat.request import Approval
+
+__all__ = ["add_routes"]
+
+_REQUEST = {
+    "type": "object",
+    "required": ["model", "input"],
+    "properties": {
+        "model": {"type": "string"},
+        "input": {"type": ["string", "array"]},
+        "instructions": {"type": ["string", "null"]},
+        "previous_response_id": {"type": ["string", "null"]},
+        "store": {"type": ["boolean", "null"]},
+        "stream": {"type": ["boolean", "null"]},
+        "tools": {"type": ["array", "null"], "items": {"type": "object"}},
+    },
+    "example": {"model": "toolchat", "input": "What time is it in London?"},
+}
+_REQUEST_BODY = {"requestBody": {"required": True, "content": {"application/json": {"schema": _REQUEST}}}}
+
+router = APIRouter(tags=[TAG], route_class=ReadRoute)
+
+
+async def create(request: Request) -> Response:
+    """Answer as OpenAI's Responses do; the service runs its own tools.
+
+    Their calls appear as `mcp_call` items of the server `toolchat`, which clients show and do not run. The model can
+    also call the functions of the request; those calls are returned as `function_call` items. The response is stored,
+    to be continued by `previous_response_id`, unless `store` is false. `conversation` names a session of the service.
+    """
+    refuse_cross_site(request)
+    require_json(request)
+    service, sent = service_state(request), read_request(ResponsesRequest, await body_of(request))
+    _require_one_history(sent)
+    store = _responses(service)
+    earlier, items, previous = await store.complete(sent)
+    decided = decisions(items)
+    if decided is None:
+        # Whoever lists the service's tools decides by items; all others read how to decide.
+        request.scope["state"][IN_CHAT_PAGE] = sent.service_tools is None
+        answer = Answer(sent, items, previous, store, {})
+        prompt, taken = await _prompt(service, sent, [*earlier, *items], len(earlier)), None
+    else:
+        identifier, approvals = decided
+        taken = await service.approvals.find(identifier, approvals)
+        _require_decisions(approvals, taken.calls)
+        answer = Answer(sent, items, previous, store, {call: f"mcpr_{identifier}/{call}" for call in approvals})
+        prompt = taken.prompt(service.chat, approvals)
+    return await answer_prompt(
+        request, prompt, ResponseEvents(answer) if sent.stream else ResponseDocument(answer), taken=taken
+    )
+
+
+@router.get(
+    "/v1/responses/{identifier}", response_class=Response, responses=DOCUMENT_RESPONSES, summary="A stored response"
+)
+async def show(service: Service, identifier: str, *, stream: bool = False) -> Response:
+    """Show a response that was stored; it cannot be streamed again."""
+    if stream:
+        raise BadRequest("stream: a stored response cannot be streamed yet; leave it out", "stream")
+    return _json((await _responses(service).find(identifier))["response"])
+
+
+@router.delete(
+    "/v1/responses/{identifier}", response_class=Response, responses=DOCUMENT_RESPONSES, summary="Delete a response"
+)
+async def delete(service: Service, identifier: str) -> Response:
+    """Delete a stored response; responses that continue it begin after it from now on."""
+    await _responses(service).delete(identifier)
+    return _json({"id": identifier, "object": "response", "deleted": True})
+
+
+@router.post(
+    "/v1/responses/{identifier}/cancel",
+    response_class=Response,
+    responses=DOCUMENT_RESPONSES,
+    dependencies=[Depends(require_same_site)],
+    summary="Cancel a response",
+)
+async def cancel(service: Service, identifier: str) -> Response:
+    """Refuse to cancel a response: only those in the background could be, and there are none.
+
+    A client cancels its running response by closing the connection.
+    """
+    await _responses(service).find(identifier)
+    raise BadRequest("only responses in the background can be cancelled; close the connection of a running one")
+
+
+@router.get(
+    "/v1/responses/{identifier}/input_items",
+    response_class=Response,
+    responses=DOCUMENT_RESPONSES,
+    summary="The input of a stored response",
+)
+async def input_items(
+    service: Service,
+    identifier: str,
+    after: str = "",
+    limit: Annotated[int, Query(ge=1, le=100)] = 20,
+    order: Literal["asc", "desc"] = "desc",
+) -> Response:
+    """List the input items of a response, by default the newest first, `limit` at a time."""
+    record = await _responses(service).find(identifier)
+    shown = [_shown(each, f"{identifier.removeprefix('resp_')}_in{n}") for n, each in enumerate(record["input"])]
+    shown = shown if order == "asc" else shown[::-1]
+    begin = next((number for number, each in enumerate(shown, 1) if each["id"] == after), 0)
+    page = shown[begin : begin + limit]
+    ids = [each["id"] for each in page] or [""]
+    has_more = begin + limit < len(shown)
+    return _json({"object": "list", "data": page, "first_id": ids[0], "last_id": ids[-1], "has_more": has_more})
+
+
+def add_routes(added: APIRouter) -> None:
+    """Add the routes of Responses."""
+    added.include_router(router)
+    added.add_api_route(
+        "/v1/responses",
+        create,
+        methods=["POST"],
+        tags=[TAG],
+        summary="Responses, in OpenAI's format",
+        response_class=Response,
+        responses=ANSWER_RESPONSES,
+        route_class_override=QuestionRoute,
+        openapi_extra=_REQUEST_BODY,
+    )
+
+
+def _responses(service: ServiceState) -> ResponseStore:
+    return ResponseStore(service.store, ttl=service.settings.session_ttl)
+
+
+def _require_one_history(sent: ResponsesRequest) -> None:
+    if sent.conversation and sent.previous_response_id:
+        raise BadRequest("conversation: send either it or previous_response_id", "conversation")
+    if sent.conversation and sent.store is False:
+        raise BadRequest("store: a conversation is stored; leave one of the two out", "store")
+
+
+def _require_decisions(approvals: Mapping[str, Approval], calls: list[dict[str, Any]]) -> None:
+    # A pending answer can be resumed once, so all of its calls are decided together.
+    if missing := ", ".join(each["id"] for each in calls if each["id"] not in approvals):
+        raise BadRequest(f"input: send an mcp_approval_response for each call; missing: {missing}", "input")
+
+
+async def _prompt(service: ServiceState, sent: ResponsesRequest, items: list[Item], earlier: int) -> PromptSpec:
+    messages, names = wire_messages(items, earlier)
+    if sent.instructions:
+        messages.insert(0, WireMessage.model_construct(role="system", content=sent.instructions))
+        names.indexes.insert(0, 0)
+    offered = sent.service_tools
+    return model_prompt(
+        service,
+        sent.model,
+        await restore_turns(service.store, conversation(messages, service.chat.system_text, names)),
+        conversation_of(sent.conversation) if sent.conversation else "",
+        client_tools=client_tools(sent.functions),
+        tool_choice=sent.tool_choice.name if isinstance(sent.tool_choice, NamedFunction) else sent.tool_choice,
+        allowed=offered.allowed_tools if offered else None,
+        options=sent.options(),
+    )
+
+
+def _shown(item: dict[str, Any], identifier: str) -> dict[str, Any]:
+    """An input item with what requests may leave out."""
+    prefix = {"message": "msg", "function_call": "fc", "function_call_output": "fco"}.get(item["type"], "item")
+    shown = {"id": f"{prefix}_{identifier}", "status": "completed", **item}
+    content = item.get("content")
+    if isinstance(content, str):
+        kind = "output_text" if item["role"] == "assistant" else "input_text"
+        shown["content"] = [{"type": kind, "text": content}]
+    if item.get("role") == "assistant":
+        shown["content"] = [{"annotations": [], **each} for each in shown["content"]]
+    return shown
+
+
+def _json(document: dict[str, Any]) -> Response:
+    return Response(to_json(document), media_type="application/json")

@@ -41,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             rows = uvloop.run(run(faults, Path(folder), seed, minutes))
         except KeyboardInterrupt:
             return 130
-    return _told(rows, write=chosen.write)
+    return _report(rows, write=chosen.write)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -78,7 +78,7 @@ def _list(faults: Sequence[Fault]) -> int:
     return 0 if faults else 2
 
 
-def _told(rows: Sequence[Row], *, write: bool) -> int:
+def _report(rows: Sequence[Row], *, write: bool) -> int:
     failing = [row for row in rows if not row.held and not row.known]
     print(f"lab: {sum(row.held for row in rows)} of {len(rows)} rows hold, {sum(row.seconds for row in rows):.0f} s")
     for row in failing:

@@ -1,4 +1,4 @@
-"""The mechanisms that the rows claim to test: how each is taken out of the code, and the rows that must fail then."""
+"""The mechanisms that rows claim to test: how each is taken out of the code, and the rows that must fail without it."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,13 +8,14 @@ __all__ = ["MECHANISMS", "Mechanism"]
 
 @dataclass(frozen=True)
 class Mechanism:
-    """A mechanism, and the text of the code that takes it out."""
+    """A mechanism, and the change of the code that takes it out."""
 
     name: str
     file: str
     code: str
-    """Occurs once in the file."""
+    """A text that occurs once in the file."""
     without: str
+    """What takes its place."""
     rows: tuple[str, ...]
     """All of them must fail."""
 
@@ -22,93 +23,202 @@ class Mechanism:
         """Take the mechanism out of a copy of the code.
 
         Raises:
-            ValueError: the code has changed, so that the text is not there, or not once.
+            ValueError: the code has changed: the text does not occur once.
         """
         path = root / self.file
         text = path.read_text(encoding="utf-8")
         if text.count(self.code) != 1:
-            raise ValueError(f"{self.name}: the text is {text.count(self.code)} times in {self.file}")
+            raise ValueError(f"{self.name}: its text occurs {text.count(self.code)} times in {self.file}")
         path.write_text(text.replace(self.code, self.without), encoding="utf-8")
 
 
-_REDIS, _LOCKS, _IDEMPOTENCY = "toolchat/state/redis.py", "toolchat/state/locks.py", "app/api/idempotency.py"
-_POOL, _RESPONSES = "toolchat/http/pool.py", "toolchat/http/responses.py"
+_FENCE = "if token_of(KEYS[1]) > tonumber(ARGV[1]) then return 0 end\n"
+_SET = "redis.call('SET', KEYS[3], ARGV[2], 'PX', ARGV[3])\n"
+_RELEASE = "redis.call('DEL', KEYS[2])"
+_IS_FINAL = "if not error.retryable or attempt >= self._retry.max_attempts or late:"
 
-MECHANISMS: tuple[Mechanism, ...] = (
-    Mechanism(
-        "the fence of a session: a late turn is not stored",
-        _REDIS,
-        """\
-if token_of(KEYS[1]) > tonumber(ARGV[1]) then return 0 end
-redis.call('SET', KEYS[3], ARGV[2], 'PX', ARGV[3])
-redis.call('DEL', KEYS[2])""",
-        "redis.call('SET', KEYS[3], ARGV[2], 'PX', ARGV[3])\nredis.call('DEL', KEYS[2])",
-        ("a-replica-stopped-beyond-its-lock",),
-    ),
-    Mechanism(
-        "the lock of a session across replicas",
-        _REDIS,
-        "ARGV[3], 'NX', 'PX', ARGV[1])",
-        "ARGV[3], 'PX', ARGV[1])",
-        ("one-session-by-many-at-once",),
-    ),
-    Mechanism(
-        "turns of clients in the queue of a session",
-        _LOCKS,
-        "self.waiting.setdefault(client_key, deque())",
-        "self.waiting.setdefault('', deque())",
-        ("a-stranger-floods-a-session",),
-    ),
-    Mechanism(
-        "the limit of the wait for a session",
-        _LOCKS,
-        "async with asyncio.timeout_at(deadline):",
-        "if turn:",
-        ("waiting-for-one-session",),
-    ),
-    Mechanism(
-        "the renewal of a lock",
-        _LOCKS,
-        "self._run_shielded(self._renew(queue, lock))",
-        "pass",
-        ("a-turn-longer-than-its-lock",),
-    ),
-    Mechanism(
-        "the fence of an idempotency key",
-        _REDIS,
-        """\
-if token_of(KEYS[1]) > tonumber(ARGV[1]) then return 0 end
-redis.call('SET', KEYS[3], ARGV[2], 'PX', ARGV[3])
-return 1""",
-        "redis.call('SET', KEYS[3], ARGV[2], 'PX', ARGV[3])\nreturn 1",
-        ("a-replica-stopped-before-it-claims-a-key",),
-    ),
-    Mechanism(
-        "the lock of an idempotency key",
-        _IDEMPOTENCY,
-        "self._locks.hold(_key(idempotent))",
-        "self._locks.hold(f'{_key(idempotent)}{id(stack)}')",
-        ("one-key-at-two-replicas",),
-    ),
-    Mechanism(
-        "the record that a request with a key has started",
-        _IDEMPOTENCY,
-        "            await self._store.save(self._idempotent, lock)\n",
-        "            pass\n",
-        ("a-key-whose-replica-died",),
-    ),
-    Mechanism(
-        "the stored answer of an idempotency key",
-        _IDEMPOTENCY,
-        "return ChatResponse(*entry.answer) if entry.answer else None",
-        "return None",
-        ("one-key-fifty-times", "one-key-at-two-replicas"),
-    ),
-    Mechanism(
-        "the claim of an approval",
-        "app/api/approvals.py",
-        "if not claimed:",
-        "if False:",
-        ("one-approval-at-two-replicas",),
-    ),
+# By file: the mechanism, its text in the file, what takes the text's place, and the rows.
+_CHANGES: dict[str, list[tuple[str, str, str, str]]] = {
+    "toolchat/state/redis.py": [
+        ("fence of a session", _FENCE + _SET + _RELEASE, _SET + _RELEASE, "a-replica-stopped-beyond-its-lock"),
+        ("fence of an idempotency key", _FENCE + _SET + "return 1", _SET + "return 1",
+         "a-replica-stopped-before-it-claims-a-key"),
+        ("lock of a session", "ARGV[3], 'NX', 'PX', ARGV[1])", "ARGV[3], 'PX', ARGV[1])",
+         "one-session-by-many-at-once"),
+        ("fences that grow although Redis was flushed",
+         "math.max(clock[1] * 1000000 + clock[2], token_of(KEYS[1]) + 1)", "token_of(KEYS[1]) + 1",
+         "redis-flushed-in-mid-turn"),
+        ("release of a lock that Redis grants too late",
+         'self._retry_later("take back", lambda: self._take_back([name], [mark]))', "pass", "a-session-after-a-stall"),
+        ("expiry of stored records", _SET + _RELEASE, "redis.call('SET', KEYS[3], ARGV[2])\n" + _RELEASE,
+         "sessions-expire"),
+    ],
+    "toolchat/state/redis_connection.py": [
+        ("deadline of Redis", "self._timeout.reschedule(asyncio.get_running_loop().time())", "pass",
+         "redis-stopped redis-replies-stall"),
+        ("refusal at once while Redis is unavailable",
+         "self.available = False\n            self._became", "self._became",
+         "redis-known-to-be-stopped no-silent-degradation"),
+        ("rate of log lines about Redis", "if time.monotonic() - self._warned_at >= _WARNING_SECONDS:", "if True:",
+         "no-silent-degradation"),
+    ],
+    "toolchat/state/base.py": [
+        ("check of stored values", "except (ValueError, LookupError, TypeError, AttributeError) as error:",
+         "except ZeroDivisionError as error:", "spoilt-values"),
+    ],
+    "toolchat/state/locks.py": [
+        ("renewal of locks", "self._run_shielded(self._renew(queue, lock))", "pass", "a-turn-longer-than-its-lock"),
+        ("limit of the wait for a session", "async with asyncio.timeout_at(deadline):", "if turn:",
+         "waiting-for-one-session"),
+        ("turns of clients in a session's queue", "self.waiting.setdefault(client_key, deque())",
+         "self.waiting.setdefault('', deque())", "a-stranger-floods-a-session"),
+    ],
+    "app/api/idempotency.py": [
+        ("lock of an idempotency key", "self._locks.hold(_key(idempotent))",
+         "self._locks.hold(f'{_key(idempotent)}{id(stack)}')", "one-key-at-two-replicas"),
+        ("record that a request with a key has started", "            await self._store.save(self._idempotent, lock)\n",
+         "            pass\n", "a-key-whose-replica-died"),
+        ("stored result of an idempotency key", "return ChatResponse(*entry.answer) if entry.answer else None",
+         "return None", "one-key-fifty-times one-key-at-two-replicas"),
+    ],
+    "app/api/approvals.py": [
+        ("claim of an approval", "if not claimed:", "if False:", "one-approval-at-two-replicas"),
+    ],
+    "app/api/dependencies.py": [
+        ("owner in the names of stored data", "return current_request_caller().principal.owner + name", "return name",
+         "what-another-key-has-stored"),
+        ("refusal of other sites' pages",
+         "if not (current_request_caller().principal.name or _has_key_header(request) or _is_allowed(request)):",
+         "if False:", "cross-site-fetch cross-site-origin cross-site-referer same-site-fetch"),
+    ],
+    "app/api/sessions.py": [
+        ("pattern of session ids (CR and LF)", "if not _SESSION_ID.fullmatch(given):", "if False:",
+         "session-injection"),
+    ],
+    "app/api/guard.py": [
+        ("exactly one `Host`", "            _check_host(scope)\n", "", "no-host two-hosts"),
+        ("cancellation when a client leaves", "            task.cancel()\n\n    stop", "            pass\n\n    stop",
+         "leavers-before-the-first-token leavers-of-whole-answers"),
+    ],
+    "app/access/hosts.py": [
+        ("check of `Host`", "if not (name in allowed or _is_localhost(name) or is_address(name)):", "if False:",
+         "foreign-host host-with-a-user"),
+    ],
+    "app/api/body_limits.py": [
+        ("size of a body", "if size > longest:", "if False:", "long-body announced-too-long"),
+        ("time for a body", "async with asyncio.timeout(self._seconds):", "async with asyncio.timeout(None):",
+         "slow-bodies"),
+    ],
+    "app/server/http_protocol.py": [
+        ("size of headers", 'raise httptools.HttpParserError("headers too large")', "pass", "huge-header many-headers"),
+        ("time for headers (slow-loris)", "elif now >= self._deadline:", "elif False:", "half-sent-headers"),
+        ("time for a client to read", "elif now - self._stalled_since >= self._watch.write_timeout:", "elif False:",
+         "a-slow-reader-is-hung-up-on"),
+    ],
+    "app/server/connection_limit.py": [
+        ("limit of connections", "if connections <= self.max_connections:", "if True:",
+         "open-files-used-up used-up-files-are-told-once"),
+    ],
+    "app/api/service.py": [
+        ("concurrency limit", "is_full, held = self.in_flight >= self._limit,", "is_full, held = False,",
+         "more-questions-than-places"),
+        ("concurrency limit of one client", "if is_full or held >= self._per_client:", "if is_full:",
+         "one-client-takes-all-places"),
+    ],
+    "app/access/rate.py": [
+        ("requests per minute", "if room < 0:", "if False:", "a-rate-limit-is-kept"),
+    ],
+    "app/access/quotas.py": [
+        ("requests per minute of all replicas",
+         'if store.kind == "redis":', "if False:",
+         "a-rate-limit-of-two-replicas"),
+        ("tokens per day", "_until_tomorrow(), left <= 0)", "_until_tomorrow(), False)", "a-token-limit-is-kept"),
+    ],
+    "app/server/runner.py": [
+        ("drain on SIGTERM", "if running and now < self._drain_deadline and not self.force_exit:", "if False:",
+         "questions-while-draining"),
+        ("`SHUTDOWN_TIMEOUT`", "= max(0, math.ceil(self._drain_deadline - now))", "= None",
+         "streams-longer-than-the-grace"),
+    ],
+    "app/server/workers.py": [
+        ("replacement of a worker that hangs", '"timeout": math.ceil(self._settings.server_worker_timeout),',
+         '"timeout": 0,', "a-worker-that-hangs"),
+        ("replacement of a worker that ends", "if time.monotonic() >= self._resume_at:",
+         "if self.num_workers < 2 or not self.WORKERS:", "a-worker-that-is-killed"),
+    ],
+    "app/api/responses/event_stream.py": [
+        ("`error` event of a stream", "await self.write(self.on_error(last))", "pass",
+         "upstream-reset-stream streams-longer-than-the-grace"),
+        ("comments in a silent stream", "await self.write(self.keep_alive())", "pass", "silence-within-a-stream"),
+    ],
+    "app/api/responses/active_request.py": [
+        ("time limit of a question", "ModelTimeouts(deadline=inf, idle=limit,", "ModelTimeouts(deadline=inf, idle=inf,",
+         "upstream-slower-than-the-question"),
+    ],
+    "toolchat/models/resilience.py": [
+        ("idle limit of a model's stream", "idle = self._idle_timeout if prompt.stream else self._total_timeout",
+         "idle = self._total_timeout", "upstream-frozen-mid-stream upstream-frozen-stream"),
+        ("total limit of a model call", "deadline = asyncio.get_running_loop().time() + self._total_timeout",
+         "deadline = float('inf')", "upstream-that-never-ends"),
+        ("retries of a model call", _IS_FINAL, "if True:", "upstream-500-once upstream-reset-once upstream-429-once"),
+        ("limit of retries", _IS_FINAL, "if not error.retryable or late:", "upstream-500 upstream-retries-are-bounded"),
+        ("no retry once a client has text", "is_final = listener.has_text or", "is_final =",
+         "upstream-cut-stream upstream-no-end"),
+    ],
+    "toolchat/models/openai/model.py": [
+        ("a partial answer is discarded", "if not turn.finished:", "if False:",
+         "upstream-no-end upstream-cut-in-a-session"),
+    ],
+    "toolchat/http/breakers.py": [
+        ("circuit breaker", "return 0 < self._max_failures <= self._failed", "return False", "upstream-comes-back"),
+    ],
+    "toolchat/http/pool.py": [
+        ("connect limit", "async with asyncio.timeout(self._connect_timeout):", "async with asyncio.timeout(None):",
+         "upstream-that-does-not-connect"),
+        ("check of certificates", "ssl.create_default_context()", "ssl._create_unverified_context()",
+         "upstream-with-a-foreign-certificate"),
+    ],
+    "toolchat/http/responses.py": [
+        ("refusal of redirects", "if 300 <= self.status < 400 and self.status != 304:", "if False:",
+         "upstream-redirects"),
+        ("size of an upstream's response", "if size > max_bytes:", "if size > 30 * max_bytes:",
+         "upstream-endless-body"),
+        ("decompression in pieces", "self._inflate.decompress(self._rest, _PIECE)",
+         "self._inflate.decompress(self._rest)", "upstream-gzip-bomb"),
+    ],
+    "toolchat/chat/advisors/tool_loop.py": [
+        ("refusal of calls that were cut off", "if response.finish_reason in CUT:", "if False:",
+         "a-call-cut-by-the-length-limit"),
+        ("limit of rounds", "self.rounds >= max_rounds or all(", "all(", "a-model-that-calls-for-ever"),
+    ],
+    "toolchat/tool_calling/limits.py": [
+        ("limit of a tool's calls", "if len(earlier) >= per_tool:", "if False:", "many-calls-at-once"),
+        ("limit of identical calls", "if repeated else None", "if False else None", "a-model-that-repeats-itself"),
+    ],
+    "toolchat/tool_calling/input_validation.py": [
+        ("length of arguments", "if len(tool_input) > _MAX_INPUT_CHARS:", "if False:", "arguments-huge"),
+    ],
+    "toolchat/tool_calling/manager.py": [
+        ("retries of a tool", "for attempt in range(self.callback.metadata.retries):", "for attempt in range(0):",
+         "tool-fails-twice"),
+        ("time limit of a tool", "timer = loop.call_later(self.seconds, resolve_future, ended)",
+         "timer = loop.call_later(3600, resolve_future, ended)", "tool-hangs tools-side-by-side"),
+        ("length of a result", "result=shorten(result.text, self.max_result_chars),", "result=result.text,",
+         "tool-gives-50-mb"),
+    ],
+    "toolchat/tool_calling/exception_processor.py": [
+        ("secrecy of exceptions", 'ToolExecutionError("the tool failed", kind=', "ToolExecutionError(str(error), kind=",
+         "tool-raises"),
+    ],
+    "app/tools/baidu_translate/rate_limiter.py": [
+        ("rate of requests to Baidu", "if wait <= 0 and not self._lines:", "if True:", "translations-beyond-the-plan"),
+        ("turns of clients in the queue for Baidu", "self._lines.setdefault(client_key, deque())",
+         "self._lines.setdefault('', deque())", "translations-of-another-client"),
+    ],
+}  # fmt: skip
+
+MECHANISMS: tuple[Mechanism, ...] = tuple(
+    Mechanism(name, file, code, without, tuple(rows.split()))
+    for file, changes in _CHANGES.items()
+    for name, code, without, rows in changes
 )

@@ -76,7 +76,7 @@ async def a_session_while_the_clock_is_set(stage: Stage) -> float:
     for turn, offset in enumerate((0, 2 * _DAY, -2 * _DAY, 0)):
         clock.set(offset)
         reply = await asks(service, session, f"turn{turn}")
-        held(reply.status == 200, f"answered {reply.status} {reply.code}")
+        held(reply.status == 200, f"answered {reply.outcome}")
     texts = [each["content"] for each in stage.upstream.calls[-1]["messages"] if each["role"] == "user"]
     return len(texts)
 
@@ -137,7 +137,7 @@ async def an_alarm_that_the_clock_passes(stage: Stage) -> float:
     stage.upstream.behave = calling("setAlarm", time="PT1H")
     tenant = stage.name()
     reply = await _set_alarm(service, tenant, stage.name())
-    held(reply.status == 200, f"answered {reply.status} {reply.code}")
+    held(reply.status == 200, f"answered {reply.outcome}")
     clock.set(-_DAY)
     held(await _alarms(service, tenant) == ["waiting"], "it was due too early")
     clock.set(2 * 3600)
@@ -151,7 +151,7 @@ async def an_alarm_that_the_clock_passes(stage: Stage) -> float:
 
 
 @fault(users="the first answer again", figure="alarms that were set", at_least=1, at_most=1, peer=True)
-async def a_repeated_wish_after_the_clock_was_set(stage: Stage) -> float:
+async def a_repeated_key_after_the_clock_was_set(stage: Stage) -> float:
     """A request is repeated with its `Idempotency-Key` an hour later and a day earlier by the clock."""
     service, clock = await _clocked(stage)
     stage.upstream.behave = calling("setAlarm", time="P3D")
@@ -160,7 +160,7 @@ async def a_repeated_wish_after_the_clock_was_set(stage: Stage) -> float:
     for offset in (3600, -_DAY):
         clock.set(offset)
         again = await _set_alarm(service, tenant, key)
-        held(again.headers.get("idempotency-replayed") == "true", f"answered {again.status} {again.code}")
+        held(again.headers.get("idempotency-replayed") == "true", f"answered {again.outcome}")
         held(again.json()["answer"] == first.json()["answer"], "answered something else")
     return len(await _alarms(service, tenant))
 

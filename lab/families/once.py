@@ -11,6 +11,7 @@ from lab.stage import Stage
 from lab.upstream import calling
 from lab.waiting import until
 from lab.wire import Reply
+from tests.command_line import with_tools
 
 _TOOL = '''
 import asyncio
@@ -38,13 +39,11 @@ _CONFLICT = "409 idempotency-conflict"
 
 
 def _settings(stage: Stage) -> dict[str, str]:
-    """Settings with a tool that counts its runs in a file."""
-    folder = stage.folder / "tools"
-    if not folder.exists():
-        (folder / "once").mkdir(parents=True)
-        (folder / "once" / "__init__.py").write_text(_TOOL.format(runs=str(_file(stage))))
+    """Settings with a tool that counts its runs in a file, which is empty now."""
+    if "tools" not in stage.kept:
+        stage.kept["tools"] = with_tools(stage.folder, {"once": _TOOL.format(runs=str(_file(stage)))})
     _file(stage).write_text("")
-    return {"TOOLS_PATH": str(folder)}
+    return dict(stage.kept["tools"])
 
 
 def _file(stage: Stage) -> Path:

@@ -6,12 +6,14 @@ import signal
 import socket
 import time
 
+import psutil
+
 from lab.fault import fault, held
 from lab.service import Service
 from lab.stage import Stage
 from lab.upstream import speaking
 from lab.waiting import until
-from lab.wire import Reply
+from lab.wire import Reply, read_reply
 
 _STREAM = {"Accept": "text/event-stream"}
 
@@ -93,9 +95,9 @@ async def questions_while_draining(stage: Stage) -> float:
     for (reader, writer), path in zip(kept, ("/time/chat?query=hi", "/health/ready"), strict=True):
         began = time.monotonic()
         writer.write(f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode())
-        head = await reader.readuntil(b"\r\n\r\n")
-        held(b" 503 " in head.split(b"\r\n")[0], f"{path} was answered {head[:20]!r}")
-        took.append((time.monotonic() - began) * 1000)
+        reply = await read_reply(reader, began)
+        held(reply.status == 503 and "draining" in reply.text, f"{path} was answered {reply.outcome}")
+        took.append(reply.seconds * 1000)
         writer.close()
     held((await asked[0]).last == "done", "the running stream was cut")
     return max(took)
@@ -164,6 +166,47 @@ async def killed_and_started_again(stage: Stage) -> float:
     await service.start()
     held((await service.ask("/time/chat?query=hi")).status == 200, "it does not answer")
     return time.monotonic() - began
+
+
+async def _workers(stage: Stage) -> tuple[Service, list[psutil.Process]]:
+    """A service of two workers, and their processes."""
+    redis = await stage.redis()
+    service = await stage.own(SERVER_WORKERS="2", SERVER_WORKER_TIMEOUT="3", REDIS_URL=redis.url)
+    await until(lambda: len(_children(service)) == 2)
+    return service, _children(service)
+
+
+def _children(service: Service) -> list[psutil.Process]:
+    return psutil.Process(service.popen.pid).children()
+
+
+async def _replaced(service: Service, victim: psutil.Process) -> float:
+    """Seconds until a worker has another one in its place, and all requests are answered."""
+    began = time.monotonic()
+    await until(lambda: victim not in _children(service) and len(_children(service)) == 2, 20)
+
+    async def all_answer() -> bool:
+        replies = await asyncio.gather(*(service.ask("/time/chat?query=hi", within=1) for _ in range(10)))
+        return all(each.status == 200 for each in replies)
+
+    await until(all_answer)
+    return time.monotonic() - began
+
+
+@fault(users="lost connections, then answers", figure="s until another one was in its place", at_most=15, loud=True)
+async def a_worker_that_is_killed(stage: Stage) -> float:
+    """SIGKILL to one of two workers."""
+    service, (victim, _) = await _workers(stage)
+    victim.kill()
+    return await _replaced(service, victim)
+
+
+@fault(users="time-outs, then answers", figure="s until another one was in its place, of 3 s", at_most=20, loud=True)
+async def a_worker_that_hangs(stage: Stage) -> float:
+    """One of two workers is stopped by SIGSTOP; `SERVER_WORKER_TIMEOUT` is 3 s."""
+    service, (victim, _) = await _workers(stage)
+    victim.suspend()
+    return await _replaced(service, victim)
 
 
 @fault(users="it answers", figure="s from nothing to the first answer", at_most=20, fast=True)

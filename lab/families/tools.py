@@ -12,7 +12,7 @@ from lab.stage import Stage
 from lab.upstream import Behaviour, Call, Upstream, calling, frozen, playing
 from lab.waiting import until
 from lab.wire import Reply
-from tests.command_line import copy_of_the_app
+from tests.command_line import with_tools
 from tests.mcp_client.playing import hostile, written
 from tests.players.openai_player import body, whole
 from tests.tools.baidu_translate.baidu_player import Player
@@ -25,12 +25,24 @@ import sys
 import time
 from datetime import date
 
+from toolchat import ToolExecutionError, ToolModule
 from toolchat.tool_calling.context import ToolContext
-from toolchat import ToolModule
+from toolchat.tool_calling.function_callback import tool
+
+RUNS = []
 
 
 async def works() -> str:
     """Work."""
+    return "worked"
+
+
+@tool(retries=2)
+async def stumbles() -> str:
+    """Fail twice, and then work."""
+    RUNS.append(1)
+    if len(RUNS) % 3:
+        raise ToolExecutionError("not now", retryable=True)
     return "worked"
 
 
@@ -93,7 +105,7 @@ async def reports(context: ToolContext) -> str:
 
 
 module = ToolModule(
-    functions=(works, raises, leaves, recurses, hangs, blocks, endless, huge, odd, circular, reports),
+    functions=(works, stumbles, raises, leaves, recurses, hangs, blocks, endless, huge, odd, circular, reports),
     default_query="Go",
 )
 '''
@@ -101,17 +113,16 @@ module = ToolModule(
 
 async def _service(stage: Stage) -> Service:
     """A service with the faulty folder, for all rows here."""
-    if "copy" not in stage.kept:
-        stage.kept["copy"] = str(stage.folder / "copy")
-        await asyncio.to_thread(copy_of_the_app, stage.folder / "copy", {"faulty": _FAULTY})
-    return await stage.service(PYTHONPATH=f"{stage.kept['copy']}", TOOL_TIMEOUT="1")
+    if "tools" not in stage.kept:
+        stage.kept["tools"] = with_tools(stage.folder, {"faulty": _FAULTY})
+    return await stage.service(**stage.kept["tools"], TOOL_TIMEOUT="1")
 
 
 async def _asked(stage: Stage, *names: str) -> Reply:
     service = await _service(stage)
     stage.upstream.behave = calling(*names)
     reply = await service.ask("/faulty/chat-tool-function", headers=_JSON)
-    held(reply.status == 200, f"answered {reply.status} {reply.code}")
+    held(reply.status == 200, f"answered {reply.outcome}")
     held(reply.json()["answer"] == "Done.", "the model was not told")
     held("hunter2" not in reply.text, "the text of an exception is shown")
     return reply
@@ -132,6 +143,8 @@ def _ending(names: Sequence[str], kinds: Sequence[str]) -> Measure:
 
 
 _ENDINGS: list[tuple[str, str, list[str], list[str], bool]] = [
+    ("tool-fails-twice", "A tool fails twice in a way that may pass; two more tries are allowed", ["stumbles"], ["ok"],
+     False),
     ("tool-raises", "A tool raises; its text holds a password", ["raises"], ["failed"], True),
     ("tool-exits", "A tool calls `sys.exit()`", ["leaves"], ["failed"], True),
     ("tool-recurses", "A tool calls itself until Python gives up", ["recurses"], ["failed"], True),
@@ -215,7 +228,7 @@ def _away(behave: Behaviour) -> Measure:
     async def measure(stage: Stage) -> float:
         reply, weather = await _weather(stage, behave)
         held(weather.calls, "it was not asked")
-        held(reply.status == 200, f"answered {reply.status} {reply.code}")
+        held(reply.status == 200, f"answered {reply.outcome}")
         held(_kinds(reply) != ["ok"], "it was taken for a forecast")
         held(CANARY not in reply.text, "the key is shown")
         return reply.seconds * 1000
@@ -261,7 +274,7 @@ async def cities_that_are_no_cities(stage: Stage) -> float:
 
     for city in cities:
         reply, _ = await _weather(stage, answer, city)
-        held(reply.status == 200, f"answered {reply.status} {reply.code}")
+        held(reply.status == 200, f"answered {reply.outcome}")
     held(seen, "not even Paris was asked for")
     stage.note = f"{len(seen)} requests for {len(cities)} of them"
     return sum(urlsplit(path).path != "/v1/forecast.json" or "key" in parse_qs(urlsplit(path).query) for path in seen)

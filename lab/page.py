@@ -34,12 +34,13 @@ processes of `python -m app serve`, sockets, a Redis that is stopped and killed,
 
 | failure | loss |
 | --- | --- |
-| a process of the service dies | its running requests; without `REDIS_URL` all that it stored |
+| a process of the service dies | its running requests; with `memory://` all that it stored |
+| the machine dies, with the state in a file | up to the last second, unless `?synchronous=full` is set |
 | Redis is unavailable | nothing; requests with a session get 503 `store-unavailable`, others are answered |
 | Redis crashes, with `appendfsync always` | nothing that was acknowledged |
 | Redis crashes, with less | up to two seconds, or all since the last snapshot |
 
-[Operations](operations.md#redis-data-loss-by-failure) has the figures and the settings.
+[Operations](operations.md#state) has the settings, and [figures of Redis](operations.md#redis-data-loss-by-failure).
 
 ## Chaos
 

@@ -77,6 +77,13 @@ class Stage:
         """
         return int(self._row.enter_context(reserved()).getsockname()[1])
 
+    def tool(self, name: str, source: str) -> dict[str, str]:
+        """Write a tool folder; returns the setting that adds it to a service."""
+        folder = self.folder / "tools" / name
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "__init__.py").write_text(source, encoding="utf-8")
+        return {"TOOLS_PATH": str(folder.parent)}
+
     async def service(self, *prefix: str, **variables: str) -> Service:
         """The service of the family with these settings, which asks :attr:`upstream`; started when it is not there."""
         return await self._family_service(0, prefix, variables)

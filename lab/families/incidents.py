@@ -14,7 +14,6 @@ from lab.service import Service
 from lab.stage import Stage
 from lab.upstream import calling, playing, speaking
 from lab.waiting import until
-from tests.command_line import with_tools
 from tests.http.certificates import Authority
 from tests.observability.reading import parsed
 from tests.players.openai_player import whole
@@ -161,7 +160,7 @@ async def incident_upstream_slow(stage: Stage) -> float:
 @_incident(2)
 async def incident_a_tool_leaks(stage: Stage) -> float:
     """A tool keeps 3 MiB at each call, among ten times as many calls of another one."""
-    signals = await _signals(stage, **with_tools(stage.folder, {"leaking": _LEAKING}))
+    signals = await _signals(stage, **stage.tool("leaking", _LEAKING))
     before = await signals.metric("toolchat_memory_bytes")
     for second in range(20):
         await _called(stage, signals.service, "works", 30)

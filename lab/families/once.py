@@ -11,7 +11,6 @@ from lab.stage import Stage
 from lab.upstream import calling
 from lab.waiting import until
 from lab.wire import Reply
-from tests.command_line import with_tools
 
 _TOOL = '''
 import asyncio
@@ -40,10 +39,8 @@ _CONFLICT = "409 idempotency-conflict"
 
 def _settings(stage: Stage) -> dict[str, str]:
     """Settings with a tool that counts its runs in a file, which is empty now."""
-    if "tools" not in stage.kept:
-        stage.kept["tools"] = with_tools(stage.folder, {"once": _TOOL.format(runs=str(_file(stage)))})
     _file(stage).write_text("")
-    return dict(stage.kept["tools"])
+    return stage.tool("once", _TOOL.format(runs=str(_file(stage))))
 
 
 def _file(stage: Stage) -> Path:

@@ -12,7 +12,6 @@ from lab.stage import Stage
 from lab.upstream import Behaviour, Call, Upstream, calling, frozen, playing
 from lab.waiting import until
 from lab.wire import Reply
-from tests.command_line import with_tools
 from tests.mcp_client.playing import hostile, written
 from tests.players.openai_player import body, whole
 from tests.tools.baidu_translate.baidu_player import Player
@@ -73,7 +72,7 @@ def blocks() -> str:
     return ""
 
 
-def endless() -> object:
+async def endless() -> object:
     """Give numbers without end."""
     return itertools.repeat("x" * 1000)
 
@@ -113,9 +112,7 @@ module = ToolModule(
 
 async def _service(stage: Stage) -> Service:
     """A service with the faulty folder, for all rows here."""
-    if "tools" not in stage.kept:
-        stage.kept["tools"] = with_tools(stage.folder, {"faulty": _FAULTY})
-    return await stage.service(**stage.kept["tools"], TOOL_TIMEOUT="1")
+    return await stage.service(**stage.tool("faulty", _FAULTY), TOOL_TIMEOUT="1")
 
 
 async def _asked(stage: Stage, *names: str) -> Reply:

@@ -2,6 +2,7 @@
 
 import json
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -40,168 +41,134 @@ def seen(calls: tuple[ToolCall, ...]) -> list[tuple[str, str, str]]:
     return [(one.id, one.name, one.arguments) for one in calls]
 
 
-@pytest.mark.parametrize(
-    ("deltas", "calls"),
-    [
-        pytest.param(
-            [[call(None, "a", "now", '{"z":')], [call(None, "", None, "1}")]],
-            [("a", "now", '{"z":1}')],
-            id="trap 2: no index, DashScope's native form",
-        ),
-        pytest.param(
-            [[call(None, "a", "w", CITY)], [call(None, "b", "w", TOKYO)]],
-            [("a", "w", CITY), ("b", "w", TOKYO)],
-            id="trap 2: no index, whole calls with ids",
-        ),
-        pytest.param(
-            [[call(None, "a", "w", '{"c')], [call(None, "b", "w", '{"d')], [call(None, "a", None, '":1}')]],
-            [("a", "w", '{"c":1}'), ("b", "w", '{"d')],
-            id="trap 2: no index, the id leads back to an earlier call",
-        ),
-        pytest.param(
-            [[call(0, "a", "w", '{"c')], [call(0, "b", "w", '{"d')], [call(0, "", None, '":2}')]],
-            [("a", "w", '{"c'), ("b", "w", '{"d":2}')],
-            id="trap 3: one index for all, a continuation goes to the newest",
-        ),
-        pytest.param(
-            [[call(0, "a", "w", "")], [call(0, "", None, CITY)], [call(0, "", "v", TOKYO)]],
-            [("a", "w", CITY), ("*", "v", TOKYO)],
-            id="trap 3: one index for all, only a second object tells",
-        ),
-        pytest.param(
-            [[call(0, None, "w", CITY)], [call(0, None, "w", TOKYO)]],
-            [("*", "w", CITY), ("*", "w", TOKYO)],
-            id="trap 3: no ids, one name",
-        ),
-        pytest.param(
-            [[call(None, None, "now"), call(None, None, "today")]],
-            [("*", "now", ""), ("*", "today", "")],
-            id="one list without ids, indexes and arguments",
-        ),
-        pytest.param(
-            [[call(None, None, "w"), call(None, None, "w", CITY)]],
-            [("*", "w", ""), ("*", "w", CITY)],
-            id="one list, one name, nothing else to tell the calls apart",
-        ),
-        pytest.param(
-            [[call(0, None, "now")], [call(0, None, "today")]],
-            [("*", "now", ""), ("*", "today", "")],
-            id="one index, two names without arguments",
-        ),
-        pytest.param(
-            [[call(0, "a", "w", "{")], [call(1, "b", "v", "{")], [call(0, arguments="}")], [call(1, arguments="}")]],
-            [("a", "w", "{}"), ("b", "v", "{}")],
-            id="parallel calls, interleaved",
-        ),
-        pytest.param(
-            [[call(name="w")], [call(key="a")], [call(arguments=CITY)]],
-            [("a", "w", CITY)],
-            id="trap 7: name before id, no index",
-        ),
-        pytest.param(
-            [[call(0, "a", "w", {"n": 1}), call(0, "b", "w", {"n": 2})]],
-            [("a", "w", '{"n":1}'), ("b", "w", '{"n":2}')],
-            id="trap 8: objects under one index",
-        ),
-        pytest.param([[call(0, "a", "now")]], [("a", "now", "")], id="trap 9: arguments missing"),
-        pytest.param(
-            [[call(0, "a", "w", '{"c')], [call(0, "a", "w", '{"c":1')], [call(0, "a", "w", '{"c":1}')]],
-            [("a", "w", '{"c":1}')],
-            id="trap 16: snapshots of arguments",
-        ),
-        pytest.param(
-            [[call(0, "a", "w", '{"c":')], [call(0, "", None, '{"c":2}}')]],
-            [("a", "w", '{"c":{"c":2}}')],
-            id="what looks like a snapshot but is an object within an object",
-        ),
-        pytest.param(
-            [[call(0, "a", "w", "{}")], [call(0, arguments='{"c":')], [call(0, arguments="1}")]],
-            [("a", "w", '{"c":1}')],
-            id="an empty object that only holds the place",
-        ),
-        pytest.param([[call(0, None, "w", CITY)]], [("*", "w", CITY)], id="trap 26: no id"),
-        pytest.param(
-            [[call(0, "a", "w", CITY), call(1, "a", "w", TOKYO)]],
-            [("a", "w", CITY), ("*", "w", TOKYO)],
-            id="trap 26: one id for two indexes",
-        ),
-        pytest.param(
-            [[call(None, "a", "w", CITY)], [call(None, "a", "v", TOKYO)]],
-            [("a", "w", CITY), ("*", "v", TOKYO)],
-            id="trap 26: one id for two calls without an index",
-        ),
-        pytest.param(
-            [[call(None, "a", "w", '{"c":')], [call(0, arguments="1}")]],
-            [("a", "w", '{"c":1}')],
-            id="the index comes late",
-        ),
-        pytest.param(
-            [
-                [call(None, "a", "w", '{"c":'), call(None, "b", "v", '{"d":')],
-                [call(0, arguments="1}")],
-                [call(1, arguments="2}")],
-            ],
-            [("a", "w", '{"c":1}'), ("b", "v", '{"d":2}')],
-            id="the indexes of two calls come late",
-        ),
-        pytest.param(
-            [[call(None, "a", "w", '{"c":')], [call(0, "a", None, "1")], [call(0, None, "w", "}")]],
-            [("a", "w", '{"c":1}')],
-            id="the index comes late, with the id or the name again",
-        ),
-        pytest.param(
-            [
-                [call(0, "a", "w", '{"c":')],
-                [call(1, "b", "v", '{"d":')],
-                [call(None, "a", None, "1}")],
-                [call(1, arguments="2}")],
-                [call(None, "b", None, "")],
-            ],
-            [("a", "w", '{"c":1}'), ("b", "v", '{"d":2}')],
-            id="an index in the first pieces only, then the id",
-        ),
-        pytest.param(
-            [[call(0, "a", "w", '{"c":')], [call(None, None, None, "1}")], [call(1, "b", "v", "{}")]],
-            [("a", "w", '{"c":1}'), ("b", "v", "{}")],
-            id="an index in some pieces only",
-        ),
-        pytest.param(
-            [
-                [call("0", "a", "w", '{"c":'), call("1", "b", "v", '{"d":')],
-                [call("0", None, None, "1}")],
-                [call(1, None, None, "2}")],
-            ],
-            [("a", "w", '{"c":1}'), ("b", "v", '{"d":2}')],
-            id="indexes as text",
-        ),
-        pytest.param(
-            [[call("x", "a", "w", '{"c":')], [call("٣٣٣٣٣٣٣٣٣٣", arguments="1}")]],
-            [("a", "w", '{"c":1}')],
-            id="indexes that are none",
-        ),
-        pytest.param(
-            [[call(0, "a", "w", '{"c":"}')], [call(0, arguments="{")], [call(0, arguments='}"}')]],
-            [("a", "w", '{"c":"}{}"}')],
-            id="braces within a string",
-        ),
-        pytest.param([call(0, "a", "w", CITY)], [("a", "w", CITY)], id="a call that is not in a list"),
-        pytest.param(
-            [[{"index": 0, "function": {"name": "", "arguments": ""}}], [{}], [{"index": 3}]], [], id="empty entries"
-        ),
-        pytest.param(
-            [None, "x", 3, {}, [None, "x", 3, [], {"function": "x"}, {"function": {"name": 3, "arguments": None}}]],
-            [],
-            id="nonsense of every type",
-        ),
-        pytest.param([[call(0, "a", "w", 3)]], [("a", "w", "3")], id="arguments that are a number"),
-        pytest.param(
-            [[call(0, "a", "w", {"c": "\ud800"})]], [("a", "w", "(not JSON)")], id="arguments with half a character"
-        ),
-    ],
-)
-def test_fragments_become_the_calls_that_the_model_meant(
-    deltas: list[object], calls: list[tuple[str, str, str]]
-) -> None:
+# Fragments of the calls a and b: without an index, the first of two, the last of each, and all in one.
+UNNUMBERED = call(None, "a", "w", '{"c":')
+BEGUN = call(0, "a", "w", '{"c":')
+ENDED = call(0, arguments="1}")
+ENDED_B = call(1, arguments="2}")
+WHOLE = call(0, "a", "w", CITY)
+
+CASES: dict[str, tuple[Sequence[object], Sequence[tuple[str, str, str]]]] = {
+    "trap 2: no index, DashScope's native form": (
+        [[call(None, "a", "now", '{"z":')], [call(None, "", None, "1}")]],
+        [("a", "now", '{"z":1}')],
+    ),
+    "trap 2: no index, whole calls with ids": (
+        [[call(None, "a", "w", CITY)], [call(None, "b", "w", TOKYO)]],
+        [("a", "w", CITY), ("b", "w", TOKYO)],
+    ),
+    "trap 2: no index, the id leads back to an earlier call": (
+        [[call(None, "a", "w", '{"c')], [call(None, "b", "w", '{"d')], [call(None, "a", None, '":1}')]],
+        [("a", "w", '{"c":1}'), ("b", "w", '{"d')],
+    ),
+    "trap 3: one index for all, a continuation goes to the newest": (
+        [[call(0, "a", "w", '{"c')], [call(0, "b", "w", '{"d')], [call(0, "", None, '":2}')]],
+        [("a", "w", '{"c'), ("b", "w", '{"d":2}')],
+    ),
+    "trap 3: one index for all, only a second object tells": (
+        [[call(0, "a", "w", "")], [call(0, "", None, CITY)], [call(0, "", "v", TOKYO)]],
+        [("a", "w", CITY), ("*", "v", TOKYO)],
+    ),
+    "trap 3: no ids, one name": (
+        [[call(0, None, "w", CITY)], [call(0, None, "w", TOKYO)]],
+        [("*", "w", CITY), ("*", "w", TOKYO)],
+    ),
+    "one list without ids, indexes and arguments": (
+        [[call(None, None, "now"), call(None, None, "today")]],
+        [("*", "now", ""), ("*", "today", "")],
+    ),
+    "one list, one name, nothing else to tell the calls apart": (
+        [[call(None, None, "w"), call(None, None, "w", CITY)]],
+        [("*", "w", ""), ("*", "w", CITY)],
+    ),
+    "one index, two names without arguments": (
+        [[call(0, None, "now")], [call(0, None, "today")]],
+        [("*", "now", ""), ("*", "today", "")],
+    ),
+    "parallel calls, interleaved": (
+        [[call(0, "a", "w", "{")], [call(1, "b", "v", "{")], [call(0, arguments="}")], [call(1, arguments="}")]],
+        [("a", "w", "{}"), ("b", "v", "{}")],
+    ),
+    "trap 7: name before id, no index": (
+        [[call(name="w")], [call(key="a")], [call(arguments=CITY)]],
+        [("a", "w", CITY)],
+    ),
+    "trap 8: objects under one index": (
+        [[call(0, "a", "w", {"n": 1}), call(0, "b", "w", {"n": 2})]],
+        [("a", "w", '{"n":1}'), ("b", "w", '{"n":2}')],
+    ),
+    "trap 9: arguments missing": ([[call(0, "a", "now")]], [("a", "now", "")]),
+    "trap 16: snapshots of arguments": (
+        [[call(0, "a", "w", '{"c')], [call(0, "a", "w", '{"c":1')], [call(0, "a", "w", '{"c":1}')]],
+        [("a", "w", '{"c":1}')],
+    ),
+    "what looks like a snapshot but is an object within an object": (
+        [[BEGUN], [call(0, "", None, '{"c":2}}')]],
+        [("a", "w", '{"c":{"c":2}}')],
+    ),
+    "an empty object that only holds the place": (
+        [[call(0, "a", "w", "{}")], [call(0, arguments='{"c":')], [ENDED]],
+        [("a", "w", '{"c":1}')],
+    ),
+    "trap 26: no id": ([[call(0, None, "w", CITY)]], [("*", "w", CITY)]),
+    "trap 26: one id for two indexes": ([[WHOLE, call(1, "a", "w", TOKYO)]], [("a", "w", CITY), ("*", "w", TOKYO)]),
+    "trap 26: one id for two calls without an index": (
+        [[call(None, "a", "w", CITY)], [call(None, "a", "v", TOKYO)]],
+        [("a", "w", CITY), ("*", "v", TOKYO)],
+    ),
+    "the index comes late": ([[UNNUMBERED], [ENDED]], [("a", "w", '{"c":1}')]),
+    "the indexes of two calls come late": (
+        [[UNNUMBERED, call(None, "b", "v", '{"d":')], [ENDED], [ENDED_B]],
+        [("a", "w", '{"c":1}'), ("b", "v", '{"d":2}')],
+    ),
+    "the index comes late, with the id or the name again": (
+        [[UNNUMBERED], [call(0, "a", None, "1")], [call(0, None, "w", "}")]],
+        [("a", "w", '{"c":1}')],
+    ),
+    "an index in the first pieces only, then the id": (
+        [
+            [BEGUN],
+            [call(1, "b", "v", '{"d":')],
+            [call(None, "a", None, "1}")],
+            [ENDED_B],
+            [call(None, "b", None, "")],
+        ],
+        [("a", "w", '{"c":1}'), ("b", "v", '{"d":2}')],
+    ),
+    "an index in some pieces only": (
+        [[BEGUN], [call(None, None, None, "1}")], [call(1, "b", "v", "{}")]],
+        [("a", "w", '{"c":1}'), ("b", "v", "{}")],
+    ),
+    "indexes as text": (
+        [
+            [call("0", "a", "w", '{"c":'), call("1", "b", "v", '{"d":')],
+            [call("0", None, None, "1}")],
+            [call(1, None, None, "2}")],
+        ],
+        [("a", "w", '{"c":1}'), ("b", "v", '{"d":2}')],
+    ),
+    "indexes that are none": (
+        [[call("x", "a", "w", '{"c":')], [call("٣٣٣٣٣٣٣٣٣٣", arguments="1}")]],
+        [("a", "w", '{"c":1}')],
+    ),
+    "braces within a string": (
+        [[call(0, "a", "w", '{"c":"}')], [call(0, arguments="{")], [call(0, arguments='}"}')]],
+        [("a", "w", '{"c":"}{}"}')],
+    ),
+    "a call that is not in a list": ([WHOLE], [("a", "w", CITY)]),
+    "empty entries": ([[{"index": 0, "function": {"name": "", "arguments": ""}}], [{}], [{"index": 3}]], []),
+    "nonsense of every type": (
+        [None, "x", 3, {}, [None, "x", 3, [], {"function": "x"}, {"function": {"name": 3, "arguments": None}}]],
+        [],
+    ),
+    "arguments that are a number": ([[call(0, "a", "w", 3)]], [("a", "w", "3")]),
+    "arguments with half a character": ([[call(0, "a", "w", {"c": "\ud800"})]], [("a", "w", "(not JSON)")]),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_fragments_become_the_calls_that_the_model_meant(case: str) -> None:
+    deltas, calls = CASES[case]
     merged = seen(merge(*deltas))
     assert [("*" if given[0] == "*" else one[0], *one[1:]) for one, given in zip(merged, calls, strict=True)] == calls
     assert len({one[0] for one in merged} - {""}) == len(merged)

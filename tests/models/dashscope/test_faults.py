@@ -8,27 +8,17 @@ import pytest
 from tests.models.dashscope.playing import DONE, KEY, SILENCE, TEXT, asking, failure, fragment, played
 from tests.models.responding import response_of
 from tests.players.dashscope_player import Answer, event, json_answer, sse_answer, stream_of, whole
-from toolchat.errors import (
-    ContentFiltered,
-    ContextTooLong,
-    NotConfigured,
-    ProviderAuth,
-    ProviderQuota,
-    ProviderRateLimited,
-    ToolchatError,
-    UpstreamInvalid,
-    UpstreamUnavailable,
-)
+from toolchat.errors import ProviderRateLimited, ToolchatError, UpstreamInvalid, UpstreamUnavailable
 from toolchat.models.resilience import ResilientChatModel
 
-REFUSALS: list[tuple[int, str, str, type[ToolchatError]]] = [
-    (400, "InvalidParameter", "url error, please check url", NotConfigured),
-    (400, "InvalidParameter", "Range of input length should be [1, 30720]", ContextTooLong),
-    (400, "DataInspectionFailed", "Output data may contain inappropriate content.", ContentFiltered),
-    (401, "InvalidApiKey", "Invalid API-key provided.", ProviderAuth),
-    (429, "Throttling.AllocationQuota", "Allocated quota exceeded", ProviderRateLimited),
-    (429, "Throttling.AllocationQuota", "Free allocated quota exceeded.", ProviderQuota),
-    (500, "InternalError", "", UpstreamUnavailable),
+REFUSALS = [
+    (400, "InvalidParameter", "url error, please check url", "not-configured"),
+    (400, "InvalidParameter", "Range of input length should be [1, 30720]", "context-too-long"),
+    (400, "DataInspectionFailed", "Output data may contain inappropriate content.", "content-filtered"),
+    (401, "InvalidApiKey", "Invalid API-key provided.", "provider-auth"),
+    (429, "Throttling.AllocationQuota", "Allocated quota exceeded", "provider-rate-limited"),
+    (429, "Throttling.AllocationQuota", "Free allocated quota exceeded.", "provider-quota"),
+    (500, "InternalError", "", "upstream-unavailable"),
 ]
 """Of each kind some; ``test_provider_errors.py`` has all codes."""
 
@@ -36,7 +26,7 @@ REFUSALS: list[tuple[int, str, str, type[ToolchatError]]] = [
 @pytest.mark.parametrize("form", ["http", "http, streamed", "http as events", "event", "event after text"])
 @pytest.mark.parametrize(("status", "code", "message", "expected"), REFUSALS)
 async def test_a_refusal_is_known_by_its_code_wherever_it_comes(
-    form: str, status: int, code: str, message: str, expected: type[ToolchatError]
+    form: str, status: int, code: str, message: str, expected: str
 ) -> None:
     error = event(failure(code, message), kind="event:error", status=status)
     answers = {
@@ -49,7 +39,7 @@ async def test_a_refusal_is_known_by_its_code_wherever_it_comes(
     async with played(answers[form]) as (model, player):
         with pytest.raises(ToolchatError) as caught:
             await response_of(model, asking(stream=form != "http"))
-    assert type(caught.value) is expected
+    assert caught.value.code == expected
     assert len(player.requests) == 1
 
 

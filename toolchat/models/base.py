@@ -30,7 +30,7 @@ __all__ = [
 
 
 CUT = ("length", "content_filter")
-"""The finish reasons of a message that the provider cut, so that its calls may be incomplete."""
+"""The finish reasons of a truncated message: the arguments of its tool calls may be incomplete."""
 
 
 @immutable

@@ -61,6 +61,7 @@ class ToolCallMerger:
         used: set[str] = set()
         calls = []
         for slot in self._slots:
+            # Results are matched to calls by their ids, which some servers leave out or use twice.
             call_id = slot.id if slot.id and slot.id not in used else f"call_{uuid4().hex}"
             used.add(call_id)
             calls.append(ToolCall(id=call_id, name=slot.name, arguments=slot.arguments, extra=slot.extra))
@@ -73,6 +74,7 @@ class ToolCallMerger:
                 return
             slot = self._open(fragment.index)
         slot.fill(fragment)
+        # Some servers number a call only from its second fragment on.
         if slot.index is None and fragment.index is not None:
             slot.index = fragment.index
             self._by_index[fragment.index] = slot
@@ -82,6 +84,7 @@ class ToolCallMerger:
         touched.add(id(slot))
 
     def _find(self, fragment: "_Fragment") -> "_Slot | None":
+        # The id comes first: servers that send one index for all calls still tell them apart by it.
         known = self._by_id.get((fragment.index, fragment.id)) if fragment.id else None
         if known:
             return known
@@ -137,6 +140,7 @@ class _Slot:
         self.id = self.id or fragment.id
         self.name = self.name or fragment.name
         self.extra.update(fragment.extra)
+        # Appended, the real arguments would make two objects of one.
         if self.is_placeholder and fragment.begins_object:
             self.pieces.clear()
         if fragment.arguments and not self.repeats(fragment):

@@ -72,7 +72,7 @@ def repair_arguments(arguments: Any, schema: Schema) -> Any:
     - A number becomes text as the model wrote it, if the schema allows text and no number.
     - An enum member's name becomes its value.
     """
-    if isinstance(arguments, str):
+    if isinstance(arguments, str):  # encoded twice: the object is the content of a JSON string
         arguments = _parse(strip_wrapping(arguments) or "{}")
     if arguments is None or (_is_empty(arguments) and _takes_no_arguments(arguments, schema)):
         return {}
@@ -95,6 +95,7 @@ def _repair_properties(value: Mapping[str, Any], schema: Schema, root: Schema) -
     properties = schema.get("properties", {})
     for name, part in value.items():
         options = list(alternatives(properties.get(name, schema.get("additionalProperties")), root))
+        # Models write null for what they leave out. An explicit null stays where the schema allows or ignores it.
         if part is not None or name not in properties or any(_accepts(each, None) for each in options):
             yield name, _repair(part, options, root)
 
@@ -110,7 +111,7 @@ def _accepts(schema: Schema, value: Any) -> bool:
     if "enum" in schema or "const" in schema:
         return value in schema.get("enum", [schema.get("const")])
     types = schema.get("type", _TYPES.values())
-    name = _TYPES.get(type(value), "number")
+    name = _TYPES.get(type(value), "number")  # a subclass of float, see _WrittenFloat
     return name in types or (name == "integer" and "number" in types)
 
 
@@ -120,6 +121,7 @@ def _read_text(text: str, options: Sequence[Schema]) -> Any:
     if len(named) == 1:
         return named[0]
     value = _parse(text)
+    # ``None`` is also what the text "null" contains: it stays, since the model may mean the word.
     return value if value is not None and any(_accepts(each, value) for each in options) else text
 
 

@@ -112,7 +112,7 @@ class CallRun:
                 result = await self.callback.result(self.call.arguments, context)
             if not isinstance(result.text, str):  # a converter of the tool's own returned something else
                 raise ToolResultError(type(result.text).__name__)
-        except BaseException as error:  # noqa: BLE001
+        except BaseException as error:  # noqa: BLE001 - ``SystemExit`` of a tool, too, must not end the event loop
             return expected_error(error) or error
         return result
 
@@ -241,6 +241,7 @@ class ToolCallingManager:
         finished = iter(executions)
         responses = (answered.get(call.id) or next(finished).response for call in message.tool_calls)
         history = (*before, message, ToolResponseMessage(tuple(responses)))
+        # With earlier results the executions are only a part of the answer, so the model has to put it together.
         return ToolExecutionResult(history, executions, is_direct(executions) and not answered)
 
     async def execute(
@@ -275,6 +276,7 @@ class ToolCallingManager:
             One event for each call, in the order of the calls.
         """
         rejected = rejected or {}
+        # All starts come first, so that a client can show every call of the message before the first one ends.
         for call in calls:
             await emit(ToolCallStarted(call, round))
 
@@ -307,6 +309,7 @@ class ToolCallingManager:
                 await emit(await ended)
             return tuple([task.result() for task in tasks])
         finally:
+            # Reached with running tasks if the request is cancelled or ``emit`` fails: no call outlives its request.
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
@@ -329,6 +332,7 @@ class ToolCallingManager:
             # The final authorisation check before execution, whichever way the call has come.
             callback = offered.get(call.name) if may_use(call.name) else None
             metadata = callback.metadata if callback else _UNKNOWN
+            # Counted before it runs, so that the calls of one message cannot pass a limit together.
             result: ToolResult | ToolExecutionError | None = rejection or counter.count(call, callback)
             if result is None and callback is not None:
                 seconds = metadata.timeout or self.timeout
@@ -360,6 +364,7 @@ class ToolCallingManager:
     ) -> ToolCallFinished:
         error = outcome if isinstance(outcome, ToolExecutionError) else None
         result = ToolResult(outcome.as_result()) if isinstance(outcome, ToolExecutionError) else outcome
+        # A direct result is the user's answer, and therefore kept whole beside the shortened text for the model.
         return ToolCallFinished(
             call=call,
             round=turn,

@@ -151,9 +151,11 @@ class LoopState:
         """Prepare the next round: the conversation with the results, in the order of the calls."""
         if not finished:  # the turn pauses before any call has run
             return
+        # A model that gets refusals alone would repeat itself up to the last round: it answers with what it has.
         self.tools_withdrawn = self.rounds >= max_rounds or all(map(_is_refused, finished))
         responses = [each.response for each in finished]
         if self.answered:
+            # Providers require one result for each call of a message, those from before the pause included.
             by_id = {**self.answered, **{each.id: each for each in responses}}
             responses = [by_id[call.id] for call in message.tool_calls if call.id in by_id]
             self.answered = {}
@@ -214,6 +216,7 @@ def decide(
         _check_not_empty(response)
         return None
     if state.request.resume:
+        # Neither the limits of rounds nor the eligibility apply: the user has decided about these very calls.
         left = tuple([call for call in calls if call.id not in state.answered])
         return Run(left, _rejections(left, guarded, state.request.resume.approvals), is_whole_message=left == calls)
     client_tools = [tool.definition.name for tool in state.offered if tool.metadata.run_by_caller]
@@ -221,8 +224,9 @@ def decide(
     if state.tools_withdrawn and service_calls:
         raise state.loop_error()
     if not (service_calls and is_eligible(state.request, response)):
-        return None  # the caller runs the calls
+        return None  # the caller runs the calls itself, such as those of its own tools
     if response.finish_reason in CUT:
+        # Arguments that were cut may still be valid JSON, such as an optional field less.
         is_whole = len(service_calls) == len(calls)
         ends_turn = None if is_whole else response.finish_reason
         return Run(service_calls, {call.id: _cut() for call in service_calls}, ends_turn, is_whole)

@@ -4,7 +4,7 @@ All modules use these types; only the folder of a provider knows its wire format
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, TypeVar, dataclass_transform
 
 __all__ = [
@@ -22,6 +22,7 @@ __all__ = [
     "sendable",
     "split_answered",
     "turn_start",
+    "updated",
 ]
 
 
@@ -36,6 +37,16 @@ def immutable(cls: type[_T]) -> type[_T]:
     CPU time of a chat request. Prefer ``frozen=True`` for objects that are not created in every request.
     """
     return dataclass(slots=True, unsafe_hash=True)(cls)
+
+
+def updated(options: _T, other: _T) -> _T:
+    """Copy of a dataclass with every value of another one that differs from the default."""
+    changed = {
+        each.name: value
+        for each in fields(other)  # type: ignore[arg-type]
+        if (value := getattr(other, each.name)) != each.default
+    }
+    return replace(options, **changed)  # type: ignore[type-var]
 
 
 def sendable(text: str) -> str:

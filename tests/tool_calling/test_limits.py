@@ -89,7 +89,7 @@ def test_a_limit_that_is_no_number_is_refused(limits: Any) -> None:
     "settings", [{"timeout": "3"}, {"timeout": 0}, {"max_concurrency": 0}, {"max_result_chars": -1}]
 )
 def test_a_managers_setting_that_is_no_number_is_refused(settings: Any) -> None:
-    with pytest.raises(ToolDefinitionError, match=r"^\w+ must be a number of at least "):
+    with pytest.raises(ToolDefinitionError, match=r"^\w+ must be a (whole )?number of at least "):
         ToolCallingManager(**settings)
 
 

@@ -3,13 +3,13 @@
 from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
-from dataclasses import field, fields, replace
+from dataclasses import field, replace
 from operator import attrgetter
 from typing import Any, Self
 
 from pydantic_core import to_json
 
-from toolchat.messages import AssistantMessage, Message, ToolCall, Usage, immutable, split_answered
+from toolchat.messages import AssistantMessage, Message, ToolCall, Usage, immutable, split_answered, updated
 from toolchat.tool_calling.context import ToolContext
 from toolchat.tool_calling.definition import ToolDefinition
 from toolchat.tool_calling.events import ToolCallFinished
@@ -64,8 +64,7 @@ class ChatOptions:
 
     def updated(self, other: "ChatOptions") -> "ChatOptions":
         """Copy with every option of another one that differs from the default."""
-        changed = {each.name: value for each in fields(other) if (value := getattr(other, each.name)) != each.default}
-        return replace(self, **changed)
+        return updated(self, other)
 
 
 @immutable

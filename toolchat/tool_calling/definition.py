@@ -1,11 +1,12 @@
 """Tool definitions: what the model sees of a tool, how the engine treats it, and the ``@tool`` marker."""
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import partial
 from inspect import iscoroutinefunction
-from typing import Any, Self, TypedDict, TypeVar, Unpack, overload
+from typing import Any, TypedDict, TypeVar, Unpack, overload
 
+from toolchat.messages import updated
 from toolchat.tool_calling.context import ToolContext
 from toolchat.tool_calling.errors import ToolDefinitionError
 from toolchat.tool_calling.results import ToolCallResultConverter, convert_result
@@ -18,7 +19,7 @@ __all__ = [
     "ToolOptions",
     "called_function",
     "is_async",
-    "is_number",
+    "number_faults",
     "tool",
     "tool_name",
     "validate_metadata",
@@ -83,10 +84,9 @@ class ToolMetadata:
 
     only_reads = is_read_only  # deprecated alias, removed in 0.3
 
-    def updated(self, other: "ToolMetadata") -> Self:
+    def updated(self, other: "ToolMetadata") -> "ToolMetadata":
         """Copy with every value of another one that differs from the default."""
-        changed = {each.name: value for each in fields(other) if (value := getattr(other, each.name)) != each.default}
-        return replace(self, **changed)
+        return updated(self, other)
 
 
 def validate_metadata(tool: str, metadata: ToolMetadata, context_parameter: str | None) -> None:
@@ -105,15 +105,16 @@ _NUMBERS = (("timeout", float, 0.001), ("cache_seconds", float, 0.0), ("retries"
 _SWITCHES = ("return_direct", "sandbox", "read_only", "exclusive", "run_by_caller")
 
 
-def is_number(value: object, kind: type, least: float) -> bool:
-    """Whether a value is a number, for ``int`` a whole one, and not below the least that is allowed."""
-    return isinstance(value, int | kind) and not isinstance(value, bool) and value >= least  # type: ignore[operator]
+def number_faults(settings: object, numbers: Iterable[tuple[str, type, float]]) -> Iterator[str]:
+    """Describe the attributes that are no numbers, for ``int`` no whole ones, or below the least that is allowed."""
+    for name, kind, least in numbers:
+        value = getattr(settings, name)
+        if not isinstance(value, int | kind) or isinstance(value, bool) or not value >= least:  # type: ignore[operator]
+            yield f"{name} must be a {'whole ' if kind is int else ''}number of at least {least:g}"
 
 
 def _value_faults(metadata: ToolMetadata) -> Iterator[str]:
-    for name, kind, least in _NUMBERS:
-        if (number := getattr(metadata, name)) is not None and not is_number(number, kind, least):
-            yield f"{name} must be a {'whole ' if kind is int else ''}number of at least {least:g}"
+    yield from number_faults(metadata, [each for each in _NUMBERS if getattr(metadata, each[0]) is not None])
     for name in _SWITCHES:
         if not isinstance(getattr(metadata, name), bool):
             yield f"{name} must be True or False"

@@ -5,7 +5,7 @@ from typing import Any
 
 from toolchat.messages import ToolCall
 from toolchat.tool_calling.callback import ToolCallback
-from toolchat.tool_calling.definition import is_number
+from toolchat.tool_calling.definition import number_faults
 from toolchat.tool_calling.errors import ToolDefinitionError, ToolExecutionError
 from toolchat.tool_calling.events import parse_arguments
 
@@ -28,9 +28,8 @@ class ToolCallLimits:
     """Rounds of tool calls; after the last one the model has to answer without tools."""
 
     def __post_init__(self) -> None:
-        for each in fields(self):
-            if not is_number(getattr(self, each.name), int, 0):
-                raise ToolDefinitionError(f"{each.name} must be a whole number of at least 0")
+        for fault in number_faults(self, [(each.name, int, 0) for each in fields(self)]):
+            raise ToolDefinitionError(fault)
 
     def within(self, most: int | None) -> "ToolCallLimits":
         """Copy with at most ``most`` calls in total; ``None`` changes nothing."""

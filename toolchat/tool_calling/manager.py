@@ -17,7 +17,7 @@ from toolchat.tool_calling.approval import needs_approval
 from toolchat.tool_calling.callback import ToolCallback, ToolResult
 from toolchat.tool_calling.caller import current_caller
 from toolchat.tool_calling.context import PAUSE, ProgressReporter, ToolContext, resolve_future
-from toolchat.tool_calling.definition import ToolMetadata, is_number
+from toolchat.tool_calling.definition import ToolMetadata, number_faults
 from toolchat.tool_calling.errors import ToolDefinitionError, ToolExecutionError
 from toolchat.tool_calling.events import EmitToolCall, ToolCallFinished, ToolCallStarted, discard_event
 from toolchat.tool_calling.exception_processor import (
@@ -166,6 +166,7 @@ def _pause(error: BaseException, attempt: int) -> float:
     return max(pause, seconds_from(getattr(error, "retry_after", None)) or 0)
 
 
+_NUMBERS = (("timeout", float, 0.001), ("max_concurrency", int, 1), ("max_result_chars", int, 1))
 _MAX_SHOWN_NAME = 64
 _UNKNOWN = ToolMetadata()
 """The metadata of a tool that does not exist."""
@@ -199,9 +200,8 @@ class ToolCallingManager:
     """Seconds between two progress events of one call."""
 
     def __post_init__(self) -> None:
-        for name, kind, least in (("timeout", float, 0.001), ("max_concurrency", int, 1), ("max_result_chars", int, 1)):
-            if not is_number(getattr(self, name), kind, least):
-                raise ToolDefinitionError(f"{name} must be a number of at least {least:g}")
+        for fault in number_faults(self, _NUMBERS):
+            raise ToolDefinitionError(fault)
         check_processor(self.exception_processor)
 
     async def execute_tool_calls(

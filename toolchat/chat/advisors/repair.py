@@ -1,6 +1,5 @@
 """Repair of broken tool calls: the model writes calls with invalid JSON again, before they count as calls."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from pydantic import BaseModel, ConfigDict
@@ -20,6 +19,9 @@ _RULES = (
     "and other control characters in texts escaped, no comma behind the last entry, no comments"
 )
 _SHOWN_CHARS = 400
+_NOT_RUN = ToolExecutionError(
+    "not run, because another call of the same message was broken", kind="not-run", hint="send it again"
+)
 
 
 class _AnyObject(BaseModel):
@@ -70,17 +72,9 @@ def _exchange(message: AssistantMessage) -> tuple[AssistantMessage, ToolResponse
     faults = [_fault(call) for call in message.tool_calls]
     if not any(faults):
         return None
-    return message, ToolResponseMessage(tuple(_responses(message.tool_calls, faults)))
-
-
-def _responses(calls: Sequence[ToolCall], faults: Sequence[ToolExecutionError | None]) -> list[ToolResponse]:
-    not_run = ToolExecutionError(
-        "not run, because another call of the same message was broken", kind="not-run", hint="send it again"
-    )
-    return [
-        ToolResponse(call.id, call.name, (fault or not_run).as_result())
-        for call, fault in zip(calls, faults, strict=True)
-    ]
+    results = [(fault or _NOT_RUN).as_result() for fault in faults]
+    responses = [ToolResponse(call.id, call.name, text) for call, text in zip(message.tool_calls, results, strict=True)]
+    return message, ToolResponseMessage(tuple(responses))
 
 
 def _fault(call: ToolCall) -> ToolExecutionError | None:

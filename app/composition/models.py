@@ -10,7 +10,7 @@ from pydantic_core import from_json
 from pydantic_settings import SettingsConfigDict
 
 from app.settings.base import EnvironmentSettings, describe_faults, read_settings
-from app.settings.providers import DashScopeSettings, OpenAISettings
+from app.settings.providers import DashScopeSettings, ModelOptions, OpenAISettings
 from app.settings.service_settings import Settings
 from app.settings.tuning import Tuning
 from toolchat.chat.advisors.tool_loop import ToolCallingAdvisor
@@ -18,7 +18,7 @@ from toolchat.chat.client import ChatClient
 from toolchat.errors import ConfigurationError
 from toolchat.http.breakers import Breakers, CircuitBreaker
 from toolchat.http.client import OutboundHttp
-from toolchat.models.base import ChatModel, full_name
+from toolchat.models.base import ChatModel, ChatOptions, full_name
 from toolchat.models.fallbacks import FallbackChatModel
 from toolchat.models.resilience import ResilientChatModel, RetryPolicy
 from toolchat.tool_calling.exception_processor import ToolExecutionExceptionProcessor, check_processor
@@ -127,7 +127,8 @@ def dashscope(settings: DashScopeSettings) -> ChosenModel:
 
         warm_up()
         api_key = settings.api_key.get_secret_value() if settings.api_key else ""
-        return DashScopeChatModel(api_key=api_key, http=http, **settings.model_dump(exclude={"api_key"}))
+        others = settings.model_dump(exclude={"api_key", "options"})
+        return DashScopeChatModel(api_key=api_key, http=http, **others, **_options(settings.options))
 
     return ChosenModel("dashscope", create)
 
@@ -139,9 +140,19 @@ def openai_compatible(settings: OpenAISettings) -> ChosenModel:
         from toolchat.models.openai.model import OpenAICompatibleChatModel
 
         api_key = settings.api_key.get_secret_value() if settings.api_key else None
-        return OpenAICompatibleChatModel(api_key=api_key, base_url=settings.base_url, model=settings.model, http=http)
+        others = settings.model_dump(exclude={"api_key", "options"})
+        return OpenAICompatibleChatModel(api_key=api_key, http=http, **others, **_options(settings.options))
 
     return ChosenModel("openai_compatible", create)
+
+
+def _options(options: ModelOptions | None) -> dict[str, Any]:
+    """The arguments of a model for its options."""
+    if options is None:
+        return {}
+    headers = {name: value.get_secret_value() for name, value in options.extra_headers.items()}
+    chat_options = ChatOptions(**options.model_dump(exclude={"extra_body", "extra_headers"}))
+    return {"options": chat_options, "extra_body": options.extra_body, "extra_headers": headers}
 
 
 def choose_chat_model(settings: Settings, tuning: Tuning = _DEFAULT) -> ChosenModel:

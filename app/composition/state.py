@@ -1,6 +1,9 @@
 """The state store that ``STATE_URL`` names."""
 
+from typing import Literal
 from urllib.parse import parse_qsl, unquote, urlsplit
+
+from pydantic import BaseModel, ConfigDict, Field
 
 from app.settings.service_settings import Settings
 from toolchat.errors import ConfigurationError
@@ -12,7 +15,8 @@ from toolchat.tool_calling.caller import current_client_key
 __all__ = ["state_store"]
 
 _FORMS = (
-    "must be memory://, sqlite:///relative/path or sqlite:////absolute/path with ?synchronous=full if wanted, "
+    "must be memory://, sqlite:///relative/path or sqlite:////absolute/path with ?synchronous=full, ?max_entries=N or "
+    "both by & if wanted, "
     "redis://[user:password@]host[:port][/number], rediss:// for TLS, or unix://[user:password@]/path[?db=number]; "
     "the user and the password percent-encoded"
 )
@@ -36,12 +40,9 @@ def state_store(settings: Settings) -> StateStore:
 
 
 def _store(settings: Settings) -> StateStore:
-    url, max_entries = settings.store_url, settings.state_max_entries
-    if url == "memory://":
-        return SqliteStateStore(IN_MEMORY, max_entries=max_entries, client_key=current_client_key)
-    if url.startswith("sqlite:"):
-        path, synchronous = _file(url)
-        return SqliteStateStore(path, max_entries=max_entries, client_key=current_client_key, synchronous=synchronous)
+    url = settings.store_url
+    if url.startswith(("sqlite:", "memory:")):
+        return _sqlite(url)
     try:
         from toolchat.state.redis import RedisStateStore
 
@@ -54,12 +55,27 @@ def _store(settings: Settings) -> StateStore:
         raise ConfigurationError(_FORMS) from None
 
 
-def _file(url: str) -> tuple[str, bool]:
-    """The path of a file, and whether each write waits for the disk."""
+def _sqlite(url: str) -> SqliteStateStore:
     parts = urlsplit(url)
-    options = dict(parse_qsl(parts.query, keep_blank_values=True))
-    synchronous = options.pop("synchronous", "normal")
-    path = unquote(parts.path.removeprefix("/"))
-    if parts.netloc or options or not path or synchronous not in {"normal", "full"}:
+    path = IN_MEMORY if parts.scheme == "memory" else unquote(parts.path.removeprefix("/"))
+    try:
+        options = _Options(**dict(parse_qsl(parts.query, keep_blank_values=True)))
+    except ValueError:
+        options = None
+    if options is None or parts.netloc or not path or (path == IN_MEMORY and parts.path):
         raise ConfigurationError(_FORMS)
-    return path, synchronous == "full"
+    return SqliteStateStore(
+        path,
+        max_entries=options.max_entries,
+        client_key=current_client_key,
+        synchronous=options.synchronous == "full",
+    )
+
+
+class _Options(BaseModel):
+    """The options behind the path of a file."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    max_entries: int = Field(10_000, ge=1)
+    synchronous: Literal["normal", "full"] = "normal"

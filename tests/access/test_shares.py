@@ -51,7 +51,9 @@ async def test_one_address_can_take_at_most_half_of_the_slots() -> None:
 async def test_many_new_sessions_of_one_address_leave_the_conversations_of_others() -> None:
     async with (
         OpenAIPlayer(sociable) as player,
-        service(OPENAI_BASE_URL=player.base_url, STATE_MAX_ENTRIES="20", TRUSTED_PROXIES="127.0.0.1") as client,
+        service(
+            OPENAI_BASE_URL=player.base_url, STATE_URL="memory://?max_entries=20", TRUSTED_PROXIES="127.0.0.1"
+        ) as client,
     ):
         await client.get("/chat", params={"query": "hi", "sessionId": "hers"}, headers=from_("192.0.2.2"))
         for number in range(60):
@@ -61,7 +63,7 @@ async def test_many_new_sessions_of_one_address_leave_the_conversations_of_other
 
 
 async def test_many_answers_of_one_address_that_wait_leave_that_of_another_waiting() -> None:
-    async with lit(STATE_MAX_ENTRIES="20", TRUSTED_PROXIES="127.0.0.1") as (client, _):
+    async with lit(STATE_URL="memory://?max_entries=20", TRUSTED_PROXIES="127.0.0.1") as (client, _):
         asked = (await client.get("/light/attic", headers=JSON | from_("192.0.2.2"))).json()
         for number in range(40):
             one = {"query": "Light, please", "sessionId": f"flood-{number}"}

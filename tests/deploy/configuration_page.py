@@ -74,6 +74,8 @@ def _values(cls: type[EnvironmentSettings], field: str) -> str:
     (schema,) = [each for each in schema.get("anyOf", [schema]) if each.get("type") != "null"]
     if "enum" in schema:
         return ", ".join(f"`{each}`" for each in schema["enum"])
+    if "$ref" in schema:
+        return "JSON object"
     if schema.get("items", {}).get("format") == "path":
         return "folders, separated by :"
     bounds = [f"{sign} {schema[word]:.10g}" for word, sign in _BOUNDS.items() if word in schema]

@@ -63,8 +63,12 @@ def variables() -> dict[str, list[tuple[type[EnvironmentSettings], str]]]:
 
 
 def documented() -> dict[str, tuple[type[EnvironmentSettings], str]]:
-    """Every variable but those that OpenTelemetry documents, with the first class and field that it sets."""
-    return {name: where[0] for name, where in variables().items() if where[0][0] is not TracingSettings}
+    """Every variable with the first class and field that it sets; no aliases, and none that OpenTelemetry documents."""
+    return {
+        name: (kind, field)
+        for name, ((kind, field), *_) in variables().items()
+        if kind is not TracingSettings and not kind.model_fields[field].json_schema_extra
+    }
 
 
 def grouped_variables() -> dict[str, dict[str, tuple[type[EnvironmentSettings], str]]]:

@@ -14,7 +14,7 @@ GROUPS: dict[str, tuple[str, str]] = {
     "The model": (
         "For a slow or unreliable provider, a second one behind it, and DashScope's regions, workspaces and models.",
         "SYSTEM_PROMPT MODEL_TIMEOUT MODEL_IDLE_TIMEOUT MODEL_MAX_ATTEMPTS BREAKER_FAILURES CHAT_FALLBACKS "
-        "DASHSCOPE_BASE_URL DASHSCOPE_ENDPOINT DASHSCOPE_WORKSPACE DASHSCOPE_ENABLE_THINKING",
+        "DASHSCOPE_BASE_URL DASHSCOPE_ENDPOINT DASHSCOPE_WORKSPACE DASHSCOPE_OPTIONS OPENAI_API OPENAI_OPTIONS",
     ),
     "The tools": (
         "For more tools, fewer tools, and tools that are slower, costlier or wordier than most.",
@@ -30,8 +30,7 @@ GROUPS: dict[str, tuple[str, str]] = {
     ),
     "Conversations": (
         "To balance what a conversation remembers with what it costs, and for a Redis far away.",
-        "MEMORY_MAX_MESSAGES MEMORY_MAX_TOKENS MEMORY_TOOL_ROUNDS SESSION_TTL SESSION_WAIT STATE_MAX_ENTRIES "
-        "REDIS_URL REDIS_TIMEOUT",
+        "MEMORY_MAX_MESSAGES MEMORY_MAX_TOKENS MEMORY_TOOL_ROUNDS SESSION_TTL SESSION_WAIT REDIS_TIMEOUT",
     ),
     "Who may ask, and how much": (
         "For clients on other machines: their keys, browsers, proxies and quotas ([security.md](security.md)).",

@@ -107,13 +107,24 @@ def provider_error(*, status: int, code: str, message: str, retry_after: float |
     if kind is NotConfigured:
         detail = _detail_of_address(status, word, text)
     elif kind is UpstreamInvalid:
-        detail += f" (code {shown})" if shown else f" (status {status})"
+        detail += _reason(text) or (f" (code {shown})" if shown else f" (status {status})")
     wait = None if retry_after is None else min(retry_after, MAX_RETRY_AFTER)
     error = kind(detail.format(variables), retry_after=wait if kind.retryable else None)
     error.log_fields["upstream_status"] = status
     if shown:
         error.log_fields["provider_code"] = shown
     return error
+
+
+_UNSUPPORTED = re.compile(r"unsupported (?:parameter|value): '([\w.]{1,64})'")
+
+
+def _reason(text: str) -> str:
+    """What of a refusal is known to contain nothing of a user, and what to set."""
+    if "v1/responses" in text and "v1/chat/completions" in text:
+        return "; set {0}_API=responses or chat, whichever the model has, or reasoning_effort none in {0}_OPTIONS"
+    unsupported = _UNSUPPORTED.search(text)
+    return f": it does not support {unsupported[1]}; change {{0}}_OPTIONS" if unsupported else ""
 
 
 def _detail_of_address(status: int, word: str, text: str) -> str:

@@ -65,7 +65,7 @@ async def test_a_tool_that_is_offered_can_be_forced(choice: str, is_sent: bool) 
 
 @pytest.mark.parametrize("stream", [False, True])
 async def test_with_thinking_the_request_is_streamed_and_text_is_emitted_only_for_streams(stream: bool) -> None:
-    async with played(saying("四度"), enable_thinking=True) as (model, player):
+    async with played(saying("四度"), extra_body={"enable_thinking": True}) as (model, player):
         events = await events_of(model, asking(stream=stream))
     assert player.requests[0].stream
     assert player.requests[0].parameters["enable_thinking"] is True
@@ -76,7 +76,7 @@ async def test_with_thinking_the_request_is_streamed_and_text_is_emitted_only_fo
 
 
 async def test_disabled_thinking_is_sent_without_a_stream() -> None:
-    async with played(saying("ok"), enable_thinking=False) as (model, player):
+    async with played(saying("ok"), extra_body={"enable_thinking": False}) as (model, player):
         await response_of(model, asking())
     assert player.requests[0].parameters == {"result_format": "message", "enable_thinking": False}
 
@@ -168,7 +168,7 @@ def test_without_a_key_the_provider_does_not_start() -> None:
         ("DASHSCOPE_BASE_URL", "dashscope.aliyuncs.com"),
         ("DASHSCOPE_ENDPOINT", "images"),
         ("DASHSCOPE_WORKSPACE", "ws\r\nX-Evil: 1"),
-        ("DASHSCOPE_ENABLE_THINKING", "maybe"),
+        ("DASHSCOPE_OPTIONS", "maybe"),
     ],
 )
 def test_a_setting_that_cannot_be_used_is_named(monkeypatch: pytest.MonkeyPatch, variable: str, value: str) -> None:

@@ -18,9 +18,10 @@ from toolchat.messages import (
     UserMessage,
     turn_start,
 )
-from toolchat.models.base import CUT, Prompt
+from toolchat.models.base import CUT, ChatOptions
 from toolchat.models.merging import TextMerger, ToolCallMerger, is_json_object, usage_from
 from toolchat.models.provider_errors import provider_error, retry_after_from
+from toolchat.tool_calling.definition import ToolDefinition
 
 __all__ = ["DashScopeAnswer", "map_messages", "map_tool_options"]
 
@@ -65,14 +66,11 @@ def _map_tool_call(call: ToolCall) -> dict[str, Any]:
     return {**call.extra, "id": call.id, "type": "function", "function": function}
 
 
-def map_tool_options(prompt: Prompt) -> dict[str, Any]:
-    """Map the options about tools; DashScope does not support ``required``, nor these options without tools."""
-    if not prompt.tools:
-        return {}
-    mapped: dict[str, Any] = {"parallel_tool_calls": prompt.options.parallel_tool_calls}
-    chosen = prompt.options.tool_choice
-    if any(tool.name == chosen for tool in prompt.tools):
-        mapped["tool_choice"] = {"type": "function", "function": {"name": chosen}}
+def map_tool_options(options: ChatOptions, tools: Sequence[ToolDefinition]) -> dict[str, Any]:
+    """Map the options about tools; DashScope does not support ``required``."""
+    mapped: dict[str, Any] = {"parallel_tool_calls": options.parallel_tool_calls}
+    if any(tool.name == options.tool_choice for tool in tools):
+        mapped["tool_choice"] = {"type": "function", "function": {"name": options.tool_choice}}
     return mapped
 
 

@@ -17,13 +17,14 @@ DashScope rejects a tool with the name ``search``. It is sent nevertheless, and 
 import logging
 import platform
 import re
+from collections.abc import Mapping
 from contextlib import aclosing
 from functools import cache, lru_cache
 from typing import Any, Literal
 
 from toolchat.errors import ConfigurationError, ToolchatError, UpstreamInvalid
 from toolchat.http.client import OutboundHttp
-from toolchat.models.base import ChatModel, ChatResponse, EmitModelEvent, Progress, Prompt, TextDelta
+from toolchat.models.base import ChatModel, ChatOptions, ChatResponse, EmitModelEvent, Progress, Prompt, TextDelta
 from toolchat.models.dashscope.aiohttp_adapter import ClientSession
 from toolchat.models.dashscope.mapping import DashScopeAnswer, map_messages, map_tool_options
 from toolchat.models.openai.mapping import map_tool_definition  # DashScope has the same format
@@ -68,7 +69,9 @@ class DashScopeChatModel(ChatModel):
             ``{workspace_id}`` in it is replaced by the workspace.
         endpoint: the generation endpoint; ``auto`` chooses it by the model's name.
         workspace: the workspace, if calls are billed per workspace.
-        enable_thinking: whether the model thinks first; ``None`` leaves it to the model.
+        options: the options of every call; those of a prompt take precedence.
+        extra_body: parameters of every call that no option covers, such as ``enable_thinking`` and ``enable_search``.
+        extra_headers: headers of every request.
         http: the connections to use; by default the model opens its own, which :meth:`aclose` closes.
 
     Raises:
@@ -85,7 +88,9 @@ class DashScopeChatModel(ChatModel):
         base_url: str | None = None,
         endpoint: Literal["auto", "text", "multimodal"] = "auto",
         workspace: str | None = None,
-        enable_thinking: bool | None = None,
+        options: ChatOptions | None = None,
+        extra_body: Mapping[str, Any] | None = None,
+        extra_headers: Mapping[str, str] | None = None,
         http: OutboundHttp | None = None,
     ) -> None:
         if not api_key:
@@ -94,7 +99,9 @@ class DashScopeChatModel(ChatModel):
             raise ConfigurationError("DASHSCOPE_WORKSPACE: must be set when DASHSCOPE_BASE_URL holds {workspace_id}")
         self.name = model
         self._api_key, self._base_url = api_key, base_url or _DEFAULT_BASE_URL
-        self._endpoint, self._workspace, self._enable_thinking = endpoint, workspace, enable_thinking
+        self._endpoint, self._workspace = endpoint, workspace
+        self._options, self._extra_body, self._extra_headers = options, dict(extra_body or {}), extra_headers or {}
+        self._thinks = self._extra_body.get("enable_thinking") is True
         self._http, self._owns_http = http or OutboundHttp(), http is None
         self._session = ClientSession(self._http)
 
@@ -113,7 +120,7 @@ class DashScopeChatModel(ChatModel):
             UpstreamError: one of its kinds; also :class:`ContextTooLong`, :class:`ContentFiltered` and
                 :class:`NotConfigured` if the provider does not serve the model.
         """
-        answer = DashScopeAnswer(prompt.stream or self._enable_thinking is True)
+        answer = DashScopeAnswer(prompt.stream or self._thinks)
         try:
             sent = await _sdk().call(**self._request(prompt), stream=answer.stream, session=self._session)
             if not answer.stream:
@@ -147,24 +154,24 @@ class DashScopeChatModel(ChatModel):
             "api_key": self._api_key,
             "base_address": self._base_url,
             "workspace": self._workspace,
-            "headers": {"user-agent": "toolchat"},
+            "headers": {"user-agent": "toolchat", **self._extra_headers},
             **self._parameters(prompt),
         }
 
     def _parameters(self, prompt: Prompt) -> dict[str, Any]:
-        thinking = self._enable_thinking
+        options = self._options.updated(prompt.options) if self._options else prompt.options
         optional = {
-            "incremental_output": True if prompt.stream or thinking else None,
-            "enable_thinking": thinking,
-            "temperature": prompt.options.temperature,
-            "top_p": prompt.options.top_p,
-            "max_tokens": prompt.options.max_tokens,
-            "stop": prompt.options.stop,
-            "seed": prompt.options.seed,
-            "presence_penalty": prompt.options.presence_penalty,
-            "response_format": prompt.options.response_format,
+            "incremental_output": True if prompt.stream or self._thinks else None,
+            "temperature": options.temperature,
+            "top_p": options.top_p,
+            "max_tokens": options.max_tokens,
+            "stop": options.stop,
+            "seed": options.seed,
+            "presence_penalty": options.presence_penalty,
+            "response_format": options.response_format,
             "tools": [map_tool_definition(tool) for tool in prompt.tools] or None,
-            **map_tool_options(prompt),
+            **(map_tool_options(options, prompt.tools) if prompt.tools else {}),
+            **self._extra_body,
         }
         return {"result_format": "message"} | {key: value for key, value in optional.items() if value is not None}
 

@@ -6,12 +6,25 @@ from operator import attrgetter
 from typing import Any
 
 from toolchat.messages import AssistantMessage, Message, SystemMessage, ToolCall, ToolResponseMessage, UserMessage
-from toolchat.models.base import ChatOptions
+from toolchat.models.base import ChatOptions, Prompt, SerializedTools
 from toolchat.models.merging import is_json_object
+from toolchat.models.openai.turn import OpenAITurn
 from toolchat.tool_calling.definition import ToolDefinition
 
-__all__ = ["map_message", "map_messages", "map_options", "map_tool_call", "map_tool_definition", "map_tool_options"]
+__all__ = [
+    "OUTPUT",
+    "ChatCompletionsWire",
+    "map_message",
+    "map_messages",
+    "map_options",
+    "map_tool_call",
+    "map_tool_definition",
+    "map_tool_options",
+    "valid_name",
+]
 
+OUTPUT = "response_output"
+"""The key of an assistant message's ``extra`` for the Responses API: its reasoning items, in place."""
 _NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9_-]")
 _MAX_NAME = 64
 _OPTIONS = (
@@ -29,6 +42,31 @@ _OPTIONS = (
 """The fields with the same name and format on both sides."""
 _values = attrgetter(*_OPTIONS)
 _UNSET = (None,) * len(_OPTIONS)
+
+
+class ChatCompletionsWire:
+    """``POST {base_url}/chat/completions``."""
+
+    path = "/chat/completions"
+    turn = OpenAITurn
+
+    def __init__(self) -> None:
+        self.definitions = SerializedTools(map_tool_definition)
+
+    def adapt(self, refusal: str) -> bool:  # noqa: ARG002
+        """See :meth:`ResponsesWire.adapt`; there is nothing to ask less of."""
+        return False
+
+    def body(self, model: str, prompt: Prompt, options: ChatOptions) -> dict[str, Any]:
+        """The request without its tools."""
+        tools = {tool.name for tool in prompt.tools}
+        body = {"model": model, "messages": map_messages(prompt.messages, tools)} | map_options(options)
+        if prompt.stream:
+            # Without this option a stream has no usage (https://platform.openai.com/docs/api-reference/chat/create).
+            body |= {"stream": True, "stream_options": {"include_usage": True}}
+        if tools:
+            body |= map_tool_options(options, tools)
+        return body
 
 
 def map_messages(messages: Sequence[Message], tools: Collection[str] = ()) -> list[dict[str, Any]]:
@@ -61,6 +99,7 @@ def map_message(message: Message, tools: Collection[str] = (), *, replay: bool =
             mapped: dict[str, Any] = {"role": "assistant", "content": message.text}
             if replay and message.extra:
                 mapped = {**message.extra, **mapped}
+                mapped.pop(OUTPUT, None)  # of the other API, which a fallback or an earlier round may have used
             if message.tool_calls:
                 mapped["tool_calls"] = [map_tool_call(call, tools) for call in message.tool_calls]
             return [mapped]
@@ -72,7 +111,7 @@ def map_tool_call(call: ToolCall, tools: Collection[str] = ()) -> dict[str, Any]
     Strict servers reject a conversation whose arguments are not a JSON object or whose names contain other characters,
     so one mistake of a model would otherwise end the conversation.
     """
-    name = call.name if call.name in tools else _NOT_IN_A_NAME.sub("_", call.name)[:_MAX_NAME] or "unknown"
+    name = valid_name(call.name, tools)
     arguments = call.arguments if is_json_object(call.arguments) else "{}"
     function = {"name": name, "arguments": arguments}
     mapped: dict[str, Any] = {"id": call.id, "type": "function", "function": function}
@@ -81,6 +120,11 @@ def map_tool_call(call: ToolCall, tools: Collection[str] = ()) -> dict[str, Any]
     if isinstance(inner := call.extra.get("function"), dict):
         mapped["function"] = inner | function
     return {**call.extra, **mapped}
+
+
+def valid_name(name: str, tools: Collection[str]) -> str:
+    """The name of a called tool as the providers accept it."""
+    return name if name in tools else _NOT_IN_A_NAME.sub("_", name)[:_MAX_NAME] or "unknown"
 
 
 def map_tool_definition(tool: ToolDefinition) -> dict[str, Any]:

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any
+from typing import Any, Literal
+from urllib.parse import urlsplit
 
 from pydantic_core import from_json, to_json
 
 from toolchat.errors import ToolchatError, UpstreamError, UpstreamInvalid
 from toolchat.http.client import OutboundHttp
 from toolchat.http.responses import Response
-from toolchat.models.base import ChatModel, ChatResponse, EmitModelEvent, Progress, Prompt, SerializedTools, TextDelta
-from toolchat.models.openai.mapping import (
-    map_messages,
-    map_options,
-    map_tool_definition,
-    map_tool_options,
-)
+from toolchat.models.base import ChatModel, ChatOptions, ChatResponse, EmitModelEvent, Progress, Prompt, TextDelta
+from toolchat.models.openai.mapping import ChatCompletionsWire
+from toolchat.models.openai.responses_wire import ResponsesTurn, ResponsesWire
 from toolchat.models.openai.sse import ServerSentEvent, SseDecoder
 from toolchat.models.openai.turn import Fault, OpenAITurn, fault_in
 from toolchat.models.provider_errors import provider_error, retry_after_from
@@ -25,6 +24,8 @@ from toolchat.models.provider_errors import provider_error, retry_after_from
 __all__ = ["OpenAICompatibleChatModel"]
 
 _UPSTREAM = "the chat provider"
+_log = logging.getLogger(__name__)
+_OPENAI = "api.openai.com"
 _DEFAULT_BASE_URL = "https://api.openai.com/v1"
 _MAX_STREAM_BYTES = 32 * 1024 * 1024
 _SLICE_BYTES = 16 * 1024
@@ -35,8 +36,11 @@ _JSON_TYPES = ("application/json", "text/plain", "application/octet-stream")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
+Wire = Literal["auto", "chat", "responses"]
+
+
 class OpenAICompatibleChatModel(ChatModel):
-    """A model behind ``POST {base_url}/chat/completions``.
+    """A model behind ``POST {base_url}/chat/completions`` or ``POST {base_url}/responses``.
 
     ::
 
@@ -47,6 +51,11 @@ class OpenAICompatibleChatModel(ChatModel):
         model: the name of the model.
         api_key: the key of the server; local servers usually need none.
         base_url: the address of the server without ``/chat/completions``; by default OpenAI's.
+        api: ``chat``, ``responses``, or ``auto``: Responses at OpenAI's own address, else chat completions, and the
+            other one as soon as the server asks for it.
+        options: the options of every call; those of a prompt take precedence.
+        extra_body: fields of every request that no option covers; they take precedence.
+        extra_headers: headers of every request.
         http: the connections to use; by default the model opens its own, which :meth:`aclose` closes.
     """
 
@@ -58,16 +67,31 @@ class OpenAICompatibleChatModel(ChatModel):
         model: str = "gpt-4o-mini",
         api_key: str | None = None,
         base_url: str | None = None,
+        api: Wire = "auto",
+        options: ChatOptions | None = None,
+        extra_body: Mapping[str, Any] | None = None,
+        extra_headers: Mapping[str, str] | None = None,
         http: OutboundHttp | None = None,
     ) -> None:
         self.name = model
-        self._url = f"{(base_url or _DEFAULT_BASE_URL).rstrip('/')}/chat/completions"
-        self._definitions = SerializedTools(map_tool_definition)
+        self._base_url = (base_url or _DEFAULT_BASE_URL).rstrip("/")
+        self._options = options
+        self._extra_body = dict(extra_body or {})
+        wires: tuple[ChatCompletionsWire | ResponsesWire, ...] = (ChatCompletionsWire(), ResponsesWire())
+        if api == "responses" or (api == "auto" and urlsplit(self._base_url).hostname == _OPENAI):
+            wires = wires[::-1]
+        self._wire, *self._others = wires if api == "auto" else wires[:1]
         self._headers = {"Content-Type": "application/json", "User-Agent": "toolchat", "Accept": "application/json"}
         if api_key:
             self._headers["Authorization"] = f"Bearer {api_key}"
+        self._headers |= extra_headers or {}
         self._stream_headers = self._headers | {"Accept": "text/event-stream"}
         self._http, self._owns_http = http or OutboundHttp(), http is None
+
+    @property
+    def path(self) -> str:
+        """The path of the API in use, such as ``/chat/completions``."""
+        return self._wire.path
 
     async def aclose(self) -> None:
         """Close the connections, unless they were passed."""
@@ -84,61 +108,81 @@ class OpenAICompatibleChatModel(ChatModel):
             UpstreamError: one of its kinds; also :class:`ContextTooLong`, :class:`ContentFiltered` and
                 :class:`NotConfigured` if the provider does not serve the model.
         """
-        turn = OpenAITurn(prompt.options.model or self.name)
-        headers, data = self._stream_headers if prompt.stream else self._headers, self._body(prompt)
-        async with self._http.request("POST", self._url, upstream=_UPSTREAM, headers=headers, data=data) as response:
-            if await _is_stream(response):
-                await self._read_stream(response, turn, prompt, emit)
-            elif (text := turn.add(await _whole_body(response))) and prompt.stream:
-                await emit(TextDelta(text))
-        if (rest := turn.close()) and prompt.stream:
-            await emit(TextDelta(rest))
-        return turn.response()
+        while True:
+            wire = self._wire
+            turn = wire.turn(prompt.options.model or self.name)
+            headers, data = self._stream_headers if prompt.stream else self._headers, self._body(wire, prompt)
+            url = self._base_url + wire.path
+            async with self._http.request("POST", url, upstream=_UPSTREAM, headers=headers, data=data) as response:
+                if response.status >= 400:
+                    fault = await _fault_of(response)
+                    if self._adapt(wire, fault.message.lower()):
+                        continue
+                    raise _as_error(response, fault)
+                if _is_stream(response):
+                    await self._read_stream(response, turn, prompt, emit)
+                elif (text := turn.add(await _whole_body(response))) and prompt.stream:
+                    await emit(TextDelta(text))
+            if (rest := turn.close()) and prompt.stream:
+                await emit(TextDelta(rest))
+            return turn.response()
 
-    async def _read_stream(self, response: Response, turn: OpenAITurn, prompt: Prompt, emit: EmitModelEvent) -> None:
-        """Read the chunks of the stream up to ``[DONE]`` or its end.
+    def _adapt(self, wire: ChatCompletionsWire | ResponsesWire, refusal: str) -> bool:
+        """Adapt to a refusal that names another API or a field that the model does not take.
+
+        OpenAI's newest models refuse function tools with reasoning on chat completions, and some models have only one
+        of the two. Each change is made once, for all further calls.
+        """
+        if self._others and f"v1{self._others[0].path}" in refusal:
+            self._wire = self._others.pop()
+            _log.warning("the chat provider asks for another API", extra={"from": wire.path, "to": self._wire.path})
+        elif wire is self._wire:
+            return wire.adapt(refusal)
+        return True
+
+    async def _read_stream(
+        self, response: Response, turn: OpenAITurn | ResponsesTurn, prompt: Prompt, emit: EmitModelEvent
+    ) -> None:
+        """Read the events of the stream up to ``[DONE]``, the last event of a response, or the end.
 
         Raises:
             UpstreamInvalid: the stream ended without a finish reason.
         """
         events = _EventReader(response)
-        while (batch := await events.read()) is not None:
+        while not turn.ended and (batch := await events.read()) is not None:
             for event in batch:
                 data, is_error = event.data.strip(), event.event == "error"
                 if data == "[DONE]":
-                    await _read_to_end(response)
-                    return
+                    turn.ended = turn.finished = True
+                    break
                 if data or is_error:
                     text = turn.add(_read_chunk(response, data, is_error=is_error))
                     if prompt.stream:
-                        if turn.new_reasoning or not text:
-                            await emit(Progress(turn.new_reasoning))
-                        if text:
-                            await emit(TextDelta(text))
+                        await _emit_added(turn, text, emit)
+        if turn.ended:
+            await _read_to_end(response)
         # Not every server sends [DONE], but a stream without a finish reason was cut short.
         if not turn.finished:
             raise UpstreamInvalid(f"{_UPSTREAM}'s answer was cut short", retryable=True)
 
-    def _body(self, prompt: Prompt) -> bytes:
-        tools = {tool.name for tool in prompt.tools}
-        body: dict[str, Any] = {"model": self.name, "messages": map_messages(prompt.messages, tools)}
-        body |= map_options(prompt.options)
-        if prompt.stream:
-            # Without this option a stream has no usage (https://platform.openai.com/docs/api-reference/chat/create).
-            body |= {"stream": True, "stream_options": {"include_usage": True}}
-        if tools:
-            body |= map_tool_options(prompt.options, tools)
-        data = to_json(body)
+    def _body(self, wire: ChatCompletionsWire | ResponsesWire, prompt: Prompt) -> bytes:
+        options = self._options.updated(prompt.options) if self._options else prompt.options
+        data = to_json(wire.body(options.model or self.name, prompt, options) | self._extra_body)
         if prompt.tools:
             # The same tools come with nearly every request, so their JSON is cached and appended to the object.
-            data = b'%b,"tools":%b}' % (data[:-1], self._definitions.serialize(prompt.tools))
+            data = b'%b,"tools":%b}' % (data[:-1], wire.definitions.serialize(prompt.tools))
         return data
 
 
-async def _is_stream(response: Response) -> bool:
+async def _emit_added(turn: OpenAITurn | ResponsesTurn, text: str, emit: EmitModelEvent) -> None:
+    if turn.new_reasoning or not text:
+        await emit(Progress(turn.new_reasoning))
+    if text:
+        await emit(TextDelta(text))
+
+
+def _is_stream(response: Response) -> bool:
     """Whether the response is a stream or one JSON body; raises an error for anything else."""
-    if response.status >= 400:
-        raise await _error_of(response)
     media_type = response.content_type
     if media_type == "text/event-stream":
         return True
@@ -214,13 +258,12 @@ def _read_chunk(response: Response, data: str | bytes, *, is_error: bool = False
     return chunk
 
 
-async def _error_of(response: Response) -> ToolchatError:
-    """Create the error of a 4xx or 5xx response, even if its body cannot be read."""
+async def _fault_of(response: Response) -> Fault:
+    """Read the error of a 4xx or 5xx response, whose body may be anything."""
     try:
-        body = from_json(await response.read(_MAX_ERROR_BYTES))
+        return fault_in(from_json(await response.read(_MAX_ERROR_BYTES))) or Fault()
     except (ValueError, UpstreamError):
-        body = None
-    return _as_error(response, fault_in(body) or Fault())
+        return Fault()
 
 
 def _as_error(response: Response, fault: Fault) -> ToolchatError:

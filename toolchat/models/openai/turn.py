@@ -33,6 +33,8 @@ class OpenAITurn:
     def __init__(self, model: str) -> None:
         self.finished = False
         """Whether a finish reason was received; a stream that ends without one is incomplete."""
+        self.ended = False
+        """Whether nothing more is to be read; no chunk says that it is the last one."""
         self.new_reasoning = ""
         """The reasoning that the last chunk added."""
         self._model = model
@@ -208,6 +210,8 @@ def fault_in(body: object) -> Fault | None:
         body = body[0]
     if not isinstance(body, dict):
         return None
+    if isinstance(response := body.get("response"), dict):
+        body = response  # of an event of the Responses API
     error = body.get("error")
     if not error and "base_resp" not in body and body.get("choices"):
         return None

@@ -1,0 +1,298 @@
+"""The Responses API: requests, whole answers, semantic events, and the choice between the two APIs."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing, asynccontextmanager
+from typing import Any
+
+import pytest
+
+from tests.models.openai.playing import AT_ONCE, CITY, QUESTION, SCHEMA, STREAMED, WEATHER, calls_of
+from tests.models.responding import events_of, response_of, streamed_text
+from tests.players.openai_player import Answer, OpenAIPlayer, PlayedRequest, Script, message, sse, whole
+from toolchat.errors import ContentFiltered, ProviderAuth, ToolchatError, UpstreamInvalid, UpstreamUnavailable
+from toolchat.http.client import OutboundHttp
+from toolchat.messages import (
+    AssistantMessage,
+    SystemMessage,
+    ToolCall,
+    ToolResponse,
+    ToolResponseMessage,
+    Usage,
+    UserMessage,
+)
+from toolchat.models.base import ChatOptions, ChatResponse, Progress, Prompt
+from toolchat.models.openai.model import OpenAICompatibleChatModel
+
+REASONING = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "gAAAA"}
+CALL = {"type": "function_call", "id": "fc_1", "call_id": "call_1", "name": "get_weather", "arguments": CITY}
+OTHER_CALL = CALL | {"id": "fc_2", "call_id": "call_2"}
+USAGE = {
+    "input_tokens": 30,
+    "input_tokens_details": {"cached_tokens": 10},
+    "output_tokens": 20,
+    "output_tokens_details": {"reasoning_tokens": 15},
+    "total_tokens": 50,
+}
+
+
+def text_item(*parts: str, kind: str = "output_text") -> dict[str, Any]:
+    key = "refusal" if kind == "refusal" else "text"
+    content = [{"type": kind, key: part, "annotations": []} for part in parts]
+    return {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "content": content}
+
+
+def response(*output: dict[str, Any], status: str = "completed", **fields: Any) -> dict[str, Any]:
+    base = {"id": "resp_1", "object": "response", "status": status, "model": "played", "error": None}
+    return {**base, "incomplete_details": None, "output": list(output), "usage": USAGE, **fields}
+
+
+def streamed(*output: dict[str, Any], last: dict[str, Any] | None = None, **fields: Any) -> Answer:
+    """The events of a response; ``last`` replaces the event at its end."""
+    events: list[object] = [{"type": "response.created", "response": response(status="in_progress", usage=None)}]
+    for index, item in enumerate(output):
+        started = {key: [] if key in ("content", "summary") else value for key, value in item.items()}
+        events.append({"type": "response.output_item.added", "output_index": index, "item": started})
+        for part in item.get("content", ()):
+            kind = "refusal" if part["type"] == "refusal" else "output_text"
+            text = part.get("text") or part.get("refusal")
+            for letter in text:
+                events.append({"type": f"response.{kind}.delta", "output_index": index, "delta": letter})
+        if item["type"] == "reasoning":
+            events.append({"type": "response.reasoning_summary_text.delta", "output_index": index, "delta": "Hm."})
+        events.append({"type": "response.output_item.done", "output_index": index, "item": item})
+    status = fields.get("status", "completed")
+    end = last or {"type": f"response.{status}", "response": response(*output, **fields)}
+    return sse(*events, end, done=False)
+
+
+@asynccontextmanager
+async def played(
+    script: Script, **arguments: Any
+) -> AsyncGenerator[tuple[OpenAICompatibleChatModel, OpenAIPlayer], None]:
+    async with asyncio.timeout(60), aclosing(OutboundHttp()) as http, OpenAIPlayer(script) as player:
+        arguments = {"api": "responses", "api_key": "sk-canary", **arguments}
+        yield OpenAICompatibleChatModel(base_url=player.base_url, model="asked", http=http, **arguments), player
+
+
+async def turn(answer: Answer, prompt: Prompt) -> ChatResponse:
+    async with played([answer]) as (model, _):
+        *events, last = await events_of(model, prompt)
+    assert isinstance(last, ChatResponse)
+    if prompt.stream:
+        assert streamed_text(events) == last.message.text
+    return last
+
+
+async def test_a_request_stores_nothing_at_the_provider_and_contains_only_the_fields_in_use() -> None:
+    async with played([whole(response(text_item("晴")))]) as (model, player):
+        await events_of(model, AT_ONCE)
+    (request,) = player.requests
+    assert (request.method, request.path) == ("POST", "/v1/responses")
+    assert request.body == {
+        "model": "asked",
+        "input": [{"role": "user", "content": QUESTION.text}],
+        "store": False,
+        "include": ["reasoning.encrypted_content"],
+    }
+
+
+async def test_options_and_tools_are_sent_in_the_names_of_this_api() -> None:
+    schema = {"name": "answer", "schema": SCHEMA, "strict": True}
+    options = ChatOptions(
+        model="other", temperature=0.5, top_p=0.9, max_tokens=100, reasoning_effort="low", tool_choice="get_weather",
+        parallel_tool_calls=False, response_format={"type": "json_schema", "json_schema": schema},
+    )  # fmt: skip
+    prompt = Prompt((SystemMessage("简短"), QUESTION), (WEATHER,), options, stream=True)
+    async with played([streamed(text_item("晴"))]) as (model, player):
+        await events_of(model, prompt)
+    described = {"name": "get_weather", "description": "Tells the weather", "parameters": SCHEMA}
+    assert player.requests[0].body == {
+        "model": "other",
+        "input": [{"role": "system", "content": "简短"}, {"role": "user", "content": QUESTION.text}],
+        "store": False,
+        "temperature": 0.5,
+        "top_p": 0.9,
+        "max_output_tokens": 100,
+        "reasoning": {"effort": "low"},
+        "text": {"format": {"type": "json_schema", **schema}},
+        "include": ["reasoning.encrypted_content"],
+        "stream": True,
+        "parallel_tool_calls": False,
+        "tool_choice": {"type": "function", "name": "get_weather"},
+        "tools": [{"type": "function", **described, "strict": False}],
+    }
+
+
+CUT: dict[str, Any] = {"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}}
+FILTERED: dict[str, Any] = {"status": "incomplete", "incomplete_details": {"reason": "content_filter"}}
+
+
+@pytest.mark.parametrize("prompt", [AT_ONCE, STREAMED], ids=["at once", "stream"])
+@pytest.mark.parametrize(
+    ("output", "fields", "text", "calls", "reason"),
+    [
+        ([text_item("杭州", "晴")], {}, "杭州晴", [], "stop"),
+        ([text_item("No.", kind="refusal")], {}, "No.", [], "stop"),
+        ([CALL], {}, "", [("call_1", "get_weather", CITY)], "tool_calls"),
+        ([CALL, OTHER_CALL], {}, "", [(f"call_{n}", "get_weather", CITY) for n in (1, 2)], "tool_calls"),
+        ([REASONING, text_item("晴"), CALL], {}, "晴", [("call_1", "get_weather", CITY)], "tool_calls"),
+        ([text_item("杭州")], CUT, "杭州", [], "length"),
+        ([CALL], CUT, "", [("call_1", "get_weather", CITY)], "length"),
+        ([text_item("杭")], FILTERED, "杭", [], "content_filter"),
+    ],
+)
+async def test_a_response_is_read_whole_and_as_events(
+    output: list[dict[str, Any]], fields: dict[str, Any], text: str, calls: list[Any], reason: str, prompt: Prompt
+) -> None:
+    answer = streamed(*output, **fields) if prompt.stream else whole(response(*output, **fields))
+    found = await turn(answer, prompt)
+    assert (found.message.text, calls_of(found), found.finish_reason) == (text, calls, reason)
+    assert (found.model, found.usage) == ("played", Usage(30, 20, 10, 15))
+
+
+async def test_reasoning_is_told_as_progress() -> None:
+    async with played([streamed(REASONING, text_item("晴天"))]) as (model, _):
+        assert Progress("Hm.") in await events_of(model, STREAMED)
+
+
+async def test_a_stream_whose_last_event_repeats_no_output_is_complete() -> None:
+    last = {"type": "response.completed", "response": response()}
+    found = await turn(streamed(REASONING, CALL, last=last), STREAMED)
+    assert calls_of(found) == [("call_1", "get_weather", CITY)]
+
+
+async def test_reasoning_is_sent_back_in_its_place_within_the_turn_and_not_later() -> None:
+    asked = (await turn(streamed(REASONING, CALL, REASONING | {"id": "rs_2"}, OTHER_CALL), STREAMED)).message
+    results = ToolResponseMessage(tuple(ToolResponse(f"call_{n}", "get_weather", "晴") for n in (1, 2)))
+    conversation = (QUESTION, asked, results)
+    async with played([whole(response(text_item("晴")))] * 2) as (model, player):
+        await response_of(model, Prompt(conversation, (WEATHER,)))
+        await response_of(model, Prompt((*conversation, AssistantMessage("晴"), UserMessage("again")), (WEATHER,)))
+    running, later = (request.body["input"] for request in player.requests)
+    call = {"type": "function_call", "name": "get_weather", "arguments": CITY}
+    outputs = [{"type": "function_call_output", "call_id": f"call_{n}", "output": "晴"} for n in (1, 2)]
+    calls = [call | {"call_id": f"call_{n}"} for n in (1, 2)]
+    assert running[1:] == [REASONING, calls[0], REASONING | {"id": "rs_2"}, calls[1], *outputs]
+    assert [each for each in later if each.get("type") == "reasoning"] == []
+    assert [each["call_id"] for each in later if each.get("type") == "function_call"] == ["call_1", "call_2"]
+
+
+async def test_calls_that_an_advisor_changed_are_sent_back_as_they_are_now() -> None:
+    asked = (await turn(streamed(REASONING, CALL), STREAMED)).message
+    changed = AssistantMessage(asked.text, (ToolCall("call_9", "now", "not JSON"),), asked.extra)
+    async with played([whole(response(text_item("晴")))]) as (model, player):
+        await response_of(model, Prompt((QUESTION, changed), (WEATHER,)))
+    call = {"type": "function_call", "call_id": "call_9", "name": "now", "arguments": "{}"}
+    assert player.requests[0].body["input"][1:] == [REASONING, call]
+
+
+async def test_reasoning_of_this_api_is_not_sent_to_chat_completions() -> None:
+    asked = (await turn(streamed(REASONING, CALL), STREAMED)).message
+    async with played([whole(message(content="晴"))], api="chat") as (model, player):
+        await response_of(model, Prompt((QUESTION, asked), (WEATHER,)))
+    assert "response_output" not in player.requests[0].body["messages"][1]
+
+
+FAILED = {"type": "response.failed", "response": response(status="failed", error={"code": "server_error"})}
+ERROR = {"type": "error", "code": "server_error", "message": "SECRET", "param": None}
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind"),
+    [
+        (streamed(text_item("杭"), last=FAILED), UpstreamUnavailable),
+        (streamed(text_item("杭"), last=ERROR), UpstreamUnavailable),
+        (streamed(text_item("杭"), last={"type": "response.in_progress"}), UpstreamInvalid),
+        (whole(FAILED["response"]), UpstreamUnavailable),
+        (whole({"object": "list"}), UpstreamInvalid),
+        (whole(response(**FILTERED)), ContentFiltered),
+        (sse(), UpstreamInvalid),
+        (whole({"error": {"message": "no", "code": "invalid_api_key"}}, 401), ProviderAuth),
+    ],
+)
+async def test_a_failure_is_an_error_wherever_it_is_told(answer: Answer, kind: type[ToolchatError]) -> None:
+    with pytest.raises(kind) as caught:
+        await turn(answer, STREAMED)
+    assert "SECRET" not in str(caught.value)
+
+
+NO_TOOLS = "Function tools with reasoning_effort are not supported in /v1/chat/completions. Please use /v1/responses."
+ONLY_CHAT = "This model is only supported in v1/chat/completions and not in v1/responses."
+NOT_ENCRYPTED = "Encrypted content is not supported with this model."
+
+
+def refusing(path: str, reason: str) -> Script:
+    """A server that refuses one of the two APIs."""
+
+    def answer(request: PlayedRequest) -> Answer:
+        if request.path == path:
+            return whole({"error": {"message": reason, "type": "invalid_request_error", "code": None}}, 400)
+        return whole(response(text_item("晴")) if request.path.endswith("responses") else message(content="晴"))
+
+    return answer
+
+
+async def test_the_other_api_is_used_once_the_server_asks_for_it(caplog: pytest.LogCaptureFixture) -> None:
+    async with played(refusing("/v1/chat/completions", NO_TOOLS), api="auto") as (model, player):
+        for _ in range(3):
+            assert (await response_of(model, AT_ONCE)).message.text == "晴"
+    assert [each.path for each in player.requests] == ["/v1/chat/completions", *["/v1/responses"] * 3]
+    assert [each.message for each in caplog.records if each.levelname == "WARNING"] == [
+        "the chat provider asks for another API"
+    ]
+
+
+async def test_a_chosen_api_is_kept_and_the_error_says_what_to_set() -> None:
+    async with played(refusing("/v1/chat/completions", NO_TOOLS), api="chat") as (model, player):
+        with pytest.raises(UpstreamInvalid, match="OPENAI_API=responses"):
+            await response_of(model, AT_ONCE)
+    assert len(player.requests) == 1
+
+
+async def test_encrypted_reasoning_is_not_asked_for_once_the_model_has_refused_it() -> None:
+    def answer(request: PlayedRequest) -> Answer:
+        if "include" in request.body:
+            return whole({"error": {"message": NOT_ENCRYPTED, "type": "invalid_request_error"}}, 400)
+        return whole(response(text_item("晴")))
+
+    async with played(answer) as (model, player):
+        for _ in range(2):
+            assert (await response_of(model, AT_ONCE)).message.text == "晴"
+    assert ["include" in each.body for each in player.requests] == [True, False, False]
+
+
+@pytest.mark.parametrize(
+    ("base_url", "api", "path"),
+    [
+        (None, "auto", "/responses"),
+        ("https://api.openai.com/v1/", "auto", "/responses"),
+        ("https://api.openai.com/v1", "chat", "/chat/completions"),
+        ("https://api.deepseek.com", "auto", "/chat/completions"),
+        ("https://api.deepseek.com", "responses", "/responses"),
+    ],
+)
+def test_openai_itself_is_asked_by_responses_and_others_by_chat_completions(
+    base_url: str | None, api: Any, path: str
+) -> None:
+    assert OpenAICompatibleChatModel(base_url=base_url, api=api).path == path
+
+
+@pytest.mark.parametrize("api", ["chat", "responses"])
+async def test_options_of_the_model_hold_unless_a_question_has_its_own(api: str) -> None:
+    options = ChatOptions(temperature=0.1, top_p=0.5)
+    extra: dict[str, Any] = {"extra_body": {"chat_template_kwargs": {"x": 1}}, "extra_headers": {"X-Team": "a"}}
+    answer = message(content="晴") | response(text_item("晴"))
+    async with played([whole(answer)], api=api, options=options, **extra) as (model, player):
+        await response_of(model, Prompt((QUESTION,), options=ChatOptions(temperature=0.9)))
+    (request,) = player.requests
+    assert request.body.items() >= {"temperature": 0.9, "top_p": 0.5, "chat_template_kwargs": {"x": 1}}.items()
+    assert request.headers["x-team"] == "a"
+
+
+async def test_a_refused_parameter_is_named() -> None:
+    refusal = "Unsupported value: 'temperature' does not support 0.2 with this model. SECRET"
+    async with played(refusing("/v1/responses", refusal)) as (model, _):
+        with pytest.raises(UpstreamInvalid, match="temperature") as caught:
+            await response_of(model, AT_ONCE)
+    assert "SECRET" not in str(caught.value)

@@ -1,0 +1,214 @@
+"""OpenAI's Responses API: the request of a prompt, and the parsing of a response and of its semantic events.
+
+https://platform.openai.com/docs/api-reference/responses. Nothing is stored at the provider (``store: false``), so the
+reasoning of a turn is sent back with each round, encrypted by the provider.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from toolchat.errors import ContentFiltered, UpstreamInvalid
+from toolchat.messages import (
+    AssistantMessage,
+    Message,
+    SystemMessage,
+    ToolCall,
+    ToolResponseMessage,
+    Usage,
+    UserMessage,
+    turn_start,
+)
+from toolchat.models.base import ChatOptions, ChatResponse, Prompt, SerializedTools
+from toolchat.models.merging import TextMerger, ToolCallMerger, is_json_object, usage_from
+from toolchat.models.openai.mapping import OUTPUT, valid_name
+from toolchat.tool_calling.definition import ToolDefinition
+
+__all__ = ["ResponsesTurn", "ResponsesWire"]
+
+_ENCRYPTED: Final = "reasoning.encrypted_content"
+_TEXT_DELTAS: Final = ("response.output_text.delta", "response.refusal.delta")
+_REASONING_DELTAS: Final = ("response.reasoning_summary_text.delta", "response.reasoning_text.delta")
+_ENDS: Final = ("response.completed", "response.incomplete")
+_NO_USAGE: Final = Usage()
+_REASONS: Final = {"max_output_tokens": "length", "content_filter": "content_filter"}
+
+
+class ResponsesWire:
+    """``POST {base_url}/responses``."""
+
+    path = "/responses"
+
+    def __init__(self) -> None:
+        self.definitions = SerializedTools(_map_definition)
+        self.turn = ResponsesTurn
+        self.encrypted = True
+        """Whether to ask for encrypted reasoning; models that do not reason refuse that."""
+
+    def adapt(self, refusal: str) -> bool:
+        """Ask for less if that is what the provider has refused; returns whether to try again."""
+        adapted = self.encrypted and "encrypted content" in refusal
+        self.encrypted = self.encrypted and not adapted
+        return adapted
+
+    def body(self, model: str, prompt: Prompt, options: ChatOptions) -> dict[str, Any]:
+        """The request without its tools; the API has no stop sequences, seed and penalties."""
+        tools = {tool.name for tool in prompt.tools}
+        text = _map_format(options.response_format) if options.response_format else None
+        values = {
+            "temperature": options.temperature,
+            "top_p": options.top_p,
+            "max_output_tokens": options.max_tokens,
+            "reasoning": {"effort": options.reasoning_effort} if options.reasoning_effort else None,
+            "text": {"format": text} if text else None,
+            "include": [_ENCRYPTED] if self.encrypted else None,
+            "stream": True if prompt.stream else None,
+            **(_map_tool_choice(options, tools) if tools else {}),
+        }
+        body = {"model": model, "input": _map_input(prompt.messages, tools), "store": False}
+        return body | {name: value for name, value in values.items() if value is not None}
+
+
+def _map_input(messages: Sequence[Message], tools: Collection[str]) -> list[dict[str, Any]]:
+    """Map a conversation to input items; reasoning is sent back within the current turn only."""
+    turn = turn_start(messages)
+    items: list[dict[str, Any]] = []
+    for place, message in enumerate(messages):
+        items += _map_message(message, tools, replay=place >= turn)
+    return items
+
+
+def _map_tool_choice(options: ChatOptions, tools: Collection[str]) -> dict[str, Any]:
+    choice: object = options.tool_choice if options.tool_choice in ("auto", "required") else None
+    if options.tool_choice in tools:
+        choice = {"type": "function", "name": options.tool_choice}
+    return {"parallel_tool_calls": options.parallel_tool_calls, "tool_choice": choice}
+
+
+def _map_definition(tool: ToolDefinition) -> dict[str, Any]:
+    """Map a tool definition; ``strict``, the API's default, would refuse most schemas."""
+    described = {"name": tool.name, "description": tool.description, "parameters": dict(tool.input_schema)}
+    return {"type": "function", **described, "strict": False}
+
+
+def _map_message(message: Message, tools: Collection[str], *, replay: bool) -> list[dict[str, Any]]:
+    match message:
+        case SystemMessage(text):
+            return [{"role": "system", "content": text}]
+        case UserMessage(text):
+            return [{"role": "user", "content": text}]
+        case ToolResponseMessage(responses):
+            return [{"type": "function_call_output", "call_id": one.id, "output": one.text} for one in responses]
+        case AssistantMessage():
+            return _map_output(message, tools, message.extra.get(OUTPUT, ()) if replay else ())
+
+
+def _map_output(message: AssistantMessage, tools: Collection[str], output: Sequence[Any]) -> list[dict[str, Any]]:
+    """The items of a message in the order in which they came: reasoning belongs to the item behind it."""
+    parts: dict[str, dict[str, Any]] = {call.id: _map_call(call, tools) for call in message.tool_calls}
+    if message.text:
+        parts = {"": {"role": "assistant", "content": message.text}, **parts}
+    items = [each if isinstance(each, dict) else parts.pop(each, None) for each in output]
+    return [each for each in items if each] + list(parts.values())
+
+
+def _map_call(call: ToolCall, tools: Collection[str]) -> dict[str, Any]:
+    arguments = call.arguments if is_json_object(call.arguments) else "{}"
+    return {"type": "function_call", "call_id": call.id, "name": valid_name(call.name, tools), "arguments": arguments}
+
+
+def _map_format(response_format: Mapping[str, Any]) -> dict[str, Any]:
+    schema = response_format.get("json_schema")
+    return {"type": response_format.get("type"), **(schema if isinstance(schema, Mapping) else {})}
+
+
+class ResponsesTurn:
+    """Collects the events of one model call, or one whole response; each returns the text that it adds."""
+
+    def __init__(self, model: str) -> None:
+        self.finished = self.ended = False
+        """Both: whether the last event of a response was received; a stream that ends without it is incomplete."""
+        self.new_reasoning = ""
+        """The reasoning that the last event added."""
+        self._model = model
+        self._text = TextMerger()
+        self._by_deltas = False
+        self._items: dict[object, Mapping[str, Any]] = {}
+        self._response: Mapping[str, Any] = {}
+
+    def add(self, event: Mapping[str, Any]) -> str:
+        """Add one event or a whole response and return its text."""
+        kind, self.new_reasoning = event.get("type"), ""
+        if kind in _TEXT_DELTAS:
+            self._by_deltas = True
+            return self._text.add(_string(event, "delta"))
+        if kind in _REASONING_DELTAS:
+            self.new_reasoning = _string(event, "delta")
+        elif kind == "response.output_item.done" and isinstance(item := event.get("item"), dict):
+            self._items[event.get("output_index", len(self._items))] = item
+        elif kind in _ENDS and isinstance(response := event.get("response"), dict):
+            return self._end(response)
+        elif event.get("object") == "response":
+            return self._end(event)
+        return ""
+
+    def close(self) -> str:
+        """Return the text that was held back."""
+        return self._text.finish()
+
+    def response(self) -> ChatResponse:
+        """Return the finished response; call :meth:`close` first.
+
+        Raises:
+            UpstreamInvalid: there was no answer.
+            ContentFiltered: the provider's moderation removed the whole answer.
+        """
+        if not self._response:
+            raise UpstreamInvalid("the chat provider sent no answer", retryable=True)
+        message = self._message()
+        details = self._response.get("incomplete_details")
+        cut = _REASONS.get(str(details.get("reason"))) if isinstance(details, dict) else None
+        if cut == "content_filter" and not message.text and not message.tool_calls:
+            raise ContentFiltered("the provider's moderation refused the answer")
+        usage = usage_from(self._response.get("usage"))
+        return ChatResponse(
+            message, cut or ("tool_calls" if message.tool_calls else "stop"), usage or _NO_USAGE, self._model
+        )
+
+    def _message(self) -> AssistantMessage:
+        calls, output = ToolCallMerger(), list[Any]()
+        for item in self._items.values():
+            if item.get("type") == "reasoning":
+                output.append({name: value for name, value in item.items() if value is not None})
+            elif item.get("type") == "function_call":
+                output.append(len(calls))
+                calls.add({"index": len(calls), "id": item.get("call_id"), "function": item})
+            else:
+                output.append("")
+        if not any(isinstance(each, dict) for each in output):
+            output = []
+        called = calls.finish()
+        placed = [called[each].id if isinstance(each, int) else each for each in output]
+        return AssistantMessage(self._text.text, called, {OUTPUT: placed} if placed else {})
+
+    def _end(self, response: Mapping[str, Any]) -> str:
+        self.finished, self.ended, self._response = True, True, response
+        self._model = _string(response, "model") or self._model
+        output = response.get("output")
+        if isinstance(output, list) and output:  # some servers leave it empty at the end of a stream
+            self._items = dict(enumerate(each for each in output if isinstance(each, dict)))
+        if self._by_deltas:
+            return ""
+        return self._text.add("".join(_texts(self._items.values())))
+
+
+def _texts(items: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """The texts and refusals of the messages among the items."""
+    for item in items:
+        content = item.get("content") if item.get("type") == "message" else None
+        for part in content if isinstance(content, list) else ():
+            if isinstance(part, dict):
+                yield _string(part, "refusal" if part.get("type") == "refusal" else "text")
+
+
+def _string(value: Mapping[str, Any], key: str) -> str:
+    return text if isinstance(text := value.get(key), str) else ""

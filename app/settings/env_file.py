@@ -17,7 +17,7 @@ REMOVED = {
     "BAIDU_TRANSLATE_TIMEOUT": "a request takes at most 10 s; TOOL_TIMEOUT bounds the call as a whole",
     "BREAKER_PAUSE": "an open circuit is tried again after 10 s",
     "CONNECT_TIMEOUT": "connecting takes at most 5 s; MODEL_TIMEOUT and TOOL_TIMEOUT bound the call as a whole",
-    "DASHSCOPE_ENABLE_THINKING": "use DASHSCOPE_OPTIONS={\"extra_body\": {\"enable_thinking\": true}}",
+    "DASHSCOPE_ENABLE_THINKING": 'use DASHSCOPE_OPTIONS={"extra_body": {"enable_thinking": true}}',
     "EXAMPLES_ZONE": "the articles' examples are in the time zone Asia/Shanghai",
     "HTTP_MAX_CONNECTIONS": "there are 2000; MAX_QUESTIONS limits what uses them",
     "JWT_ALGORITHMS": "all asymmetric signatures are accepted",

@@ -44,8 +44,9 @@ processes of `python -m app serve`, sockets, a Redis that is stopped and killed,
 
 ## Chaos
 
-Three replicas and Redis (`appendfsync always`) are killed, stopped, stalled, cut off and restarted at random while
-users ask; then every conversation is [checked](../lab/README.md#how-chaos-runs-are-verified).
+Three replicas, one of them with workers, and Redis are killed, stopped, stalled and cut off at random while clients
+share sessions, approve calls, repeat requests with idempotency keys, and set and delete alarms. Then everything that
+was acknowledged is [looked for](../lab/README.md#how-chaos-runs-are-verified).
 
 {chaos}
 ## Can the tests fail?

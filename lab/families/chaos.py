@@ -1,81 +1,94 @@
-"""Replicas, users in sessions, and a random schedule of faults; afterwards every acknowledged turn is looked for."""
+"""Replicas, clients and a random schedule of faults; afterwards everything that was acknowledged is looked for."""
 
 import asyncio
-import itertools
+import re
 import signal
 import statistics
 import time
 from collections import Counter
-from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
 from random import Random
+from typing import Literal
+
+import psutil
 
 from lab.fault import fault, held
-from lab.history import Session, remembering
 from lab.proxy import Proxy
 from lab.service import Service
 from lab.stage import Stage
-from lab.upstream import Call, frozen, playing, speaking
+from lab.upstream import Call, frozen, playing
 from lab.waiting import until
+from lab.workload import Ledger, Workload, answer, write_tool
 from tests.players.openai_player import Answer
 from tests.players.redis_server import RedisServer
 
 _REPLICAS = 3
-_USERS = 10
-_TURNS = 12
-_STREAM = {"Accept": "text/event-stream"}
 _SETTINGS = {
     "MEMORY_MAX_MESSAGES": "1000", "MEMORY_MAX_TOKENS": "1000000", "SHUTDOWN_TIMEOUT": "5", "MODEL_TIMEOUT": "3",
-    "MODEL_IDLE_TIMEOUT": "2", "REQUEST_TIMEOUT": "15", "SESSION_WAIT": "2",
+    "MODEL_IDLE_TIMEOUT": "2", "REQUEST_TIMEOUT": "15", "SESSION_WAIT": "2", "EXAMPLES_ENABLED": "true",
 }  # fmt: skip
 _DOCUMENTED = {"session-busy", "overloaded", "draining", "store-unavailable", "upstream-unavailable",
                "upstream-invalid", "upstream-timeout", "deadline", "provider-rate-limited"}  # fmt: skip
+_OF_KILLS = re.compile("was sent SIGKILL|workers fail repeatedly")
+"""What the parent of the workers rightly reports when they are killed."""
+_Fsync = Literal["always", "everysec"]
+_SHARE: dict[_Fsync, float] = {"always": 0.7, "everysec": 0.3}
+"""Of the time, for each setting of ``appendfsync``."""
 
 
 @dataclass
 class _Run:
     """What came of one schedule."""
 
+    ledger: Ledger
     events: Counter[str] = field(default_factory=Counter)
-    sessions: list[Session] = field(default_factory=list)
-    outcomes: Counter[str] = field(default_factory=Counter)
-    faults: list[str] = field(default_factory=list)
     complaints: list[str] = field(default_factory=list)
     memory: list[float] = field(default_factory=list)
 
     @property
-    def acknowledged(self) -> int:
-        return sum(turn.acknowledged for session in self.sessions for turn in session.turns)
-
-    @property
     def said(self) -> str:
         events = ", ".join(f"{count} × {name}" for name, count in sorted(self.events.items()))
-        return f"{self.acknowledged} acknowledged turns in {len(self.sessions)} sessions; {events}"
+        return f"{self.ledger}; {events}"
 
 
 class _Chaos:
-    def __init__(self, stage: Stage, redis: RedisServer, proxies: list[Proxy], replicas: list[Service]) -> None:
+    def __init__(
+        self,
+        stage: Stage,
+        redis: RedisServer,
+        proxies: list[Proxy],
+        replicas: list[Service],
+        runs: Path,
+        minutes: float,
+    ) -> None:
         self._stage = stage
         self._redis = redis
         self._proxies = proxies
         self._replicas = replicas
-        self._end = time.monotonic() + stage.minutes * 60
+        self._runs = runs
+        self._end = time.monotonic() + minutes * 60
         self._up = [True] * len(replicas)
-        self.run = _Run()
+        self._draw = stage.random()
+        self._workload = Workload(self._choose, stage.name(), self._end)
+        self.run = _Run(self._workload.ledger)
+
+    def _choose(self) -> Service:
+        return self._draw.choice([each for each, up in zip(self._replicas, self._up, strict=True) if up])
 
     async def whole(self) -> _Run:
-        """Let users ask and faults happen until the time is over, then look at all that was kept."""
+        """Let clients ask and faults happen until the time is over, then compare what is stored with what was told."""
         draw = self._stage.random()
-        users = [self._user(number, Random(draw.random())) for number in range(_USERS)]
-        await asyncio.gather(self._schedule(draw), self._weigh(), *users)
+        await asyncio.gather(self._schedule(draw), self._weigh(), self._workload.run(Random(draw.random())))
         await until(self._is_well, 60)
-        for session in self.run.sessions:
-            reply = await self._replicas[0].ask(f"/chat/{session.identifier}")
-            kept = reply.json()["messages"] if reply.status == 200 else []
-            self.run.faults += session.faults(kept)
+        await self._workload.settle(self._runs.read_text().split())
         for each in self._replicas:
-            self.run.complaints += each.complaints()
+            self._collect_complaints(each)
         return self.run
+
+    def _collect_complaints(self, replica: Service) -> None:
+        self.run.complaints += [each for each in replica.complaints() if not _OF_KILLS.search(each)]
 
     async def _is_well(self) -> bool:
         for each in self._replicas:
@@ -88,28 +101,11 @@ class _Chaos:
             self.run.memory.append(self._replicas[0].mib())
             await asyncio.sleep(0.5)
 
-    async def _user(self, number: int, draw: Random) -> None:
-        for round_ in itertools.count():
-            session = Session(f"chaos-{number}-{round_}-{self._stage.seed}")
-            self.run.sessions.append(session)
-            for turn in range(_TURNS):
-                if time.monotonic() > self._end:
-                    return
-                await self._ask(session, f"turn-{number}-{round_}-{turn}", draw)
-
-    async def _ask(self, session: Session, text: str, draw: Random) -> None:
-        sent = time.monotonic()
-        answer, outcome = None, "not connected"
-        there = [each for each, up in zip(self._replicas, self._up, strict=True) if up]
-        with suppress(OSError, TimeoutError):
-            answer, outcome = await _answer(draw.choice(there), session.identifier, text, streams=draw.random() < 0.5)
-        self.run.outcomes[outcome] += 1
-        session.add(text, sent, answer)
-        await asyncio.sleep(draw.random() * (0.05 if answer else 0.3))
-
     async def _schedule(self, draw: Random) -> None:
-        events = (self._kill, self._term, self._stop, self._stall, self._partition, self._cut, self._restart_redis,
-                  self._cut_upstream, self._freeze_upstream, self._break_upstream)  # fmt: skip
+        events = (
+            self._kill, self._kill_worker, self._term, self._stop, self._stall, self._partition, self._cut,
+            self._restart_redis, self._cut_upstream, self._freeze_upstream, self._break_upstream,
+        )  # fmt: skip
         while time.monotonic() < self._end:
             await asyncio.sleep(draw.uniform(0.3, 1.5))
             event = draw.choice(events)
@@ -122,7 +118,7 @@ class _Chaos:
         self._up[at] = False
         self._replicas[at].signal(number)
         await self._replicas[at].ended()
-        self.run.complaints += self._replicas[at].complaints()
+        self._collect_complaints(self._replicas[at])
         await self._replicas[at].start()
         self._up[at] = True
 
@@ -131,6 +127,12 @@ class _Chaos:
 
     async def _term(self, draw: Random) -> None:
         await self._down(draw, signal.SIGTERM)
+
+    async def _kill_worker(self, draw: Random) -> None:
+        """The last replica has workers, which its parent replaces."""
+        del draw
+        for worker in psutil.Process(self._replicas[-1].popen.pid).children()[:1]:
+            worker.kill()
 
     async def _stop(self, draw: Random) -> None:
         victim = draw.choice(self._replicas)
@@ -179,91 +181,111 @@ class _Chaos:
         self._stage.upstream.behave = usual
 
 
-async def _answer(service: Service, session: str, text: str, *, streams: bool) -> tuple[str | None, str]:
-    """A user's result: the answer if it was complete, and the outcome."""
-    reply = await service.ask(f"/chat?userInput={text}", session=session, headers=_STREAM if streams else {})
-    if not reply.whole:
-        return None, "cut off"
-    if reply.status != 200:
-        return None, reply.code or f"status {reply.status}"
-    if not streams:
-        return reply.text, "ok"
-    if reply.last == "done":
-        return str(reply.events[-1][1]["answer"]), "ok"
-    return None, reply.events[-1][1].get("code", "?") if reply.last == "error" else "no end"
-
-
-async def _ran(stage: Stage) -> _Run:
-    """The run that all rows look at; the first of them makes it."""
-    if "run" not in stage.kept:
-        folder = stage.folder / "redis"
-        folder.mkdir()
-        durable = ("--appendonly", "yes", "--appendfsync", "always", "--dir", str(folder))
-        redis = await stage.redis(*durable)
-        proxies = [await stage.row.enter_async_context(Proxy(redis.port)) for _ in range(_REPLICAS)]
-        urls = [f"redis://127.0.0.1:{each.port}/0" for each in proxies]
-        replicas = await asyncio.gather(*(stage.own(REDIS_URL=url, **_SETTINGS) for url in urls))
-        stage.upstream.behave = speaking(remembering, pieces=3, pause=0.01)
-        stage.kept["run"] = await _Chaos(stage, redis, proxies, list(replicas)).whole()
-    run = stage.kept["run"]
+async def _ran(stage: Stage, fsync: _Fsync) -> _Run:
+    """The run that several rows look at; the first of them makes it."""
+    if fsync not in stage.kept:
+        stage.kept[fsync] = await _run(stage, fsync)
+    run = stage.kept[fsync]
     if not isinstance(run, _Run):
         raise TypeError(type(run))
     return run
 
 
-@fault(users="acknowledged turns are kept", figure="acknowledged turns lost", at_most=0, fast=True, loud=True,
-       limit=300, lasts=True)  # fmt: skip
+async def _run(stage: Stage, fsync: _Fsync) -> _Run:
+    folder, tools, runs = (stage.folder / name for name in (f"redis-{fsync}", f"tools-{fsync}", "runs"))
+    folder.mkdir()
+    runs.write_text("")
+    write_tool(tools, runs)
+    redis = await stage.redis("--appendonly", "yes", "--appendfsync", fsync, "--dir", str(folder))
+    proxies = [await stage.row.enter_async_context(Proxy(redis.port)) for _ in range(_REPLICAS)]
+    workers = ["1"] * (_REPLICAS - 1) + ["2"]
+    replicas = await asyncio.gather(
+        *(
+            stage.own(
+                REDIS_URL=f"redis://127.0.0.1:{proxy.port}/0", TOOLS_PATH=str(tools), SERVER_WORKERS=count, **_SETTINGS
+            )
+            for proxy, count in zip(proxies, workers, strict=True)
+        )
+    )
+    stage.upstream.behave = answer
+    minutes = stage.minutes * _SHARE[fsync]
+    return await _Chaos(stage, redis, proxies, list(replicas), runs, minutes).whole()
+
+
+_row = partial(fault, fast=True, loud=True, limit=300, lasts=True)
+
+
+@_row(users="what was acknowledged is kept", figure="acknowledged turns, approvals, runs and alarms lost", at_most=0)
 async def chaos_loses_nothing(stage: Stage) -> float:
-    """Three replicas and Redis under kills, stops, stalls, partitions, restarts and a failing provider."""
-    run = await _ran(stage)
-    stage.note = run.said
-    held(run.acknowledged > 10 * stage.minutes, f"only {run.acknowledged} turns were acknowledged")
-    return sum(each.startswith("lost") for each in run.faults)
+    """Replicas, workers, Redis (`appendfsync always`) and the provider are killed, stopped, stalled and cut off."""
+    run = await _ran(stage, "always")
+    held(run.ledger.acknowledged > 10 * stage.minutes, f"only {run.ledger.acknowledged} turns were acknowledged")
+    lost = [each for each in run.ledger.faults if each.startswith("lost")]
+    stage.note = "; ".join([run.said, *lost[:3]])
+    return len(lost)
 
 
-@fault(users="conversations read as they were held", figure="turns invented, doubled, out of order or that read others",
-       at_most=0, fast=True, loud=True, limit=300, lasts=True)  # fmt: skip
+@_row(users="what must happen once happens once", figure="runs of a tool and alarms that happened twice", at_most=0)
+async def chaos_doubles_nothing(stage: Stage) -> float:
+    """The same run: each approval is given and each request with a key is repeated, at several replicas."""
+    faults = (await _ran(stage, "always")).ledger.faults
+    doubled = [each for each in faults if each.startswith("doubled")]
+    stage.note = "; ".join(doubled[:3])
+    return len(doubled)
+
+
+@_row(users="conversations read as they were held", figure="turns invented, doubled, out of order or that read others",
+      at_most=0)  # fmt: skip
 async def chaos_keeps_the_order(stage: Stage) -> float:
     """The same run: the history of each session is checked as a register that each turn reads and extends."""
-    run = await _ran(stage)
-    wrong = [each for each in run.faults if not each.startswith("lost")]
-    stage.note = f"{len(run.sessions)} histories" if not wrong else "; ".join(wrong[:3])
+    ledger = (await _ran(stage, "always")).ledger
+    wrong = [each for each in ledger.faults if not each.startswith(("lost", "doubled"))]
+    stage.note = "; ".join(wrong[:3]) or f"{len(ledger.sessions)} histories"
     return len(wrong)
 
 
-@fault(users="every failure is a documented one", figure="answers that are not", at_most=0, fast=True, loud=True,
-       limit=300, lasts=True)  # fmt: skip
+@_row(users="every failure is a documented one", figure="answers that are not", at_most=0)
 async def chaos_tells_what_failed(stage: Stage) -> float:
-    """The same run: what users were answered."""
-    run = await _ran(stage)
+    """The same run: what clients were answered."""
+    outcomes = (await _ran(stage, "always")).ledger.outcomes
     known = _DOCUMENTED | {"ok", "cut off", "not connected"}
-    stage.note = ", ".join(f"{count} {name}" for name, count in run.outcomes.most_common())
-    return sum(count for name, count in run.outcomes.items() if name not in known)
+    stage.note = ", ".join(f"{count} {name}" for name, count in outcomes.most_common())
+    return sum(count for name, count in outcomes.items() if name not in known)
 
 
-@fault(users="nothing", figure="errors and tracebacks in three logs", at_most=0, fast=True, loud=True, limit=300,
-       lasts=True)  # fmt: skip
+@_row(users="nothing", figure="errors and tracebacks in three logs", at_most=0)
 async def chaos_breaks_nothing_inside(stage: Stage) -> float:
     """The same run: what the logs of the replicas say."""
-    run = await _ran(stage)
+    run = await _ran(stage, "always")
     stage.note = run.complaints[0][:200] if run.complaints else ""
     return len(run.complaints)
 
 
-@fault(users="most are answered", figure="% of questions acknowledged", at_least=30, fast=True, loud=True, limit=300,
-       lasts=True)  # fmt: skip
+@_row(users="most are answered", figure="% of requests acknowledged", at_least=30)
 async def chaos_leaves_the_service_up(stage: Stage) -> float:
-    """The same run: how many questions were answered while all of this happened."""
-    run = await _ran(stage)
-    return 100 * run.outcomes["ok"] / max(1, run.outcomes.total())
+    """The same run: how many requests were answered while all of this happened."""
+    outcomes = (await _ran(stage, "always")).ledger.outcomes
+    return 100 * outcomes["ok"] / max(1, outcomes.total())
 
 
 @fault(users="nothing", figure="% more memory in the last quarter than in the second", at_most=5, loud=True, limit=300,
        lasts=True)  # fmt: skip
 async def chaos_leaves_no_memory_behind(stage: Stage) -> float:
     """The same run: the memory of the replica that was stopped and cut off, but never killed."""
-    memory = (await _ran(stage)).memory
+    memory = (await _ran(stage, "always")).memory
     quarter = len(memory) // 4
     held(quarter > 5, "too short a run to say")
     second, last = memory[quarter : 2 * quarter], memory[3 * quarter :]
     return 100 * (statistics.median(last) / statistics.median(second) - 1)
+
+
+@_row(users="up to two seconds are lost, nothing else", figure="% of acknowledged work lost or run again", at_most=2,
+      fast=False)  # fmt: skip
+async def chaos_with_everysec_loses_little(stage: Stage) -> float:
+    """The same schedule with `appendfsync everysec`, which loses what Redis had not written when it was killed."""
+    run = await _ran(stage, "everysec")
+    gone = run.ledger.count("lost") + run.ledger.count("doubled")
+    wrong = [each for each in run.ledger.faults if not each.startswith(("lost", "doubled"))]
+    held(not wrong, "; ".join(wrong[:3]))
+    stage.note = f"{gone} lost or run again of {run.said}"
+    return 100 * gone / max(1, run.ledger.acknowledged)

@@ -85,6 +85,17 @@ def test_a_history_is_right_when_one_order_of_turns_explains_it(kept: list[str],
     assert any(each.startswith(found) for each in faults) if found else faults == []
 
 
+@pytest.mark.parametrize(("read", "faults"), [([], 0), (["a"], 0), (["x"], 1)])
+def test_an_answer_that_waited_for_approval_has_read_the_turns_before_its_pause(read: list[str], faults: int) -> None:
+    session = Session("s")
+    sent = time.monotonic()
+    session.add("a", sent, answer(["a"]))
+    session.add("b", sent, answer([*read, "b"]), paused=True)
+    texts = ["a", answer(["a"]), "b", answer([*read, "b"])]
+    messages = [{"role": ("user", "assistant")[at % 2], "text": text} for at, text in enumerate(texts)]
+    assert len(session.faults(messages)) == faults
+
+
 def answer(texts: list[str]) -> str:
     return remembering({"messages": [{"role": "user", "content": text} for text in texts]})
 

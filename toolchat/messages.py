@@ -186,6 +186,7 @@ def estimate_tokens(text: str) -> int:
     """Estimate the tokens of a text as current tokenizers count: one per Chinese character, one per four letters."""
     if text.isascii():
         return (len(text) + 3) // 4
+    # UTF-8 has three bytes for a Chinese character, two more than there are characters: half of these is one token.
     wide = (len(text.encode("utf-8", "replace")) - len(text)) // 2
     return wide + (len(text) - wide + 3) // 4
 

@@ -54,6 +54,7 @@ class ToolCallRepairAdvisor(Advisor):
         """See :meth:`Advisor.advise`."""
         response = await chain.proceed(request, emit)
         usage, rounds = response.usage, response.rounds
+        # Without tools the loop accepts no call, broken or not, so a repair would be in vain.
         for _ in range(self._max_repairs if request.tools else 0):
             exchange = _exchange(response.message)
             if exchange is None:

@@ -242,7 +242,8 @@ def decide(
 
 async def _guarded_calls(message: AssistantMessage, state: LoopState) -> Collection[str]:
     """The ids of the calls that need the user's approval."""
-    guarded_tools = {tool.definition.name: tool for tool in state.offered if tool.metadata.requires_approval}
+    tools = state.offered if message.tool_calls else ()
+    guarded_tools = {tool.definition.name: tool for tool in tools if tool.metadata.requires_approval}
     if not guarded_tools:
         return ()
     context = state.context_of(message)

@@ -53,6 +53,13 @@ _CHANGES: dict[str, list[tuple[str, str, str, str]]] = {
         ("expiry of stored records", _SET + _RELEASE, "redis.call('SET', KEYS[3], ARGV[2])\n" + _RELEASE,
          "sessions-expire"),
     ],
+    "toolchat/state/sqlite.py": [
+        ("fence of a session in a file", "if not owned:", "if False:", "a-process-stopped-beyond-its-lock-in-a-file"),
+        ("lock of a session in a file", "if until is not None and until > now:", "if False:",
+         "one-session-in-a-file-by-many-at-once"),
+        ("commit to the file before the answer", 'self._database.execute("COMMIT")',
+         'self._database.execute("ROLLBACK")', "a-process-killed-with-its-file"),
+    ],
     "toolchat/state/redis_connection.py": [
         ("deadline of Redis", "self._timeout.reschedule(asyncio.get_running_loop().time())", "pass",
          "redis-stopped redis-replies-stall"),

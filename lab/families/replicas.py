@@ -3,11 +3,12 @@
 import asyncio
 import signal
 import time
+from contextlib import suppress
 
 from lab.fault import fault, held
 from lab.history import Session, remembering
 from lab.service import Service
-from lab.sessions import answers, asks, sharing
+from lab.sessions import ROOMY, answers, asks, sharing
 from lab.stage import Stage
 from lab.upstream import Call, frozen, speaking
 from lab.waiting import until
@@ -18,7 +19,21 @@ _BUSY = "409 session-busy"
 @fault(users="one after the other, or 409", figure="acknowledged turns lost or out of order", at_most=0, fast=True)
 async def one_session_by_many_at_once(stage: Stage) -> float:
     """50 questions of one session at once over two replicas; its history is checked as a register."""
-    replicas = [await sharing(stage, number) for number in range(2)]
+    return await _by_many_at_once(stage, [await sharing(stage, number) for number in range(2)])
+
+
+@fault(users="one after the other, or 409", figure="acknowledged turns lost or out of order", at_most=0)
+async def one_session_in_a_file_by_many_at_once(stage: Stage) -> float:
+    """50 questions of one session at once over two processes that share a file."""
+    return await _by_many_at_once(stage, [await stage.own(**_in_a_file(stage), **ROOMY) for _ in range(2)])
+
+
+def _in_a_file(stage: Stage) -> dict[str, str]:
+    """A setting with which processes share the family's file."""
+    return {"STATE_URL": f"sqlite:///{stage.folder / 'state.db'}"}
+
+
+async def _by_many_at_once(stage: Stage, replicas: list[Service]) -> float:
     session = Session(stage.name())
     together = 0
 
@@ -81,7 +96,18 @@ async def a_replica_killed_in_mid_turn(stage: Stage) -> float:
 @fault(users="409 `session-busy` for the late one", figure="turns stored, of one that counts", at_least=1, at_most=1)
 async def a_replica_stopped_beyond_its_lock(stage: Stage) -> float:
     """A replica is stopped in mid-turn for so long that another takes the session; then it goes on (fencing)."""
-    victim, other, session = await _victim(stage), await sharing(stage), stage.name()
+    return await _stopped_beyond_its_lock(stage, await _victim(stage), await sharing(stage))
+
+
+@fault(users="409 `session-busy` for the late one", figure="turns stored, of one that counts", at_least=1, at_most=1)
+async def a_process_stopped_beyond_its_lock_in_a_file(stage: Stage) -> float:
+    """The same with two processes that share a file."""
+    victim, other = [await stage.own(**_in_a_file(stage)) for _ in range(2)]
+    return await _stopped_beyond_its_lock(stage, victim, other)
+
+
+async def _stopped_beyond_its_lock(stage: Stage, victim: Service, other: Service) -> float:
+    session = stage.name()
     stage.upstream.behave = speaking(lambda _: "Late.", first=1)
     asked = asyncio.create_task(asks(victim, session, "late"))
     await until(lambda: stage.upstream.open == 1)
@@ -94,6 +120,26 @@ async def a_replica_stopped_beyond_its_lock(stage: Stage) -> float:
     texts = await _texts(other, session)
     held(texts == ["early", "Early."], f"stored is {texts}")
     return len(texts) / 2
+
+
+@fault(users="their conversations go on", figure="acknowledged turns lost, of 200 or more", at_most=0)
+async def a_process_killed_with_its_file(stage: Stage) -> float:
+    """SIGKILL to a process that stores its state in a file, with 20 clients that ask; it is started again."""
+    service = await stage.own(**_in_a_file(stage))
+    acknowledged: list[str] = []
+
+    async def press() -> None:
+        with suppress(OSError):
+            while (await asks(service, session := stage.name())).status == 200:
+                acknowledged.append(session)
+
+    clients = [asyncio.create_task(press()) for _ in range(20)]
+    await until(lambda: len(acknowledged) >= 200)
+    service.signal(signal.SIGKILL)
+    await asyncio.gather(*clients)
+    await service.ended()
+    await service.start()
+    return sum([await _texts(service, session) != ["hi", "Hello."] for session in acknowledged])
 
 
 @fault(users="one after the other", figure="turns stored, of two", at_least=2, at_most=2)

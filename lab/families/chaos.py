@@ -261,7 +261,7 @@ async def chaos_breaks_nothing_inside(stage: Stage) -> float:
     return len(run.complaints)
 
 
-@_row(users="most are answered", figure="% of requests acknowledged", at_least=30)
+@_row(users="most are answered", figure="% of requests acknowledged", at_least=30, fast=False)
 async def chaos_leaves_the_service_up(stage: Stage) -> float:
     """The same run: how many requests were answered while all of this happened."""
     outcomes = (await _ran(stage, "always")).ledger.outcomes

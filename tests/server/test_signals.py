@@ -47,10 +47,13 @@ async def test_a_signal_that_asks_for_something_else_cuts_nothing(harmless: sign
             assert process.poll() is None
 
 
-async def test_interrupts_beyond_the_first_print_no_traceback(tmp_path: Path) -> None:
+async def test_a_second_interrupt_cancels_what_runs_without_a_traceback(tmp_path: Path) -> None:
     async with PacedModel(text(["begun"], ends=False)) as model:
-        with started(cwd=tmp_path, OPENAI_BASE_URL=model.base_url, LOG_LEVEL="ERROR") as (process, url):
-            async with RawClient(url) as client:
+        # Nothing else ends the answer before the test gives up.
+        limits = dict.fromkeys(("SHUTDOWN_TIMEOUT", "MODEL_TIMEOUT", "MODEL_IDLE_TIMEOUT"), "600")
+        variables = {"OPENAI_BASE_URL": model.base_url, "LOG_LEVEL": "ERROR", **limits}
+        with started(cwd=tmp_path, **variables) as (process, url):
+            async with RawClient(url) as client, asyncio.timeout(PATIENCE):
                 await client.ask("/time/chat")
                 await client.read_until(b"begun")
                 while process.poll() is None:

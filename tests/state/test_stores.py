@@ -38,16 +38,19 @@ async def test_bytes_come_back_as_they_were_put(store: StateStore, key: str, val
 
 
 async def test_a_later_value_replaces_an_earlier_one_and_its_time(store: StateStore) -> None:
-    # A value that is put again lives as long as the second call says.
+    # A value that is put again lives as long as the second call says, also if that call releases its lock.
     await store.put("memory:long", b"1", ttl=0.03)
     await store.put("memory:long", b"2", ttl=30)
     await store.put("memory:short", b"1", ttl=30)
     await store.put("memory:short", b"2", ttl=0.05)
+    lock = await taken(store, "memory:locked")
+    await store.put(lock.key, b"1", ttl=30, lock=lock)
+    await store.put(lock.key, b"2", ttl=0.05, lock=lock, unlock=True)
 
-    async def is_over() -> bool:
-        return await store.get("memory:short") is None
+    async def are_over() -> bool:
+        return (await store.get("memory:short"), await store.get(lock.key)) == (None, None)
 
-    await until(is_over)
+    await until(are_over)
     assert await store.get("memory:long") == b"2"
 
 

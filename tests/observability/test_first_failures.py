@@ -23,7 +23,7 @@ async def client() -> AsyncGenerator[httpx.AsyncClient, None]:
         yield client
 
 
-async def test_what_may_become_of_a_models_turn_is_told_before_anybody_has_asked(client: httpx.AsyncClient) -> None:
+async def test_all_outcomes_of_a_model_call_are_exported_before_the_first_one(client: httpx.AsyncClient) -> None:
     name = "toolchat_model_turns_total"
     before = await figures_of(client)
     await client.get("/chat", params={"userInput": "hello"})
@@ -44,7 +44,7 @@ async def test_what_may_become_of_a_models_turn_is_told_before_anybody_has_asked
     assert (before[failed], after[failed]) == (0, 1)
 
 
-async def test_a_breaker_is_told_from_the_start(client: httpx.AsyncClient) -> None:
+async def test_the_state_of_a_breaker_is_exported_from_the_start(client: httpx.AsyncClient) -> None:
     figures = await figures_of(client)
     told = {name: value for (name, labels), value in figures.items() if MODEL in dict(labels).get("upstream", "")}
     assert told == {
@@ -54,7 +54,7 @@ async def test_a_breaker_is_told_from_the_start(client: httpx.AsyncClient) -> No
     }
 
 
-async def test_the_first_answer_of_an_upstream_tells_what_else_may_become_of_one(client: httpx.AsyncClient) -> None:
+async def test_the_first_response_of_an_upstream_exports_all_its_outcomes(client: httpx.AsyncClient) -> None:
     http, name = OutboundHttp(), "upstream of first failures"
     try:
         await http.fetch("GET", str(client.base_url.join("/health/live")), upstream=name, timeout=30)

@@ -23,7 +23,7 @@ _PAGE = 4096
 """The least that Linux lets a pipe hold."""
 
 
-def test_lines_that_find_no_room_are_counted_and_said_once_lines_flow_again() -> None:
+def test_dropped_log_lines_are_counted_and_reported_once_lines_are_written_again() -> None:
     reading, writing = small_pipe()
     with os.fdopen(reading, "rb") as reader, os.fdopen(writing, "w") as stream:
         handler = DirectHandler(stream, most=10)

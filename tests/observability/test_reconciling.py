@@ -138,7 +138,7 @@ async def test_tokens_are_those_that_the_provider_counted(client: httpx.AsyncCli
     assert grown(before, after, "toolchat_model_cached_tokens_total") == {MODEL: 40}
 
 
-async def test_questions_are_told_apart_by_their_form_their_variant_and_who_asked(client: httpx.AsyncClient) -> None:
+async def test_questions_are_counted_by_format_variant_and_client(client: httpx.AsyncClient) -> None:
     before = await figures_of(client)
     for form, name in (("application/json", "alice"), ("text/event-stream", "bob"), ("text/plain", "")):
         assert (await ask(client, "works", form, name)).status_code == 200

@@ -104,7 +104,7 @@ async def test_a_tool_of_the_library_runs_in_the_callers_span() -> None:
     assert seen == [span.get_span_context().span_id]
 
 
-async def test_an_mcp_server_is_told_of_the_trace(tmp_path: Path) -> None:
+async def test_an_mcp_server_receives_the_trace_context(tmp_path: Path) -> None:
     player = McpPlayer()
     async with OtlpReceiver() as receiver, serving(player.app) as url:
         file = written(tmp_path, far={"url": f"{url}/mcp"})

@@ -40,7 +40,7 @@ async def ask(client: httpx.AsyncClient) -> None:
     assert answer.status_code == 200, answer.text
 
 
-async def test_the_request_to_a_tools_upstream_is_part_of_the_call_and_the_upstream_is_told(
+async def test_a_tools_request_is_a_span_of_its_call_and_carries_the_trace_context(
     weather: tuple[Weather, str],
 ) -> None:
     upstream, url = weather

@@ -72,7 +72,7 @@ async def test_a_traceparent_of_a_later_version_is_read(
     assert the(await receiver.trace(), "GET").parent == PARENT
 
 
-async def test_a_trace_that_the_caller_does_not_record_is_not_recorded_and_upstreams_are_told_so(
+async def test_a_trace_that_the_caller_does_not_sample_is_not_recorded_and_sent_as_unsampled(
     client: httpx.AsyncClient, receiver: OtlpReceiver, player: OpenAIPlayer
 ) -> None:
     told = await asked(client, player, ("traceparent", f"00-{TRACE}-{PARENT}-00"))
@@ -108,7 +108,7 @@ async def test_a_share_of_the_traces_is_recorded_by_their_ids(player: OpenAIPlay
     assert [each.trace[16:] for each in servers] == ["3fffffffffffffff"] * 2
 
 
-async def test_without_its_propagator_nobody_is_believed_or_told(player: OpenAIPlayer) -> None:
+async def test_without_a_propagator_no_trace_context_is_read_or_sent(player: OpenAIPlayer) -> None:
     async with OtlpReceiver() as receiver:
         variables = receiver.variables | {"OTEL_PROPAGATORS": "none"}
         async with service(OPENAI_BASE_URL=player.base_url, **variables) as client:
@@ -116,7 +116,7 @@ async def test_without_its_propagator_nobody_is_believed_or_told(player: OpenAIP
             assert the(await receiver.trace(), "GET").trace != TRACE
 
 
-async def test_dashscope_is_told_of_the_trace_and_counted_like_every_upstream(receiver: OtlpReceiver) -> None:
+async def test_dashscope_receives_the_trace_context_and_is_counted_like_every_upstream(receiver: OtlpReceiver) -> None:
     async with DashScopePlayer(sensible_model({"timeZoneId": "Asia/Tokyo"})) as player:
         settings = {"DASHSCOPE_API_KEY": "sk-0123456789abcdef", "DASHSCOPE_BASE_URL": player.base_url}
         async with service(**settings, **receiver.variables) as client:

@@ -64,7 +64,9 @@ async def test_a_client_that_leaves_ends_its_spans_as_cancelled(
     assert the(spans, "GET").attributes["error.type"] == "client_gone"
 
 
-async def test_a_question_whose_time_is_over_says_so_though_its_model_was_only_cancelled(player: OpenAIPlayer) -> None:
+async def test_a_question_that_times_out_is_traced_as_a_timeout_although_its_model_was_cancelled(
+    player: OpenAIPlayer,
+) -> None:
     async with (
         OtlpReceiver() as receiver,
         service(OPENAI_BASE_URL=player.base_url, REQUEST_TIMEOUT="0.05", **receiver.variables) as client,
@@ -95,7 +97,7 @@ async def test_a_refusal_is_the_clients_fault_and_no_failed_request(
     assert (span.attributes["http.response.status_code"], span.attributes["toolchat.outcome"]) == (422, "validation")
 
 
-async def test_a_collector_that_is_not_there_disturbs_nobody_and_the_log_says_so_once(
+async def test_an_unreachable_collector_is_logged_once_and_delays_no_answer(
     player: OpenAIPlayer, caplog: pytest.LogCaptureFixture
 ) -> None:
     with reserved() as nobody:
@@ -129,7 +131,7 @@ async def test_lost_traces_are_logged_with_the_reason_and_counted(
     assert vars(line)["spans_lost"] > 0
 
 
-async def test_a_collector_that_says_nothing_keeps_the_service_from_stopping_no_longer_than_it_may(
+async def test_a_silent_collector_delays_the_shutdown_no_longer_than_its_timeout(
     player: OpenAIPlayer, caplog: pytest.LogCaptureFixture
 ) -> None:
     before = senders()

@@ -68,7 +68,7 @@ async def test_an_answer_without_a_body_ends_with_its_head(kind: str, method: st
     assert "transfer-encoding" not in head
 
 
-async def test_a_client_that_keeps_no_connection_is_told_that_it_ends(url: str) -> None:
+async def test_a_client_without_keep_alive_receives_connection_close(url: str) -> None:
     head, body = await answered(url, "plain", version="1.0")
     assert "\r\nconnection: close" in head
     assert body == b"hello"

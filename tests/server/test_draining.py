@@ -80,7 +80,7 @@ async def test_running_streams_are_finished_while_everybody_else_hears_that_the_
     assert process.returncode == 0
 
 
-async def test_streams_that_take_too_long_are_told_so_and_the_service_ends(tmp_path: Path) -> None:
+async def test_streams_that_outlast_the_shutdown_timeout_end_with_an_error(tmp_path: Path) -> None:
     weather = PacedModel(text(["never"], first=3600))
     async with weather, PacedModel(by_query) as model:
         variables = {"OPENAI_BASE_URL": model.base_url, "WEATHER_BASE_URL": weather.base_url, "WEATHER_API_KEY": "key"}

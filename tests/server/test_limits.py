@@ -19,7 +19,7 @@ FILES = 160
 MOST = (FILES - 96) // 2
 
 
-async def test_a_client_too_many_is_told_so_and_the_others_are_answered(tmp_path: Path) -> None:
+async def test_a_connection_beyond_the_limit_is_refused_and_the_others_are_answered(tmp_path: Path) -> None:
     command = f"ulimit -n {FILES}; exec {shlex.quote(sys.executable)} -m app"
     async with PacedModel(text(["begun", "finished"])) as model:
         model.gate.clear()

@@ -45,7 +45,7 @@ async def answered(client: httpx.AsyncClient, sent: bytes) -> bytes:
         (b"GET http://[::1/secret HTTP/1.1\r\n" + HOST + b"\r\n", PERCENT),
     ],
 )
-async def test_what_is_wrong_is_told_and_logged_under_the_same_id(
+async def test_a_malformed_request_is_answered_and_logged_with_the_same_id(
     sent: bytes, detail: str, offline: httpx.AsyncClient, caplog: pytest.LogCaptureFixture
 ) -> None:
     answer = await answered(offline, sent)
@@ -71,7 +71,7 @@ async def test_what_is_wrong_is_told_and_logged_under_the_same_id(
         b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
     ],
 )
-async def test_what_a_client_does_is_no_warning_and_no_error(
+async def test_requests_of_a_client_cause_no_warning_and_no_error(
     sent: bytes, offline: httpx.AsyncClient, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with RawClient(str(offline.base_url)) as raw:

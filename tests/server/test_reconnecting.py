@@ -36,7 +36,7 @@ async def listening(
 
 
 @pytest.mark.parametrize("path", ["/time/chat?query=one", "/chat/stream?query=one"])
-async def test_an_event_source_that_is_cut_off_reconnects_and_is_told_to_stop(path: str, open_page: OpenPage) -> None:
+async def test_an_event_source_that_was_cut_off_reconnects_and_gets_204(path: str, open_page: OpenPage) -> None:
     model = PacedModel(text(["one ", "two "], ends=False))
     async with model, listening(model, path, open_page) as (page, proxy):
         await page.wait_for_function("() => seen.length === 2")
@@ -49,7 +49,7 @@ async def test_an_event_source_that_is_cut_off_reconnects_and_is_told_to_stop(pa
         assert "done" not in await page.evaluate("() => seen")
 
 
-async def test_an_event_source_that_has_the_whole_answer_is_told_to_stop_as_well(
+async def test_an_event_source_that_has_the_whole_answer_gets_204_as_well(
     open_page: OpenPage,
 ) -> None:
     model = PacedModel(text(["one ", "two "]))

@@ -34,7 +34,9 @@ async def test_a_signal_that_asks_for_the_end_lets_running_answers_finish(
 
 
 @pytest.mark.parametrize("harmless", [signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2])
-async def test_a_signal_that_asks_for_something_else_cuts_nothing(harmless: signal.Signals, tmp_path: Path) -> None:
+async def test_a_signal_that_does_not_stop_the_service_interrupts_no_stream(
+    harmless: signal.Signals, tmp_path: Path
+) -> None:
     async with PacedModel(text(["begun", "finished"])) as model:
         model.gate.clear()
         with started(cwd=tmp_path, OPENAI_BASE_URL=model.base_url) as (process, url):

@@ -102,7 +102,7 @@ async def test_a_turn_stays_paused_until_its_record_expires() -> None:
         await until(is_over)
 
 
-async def test_all_that_waits_in_a_conversation_is_gone_with_it_wherever_it_is_forgotten() -> None:
+async def test_all_paused_turns_of_a_conversation_are_deleted_with_it_at_any_replica() -> None:
     async with replicas(LIGHTS) as ((here, there), player, redis):
         asking = {"userInput": "Light, please", "sessionId": "s-1"}
         gone = [await waiting(each, "/chat", **asking) for each in (here, there, here)]
@@ -122,7 +122,7 @@ async def test_the_hundred_and_first_paused_turn_of_a_conversation_evicts_the_ol
         assert [(await approve(here, *each)).status_code for each in (first, second)] == [404, 200]
 
 
-async def test_a_client_that_leaves_while_its_turn_is_taken_up_leaves_it_waiting() -> None:
+async def test_a_turn_stays_paused_if_the_client_disconnects_during_its_decision() -> None:
     async with replicas(LIGHTS) as ((here, there), player, redis):
         place, call = await waiting(here)
         while not await left_in_time(there, place, call, redis):

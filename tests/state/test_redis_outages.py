@@ -208,7 +208,7 @@ async def test_options_in_the_url_do_not_undo_the_bounds(server: RedisServer) ->
 
 
 @pytest.mark.slow
-async def test_waiting_for_a_connection_says_nothing_about_the_server(caplog: pytest.LogCaptureFixture) -> None:
+async def test_waiting_for_a_connection_does_not_make_the_store_unavailable(caplog: pytest.LogCaptureFixture) -> None:
     # More than a slow server can do in time: some operations are refused, the next one is not.
     async with answering(b"+OK\r\n", after=0.8) as url:
         store = RedisStateStore(url, deadline=4)

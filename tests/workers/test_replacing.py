@@ -57,7 +57,7 @@ module = ToolModule(offered=offered)
 """
 
 
-async def test_a_worker_that_is_killed_takes_only_its_own_questions_with_it_and_is_replaced(
+async def test_a_killed_worker_loses_only_its_own_questions_and_is_replaced(
     service: Service, model: PacedModel
 ) -> None:
     before, replaced = service.workers, await service.total(REPLACEMENTS)
@@ -98,7 +98,7 @@ async def asked_again(url: str) -> str:
     return answer
 
 
-async def test_a_worker_that_ends_again_and_again_is_waited_for_longer_while_the_others_answer(
+async def test_repeated_failures_of_a_worker_are_followed_by_longer_pauses_while_the_others_answer(
     redis: RedisServer, model: PacedModel, tmp_path: Path
 ) -> None:
     async with workers(2, tmp_path, **set_up(redis, model)) as service:

@@ -46,7 +46,7 @@ module = ToolModule(offered=nobody)
 """
 
 
-def test_what_keeps_a_worker_from_starting_is_told_once_and_with_the_same_code(tmp_path: Path) -> None:
+def test_a_failed_start_is_reported_once_with_the_exit_code_of_one_process(tmp_path: Path) -> None:
     with silent_port() as redis:
         variables = {"REDIS_URL": f"redis://127.0.0.1:{redis}", **with_tools(tmp_path, {"faulty": FAULTY})}
         alone, several = (
@@ -78,7 +78,7 @@ def test_a_demonstration_is_one_process_whatever_is_set(tmp_path: Path) -> None:
 pytestmark = needs_redis
 
 
-async def test_connections_that_are_opened_together_are_shared_by_all_workers(service: Service) -> None:
+async def test_concurrent_connections_are_distributed_over_all_workers(service: Service) -> None:
     async with connected(service.url, 64) as clients:
         for each in clients:
             await each.ask("/health/live", "application/json")
@@ -88,7 +88,7 @@ async def test_connections_that_are_opened_together_are_shared_by_all_workers(se
     assert min(shares) > 64 / 3 / 4
 
 
-async def test_whichever_worker_is_asked_reports_the_figures_of_all(service: Service) -> None:
+async def test_each_worker_reports_the_metrics_of_all_workers(service: Service) -> None:
     name = "toolchat_questions_total"
     before = await service.total(name)
     assert await asyncio.gather(*(asked(service.url) for _ in range(MANY))) == [ANSWER] * MANY
@@ -115,7 +115,7 @@ async def test_every_worker_sends_its_traces(service: Service, collector: OtlpRe
     await until(lambda: arrived() == MANY)
 
 
-async def test_a_port_on_which_several_listen_is_taken_for_other_services(service: Service) -> None:
+async def test_a_port_of_several_workers_cannot_be_used_by_another_service(service: Service) -> None:
     port = service.url.rpartition(":")[2]
     arguments, variables = ("--workers", "2"), {"SERVER_PORT": port, "REDIS_URL": "redis://nobody"}
     done = await asyncio.to_thread(run, *arguments, cwd=Path(), **variables)
@@ -123,7 +123,7 @@ async def test_a_port_on_which_several_listen_is_taken_for_other_services(servic
     assert done.stderr == f"toolchat: SERVER_PORT: cannot listen on 127.0.0.1:{port}: Address already in use\n"
 
 
-async def test_workers_of_one_parent_draw_numbers_of_their_own(service: Service) -> None:
+async def test_workers_generate_different_request_ids(service: Service) -> None:
     async def identifier() -> str:
         async with client_of(service.url) as client:
             return (await client.get("/health/live")).headers["x-request-id"]
@@ -132,7 +132,7 @@ async def test_workers_of_one_parent_draw_numbers_of_their_own(service: Service)
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
-async def test_at_the_end_the_streams_of_all_workers_are_finished(
+async def test_a_stopping_service_finishes_the_streams_of_all_workers(
     number: signal.Signals, code: int, redis: RedisServer, model: PacedModel, tmp_path: Path
 ) -> None:
     async with workers(2, tmp_path, **set_up(redis, model)) as service:
@@ -207,7 +207,7 @@ async def test_a_signal_ends_a_worker_that_was_just_forked(
         assert await service.total("toolchat_worker_replacements_total") == 1
 
 
-async def test_a_second_interrupt_ends_what_the_workers_answer(
+async def test_a_second_interrupt_cancels_the_streams_of_all_workers(
     redis: RedisServer, model: PacedModel, tmp_path: Path
 ) -> None:
     async with workers(2, tmp_path, **set_up(redis, model)) as service:

@@ -190,10 +190,6 @@ def test_memory_processes_cpu_and_logs_are_bounded() -> None:
     assert {"max-size", "max-file"} == set(service["logging"]["options"])
 
 
-def test_the_port_is_published_on_this_host_only_by_default() -> None:
-    assert _service()["ports"] == ["${SERVER_HOST:-127.0.0.1}:${SERVER_PORT:-8083}:8083"]
-
-
 def test_running_answers_may_end_before_the_service_is_killed() -> None:
     grace = re.fullmatch(r"(\d+)s", _service()["stop_grace_period"])
 

@@ -12,7 +12,10 @@ from tests.waiting import PATIENCE
 
 ROOT = Path(__file__).parents[2]
 
-OPTIONS = ["-ra", "-p", "tests.no_skips", "-p", "no:cacheprovider", "--continue-on-collection-errors"]
+OPTIONS = [
+    *("-ra", "-p", "tests.no_skips", "-p", "no:cacheprovider", "--continue-on-collection-errors"),
+    *("-p", "xdist.plugin", "-n", "2"),
+]
 
 TESTS = """
 import pytest
@@ -36,12 +39,12 @@ pytest.skip("module: no browser", allow_module_level=True)
 """
 
 
-def _outcomes(folder: Path, no_skip: str, workers: list[str]) -> tuple[dict[str, int], str]:
+def _outcomes(folder: Path, no_skip: str) -> tuple[dict[str, int], str]:
     (folder / "test_one_by_one.py").write_text(TESTS)
     (folder / "test_whole_module.py").write_text(SKIPPED_MODULE)
     environment = os.environ | {"PYTHONPATH": str(ROOT), "TOOLCHAT_NO_SKIP": no_skip, "PYTEST_ADDOPTS": ""}
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", *OPTIONS, *workers, "--rootdir", folder, folder],
+        [sys.executable, "-m", "pytest", *OPTIONS, "--rootdir", folder, folder],
         cwd=folder,
         env=environment | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
         capture_output=True,
@@ -52,7 +55,6 @@ def _outcomes(folder: Path, no_skip: str, workers: list[str]) -> tuple[dict[str,
     return {word: int(count) for count, word in re.findall(r"(\d+) ([a-z]+)", summary)}, done.stdout
 
 
-@pytest.mark.parametrize("workers", [[], ["-p", "xdist.plugin", "-n", "2"]], ids=["alone", "in workers"])
 @pytest.mark.parametrize(
     ("no_skip", "expected"),
     [
@@ -61,9 +63,9 @@ def _outcomes(folder: Path, no_skip: str, workers: list[str]) -> tuple[dict[str,
     ],
 )
 def test_a_skip_fails_only_where_none_is_allowed_and_its_reason_is_shown(
-    tmp_path: Path, no_skip: str, expected: dict[str, int], workers: list[str]
+    tmp_path: Path, no_skip: str, expected: dict[str, int]
 ) -> None:
-    outcomes, output = _outcomes(tmp_path, no_skip, workers)
+    outcomes, output = _outcomes(tmp_path, no_skip)
 
     assert outcomes == expected, output
     assert set(re.findall(r"(\w+): no browser", output)) == {"marked", "running", "module"}

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from tests.players.openai_player import Answer, OpenAIPlayer, PlayedRequest, message, whole
+from tests.players.openai_player import Answer, OpenAIPlayer, PlayedRequest, Script, message, whole
 
 ROOT = Path(__file__).parent.parent
 PYTHON = os.environ.get("TOOLCHAT_PYTHON", str(ROOT / ".venv" / "bin" / "python"))
@@ -85,13 +85,20 @@ def anyio_backend() -> str:
 
 @pytest.fixture(scope="session")
 def _played() -> Iterator[tuple[Model, str]]:
-    """The model on a loop of its own, since some clients block theirs."""
-    model, loop = Model(), asyncio.new_event_loop()
+    model = Model()
+    with playing(model) as url:
+        yield model, url
+
+
+@contextmanager
+def playing(script: Script) -> Iterator[str]:
+    """Play a model on a loop of its own, since some clients block theirs; gives its base URL."""
+    loop = asyncio.new_event_loop()
     thread = Thread(target=loop.run_forever)
     thread.start()
-    player = OpenAIPlayer(model)
+    player = OpenAIPlayer(script)
     asyncio.run_coroutine_threadsafe(player.__aenter__(), loop).result(PATIENCE)
-    yield model, player.base_url
+    yield player.base_url
     asyncio.run_coroutine_threadsafe(player.__aexit__(None, None, None), loop).result(PATIENCE)
     loop.call_soon_threadsafe(loop.stop)
     thread.join(PATIENCE)

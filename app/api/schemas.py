@@ -174,7 +174,7 @@ class Conversation(BaseModel):
 class StateStoreHealth(BaseModel):
     """The store of conversations."""
 
-    kind: Literal["memory", "redis"]
+    kind: Literal["memory", "redis", "sqlite"]
     available: bool
 
 

@@ -75,6 +75,17 @@ async def test_liveness_and_readiness_answer(offline: httpx.AsyncClient) -> None
     assert (await offline.get("/health/ready")).json()["chat_model"] == "offline"
 
 
+async def test_every_page_of_the_service_answers_with_the_default_state_store() -> None:
+    async with service(STATE_URL="") as client:
+        ready = (await client.get("/health/ready")).json()
+        assert ready["state_store"] == {"kind": "sqlite", "available": True}
+        for path in ("/", "/health/live", "/tools", "/metrics", "/openapi.json", "/docs", "/playground", "/v1/models"):
+            assert (await client.get(path)).status_code == 200
+        answer = await client.get("/chat", params={"userInput": "What time is it in Paris?", "sessionId": "a"})
+        assert answer.status_code == 200
+        assert len((await client.get("/chat/a")).json()["messages"]) == 2
+
+
 async def test_openapi_documents_every_status_and_form_of_the_nine_endpoints(offline: httpx.AsyncClient) -> None:
     document = (await offline.get("/openapi.json")).json()
     assert set(document["paths"]) >= NINE

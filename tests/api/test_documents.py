@@ -79,7 +79,7 @@ async def test_every_page_of_the_service_answers_with_the_default_state_store() 
     async with service(STATE_URL="") as client:
         ready = (await client.get("/health/ready")).json()
         assert ready["state_store"] == {"kind": "sqlite", "available": True}
-        for path in ("/", "/health/live", "/tools", "/metrics", "/openapi.json", "/docs", "/playground", "/v1/models"):
+        for path in ("/", "/health/live", "/tools", "/metrics", "/openapi.json", "/docs", "/playground/", "/v1/models"):
             assert (await client.get(path)).status_code == 200
         answer = await client.get("/chat", params={"userInput": "What time is it in Paris?", "sessionId": "a"})
         assert answer.status_code == 200

@@ -184,6 +184,22 @@ async def test_a_part_of_the_services_tools_can_be_allowed() -> None:
     assert [each["function"]["name"] for each in player.requests[0].body["tools"]] == ["getCityTimeFunction"]
 
 
+async def test_a_request_of_codex_is_answered() -> None:
+    def said(role: str, text: str) -> dict[str, Any]:
+        return {"type": "message", "role": role, "content": [{"type": "input_text", "text": text}]}
+
+    fields = {"instructions": "You are Codex.", "tool_choice": "auto", "parallel_tool_calls": False, "store": False}
+    fields |= {"reasoning": {"effort": "low", "summary": "auto"}, "include": ["reasoning.encrypted_content"]}
+    body = {"stream": True, "prompt_cache_key": "1", "text": {"verbosity": "low"}, "tools": [ROLL | {"strict": False}]}
+    items = [said("developer", "Rules."), said("user", "Context."), said("user", "Roll")]
+    async with played([asks(ROLLED)]) as (client, player):
+        answer = await client.post(RESPONSES, json={"model": "toolchat", "input": items, **fields, **body})
+    assert events_of(answer.text)[-1]["response"]["output"][0]["name"] == "roll"
+    system, *rest = player.requests[0].body["messages"]
+    assert system["content"].endswith("You are Codex.\n\nRules.")
+    assert rest == [{"role": "user", "content": text} for text in ("Context.", "Roll")]
+
+
 async def test_options_reach_the_model_in_its_own_terms() -> None:
     form = {"type": "json_schema", "name": "moment", "strict": True, "schema": {"type": "object"}}
     fields = {"text": {"format": form}, "max_output_tokens": 9, "reasoning": {"effort": "low"}, "temperature": 0.5}

@@ -257,9 +257,10 @@ async def test_encrypted_reasoning_is_not_asked_for_once_the_model_has_refused_i
         return whole(response(text_item("晴")))
 
     async with played(answer) as (model, player):
-        for _ in range(2):
-            assert (await response_of(model, AT_ONCE)).message.text == "晴"
-    assert ["include" in each.body for each in player.requests] == [True, False, False]
+        concurrent = await asyncio.gather(response_of(model, AT_ONCE), response_of(model, AT_ONCE))
+        assert [each.message.text for each in concurrent] == ["晴", "晴"]
+        assert (await response_of(model, AT_ONCE)).message.text == "晴"
+    assert sorted("include" in each.body for each in player.requests) == [False, False, False, True, True]
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,15 @@ from collections.abc import Collection, Sequence
 from operator import attrgetter
 from typing import Any
 
-from toolchat.messages import AssistantMessage, Message, SystemMessage, ToolCall, ToolResponseMessage, UserMessage
+from toolchat.messages import (
+    AssistantMessage,
+    Message,
+    SystemMessage,
+    ToolCall,
+    ToolResponseMessage,
+    UserMessage,
+    turn_start,
+)
 from toolchat.models.base import ChatOptions, Prompt, SerializedTools
 from toolchat.models.merging import is_json_object
 from toolchat.models.openai.turn import OpenAITurn
@@ -71,9 +79,7 @@ class ChatCompletionsWire:
 
 def map_messages(messages: Sequence[Message], tools: Collection[str] = ()) -> list[dict[str, Any]]:
     """Map a conversation; reasoning is sent back within the current turn only, as DeepSeek requires."""
-    turn = len(messages)
-    while turn and not isinstance(messages[turn - 1], UserMessage):
-        turn -= 1
+    turn = turn_start(messages)
     mapped: list[dict[str, Any]] = []
     for position, message in enumerate(messages):
         mapped += map_message(message, tools, replay=position >= turn)

@@ -116,7 +116,8 @@ class OpenAICompatibleChatModel(ChatModel):
             async with self._http.request("POST", url, upstream=_UPSTREAM, headers=headers, data=data) as response:
                 if response.status >= 400:
                     fault = await _fault_of(response)
-                    if self._adapt(wire, fault.message.lower()):
+                    # A concurrent call may have adapted first: then the request is another one by now.
+                    if self._adapt(wire, fault.message.lower()) or self._body(wire, prompt) != data:
                         continue
                     raise _as_error(response, fault)
                 if _is_stream(response):

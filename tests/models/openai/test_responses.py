@@ -48,7 +48,7 @@ def response(*output: dict[str, Any], status: str = "completed", **fields: Any) 
 
 
 def streamed(*output: dict[str, Any], last: dict[str, Any] | None = None, **fields: Any) -> Answer:
-    """The events of a response; ``last`` replaces the event at its end."""
+    """The events of a response; ``last`` replaces the last one."""
     events: list[object] = [{"type": "response.created", "response": response(status="in_progress", usage=None)}]
     for index, item in enumerate(output):
         started = {key: [] if key in ("content", "summary") else value for key, value in item.items()}
@@ -205,7 +205,8 @@ ERROR = {"type": "error", "code": "server_error", "message": "SECRET", "param": 
         (streamed(text_item("杭"), last=ERROR), UpstreamUnavailable),
         (streamed(text_item("杭"), last={"type": "response.in_progress"}), UpstreamInvalid),
         (whole(FAILED["response"]), UpstreamUnavailable),
-        (whole({"object": "list"}), UpstreamInvalid),
+        (whole(response(status="failed")), UpstreamUnavailable),
+        (streamed(text_item("杭"), status="cancelled"), UpstreamUnavailable),
         (whole(response(**FILTERED)), ContentFiltered),
         (sse(), UpstreamInvalid),
         (whole({"error": {"message": "no", "code": "invalid_api_key"}}, 401), ProviderAuth),

@@ -7,7 +7,7 @@ reasoning of a turn is sent back with each round, encrypted by the provider.
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from toolchat.errors import ContentFiltered, UpstreamInvalid
+from toolchat.errors import ContentFiltered, UpstreamInvalid, UpstreamUnavailable
 from toolchat.messages import (
     AssistantMessage,
     Message,
@@ -28,7 +28,7 @@ __all__ = ["ResponsesTurn", "ResponsesWire"]
 _ENCRYPTED: Final = "reasoning.encrypted_content"
 _TEXT_DELTAS: Final = ("response.output_text.delta", "response.refusal.delta")
 _REASONING_DELTAS: Final = ("response.reasoning_summary_text.delta", "response.reasoning_text.delta")
-_ENDS: Final = ("response.completed", "response.incomplete")
+_ENDS: Final = tuple(f"response.{status}" for status in ("completed", "incomplete", "failed", "cancelled"))
 _NO_USAGE: Final = Usage()
 _REASONS: Final = {"max_output_tokens": "length", "content_filter": "content_filter"}
 
@@ -136,7 +136,11 @@ class ResponsesTurn:
         self._response: Mapping[str, Any] = {}
 
     def add(self, event: Mapping[str, Any]) -> str:
-        """Add one event or a whole response and return its text."""
+        """Add one event or a whole response and return its text.
+
+        Raises:
+            UpstreamUnavailable: the response has failed.
+        """
         kind, self.new_reasoning = event.get("type"), ""
         if kind in _TEXT_DELTAS:
             self._by_deltas = True
@@ -191,6 +195,8 @@ class ResponsesTurn:
         return AssistantMessage(self._text.text, called, {OUTPUT: placed} if placed else {})
 
     def _end(self, response: Mapping[str, Any]) -> str:
+        if response.get("status") in ("failed", "cancelled"):
+            raise UpstreamUnavailable("the chat provider reported a failure of its own")
         self.finished, self.ended, self._response = True, True, response
         self._model = _string(response, "model") or self._model
         output = response.get("output")

@@ -109,7 +109,10 @@ def test_the_log_says_when_a_circuit_opens_is_tried_and_closes(caplog: pytest.Lo
     tried = ("INFO", "circuit half-open: a trial request passes", "the shop")
     opened, closed = ("WARNING", "circuit open", "the shop"), ("INFO", "circuit closed", "the shop")
     assert lines == [opened, tried, tried, closed]
-    assert (vars(caplog.records[0])["failures"], vars(caplog.records[0])["last_failure"]) == (2, "upstream-unavailable")
+    assert (vars(caplog.records[0])["failures"], vars(caplog.records[0])["last_failure"]) == (
+        2,
+        f"upstream-unavailable: {AWAY}",
+    )
 
 
 def test_an_answer_of_500_is_a_failure_and_one_of_404_is_none() -> None:

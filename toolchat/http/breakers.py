@@ -79,7 +79,7 @@ class CircuitBreaker:
             return  # the common case
         status, self._failed_status = self._failed_status, 0
         if isinstance(error, _FAILURES):
-            self._fail(error.code)
+            self._fail(f"{error.code}: {error}")
         elif status:
             self._fail(f"status {status}")
         elif error is None or (isinstance(error, Exception) and not isinstance(error, Overloaded)):

@@ -115,7 +115,7 @@ async def _guarded(stage: Stage, pairs: int) -> None:
 
 
 async def _sessions(stage: Stage, pairs: int) -> None:
-    await _compared(stage, "pairs-session", (_session(SESSIONS, {}), _without_session()), pairs)
+    await _compared(stage, "pairs-session", (_session(SESSIONS, {"STATE_URL": "memory://"}), _without_session()), pairs)
 
 
 async def _redis(stage: Stage, pairs: int) -> None:

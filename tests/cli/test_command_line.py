@@ -88,7 +88,8 @@ def test_tools_lists_registered_modules_and_the_reasons_for_others(tmp_path: Pat
             {"REDIS_URL": "nonsense"},
             [
                 "REDIS_URL: must be memory://, sqlite:///relative/path or sqlite:////absolute/path with "
-                "?synchronous=full if wanted, redis://[user:password@]host[:port][/number], rediss:// for TLS, or "
+                "?synchronous=full, ?max_entries=N or both by & if wanted, "
+                "redis://[user:password@]host[:port][/number], rediss:// for TLS, or "
                 "unix://[user:password@]/path[?db=number]; the user and the password percent-encoded"
             ],
         ),

@@ -109,6 +109,12 @@ class TextFormat(Wire):
     schema_: dict[str, Any] | None = Field(None, alias="schema")
     strict: bool | None = None
 
+    @model_validator(mode="after")
+    def _require_schema(self) -> Self:
+        if self.type == "json_schema" and not (self.name and self.schema_):
+            raise ValueError("a json_schema needs name and schema")
+        return self
+
 
 class TextOptions(Wire):
     """Options of the answer's text."""

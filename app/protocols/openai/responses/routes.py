@@ -170,6 +170,8 @@ def _require_decisions(approvals: Mapping[str, Approval], calls: list[dict[str, 
 
 async def _prompt(service: ServiceState, sent: ResponsesRequest, items: list[Item], earlier: int) -> PromptSpec:
     messages, names = wire_messages(items, earlier)
+    if not messages:
+        raise BadRequest("input: has no message", "input")
     if sent.instructions:
         messages.insert(0, WireMessage.model_construct(role="system", content=sent.instructions))
         names.indexes.insert(0, 0)

@@ -181,7 +181,8 @@ async def _hung_up_on(service: Service, count: int, begin: bytes, drip: bytes = 
     return max(await asyncio.gather(*(dawdle() for _ in range(count))))
 
 
-@fault(users="413, then they are disconnected", figure="MiB of the body that were taken", at_most=8)
+# The server discards 16 MiB of a refused body, more than any that it accepts; the sockets' buffers hold some more.
+@fault(users="413, then they are disconnected", figure="MiB of the body that were taken", at_most=32)
 async def chunks_without_end(stage: Stage) -> float:
     """A client sends 200 MiB of chunks after it was refused."""
     service = await stage.service(**_SHORT)

@@ -80,8 +80,8 @@ class ConfiguredModule:
         """Why the tools are not registered, with the variable to set; ``None`` if they are."""
         if not self.settings.enabled:
             return f"switched off: set {self._variable('enabled')}=true"
-        missing = map(self._variable, self.settings.missing_fields())
-        return f"not configured: set {names}" if (names := " and ".join(missing)) else None
+        names = " and ".join(map(self._variable, self.settings.missing_fields()))
+        return f"not configured: set {names} {self.settings.alternative}".rstrip() if names else None
 
     def _variable(self, field: str) -> str:
         return environment_name(environment_class(self.module.settings, self.module.env_prefix), field)

@@ -58,8 +58,10 @@ def test_tools_lists_registered_modules_and_the_reasons_for_others(tmp_path: Pat
         "Todo (/todo): registered",
         "Examples (/tool): registered",
         "Alarms (/tool/alarm): registered",
-        "Translate (/translate): not configured: set BAIDU_TRANSLATE_APP_ID and BAIDU_TRANSLATE_SECRET_KEY",
-        "Weather (/weather): not configured: set WEATHER_API_KEY",
+        "Translate (/translate): not configured: set BAIDU_TRANSLATE_APP_ID and BAIDU_TRANSLATE_SECRET_KEY"
+        " or TRANSLATE_PROVIDER=libretranslate and LIBRETRANSLATE_URL, a server of your own",
+        "Weather (/weather): not configured: set WEATHER_API_KEY"
+        " or WEATHER_PROVIDER=open_meteo, which needs no key (free for non-commercial use)",
     ]
 
 

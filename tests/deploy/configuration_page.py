@@ -1,13 +1,17 @@
 """What ``docs/configuration.md`` must say, by the settings classes; run as a module, it writes the page."""
 
+import re
 from typing import Any
 
 from app.settings.base import EnvironmentSettings
 from tests.command_line import ROOT
 from tests.deploy.env_example import default_of, grouped_variables
-from tests.deploy.setting_groups import GROUPS, SWITCHES
+from tests.deploy.setting_groups import GROUPS, PROVIDERS, SWITCHES
 
 PAGE = ROOT / "docs" / "configuration.md"
+ENDPOINTS = ROOT / "docs" / "endpoints.md"
+"""The page with the variables of the built-in tools' providers."""
+_TABLE = re.compile(r"(?<=<!-- Written by `make env-example`. -->\n\n)(?:\|.*\n)+")
 
 HEAD = """\
 # Configuration
@@ -25,6 +29,7 @@ neither API keys nor tokens nor proxies are configured. Otherwise the start fail
 or `auto_or_offline`.
 
 A tool module has variables of its own, which start with its name: [tools.md](tools.md#settings-clients-and-routes).
+Those of weather and translation are in [endpoints.md](endpoints.md#weather-and-translation).
 *The documents* are the articles about Spring AI whose examples are part of the service:
 [endpoints.md](endpoints.md#the-documents-examples).
 
@@ -49,8 +54,15 @@ _KINDS = {"boolean": "`true` or `false`", "integer": "whole number", "number": "
 
 def render() -> str:
     """The whole page: a chapter for each group, a row for each variable."""
-    chapters = [_chapter(title, rows) for title, rows in grouped_variables().items()]
+    chapters = [_chapter(title, rows) for title, rows in grouped_variables().items() if title != PROVIDERS]
     return "\n".join([HEAD, *chapters, TRACES])
+
+
+def render_endpoints() -> str:
+    """The page about the endpoints with its table of variables."""
+    rows = [_row(name, *where) for name, where in grouped_variables()[PROVIDERS].items()]
+    table = "".join(f"{line}\n" for line in (*_HEADER, *rows))
+    return _TABLE.sub(lambda _: table, ENDPOINTS.read_text(encoding="utf-8"))
 
 
 def _chapter(title: str, rows: dict[str, tuple[type[EnvironmentSettings], str]]) -> str:
@@ -84,3 +96,4 @@ def _values(cls: type[EnvironmentSettings], field: str) -> str:
 
 if __name__ == "__main__":
     PAGE.write_text(render(), encoding="utf-8")
+    ENDPOINTS.write_text(render_endpoints(), encoding="utf-8")

@@ -1,9 +1,12 @@
 """The groups of ``docs/configuration.md`` and ``.env.example``: each with who changes its variables, and why."""
 
-__all__ = ["GROUPS", "SWITCHES"]
+__all__ = ["GROUPS", "PROVIDERS", "SWITCHES"]
 
 SWITCHES = ("TIME_ENABLED", "TODO_ENABLED", "WEATHER_ENABLED", "BAIDU_TRANSLATE_ENABLED")
 """The switches that every tool module has; the page has one row for all of them."""
+
+PROVIDERS = "The built-in tools' upstreams"
+"""The group that ``docs/endpoints.md`` describes, beside the routes that need it."""
 
 GROUPS: dict[str, tuple[str, str]] = {
     "The ten that everybody needs first": (
@@ -23,10 +26,11 @@ GROUPS: dict[str, tuple[str, str]] = {
         + " ".join(SWITCHES)
         + " EXAMPLES_ENABLED SANDBOX_URL",
     ),
-    "The built-in tools' upstreams": (
+    PROVIDERS: (
         "Their accounts, and their addresses where a gateway stands before them.",
-        "WEATHER_API_KEY WEATHER_BASE_URL BAIDU_TRANSLATE_APP_ID BAIDU_TRANSLATE_SECRET_KEY BAIDU_TRANSLATE_BASE_URL "
-        "BAIDU_TRANSLATE_REQUESTS_PER_SECOND",
+        "WEATHER_PROVIDER WEATHER_API_KEY WEATHER_BASE_URL WEATHER_GEOCODING_URL TRANSLATE_PROVIDER "
+        "BAIDU_TRANSLATE_APP_ID BAIDU_TRANSLATE_SECRET_KEY BAIDU_TRANSLATE_BASE_URL "
+        "BAIDU_TRANSLATE_REQUESTS_PER_SECOND LIBRETRANSLATE_URL LIBRETRANSLATE_API_KEY",
     ),
     "Conversations": (
         "To balance what a conversation remembers with what it costs, and for a Redis far away.",

@@ -40,6 +40,8 @@ class ToolSettings(BaseModel):
     """Beginning of the variables; default: the module's name in capitals and an underscore."""
     required: ClassVar[tuple[str, ...]] = ()
     """Fields without which the tools are not registered."""
+    alternative: ClassVar[str] = ""
+    """What the operator can do instead of setting them, such as ``or X_PROVIDER=y, which needs no key``."""
     has_sandbox: ClassVar[bool] = False
     """Whether the sandbox plays this module's upstream; no key is needed there, and results are marked as invented."""
 
@@ -60,7 +62,11 @@ class ToolSettings(BaseModel):
 
     def missing_fields(self) -> list[str]:
         """Return the required fields that are not set."""
-        return [] if self.in_sandbox else [name for name in self.required if getattr(self, name) is None]
+        return [] if self.in_sandbox else [name for name in self.required_fields() if getattr(self, name) is None]
+
+    def required_fields(self) -> tuple[str, ...]:
+        """Return the fields without which the tools are not registered; override it if they depend on another one."""
+        return self.required
 
     def applied_to(self, tool: ToolCallback) -> ToolCallback:
         """Return a tool with these settings applied: marked in the sandbox, cached as long as they say."""

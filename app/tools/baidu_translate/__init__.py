@@ -1,20 +1,24 @@
-"""Translation of texts by Baidu."""
+"""Translation of texts by Baidu or LibreTranslate."""
 
-from app.tools.baidu_translate.client import BaiduTranslateClient, BaiduTranslateSettings
+from app.tools.baidu_translate.client import BaiduTranslateClient
+from app.tools.baidu_translate.libretranslate import LibreTranslateClient
 from app.tools.baidu_translate.tools import BaiduTranslateService, BaiduTranslateTools
+from app.tools.baidu_translate.translator import BaiduTranslateSettings, Translator
 from toolchat import Components, OutboundHttp, ToolModule
 
 __all__ = ["module"]
 
 
-def create_client(http: OutboundHttp, settings: BaiduTranslateSettings) -> BaiduTranslateClient:
-    """Create the client with its usual time limits."""
+def create_client(http: OutboundHttp, settings: BaiduTranslateSettings) -> Translator:
+    """Create the provider's client; the sandbox plays Baidu."""
+    if settings.provider == "libretranslate" and not settings.in_sandbox:
+        return LibreTranslateClient(http, settings)
     return BaiduTranslateClient(http, settings)
 
 
 async def check_upstream(components: Components) -> str:
     """Translate one word, which uses two characters of the monthly quota."""
-    translation = await (await components.get(BaiduTranslateClient)).translate("你好", "zh", "en")
+    translation = await (await components.get(Translator)).translate("你好", "zh", "en")
     return f"你好 is {translation.text}"
 
 

@@ -1,52 +1,36 @@
-"""Client of Baidu's general translation API: settings, layout of texts, signature and answers."""
+"""Client of Baidu's general translation API: layout of texts, signature and answers."""
 
 import hashlib
 import math
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Self
+from typing import Any, Self
 
-from pydantic import Field, SecretStr
-from pydantic_core import from_json
-from typing_extensions import TypedDict
+from pydantic import SecretStr
 
 from app.tools.baidu_translate.error_codes import error_rule, translation_error
-from app.tools.baidu_translate.languages import source_code, target_code
+from app.tools.baidu_translate.languages import BAIDU
 from app.tools.baidu_translate.rate_limiter import Pacer
-from toolchat import (
-    BaseUrl,
-    OutboundHttp,
-    Reply,
-    Secret,
-    ToolArgumentsError,
-    ToolExecutionError,
-    ToolSettings,
-    UpstreamInvalid,
-    UpstreamUnavailable,
+from app.tools.baidu_translate.translator import (
+    MAX_TEXT_BYTES,
+    TIMEOUT,
+    BaiduTranslateSettings,
+    Translation,
+    Translator,
+    nothing_to_translate,
+    reported_language,
+    too_long,
 )
+from app.tools.json_reply import JsonReply
+from toolchat import OutboundHttp, Reply, UpstreamInvalid, UpstreamUnavailable
 
-__all__ = [
-    "CACHE_SECONDS",
-    "BaiduTranslateClient",
-    "BaiduTranslateSettings",
-    "Layout",
-    "Translation",
-    "TranslationResult",
-    "sign",
-]
+__all__ = ["BaiduTranslateClient", "Layout", "sign"]
 
-CACHE_SECONDS = 3600
-"""An hour: a translation does not age, but what users had translated should not lie in memory for long."""
-TIMEOUT = 10.0
-"""Seconds one request may take; half of a tool's usual limit, so that a second try still fits."""
 MAX_WAIT = 8.0
 """Seconds a call may wait for its turn before it is refused; together with a request within a tool's usual limit."""
 _UPSTREAM = "Baidu translate"
 _SANDBOX_ACCOUNT = "sandbox"
-_STANDARD_CHARS = 1000
-_MAX_TEXT_BYTES = 6000
-"""Baidu's bound for the text of one request, in UTF-8 (https://fanyi-api.baidu.com/doc/21)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,57 +68,7 @@ class Layout:
         return "".join(gap + line for gap, line in pairs)
 
 
-class BaiduTranslateSettings(ToolSettings):
-    """Settings of Baidu's general translation and the limits of its plan."""
-
-    required: ClassVar[tuple[str, ...]] = ("app_id", "secret_key")
-    has_sandbox: ClassVar[bool] = True
-
-    app_id: Secret | None = Field(None, description="APP ID of the Baidu translate account")
-    secret_key: Secret | None = Field(None, description="Secret key of the Baidu translate account")
-    base_url: BaseUrl = Field(
-        "https://fanyi-api.baidu.com/api/trans/vip/translate", description="Address of the general translation API"
-    )
-    requests_per_second: float = Field(
-        1,
-        gt=0,
-        le=1000,
-        description="Requests per second that the plan allows: Standard 1, Advanced 10, Premium 100; "
-        "above 1, texts may have 6000 characters instead of 1000",
-    )
-
-    @property
-    def max_chars(self) -> int:
-        """Longest text in characters; the plan with one request per second, Standard, also takes the shortest texts."""
-        return _STANDARD_CHARS if self.requests_per_second <= 1 else _MAX_TEXT_BYTES
-
-
-TranslationResult = TypedDict(
-    "TranslationResult",
-    {
-        "from": Annotated[str, Field(title="原文语言 / source language", description="Baidu's code")],
-        "to": Annotated[str, Field(title="译文语言 / target language", description="Baidu's code")],
-        "text": Annotated[str, Field(title="译文 / translation")],
-    },
-)
-"""The translation for the model, under Baidu's own names; ``from`` is a keyword, so it cannot be a class."""
-
-
-@dataclass(frozen=True, slots=True)
-class Translation:
-    """A translated text, with the blanks and line breaks of the original."""
-
-    source: str
-    """Baidu's code of the original's language, as detected where it was left to detection."""
-    target: str
-    text: str
-
-    def as_result(self) -> TranslationResult:
-        """Return the translation as the tool's result."""
-        return {"from": self.source, "to": self.target, "text": self.text}
-
-
-class BaiduTranslateClient:
+class BaiduTranslateClient(Translator):
     """Translates texts at the rate that the plan allows; one object per process limits the rate for all tools."""
 
     def __init__(
@@ -158,35 +92,27 @@ class BaiduTranslateClient:
             self._app_id = self._secret_key = _SANDBOX_ACCOUNT
 
     async def translate(self, text: str, source: str, target: str) -> Translation:
-        """Translate a text.
-
-        Args:
-            text: what to translate; may have several lines.
-            source: its language, by any name or code; ``auto`` or nothing lets Baidu detect it.
-            target: the language to translate into, by any name or code.
-
-        Raises:
-            ToolExecutionError: the text, a language or the account is not accepted, or too many calls wait.
-            UpstreamError: Baidu cannot be reached, or its answer is not valid.
-        """
-        source, target = source_code(source), target_code(target)
+        """Translate a text; see :meth:`Translator.translate`."""
+        source, target = BAIDU.source(source), BAIDU.target(target)
         layout = self._checked(text)
         answer = await self._answer({"q": "\n".join(layout.lines), "from": source, "to": target})
         translated = layout.filled_with(_lines_of(answer, len(layout.lines)))
-        return Translation(_language(answer, "from", source), _language(answer, "to", target), translated)
+        return Translation(
+            reported_language(answer, "from", source), reported_language(answer, "to", target), translated
+        )
 
     def _checked(self, text: str) -> Layout:
         if len(text) > self._settings.max_chars:
-            raise _too_long(f"{len(text)} characters", f"{self._settings.max_chars} characters")
+            raise too_long(f"{len(text)} characters", f"{self._settings.max_chars} characters")
         layout = Layout.split(text)
         if not layout.lines:
-            raise ToolArgumentsError("q: there is nothing to translate", [{"field": "q", "problem": "is blank"}])
+            raise nothing_to_translate()
         size = len("\n".join(layout.lines).encode())
-        if size > _MAX_TEXT_BYTES:
-            raise _too_long(f"{size} bytes in UTF-8", f"{_MAX_TEXT_BYTES} bytes")
+        if size > MAX_TEXT_BYTES:
+            raise too_long(f"{size} bytes in UTF-8", f"{MAX_TEXT_BYTES} bytes")
         return layout
 
-    async def _answer(self, question: dict[str, str]) -> dict[str, Any]:
+    async def _answer(self, question: dict[str, str]) -> Mapping[str, Any]:
         """Send a request, and once more if the rule of Baidu's error code allows a retry."""
         answer = await self._exchange(question)
         error = error_rule(answer)
@@ -199,7 +125,7 @@ class BaiduTranslateClient:
             raise translation_error(*error)
         return answer
 
-    async def _exchange(self, question: dict[str, str], *, ahead: bool = False) -> dict[str, Any]:
+    async def _exchange(self, question: dict[str, str], *, ahead: bool = False) -> Mapping[str, Any]:
         await self._pacer.acquire(ahead=ahead)
         salt = secrets.token_hex(8)
         signature = sign(self._app_id, question["q"], salt, self._secret_key)
@@ -220,29 +146,17 @@ def _plain(secret: SecretStr | None) -> str:
     return secret.get_secret_value() if secret else ""
 
 
-def _too_long(length: str, limit: str) -> ToolExecutionError:
-    return ToolExecutionError(
-        f"the text has {length}; at most {limit} can be translated at once",
-        kind="too-long",
-        hint="translate it in parts, one call after the other",
-    )
-
-
-def _parse(reply: Reply) -> dict[str, Any]:
+def _parse(reply: Reply) -> Mapping[str, Any]:
     status = reply.status
     # Baidu reports its own errors with HTTP 200; these come from something in front of it.
     if status == 429 or status >= 500:
         raise UpstreamUnavailable(f"{_UPSTREAM} is not available just now (HTTP {status})")
-    try:
-        answer = from_json(reply.body)
-    except ValueError:
-        answer = None
-    if status != 200 or not isinstance(answer, dict):
+    if status != 200:
         raise UpstreamInvalid(f"{_UPSTREAM} sent something that is not an answer of its API (HTTP {status})")
-    return answer
+    return JsonReply.parse(reply, _UPSTREAM).body
 
 
-def _lines_of(answer: dict[str, Any], expected: int) -> list[str]:
+def _lines_of(answer: Mapping[str, Any], expected: int) -> list[str]:
     results = answer.get("trans_result")
     # One line too few would put every later line into the wrong place of the layout.
     if not isinstance(results, list) or len(results) != expected:
@@ -252,8 +166,3 @@ def _lines_of(answer: dict[str, Any], expected: int) -> list[str]:
     if len(texts) != expected or not any(text.strip() for text in texts):
         raise UpstreamInvalid(f"{_UPSTREAM} sent a translation that is not text")
     return texts
-
-
-def _language(answer: dict[str, Any], key: str, asked: str) -> str:
-    language = answer.get(key)
-    return language if isinstance(language, str) and 0 < len(language) <= 16 else asked

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from app.tools.baidu_translate.languages import accepted
+from app.tools.baidu_translate.languages import BAIDU
 from app.tools.error_rule import ErrorRule
 from toolchat import ToolExecutionError, UpstreamInvalid
 from toolchat.errors import ProviderAuth, ProviderQuota
@@ -59,7 +59,7 @@ _RULES = {
     "58001": ErrorRule(
         "unsupported-language",
         "Baidu does not translate between these two languages",
-        f"languages: {accepted()}",
+        f"languages: {BAIDU.accepted}",
     ),
     "58002": ErrorRule(
         "unavailable",

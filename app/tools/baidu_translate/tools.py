@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from app.tools.baidu_translate.client import CACHE_SECONDS, BaiduTranslateClient, TranslationResult
+from app.tools.baidu_translate.translator import CACHE_SECONDS, TranslationResult, Translator
 from toolchat.tool_calling.function_callback import tool
 
 __all__ = ["BaiduTranslateService", "BaiduTranslateTools", "TranslateRequest"]
@@ -29,21 +29,21 @@ class TranslateRequest(BaseModel):
 class BaiduTranslateService:
     """The function tool."""
 
-    def __init__(self, client: BaiduTranslateClient) -> None:
+    def __init__(self, client: Translator) -> None:
         self._client = client
 
     async def __call__(self, request: TranslateRequest) -> TranslationResult:
-        """Translate a text; see :meth:`BaiduTranslateClient.translate`."""
+        """Translate a text; see :meth:`Translator.translate`."""
         return (await self._client.translate(request.text, request.source, request.target)).as_result()
 
 
 class BaiduTranslateTools:
     """The method tool."""
 
-    def __init__(self, client: BaiduTranslateClient) -> None:
+    def __init__(self, client: Translator) -> None:
         self._client = client
 
     @tool(name="baiduTranslateMethod", description=_DESCRIPTION, cache_seconds=CACHE_SECONDS)
     async def baidu_translate(self, text: _Text, source: _Source, target: _Target) -> TranslationResult:
-        """Translate a text; see :meth:`BaiduTranslateClient.translate`."""
+        """Translate a text; see :meth:`Translator.translate`."""
         return (await self._client.translate(text, source, target)).as_result()

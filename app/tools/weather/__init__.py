@@ -1,19 +1,23 @@
-"""The weather of any place, now and for up to 14 days, from WeatherAPI."""
+"""The weather of any place, now and for up to 14 days, from WeatherAPI or Open-Meteo."""
 
 from app.tools.weather.client import WeatherClient, WeatherSettings
+from app.tools.weather.open_meteo import OpenMeteoClient
 from app.tools.weather.tools import WeatherService, WeatherTools
+from app.tools.weather.weatherapi import WeatherApiClient
 from toolchat import Components, OutboundHttp, ToolModule
 
 __all__ = ["module"]
 
 
 def create_client(settings: WeatherSettings, http: OutboundHttp) -> WeatherClient:
-    """Create the client with its usual time limit."""
-    return WeatherClient(settings, http)
+    """Create the provider's client; the sandbox plays WeatherAPI."""
+    if settings.provider == "open_meteo" and not settings.in_sandbox:
+        return OpenMeteoClient(settings, http)
+    return WeatherApiClient(settings, http)
 
 
 async def check_upstream(components: Components) -> str:
-    """Request the forecast of a place that WeatherAPI certainly knows."""
+    """Request the forecast of a place that every provider certainly knows."""
     weather = await (await components.get(WeatherClient)).forecast("London", 1)
     return f"the forecast of {weather['place']['name']}"
 

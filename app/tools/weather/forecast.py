@@ -1,10 +1,10 @@
-"""Reduce a WeatherAPI forecast for the model: under 400 tokens for three days instead of 24,000.
+"""The forecast for the model, and WeatherAPI's reduced to it: under 400 tokens for three days instead of 24,000.
 
 Units are WeatherAPI's (degrees Celsius, mm, km/h, per cent). A value that is missing, of another type or
 out of range is left out and not replaced.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, NotRequired, cast
 
 from pydantic import Field
@@ -12,7 +12,7 @@ from typing_extensions import TypedDict  # pydantic reads the one of typing only
 
 from toolchat.errors import UpstreamInvalid
 
-__all__ = ["Current", "Day", "FoundPlace", "Weather", "slim"]
+__all__ = ["Current", "Day", "FoundPlace", "Weather", "child_object", "select", "slim", "weather"]
 
 _MAX_TEXT = 100
 _BEYOND_WEATHER = 100_000
@@ -29,7 +29,7 @@ _DAY = {
     "avghumidity": "humidity",
     "uv": "uv",
 }
-_TEXTS = frozenset(("name", "region", "country", "localtime", "wind_dir", "sunrise", "sunset", "date", "text"))
+_TEXTS = frozenset(("name", "region", "country", "local_time", "wind_dir", "sunrise", "sunset", "date", "text"))
 
 _Text = Annotated[str, Field(title="天气 / conditions")]
 _Humidity = Annotated[float, Field(title="湿度 / humidity", description="per cent")]
@@ -38,7 +38,7 @@ _Uv = Annotated[float, Field(title="紫外线指数 / UV index")]
 
 
 class FoundPlace(TypedDict, total=False):
-    """The place that WeatherAPI found, which may differ from the requested one."""
+    """The place that the weather service found, which may differ from the requested one."""
 
     name: Annotated[str, Field(title="名称 / name")]
     region: Annotated[str, Field(title="地区 / region")]
@@ -84,58 +84,73 @@ class Weather(TypedDict):
     days: Annotated[list[Day], Field(title="预报 / forecast", description="today first")]
     days_requested: NotRequired[Annotated[int, Field(title="请求的天数 / days asked for")]]
     days_delivered: NotRequired[Annotated[int, Field(title="实得的天数 / days delivered")]]
+    source: NotRequired[Annotated[str, Field(title="来源 / source", description="provider, licence and link")]]
 
 
 def slim(body: Any, days: int) -> Weather:
-    """Reduce an answer to the values that questions about the weather need.
+    """Reduce an answer of WeatherAPI to the values that questions about the weather need.
 
     Args:
         body: WeatherAPI's answer.
         days: number of requested days.
 
-    Returns:
-        ``place`` (the one that was found), ``current`` and ``days``; ``days_requested`` and ``days_delivered`` when
-        fewer days were delivered.
-
     Raises:
         UpstreamInvalid: the place or every day is missing.
     """
-    place = _select(_object(body, "location"), _PLACE)
-    forecast = _object(body, "forecast").get("forecastday")
-    found = [day for day in map(_day, forecast if isinstance(forecast, list) else ()) if len(day) > 1][:days]
-    if "name" not in place or not found:
-        raise UpstreamInvalid("WeatherAPI sent an answer without a place or a forecast")
-    result: dict[str, Any] = {"place": place}
-    if current := _current(_object(body, "current")):
-        result["current"] = current
-    result["days"] = found
-    if len(found) < days:
-        result |= {"days_requested": days, "days_delivered": len(found)}
+    place = select(child_object(body, "location"), _PLACE)
+    forecast = child_object(body, "forecast").get("forecastday")
+    found = list(map(_day, forecast if isinstance(forecast, list) else ()))
+    return weather("WeatherAPI", place, _current(child_object(body, "current")), found, days)
+
+
+def weather(
+    upstream: str, place: Mapping[str, Any], current: Mapping[str, Any], found: Iterable[Mapping[str, Any]], days: int
+) -> Weather:
+    """Assemble the result of the tool.
+
+    Args:
+        upstream: the provider's name in errors.
+        place: the place that was found.
+        current: the current weather; left out if it is empty.
+        found: the days, today first; those without a value beside the date are left out.
+        days: number of requested days; if fewer are there, the result says so.
+
+    Raises:
+        UpstreamInvalid: the place has no name, or there is no day.
+    """
+    kept = [day for day in found if len(day) > 1][:days]
+    if "name" not in place or not kept:
+        raise UpstreamInvalid(f"{upstream} sent an answer without a place or a forecast")
+    result: dict[str, Any] = {"place": place} | ({"current": current} if current else {}) | {"days": kept}
+    if len(kept) < days:
+        result |= {"days_requested": days, "days_delivered": len(kept)}
     return cast(Weather, result)
 
 
 def _current(current: Mapping[str, Any]) -> dict[str, Any]:
-    return _select(_object(current, "condition"), {"text": "text"}) | _select(current, _CURRENT)
+    return select(child_object(current, "condition"), {"text": "text"}) | select(current, _CURRENT)
 
 
 def _day(entry: Any) -> dict[str, Any]:
     """Reduce one day; empty without a date."""
-    day = _object(entry, "day")
-    date = _select(entry, {"date": "date"}) if isinstance(entry, dict) else {}
+    day = child_object(entry, "day")
+    date = select(entry, {"date": "date"}) if isinstance(entry, dict) else {}
     if not date:
         return {}
-    weather = _select(_object(day, "condition"), {"text": "text"}) | _select(day, _DAY)
-    sun = _select(_object(entry, "astro"), {"sunrise": "sunrise", "sunset": "sunset"})
+    weather = select(child_object(day, "condition"), {"text": "text"}) | select(day, _DAY)
+    sun = select(child_object(entry, "astro"), {"sunrise": "sunrise", "sunset": "sunset"})
     return date | weather | sun if weather else {}
 
 
-def _object(parent: Any, key: str) -> Mapping[str, Any]:
+def child_object(parent: Any, key: str) -> Mapping[str, Any]:
+    """Return an object within another; empty if there is none."""
     child = parent.get(key) if isinstance(parent, dict) else None
     return child if isinstance(child, dict) else {}
 
 
-def _select(source: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
-    values = {new: _text(source.get(old)) if old in _TEXTS else _number(source.get(old)) for old, new in names.items()}
+def select(source: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+    """Return the usable values under their new names: texts of places, times and conditions, and numbers."""
+    values = {new: _text(source.get(old)) if new in _TEXTS else _number(source.get(old)) for old, new in names.items()}
     return {name: value for name, value in values.items() if value is not None}
 
 

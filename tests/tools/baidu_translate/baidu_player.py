@@ -11,8 +11,9 @@ from urllib.parse import parse_qsl
 
 import pytest
 
-from app.tools.baidu_translate.client import BaiduTranslateClient, BaiduTranslateSettings
+from app.tools.baidu_translate.client import BaiduTranslateClient
 from app.tools.baidu_translate.tools import BaiduTranslateService, BaiduTranslateTools
+from app.tools.baidu_translate.translator import BaiduTranslateSettings
 from toolchat.http.client import OutboundHttp
 from toolchat.tool_calling.callback import ToolCallback
 from toolchat.tool_calling.errors import ToolExecutionError
@@ -22,11 +23,13 @@ __all__ = [
     "APP_ID",
     "RESULT",
     "SECRET_KEY",
+    "Player",
     "answer",
     "client_of",
     "error_of",
     "fault",
     "played",
+    "player_of",
     "reply",
     "settings",
     "tools",
@@ -103,10 +106,17 @@ async def client_of(chosen: BaiduTranslateSettings, **limits: float) -> AsyncGen
 
 
 @asynccontextmanager
-async def played(*answers: bytes, **values: Any) -> AsyncGenerator[tuple[BaiduTranslateClient, Player], None]:
+async def player_of(*answers: bytes) -> AsyncGenerator[Player, None]:
+    """A player at an address of its own."""
     player = Player(list(answers))
     async with await asyncio.start_server(player.handle, "127.0.0.1", 0) as server:
         player.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/translate"
+        yield player
+
+
+@asynccontextmanager
+async def played(*answers: bytes, **values: Any) -> AsyncGenerator[tuple[BaiduTranslateClient, Player], None]:
+    async with player_of(*answers) as player:
         limits = {name: values.pop(name) for name in ("timeout", "max_wait") if name in values}
         async with client_of(settings(base_url=player.url, **values), **limits) as client:
             yield client, player

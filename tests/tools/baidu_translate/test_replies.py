@@ -8,8 +8,9 @@ from collections.abc import Callable
 
 import pytest
 
-from app.tools.baidu_translate.client import Layout, Translation
-from app.tools.baidu_translate.languages import accepted
+from app.tools.baidu_translate.client import Layout
+from app.tools.baidu_translate.languages import BAIDU
+from app.tools.baidu_translate.translator import Translation
 from tests.tools.baidu_translate.baidu_player import (
     APP_ID,
     RESULT,
@@ -141,7 +142,7 @@ async def test_each_error_code_has_its_own_reaction(
 
 async def test_an_unsupported_direction_lists_the_languages() -> None:
     error, _ = await error_of(fault("58001"))
-    assert accepted() in str(error.hint)
+    assert BAIDU.accepted in str(error.hint)
 
 
 @pytest.mark.parametrize("code", ["52001", "52002"])

@@ -7,7 +7,7 @@ from pydantic_core import from_json
 
 from app.sandbox import create_sandbox
 from app.tools.baidu_translate.client import BaiduTranslateClient, sign
-from app.tools.baidu_translate.languages import accepted, source_code, target_code
+from app.tools.baidu_translate.languages import BAIDU
 from tests.serving import serving
 from tests.tools.baidu_translate.baidu_player import APP_ID, SECRET_KEY, client_of, error_of, played, settings, tools
 from toolchat.tool_calling.context import ToolContext
@@ -139,28 +139,28 @@ SAME = {
 
 @pytest.mark.parametrize("code", SAME)
 def test_codes_and_names_are_put_into_baidus_codes(code: str) -> None:
-    assert {name: target_code(name) for name in SAME[code].split()} == dict.fromkeys(SAME[code].split(), code)
-    assert source_code(f" {code} ") == code
+    assert {name: BAIDU.target(name) for name in SAME[code].split()} == dict.fromkeys(SAME[code].split(), code)
+    assert BAIDU.source(f" {code} ") == code
 
 
 @pytest.mark.parametrize("name", ["Simplified Chinese", "Chinese (Simplified)", "Mandarin  Chinese", "zh (Chinese)"])
 def test_names_of_several_words_are_known(name: str) -> None:
-    assert target_code(name) == "zh"
-    assert target_code("Chinese (Traditional)") == target_code("Traditional Chinese") == "cht"
+    assert BAIDU.target(name) == "zh"
+    assert BAIDU.target("Chinese (Traditional)") == BAIDU.target("Traditional Chinese") == "cht"
 
 
 @pytest.mark.parametrize("name", ["", " ", "auto", "AUTO", "自动", "自動檢測"])
 def test_a_source_may_be_left_to_detection_and_a_target_may_not(name: str) -> None:
-    assert source_code(name) == "auto"
+    assert BAIDU.source(name) == "auto"
     with pytest.raises(ToolExecutionError, match="'to' must name one language"):
-        target_code(name)
+        BAIDU.target(name)
 
 
 @pytest.mark.parametrize(
     "name", ["Klingon", "tlh", "uk", "x-en", "en-", "英", "zh\0", "-" * 100_000, "e" * 100_000, "语"]
 )
 def test_an_unknown_language_is_answered_with_the_list(name: str) -> None:
-    for lookup in (source_code, target_code):
+    for lookup in (BAIDU.source, BAIDU.target):
         with pytest.raises(ToolExecutionError) as caught:
             lookup(name)
         assert caught.value.kind == "unsupported-language"
@@ -169,7 +169,7 @@ def test_an_unknown_language_is_answered_with_the_list(name: str) -> None:
 
 
 def test_each_of_baidus_28_languages_is_offered_once() -> None:
-    assert [offered.split(" (")[0] for offered in accepted().split(", ")] == list(SAME)
+    assert [offered.split(" (")[0] for offered in BAIDU.accepted.split(", ")] == list(SAME)
     assert len(SAME) == 28
 
 

@@ -16,6 +16,7 @@ from pydantic_core import from_json
 from app.settings.base import environment_class
 from app.tools.weather.client import WeatherClient, WeatherSettings
 from app.tools.weather.tools import WeatherService, WeatherTools
+from app.tools.weather.weatherapi import WeatherApiClient
 from tests.waiting import PATIENCE
 from toolchat.http.client import OutboundHttp
 from toolchat.tool_calling.callback import ToolCallback
@@ -29,6 +30,7 @@ __all__ = [
     "HTML",
     "KEY",
     "PLACE",
+    "Player",
     "both",
     "called",
     "client_of",
@@ -37,6 +39,7 @@ __all__ = [
     "failure_of",
     "forecast",
     "played",
+    "player_of",
     "replaced",
     "reply",
     "settings",
@@ -192,21 +195,28 @@ async def client_of(configured: WeatherSettings, **limits: float) -> AsyncGenera
     http = OutboundHttp()
     try:
         async with asyncio.timeout(PATIENCE):
-            yield WeatherClient(configured, http, **limits)
+            yield WeatherApiClient(configured, http, **limits)
     finally:
         await http.aclose()
 
 
 @asynccontextmanager
-async def played(*script: bytes, **values: Any) -> AsyncGenerator[tuple[WeatherClient, Player], None]:
-    player = Player(list(script) or [reply(forecast())])
+async def player_of(*script: bytes) -> AsyncGenerator[Player, None]:
+    """A player at an address of its own."""
+    player = Player(list(script))
     async with await asyncio.start_server(player.handle, "127.0.0.1", 0) as server:
         player.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
+        yield player
+        server.close()
+
+
+@asynccontextmanager
+async def played(*script: bytes, **values: Any) -> AsyncGenerator[tuple[WeatherClient, Player], None]:
+    async with player_of(*script or [reply(forecast())]) as player:
         limits = {"timeout": values.pop("timeout")} if "timeout" in values else {}
         configured = settings(**{"api_key": SecretStr(KEY), "base_url": player.url} | values)
         async with client_of(configured, **limits) as client:
             yield client, player
-        server.close()
 
 
 def both(client: WeatherClient) -> tuple[ToolCallback, ToolCallback]:

@@ -163,7 +163,11 @@ def _add_guards(app: FastAPI, read: Configuration, access: Access) -> None:
 
 def _add_routes(app: FastAPI, modules: Sequence[ConfiguredModule]) -> None:
     of_service = list(app.routes)
-    of_modules = [route for configured in modules for route in add_module_routes(app.router, configured.module)]
+    of_modules = [
+        route
+        for configured in modules
+        for route in add_module_routes(app.router, configured.module, documented=configured.settings.enabled)
+    ]
     after = len(app.routes)
     for protocol in PROTOCOLS:
         protocol.add_routes(app.router)

@@ -76,6 +76,7 @@ def _no_settings_of_the_developer(tmp_path_factory: pytest.TempPathFactory) -> I
         for name in variables():
             patch.delenv(name, raising=False)
         patch.setenv("STATE_URL", "memory://")
+        patch.setenv("EXAMPLES_ENABLED", "true")  # many tests ask them, or set an alarm
         patch.setenv("REDIS_TIMEOUT", "3")  # a busy machine may delay a process for so long
         patch.chdir(tmp_path_factory.mktemp("nobody"))
         yield

@@ -34,23 +34,26 @@ _DESCRIPTIONS = {
 _SUFFIX = {"none": "chat", "function": "chat-tool-function", "method": "chat-tool-method"}
 
 
-def add_module_routes(router: APIRouter, module: ToolModule) -> list[BaseRoute]:
+def add_module_routes(router: APIRouter, module: ToolModule, *, documented: bool = True) -> list[BaseRoute]:
     """Add a module's chat routes, then its own routes, which answer 503 while its tools are not registered.
 
     Args:
         router: the application's router, or one that is included there.
         module: the tool module.
+        documented: whether OpenAPI lists them.
 
     Returns:
         The routes of the module, as they are defined.
     """
     before = len(router.routes)
     if module.default_query:
-        _add_chat_routes(router, module)
+        _add_chat_routes(router, module, documented=documented)
     routes = router.routes[before:]
     if module.router is not None:
         guard = Depends(_module_scope(module.name))
-        router.include_router(module.router, dependencies=[guard], responses=problems(NotConfigured))
+        router.include_router(
+            module.router, dependencies=[guard], responses=problems(NotConfigured), include_in_schema=documented
+        )
         routes += module.router.routes
     return routes
 
@@ -86,7 +89,7 @@ def _operations(route: RouteContext) -> Iterator[tuple[str, str]]:
         yield route.path or "", method
 
 
-def _add_chat_routes(router: APIRouter, module: ToolModule) -> None:
+def _add_chat_routes(router: APIRouter, module: ToolModule, *, documented: bool) -> None:
     question = QuestionParameter(module.default_query, module.examples)
     created_at_start = ("those that are made at start",) if module.callback_sources or module.tool_source else ()
     variants: dict[Variant, Sequence[str]] = {
@@ -104,6 +107,7 @@ def _add_chat_routes(router: APIRouter, module: ToolModule) -> None:
                 tags=[module.title],
                 summary=_SUMMARIES[variant].format(names=", ".join(names)),
                 description=_DESCRIPTIONS[variant],
+                include_in_schema=documented,
             )(_ask(module.name, variant, question))
 
 

@@ -77,11 +77,10 @@ def read_configuration(*, serving: bool = True, tuning: Tuning = _DEFAULT) -> Co
     settings = collect_faults(lambda: read_settings(Settings))
     access = collect_faults(lambda: AccessConfiguration.read(settings.server_host)) if settings else None
     chat_model = collect_faults(lambda: choose_chat_model(settings, tuning)) if settings else None
-    is_local = access is None or access.is_local
-    if serving and chat_model and chat_model.is_last_resort and not is_local:
+    if serving and chat_model and chat_model.is_last_resort and access and not access.is_local:
         faults.append(_NO_MODEL)
     found = collect_faults(lambda: discover(paths=read_settings(ToolsPathSettings).path))
-    modules = [collect_faults(partial(ConfiguredModule.read, module, is_local=is_local)) for module in found or ()]
+    modules = [collect_faults(partial(ConfiguredModule.read, module)) for module in found or ()]
     servers = collect_faults(lambda: read_mcp_servers(tuning)) or McpServers()
     store = collect_faults(lambda: state_store(settings)) if settings else None
     tracing = collect_faults(TracingConfiguration.read)

@@ -25,7 +25,7 @@ from toolchat.errors import (
 )
 from toolchat.tool_calling.json_schema import map_subschemas
 
-__all__ = ["DESCRIPTION", "document_api", "operation_id", "show_tools"]
+__all__ = ["DESCRIPTION", "HIDDEN", "document_api", "operation_id", "show_tools"]
 
 
 _PATH = "/tools/{name}"
@@ -107,8 +107,12 @@ or a tool of yours; the service runs the tool, and the model answers from the re
 
 Every tool folder has three variants of a question route: **no tool**, **function tool**, **method tool**. `Accept`
 chooses the format of the answer: `text/plain` (default), `application/json` or `text/event-stream`.
-A question is sent by `GET`, or by `POST` as JSON.
+A question is sent by `GET`, or by `POST` with the same parameters as JSON, which this page does not list again.
 """
+HIDDEN = "x-hidden"
+"""Marks operations that Swagger UI leaves out: the POST of a question that a GET asks, and details of protocols."""
+_PROTOCOL_PATHS = ("/.well-known/", "/v1/models/", "/v1/responses/")
+_FIRST_TAGS, _LAST_TAGS = ("Chat",), ("Examples", "Alarms")
 _ANYWHERE = problems(400, Unauthorized, Forbidden, 414, MisdirectedRequest, 431, 500)
 _WITH_A_BODY = problems(BodyTimeout, BodyTooLarge)
 _SCHEMES: dict[str, dict[str, str]] = {
@@ -146,15 +150,30 @@ def document_api(app: FastAPI) -> None:
             for path, operations in document["paths"].items():
                 for method, operation in operations.items():
                     _complete(method, operation, app.state.answer_formats)
+                    if path.startswith(_PROTOCOL_PATHS) or (method == "post" and _is_asked_by_get(operations)):
+                        operation[HIDDEN] = True
                     if path.startswith("/health/"):
                         operation["security"] = []
             if entries is not None:
                 show_tools(document, [describe_module(entry) for entry in entries.values()])
+            document["tags"] = _ordered_tags(document)
         document = described()
         restricted = current_request_caller().principal.tools != ALL_TOOLS
         return _for_caller(document, entries or {}) if restricted else document
 
     app.openapi = openapi  # type: ignore[method-assign]
+
+
+def _ordered_tags(document: Mapping[str, Any]) -> list[dict[str, str]]:
+    """The groups of operations in the order in which Swagger UI shows them."""
+    operations = [each for methods in document["paths"].values() for each in methods.values()]
+    tags = dict.fromkeys(tag for each in operations for tag in each.get("tags", ()))
+    return [{"name": tag} for tag in sorted(tags, key=lambda tag: (tag in _LAST_TAGS, tag not in _FIRST_TAGS))]
+
+
+def _is_asked_by_get(operations: Mapping[str, Mapping[str, Any]]) -> bool:
+    """Whether a GET asks the same question as the POST, with its parameters in the URL instead of JSON."""
+    return "get" in operations and operations["get"].get("summary") == operations["post"].get("summary")
 
 
 def _for_caller(document: dict[str, Any], entries: Mapping[str, Entry]) -> dict[str, Any]:

@@ -52,19 +52,13 @@ class ConfiguredModule:
     """What may trouble a model or a provider in the tools' definitions; logged at start."""
 
     @classmethod
-    def read(cls, module: ToolModule, *, is_local: bool = True) -> "ConfiguredModule":
+    def read(cls, module: ToolModule) -> "ConfiguredModule":
         """Read a module's settings from the environment; check its tools unless it is switched off.
-
-        Args:
-            module: the module.
-            is_local: whether this machine is the only client.
 
         Raises:
             ConfigurationError: a setting or a definition is invalid; one line for each.
         """
         settings = cast("ToolSettings", read_settings(environment_class(module.settings, module.env_prefix)))
-        if settings.is_local_only and not is_local and "enabled" not in settings.model_fields_set:
-            settings = settings.model_copy(update={"enabled": False})
         configured = cls(module, settings)
         # Its tools are not created, so their faults must not stop the start.
         if configured.fault:

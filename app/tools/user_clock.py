@@ -20,11 +20,8 @@ class UserClockSettings(ToolSettings):
     """The one switch of the documents' examples."""
 
     env_prefix: ClassVar[str] = "EXAMPLES_"
-    is_local_only: ClassVar[bool] = True
 
-    enabled: bool = Field(
-        True, description="false turns the examples and the alarms off; default: on if this machine is the only client"
-    )
+    enabled: bool = Field(False, description="true adds the documents' examples and the alarms")
 
 
 @dataclass(frozen=True, slots=True)

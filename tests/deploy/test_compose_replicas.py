@@ -30,7 +30,6 @@ def test_there_are_two_replicas_that_share_state_and_only_nginx_reaches_them() -
 
     assert toolchat["scale"] == 2
     assert toolchat["environment"]["CHAT_PROVIDER"] == "${CHAT_PROVIDER:-auto}"
-    assert toolchat["environment"]["EXAMPLES_ENABLED"] == "${EXAMPLES_ENABLED:-false}"
     assert toolchat["environment"]["REDIS_URL"] == "redis://valkey:6379/0"
     assert (toolchat["ports"], valkey.get("ports", []), valkey["profiles"]) == ([], [], [])
     assert SERVICES["nginx"]["ports"] == ["${SERVER_HOST:-127.0.0.1}:${SERVER_PORT:-8083}:8080"]

@@ -117,7 +117,7 @@ def test_the_service_listens_on_all_addresses_of_the_container_despite_env() -> 
 
 
 def test_compose_needs_neither_keys_nor_a_model_on_its_loopback_port() -> None:
-    allowed = {"ALLOW_ANONYMOUS": "true", "CHAT_PROVIDER": "auto_or_offline", "EXAMPLES_ENABLED": "true"}
+    allowed = {"ALLOW_ANONYMOUS": "true", "CHAT_PROVIDER": "auto_or_offline"}
     assert {name: _service()["environment"][name] for name in allowed} == {
         name: f"${{{name}:-{value}}}" for name, value in allowed.items()
     }

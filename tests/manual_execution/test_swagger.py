@@ -8,6 +8,8 @@ import httpx
 import pytest
 
 from app.main import create_app
+from app.pages.openapi import HIDDEN
+from tests.serving import service
 
 
 @pytest.fixture
@@ -90,6 +92,22 @@ async def test_a_tool_that_needs_approval_is_marked_and_requires_a_key(
     assert [name for name, each in needed.items() if each["required"]] == ["firePot"]
     assert [name for name, tool in tools.items() if tool["requires_approval"]] == ["firePot"]
     assert "approval" in run_of(document, "firePot")["description"]
+
+
+async def test_a_new_user_sees_few_operations_and_the_services_own_first() -> None:
+    async with service(EXAMPLES_ENABLED="false") as client:
+        document = (await client.get("/openapi.json")).json()
+    operations = [each for methods in document["paths"].values() for each in methods.values()]
+    listed = [each for each in operations if HIDDEN not in each]
+    assert len(listed) <= 35
+    tags = [each["name"] for each in document["tags"]]
+    assert tags[0] == "Chat"
+    assert not {"Examples", "Alarms"} & set(tags)
+
+
+async def test_the_examples_come_last_once_they_are_on(client: httpx.AsyncClient) -> None:
+    document = (await client.get("/openapi.json")).json()
+    assert [each["name"] for each in document["tags"]][-2:] == ["Examples", "Alarms"]
 
 
 async def test_before_the_service_runs_the_document_shows_the_route_itself() -> None:

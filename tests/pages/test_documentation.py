@@ -25,7 +25,7 @@ PATHS = {
 }
 SCHEMES = [
     ("bearer", "authorization", f"Bearer {KEY}", "Time-get_time_chat"),
-    ("apiKey", "x-api-key", KEY, "Time-post_time_chat"),
+    ("apiKey", "x-api-key", KEY, "Time-get_time_chat_tool_function"),
 ]
 
 
@@ -108,7 +108,7 @@ async def documentation(module_page: Documentation) -> AsyncGenerator[Documentat
     [
         ("Chat-get_chat", "Asia/Shanghai"),
         ("Chat-get_chat_stream", "done"),
-        ("Time-post_time_chat_tool_function", "Asia/Shanghai"),
+        ("Time-get_time_chat_tool_function", "Asia/Shanghai"),
     ],
 )
 async def test_an_operation_runs_with_its_unchanged_example(
@@ -121,6 +121,11 @@ async def test_an_operation_runs_with_its_unchanged_example(
         await expect(response).to_contain_text(answered)
         await expect(documentation.page.locator(".errors-wrapper")).to_have_count(0)
     assert urlsplit(request.url).path.startswith("/below/")
+
+
+async def test_a_question_is_listed_once(documentation: Documentation) -> None:
+    await expect(documentation.page.locator(".opblock")).to_have_count(len(PATHS))
+    await expect(documentation.page.locator("#operations-Time-post_time_chat")).to_have_count(0)
 
 
 @pytest.mark.parametrize(("scheme", "header", "value", "operation"), SCHEMES, ids=["bearer", "apiKey"])

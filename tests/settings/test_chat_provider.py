@@ -9,7 +9,6 @@ from app.access.keys import digest_of
 from app.composition.configuration import Configuration, read_configuration
 from app.main import create_app
 from tests.command_line import run, started
-from tests.serving import service
 from toolchat.errors import ConfigurationError
 
 KEYS = f"alice={digest_of('a')}"
@@ -102,27 +101,6 @@ def test_of_two_providers_one_warning_names_the_one_that_answers(
         "CHAT_PROVIDER: two providers are configured, and dashscope answers; set it to dashscope or openai_compatible"
     )
     assert (read.chat_model.provider, list(read.warnings)) == (provider, [line] if warns else [])
-
-
-@pytest.mark.parametrize("path", ["/tools/simple/call", "/tool/alarms"])
-@pytest.mark.parametrize(
-    ("variables", "status"),
-    [
-        ({}, 200),
-        ({"API_KEYS": KEYS}, 503),
-        ({"SERVER_HOST": "0.0.0.0", "ALLOW_ANONYMOUS": "true"}, 503),
-        ({"API_KEYS": KEYS, "EXAMPLES_ENABLED": "true"}, 200),
-        ({"EXAMPLES_ENABLED": "false"}, 503),
-    ],
-)
-async def test_the_articles_examples_are_on_for_this_machine_or_on_request(
-    path: str, variables: dict[str, str], status: int
-) -> None:
-    async with service(**variables) as client:
-        reply = await client.get(path, headers={"X-API-Key": "a"} if "API_KEYS" in variables else {})
-    assert reply.status_code == status, reply.text
-    if status == 503:
-        assert reply.json()["detail"].endswith("switched off: set EXAMPLES_ENABLED=true")
 
 
 def test_a_container_without_a_key_serves_if_that_is_allowed(tmp_path: Path) -> None:

@@ -45,9 +45,6 @@ class ToolSettings(BaseModel):
     has_sandbox: ClassVar[bool] = False
     """Whether the sandbox plays this module's upstream; no key is needed there, and results are marked as invented."""
 
-    is_local_only: ClassVar[bool] = False
-    """Whether the tools are on by default only if this machine is the only client, as suits an example."""
-
     enabled: bool = Field(True, description="false turns the tool off")
     sandbox_url: BaseUrl | None = Field(
         None,

@@ -6,9 +6,22 @@ const follow = () => document.documentElement.classList.toggle("dark-mode", dark
 dark.addEventListener("change", follow);
 follow();
 
+/** Leave operations out that would only lengthen the list: the server marks them. */
+const shorten = (response) => {
+  if (!response.url.endsWith("openapi.json") || !response.ok) return response;
+  const document = JSON.parse(response.text);
+  for (const operations of Object.values(document.paths)) {
+    for (const [method, operation] of Object.entries(operations)) {
+      if (operation["x-hidden"]) delete operations[method];
+    }
+  }
+  return Object.assign(response, { text: JSON.stringify(document) });
+};
+
 addEventListener("DOMContentLoaded", () => {
   SwaggerUIBundle({
     url: "openapi.json",
+    responseInterceptor: shorten,
     dom_id: "#swagger-ui",
     layout: "BaseLayout",
     presets: [SwaggerUIBundle.presets.apis],

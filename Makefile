@@ -22,10 +22,14 @@ AUDIT := .venv-audit
 NEWEST := .venv-newest
 HOOK = $$(git rev-parse --git-path hooks)/pre-commit
 
-# $(call installed,WHAT,ARGUMENTS): one line for a reader; pip's own words only when it fails.
+# $(call installed,WHAT,ARGUMENTS): what pip is at every few seconds, and its whole output only when it fails.
 define installed
 	@echo "Installing $(1) into $(VENV) ..."
-	@$(PIP_INSTALL) $(2) >$(PIP_LOG) 2>&1 || { code=$$?; cat $(PIP_LOG) >&2; exit $$code; }
+	@began=$$(date +%s); seconds() { echo "$$(($$(date +%s) - began)) s"; }; \
+		while sleep 3 >/dev/null 2>&1; do echo "  $$(seconds): $$(tail -n 1 $(PIP_LOG) | cut -c 1-90)"; done & ticker=$$!; \
+		trap "kill $$ticker" EXIT; \
+		$(PIP_INSTALL) $(2) >$(PIP_LOG) 2>&1 || { code=$$?; cat $(PIP_LOG) >&2; exit $$code; }; \
+		echo "Installed in $$(seconds)."
 endef
 
 define check_style

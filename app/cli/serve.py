@@ -8,6 +8,7 @@ import signal
 from collections.abc import Mapping
 from contextlib import nullcontext
 
+from app.cli.terminal import is_interactive
 from toolchat.errors import ConfigurationError
 
 __all__ = ["StoppedEarly", "demo", "handle_startup_sigterm", "serve"]
@@ -59,6 +60,7 @@ def _serve(notice: str = "") -> int:
     from app.composition.configuration import read_configuration
     from app.observability.multiprocess import metrics_directory
 
+    hint = ""
     with metrics_directory() if _has_workers() else nullcontext():
         configuration = read_configuration()
         # These import the metrics, which must not happen before their directory exists.
@@ -67,10 +69,14 @@ def _serve(notice: str = "") -> int:
         from app.server import runner
 
         settings = configuration.settings
+        if configuration.chat_model.is_last_resort and is_interactive():
+            from app.cli.local_model import local_model_hint
+
+            hint = local_model_hint()
         configure_logging(settings.log_level, thread=settings.server_workers == 1)
         configuration.log_warnings()  # before anything else can fail: a mistyped variable may be the reason
         app = create_app(configuration)
-        return runner.serve(app, settings, provider=configuration.chat_model.provider, notice=notice)
+        return runner.serve(app, settings, provider=configuration.chat_model.provider, notice=notice, hint=hint)
 
 
 def _has_workers() -> bool:

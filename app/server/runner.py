@@ -61,7 +61,7 @@ def server_config(app: object, settings: Settings) -> uvicorn.Config:
     )
 
 
-def serve(app: FastAPI, settings: Settings, *, provider: str, notice: str = "") -> int:
+def serve(app: FastAPI, settings: Settings, *, provider: str, notice: str = "", hint: str = "") -> int:
     """Serve until a signal stops the server; return the exit code.
 
     Args:
@@ -69,6 +69,7 @@ def serve(app: FastAPI, settings: Settings, *, provider: str, notice: str = "") 
         settings: those of the service.
         provider: the chat model's provider, which the banner names.
         notice: lines to print before the address of the service.
+        hint: a line to print below it.
 
     Raises:
         ConfigurationError: the address cannot be listened on, or the system allows too few open files.
@@ -77,7 +78,7 @@ def serve(app: FastAPI, settings: Settings, *, provider: str, notice: str = "") 
     notify = systemd_notifier()
     on_stop = partial(notify, "STOPPING=1")
     with _listen(settings) as listener:
-        banner = notice + _banner(listener, provider, app.state.access.claim_generated_key())
+        banner = notice + _banner(listener, provider, app.state.access.claim_generated_key()) + hint
 
         def announce() -> None:
             write_text(banner)

@@ -26,7 +26,8 @@ The chat model is chosen in this order: DashScope if `DASHSCOPE_API_KEY` is set;
 `OPENAI_API_KEY` is set, or only `OPENAI_BASE_URL` for a server without keys (Ollama, vLLM); else the
 [offline model](offline-model.md), if this machine is the only client: `SERVER_HOST` is a loopback address, and
 neither API keys nor tokens nor proxies are configured. Otherwise the start fails, unless `CHAT_PROVIDER` is `offline`
-or `auto_or_offline`.
+or `auto_or_offline`. A model server on this machine (`http://127.0.0.1:11434/v1`, such as Ollama) is never used by
+itself: without a model's key, a start in a terminal looks for it once, and the banner shows the line that would use it.
 
 A tool module has variables of its own, which start with its name: [tools.md](tools.md#settings-clients-and-routes).
 Those of weather and translation are in [endpoints.md](endpoints.md#weather-and-translation).

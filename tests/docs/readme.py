@@ -81,7 +81,7 @@ class Reader:
         done = subprocess.run(
             shell,
             cwd=self._project,
-            env=environment({"STATE_URL": ""}),
+            env=environment({"STATE_URL": "", "EXAMPLES_ENABLED": ""}),
             capture_output=True,
             text=True,
             timeout=PATIENCE,

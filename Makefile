@@ -42,7 +42,7 @@ PACKAGES := wire_clients/npm/node_modules
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help run demo test test-fast test-slowest test-newest test-clients nightly lint lock wheel bench bench-quick bench-guard bench-lock lab lab-fast lab-long lab-sabotage clients-lock env-example alerts answers pictures architecture reference audit hooks clean
+.PHONY: help run demo test test-pages test-fast test-slowest test-newest test-clients nightly lint lock wheel bench bench-quick bench-guard bench-lock lab lab-fast lab-long lab-sabotage clients-lock env-example alerts answers pictures architecture reference audit hooks clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -53,14 +53,17 @@ run: $(VENV)/.runtime ## Serve on http://127.0.0.1:8083 (.env and the environmen
 demo: $(VENV)/.runtime ## Serve with invented weather and translations, so that every tool works without a key
 	@$(PY) -m app demo
 
-test: $(VENV)/.dev ## Check the code and run every test (COVERAGE=1: measure the coverage as well)
+test: $(VENV)/.dev ## Check the code and run every test but those of the pages (COVERAGE=1: measure the coverage as well)
 	$(check_style)
 	@$(PY) -m mypy >$(TYPES_LOG) 2>&1 & types=$$!; \
-		$(SUITE) $(if $(COVERAGE),--cov --cov-report= --cov-fail-under=0); code=$$?; \
+		$(SUITE) -m "not page" $(if $(COVERAGE),--cov --cov-report= --cov-fail-under=0); code=$$?; \
 		wait $$types || code=1; cat $(TYPES_LOG); exit $$code
 ifdef COVERAGE
 	@table=$$($(PY) -m coverage report) || { echo "$$table"; exit 1; }; echo "$$table" | grep ^TOTAL
 endif
+
+test-pages: $(VENV)/.dev ## Run the tests that look at the pages in a browser
+	$(SUITE) -m page
 
 test-fast: $(VENV)/.dev ## Run the tests that need no browser, no other process and no second, in under a minute
 	$(SUITE) -m "not slow"

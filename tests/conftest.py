@@ -5,8 +5,7 @@ import logging
 import os
 import sys
 import traceback
-from collections.abc import AsyncGenerator, Iterator
-from pathlib import Path
+from collections.abc import AsyncGenerator, Generator, Iterator
 
 import httpx
 import pytest
@@ -30,6 +29,10 @@ sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    config.option.randomly_reset_seed = False  # only the order matters here, and each reset takes a millisecond
+
+
 def pytest_sessionstart(session: pytest.Session) -> None:
     for package in ("app", "toolchat"):
         logging.getLogger(package).setLevel(logging.INFO)
@@ -50,10 +53,31 @@ def pytest_xdist_auto_num_workers() -> int:
     return min(8, 2 * (os.cpu_count() or 1))
 
 
-def pytest_collection_finish() -> None:
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
     """Exclude the collected tests, some hundred thousand objects, from garbage collection."""
-    gc.collect()
-    gc.freeze()
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Drop the output of what has passed: nobody reads it, and a worker would send it three times."""
+    report = yield
+    if report.passed:
+        report.sections.clear()
+    return report
+
+
+@pytest.hookimpl(trylast=True)  # when the services of the test have ended
+def pytest_runtest_teardown() -> None:
+    """Print the logs of service processes, so that pytest shows them after a failure."""
+    sys.stderr.write("".join(LOG))
+    LOG.clear()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
@@ -78,8 +102,10 @@ def _no_settings_of_the_developer(tmp_path_factory: pytest.TempPathFactory) -> I
         patch.setenv("STATE_URL", "memory://")
         patch.setenv("EXAMPLES_ENABLED", "true")  # many tests ask them, or set an alarm
         patch.setenv("REDIS_TIMEOUT", "3")  # a busy machine may delay a process for so long
-        patch.chdir(tmp_path_factory.mktemp("nobody"))
+        empty = tmp_path_factory.mktemp("nobody")
+        patch.chdir(empty)
         yield
+        assert list(empty.iterdir()) == [], "a test that writes files in its working directory must use tmp_path"
 
 
 @pytest.fixture(scope="module")
@@ -90,13 +116,7 @@ async def offline() -> AsyncGenerator[httpx.AsyncClient, None]:
 
 
 @pytest.fixture(autouse=True)
-def _print_service_logs() -> Iterator[None]:
-    """Print the logs of service processes, so that pytest shows them after a failure."""
-    yield
-    sys.stderr.write("".join(LOG))
-    LOG.clear()
-
-
-@pytest.fixture(autouse=True)
-def _own_working_directory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.chdir(tmp_path)
+def _own_working_directory(request: pytest.FixtureRequest) -> None:
+    """Run a test that uses files in its own directory; all others share an empty one."""
+    if "tmp_path" in request.fixturenames:
+        request.getfixturevalue("monkeypatch").chdir(request.getfixturevalue("tmp_path"))

@@ -1,8 +1,8 @@
-"""A pytest plugin: marks slow tests, and orders files for the workers.
+"""A pytest plugin: marks slow tests and those of pages, and orders files for the workers.
 
 A test is slow if it needs a browser, another process or more than a second. This plugin finds the first two: the code
 of the test, or of a fixture or helper that it uses, names a function that starts a process. Tests that take more than
-a second for other reasons carry the mark themselves.
+a second for other reasons carry the mark themselves. A test that uses the fixture ``browser`` gets the mark ``page``.
 
 The tests of a file may share a service and a browser, so they run in one worker. Files whose slow tests take longest
 come first, so that the workers finish at about the same time: a slow test counts as one second, or as many as its mark
@@ -23,6 +23,7 @@ _STARTERS = {"subprocess", "create_subprocess_exec", "async_playwright", "Forked
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "slow(seconds=1): needs a browser, another process or more than a second")
+    config.addinivalue_line("markers", "page: looks at a page in a browser")
 
 
 @pytest.hookimpl(tryfirst=True)  # before tests are chosen by their marks
@@ -33,6 +34,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         marked = item.get_closest_marker("slow")
         if not marked and any(_starts_a_process(each, known) for each in [item.function, *_fixtures(item)]):
             item.add_marker(pytest.mark.slow)
+        if "browser" in item.fixturenames:
+            item.add_marker(pytest.mark.page)
     if hasattr(config, "workerinput"):
         seconds = Counter[Path]()
         for item in items:

@@ -12,14 +12,16 @@ PATIENCE = 60.0
 
 
 async def until(condition: Callable[[], object]) -> None:
-    """Poll a condition, which may be asynchronous, until it is true.
+    """Poll a condition, which may be asynchronous, until it is true: often at first, then every twentieth of a second.
 
     Raises:
         TimeoutError: the condition stayed false.
     """
     async with asyncio.timeout(PATIENCE):
-        while not await _answer(condition):  # noqa: ASYNC110 - of many conditions, none is an event
-            await asyncio.sleep(0.005)
+        pause = 0.001
+        while not await _answer(condition):
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, 0.05)
 
 
 async def _answer(condition: Callable[[], object]) -> object:

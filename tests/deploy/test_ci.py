@@ -44,7 +44,7 @@ def _check(clone: Path, *targets: str) -> tuple[int, list[str], str]:
     return done.returncode, [line.strip() for line in (clone / "calls").read_text().splitlines()], done.stdout
 
 
-CHECKED = ["make test COVERAGE=1 1", "make test-clients", "make lab-fast", "make bench-guard"]
+CHECKED = ["make test COVERAGE=1 1", "make test-pages 1", "make test-clients", "make lab-fast", "make bench-guard"]
 
 
 def test_the_check_runs_every_test_the_clients_the_lab_and_the_guard_and_allows_no_skip(clone: Path) -> None:
@@ -71,7 +71,10 @@ def test_a_guard_that_failed_or_could_not_measure_is_repeated_once_and_later(fai
 
 @pytest.mark.parametrize(
     ("failing", "calls"),
-    [("test", CHECKED[:1]), ("test-clients", CHECKED[:2]), ("lab-fast", CHECKED[:3]), ("bench-guard", GUARD_AGAIN)],
+    [
+        *((call.split()[1], CHECKED[:number]) for number, call in enumerate(CHECKED[:-1], 1)),
+        ("bench-guard", GUARD_AGAIN),
+    ],
 )
 def test_the_check_fails_when_tests_clients_the_lab_or_the_guard_fail(
     failing: str, calls: list[str], clone: Path

@@ -47,13 +47,7 @@ def _make(*arguments: str, folder: Path = ROOT, **variables: str) -> subprocess.
     own = ("MAKE", "MFLAGS", "COVERAGE")  # of the make that runs the tests
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(own)}
     return subprocess.run(
-        [MAKE, *arguments],
-        cwd=folder,
-        env=inherited | variables,
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-        check=False,
+        [MAKE, *arguments], cwd=folder, env=inherited | variables, capture_output=True, text=True, timeout=PATIENCE
     )
 
 

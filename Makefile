@@ -20,6 +20,7 @@ PEERS := bench/.venv
 SPRING := bench/services/spring/target
 AUDIT := .venv-audit
 NEWEST := .venv-newest
+SITE := docs/site/build
 HOOK = $$(git rev-parse --git-path hooks)/pre-commit
 
 # $(call installed,WHAT,ARGUMENTS): what pip is at every few seconds, and its whole output only when it fails.
@@ -42,7 +43,7 @@ PACKAGES := wire_clients/npm/node_modules
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help run demo test test-pages test-fast test-slowest test-newest test-clients nightly lint lock wheel bench bench-quick bench-guard bench-lock lab lab-fast lab-long lab-sabotage clients-lock env-example alerts answers pictures architecture reference audit hooks clean
+.PHONY: help run demo test test-pages test-fast test-slowest test-newest test-clients nightly lint lock wheel bench bench-quick bench-guard bench-lock site-lock lab lab-fast lab-long lab-sabotage clients-lock env-example alerts answers pictures architecture reference site audit hooks clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -121,6 +122,9 @@ clients-lock: $(UV) ## Write the locks of wire_clients/ after a change in its re
 		--custom-compile-command "make clients-lock" $(LOCK) --output-file wire_clients/requirements.lock
 	npm install --prefix wire_clients/npm --package-lock-only --omit-lockfile-registry-resolved $(NPM_QUIET)
 
+site-lock: $(UV) ## Write docs/site/requirements.lock after a change in its requirements.txt
+	$(RESOLVE) docs/site/requirements.txt --custom-compile-command "make site-lock" $(LOCK) --output-file docs/site/requirements.lock
+
 env-example: $(VENV)/.dev ## Write .env.example and docs/configuration.md from the settings classes
 	$(PY) -m tests.deploy.env_example
 	$(PY) -m tests.deploy.configuration_page
@@ -146,6 +150,11 @@ reference: $(VENV)/.dev ## Write docs/reference.md from the docstrings
 architecture: $(VENV)/.dev ## Draw docs/architecture.svg from the code
 	$(PY) -m tests.architecture
 
+site: $(SITE)/.mkdocs ## Build the documentation of the last commit as a site in docs/site/build/html
+	@rm -rf $(SITE)/source $(SITE)/html && mkdir $(SITE)/source
+	git archive HEAD docs deploy .github .env.example LICENSE app/tools ':(glob)**/*.md' | tar -x -C $(SITE)/source
+	NO_MKDOCS_2_WARNING=1 $(SITE)/venv/bin/mkdocs build --quiet --strict --config-file docs/site/mkdocs.yml
+
 hooks: $(VENV)/.dev ## Have git format and check the Python files of each commit
 	@if [ -e "$(HOOK)" ] && ! cmp -s .githooks/pre-commit "$(HOOK)"; then \
 		echo "There is another hook already: $(HOOK)" >&2; exit 1; \
@@ -153,7 +162,7 @@ hooks: $(VENV)/.dev ## Have git format and check the Python files of each commit
 	@mkdir -p "$$(dirname "$(HOOK)")" && cp .githooks/pre-commit "$(HOOK)" && echo "Installed $(HOOK)"
 
 clean: ## Remove .venv and everything else that can be made again
-	rm -rf $(VENV) $(PEERS) $(SPRING) $(CLIENTS) $(PACKAGES) $(AUDIT) $(NEWEST) .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage .coverage.* htmlcov build dist *.egg-info
+	rm -rf $(VENV) $(PEERS) $(SPRING) $(CLIENTS) $(PACKAGES) $(AUDIT) $(NEWEST) $(SITE) .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage .coverage.* htmlcov build dist *.egg-info
 	find app toolchat bench lab tests wire_clients -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The stamps hold what was installed: pip runs again only when a lock file is newer.
@@ -168,6 +177,11 @@ $(VENV)/.dev: requirements-dev.lock | $(PY)
 $(PEERS)/.peers: bench/requirements.lock | $(UV)
 	$(PY) -m venv --clear $(PEERS)
 	$(UV) pip install --quiet --python $(PEERS)/bin/python --require-hashes $(INDEX) -r bench/requirements.lock
+	@touch $@
+
+$(SITE)/.mkdocs: docs/site/requirements.lock | $(UV)
+	$(PY) -m venv --clear $(SITE)/venv
+	$(UV) pip install --quiet --python $(SITE)/venv/bin/python --require-hashes $(INDEX) -r docs/site/requirements.lock
 	@touch $@
 
 $(AUDIT)/.tools: requirements-audit.lock | $(UV)

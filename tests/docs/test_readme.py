@@ -120,6 +120,12 @@ def test_the_index_leads_to_every_page_and_both_readmes_to_the_index() -> None:
     assert all("](docs/index.md)" in readme for readme in (ENGLISH, CHINESE))
 
 
+def test_the_site_has_every_page_in_its_navigation() -> None:
+    shown = re.findall(r"^ +- (?:.*: )?(\S+\.md)$", (ROOT / "docs" / "site" / "mkdocs.yml").read_text(), re.MULTILINE)
+    assert {f"docs/{page.name}" if page.parent.name == "docs" else page.name for page in PAGES} <= set(shown)
+    assert [name for name in shown if not (ROOT / name).exists()] == []
+
+
 @pytest.mark.parametrize("page", LINKING, ids=lambda page: page.name)
 def test_every_test_that_a_page_names_is_there(page: Path) -> None:
     named = re.findall(r"`(tests/[\w/]+\.py)`", page.read_text(encoding="utf-8"))

@@ -15,6 +15,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.access.runtime import Access
 from app.api.approval_routes import router as approval_routes
+from app.api.body_limits import MAX_BODY_BYTES
 from app.api.fast_router import FastRouter
 from app.api.guard import GuardMiddleware, ProtocolAdapter, RequestMiddleware
 from app.api.headers import allow_origins
@@ -111,6 +112,7 @@ def create_app(
     access = Access(read.access)
     app = _application(_runner(read, access), dependencies)
     app.state.answer_formats, app.state.access = tuple(answer_formats), access
+    app.state.question_max_chars = read.settings.question_max_chars
     _add_guards(app, read, access)
     add_problem_handlers(app)
     _add_routes(app, read.modules)
@@ -158,7 +160,9 @@ def _add_guards(app: FastAPI, read: Configuration, access: Access) -> None:
     app.add_middleware(FastRouter, service=app)
     app.add_middleware(GuardMiddleware, access=access, body_timeout=read.settings.server_client_timeout)
     allow_origins(app, read.access.settings.cors_origins)
-    app.add_middleware(RequestMiddleware, protocols=PROTOCOLS)
+    # JSON may escape a character as two of \uXXXX.
+    longest = max(MAX_BODY_BYTES, 12 * read.settings.question_max_chars + 4096)
+    app.add_middleware(RequestMiddleware, protocols=PROTOCOLS, max_body_bytes=longest)
 
 
 def _add_routes(app: FastAPI, modules: Sequence[ConfiguredModule]) -> None:

@@ -28,7 +28,7 @@ __all__ = [
 
 
 MAX_BODY_BYTES = 64 * 1024
-"""The longest body, unless a protocol allows more."""
+"""The longest body, unless a protocol or ``QUESTION_MAX_CHARS`` allows more; longer ones count as large."""
 MAX_LARGE_BODIES = 128 * 1024 * 1024
 """The limit of all longer bodies together while their requests are answered."""
 

@@ -77,10 +77,14 @@ class RequestMiddleware:
     Args:
         app: the inner application.
         protocols: foreign protocols; below their prefixes their error formats and body limits apply.
+        max_body_bytes: the longest body of all other requests.
     """
 
-    def __init__(self, app: ASGIApp, protocols: Sequence[ProtocolAdapter] = ()) -> None:
+    def __init__(
+        self, app: ASGIApp, protocols: Sequence[ProtocolAdapter] = (), max_body_bytes: int = MAX_BODY_BYTES
+    ) -> None:
         self._app = app
+        self._max_body_bytes = max_body_bytes
         self._protocols = protocols
         self._prefixes = tuple([each.prefix for each in protocols])
         self._unread = UnreadAnswers()
@@ -94,6 +98,7 @@ class RequestMiddleware:
         scope.setdefault("state", {})["request_id"] = request_id
         token = current_request_id.set(request_id)
         answer = _Answer(send, request_id, scope["state"], self._unread, connection_of(scope))
+        answer.max_body_bytes = self._max_body_bytes
         observed = current_request.set(answer.observed)
         path = path_below_root(scope)
         is_polled = path.startswith(_POLLED)
@@ -137,6 +142,7 @@ class _Answer:
     """Sends a response: adds the headers of every response, and records its status and its times."""
 
     resource_metadata = ""
+    max_body_bytes = MAX_BODY_BYTES
 
     def __init__(
         self,
@@ -152,7 +158,6 @@ class _Answer:
         self._unread = unread
         self._connection = connection
         self._request_id = request_id
-        self.max_body_bytes = MAX_BODY_BYTES
         self.status = 0
         self.outcome = ""
         self.complete = False

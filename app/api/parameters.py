@@ -46,8 +46,12 @@ class Parameter:
     examples: Mapping[str, str] = field(default_factory=dict)
     """For the documentation, by label."""
 
-    def convert(self, texts: Sequence[str]) -> str | list[str]:
+    def convert(self, texts: Sequence[str], longest: int = 0) -> str | list[str]:
         """Convert the strings that were sent for it, one for each occurrence, to its value.
+
+        Args:
+            texts: the strings.
+            longest: the limit of a text in a body; 0: the schema's.
 
         Raises:
             ValidationFailed: a single string is repeated, blank or too long, or a list is too long.
@@ -58,7 +62,9 @@ class Parameter:
             return list(texts)
         if len(texts) > 1:
             raise ValidationFailed(f"{self.name}: given more than once")
-        return checked_text(self.name, texts[0], self.schema["maxLength"]) if "maxLength" in self.schema else texts[0]
+        if "maxLength" not in self.schema:
+            return texts[0]
+        return checked_text(self.name, texts[0], longest or self.schema["maxLength"])
 
     def strings_in(self, value: object) -> list[str]:
         """The strings of a value in a JSON body.
@@ -82,6 +88,12 @@ class Parameter:
         shown = {"examples": {label: {"value": text} for label, text in self.examples.items()}} if self.examples else {}
         parameter = {"name": self.name, "in": "query", "required": False, "description": self.description}
         return parameter | {"schema": dict(self.schema)} | shown
+
+    def in_body(self) -> dict[str, Any]:
+        """The schema of the field of a body; its length is limited by a setting."""
+        schema = {name: value for name, value in self.schema.items() if name != "maxLength"}
+        limit = "; at most `QUESTION_MAX_CHARS` characters" if "maxLength" in self.schema else ""
+        return schema | {"description": f"{self.description}{limit}"}
 
 
 class Parameters:
@@ -113,9 +125,11 @@ class Parameters:
             for name, text in _pairs(request.scope["query_string"]):
                 given.setdefault(name, []).append(text)
             refuse_unknown(given, self._known)
+        longest = 0
         if request.method == "POST":
             await self._add_body(request, given)
-        return {name: self._known[name].convert(texts) for name, texts in given.items()}
+            longest = request.app.state.question_max_chars
+        return {name: self._known[name].convert(texts, longest) for name, texts in given.items()}
 
     async def _add_body(self, request: Request, given: dict[str, list[str]]) -> None:
         if given and not self._url_of_post:
@@ -135,7 +149,7 @@ class Parameters:
         return self._in_body() | (url if self._url_of_post else {})
 
     def _in_body(self) -> dict[str, Any]:
-        properties = {name: {**each.schema, "description": each.description} for name, each in self._known.items()}
+        properties = {name: each.in_body() for name, each in self._known.items()}
         schema = {"type": "object", "properties": properties, "additionalProperties": False, **self._rules}
         texts = [(label, each.name, text) for each in self._known.values() for label, text in each.examples.items()]
         examples = {label: {"value": {name: text}} for label, name, text in texts}

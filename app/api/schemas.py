@@ -16,6 +16,7 @@ __all__ = [
     "Conversation",
     "Health",
     "Index",
+    "SessionEntry",
     "ToolModuleDescription",
     "ToolRun",
     "WaitingCalls",
@@ -171,6 +172,14 @@ class Conversation(BaseModel):
     messages: list[ConversationMessage]
 
 
+class SessionEntry(BaseModel):
+    """A session of the client's key."""
+
+    session_id: str
+    title: str = Field(description="Beginning of its first question")
+    updated_at: float = Field(description="Time of its last turn, or a minute before, in seconds since 1970")
+
+
 class StateStoreHealth(BaseModel):
     """The store of conversations."""
 
@@ -218,6 +227,7 @@ class Index(BaseModel):
     chat_model: str
     documentation: str
     playground: str
+    question_max_chars: int = Field(description="Longest question that is accepted by POST")
     endpoints: dict[str, str] = Field(description="Methods by path, with their summaries")
 
 

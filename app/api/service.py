@@ -12,6 +12,7 @@ from app.access.principals import Principal, current_request_caller
 from app.access.quotas import QuotaReservation, Quotas
 from app.api.approvals import ApprovalStore
 from app.api.idempotency import IdempotencyStore
+from app.api.session_index import SessionIndex
 from app.api.tool_registry import ToolRegistry
 from app.observability import metrics
 from app.observability.logs import lost_lines
@@ -147,6 +148,7 @@ class ServiceState:
     store: StateStore
     memory: ChatMemory
     memory_advisor: MemoryAdvisor
+    sessions: SessionIndex
     idempotency: IdempotencyStore
     """Results by ``Idempotency-Key``."""
     metrics: ServiceMetrics

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Path, Request, Response
 from pydantic_core import to_json
 
+from app.access.principals import current_request_caller
 from app.api.call_limit import call_count_key
 from app.api.dependencies import scoped_key
 from app.api.fast_router import MAX_QUERY_CHARS, QuestionRoute, question_routes
@@ -16,7 +17,7 @@ from app.api.parameters import NOT_BLANK, NOT_BLANK_DESCRIPTION, Parameter, Para
 from app.api.problems import problems
 from app.api.responses import EVENTS, answer_prompt
 from app.api.responses.formats import AnswerFormat
-from app.api.schemas import SESSION_RESPONSES, STREAM_RESPONSES, Conversation
+from app.api.schemas import SESSION_RESPONSES, STREAM_RESPONSES, Conversation, SessionEntry
 from app.api.service import Service, ServiceState, service_state
 from toolchat.chat.advisors.base import Advisor
 from toolchat.chat.client import PromptSpec
@@ -238,6 +239,19 @@ async def chat_stream(request: Request) -> Response:
 
 
 @router.get(
+    "/sessions",
+    response_model=list[SessionEntry],
+    dependencies=[Depends(refuse_parameters)],
+    responses=problems(StoreUnavailable, ValidationFailed),
+    summary="List sessions",
+)
+async def sessions(service: Service) -> Response:
+    """List the newest sessions of the client's key, the last used first; empty without a key."""
+    found = await service.sessions.sessions(current_request_caller().principal.owner.removesuffix("/"))
+    return Response(to_json(found), media_type="application/json", headers={"Cache-Control": "no-store"})
+
+
+@router.get(
     "/chat/{sessionId}",
     response_model=Conversation,
     dependencies=[Depends(refuse_parameters)],
@@ -276,6 +290,7 @@ async def forget(service: Service, session: SessionPath) -> Response:
     delete_approvals = partial(service.approvals.delete, conversation)
     stored_keys = (*service.tools.state_keys(conversation), call_count_key(conversation))
     await service.memory.delete(conversation, *stored_keys, then=delete_approvals)
+    await service.sessions.remove(conversation)
     return Response(status_code=204)
 
 

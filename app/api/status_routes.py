@@ -33,6 +33,7 @@ async def index(request: Request, service: Service) -> dict[str, Any]:
         "chat_model": service.model_label,
         "documentation": "/docs",
         "playground": "/playground",
+        "question_max_chars": service.settings.question_max_chars,
         "endpoints": {path: _described(methods) for path, methods in paths.items()},
     }
 

@@ -9,7 +9,6 @@ from typing import Any
 
 from pydantic_core import to_json
 
-from app.api.fast_router import MAX_QUERY_CHARS
 from app.api.responses.active_request import answer_document
 from app.cli.dialogue import ANSWERED, FAILED, AnswerPrinter, Dialogue, exit_code
 from app.cli.opened_service import OpenedService, opened_service
@@ -20,7 +19,8 @@ from toolchat.models.base import ChatResponse
 
 __all__ = ["ask", "chat"]
 
-_MAX_QUERY_BYTES = 4 * (MAX_QUERY_CHARS + 1)
+_MAX_QUERY_BYTES = 5 * 1024 * 1024
+"""More than the longest question that ``QUESTION_MAX_CHARS`` allows."""
 _HELP = "/tools lists the tools, /new starts a new conversation, /save FILE saves it as JSON, /quit or Ctrl-D quits"
 _LONGEST_RESULT = 200
 
@@ -54,9 +54,9 @@ def ask(
         query = _read_standard_input()
     if query is None:
         raise ConfigurationError('the question is missing: python -m app ask "…", or - to read it from standard input')
-    if not _has_valid_length(query):
-        return FAILED
     with opened_service(demo=demo, tenant=tenant) as service:
+        if not _has_valid_length(query, service):
+            return FAILED
         dialogue, printer = Dialogue(service, tool, approve), AnswerPrinter()
         try:
             response = dialogue.ask(query, None if json else printer)
@@ -75,10 +75,11 @@ def _read_standard_input() -> str:
     return sys.stdin.buffer.read(_MAX_QUERY_BYTES).decode("utf-8-sig", "replace").rstrip("\r\n")
 
 
-def _has_valid_length(query: str) -> bool:
-    if query.strip() and len(query) <= MAX_QUERY_CHARS:
+def _has_valid_length(query: str, service: OpenedService) -> bool:
+    longest = service.configuration.settings.question_max_chars
+    if query.strip() and len(query) <= longest:
         return True
-    print_error(f"the question must have 1 to {MAX_QUERY_CHARS} characters")
+    print_error(f"the question must have 1 to {longest} characters")
     return False
 
 
@@ -151,7 +152,7 @@ class _Conversation:
             similar = suggest(command, [*self._commands, "/quit"])
             print_error(f"there is no {command}" + (f"; did you mean {similar}?" if similar else f". {_HELP}"))
         elif line:
-            self._code = max(self._code, self._ask(line) if _has_valid_length(line) else FAILED)
+            self._code = max(self._code, self._ask(line) if _has_valid_length(line, self._service) else FAILED)
 
     def _ask(self, question: str) -> int:
         printer, began = AnswerPrinter(_LONGEST_RESULT), time.perf_counter()

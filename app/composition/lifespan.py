@@ -11,6 +11,7 @@ from app.api.approvals import ApprovalStore, PausedTurnCodec
 from app.api.call_limit import ConversationCallLimit
 from app.api.idempotency import IdempotencyStore
 from app.api.service import Admission, ServiceMetrics, ServiceState
+from app.api.session_index import SessionIndex
 from app.api.tool_registry import ToolRegistry
 from app.composition.configuration import Configuration
 from app.composition.models import outbound_http
@@ -55,13 +56,26 @@ async def open_service(configuration: Configuration) -> AsyncGenerator[tuple[Ser
             loop = await container.get(ToolCallingAdvisor)
             chat = _chat_client(settings, configuration.chat_model.create(http), loop, tools, store)
             admission = _admission(settings, configuration.access.settings, store)
-            memory = _memory(settings, store)
+            sessions = SessionIndex(store, Locks(store), ttl=settings.session_ttl)
+            memory = _memory(settings, store, sessions)
             advisor = MemoryAdvisor(memory)
             approvals = ApprovalStore(store, PausedTurnCodec(tools, (advisor, *tools.advisors)))
             once = IdempotencyStore(store)
             observed = ServiceMetrics(admission, store, memory, http)
             state = ServiceState(
-                settings, tuning, chat, tools, admission, approvals, store, memory, advisor, once, observed, container
+                settings,
+                tuning,
+                chat,
+                tools,
+                admission,
+                approvals,
+                store,
+                memory,
+                advisor,
+                sessions,
+                once,
+                observed,
+                container,
             )
             metrics.INFO.labels(__version__, state.model_label, platform.python_version()).set(1)
             async with watched(observed.update):
@@ -80,11 +94,10 @@ def _admission(settings: Settings, access: AccessSettings, store: StateStore) ->
     return Admission(settings.max_questions, per_client, open_quotas(store, total, settings.request_timeout))
 
 
-def _memory(settings: Settings, store: StateStore) -> ChatMemory:
+def _memory(settings: Settings, store: StateStore, sessions: SessionIndex) -> ChatMemory:
     window = MemoryWindow(settings.memory_max_messages, settings.memory_max_tokens, settings.memory_tool_rounds)
-    return ChatMemory(
-        store, Locks(store, wait=settings.session_wait, client_key=current_client_key), window, ttl=settings.session_ttl
-    )
+    locks = Locks(store, wait=settings.session_wait, client_key=current_client_key)
+    return ChatMemory(store, locks, window, ttl=settings.session_ttl, on_saved=sessions.record)
 
 
 def _chat_client(

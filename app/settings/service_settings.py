@@ -96,6 +96,12 @@ class Settings(EnvironmentSettings):
     )
     memory_tool_rounds: bool = Field(False, description="Store the tool calls and results of a conversation as well")
     request_timeout: float = Field(120, gt=0, le=3600, description="Seconds a whole chat request may take")
+    question_max_chars: int = Field(
+        32_000,
+        ge=4000,
+        le=1_000_000,
+        description="Longest question sent by POST; one in a URL has at most 4000 characters",
+    )
     max_questions: int = Field(2000, ge=1, description="Concurrent chat requests; any further one gets 503 overloaded")
     shutdown_timeout: int = Field(
         30, ge=0, le=3600, description="Seconds that running requests may take to finish at shutdown"

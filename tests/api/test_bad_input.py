@@ -137,7 +137,7 @@ async def test_a_body_that_looks_like_a_request_line_is_left_as_it_is(offline: h
 
 
 async def test_a_body_beyond_the_limit_is_refused_before_it_is_parsed(offline: httpx.AsyncClient) -> None:
-    answer = await offline.post("/approvals/x", content=b"[" * 70_000, headers={"Content-Type": "application/json"})
+    answer = await offline.post("/approvals/x", content=b"[" * 400_000, headers={"Content-Type": "application/json"})
     assert (answer.status_code, problem_of(answer).code) == (413, "too-large")
     wrong = await offline.post("/approvals/x", content=b"{}", headers={"Content-Type": "text/plain"})
     assert problem_of(wrong).detail.startswith("body: ")

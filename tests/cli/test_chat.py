@@ -116,8 +116,8 @@ async def test_neither_an_interrupt_nor_a_failure_ends_the_conversation(tmp_path
 
 
 def test_lines_that_are_piped_in_are_questions_and_the_worst_one_gives_the_exit_code(tmp_path: Path) -> None:
-    lines = "What time is it in Tokyo?\nAnd in Paris?\n" + "x" * 5000 + "\n"
+    lines = "What time is it in Tokyo?\nAnd in Paris?\n" + "x" * 33_000 + "\n"
     done = run("chat", cwd=tmp_path, entering=lines)
     assert [line[:11] for line in done.stdout.splitlines()] == ["In Tokyo it", "In Paris it"]
-    assert done.stderr.splitlines()[-1] == "toolchat: the question must have 1 to 4000 characters"
+    assert done.stderr.splitlines()[-1] == "toolchat: the question must have 1 to 32000 characters"
     assert done.returncode == 1

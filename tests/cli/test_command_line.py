@@ -160,10 +160,10 @@ def test_a_line_of_the_env_file_that_cannot_be_read_stops_the_start(tmp_path: Pa
     assert run("tools", cwd=tmp_path).stderr == "toolchat: .env: is not a file\n"
 
 
-@pytest.mark.parametrize("query", ["", "  ", "x" * 4001])
+@pytest.mark.parametrize("query", ["", "  ", "x" * 32_001])
 def test_ask_rejects_the_same_questions_as_http(query: str, tmp_path: Path) -> None:
     done = run("ask", query, cwd=tmp_path)
-    assert (done.returncode, done.stderr) == (1, "toolchat: the question must have 1 to 4000 characters\n")
+    assert (done.returncode, done.stderr) == (1, "toolchat: the question must have 1 to 32000 characters\n")
 
 
 def test_ask_offers_method_tools_and_survives_a_closed_pipe(tmp_path: Path) -> None:

@@ -34,7 +34,8 @@ GROUPS: dict[str, tuple[str, str]] = {
     ),
     "Conversations": (
         "To balance what a conversation remembers with what it costs, and for a Redis far away.",
-        "MEMORY_MAX_MESSAGES MEMORY_MAX_TOKENS MEMORY_TOOL_ROUNDS SESSION_TTL SESSION_WAIT REDIS_TIMEOUT",
+        "MEMORY_MAX_MESSAGES MEMORY_MAX_TOKENS MEMORY_TOOL_ROUNDS SESSION_TTL SESSION_WAIT "
+        "QUESTION_MAX_CHARS REDIS_TIMEOUT",
     ),
     "Who may ask, and how much": (
         "For clients on other machines: their keys, browsers, proxies and quotas ([security.md](security.md)).",

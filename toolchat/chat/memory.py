@@ -104,8 +104,16 @@ class ChatMemory:
     """Stores conversations in the state store; a conversation has one open turn at a time."""
 
     def __init__(
-        self, store: StateStore, locks: Locks, window: MemoryWindow | None = None, *, ttl: float = 86400
+        self,
+        store: StateStore,
+        locks: Locks,
+        window: MemoryWindow | None = None,
+        *,
+        ttl: float = 86400,
+        on_saved: Callable[[str, Sequence[Message]], Awaitable[None]] | None = None,
     ) -> None:
+        """Create the memory; ``on_saved`` is awaited with the conversation and the messages of each stored turn."""
+        self.on_saved = on_saved
         self._store = store
         self._locks = locks
         self.window = window or MemoryWindow()
@@ -219,6 +227,8 @@ class OpenTurn:
         window = self.memory.window
         turn = Turn(window.trim(messages), summary)
         await self.memory.save((*window.select(self.earlier, turn.messages), turn), self.lock)
+        if self.memory.on_saved is not None:
+            await self.memory.on_saved(self.lock.key.removeprefix(_key("")), turn.messages)
 
 
 class MemoryAdvisor(Advisor):

@@ -1,0 +1,68 @@
+"""The list of sessions: whose it is, what is in it, and when it changes."""
+
+from collections.abc import AsyncGenerator
+from typing import Any
+
+import httpx
+import pytest
+
+from app.api.session_index import MAX_SESSIONS, MAX_TITLE, SessionIndex
+from tests.access.principals import as_, principals
+from tests.serving import service
+from toolchat.messages import UserMessage
+from toolchat.state.locks import Locks
+from toolchat.state.sqlite import SqliteStateStore
+
+
+@pytest.fixture(scope="module")
+async def client(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[httpx.AsyncClient, None]:
+    keys = principals(tmp_path_factory.mktemp("keys"))
+    async with service(ALLOW_ANONYMOUS="true", **keys) as client:
+        yield client
+
+
+async def ask(client: httpx.AsyncClient, name: str, session: str, question: str) -> None:
+    asked = await client.post("/chat", json={"query": question, "sessionId": session}, headers=as_(name))
+    assert asked.status_code == 200
+
+
+async def listed(client: httpx.AsyncClient, name: str) -> list[tuple[str, str]]:
+    found: list[dict[str, Any]] = (await client.get("/sessions", headers=as_(name))).json()
+    return [(each["session_id"], each["title"]) for each in found]
+
+
+async def test_a_key_lists_its_own_sessions_with_their_first_question_the_last_used_first(
+    client: httpx.AsyncClient,
+) -> None:
+    await ask(client, "alice", "one", "What time is it in  Oslo?\n")
+    await ask(client, "alice", "two", "x" * 200)
+    await ask(client, "alice", "one", "And in Rome?")
+    await ask(client, "bob", "one", "Hello")
+    await ask(client, "", "three", "Hello")
+    assert await listed(client, "alice") == [("one", "What time is it in Oslo?"), ("two", f"{'x' * (MAX_TITLE - 1)}…")]
+    assert ("one", "Hello") in await listed(client, "bob")
+    assert await listed(client, "") == []
+    await client.delete("/chat/one", headers=as_("alice"))
+    assert [session for session, _ in await listed(client, "alice")] == ["two"]
+
+
+async def test_the_list_is_bounded_and_forgets_what_has_expired() -> None:
+    store = SqliteStateStore()
+    index = SessionIndex(store, Locks(store), ttl=3600)
+    for number in range(MAX_SESSIONS + 5):
+        await index.record(f"alice/{number}", [UserMessage("Hello")])
+    assert [each["session_id"] for each in await index.sessions("alice")][::99] == ["104", "5"]
+    assert await SessionIndex(store, Locks(store), ttl=0).sessions("alice") == []
+    await store.put("sessions:alice", b"[7]", ttl=60)
+    await index.record("alice/again", [UserMessage("Hello")])  # a list that cannot be read costs no answer
+    await store.aclose()
+
+
+async def test_a_long_question_is_accepted_by_post_only(client: httpx.AsyncClient) -> None:
+    longest = (await client.get("/", headers=as_("alice"))).json()["question_max_chars"]
+    assert longest == 32_000
+    for length, status in ((longest, 200), (longest + 1, 422)):
+        asked = await client.post("/chat", json={"query": "字" * length}, headers=as_("bob"))
+        assert asked.status_code == status
+    by_get = await client.get("/chat", params={"query": "x" * 4001}, headers=as_("alice"))
+    assert by_get.json()["detail"] == "query: String should have at most 4000 characters"

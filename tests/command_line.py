@@ -14,6 +14,7 @@ from typing import IO
 
 from tests.forked import ROOT as ROOT
 from tests.forked import TOOLS, Forked, Streams
+from tests.forked import application as application
 from tests.waiting import PATIENCE
 
 Process = Forked | subprocess.Popen[bytes]

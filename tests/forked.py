@@ -21,12 +21,13 @@ import socket
 import subprocess
 import sys
 import termios
+import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
-__all__ = ["ROOT", "TOOLS", "Forked", "Streams", "import_the_application"]
+__all__ = ["ROOT", "TOOLS", "Forked", "Streams", "application", "import_the_application"]
 
 ROOT = Path(__file__).parent.parent
 TOOLS = "TESTS_MORE_TOOLS"
@@ -44,10 +45,10 @@ class Forked:
     def __init__(self, arguments: Sequence[str], cwd: Path, env: Mapping[str, str], streams: Streams) -> None:
         self.args = arguments
         self.returncode: int | None = None
-        self._keeper, theirs = socket.socketpair(type=socket.SOCK_SEQPACKET)  # the id and the code are two messages
-        request = json.dumps([arguments, str(cwd), dict(env)]).encode()
-        with theirs:
-            socket.send_fds(_origin(), [request], [*streams, theirs.fileno()])
+        self._keeper = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)  # the id and the code are two messages
+        self._keeper.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _REQUEST)
+        self._keeper.connect(f"\0{_origin()}")
+        socket.send_fds(self._keeper, [json.dumps([arguments, str(cwd), dict(env)]).encode()], streams)
         self.pid = int(self._keeper.recv(32))
 
     def send_signal(self, number: int) -> None:
@@ -78,57 +79,65 @@ class Forked:
         return self.returncode
 
 
+def application() -> list[str]:
+    """The command that another program runs in the place of ``python -m app``; it forks as well."""
+    return [sys.executable, "-IS", str(Path(__file__).with_name("launcher.py")), _origin()]
+
+
 @cache
-def _origin() -> socket.socket:
-    """Connection to the process that has imported the application."""
-    ours, theirs = socket.socketpair(type=socket.SOCK_SEQPACKET)
-    ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _REQUEST)
+def _origin() -> str:
+    """Name of the abstract socket of the process that has imported the application."""
+    name = f"toolchat-tests-{os.getpid()}"
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUTF8": "1"}
-    with theirs:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
+        listener.bind(f"\0{name}")
+        listener.listen(100)
         process = subprocess.Popen(
-            [sys.executable, "-m", "tests.forked", str(theirs.fileno())], pass_fds=[theirs.fileno()], env=environment,
-            cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            [sys.executable, "-m", "tests.forked", str(listener.fileno())], pass_fds=[listener.fileno()],
+            env=environment, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
         )  # fmt: skip
 
     @atexit.register
     def end() -> None:
-        ours.close()
-        process.wait()
+        process.communicate()
 
-    return ours
+    return name
 
 
-def _next_command(requests: socket.socket) -> list[str] | None:
-    """Fork a command for each request, and report its exit code to the client.
+def _next_command(listener: socket.socket) -> list[str] | None:
+    """Fork a command for each connection, and report its exit code there.
 
-    Returns the arguments in the fork, or ``None`` when the test worker closes its connection.
+    Returns the arguments in the fork, or ``None`` when the test worker closes our standard input.
     """
-    running: dict[int, tuple[int, int]] = {}  # pidfd: process id and client
+    running: dict[int, tuple[int, socket.socket]] = {}  # pidfd: process id and connection
     while True:
-        ready, _, _ = select.select([requests.fileno(), *running], [], [])
+        clients = {client.fileno(): pid for pid, client in running.values()}
+        ready, _, _ = select.select([0, listener.fileno(), *running, *clients], [], [])
+        for client, pid in clients.items():
+            if client in ready:  # its commands end with it
+                os.kill(pid, signal.SIGKILL)
         for ended in running.keys() & set(ready):
             os.close(ended)
             _report_exit(*running.pop(ended))
-        if requests.fileno() not in ready:
-            continue
-        request, descriptors, _, _ = socket.recv_fds(requests, _REQUEST, 4)
-        if not request:
+        if 0 in ready:
             return None
-        *streams, asking = descriptors
+        if listener.fileno() not in ready:
+            continue
+        connection, _ = listener.accept()
+        request, streams, _, _ = socket.recv_fds(connection, _REQUEST, 3)
         pid = os.fork()  # one fork only: forking is slow with coverage
         if not pid:
-            _close(requests.detach(), asking, *running, *(each for _, each in running.values()))
+            _close(listener.detach(), connection.detach(), *running, *(each.detach() for _, each in running.values()))
             return _become(streams, *json.loads(request))
-        running[os.pidfd_open(pid)] = pid, asking
-        os.write(asking, f"{pid}".encode())
+        running[os.pidfd_open(pid)] = pid, connection
+        connection.send(f"{pid}".encode())
         _close(*streams)
 
 
-def _report_exit(pid: int, asking: int) -> None:
+def _report_exit(pid: int, connection: socket.socket) -> None:
     _, status = os.waitpid(pid, 0)
-    with suppress(ConnectionError):  # the client may be gone
-        os.write(asking, f"{os.waitstatus_to_exitcode(status)}".encode())
-    os.close(asking)
+    with connection, suppress(ConnectionError):  # the client may be gone
+        connection.send(f"{os.waitstatus_to_exitcode(status)}".encode())
 
 
 def _close(*descriptors: int) -> None:
@@ -178,4 +187,10 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    code = main()
+    # As the interpreter ends, but without taking all objects apart, which takes longer than most commands.
+    threading._shutdown()  # type: ignore[attr-defined]
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)

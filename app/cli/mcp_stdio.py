@@ -4,6 +4,7 @@ import asyncio
 import gc
 import logging
 import os
+import sys
 from dataclasses import replace
 
 from fastapi import Request
@@ -45,6 +46,7 @@ def serve_stdio() -> int:
             gc.freeze()
             gc.enable()
             await serve_dual_era_loop(SERVER, messages, answers, lifespan_state=state)
+            sys.stdout.flush()  # what a tool printed, while it still goes to standard error
 
     asyncio.run(serve())
     return 0

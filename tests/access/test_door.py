@@ -3,7 +3,6 @@
 import json
 import re
 import subprocess
-import sys
 from collections.abc import AsyncGenerator
 from pathlib import Path
 
@@ -12,7 +11,7 @@ import pytest
 
 from app.access.keys import digest_of
 from app.observability.logs import JsonFormatter
-from tests.command_line import environment
+from tests.command_line import application, environment
 from tests.serving import service
 from toolchat.errors import ConfigurationError
 
@@ -173,7 +172,7 @@ async def test_an_invalid_key_is_rejected_even_if_anonymous_requests_are_allowed
 
 
 def test_a_key_is_generated_and_printed_once_if_others_can_connect(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "app"]
+    command = application()
     variables = environment({"SERVER_HOST": "0.0.0.0", "SERVER_PORT": "0", "CHAT_PROVIDER": "offline"})
     with subprocess.Popen(command, cwd=tmp_path, env=variables, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None

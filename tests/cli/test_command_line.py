@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.terminal import at_a_terminal
-from tests.command_line import environment, run, started
+from tests.command_line import application, environment, run, started
 from tests.players.openai_player import Answer, OpenAIPlayer, delta, sse
 from tests.ports import silent_port
 from tests.serving import client_of, events_of
@@ -170,7 +170,7 @@ def test_ask_offers_method_tools_and_survives_a_closed_pipe(tmp_path: Path) -> N
     done = run("ask", "东京几点", "--tool", "getCityTimeMethod", cwd=tmp_path, PYTHONIOENCODING="ascii", PYTHONUTF8="0")
     assert (done.returncode, done.stderr.count("\n")) == (0, 1)
     with subprocess.Popen(
-        [sys.executable, "-m", "app", "tools"], cwd=tmp_path, env=environment({}), stdout=subprocess.PIPE,
+        [*application(), "tools"], cwd=tmp_path, env=environment({}), stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     ) as process:  # fmt: skip
         assert process.stdout is not None
@@ -229,7 +229,7 @@ async def test_a_terminal_shows_the_start_as_text(tmp_path: Path) -> None:
 
 def test_logs_are_json_lines_without_questions_and_keys(tmp_path: Path) -> None:
     key, question = "canary-key-1", "canaryquestion"
-    command = [sys.executable, "-m", "app"]
+    command = application()
     variables = environment({"SERVER_PORT": "0", "WEATHER_API_KEY": key, "LOG_LEVEL": "DEBUG"})
     with subprocess.Popen(command, cwd=tmp_path, env=variables, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None

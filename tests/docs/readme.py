@@ -2,6 +2,7 @@
 
 import calendar
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -9,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.command_line import ROOT, environment, started
+from tests.command_line import ROOT, application, environment, started
 from tests.waiting import PATIENCE
 
 READMES = (ROOT / "README.md", ROOT / "README.zh-CN.md")
@@ -77,9 +78,10 @@ class Reader:
         """
         command = command.replace(BASE_URL, self._base_url).replace(APPROVAL_ID, self._approval)
         command = command.replace("curl ", f"curl --silent --show-error --max-time {PATIENCE} ")
-        shell = ["bash", "-c", command.replace(".venv/bin/python", sys.executable)]
+        here = command.replace(".venv/bin/python", sys.executable)
+        here = here.replace(f"{sys.executable} -m app", shlex.join(application()))
         done = subprocess.run(
-            shell,
+            ["bash", "-c", here],
             cwd=self._project,
             env=environment({"STATE_URL": "", "EXAMPLES_ENABLED": ""}),
             capture_output=True,

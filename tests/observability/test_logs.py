@@ -14,7 +14,7 @@ import pytest
 from pydantic_core import from_json
 
 from app.observability.logs import DirectHandler
-from tests.command_line import environment
+from tests.command_line import application, environment
 from tests.ports import reserved
 from tests.serving import client_of
 from tests.waiting import PATIENCE, until
@@ -101,7 +101,7 @@ def serving_with(log: int, folder: Path) -> Generator[tuple[subprocess.Popen[byt
     with reserved() as holder:
         port = holder.getsockname()[1]
         variables = environment({"SERVER_PORT": str(port)})
-        process = subprocess.Popen([sys.executable, "-m", "app"], cwd=folder, env=variables, stderr=log)
+        process = subprocess.Popen(application(), cwd=folder, env=variables, stderr=log)
         try:
             yield process, f"http://127.0.0.1:{port}"
         finally:

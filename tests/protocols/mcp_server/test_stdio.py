@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any
 
 from pydantic_core import from_json, to_json
 
-from tests.command_line import ROOT, copy_of_the_app, environment
+from tests.command_line import ROOT, application, environment, with_tools
 from tests.protocols.mcp_server.host import PREFIX, meta
 from tests.waiting import PATIENCE
 
@@ -21,7 +20,6 @@ HELLO = {
     "method": "initialize",
     "params": {"protocolVersion": "2025-11-25", **CLIENT},
 }
-COMMAND = (sys.executable, "-m", "app", "mcp")
 WORKSHOP = str(Path(__file__).parent / "folders")
 
 
@@ -58,9 +56,10 @@ class Desktop:
 
 @asynccontextmanager
 async def desktop(cwd: Path = ROOT, **variables: str) -> AsyncGenerator[Desktop, None]:
-    variables = {"CHAT_PROVIDER": "offline", "PYTHONPATH": str(cwd), **variables}
+    variables = {"CHAT_PROVIDER": "offline", **variables}
     process = await asyncio.create_subprocess_exec(
-        *COMMAND,
+        *application(),
+        "mcp",
         cwd=str(cwd),
         env=environment(variables),
         stdin=asyncio.subprocess.PIPE,
@@ -71,7 +70,7 @@ async def desktop(cwd: Path = ROOT, **variables: str) -> AsyncGenerator[Desktop,
         yield Desktop(process)
     finally:
         if process.returncode is None:
-            process.kill()
+            process.terminate()
             await process.wait()
 
 
@@ -115,8 +114,7 @@ module = ToolModule(functions=(babble,))
 
 
 async def test_what_a_tool_prints_does_not_reach_the_host(tmp_path: Path) -> None:
-    copy_of_the_app(tmp_path, {"babble": BABBLE})
-    async with desktop(tmp_path) as host:
+    async with desktop(tmp_path, **with_tools(tmp_path, {"babble": BABBLE})) as host:
         host.call(1, "babble")
         assert (await host.read())["result"]["content"][0]["text"] == "done"
         assert await host.end() == []
@@ -124,7 +122,8 @@ async def test_what_a_tool_prints_does_not_reach_the_host(tmp_path: Path) -> Non
 
 async def test_a_configuration_error_goes_to_standard_error_only() -> None:
     process = await asyncio.create_subprocess_exec(
-        *COMMAND,
+        *application(),
+        "mcp",
         cwd=ROOT,
         env={**os.environ, "SERVER_PORT": "none"},
         stdin=asyncio.subprocess.DEVNULL,

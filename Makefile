@@ -80,7 +80,7 @@ test-newest: $(UV) ## Run every test with the newest versions that pyproject.tom
 test-clients: $(VENV)/.dev $(CLIENTS)/.clients $(PACKAGES)/.packages ## Ask the service by the clients that speak its other wires, in an environment of their own
 	$(CLIENTS)/bin/python -m pytest --quiet -c wire_clients/pytest.ini --rootdir . wire_clients
 
-nightly: $(VENV)/.dev ## Try 20,000 hostile tool calls of each kind (make test tries 100)
+nightly: $(VENV)/.dev ## Try 20,000 hostile tool calls of each kind (make test tries 50)
 	HYPOTHESIS_PROFILE=nightly $(PY) -m pytest -o faulthandler_timeout=3600 tests/tool_calling/test_hostile_calls.py
 
 lint: $(VENV)/.dev ## Check the code: ruff, its formatting, mypy

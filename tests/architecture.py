@@ -16,6 +16,7 @@ __all__ = [
     "levels",
     "module_of",
     "name_of",
+    "tree_of",
 ]
 
 ROOT = Path(__file__).parent.parent
@@ -42,10 +43,16 @@ def module_of(name: str) -> str:
 
 
 @cache
+def tree_of(file: Path) -> ast.Module:
+    """The syntax tree of a file; several tests look at it."""
+    return ast.parse(file.read_text(encoding="utf-8"))
+
+
+@cache
 def imports(file: Path) -> frozenset[str]:
     """The names of our files that a file imports, at its head or within a function."""
     found: set[str] = set()
-    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+    for node in ast.walk(tree_of(file)):
         if isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{file}: imports are absolute"
             found.update(imported(node))

@@ -26,7 +26,7 @@ def check_like_this_project(folder: Path, files: Sequence[str]) -> None:
     config = str(ROOT / "pyproject.toml")
     passes("ruff", "check", "--no-cache", "--config", config, *files, cwd=folder)
     passes("ruff", "format", "--no-cache", "--check", "--config", config, *files, cwd=folder)
-    passes("mypy", "--config-file", config, "--cache-dir", str(folder / ".mypy"), *files, cwd=folder)
+    passes("mypy", "--config-file", config, "--cache-dir", str(ROOT / ".mypy_cache/new-tool"), *files, cwd=folder)
     passes("pytest", "-q", "-p", "no:cacheprovider", *[each for each in files if "test_" in each], cwd=folder)
 
 

@@ -45,17 +45,14 @@ if KUBECTL:  # it contains kustomize
         labels = service["spec"]["template"]["metadata"]["labels"]
         assert policy["spec"]["podSelector"]["matchLabels"].items() <= labels.items()
 
-    @pytest.mark.parametrize(
-        ("file", "old", "new"),
-        [("secrets.env", "DASHSCOPE_API_KEY=", "DASHSCOPE_API_KEY=other"), ("keys.toml", "nobody", "somebody")],
-    )
-    def test_a_changed_secret_rolls_out_and_is_checked(file: str, old: str, new: str, tmp_path: Path) -> None:
-        here = tmp_path / "kubernetes"
-        shutil.copytree(KUBERNETES, here)
-        before = templates(here / "example")
-        secret = here / "example" / file
-        secret.write_text(secret.read_text().replace(old, new))
-        after = templates(here / "example")
-
+    def test_a_changed_secret_rolls_out_and_is_checked(tmp_path: Path) -> None:
+        shutil.copytree(KUBERNETES, tmp_path / "kubernetes")
+        example = tmp_path / "kubernetes" / "example"
+        before = templates(example)
         assert sorted(before) == ["Deployment-toolchat", "Job-toolchat-check"]
-        assert [name for name in before if before[name] == after[name]] == []
+        for file, old, new in (("secrets.env", "KEY=", "KEY=other"), ("keys.toml", "nobody", "somebody")):
+            secret = example / file
+            secret.write_text(secret.read_text().replace(old, new))
+            after = templates(example)
+            assert [name for name in before if before[name] == after[name]] == []
+            before = after

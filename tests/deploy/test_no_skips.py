@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 
 OPTIONS = [
     *("-ra", "-p", "tests.no_skips", "-p", "no:cacheprovider", "--continue-on-collection-errors"),
-    *("-p", "xdist.plugin", "-n", "2"),
+    *("-p", "xdist.plugin", "-n", "1"),
 ]
 
 TESTS = """

@@ -13,6 +13,8 @@ from tests.command_line import environment, run
 from tests.mcp_client.playing import hostile, written
 from toolchat.errors import ConfigurationError
 
+pytestmark = pytest.mark.usefixtures("tmp_path")  # for the file
+
 WEB = {"url": "https://example.com/mcp"}
 SSE = 'SSE is not spoken; use streamable HTTP: "type": "http", with the url of that transport'
 PROCESS = {"command": "npx", "args": ["-y", "server"]}

@@ -15,6 +15,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.access.runtime import Access
 from app.api.approval_routes import router as approval_routes
+from app.api.background.routes import router as background_routes
+from app.api.background.supervisor import BackgroundSupervisor
 from app.api.body_limits import MAX_BODY_BYTES
 from app.api.fast_router import FastRouter
 from app.api.guard import GuardMiddleware, ProtocolAdapter, RequestMiddleware
@@ -128,10 +130,22 @@ def _runner(read: Configuration, access: Access) -> _Run:
             await _warn_of_data_loss(state.store)
             app.openapi_schema = None  # a schema built earlier lacks the tools that were just opened
             access.authenticator.approval_tokens = state.approvals.tokens
-            async with access.running(await state.container.get(OutboundHttp)):
+            background = BackgroundSupervisor(_rerun(app), state.store, access.authenticator.current_rights)
+            app.state.background = background
+            async with access.running(await state.container.get(OutboundHttp)), background.running():
                 yield
 
     return run
+
+
+def _rerun(app: FastAPI) -> ASGIApp:
+    """Answers the requests of background questions, whose caller was authenticated when they were accepted."""
+    router = RequestMiddleware(FastRouter(app.router, service=app), PROTOCOLS)
+
+    async def rerun(scope: Scope, receive: Receive, send: Send) -> None:
+        await router({**scope, "app": app}, receive, send)
+
+    return rerun
 
 
 async def _warn_of_data_loss(store: StateStore) -> None:
@@ -177,7 +191,7 @@ def _add_routes(app: FastAPI, modules: Sequence[ConfiguredModule]) -> None:
         protocol.add_routes(app.router)
     add_session_routes(app.router)
     of_service += app.routes[after:]
-    for router in (approval_routes, tool_routes, status_routes):
+    for router in (background_routes, approval_routes, tool_routes, status_routes):
         app.include_router(router)
         of_service += router.routes  # as they are defined: FastAPI builds each included route again, which takes long
     after = len(app.routes)

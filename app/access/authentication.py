@@ -130,14 +130,18 @@ class Authenticator:
         """The principal that the token of an approval link acts for, with its current rights."""
         if self.approval_tokens is None:
             raise Unauthorized("the service is not running")
-        principal = await self.approval_tokens.principal(path.removeprefix(_APPROVALS), token)
+        current = self.current_rights(await self.approval_tokens.principal(path.removeprefix(_APPROVALS), token))
+        if current is None:
+            raise Unauthorized("the key that asked has been withdrawn")
+        return current
+
+    def current_rights(self, principal: Principal) -> Principal | None:
+        """A principal that asked before, with its rights of now; ``None`` if it may not ask any more."""
         if not principal.name or ":" in principal.name:
             current: Principal | None = principal  # anonymous, or of a token: no registry has it
         else:
             current = self.keys.named(principal.name)
-        if current is None or current.has_expired or "ask" not in current.roles:
-            raise Unauthorized("the key that asked has been withdrawn")
-        return current
+        return current if current is not None and not current.has_expired and "ask" in current.roles else None
 
     def _allows_anonymous(self, scope: Scope) -> bool:
         if self._anonymous is not None:

@@ -10,8 +10,9 @@ from fastapi import APIRouter, Depends, Path, Request, Response
 from pydantic_core import to_json
 
 from app.access.principals import current_request_caller
+from app.api.background.routes import accept, accepted, resume, stream
 from app.api.call_limit import call_count_key
-from app.api.dependencies import scoped_key
+from app.api.dependencies import scoped_key, session_of
 from app.api.fast_router import MAX_QUERY_CHARS, QuestionRoute, question_routes
 from app.api.parameters import NOT_BLANK, NOT_BLANK_DESCRIPTION, Parameter, Parameters, refuse_parameters
 from app.api.problems import problems
@@ -225,7 +226,8 @@ SessionPath = Annotated[
 async def chat(request: Request) -> Response:
     """Answer the next question of a session; the model receives the earlier turns.
 
-    The questions of a session are answered one after another. The session id is in the header `X-Session-ID`.
+    The questions of a session are answered one after another. The session id is in the header `X-Session-ID`. A `POST`
+    with `Prefer: respond-async` is answered by 202 at once, and in the background: see `/questions/{identifier}`.
     """
     return await _ask(request)
 
@@ -233,9 +235,10 @@ async def chat(request: Request) -> Response:
 async def chat_stream(request: Request) -> Response:
     """Answer as `/chat`, but always as server-sent events, while the model writes and tools run.
 
-    A browser that reconnects (`Last-Event-ID`) gets 204 and stops, so that the model does not run twice.
+    A browser that reconnects (`Last-Event-ID`) gets the rest of an answer in the background, else 204 and stops, so
+    that the model does not run twice.
     """
-    return await _ask(request, EVENTS)
+    return (await resume(request) if "last-event-id" in request.headers else None) or await _ask(request, EVENTS)
 
 
 @router.get(
@@ -313,4 +316,13 @@ def _shown(turn: Turn) -> list[dict[str, Any]]:
 async def _ask(request: Request, form: AnswerFormat | None = None) -> Response:
     question = await _PARAMETERS.read(request)
     offered, advisors = service_state(request).tools.for_conversation(question.tools)
+    if request.method == "POST" and "respond-async" in request.headers.get("prefer", ""):
+        background = await accept(request, "/chat", _posted(question))
+        return accepted(request, background) if form is None else stream(request, background)
     return await answer_in_session(request, question, tools=offered, advisors=advisors, form=form)
+
+
+def _posted(question: SessionQuestion) -> dict[str, Any]:
+    """The JSON body of a question, with its session's id even if that is new."""
+    body: dict[str, Any] = {"userInput": question.text, "sessionId": session_of(question.conversation)}
+    return body if question.tools is None else body | {"tools": question.tools}

@@ -14,6 +14,7 @@ READS = {
     *("GET /", "GET /tools", "GET /metrics", "GET /health/live", "GET /health/ready", "GET /v1/models"),
     *("GET /v1/models/{model}", "GET /todo/{sessionId}", "GET /tool/alarms", "GET /chat/{sessionId}", "GET /sessions"),
     *("GET /approvals/{identifier}", "GET /.well-known/oauth-protected-resource/mcp"),
+    "GET /questions/{identifier}",
     *("GET /v1/responses/{identifier}", "GET /v1/responses/{identifier}/input_items"),
 }
 """They change nothing, cost nothing, and a page of another site cannot read the answer."""

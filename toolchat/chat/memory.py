@@ -28,8 +28,10 @@ from toolchat.state.locks import Hold, Locks
 from toolchat.tool_calling.context import CONVERSATION_ID
 from toolchat.tool_calling.results import truncate
 
-__all__ = ["ChatMemory", "MemoryAdvisor", "MemoryWindow", "OpenTurn", "Turn", "current_lock"]
+__all__ = ["TURN_ID", "ChatMemory", "MemoryAdvisor", "MemoryWindow", "OpenTurn", "Turn", "current_lock"]
 
+TURN_ID = "toolchat.turn_id"
+"""The context value that identifies a turn which may be answered again after a crash: it is stored once."""
 current_lock: ContextVar[Lock | None] = ContextVar("conversation_lock", default=None)
 """The lock of the conversation whose turn is being answered; ``None`` outside of a turn."""
 
@@ -43,6 +45,8 @@ class Turn:
     """As :func:`turn_summary` writes it: for the user, never sent to the model."""
     records: Sequence[Mapping[str, Any]] = field(default=(), repr=False, compare=False)
     """The stored record, written back as it is; empty for a new turn."""
+    identifier: str = ""
+    """The value of :data:`TURN_ID`, if the application sets it; only of a new turn."""
     size: int = field(init=False, repr=False, compare=False)
     """As :func:`estimate_size` counts it."""
 
@@ -151,7 +155,7 @@ class ChatMemory:
             SessionBusy: the lock was lost to another request, whose turn remains.
             StoreUnavailable: nothing was stored.
         """
-        value = to_json([each.records or dump_turn(each.messages, each.summary) for each in turns])
+        value = to_json([each.records or dump_turn(each.messages, each.summary, each.identifier) for each in turns])
         try:
             await self._locks.save_and_release(lock, value, ttl=self._ttl)
         except LockLost:
@@ -222,10 +226,15 @@ class OpenTurn:
         selected = self.memory.window.select(self.earlier, running)
         return tuple(chain.from_iterable([turn.messages for turn in selected]))
 
-    async def save(self, messages: Sequence[Message], summary: str = "") -> None:
-        """Store the finished turn and let the next one open; raises as :meth:`ChatMemory.save`."""
+    async def save(self, messages: Sequence[Message], summary: str = "", identifier: str = "") -> None:
+        """Store the finished turn and let the next one open, unless a turn of that id has been stored before.
+
+        Raises as :meth:`ChatMemory.save`.
+        """
+        if identifier and any(each.records[-1].get("turn_id") == identifier for each in self.earlier):
+            return
         window = self.memory.window
-        turn = Turn(window.trim(messages), summary)
+        turn = Turn(window.trim(messages), summary, identifier=identifier)
         await self.memory.save((*window.select(self.earlier, turn.messages), turn), self.lock)
         if self.memory.on_saved is not None:
             await self.memory.on_saved(self.lock.key.removeprefix(_key("")), turn.messages)
@@ -262,7 +271,8 @@ class MemoryAdvisor(Advisor):
             if _is_storable(response):
                 duration = (time.perf_counter() - began) * 1000
                 summary = turn_summary(response, chain.model.provider, duration)
-                await turn.save((*response.history[begin:], response.message), summary)
+                messages = (*response.history[begin:], response.message)
+                await turn.save(messages, summary, request.context.get(TURN_ID, ""))
             return response
 
 

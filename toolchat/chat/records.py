@@ -35,14 +35,16 @@ __all__ = [
 ]
 
 
-def dump_turn(messages: Sequence[Message], summary: str) -> list[dict[str, Any]]:
-    """A turn as JSON objects: its messages, the last of them with the record's version and the turn's summary."""
+def dump_turn(messages: Sequence[Message], summary: str, identifier: str = "") -> list[dict[str, Any]]:
+    """A turn as JSON objects: its messages, the last of them with the record's version, the turn's summary and id."""
     records = to_records(messages)
     records[-1]["version"] = RECORD_VERSION
     if summary:
         # As a string within the answer's record: every request of the session reads and writes it, and only a reader
         # of the session needs it parsed.
         records[-1]["trace"] = summary
+    if identifier:
+        records[-1]["turn_id"] = identifier
     return records
 
 

@@ -20,14 +20,17 @@ from app.observability.logs import hashed
 from app.observability.message_content import LINK_FRAGMENT
 from app.observability.metrics import OTHER
 from toolchat.chat.client import PromptSpec
+from toolchat.chat.memory import TURN_ID
 from toolchat.chat.request import Emit
 from toolchat.errors import DeadlineExceeded
 from toolchat.models.base import ChatResponse
 from toolchat.models.resilience import ModelTimeouts
 from toolchat.tool_calling.context import CONVERSATION_ID
 
-__all__ = ["IN_CHAT_PAGE", "ActiveRequest", "answer_document"]
+__all__ = ["BACKGROUND", "IN_CHAT_PAGE", "ActiveRequest", "answer_document"]
 
+BACKGROUND = "background"
+"""The key of a request's state for the id of its background question and the journal of its turn."""
 IN_CHAT_PAGE = "in_chat_page"
 """The key of a request's state: whether people see its answer in the page of another program."""
 
@@ -55,6 +58,8 @@ class ActiveRequest:
         self.reservation = QuotaReservation()
         """The quota that it uses; set when it has a slot."""
         self.prompt, self._consent = _with_consent(service, prompt, taken)
+        if (background := request.scope["state"].get(BACKGROUND)) is not None:
+            self.prompt = self.prompt.tool_context({TURN_ID: background[0]}).advisors(background[1])
         conversation: str | None = prompt.request.context.get(CONVERSATION_ID)
         self.session = session_of(conversation) if conversation else None
         self.request_id: str = request.scope["state"]["request_id"]

@@ -1,0 +1,97 @@
+"""The journal of a turn: what its model answered and its tools returned, so that another process does not repeat it."""
+
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Any
+
+from pydantic import TypeAdapter
+from pydantic_core import to_json
+
+from toolchat.chat.advisors.base import Advisor, AdvisorChain
+from toolchat.chat.request import ChatRequest, Emit
+from toolchat.messages import AssistantMessage, ToolCall, Usage
+from toolchat.models.base import ChatResponse, TextDelta
+from toolchat.tool_calling.callback import ToolResult
+from toolchat.tool_calling.context import ToolContext
+from toolchat.tool_calling.errors import ToolExecutionError
+from toolchat.tool_calling.manager import ProceedToolCall
+
+__all__ = ["JournalAdvisor"]
+
+_Answer = tuple[AssistantMessage, str, Usage, str, int]
+"""The first fields of a response, which the model itself has determined."""
+_ANSWER: TypeAdapter[_Answer] = TypeAdapter(_Answer)
+_UNKNOWN = ToolExecutionError(
+    "the process that ran this call has died, so its outcome is unknown: it may have taken effect",
+    kind="outcome-unknown",
+    hint="say so, or find out by a tool that only reads; do not simply repeat it",
+)
+
+
+class JournalAdvisor(Advisor):
+    """Replays what earlier tries of a turn have done, and records what this one does.
+
+    It is the innermost advisor: the loop, the memory and all other advisors run again as they did, and get the same
+    answers of the model and the same results. A call that had begun and has no result runs again only if its tool only
+    reads.
+
+    Args:
+        earlier: the entries of earlier tries, in order.
+        save: stores all entries; raises ``LockLost`` once another process has taken the turn over.
+    """
+
+    order = 1_000_000
+
+    def __init__(self, earlier: Iterable[Any], save: Callable[[Sequence[bytes]], Awaitable[None]]) -> None:
+        entries = list(earlier)
+        self._answers = [value for kind, *value in entries if kind == "answer"]
+        self._results = {key: value for kind, key, *value in entries if kind == "result"}
+        self._begun = {key for kind, key, *_ in entries if kind == "begun"}
+        self._entries = [to_json(each) for each in entries]
+        self._save = save
+        self._calls: dict[str, int] = {}
+        self._readers: set[str] = set()
+
+    async def advise(self, request: ChatRequest, chain: AdvisorChain, emit: Emit) -> ChatResponse:
+        """See :meth:`Advisor.advise`."""
+        self._readers = {tool.definition.name for tool in request.tools if tool.metadata.is_read_only}
+        if self._answers:
+            response = ChatResponse(*_ANSWER.validate_python(self._answers.pop(0)))
+            if response.message.text:
+                await emit(TextDelta(response.message.text))
+            return response
+        response = await chain.proceed(request, emit)
+        answer = response.message, response.finish_reason, response.usage, response.model, response.rounds
+        await self._record("answer", *_ANSWER.dump_python(answer, mode="json"))
+        return response
+
+    async def around_tool_call(self, call: ToolCall, context: ToolContext, proceed: ProceedToolCall) -> ToolResult:
+        """See :meth:`Advisor.around_tool_call`."""
+        key = self._key(call)
+        if (stored := self._results.get(key)) is not None:
+            return _replayed(*stored)
+        if key in self._begun:
+            raise _UNKNOWN
+        if call.name not in self._readers:
+            await self._record("begun", key)
+        try:
+            result = await proceed(call, context)
+        except ToolExecutionError as error:
+            await self._record("result", key, error.message, error.kind, error.hint)
+            raise
+        await self._record("result", key, list(result))
+        return result
+
+    def _key(self, call: ToolCall) -> str:
+        """The call's id, with a number: a model may use an id again in a later round."""
+        number = self._calls[call.id] = self._calls.get(call.id, 0) + 1
+        return f"{number} {call.id}"
+
+    async def _record(self, *entry: Any) -> None:
+        self._entries.append(to_json(entry))
+        await self._save(self._entries)
+
+
+def _replayed(result: Any, kind: str = "", hint: str | None = None) -> ToolResult:
+    if kind:
+        raise ToolExecutionError(result, kind=kind, hint=hint)
+    return ToolResult(*result)

@@ -1,0 +1,169 @@
+"""The routes of background questions: accept one, show it, stream its events, and cancel it."""
+
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Path, Request, Response
+from pydantic_core import from_json, to_json
+
+from app.access.principals import current_request_caller
+from app.api.background.records import BackgroundQuestion, BackgroundRecords, Event
+from app.api.background.supervisor import BackgroundSupervisor
+from app.api.dependencies import reject_prefetch, require_same_site
+from app.api.parameters import refuse_parameters
+from app.api.problems import problem, problems
+from app.api.responses import EVENTS
+from app.api.responses.event_stream import EventStream
+from app.api.responses.formats import JsonDocument, negotiate
+from app.api.service import ServiceState, service_state
+from toolchat.errors import NotFound, StoreUnavailable, ToolchatError
+
+__all__ = ["accept", "accepted", "resume", "router", "stream"]
+
+router = APIRouter(tags=["Chat"])
+
+_EVENT_ID = re.compile(r"([0-9a-f]{32})\.(\d{1,4})\.(\d{1,6})")
+_FORWARDED = ("host", "x-tenant-id", "x-session-id")
+"""Headers of the accepted request that its answer needs. Keys are not stored: the principal is."""
+_FORMS = (JsonDocument(), EVENTS)
+_NO_STORE = {"Cache-Control": "no-store"}
+_Identifier = Annotated[str, Path(description="The id of the question")]
+
+
+async def accept(request: Request, path: str, body: Mapping[str, Any]) -> BackgroundQuestion:
+    """Accept a question, which is answered by a ``POST`` of a body to a path.
+
+    Raises:
+        CrossSite: a page of another site sent the request.
+        Overloaded: too many questions are unfinished.
+        StoreUnavailable: it may not have been stored.
+    """
+    reject_prefetch(request)
+    caller = current_request_caller()
+    given = tuple((name, request.headers[name]) for name in _FORWARDED if name in request.headers)
+    question = BackgroundQuestion(
+        path, to_json(body).decode(), given, caller.principal, caller.client_key, caller.tenant
+    )
+    await _supervisor(request).runner.accept(question)
+    return question
+
+
+def accepted(request: Request, question: BackgroundQuestion) -> Response:
+    """The answer to an accepted question: where to find it."""
+    location = f"{request.scope.get('root_path', '')}/questions/{question.identifier}"
+    headers = {"Location": location, "Preference-Applied": "respond-async", "Retry-After": "1"}
+    return Response(to_json(_document(question)), 202, headers | _NO_STORE, "application/json")
+
+
+def stream(request: Request, question: BackgroundQuestion, after: tuple[int, int] = (0, -1)) -> Response:
+    """The events of a question."""
+    return _StoredEvents(service_state(request), _supervisor(request).runner.records, question, after)
+
+
+async def resume(request: Request) -> Response | None:
+    """The events behind ``Last-Event-ID``; ``None`` if that is not an event of a background question."""
+    match = _EVENT_ID.fullmatch(request.headers.get("last-event-id", ""))
+    if match is None:
+        return None
+    return stream(request, await _found(request, match[1]), (int(match[2]), int(match[3])))
+
+
+@router.get(
+    "/questions/{identifier}",
+    response_class=Response,
+    dependencies=[Depends(refuse_parameters)],
+    responses=problems(NotFound, StoreUnavailable),
+    summary="Show a background question",
+)
+async def show(request: Request, identifier: _Identifier) -> Response:
+    """Show a background question and, once it is completed, its answer.
+
+    With `Accept: text/event-stream` its events are sent as they come; `Last-Event-ID` continues behind an event.
+    """
+    question = await _found(request, identifier)
+    if negotiate(request.headers.get("accept", ""), _FORMS) is _FORMS[1]:
+        return await resume(request) or stream(request, question)
+    waiting = {} if question.is_finished else {"Retry-After": "1"}
+    return Response(to_json(_document(question)), media_type="application/json", headers=_NO_STORE | waiting)
+
+
+@router.delete(
+    "/questions/{identifier}",
+    status_code=204,
+    dependencies=[Depends(require_same_site), Depends(refuse_parameters)],
+    responses=problems(NotFound, StoreUnavailable),
+    summary="Cancel a background question",
+)
+async def cancel(request: Request, identifier: _Identifier) -> Response:
+    """Stop a background question, or delete a finished one with its answer."""
+    question, runner = await _found(request, identifier), _supervisor(request).runner
+    if question.is_finished:
+        await runner.records.delete(question)
+    else:
+        await runner.cancel(question)
+    return Response(status_code=204)
+
+
+class _StoredEvents(EventStream):
+    """Sends the stored events of a question, and waits for those that are not there yet."""
+
+    def __init__(
+        self, service: ServiceState, records: BackgroundRecords, question: BackgroundQuestion, after: tuple[int, int]
+    ) -> None:
+        super().__init__("text/event-stream; charset=utf-8", service.tuning.stream_keep_alive)
+        self.headers.update(_NO_STORE | {"X-Accel-Buffering": "no"})
+        self._records, self._question, self._after = records, question, after
+
+    async def produce(self) -> bytes:
+        """See :meth:`EventStream.produce`."""
+        begun, identifier = max(self._after[0], 1), self._question.identifier
+        last: Event = ("", "")
+        async for attempt, number, last in self._records.events(self._question, self._after):
+            if attempt != begun:  # its process died: what was sent of the answer so far is void
+                begun = attempt
+                await self.write(b'event: restarted\ndata: {"try":%d}\n\n' % attempt)
+            await self.write(_encoded(last, f"{identifier}.{attempt}.{number}"))
+        now = await self._records.find(identifier, self._question.principal)
+        if now is None or now.state == "completed" or last[0] == "error":
+            return b""
+        return _encoded((now.state, to_json(now.result or {}).decode()), f"{identifier}.{now.tries}.{10**6 - 1}")
+
+    def on_error(self, error: ToolchatError) -> bytes:
+        """See :meth:`EventStream.on_error`."""
+        return _encoded(("error", to_json(problem(error, self._question.identifier)).decode()), "")
+
+
+def _encoded(event: Event, identifier: str) -> bytes:
+    # A failure without events of its own, such as a withdrawn key, ends the stream like any other error.
+    name = "error" if event[0] == "failed" else event[0]
+    return f"id: {identifier}\nevent: {name}\ndata: {event[1]}\n\n".encode()
+
+
+def _document(question: BackgroundQuestion) -> dict[str, Any]:
+    document: dict[str, Any] = {
+        "id": question.identifier,
+        "status": question.state,
+        "created_at": int(question.created_at),
+        "tries": question.tries,
+    }
+    if session := from_json(question.body).get("sessionId"):
+        document["session_id"] = session
+    if question.state == "completed":
+        document["answer"] = question.result
+    elif question.result is not None:
+        document["error"] = question.result
+    return document
+
+
+async def _found(request: Request, identifier: str) -> BackgroundQuestion:
+    records = _supervisor(request).runner.records
+    question = await records.find(identifier, current_request_caller().principal)
+    if question is None:
+        raise NotFound("no background question has this id; answers are kept for ten minutes")
+    return question
+
+
+def _supervisor(request: Request) -> BackgroundSupervisor:
+    supervisor: BackgroundSupervisor = request.app.state.background
+    return supervisor

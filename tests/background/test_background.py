@@ -1,0 +1,144 @@
+"""Background questions of one process: accepted, shown, streamed, cancelled, owned and limited."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from typing import Any
+
+import httpx
+import pytest
+
+from app.access.keys import digest_of
+from tests.players.openai_player import Answer, OpenAIPlayer, sensible_model, whole
+from tests.serving import events_of, service
+from tests.waiting import until
+
+ASYNC = {"Prefer": "respond-async"}
+EVENTS = {"Accept": "text/event-stream"}
+SILENT = Answer(is_silent=True, ending="hang")
+
+
+@pytest.fixture(scope="module")
+async def player() -> AsyncGenerator[OpenAIPlayer, None]:
+    async with OpenAIPlayer() as player:
+        yield player
+
+
+@pytest.fixture(scope="module")
+async def module_client(player: OpenAIPlayer) -> AsyncGenerator[httpx.AsyncClient, None]:
+    keys = ",".join(f"{name}={digest_of(name)}" for name in ("alice", "bob"))
+    async with service(OPENAI_BASE_URL=player.base_url, API_KEYS=keys, ALLOW_ANONYMOUS="true") as client:
+        yield client
+
+
+@pytest.fixture
+def client(module_client: httpx.AsyncClient, player: OpenAIPlayer) -> httpx.AsyncClient:
+    player.follow(sensible_model({"timeZoneId": "Asia/Tokyo"}))
+    return module_client
+
+
+async def accepted(client: httpx.AsyncClient, session: str = "", key: str = "") -> str:
+    """The path of a question that was accepted."""
+    body = {"userInput": "What time is it?", "tools": ["getCityTimeFunction"]} | (
+        {"sessionId": session} if session else {}
+    )
+    headers = ASYNC | ({"X-API-Key": key} if key else {})
+    reply = await client.post("/chat", json=body, headers=headers)
+    assert reply.status_code == 202, reply.text
+    assert reply.json()["status"] == "queued"
+    return reply.headers["location"]
+
+
+async def finished(client: httpx.AsyncClient, path: str) -> dict[str, Any]:
+    """The document of a question, once it is finished."""
+
+    async def is_finished() -> bool:
+        return (await client.get(path)).json()["status"] not in ("queued", "running")
+
+    await until(is_finished)
+    document: dict[str, Any] = (await client.get(path)).json()
+    return document
+
+
+async def test_an_accepted_question_is_answered_and_its_turn_stored(client: httpx.AsyncClient) -> None:
+    document = await finished(client, await accepted(client, "shown"))
+    assert (document["status"], document["tries"], document["session_id"]) == ("completed", 1, "shown")
+    assert document["answer"]["answer"].startswith("The tools say:")
+    assert [each["outcome"] for each in document["answer"]["tool_calls"]] == ["ok"]
+    conversation = (await client.get("/chat/shown")).json()
+    assert conversation["turns"] == 1
+
+
+async def test_its_events_can_be_read_again_and_continued_behind_any_of_them(client: httpx.AsyncClient) -> None:
+    path = await accepted(client)
+    whole_stream = (await client.get(path, headers=EVENTS)).text
+    names = [each.name for each in events_of(whole_stream)]
+    assert (names[0], names[-1]) == ("tool_call_started", "done")
+    blocks = whole_stream.strip().split("\n\n")
+    third = blocks[2].split("\n")[0].removeprefix("id: ")
+    for again in (path, "/chat/stream?query=again"):  # a browser reconnects to where it was connected
+        rest = (await client.get(again, headers=EVENTS | {"Last-Event-ID": third})).text
+        assert rest.strip().split("\n\n") == blocks[3:]
+
+
+async def test_a_stream_that_is_posted_may_be_left(client: httpx.AsyncClient) -> None:
+    async with client.stream("POST", "/chat/stream", json={"userInput": "What time is it?"}, headers=ASYNC) as reply:
+        first = await anext(reply.aiter_lines())
+    identifier = first.removeprefix("id: ").split(".")[0]
+    assert (await finished(client, f"/questions/{identifier}"))["status"] == "completed"
+
+
+async def test_a_cancelled_question_stops_and_stores_no_turn(client: httpx.AsyncClient, player: OpenAIPlayer) -> None:
+    player.follow(lambda _: SILENT)
+    path = await accepted(client, "stopped")
+    await asyncio.wait_for(player.asked.wait(), 60)
+    assert (await client.delete(path)).status_code == 204
+    assert (await client.get(path)).json()["status"] == "cancelled"
+    await asyncio.wait_for(player.aborted.wait(), 60)
+    assert (await client.get("/chat/stopped")).status_code == 404
+    assert events_of((await client.get(path, headers=EVENTS)).text)[-1].name == "cancelled"
+
+
+async def test_a_finished_question_can_be_deleted(client: httpx.AsyncClient) -> None:
+    path = await accepted(client)
+    await finished(client, path)
+    assert (await client.delete(path)).status_code == 204
+    assert (await client.get(path)).status_code == 404
+
+
+async def test_a_question_that_fails_has_the_problem(client: httpx.AsyncClient, player: OpenAIPlayer) -> None:
+    player.follow(lambda _: whole({"error": {"message": "no", "type": "x", "code": None}}, 401))
+    document = await finished(client, await accepted(client))
+    assert (document["status"], document["error"]["code"]) == ("failed", "provider-auth")
+
+
+async def test_a_busy_session_is_waited_for(client: httpx.AsyncClient, player: OpenAIPlayer) -> None:
+    first, second = await accepted(client, "busy"), await accepted(client, "busy")
+    assert {(await finished(client, path))["status"] for path in (first, second)} == {"completed"}
+    assert (await client.get("/chat/busy")).json()["turns"] == 2
+
+
+async def test_a_page_of_another_site_can_have_none_accepted(client: httpx.AsyncClient) -> None:
+    headers = ASYNC | {"Origin": "http://evil.example"}
+    assert (await client.post("/chat", json={"userInput": "hi"}, headers=headers)).status_code == 403
+
+
+async def test_another_principal_finds_nothing(client: httpx.AsyncClient) -> None:
+    path = await accepted(client, key="alice")
+    for method in ("GET", "DELETE"):
+        for key in ("bob", ""):
+            headers = {"X-API-Key": key} if key else {}
+            assert (await client.request(method, path, headers=headers)).status_code == 404
+    assert (await client.get(path, headers={"X-API-Key": "alice"})).status_code == 200
+
+
+async def test_one_client_has_a_limit_of_unfinished_questions(client: httpx.AsyncClient, player: OpenAIPlayer) -> None:
+    player.follow(lambda _: SILENT)
+    paths = [await accepted(client, key="alice") for _ in range(100)]
+    body, alice = {"userInput": "one more"}, {"X-API-Key": "alice"}
+    refused = await client.post("/chat", json=body, headers=ASYNC | alice)
+    assert (refused.status_code, refused.json()["code"]) == (503, "overloaded")
+    assert "of this client" in refused.json()["detail"]
+    other = await accepted(client, key="bob")
+    player.follow(sensible_model())
+    for path, key in [*((each, "alice") for each in paths), (other, "bob")]:
+        assert (await client.delete(path, headers={"X-API-Key": key})).status_code == 204

@@ -98,7 +98,7 @@ bench: $(VENV)/.dev $(PEERS)/.peers ## Measure what a question costs beside agen
 bench-quick: $(VENV)/.dev $(PEERS)/.peers ## The same with fewer services and rounds, in under three minutes; writes nothing
 	$(PY) -m bench --quick
 
-bench-guard: $(VENV)/.dev ## Fail when a question costs 1.3 times as much, beside the limit, as bench/baseline.json says
+bench-guard: $(VENV)/.dev ## Fail when a question costs 4 % more instructions, beside the limit, than bench/baseline.json says
 	$(PY) -m bench --guard
 
 lab: $(VENV)/.dev $(PEERS)/.peers ## Do every fault to real processes, in about ten minutes; writes docs/faults*.md (needs redis-server, Chromium, nginx)

@@ -36,11 +36,11 @@ class Load:
 
 
 def question(path: str, accept: str = "text/plain", parameter: str = "query", *more: str) -> Question:
-    """Ask a path; the question is short and holds its number. ``more`` are lines of the head."""
-    text = quote("What is it now? ")
-    before = f"GET {path}{'&' if '?' in path else '?'}{parameter}={text}".encode()
+    """Ask a path, in English and Chinese by turns; the question holds its number. ``more`` are lines of the head."""
+    start = f"GET {path}{'&' if '?' in path else '?'}{parameter}="
+    before = [f"{start}{quote(text)}".encode() for text in ("What is it now? ", "上海现在几点了？")]
     after = "\r\n".join((" HTTP/1.1", "Host: 127.0.0.1", f"Accept: {accept}", *more, "\r\n")).encode()
-    return lambda number, _: b"%b%b%b" % (before, _label(number), after)
+    return lambda number, _: b"%b%b%b" % (before[number % 2], _label(number), after)
 
 
 def posted(path: str, body: str, *more: str) -> Question:

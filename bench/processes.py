@@ -71,7 +71,7 @@ def running(
         log: where standard error goes.
         environment: variables beside the few that every program needs.
     """
-    program = [sys.executable if command[0] == "python" else command[0], *command[1:]]
+    program = [sys.executable if each == "python" else each for each in command]
     kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
     variables = {**kept, "PYTHONPATH": str(ROOT), "PYTHONUTF8": "1", **(environment or {})}
     with (

@@ -38,7 +38,7 @@ class SandboxNoticeAdvisor(Advisor):
 
     def applies(self, request: ChatRequest) -> bool:
         """See :meth:`Advisor.applies`."""
-        return any(tool.metadata.sandbox for tool in request.tools)
+        return bool(request.tool_set.sandboxed)
 
     async def advise(self, request: ChatRequest, chain: AdvisorChain, emit: Emit) -> ChatResponse:
         """See :meth:`Advisor.advise`."""

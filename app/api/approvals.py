@@ -26,7 +26,7 @@ from toolchat.messages import AssistantMessage, Usage, sendable
 from toolchat.models.base import ChatOptions, ChatResponse
 from toolchat.state.base import StateStore
 from toolchat.state.versions import RECORD_VERSION, check_version
-from toolchat.tool_calling.callback import ToolCallback, ToolCallbackResolver
+from toolchat.tool_calling.callback import ToolCallback, ToolCallbackResolver, ToolSet
 from toolchat.tool_calling.caller import Caller
 from toolchat.tool_calling.context import CONVERSATION_ID, ToolContext
 from toolchat.tool_calling.events import ToolCallFinished, parse_arguments
@@ -317,7 +317,7 @@ class ConsentAdvisor(Advisor):
         self,
         store: ApprovalStore,
         advisors: Sequence[Advisor],
-        tools: Sequence[ToolCallback],
+        tools: ToolSet,
         taken: PendingTurn | None = None,
     ) -> None:
         self.pending: dict[str, Any] | None = None
@@ -325,7 +325,7 @@ class ConsentAdvisor(Advisor):
         self._store = store
         self._advisors = tuple(advisors)
         # Tools that the client runs are not saved: the decision may come from another client, which does not have them.
-        self._tools = tuple([tool for tool in tools if not tool.metadata.run_by_caller])
+        self._tools = tools.service_tools
         self._taken = taken
 
     async def advise(self, request: ChatRequest, chain: AdvisorChain, emit: Emit) -> ChatResponse:

@@ -54,8 +54,7 @@ def answer_headers(active: "ActiveRequest", response: ChatResponse | None = None
             headers["X-Finish-Reason"] = response.finish_reason
     if active.session:
         headers["X-Session-ID"] = active.session
-    sandboxed = [tool.definition.name for tool in active.prompt.request.tools if tool.metadata.sandbox]
-    if sandboxed:
+    if sandboxed := active.prompt.request.tool_set.sandboxed:
         headers["X-Sandbox"] = ", ".join(name for name in sandboxed if name.isascii()) or "true"
     if active.pending:
         headers["X-Approval-ID"] = active.pending["id"]

@@ -115,7 +115,7 @@ def _ask(module: str, variant: Variant, question: QuestionParameter) -> Ask:
     async def ask(request: Request) -> Response:
         request.scope["state"]["variant"], service = variant, service_state(request)
         tools = () if variant == "none" else service.tools.offered(module, variant)
-        prompt = service.chat.prompt(await question.read(request)).tools(*tools)
+        prompt = service.chat.prompt(await question.read(request)).tools(tools)
         return await start_answer(request, service, prompt)
 
     return ask

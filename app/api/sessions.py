@@ -132,7 +132,7 @@ def conversation_prompt(
         # Advisors of tools store state under a conversation; this one lasts for one request.
         conversation = conversation_or_new("")
     values = {**(context or {}), CONVERSATION_ID: conversation} if conversation else context
-    return prompt.tools(*tools).tool_context(values).advisors(*advisors)
+    return prompt.tools(tools).tool_context(values).advisors(*advisors)
 
 
 @immutable

@@ -9,12 +9,13 @@ from app.api.dynamic_tools import DynamicTools, ToolNames
 from toolchat.chat.advisors.base import Advisor
 from toolchat.chat.tool_module import ToolModule
 from toolchat.errors import NotConfigured, NotFound, ToolServerUnavailable, ValidationFailed
-from toolchat.tool_calling.callback import StaticToolCallbackResolver, ToolCallback
+from toolchat.tool_calling.callback import StaticToolCallbackResolver, ToolCallback, ToolSet
 from toolchat.tool_calling.caller import current_caller
 
 __all__ = ["Entry", "Snapshot", "ToolRegistry"]
 
 
+_NO_TOOLS = ToolSet()
 _RETRY_AFTER = 5
 """Seconds after which a server that is unavailable may be back."""
 
@@ -24,8 +25,8 @@ class Entry:
     """A tool module with its tools."""
 
     module: ToolModule
-    functions: tuple[ToolCallback, ...] = ()
-    methods: tuple[ToolCallback, ...] = ()
+    functions: ToolSet = _NO_TOOLS
+    methods: ToolSet = _NO_TOOLS
     fault: str | None = None
     """Why the module is not registered; ``None`` if it is."""
     advisors: tuple[Advisor, ...] = ()
@@ -42,7 +43,7 @@ class Entry:
     def now(self, dynamic: Sequence[ToolCallback]) -> "Entry":
         """Return a copy with the dynamic tools of the moment added."""
         fault = next((each.fault for each in self.sources if each.fault), self.fault)
-        return replace(self, functions=(*self.functions, *dynamic), fault=fault)
+        return replace(self, functions=ToolSet((*self.functions, *dynamic)), fault=fault)
 
     def check(self) -> None:
         """Check that the module's tools can be used.
@@ -73,7 +74,7 @@ class Snapshot:
         ]
         self.entries = {entry.module.name: entry for entry in present}
         self.resolver = StaticToolCallbackResolver([tool for entry in present for tool in entry.tools()])
-        self.all_tools = [tool for entry in present for tool in entry.in_conversation()]
+        self.all_tools = ToolSet([tool for entry in present for tool in entry.in_conversation()])
         self.owners = {tool.definition.name: entry for entry in present for tool in entry.tools()}
 
 

@@ -12,7 +12,7 @@ from app.tools.definition_checks import shown_path
 from app.tools.discovery import ConfiguredModule
 from toolchat.chat.tool_module import ToolModule
 from toolchat.errors import ConfigurationError
-from toolchat.tool_calling.callback import ToolCallback
+from toolchat.tool_calling.callback import ToolCallback, ToolSet
 from toolchat.tool_calling.errors import ToolDefinitionError
 from toolchat.tool_calling.function_callback import FunctionToolCallback, MethodToolCallbackProvider, to_callbacks
 from toolchat.tool_calling.results import ToolCallResultConverter
@@ -68,9 +68,9 @@ async def _entry(container: AsyncContainer, configured: ConfiguredModule, stack:
         methods = MethodToolCallbackProvider(*objects).tool_callbacks() if objects else ()
     except ToolDefinitionError as error:
         raise ConfigurationError(f"{shown_path(module.folder)}: {error}") from error
-    methods = tuple(configured.settings.applied_to(each) for each in _with_converter(converter, methods))
+    methods = ToolSet([configured.settings.applied_to(each) for each in _with_converter(converter, methods)])
     advisors = tuple([await container.get(each) for each in module.advisors])
-    return Entry(module, tuple(functions), methods, advisors=advisors, sources=sources)
+    return Entry(module, ToolSet(functions), methods, advisors=advisors, sources=sources)
 
 
 def _with_converter(converter: ToolCallResultConverter, tools: Iterable[ToolCallback]) -> list[ToolCallback]:

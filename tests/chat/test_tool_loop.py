@@ -151,7 +151,7 @@ def test_the_loop_decides_by_the_response_the_tools_on_offer_and_the_approvals(
 ) -> None:
     resume = None if approvals is None else Resume(message, approvals)
     request = ChatRequest((UserMessage("?"),), TOOLS, resume=resume)
-    state = LoopState(request, CallCounter(ToolCallLimits()), TOOLS, tools_withdrawn=withdrawn)
+    state = LoopState(request, CallCounter(ToolCallLimits()), request.tool_set, tools_withdrawn=withdrawn)
     guarded = {call.id for call in message.tool_calls if call.name == "ship"}
     response = ChatResponse(message, "stop", Usage(), "")
     if expected is ToolLoop:

@@ -23,7 +23,7 @@ from toolchat.errors import IdempotencyConflict, NotFound, Overloaded, SessionBu
 from toolchat.messages import AssistantMessage, UserMessage
 from toolchat.state.base import Lock, StateStore
 from toolchat.state.locks import Locks
-from toolchat.tool_calling.callback import StaticToolCallbackResolver
+from toolchat.tool_calling.callback import StaticToolCallbackResolver, ToolSet
 from toolchat.tool_calling.context import CONVERSATION_ID
 from toolchat.tool_calling.function_callback import FunctionToolCallback, tool
 
@@ -156,7 +156,7 @@ async def pause(store: StateStore, name: str, world: World) -> None:
     if name == "another":
         await memory_of(store).delete("s", then=lambda: approvals.delete("s"))
         return
-    advisor = ConsentAdvisor(approvals, (), [TRANSFER])
+    advisor = ConsentAdvisor(approvals, (), ToolSet([TRANSFER]))
     spec = client_of(calls(("transfer", "{}"))).prompt("pay").tools(TRANSFER)
     spec = spec.advisors(MemoryAdvisor(memory_of(store)), advisor).tool_context({CONVERSATION_ID: "s"})
     await spec.call().response()

@@ -21,7 +21,7 @@ from toolchat.tool_calling.callback import (
     ToolCallback,
     ToolCallbackProvider,
     ToolCallbackResolver,
-    duplicate_name_error,
+    ToolSet,
 )
 from toolchat.tool_calling.context import ToolContext
 from toolchat.tool_calling.errors import ToolDefinitionError
@@ -246,19 +246,17 @@ class PromptSpec:
         return PromptSpec(self.client, self.request, (*self.own_advisors, *advisors))
 
     def tools(self, *tools: str | ToolCallback | ToolCallbackProvider | Callable[..., Any] | object) -> "PromptSpec":
-        """Offer tools: names that the resolver finds, or anything that :func:`to_callbacks` accepts.
+        """Offer tools: names that the resolver finds, or anything that :func:`to_callbacks` accepts, sets included.
 
         Raises:
             ToolDefinitionError: a name is unknown, a tool cannot be defined, or two tools have the same name.
         """
-        offered = {tool.definition.name: tool for tool in self.request.tools}
-        for tool in tools:
-            for callback in (tool,) if isinstance(tool, ToolCallback) else self._callbacks(tool):
-                other = offered.setdefault(callback.definition.name, callback)
-                if other is not callback:
-                    raise duplicate_name_error(callback, other)
-        request = self.request.with_tools(tuple(offered.values()))
-        return PromptSpec(self.client, request, self.own_advisors)
+        if len(tools) == 1 and isinstance(tools[0], ToolSet) and not self.request.tools:
+            offered = tools[0]
+        else:
+            callbacks = [callback for tool in tools for callback in self._callbacks(tool)]
+            offered = ToolSet.unique((*self.request.tools, *callbacks))
+        return PromptSpec(self.client, self.request.with_tools(offered), self.own_advisors)
 
     def filter_tools(self, is_allowed: Callable[[str], bool]) -> "PromptSpec":
         """Keep only the tools whose names are allowed, and all client tools, which the client itself runs."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from toolchat.messages import AssistantMessage, Message, immutable
 from toolchat.models.base import ChatOptions, ChatResponse, ModelEvent, Prompt
-from toolchat.tool_calling.callback import ToolCallback
+from toolchat.tool_calling.callback import ToolCallback, ToolSet
 from toolchat.tool_calling.context import ToolContext
 from toolchat.tool_calling.events import ToolCallEvent
 
@@ -78,13 +78,18 @@ class ChatRequest:
     """A conversation, the tools it may use, and how to answer it."""
 
     messages: tuple[Message, ...]
-    tools: tuple[ToolCallback, ...] = ()
+    tools: tuple[ToolCallback, ...] = ToolSet()
     """The tools that the model may call; no others can run."""
     context: ToolContext = field(default_factory=ToolContext)
     options: ChatOptions = field(default_factory=ChatOptions)
     stream: bool = False
     resume: Resume | None = None
     """Set if a paused turn continues: its calls come first, before the model is asked."""
+
+    @property
+    def tool_set(self) -> ToolSet:
+        """The tools, with what the engine needs to know of them."""
+        return self.tools if isinstance(self.tools, ToolSet) else ToolSet(self.tools)
 
     @property
     def paused(self) -> AssistantMessage | None:
@@ -98,7 +103,7 @@ class ChatRequest:
             messages: the conversation with the calls and their results.
             withdraw_tools: offer no more tools that the service runs; calls of a client tool end the turn anyway.
         """
-        client_tools = tuple(tool for tool in self.tools if tool.metadata.run_by_caller)
+        client_tools = self.tool_set.client_tools
         options = self.options
         # A forced tool choice has been met by this round, and kept it would never let the model answer. A client
         # tool's call ends the turn, so with client tools "required" cannot loop.
@@ -109,8 +114,9 @@ class ChatRequest:
         return ChatRequest(messages, tools, self.context, options, self.stream)
 
     def with_tools(self, tools: tuple[ToolCallback, ...]) -> "ChatRequest":
-        """Copy with other tools."""
+        """Copy with other tools; as a :class:`ToolSet`, they are examined once for all requests that offer them."""
         # Not ``dataclasses.replace``, here and below: it costs more than running a small tool.
+        tools = tools if isinstance(tools, ToolSet) else ToolSet(tools)
         return ChatRequest(self.messages, tools, self.context, self.options, self.stream, self.resume)
 
     def with_context(self, context: ToolContext) -> "ChatRequest":
@@ -123,6 +129,5 @@ class ChatRequest:
 
     def prompt(self) -> Prompt:
         """The request to the model."""
-        definitions = tuple([tool.definition for tool in self.tools])
-        guarded = [tool.definition.name for tool in self.tools if tool.metadata.requires_approval]
-        return Prompt(self.messages, definitions, self.options, self.stream, guarded)
+        tools = self.tool_set
+        return Prompt(self.messages, tools.definitions, self.options, self.stream, tools.guarded)

@@ -1,8 +1,9 @@
 """Tool callbacks, and the providers and resolvers that find them."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from typing import Any, NamedTuple, Protocol, Self, runtime_checkable
 
 from toolchat.tool_calling.argument_repair import parse_json, repair_arguments, strip_wrapping
 from toolchat.tool_calling.context import ToolContext
@@ -18,6 +19,7 @@ __all__ = [
     "ToolCallbackProvider",
     "ToolCallbackResolver",
     "ToolResult",
+    "ToolSet",
     "duplicate_name_error",
 ]
 
@@ -112,6 +114,56 @@ class ClientToolCallback(ToolCallback):
         raise ToolExecutionError("this tool is run by the client", kind="not-run")
 
 
+class ToolSet(tuple[ToolCallback, ...]):
+    """Tools that are offered together, with what every question needs to know of them.
+
+    All of that is computed once for each set, so offer the same set with every question if there are many tools.
+    """
+
+    @classmethod
+    def unique(cls, tools: Iterable[ToolCallback]) -> Self:
+        """The set of these tools; a tool that occurs twice counts once.
+
+        Raises:
+            ToolDefinitionError: two tools have the same name.
+        """
+        found: dict[str, ToolCallback] = {}
+        for tool in tools:
+            if (other := found.setdefault(tool.definition.name, tool)) is not tool:
+                raise duplicate_name_error(tool, other)
+        return cls(found.values())
+
+    @cached_property
+    def by_name(self) -> Mapping[str, ToolCallback]:
+        """The tools by their names."""
+        return {tool.definition.name: tool for tool in self}
+
+    @cached_property
+    def definitions(self) -> tuple[ToolDefinition, ...]:
+        """The definitions."""
+        return tuple([tool.definition for tool in self])
+
+    @cached_property
+    def guarded(self) -> Mapping[str, ToolCallback]:
+        """The tools that require approval, by their names."""
+        return {name: tool for name, tool in self.by_name.items() if tool.metadata.requires_approval}
+
+    @cached_property
+    def sandboxed(self) -> tuple[str, ...]:
+        """The names of the tools that return invented data."""
+        return tuple([name for name, tool in self.by_name.items() if tool.metadata.sandbox])
+
+    @cached_property
+    def client_tools(self) -> Self:
+        """The tools that the client runs."""
+        return type(self)([tool for tool in self if tool.metadata.run_by_caller])
+
+    @cached_property
+    def service_tools(self) -> Self:
+        """The tools that the service runs."""
+        return type(self)([tool for tool in self if not tool.metadata.run_by_caller]) if self.client_tools else self
+
+
 @runtime_checkable
 class ToolCallbackProvider(Protocol):
     """Offers tools."""
@@ -153,11 +205,7 @@ class StaticToolCallbackResolver:
     """Finds tools in a fixed set."""
 
     def __init__(self, callbacks: Iterable[ToolCallback]) -> None:
-        self._callbacks: dict[str, ToolCallback] = {}
-        for callback in callbacks:
-            other = self._callbacks.setdefault(callback.definition.name, callback)
-            if other is not callback:
-                raise duplicate_name_error(callback, other)
+        self._callbacks = ToolSet.unique(callbacks).by_name
 
     def resolve(self, name: str) -> ToolCallback | None:
         """See :meth:`ToolCallbackResolver.resolve`."""

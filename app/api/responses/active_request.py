@@ -174,11 +174,11 @@ def _with_consent(
     principal = current_request_caller().principal
     if principal.tools != ALL_TOOLS:
         prompt = prompt.filter_tools(principal.may_use)
-    consent = ConsentAdvisor(service.approvals, prompt.own_advisors, prompt.request.tools, taken)
+    tools = prompt.request.tool_set
+    consent = ConsentAdvisor(service.approvals, prompt.own_advisors, tools, taken)
     # An additional advisor means that this question builds an advisor chain of its own, so it is added only if the turn
     # can pause: if a tool needs approval, or if a tool module's advisor may offer one. The memory offers no tools.
-    can_pause = any(tool.metadata.requires_approval for tool in prompt.request.tools)
-    can_pause = can_pause or prompt.own_advisors not in ((), (service.memory_advisor,))
+    can_pause = bool(tools.guarded) or prompt.own_advisors not in ((), (service.memory_advisor,))
     return (prompt.advisors(consent) if can_pause or taken else prompt), consent
 
 

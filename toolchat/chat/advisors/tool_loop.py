@@ -17,7 +17,7 @@ from toolchat.messages import (
 )
 from toolchat.models.base import CUT, ChatModel, ChatResponse, EmitModelEvent, Prompt, TextDelta
 from toolchat.tool_calling.approval import needs_approval
-from toolchat.tool_calling.callback import ToolCallback
+from toolchat.tool_calling.callback import ToolSet
 from toolchat.tool_calling.context import ToolContext
 from toolchat.tool_calling.errors import ToolExecutionError
 from toolchat.tool_calling.events import ToolCallFinished, discard_event
@@ -76,7 +76,7 @@ class ToolCallingAdvisor(Advisor):
             UpstreamInvalid: the model's last message had neither text nor a call.
             ContentFiltered: the provider's moderation removed the text.
         """
-        state = LoopState(request, CallCounter(self._limits.within(request.options.max_tool_calls)), request.tools)
+        state = LoopState(request, CallCounter(self._limits.within(request.options.max_tool_calls)), request.tool_set)
         # An advisor inside the loop may offer other tools; the calls are checked against those that the model saw.
         chain = replace(chain, on_model_request=state.record_offer) if chain.advisors else chain
         for _ in range(self._max_rounds + 1):  # one more than may run calls: the model answers without tools
@@ -101,7 +101,7 @@ class ToolCallingAdvisor(Advisor):
     ) -> tuple[ToolCallFinished, ...]:
         return await self._manager.execute(
             run.calls,
-            {tool.definition.name: tool for tool in state.offered},
+            state.offered.by_name,
             state.context_of(message),
             emit,
             counter=state.counter,
@@ -117,7 +117,7 @@ class LoopState:
 
     request: ChatRequest
     counter: CallCounter
-    offered: Sequence[ToolCallback]
+    offered: ToolSet
     """The tools that the model was last offered: the request's, unless an advisor inside the loop changed them."""
     paused_response: ChatResponse | None = field(init=False)
     rounds: int = 0
@@ -141,7 +141,7 @@ class LoopState:
         return self.request.context.with_history((*self.request.messages, message))
 
     def record_offer(self, request: ChatRequest) -> None:
-        self.offered = request.tools
+        self.offered = request.tool_set
 
     def accept_response(self, response: ChatResponse) -> None:
         self.usage += response.usage
@@ -219,7 +219,7 @@ def decide(
         # Neither the limits of rounds nor the eligibility apply: the user has decided about these very calls.
         left = tuple([call for call in calls if call.id not in state.answered])
         return Run(left, _rejections(left, guarded, state.request.resume.approvals), is_whole_message=left == calls)
-    client_tools = [tool.definition.name for tool in state.offered if tool.metadata.run_by_caller]
+    client_tools = state.offered.client_tools.by_name
     service_calls = tuple([call for call in calls if call.name not in client_tools]) if client_tools else calls
     if state.tools_withdrawn and service_calls:
         raise state.loop_error()
@@ -242,9 +242,8 @@ def decide(
 
 async def _guarded_calls(message: AssistantMessage, state: LoopState) -> Collection[str]:
     """The ids of the calls that need the user's approval."""
-    tools = state.offered if message.tool_calls else ()
-    guarded_tools = {tool.definition.name: tool for tool in tools if tool.metadata.requires_approval}
-    if not guarded_tools:
+    guarded_tools = state.offered.guarded
+    if not guarded_tools or not message.tool_calls:
         return ()
     context = state.context_of(message)
     return {

@@ -181,13 +181,14 @@ class ToolSearchAdvisor(Advisor):
         """See :meth:`Advisor.applies`."""
         if not 0 < self._above < len(request.tools):
             return False
-        return len(_service_tools(request)) > self._above and request.options.internal_tool_execution_enabled
+        return len(request.tool_set.service_tools) > self._above and request.options.internal_tool_execution_enabled
 
     async def advise(self, request: ChatRequest, chain: AdvisorChain, emit: Emit) -> ChatResponse:
         """See :meth:`Advisor.advise`."""
         if self.applies(request):
-            name = _free_name({tool.definition.name for tool in request.tools})
-            request = request.with_tools(self._searchable(_service_tools(request), name).offered(request))
+            tools = request.tool_set
+            searchable = self._searchable(tools.service_tools, _free_name(tools.by_name))
+            request = request.with_tools(searchable.offered(request))
         return await chain.proceed(request, emit)
 
     def _searchable(self, tools: tuple[ToolCallback, ...], name: str) -> "_SearchableTools":
@@ -224,10 +225,13 @@ class _SearchableTools:
 
     def offered(self, request: ChatRequest) -> tuple[ToolCallback, ...]:
         """The search tool, then the found tools in order: a provider's prompt cache needs a stable beginning."""
-        client_tools = (tool for tool in request.tools if tool.metadata.run_by_caller)
         chosen = request.options.tool_choice or ""
         names = dict.fromkeys((chosen, *self._named(request.messages), *self._found(request.messages)))
-        return (self.search, *client_tools, *(self.by_name[name] for name in names if name in self.by_name))
+        return (
+            self.search,
+            *request.tool_set.client_tools,
+            *(self.by_name[name] for name in names if name in self.by_name),
+        )
 
     def _named(self, messages: Sequence[Message]) -> Iterator[str]:
         """Words of the instructions and the user message that may be names of tools."""
@@ -257,10 +261,6 @@ def _result(found: Sequence[ToolDefinition]) -> dict[str, Any]:
 def _short(description: str) -> str:
     # The model receives the whole description with the tool itself.
     return description if len(description) <= _SHOWN_DESCRIPTION else f"{description[: _SHOWN_DESCRIPTION - 3]}..."
-
-
-def _service_tools(request: ChatRequest) -> tuple[ToolCallback, ...]:
-    return tuple([tool for tool in request.tools if not tool.metadata.run_by_caller])
 
 
 def _free_name(taken: Collection[str]) -> str:

@@ -1,5 +1,6 @@
 """Arguments that do not fit as a model wrote them, and can be meant in one way only."""
 
+import datetime
 import enum
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
@@ -118,8 +119,16 @@ async def test_a_value_that_fits_is_left_alone_and_not_called_repaired(annotatio
 @pytest.mark.parametrize(
     ("annotation", "sent"),
     [
+        (bool, "perhaps"),
         (int, "three"),
         (int, "3 days"),
+        (Annotated[int, Field(ge=1, lt=9)], 9),
+        (Annotated[str, Field(pattern="^[A-Z]+$")], "abc"),
+        (Literal["C", "F"], "K"),
+        (datetime.date, "tomorrow"),
+        (datetime.timedelta, "soon"),
+        (set[int], {"a": 1}),
+        (tuple[int, str], [1]),
         (int, "1.5"),
         (int, ""),
         (int, None),

@@ -9,32 +9,20 @@ from tests.chat.scripted import calls, client_of, says
 from tests.tool_calling.calls import call, only, run
 
 
-@pytest.mark.parametrize(
-    "name", ["getTime", "default_api:ok", "OK", "", "x" * 300, "ok\nok", "\ud800", "时间"]
-)  # fmt: skip
-async def test_an_unknown_name_is_answered_with_the_names_that_are_known(name: str) -> None:
-    async def ok() -> None: ...
+@pytest.mark.parametrize("name", ["getTime", "default_api:ok", "OK", "", "x" * 300, "ok\n", "\ud800", "时间"])
+async def test_a_name_that_was_not_offered_runs_nothing_and_is_answered_with_those_that_were(
+    name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def ok() -> None:
+        raise AssertionError
 
-    answer = await only((name, "{}"), tools=[ok])
+    with caplog.at_level(logging.INFO):
+        answer = await only((name, "{}"), tools=[ok])
     error = from_json(answer.result)["error"]
     assert (answer.outcome, answer.error_kind) == ("error", "unknown-tool")
     assert error["hint"] == "available: ok"
     assert len(answer.result) < 300
     assert "\n" not in error["message"]
-
-
-@pytest.mark.parametrize("name", ["nothing", "default_api:ping", "PING", "", "p" * 300, "ping\n"])
-async def test_a_name_that_was_not_offered_runs_nothing_and_leaves_the_log_clean(
-    name: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    ran: list[str] = []
-
-    async def ping() -> None:
-        ran.append("ping")
-
-    with caplog.at_level(logging.INFO):
-        finished = await only((name, "{}"), tools=[ping])
-    assert (finished.outcome, finished.error_kind, ran) == ("error", "unknown-tool", [])
     assert caplog.records == []
 
 
@@ -67,7 +55,8 @@ async def test_no_arguments_run_a_tool_without_parameters(arguments: str) -> Non
     "arguments",
     ["{", '{"text": "a"', "{'text': 'a'}", '{"text": "a"} {"text": "b"}', '{"text": "a"}x', '{"text": }',
      '{"text": ' + "[" * 1_100, "[" * 100_000, '{"text": ' + "9" * 5_000 + "}", "[]", '"text"', "3", "true",
-     '{"text": null}', '{"text": true}', '{"Text": "a"}', '{"text": "a", "b": 1}', "x", "\x00", '{"text": "\\ud800"}'],
+     '{"text": null}', '{"text": true}', '{"Text": "a"}', '{"text": "a", "b": 1}', "x", "\x00",
+     '{"text": "\\ud800"}', "x" * 1_000_001],
 )  # fmt: skip
 async def test_invalid_arguments_run_nothing_and_are_reported_to_the_model(arguments: str) -> None:
     ran: list[str] = []

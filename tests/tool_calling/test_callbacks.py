@@ -1,10 +1,6 @@
 """Functions and methods as tools."""
 
-import asyncio
-import contextvars
-import threading
-from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Annotated
 
 import pytest
 
@@ -15,7 +11,6 @@ from toolchat.tool_calling.callback import (
     StaticToolCallbackResolver,
     ToolCallbackProvider,
 )
-from toolchat.tool_calling.context import ToolContext
 from toolchat.tool_calling.errors import ToolDefinitionError
 from toolchat.tool_calling.function_callback import FunctionToolCallback, MethodToolCallbackProvider, tool
 
@@ -68,40 +63,6 @@ async def test_without_docstring_the_name_in_words_describes_the_tool() -> None:
     assert FunctionToolCallback.from_function(echo, name="getCityTime").definition.description == "get city time"
 
 
-async def test_text_stays_text_without_quotes() -> None:
-    assert await FunctionToolCallback.from_function(echo).call('{"text": "北京"}', EMPTY) == "北京"
-
-
-async def test_a_blocking_function_runs_in_a_thread_with_the_callers_context_variables() -> None:
-    tenant: contextvars.ContextVar[str] = contextvars.ContextVar("tenant")
-    tenant.set("acme")
-
-    def where() -> list[str]:
-        return [tenant.get(), threading.current_thread().name]
-
-    result = await FunctionToolCallback.from_function(where).call("", EMPTY)
-    assert "acme" in result
-    assert threading.current_thread().name not in result
-
-
-async def test_a_tool_receives_the_context_by_declaring_it() -> None:
-    async def whose(context: ToolContext) -> str:
-        return str(context.get("tenant", "nobody"))
-
-    callback = FunctionToolCallback.from_function(whose)
-    assert await callback.call("{}", ToolContext({"tenant": "acme"})) == "acme"
-    assert await callback.call("{}", EMPTY) == "nobody"
-
-
-def test_the_context_cannot_be_changed() -> None:
-    values = {"tenant": "acme"}
-    context = ToolContext(values)
-    values["tenant"] = "other"
-    assert context.get("tenant") == "acme"
-    with pytest.raises(TypeError):
-        context.values["tenant"] = "other"  # type: ignore[index]
-
-
 async def test_every_marked_method_of_an_object_is_a_tool() -> None:
     callbacks = {each.definition.name: each for each in MethodToolCallbackProvider(Shop()).tool_callbacks()}
     assert set(callbacks) == {"findOrder", "opening_hours", "_private"}
@@ -142,13 +103,3 @@ def test_a_static_provider_offers_its_callbacks() -> None:
     provider = StaticToolCallbackProvider(FunctionToolCallback.from_function(echo))
     assert isinstance(provider, ToolCallbackProvider)
     assert [each.definition.name for each in provider.tool_callbacks()] == ["echo"]
-
-
-@pytest.mark.parametrize(
-    ("function", "arguments"),
-    [(Shop().find, '{"number": 1}'), (roll_dice, "{}"), (echo, '{"text": "1"}')],
-    ids=["method", "blocking", "asynchronous"],
-)
-async def test_a_tool_can_be_called_many_times_at_once(function: Callable[..., Any], arguments: str) -> None:
-    callback = FunctionToolCallback.from_function(function)
-    assert len(set(await asyncio.gather(*(callback.call(arguments, EMPTY) for _ in range(50))))) == 1

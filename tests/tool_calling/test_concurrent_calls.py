@@ -7,26 +7,16 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from tests.tool_calling.calls import call, executing, run
+from tests.tool_calling.calls import run
 from toolchat.messages import ToolResponseMessage
 from toolchat.tool_calling.errors import ToolExecutionError
-from toolchat.tool_calling.events import ToolCallEvent, ToolCallFinished, ToolCallStarted
+from toolchat.tool_calling.events import ToolCallEvent, ToolCallFinished
 from toolchat.tool_calling.function_callback import MethodToolCallbackProvider, tool
 from toolchat.tool_calling.manager import ToolCallingManager
 
 
 async def ok(text: str = "fine") -> str:
     return text
-
-
-async def test_a_start_and_an_end_are_emitted_for_every_call() -> None:
-    calls = [call("ok", identifier="a"), call("ok", '{"text": "two"}', identifier="b")]
-    events = await executing(*calls, tools=[ok])
-    assert [event.call.id for event in events if isinstance(event, ToolCallStarted)] == ["a", "b"]
-    assert {event.call.id: event.result for event in events if isinstance(event, ToolCallFinished)} == {
-        "a": "fine",
-        "b": "two",
-    }
 
 
 async def test_calls_run_side_by_side_but_no_more_than_allowed() -> None:
@@ -71,19 +61,6 @@ async def test_three_calls_run_at_once_and_are_answered_in_their_order_however_t
     *_, responses = result.conversation_history
     assert isinstance(responses, ToolResponseMessage)
     assert [each.id for each in responses.responses] == ["call_0", "call_1", "call_2"]
-
-
-async def test_one_call_that_fails_or_hangs_leaves_the_others_their_results() -> None:
-    async def breaks() -> None:
-        raise ValueError("secret detail")
-
-    @tool(timeout=0.05)
-    async def hangs() -> None:
-        await asyncio.Event().wait()
-
-    result = await run(("hangs", ""), ("breaks", ""), ("ok", ""), tools=[ok, breaks, hangs])
-    assert [each.error_kind for each in result.executions] == ["timeout", "failed", None]
-    assert "secret" not in result.executions[1].result
 
 
 @dataclass

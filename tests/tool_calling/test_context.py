@@ -139,7 +139,11 @@ def test_a_copy_with_further_values_or_another_history_keeps_the_rest() -> None:
 
 
 def test_a_context_cannot_be_changed_in_any_of_its_parts() -> None:
-    context = ToolContext({"tenant": "acme"}, value=Tenant("acme"))
+    values = {"tenant": "acme"}
+    context = ToolContext(values, value=Tenant("acme"))
+    values["tenant"] = "other"
+    with pytest.raises(TypeError):
+        context.values["tenant"] = "other"  # type: ignore[index]
     for part in ("values", "history", "value"):
         with pytest.raises(AttributeError, match=part):
             setattr(context, part, None)

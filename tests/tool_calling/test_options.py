@@ -73,6 +73,7 @@ def test_metadata_keep_the_decorators_values_for_defaults() -> None:
 def test_an_option_in_code_overrides_decorator_and_metadata() -> None:
     callback = FunctionToolCallback.from_function(
         marked,
+        name="given",
         metadata=ToolMetadata(timeout=9),
         return_direct=False,
         timeout=None,
@@ -80,7 +81,7 @@ def test_an_option_in_code_overrides_decorator_and_metadata() -> None:
         exclusive=False,
         retries=0,
     )
-    assert callback.metadata == ToolMetadata()
+    assert (callback.definition.name, callback.metadata) == ("given", ToolMetadata())
 
 
 def test_a_name_or_description_of_none_changes_nothing() -> None:

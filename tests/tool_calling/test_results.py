@@ -5,7 +5,7 @@ import datetime
 import decimal
 import threading
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -174,17 +174,6 @@ async def test_a_tool_may_quote_its_text_as_spring_ai_does(result: object, told:
     assert (await only(("give", ""), tools=[give])).result == told
 
 
-async def test_a_tool_may_bring_its_own_form_of_result() -> None:
-    def as_table(result: Any) -> str:
-        return "\n".join(f"{key} | {value}" for key, value in result.items())
-
-    @tool(result_converter=as_table)
-    async def give() -> Mapping[str, int]:
-        return {"a": 1, "b": 2}
-
-    assert (await only(("give", ""), tools=[give])).result == "a | 1\nb | 2"
-
-
 async def test_a_converter_that_fails_is_a_tool_that_fails() -> None:
     @tool(result_converter=lambda result: result.nothing)
     async def give() -> int:
@@ -208,13 +197,6 @@ def test_a_long_result_is_shortened_in_the_middle_with_a_mark() -> None:
     assert cut.endswith("长" * 32)
     assert "776 characters left out" in cut
     assert truncate("short", 256) == "short"
-
-
-async def test_no_result_exceeds_the_limit_of_the_manager() -> None:
-    async def long() -> str:
-        return "长" * 5_000_000
-
-    assert len((await only(("long", ""), tools=[long], max_result_chars=1000)).result) < 1100
 
 
 async def test_a_huge_result_is_cut_and_twenty_more_turns_stay_small() -> None:

@@ -8,24 +8,7 @@ import pytest
 
 from tests.tool_calling.calls import EMPTY, Place
 from toolchat.tool_calling.context import ToolContext
-from toolchat.tool_calling.definition import ToolMetadata
 from toolchat.tool_calling.function_callback import FunctionToolCallback, MethodToolCallbackProvider, to_callbacks, tool
-
-
-def read_only(**options: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """A decorator of one's own: a tool that answers at once."""
-    return tool(timeout=1, return_direct=True, **options)
-
-
-async def test_a_decorated_function_is_a_tool_with_the_options_of_the_decorator() -> None:
-    @tool(name="getTime", description="Tell the time", return_direct=True, timeout=2)
-    def now() -> str:
-        return "12:00"
-
-    callback = FunctionToolCallback.from_function(now)
-    assert (callback.definition.name, callback.definition.description) == ("getTime", "Tell the time")
-    assert callback.metadata == ToolMetadata(return_direct=True, timeout=2)
-    assert now() == "12:00", "a marked function stays a function"
 
 
 async def test_a_mark_without_parentheses_marks_functions_methods_and_classes() -> None:
@@ -46,7 +29,7 @@ async def test_a_mark_without_parentheses_marks_functions_methods_and_classes() 
     class Reader:
         """Read."""
 
-        def __call__(self) -> str:
+        async def __call__(self) -> str:
             return "read"
 
     (later,) = MethodToolCallbackProvider(Clock()).tool_callbacks()
@@ -58,29 +41,6 @@ async def test_a_mark_without_parentheses_marks_functions_methods_and_classes() 
     ]
     assert await made[0].call('{"zone": "UTC"}', EMPTY) == "UTC"
     assert [await each.call("", EMPTY) for each in made[1:]] == ["13:00", "read"]
-
-
-async def test_options_in_code_override_the_decorator() -> None:
-    @tool(name="marked", description="marked")
-    def function() -> None: ...
-
-    callback = FunctionToolCallback.from_function(
-        function, name="given", description="given", metadata=ToolMetadata(timeout=3)
-    )
-    assert (callback.definition.name, callback.definition.description) == ("given", "given")
-    assert callback.metadata.timeout == 3
-
-
-async def test_a_decorator_of_ones_own_can_be_built_on_tool() -> None:
-    class Clock:
-        @read_only(name="getTime", description="Tell the time")
-        def now(self) -> str:
-            return "12:00"
-
-    (callback,) = MethodToolCallbackProvider(Clock()).tool_callbacks()
-    assert callback.definition.name == "getTime"
-    assert callback.metadata == ToolMetadata(return_direct=True, timeout=1)
-    assert await callback.call("", EMPTY) == "12:00"
 
 
 async def test_a_mark_below_another_decorator_is_still_seen_and_so_are_the_parameters() -> None:
@@ -153,17 +113,6 @@ def _as_async(function: Callable[..., Any]) -> Callable[..., Any]:
         return function(**arguments)
 
     return run
-
-
-async def test_a_callable_object_is_a_tool_by_its_class() -> None:
-    @tool(description="Greet")
-    class Greeter:
-        async def __call__(self, name: str) -> str:
-            return f"Hello {name}"
-
-    callback = FunctionToolCallback.from_function(Greeter())
-    assert (callback.definition.name, callback.definition.description) == ("Greeter", "Greet")
-    assert await callback.call('{"name": "Ann"}', EMPTY) == "Hello Ann"
 
 
 async def test_a_partial_is_a_tool_and_hides_its_arguments_from_the_model() -> None:

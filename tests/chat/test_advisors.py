@@ -47,11 +47,6 @@ async def test_an_advisor_for_one_question_changes_it_before_and_its_answer_afte
     assert last.message.text == "ok Thank you."
 
 
-async def test_an_advisor_that_does_nothing_changes_nothing() -> None:
-    client, _ = client_of(says("ok"))
-    assert await client.prompt("?").advisors(BaseAdvisor()).call().content() == "ok"
-
-
 async def test_a_chain_can_be_entered_behind_any_of_its_advisors() -> None:
     outer, middle, inner = MarkingAdvisor(1, " outer"), MarkingAdvisor(2, " middle"), MarkingAdvisor(3, " inner")
     advisors: tuple[Advisor, ...] = (inner, outer, middle)

@@ -71,26 +71,6 @@ async def _collect(events: AsyncGenerator[object, None], seen: list[object]) -> 
         seen.append(event)
 
 
-async def test_results_are_given_back_in_the_order_of_the_calls() -> None:
-    release = asyncio.Event()
-
-    async def first() -> str:
-        await release.wait()
-        return "1st"
-
-    async def second() -> str:
-        release.set()
-        return "2nd"
-
-    client, model = client_of(calls(("first", ""), ("second", "")), says("done"))
-    tools = [FunctionToolCallback.from_function(first), FunctionToolCallback.from_function(second)]
-    response = await client.prompt("?").tools(*tools).call().response()
-    assert [each.result for each in response.executions] == ["1st", "2nd"]
-    answered = model.prompts[1].messages[-1]
-    assert isinstance(answered, ToolResponseMessage)
-    assert [(each.id, each.text) for each in answered.responses] == [("call_0", "1st"), ("call_1", "2nd")]
-
-
 async def test_tools_may_be_names_callbacks_providers_and_objects() -> None:
     class Calculator:
         @tool()

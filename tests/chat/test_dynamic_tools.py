@@ -13,7 +13,6 @@ from toolchat.tool_calling.callback import ToolCallback
 from toolchat.tool_calling.function_callback import FunctionToolCallback, tool
 
 DOUBLE, SHIP = ("double", '{"n":4}'), ("ship", '{"number":1}')
-REJECTED = '{"error":{"kind":"rejected","message":"too early"}}'
 
 Tools = tuple[ToolCallback, ...]
 
@@ -109,13 +108,6 @@ async def test_an_added_tool_that_needs_approval_pauses_and_then_runs() -> None:
     assert (dock.shipped, told(model.prompts[1])) == ([1], ["shipped 1", "8"])
     assert response.message.text == "done"
     assert offered(model) == [["add", "ship", "double"]] * 2
-
-
-async def test_an_added_tool_does_not_run_when_consent_is_refused() -> None:
-    dock = Dock()
-    client, model, paused = await paused_at(calls(SHIP), says("sorry"), dock=dock)
-    await client.resume(paused, {"call_0": Approval(False, "too early")}).tools("add").call().response()
-    assert (dock.shipped, told(model.prompts[1])) == ([], [REJECTED])
 
 
 async def test_going_on_does_not_ask_the_model_for_the_paused_turn_again() -> None:

@@ -1,26 +1,13 @@
 """The tool loop of a question: which tools it runs, and how it comes to an end."""
 
-from collections.abc import Mapping
-
 import pytest
 
-from tests.chat.scripted import ADD, add, calls, client_of, says
-from toolchat.chat.advisors.tool_loop import APPROVAL_REQUIRED, LoopState, decide, is_eligible
-from toolchat.chat.request import Approval, ChatEvent, ChatRequest, Resume
+from tests.chat.scripted import ADD, calls, client_of, says
+from toolchat.chat.request import ChatEvent, ChatRequest
 from toolchat.errors import ToolLoop
-from toolchat.messages import AssistantMessage, ToolResponseMessage, Usage, UserMessage
+from toolchat.messages import AssistantMessage, ToolResponseMessage, Usage
 from toolchat.models.base import ChatResponse, Prompt, TextDelta
-from toolchat.tool_calling.callback import ClientToolCallback
-from toolchat.tool_calling.definition import ToolDefinition
 from toolchat.tool_calling.function_callback import FunctionToolCallback, tool
-from toolchat.tool_calling.limits import CallCounter, ToolCallLimits
-
-
-async def test_only_offered_tools_can_run_even_when_others_exist() -> None:
-    client, _ = client_of(calls(ADD), says("sorry"))
-    response = await client.prompt("?").tools("receipt").call().response()
-    assert response.executions[0].error_kind == "unknown-tool"
-    assert response.message.text == "sorry"
 
 
 async def test_a_model_at_the_round_limit_is_called_once_more_without_tools() -> None:
@@ -76,11 +63,6 @@ async def test_a_direct_answer_is_whole_however_long_and_a_mixed_one_is_shortene
     assert len(results.responses[0].text) < 200
 
 
-async def test_a_batch_that_mixes_direct_and_other_tools_goes_back_to_the_model() -> None:
-    client, _ = client_of(calls(("receipt", '{"number":7}'), ADD), says("both"))
-    assert await client.prompt("?").tools("receipt", "add").call().content() == "both"
-
-
 @pytest.mark.parametrize(("limit", "executed"), [(2, ["3"]), (9, ["3", "3"])])
 async def test_an_eligibility_of_ones_own_decides_about_every_response(limit: int, executed: list[str]) -> None:
     seen: list[bool] = []
@@ -112,52 +94,3 @@ async def test_calls_of_a_message_that_was_cut_do_not_run(reason: str, guarded: 
     assert paid == ([] if guarded else [1])
     assert [each.error_kind for each in response.executions] == ["not-run"] * 2 + ([] if guarded else [None])
     assert response.finish_reason == ("approval_required" if guarded else "stop")
-
-
-async def test_a_direct_result_is_a_piece_of_the_stream_once() -> None:
-    client, _ = client_of(calls(("receipt", '{"number": 7}')))
-    pieces = [piece async for piece in client.prompt("?").tools("receipt").stream().content()]
-    assert pieces == ["receipt 7"]
-
-
-SHIP = FunctionToolCallback.from_function(add, name="ship", requires_approval=True)
-OPEN = ClientToolCallback(ToolDefinition("open", "Open a page.", {"type": "object"}))
-TOOLS = (FunctionToolCallback.from_function(add), SHIP, OPEN)
-
-
-APPROVED, REJECTED = {"call_0": Approval(True)}, {"call_1": Approval(False)}
-
-
-@pytest.mark.parametrize(
-    ("message", "withdrawn", "approvals", "expected"),
-    [
-        (says("ok"), False, None, None),
-        (says("ok"), True, None, None),
-        (calls(ADD, ADD), False, None, (["add", "add"], [], None)),
-        (calls(ADD), True, None, ToolLoop),
-        (calls(ADD, ("ship", "{}")), False, None, (["add"], [], APPROVAL_REQUIRED)),
-        (calls(ADD, ("ship", "{}")), False, REJECTED, (["add", "ship"], ["ship"], None)),
-        (calls(("ship", "{}")), False, APPROVED, (["ship"], [], None)),
-        (calls(("ship", "{}")), False, {}, (["ship"], ["ship"], None)),
-        (calls(("open", "{}")), False, None, None),
-        (calls(("open", "{}")), True, None, None),
-        (calls(ADD, ("open", "{}")), True, None, ToolLoop),
-        (calls(ADD, ("open", "{}")), False, None, (["add"], [], "stop")),
-        (calls(ADD, ("open", "{}"), ("ship", "{}")), False, None, (["add", "ship"], ["ship"], "stop")),
-    ],
-)
-def test_the_loop_decides_by_the_response_the_tools_on_offer_and_the_approvals(
-    message: AssistantMessage, withdrawn: bool, approvals: Mapping[str, Approval] | None, expected: object
-) -> None:
-    resume = None if approvals is None else Resume(message, approvals)
-    request = ChatRequest((UserMessage("?"),), TOOLS, resume=resume)
-    state = LoopState(request, CallCounter(ToolCallLimits()), request.tool_set, tools_withdrawn=withdrawn)
-    guarded = {call.id for call in message.tool_calls if call.name == "ship"}
-    response = ChatResponse(message, "stop", Usage(), "")
-    if expected is ToolLoop:
-        with pytest.raises(ToolLoop):
-            decide(response, state, is_eligible, guarded)
-        return
-    run = decide(response, state, is_eligible, guarded)
-    refused = [call.name for call in run.calls if call.id in run.rejected] if run else []
-    assert (run and ([call.name for call in run.calls], refused, run.ends_turn)) == expected

@@ -1,4 +1,4 @@
-"""Tool calls that come in pieces, in the dialects of real servers."""
+"""Tool calls that come in pieces, in the dialects of real servers; ``test_merged_calls.py`` has all of them."""
 
 from typing import Any
 
@@ -39,15 +39,6 @@ from tests.players.openai_player import bytewise, chunk, delta, finish, sse
         ),
         pytest.param(
             [
-                tool_delta(id="a", name="get_weather", arguments=CITY),
-                tool_delta(id="b", name="get_weather", arguments="{}"),
-                finish("tool_calls"),
-            ],
-            [*ONE_CALL, ("b", "get_weather", "{}")],
-            id="trap 3: one index for all (LiteLLM before Ollama)",
-        ),
-        pytest.param(
-            [
                 chunk(
                     {
                         "index": 0,
@@ -65,26 +56,6 @@ from tests.players.openai_player import bytewise, chunk, delta, finish, sse
             id="trap 5: the finish reason with the call, and again (GLM)",
         ),
         pytest.param(
-            [
-                tool_delta(id="a", type="function"),
-                tool_delta(name="get_weather"),
-                tool_delta(arguments=CITY),
-                finish("stop"),
-            ],
-            ONE_CALL,
-            id="trap 7: id, name and arguments apart (vLLM)",
-        ),
-        pytest.param(
-            [tool_delta(id="a", name="get_weather", arguments={"city": 1}), finish("tool_calls")],
-            [("a", "get_weather", '{"city":1}')],
-            id="trap 8: arguments are an object",
-        ),
-        pytest.param(
-            [tool_delta(id="a", name="now", arguments=None), finish("tool_calls")],
-            [("a", "now", "")],
-            id="trap 9: arguments null",
-        ),
-        pytest.param(
             [tool_delta(id="a", name="get_weather", arguments='{"city": "杭'), finish("length")],
             [("a", "get_weather", '{"city": "杭')],
             id="trap 10: arguments cut by the token limit are kept for the manager",
@@ -96,11 +67,6 @@ from tests.players.openai_player import bytewise, chunk, delta, finish, sse
         ),
         pytest.param(
             [tool_delta(id="a", name="", arguments=CITY), finish("stop")], [("a", "", CITY)], id="trap 23: no name"
-        ),
-        pytest.param(
-            [tool_delta(id="a", name="w", arguments=r'{"c":"\u53'), tool_delta(arguments=r'57"}'), finish("stop")],
-            [("a", "w", r'{"c":"\u5357"}')],
-            id="trap 27: cut within an escape (vLLM)",
         ),
     ],
 )

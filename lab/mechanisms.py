@@ -57,8 +57,14 @@ _CHANGES: dict[str, list[tuple[str, str, str, str]]] = {
         ("fence of a session in a file", "if not owned:", "if False:", "a-process-stopped-beyond-its-lock-in-a-file"),
         ("lock of a session in a file", "if until is not None and until > now:", "if False:",
          "one-session-in-a-file-by-many-at-once"),
-        ("commit to the file before the answer", 'self._database.execute("COMMIT")',
-         'self._database.execute("ROLLBACK")', "a-process-killed-with-its-file"),
+    ],
+    "toolchat/state/sqlite_thread.py": [
+        ("commit to the file before the answer", 'database.execute("COMMIT")', 'database.execute("ROLLBACK")',
+         "a-process-killed-with-its-file"),
+    ],
+    "toolchat/state/sqlite_file.py": [
+        ("wait for another process that writes to the file", "round(1000 * busy_seconds)", "0",
+         "a-file-whose-writes-are-slow"),
     ],
     "toolchat/state/redis_connection.py": [
         ("deadline of Redis", "self._timeout.reschedule(asyncio.get_running_loop().time())", "pass",

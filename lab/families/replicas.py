@@ -2,8 +2,9 @@
 
 import asyncio
 import signal
+import sqlite3
 import time
-from contextlib import suppress
+from contextlib import closing, suppress
 
 from lab.fault import fault, held
 from lab.history import Session, remembering
@@ -140,6 +141,25 @@ async def a_process_killed_with_its_file(stage: Stage) -> float:
     await service.ended()
     await service.start()
     return sum([await _texts(service, session) != ["hi", "Hello."] for session in acknowledged])
+
+
+@fault(users="sessions wait, other questions do not", figure="slowest question without a session, ms", at_most=250)
+async def a_file_whose_writes_are_slow(stage: Stage) -> float:
+    """Another process holds the write lock of the file for 0.4 s of each half, while sessions are asked in."""
+    service = await stage.own(**_in_a_file(stage))
+    await asks(service, stage.name())
+    slowest = 0.0
+    with closing(sqlite3.connect(stage.folder / "state.db", timeout=0.1, isolation_level=None)) as other:
+        for _ in range(5):
+            other.execute("BEGIN IMMEDIATE")
+            waiting = [asyncio.create_task(asks(service, stage.name())) for _ in range(10)]
+            until_then = time.monotonic() + 0.4
+            while time.monotonic() < until_then:
+                slowest = max(slowest, (await service.ask("/time/chat")).seconds)
+            other.execute("COMMIT")
+            outcomes = {reply.outcome for reply in await asyncio.gather(*waiting)}
+            held(outcomes == {"200"}, f"answered {outcomes}")
+    return slowest * 1000
 
 
 @fault(users="one after the other", figure="turns stored, of two", at_least=2, at_most=2)

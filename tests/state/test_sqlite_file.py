@@ -3,11 +3,13 @@
 
 import asyncio
 import os
+import random
 import sqlite3
 import subprocess
 import sys
+import threading
 from collections.abc import AsyncGenerator
-from contextlib import closing
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,7 @@ import pytest
 from tests.waiting import PATIENCE, until
 from toolchat.errors import ConfigurationError, StoreUnavailable
 from toolchat.state.sqlite import SqliteStateStore
+from toolchat.state.sqlite_file import checkpoint
 
 ENVIRONMENT = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
 WRITER = """
@@ -125,9 +128,118 @@ async def test_while_another_process_writes_operations_wait_and_the_loop_goes_on
         with pytest.raises(StoreUnavailable):
             await store.put("memory:a", b"2", ttl=30)
         assert (store.available, store.failures) == (False, 1)
+        assert await store.get("memory:a") == b"1"
         other.execute("COMMIT")
-    assert await store.get("memory:a") == b"1"
+    await store.put("memory:a", b"3", ttl=30)
     assert store.available
+
+
+@asynccontextmanager
+async def stuck(store: SqliteStateStore) -> AsyncGenerator[None, None]:
+    """A disk on which a write does not end within the block."""
+    begun, go_on = threading.Event(), threading.Event()
+
+    def wait(_: object) -> None:
+        begun.set()
+        assert go_on.wait(PATIENCE)
+
+    writing = asyncio.create_task(store.update(["memory:slow"], wait, ttl=30))
+    await asyncio.to_thread(begun.wait, PATIENCE)
+    try:
+        yield
+    finally:
+        go_on.set()
+        await writing
+
+
+async def test_a_slow_disk_stops_neither_the_loop_nor_reads_and_what_waits_is_written_together(
+    path: Path, store: SqliteStateStore
+) -> None:
+    await store.put("memory:a", b"1", ttl=30)
+    before = Path(f"{path}-wal").stat().st_size
+    async with stuck(store):
+        waiting = [asyncio.create_task(store.put(f"memory:{number}", b"2", ttl=30)) for number in range(50)]
+        assert await store.get("memory:a") == b"1"
+        assert not any(each.done() for each in waiting)
+    await asyncio.gather(*waiting)
+    assert await content(path, "memory:49") == b"2"
+    assert Path(f"{path}-wal").stat().st_size - before < 50 * 4096  # each commit alone writes more than a page
+
+
+async def test_a_lock_that_is_granted_too_late_is_released(store: SqliteStateStore) -> None:
+    async with stuck(store):
+        attempt = asyncio.create_task(store.try_lock("memory:a", ttl=30))
+        await asyncio.sleep(0)
+        attempt.cancel()
+
+    async def is_free() -> bool:
+        return await store.try_lock("memory:a", ttl=30) is not None
+
+    await until(is_free)
+
+
+async def test_a_disk_that_does_not_answer_is_not_waited_for(path: Path) -> None:
+    store = SqliteStateStore(path, deadline=0.01)
+    async with stuck(store):
+
+        async def is_refused() -> bool:
+            waiting = asyncio.create_task(store.put("memory:a", b"1", ttl=30))
+            await asyncio.wait([waiting], timeout=0.02)
+            return waiting.done() and isinstance(waiting.exception(), StoreUnavailable)
+
+        await until(is_refused)
+        assert not store.available
+    await store.put("memory:a", b"2", ttl=30)
+    assert store.available
+    await store.aclose()
+
+
+CHECKPOINTS = """
+import sys
+from toolchat.state.sqlite_file import checkpoint
+
+while True:
+    checkpoint(sys.argv[1])
+    print(flush=True)
+"""
+
+
+@pytest.mark.slow
+async def test_a_process_that_is_killed_while_it_moves_the_log_loses_nothing(
+    path: Path, store: SqliteStateStore
+) -> None:
+    stored = 0
+    for _ in range(10):
+        process = subprocess.Popen([sys.executable, "-c", CHECKPOINTS, path], env=ENVIRONMENT, stdout=subprocess.PIPE)
+        assert process.stdout
+        await asyncio.to_thread(process.stdout.readline)
+        for _ in range(random.randint(20, 60)):  # the log is never moved as a whole meanwhile
+            await store.put(f"memory:{stored}", bytes(20_000), ttl=3600)
+            stored += 1
+        process.kill()
+        process.wait()
+        process.stdout.close()
+        with closing(sqlite3.connect(path)) as database:
+            assert database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+            assert database.execute("SELECT count(*) FROM entries").fetchone() == (stored,)
+
+
+async def test_a_log_that_is_never_out_of_use_does_not_grow(path: Path, store: SqliteStateStore) -> None:
+    # Each checkpoint finds a reader that needs a part of the log, until one waits for it.
+    await store.put("memory:a", bytes(9_000_000), ttl=30)
+    await store.put("memory:a", bytes(9_000_000), ttl=30)
+    with closing(sqlite3.connect(path, isolation_level=None)) as reader:
+        reader.execute("BEGIN")
+        reader.execute("SELECT count(*) FROM entries")
+        await store.put("memory:a", b"", ttl=30)
+        checkpointing = asyncio.create_task(asyncio.to_thread(checkpoint, str(path)))
+        await asyncio.wait([checkpointing], timeout=0.05)
+        assert not checkpointing.done()
+    await checkpointing
+    log = Path(f"{path}-wal")
+    before = log.stat().st_size
+    await store.put("memory:a", b"1", ttl=30)
+    assert log.stat().st_size == before
 
 
 async def test_the_log_is_moved_into_the_file_while_the_store_is_used(path: Path, store: SqliteStateStore) -> None:

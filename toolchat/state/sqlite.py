@@ -1,12 +1,12 @@
 """The state store in SQLite: a file that the processes of one machine share, or the memory of this process.
 
-A statement takes some ten microseconds, less than handing it to a thread, so statements run on the event loop. What
-waits for the disk does not: a commit only appends to the log (WAL), and a thread moves the log into the file.
+Statements on memory run on the event loop: they take some ten microseconds, less than handing them to a thread. So do
+reads of a file, whose pages the system has in memory. What writes to a file may wait for the disk, and runs in a
+thread; another one moves the log (WAL) into the file.
 """
 
 import asyncio
 import logging
-import random
 import sqlite3
 import time
 from collections.abc import Callable, Sequence
@@ -19,15 +19,18 @@ from toolchat import instruments
 from toolchat.errors import StoreUnavailable
 from toolchat.state.base import Lock, LockLost, StateStore, shared_client_key
 from toolchat.state.eviction import Share, evict
-from toolchat.state.sqlite_file import IN_MEMORY, checkpoint, identity, open_database
+from toolchat.state.sqlite_file import IN_MEMORY, checkpoint, identity, open_database, open_reader
+from toolchat.state.sqlite_thread import WritingThread, transact
 
 __all__ = ["InMemoryStateStore", "SqliteStateStore"]
 
 _FENCE_SECONDS: Final = 86_400.0
 """Seconds for which an expired lock is remembered: its holder may still write if no other has taken the lock."""
-_BUSY_PAUSE: Final = 0.002
 _CHECK_SECONDS: Final = 1.0
+_SWEEP_SECONDS: Final = 10.0
 _WARNING_SECONDS: Final = 60.0
+_STALL: Final = 10
+"""Deadlines that a disk may exceed before further operations are refused at once."""
 _MANY: Final = 1000
 """Values that are written at most until all are counted, so each further process may store as many beyond the limit."""
 
@@ -35,7 +38,7 @@ _LOCK: Final = """
 SELECT until, token, value FROM (SELECT ?1 AS name)
 LEFT JOIN locks ON locks.key = name LEFT JOIN entries ON entries.key = name AND expires > ?2
 """
-_INSERT: Final = "INSERT INTO entries (key, kind, client, size, expires, value) VALUES (?, ?, ?, ?, ?, ?)"
+_WRITE: Final = "REPLACE INTO entries (key, kind, client, size, expires, value) VALUES (?, ?, ?, ?, ?, ?)"
 _SHARES_OF_KIND: Final = """
 SELECT kind, client, count(*), sum(size), max(id) FROM entries
 WHERE kind = ? GROUP BY client ORDER BY count(*) DESC, max(id) LIMIT ?
@@ -92,13 +95,18 @@ class SqliteStateStore(StateStore):
         # What is in a file has to expire after a restart of the machine, too; what is in memory has not, and so is
         # independent of a clock that is set.
         self._now = time.monotonic if self.kind == "memory" else time.time
-        self._opened: sqlite3.Connection | None = None
+        self._writer: sqlite3.Connection | None = None
+        self._reader: sqlite3.Connection | None = None
+        self._thread: WritingThread | None = None
         self._identity: tuple[int, int] | None = None
         self._usable = True
         self._last_token = 0
+        self._changes = 0
+        """Rows that had been written when the log was last moved into the file."""
         # Counting each time would take too long: so much may be written until then.
         self._entries_left = self._bytes_left = 0
         self._watcher: asyncio.Task[None] | None = None
+        self._releases: set[asyncio.Task[None]] = set()
         self._warned_at = -_WARNING_SECONDS
 
     def check(self) -> None:
@@ -111,8 +119,8 @@ class SqliteStateStore(StateStore):
         Raises:
             ConfigurationError: the file cannot be opened, or a later version has written it.
         """
-        if self._database:
-            self._watcher = asyncio.create_task(self._watch())
+        self._opened()
+        self._watcher = asyncio.create_task(self._watch())
 
     async def aclose(self) -> None:
         """Close the file; if this is the last process, its log is moved into it."""
@@ -120,12 +128,20 @@ class SqliteStateStore(StateStore):
         if self._watcher:
             self._watcher.cancel()
             await asyncio.wait([self._watcher])
-        if self._opened:
-            self._opened.close()
+        if self._reader:
+            self._reader.close()
+        if self._thread:
+            await self._thread.stop()
 
     async def get(self, key: str) -> bytes | None:
         """See :meth:`StateStore.get`."""
-        return await self._run("get", lambda: self._value(_encoded(key)))
+        name, began = _encoded(key), time.monotonic()
+        if self._usable and self._opened() is not self._reader:
+            with suppress(sqlite3.Error):  # the thread waits if the file is busy, and reports other errors
+                value = self._value(name, self._reader)
+                instruments.observer.record_store_operation(self.kind, "get", time.monotonic() - began)
+                return value
+        return await self._run("get", lambda: self._value(name))
 
     async def put(self, key: str, value: bytes, *, ttl: float, lock: Lock | None = None, unlock: bool = False) -> None:
         """See :meth:`StateStore.put`; the values that were not written for longest are evicted."""
@@ -174,7 +190,7 @@ class SqliteStateStore(StateStore):
             self._execute("REPLACE INTO locks VALUES (?, ?, ?)", name, self._last_token, now + ttl)
             return Lock(key, self._last_token, value)
 
-        return await self._run("lock", try_lock)
+        return await self._run("lock", try_lock, undo=self._release_late)
 
     async def renew(self, lock: Lock, *, ttl: float) -> bool:
         """See :meth:`StateStore.renew`; an expired lock is renewed, unless another holder has taken it."""
@@ -189,69 +205,84 @@ class SqliteStateStore(StateStore):
 
     def __len__(self) -> int:
         """The number of values."""
-        self._sweep()
-        return sum(self._numbers().values())
+        return self._total("count(*)")
 
     @property
     def size(self) -> int:
         """The bytes of all keys and values."""
-        self._sweep()
-        return self._total_size()
+        return self._total("coalesce(sum(size), 0)")
 
-    @property
-    def _database(self) -> sqlite3.Connection:
-        if self._opened is None:
-            self._opened = open_database(self._path, synchronous=self._synchronous)
-            self._identity = identity(self._path)
-        return self._opened
+    def _total(self, expression: str) -> int:
+        statement = f"SELECT {expression} FROM entries WHERE expires > ?"  # noqa: S608 - no foreign text
+        [total] = (self._reader or self._opened()).execute(statement, (self._now(),)).fetchone()
+        return int(total)
 
-    async def _run(self, name: str, operation: Callable[[], T]) -> T:
-        """Run an operation in a transaction, as soon as no other process writes."""
+    def _opened(self) -> sqlite3.Connection:
+        """The connection that writes; the first call opens the file."""
+        if self._writer is None:
+            self._writer = self._reader = open_database(
+                self._path, busy_seconds=self._deadline, synchronous=self._synchronous
+            )
+            if self.kind == "sqlite":
+                self._reader = open_reader(self._path)
+                self._thread = WritingThread(self._writer)
+                self._identity = identity(self._path)
+        return self._writer
+
+    async def _run(
+        self,
+        name: str,
+        operation: Callable[[], T],
+        *,
+        undo: Callable[[T], None] | None = None,
+    ) -> T:
+        """Run an operation in a transaction, as soon as no other process writes.
+
+        Args:
+            name: appears in metrics and traces.
+            operation: reads and writes; raises errors of its own before it writes.
+            undo: is called with the result if the caller has been cancelled in the meantime.
+        """
         began = time.monotonic()
-        while self._usable:
+        if self._thread and self._thread.is_stalled(_STALL * self._deadline):
+            self._failed("the disk does not answer")
+        elif self._usable:
             try:
-                result = self._transact(operation)
+                result = await self._transact(operation, undo)
             except sqlite3.Error as error:
-                if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() - began > self._deadline:
-                    self._failed(error)
-                    break
+                self._failed(str(error))
             else:
                 self._succeeded()
-                if self.kind == "sqlite":
+                if self._thread:
                     instruments.observer.record_store_operation(self.kind, name, time.monotonic() - began)
                 return result
-            await asyncio.sleep(random.uniform(0.5, 1) * _BUSY_PAUSE)  # noqa: S311 - jitter, not a secret
         self.failures += 1
         raise StoreUnavailable("the state store cannot be used", retry_after=1)
 
-    def _transact(self, operation: Callable[[], T]) -> T:
-        self._database.execute("BEGIN IMMEDIATE")
-        try:
-            result = operation()
-            self._database.execute("COMMIT")
-        except BaseException:
-            with suppress(sqlite3.Error):  # SQLite has rolled back by itself if the disk is full
-                self._database.execute("ROLLBACK")
-            raise
-        return result
+    async def _transact(self, operation: Callable[[], T], undo: Callable[[T], None] | None) -> T:
+        database = self._opened()
+        if self._thread:
+            return await self._thread.run(operation, undo)
+        return transact(database, operation)
 
     def _execute(self, statement: str, *arguments: object) -> sqlite3.Cursor:
-        return self._database.execute(statement, arguments)
+        return self._opened().execute(statement, arguments)
 
-    def _value(self, name: bytes) -> bytes | None:
+    def _value(self, name: bytes, database: sqlite3.Connection | None = None) -> bytes | None:
         statement = "SELECT value FROM entries WHERE key = ? AND expires > ?"
-        row = self._execute(statement, name, self._now()).fetchone()
+        row = (database or self._opened()).execute(statement, (name, self._now())).fetchone()
         return row[0] if row else None
 
     def _write(self, kind: str, client_key: str, name: bytes, value: bytes, ttl: float) -> None:
-        self._execute("DELETE FROM entries WHERE key = ?", name)
         size = len(name) + len(value)
-        if ttl > 0 and size <= self._max_bytes:
-            self._execute(_INSERT, name, kind, client_key, size, self._now() + ttl, value)
-            self._entries_left -= 1
-            self._bytes_left -= size
-            if self._entries_left < 0 or self._bytes_left < 0:
-                self._evict()
+        if ttl <= 0 or size > self._max_bytes:
+            self._execute("DELETE FROM entries WHERE key = ?", name)
+            return
+        self._execute(_WRITE, name, kind, client_key, size, self._now() + ttl, value)
+        self._entries_left -= 1
+        self._bytes_left -= size
+        if self._entries_left < 0 or self._bytes_left < 0:
+            self._evict()
 
     def _check(self, lock: Lock | None, *, unlock: bool = False) -> None:
         """Refuse a write under a lock that was released or is another holder's."""
@@ -303,16 +334,20 @@ class SqliteStateStore(StateStore):
         """Delete what has expired."""
         now = self._now()
         self._execute("DELETE FROM entries WHERE id IN (SELECT id FROM entries WHERE expires <= ?)", now)
-        # Written even if nothing was deleted: a disk that was full is known to work again.
-        self._execute("REPLACE INTO locks VALUES (x'', 0, ?)", now)
         self._execute("DELETE FROM locks WHERE until <= ?", now - _FENCE_SECONDS)
+        if not self.available:
+            # Written even if nothing was deleted: a disk that was full is known to work again.
+            self._execute("REPLACE INTO locks VALUES (x'', 0, ?)", now)
 
     async def _watch(self) -> None:
         """Delete what has expired, move the log into the file, and find out whether the store can be used again."""
+        swept_at = time.monotonic()
         while True:
             await asyncio.sleep(_CHECK_SECONDS)
-            with suppress(StoreUnavailable):
-                await self._run("sweep", self._sweep)
+            if not self.available or time.monotonic() - swept_at >= _SWEEP_SECONDS:
+                swept_at = time.monotonic()
+                with suppress(StoreUnavailable):
+                    await self._run("sweep", self._sweep)
             if self.kind == "sqlite":
                 await self._check_file()
 
@@ -321,17 +356,26 @@ class SqliteStateStore(StateStore):
             # What is written from now on would be gone after a restart, and other processes may have another file.
             self._usable = self.available = False
             _log.error("the file of the state store was removed or replaced: restart", extra={"server": self._path})
-        if self._usable:
+        if self._usable and self._changes != (changes := self._opened().total_changes):
             try:
                 await asyncio.to_thread(checkpoint, self._path)
             except sqlite3.Error as error:
-                self._failed(error)
+                self._failed(str(error))
+            else:
+                self._changes = changes
 
-    def _failed(self, error: sqlite3.Error) -> None:
+    def _failed(self, reason: str) -> None:
         self.available = False
         if time.monotonic() - self._warned_at >= _WARNING_SECONDS:
             self._warned_at = time.monotonic()
-            _log.warning("the state store cannot be used", extra={"server": self._path, "reason": str(error)})
+            _log.warning("the state store cannot be used", extra={"server": self._path, "reason": reason})
+
+    def _release_late(self, lock: Lock | None) -> None:
+        """Release a lock that was granted to a caller who was cancelled."""
+        if lock and self._usable:
+            task = asyncio.create_task(self.unlock(lock))
+            self._releases.add(task)
+            task.add_done_callback(self._releases.discard)
 
     def _succeeded(self) -> None:
         if not self.available:

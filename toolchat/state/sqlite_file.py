@@ -12,11 +12,15 @@ from typing import Final
 
 from toolchat.errors import ConfigurationError
 
-__all__ = ["IN_MEMORY", "checkpoint", "identity", "open_database"]
+__all__ = ["IN_MEMORY", "checkpoint", "identity", "open_database", "open_reader"]
 
 IN_MEMORY: Final = ":memory:"
 _VERSION: Final = 1
 _COMPANIONS: Final = ("", "-wal", "-shm")
+_LONGEST_LOG: Final = 4096
+"""Pages of 4 KiB: a log that is written all the time is never moved as a whole, and would grow."""
+_READERS_SECONDS: Final = 0.2
+"""Seconds that writers wait for those who still read a long log; less than their deadline."""
 _OPENING_SECONDS: Final = 10.0
 _log = logging.getLogger(__name__)
 
@@ -40,13 +44,16 @@ COMMIT;
 """
 
 
-def open_database(path: str, *, synchronous: bool = False, thorough: bool = True) -> sqlite3.Connection:
+def open_database(
+    path: str, *, busy_seconds: float = 0.0, synchronous: bool = False, thorough: bool = True
+) -> sqlite3.Connection:
     """Open a database with the tables of the store, and create what is not there.
 
     A damaged file is renamed and logged, and a new one takes its place.
 
     Args:
         path: the file; its directory is created. ``:memory:`` for the memory of this process.
+        busy_seconds: seconds that a statement waits for another process that writes.
         synchronous: whether a commit waits for the disk.
         thorough: whether every page is read to find damage.
 
@@ -63,9 +70,16 @@ def open_database(path: str, *, synchronous: bool = False, thorough: bool = True
     database.execute(f"PRAGMA synchronous = {'FULL' if synchronous else 'NORMAL'}")
     # A checkpoint waits for the disk: `checkpoint` is called in a thread instead.
     database.execute("PRAGMA wal_autocheckpoint = 0")
-    database.execute("PRAGMA busy_timeout = 0")
+    database.execute(f"PRAGMA busy_timeout = {round(1000 * busy_seconds)}")
     # Debian's SQLite would overwrite every page of a deleted value, which doubles what a large conversation writes.
     database.execute("PRAGMA secure_delete = FAST")
+    return database
+
+
+def open_reader(path: str) -> sqlite3.Connection:
+    """Open one more connection to a file that is open; it only reads, and waits for nobody."""
+    database = sqlite3.connect(path, timeout=0, isolation_level=None)
+    database.execute("PRAGMA query_only = ON")
     return database
 
 
@@ -85,11 +99,15 @@ def _opened(path: str, *, thorough: bool) -> sqlite3.Connection:
 def checkpoint(path: str) -> None:
     """Move what has been committed from the log into the file, which waits for the disk.
 
+    Nothing else waits for it, unless the log has become long since it was always in use.
+
     Raises:
         sqlite3.Error: the file cannot be written; the log keeps everything.
     """
-    with closing(sqlite3.connect(path)) as database:
-        database.execute("PRAGMA wal_checkpoint(PASSIVE)")
+    with closing(sqlite3.connect(path, timeout=_READERS_SECONDS)) as database:
+        [_, pages, _] = database.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+        if pages > _LONGEST_LOG:
+            database.execute("PRAGMA wal_checkpoint(RESTART)")
 
 
 def identity(path: str) -> tuple[int, int] | None:

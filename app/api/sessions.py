@@ -63,16 +63,16 @@ _TOOLS = Parameter(
 )
 
 
-def conversation_of(given: str) -> str:
-    """The conversation id of a session id, scoped to the current principal.
+def conversation_of(given: str, field: str = "sessionId") -> str:
+    """The conversation id of a session id, scoped to the current principal; ``field`` names it in errors.
 
     Raises:
         ValidationFailed: the session id is malformed or reserved.
     """
     if given in _RESERVED:
-        raise ValidationFailed(f"sessionId: {given} is reserved")
+        raise ValidationFailed(f"{field}: {given} is reserved")
     if not _SESSION_ID.fullmatch(given):
-        raise ValidationFailed(f"sessionId: {_RULE}")
+        raise ValidationFailed(f"{field}: {_RULE}")
     return scoped_key(given)
 
 

@@ -40,7 +40,7 @@ class ResponseContext:
     include_usage: bool = False
     reports_progress: bool = False
     """Whether a stream reports tool calls in Open WebUI's events."""
-    identifier: str = field(default_factory=lambda: f"chatcmpl-{getrandbits(96):024x}")
+    identifier: str = field(default_factory=lambda: f"{getrandbits(96):024x}")
     created: int = field(default_factory=lambda: int(time.time()))
     started: float = field(default_factory=time.perf_counter)
 
@@ -88,7 +88,7 @@ class Completion(_ChatFormat, BufferedFormat):
             "finish_reason": _finish_reason(response, has_calls=bool(calls)),
         }
         document = {
-            "id": context.identifier,
+            "id": f"chatcmpl-{context.identifier}",
             "object": "chat.completion",
             "created": context.created,
             "model": context.model,
@@ -119,7 +119,7 @@ class ChunkWriter(StreamWriter):
         self._status = ToolStatus() if context.reports_progress else None
         self._has_role = self._has_text = False
         head = {
-            "id": context.identifier,
+            "id": f"chatcmpl-{context.identifier}",
             "object": "chat.completion.chunk",
             "created": context.created,
             "model": context.model,

@@ -2,18 +2,19 @@
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
 from app.api.service import ServiceState
 from app.api.sessions import conversation_prompt
 from app.api.tool_registry import ToolRegistry
 from app.protocols.openai.errors import BadRequest, ModelNotFound
+from app.protocols.openai.wire import ToolDescription, client_tools
 from toolchat.chat.advisors.base import Advisor
 from toolchat.chat.client import PromptSpec
 from toolchat.errors import NotConfigured, NotFound
 from toolchat.messages import Message
-from toolchat.tool_calling.callback import ClientToolCallback, ToolCallback
+from toolchat.models.base import ChatOptions
+from toolchat.tool_calling.callback import ToolCallback
 from toolchat.tool_calling.caller import current_caller
 
 __all__ = ["model_documents", "model_not_found", "model_prompt"]
@@ -38,46 +39,57 @@ def model_documents(tools: ToolRegistry) -> list[dict[str, Any]]:
     ]
 
 
+class SentOptions(Protocol):
+    """The model, the choice of a tool and the options of a request."""
+
+    model: str
+
+    def chosen_tool(self) -> str | None:
+        """``none``, ``auto``, ``required``, or the name of a tool."""
+
+    def options(self) -> Mapping[str, Any]:
+        """Fields of ``ChatOptions`` in addition to the choice; ``None`` leaves the service's default."""
+        ...
+
+
 def model_prompt(
     service: ServiceState,
-    model: str,
+    sent: SentOptions,
     messages: Sequence[Message],
     conversation_id: str,
-    *,
-    client_tools: Sequence[ClientToolCallback] = (),
-    tool_choice: str | None = None,
+    functions: Sequence[ToolDescription],
     allowed: Sequence[str] | None = None,
-    options: Mapping[str, Any] | None = None,
 ) -> PromptSpec:
     """The prompt of a request: its messages, the tools of the model and those of the client, and its options.
 
     Args:
         service: the running service.
-        model: the model's name in the request.
+        sent: the request.
         messages: the conversation.
         conversation_id: the id of a remembered conversation; empty if the service does not remember it.
-        client_tools: the client's tools; each replaces the service's tool of the same name.
-        tool_choice: ``none``, ``auto``, ``required``, or the name of a tool.
+        functions: the client's tools; each replaces the service's tool of the same name.
         allowed: the names of the service's tools that the client allows; ``None``: all.
-        options: fields of ``ChatOptions`` in addition to the choice; ``None`` leaves the service's default.
 
     Raises:
         ModelNotFound: there is no such model, or its tool module is unavailable; the detail says why.
-        BadRequest: ``tool_choice`` names no tool.
+        BadRequest: ``tool_choice`` names no tool, or the client's tools are invalid.
     """
-    tools, advisors = _offered(service.tools, model)
+    own, tool_choice = client_tools(functions) if functions else (), sent.chosen_tool()
+    tools, advisors = _offered(service.tools, sent.model)
     if tool_choice == "none":
-        tools, advisors, client_tools = (), (), ()
-    names = {each.definition.name for each in client_tools}
-    ours = [each for each in tools if not (isinstance(each, ToolCallback) and each.definition.name in names)]
+        tools, advisors, own = (), (), ()
+    names = {each.definition.name for each in own}
+    ours = tools
+    if names:
+        ours = [each for each in tools if not (isinstance(each, ToolCallback) and each.definition.name in names)]
     if allowed is not None:
         ours = [each for each in ours if isinstance(each, ToolCallback) and each.definition.name in allowed]
     if tool_choice not in (None, *CHOICES) and tool_choice not in names | _usable(ours):
         raise BadRequest(f"tool_choice: no tool has the name {tool_choice[:64]}", "tool_choice")
-    prompt = conversation_prompt(service, messages, conversation_id, tools=(*ours, *client_tools), advisors=advisors)
+    prompt = conversation_prompt(service, messages, conversation_id, tools=(*ours, *own), advisors=advisors)
     named = {} if tool_choice in (None, "none", "auto") else {"tool_choice": tool_choice}
-    changed = {name: each for name, each in (options or {}).items() if each is not None} | named
-    return prompt.options(replace(service.chat.default_options, **changed) if changed else service.chat.default_options)
+    changed = {name: each for name, each in sent.options().items() if each is not None} | named
+    return prompt.options(ChatOptions(**changed)) if changed else prompt
 
 
 def _offered(tools: ToolRegistry, model: str) -> tuple[Sequence[object], Sequence[Advisor]]:

@@ -6,26 +6,23 @@ from fastapi import APIRouter, Request, Response
 from pydantic_core import to_json
 
 from app.api.body_limits import body_of
-from app.api.dependencies import refuse_cross_site
+from app.api.dependencies import reject_prefetch
 from app.api.fast_router import QuestionRoute, ReadRoute
 from app.api.parameters import require_json
 from app.api.responses import answer_prompt
 from app.api.responses.active_request import IN_CHAT_PAGE
-from app.api.service import Service, ServiceState, service_state
+from app.api.service import Service, service_state
 from app.api.sessions import SESSION_HEADER, conversation_by_header
 from app.protocols.openai.answers import OPEN_WEBUI, Chunks, Completion, ResponseContext
 from app.protocols.openai.documentation import ANSWER_RESPONSES, DOCUMENT_RESPONSES, TAG
 from app.protocols.openai.models import model_documents, model_not_found, model_prompt
 from app.protocols.openai.partial_turns import restore_turns
-from app.protocols.openai.requests import ChatCompletionRequest, NamedChoice, client_tools, conversation, read_request
+from app.protocols.openai.requests import ChatCompletionRequest
 from app.protocols.openai.responses import routes as responses
-from toolchat.chat.client import PromptSpec
+from app.protocols.openai.wire import read_request
 from toolchat.errors import NotFound
 
 __all__ = ["add_routes"]
-
-# A request without any of these fields uses the service's default options.
-_OPTIONS = ChatCompletionRequest.model_fields.keys() - {"model", "messages", "stream", "stream_options", "tools"}
 
 _UNSUPPORTED = {
     "completions": "set the client to chat completions, POST /v1/chat/completions, or POST /v1/responses",
@@ -92,15 +89,16 @@ async def chat_completions(request: Request) -> Response:
     conversation and reads only the last user message and what follows it; without the header the messages of the
     request are the conversation.
     """
-    refuse_cross_site(request)
+    reject_prefetch(request)
     require_json(request)
     service, sent = service_state(request), read_request(ChatCompletionRequest, await body_of(request))
-    conversation_id = conversation_by_header(request)
-    prompt = await _prompt(service, sent, conversation_id)
+    conversation_id, functions = conversation_by_header(request), sent.functions_of_client()
+    messages = await restore_turns(service.store, sent.conversation(service.chat.system_text))
+    prompt = model_prompt(service, sent, messages, conversation_id, functions)
     request.scope["state"][IN_CHAT_PAGE] = True
     context = ResponseContext(
         sent.model,
-        frozenset(each.function.name for each in sent.tools or ()),
+        frozenset([name for name, _, _ in functions]),
         in_session=bool(conversation_id),
         include_usage=bool(sent.stream_options and sent.stream_options.include_usage),
         reports_progress=OPEN_WEBUI
@@ -133,37 +131,6 @@ def add_routes(added: APIRouter) -> None:
         route_class_override=QuestionRoute,
         openapi_extra=_REQUEST_BODY,
     )
-
-
-async def _prompt(service: ServiceState, sent: ChatCompletionRequest, conversation_id: str) -> PromptSpec:
-    messages = await restore_turns(service.store, conversation(sent.messages, service.chat.system_text))
-    return model_prompt(
-        service,
-        sent.model,
-        messages,
-        conversation_id,
-        client_tools=client_tools([each.function for each in sent.tools]) if sent.tools else (),
-        tool_choice=sent.tool_choice.function.name if isinstance(sent.tool_choice, NamedChoice) else sent.tool_choice,
-        options=_options(sent),
-    )
-
-
-def _options(sent: ChatCompletionRequest) -> dict[str, Any]:
-    if sent.model_fields_set.isdisjoint(_OPTIONS):
-        return {}
-    return {
-        "temperature": sent.temperature,
-        "top_p": sent.top_p,
-        # OpenAI renamed max_tokens; many clients send the old name.
-        "max_tokens": sent.max_completion_tokens or sent.max_tokens,
-        "stop": [sent.stop] if isinstance(sent.stop, str) else sent.stop,
-        "seed": sent.seed,
-        "frequency_penalty": sent.frequency_penalty,
-        "presence_penalty": sent.presence_penalty,
-        "reasoning_effort": sent.reasoning_effort,
-        "response_format": sent.response_format,
-        "parallel_tool_calls": sent.parallel_tool_calls,
-    }
 
 
 def _json(document: dict[str, Any]) -> Response:

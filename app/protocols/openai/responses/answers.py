@@ -45,83 +45,82 @@ class Answer:
         store: ResponseStore,
         approvals: Mapping[str, str],
     ) -> None:
-        self.context = ResponseContext(
-            sent.model,
-            frozenset(each.name for each in sent.functions),
-            in_session=bool(sent.conversation),
-        )
-        self.identifier = self.context.identifier.removeprefix("chatcmpl-")
-        self.output = Output(self.identifier, approvals)
-        self.final_events: list[Event] = []
-        """The events of what was added when the answer was complete."""
+        client_tools = frozenset([name for name, _, _ in sent.functions_of_client()])
+        self.context = ResponseContext(sent.model, client_tools, in_session=bool(sent.conversation))
+        self.output = Output(self.context.identifier, approvals, streamed=bool(sent.stream))
+        self.status = "in_progress"
+        self.body = b""
+        """The complete response as JSON."""
         self._sent, self._items, self._previous, self._store = sent, items, previous, store
+        self._service_tools = sent.service_tools
         self._echo = _echo(sent)
 
     async def finish(self, active: ActiveRequest, response: ChatResponse) -> ChatResponse:
         """Complete the output, and store the response unless the client forbids it."""
         is_stored = self._sent.store is not False
         if is_stored and self.context.client_tools:
-            response = await save_turn(active.service.store, response, self.context.client_tools, self.identifier)
+            response = await save_turn(
+                active.service.store, response, self.context.client_tools, self.context.identifier
+            )
         self._complete(active, response)
+        reason = _INCOMPLETE.get(response.finish_reason)
+        self.status = "incomplete" if reason else "completed"
+        details = {"reason": reason} if reason else None
+        self.body = self.document(incomplete_details=details, usage=_usage(response.usage))
         if is_stored:
-            await self._store.save(self.document_of(response), self._items, self._previous)
+            await self._store.save(f"resp_{self.context.identifier}", self.body, self._items, self._previous)
         return response
 
     def _complete(self, active: ActiveRequest, response: ChatResponse) -> None:
-        output, events = self.output, self.final_events
+        output = self.output
         if not output.items:  # not streamed
             for each in response.executions:
-                events += output.finish_call(each)
+                output.finish_call(each)
         status = "incomplete" if response.finish_reason in CUT else "completed"
         if text := self._remaining_text(active, response):
-            events += output.text(text)
-        events += output.close_message(status)
+            output.text(text)
+        output.close_message(status)
         for call in response.message.tool_calls:
             if call.name in self.context.client_tools:
-                events += output.function_call(call, status)
-        if self._sent.service_tools and active.pending:
+                output.function_call(call, status)
+        if self._service_tools and active.pending:
             for pending in active.pending["calls"]:
                 identifier = f"mcpr_{active.pending['id']}/{pending['id']}"
-                events += output.approval_request(identifier, pending["name"], to_json(pending["arguments"]).decode())
+                output.approval_request(identifier, pending["name"], to_json(pending["arguments"]).decode())
 
     def _remaining_text(self, active: ActiveRequest, response: ChatResponse) -> str:
         """Text that was not streamed; the notice of an approval only if the client does not request approvals."""
         notice, text = active.notice, response.message.text
-        if notice and self._sent.service_tools:
+        if notice and self._service_tools:
             notice, text = "", text.removesuffix(notice).removesuffix("\n\n")
         if self.output.has_text:
             return f"\n\n{notice}" if notice else ""
         return text
 
-    def document_of(self, response: ChatResponse) -> dict[str, Any]:
-        """The response as a document."""
-        reason = _INCOMPLETE.get(response.finish_reason)
-        return self.document("incomplete" if reason else "completed") | {
-            "incomplete_details": {"reason": reason} if reason else None,
-            "usage": _usage(response.usage),
-        }
-
-    def document(self, status: str) -> dict[str, Any]:
-        """The response so far as a document."""
+    def document(self, **changed: Any) -> bytes:
+        """The response so far as JSON."""
         context = self.context
-        return {
-            "id": f"resp_{self.identifier}",
-            "object": "response",
-            "created_at": context.created,
-            "status": status,
-            "error": None,
-            "incomplete_details": None,
-            "model": context.model,
-            "output": self.output.items,
-            "usage": None,
-            **self._echo,
-        }
+        return to_json(
+            {
+                "id": f"resp_{context.identifier}",
+                "object": "response",
+                "created_at": context.created,
+                "status": self.status,
+                "error": None,
+                "incomplete_details": None,
+                "model": context.model,
+                "output": self.output.items,
+                "usage": None,
+                **self._echo,
+                **changed,
+            },
+            inf_nan_mode="strings",
+        )
 
 
 def _echo(sent: ResponsesRequest) -> dict[str, Any]:
     """The fields of a request that its response repeats."""
-    tool_choice = sent.tool_choice or "auto"
-    form = sent.text.format if sent.text else None
+    choice, form = sent.tool_choice or "auto", sent.text.format if sent.text else None
     return {
         "background": False,
         "conversation": {"id": sent.conversation} if sent.conversation else None,
@@ -135,8 +134,8 @@ def _echo(sent: ResponsesRequest) -> dict[str, Any]:
         "store": sent.store is not False,
         "temperature": sent.temperature,
         "text": {"format": form.model_dump(by_alias=True, exclude_none=True) if form else {"type": "text"}},
-        "tool_choice": tool_choice if isinstance(tool_choice, str) else tool_choice.model_dump(),
-        "tools": [each.model_dump() for each in sent.tools or ()],
+        "tool_choice": choice if isinstance(choice, str) else choice.model_dump(),
+        "tools": [each.shown() for each in sent.tools or ()],
         "top_p": sent.top_p,
         "truncation": "disabled",
     }
@@ -173,7 +172,7 @@ class ResponseDocument(_ResponseFormat, BufferedFormat):
 
     def render(self, active: ActiveRequest, response: ChatResponse) -> bytes:  # noqa: ARG002
         """See :meth:`BufferedFormat.render`."""
-        return to_json(self._answer.document_of(response))
+        return self._answer.body
 
 
 class ResponseEvents(_ResponseFormat, StreamFormat):
@@ -205,52 +204,59 @@ class EventWriter(StreamWriter):
         if isinstance(event, TextDelta):
             return self._text(event.text)
         if isinstance(event, ToolCallStarted):
-            return self._write(self._output.start_call(event.call))
-        return self._write(self._output.finish_call(event)) if isinstance(event, ToolCallFinished) else b""
+            self._output.start_call(event.call)
+        elif isinstance(event, ToolCallFinished):
+            self._output.finish_call(event)
+        else:
+            return b""
+        return self._changes()
 
-    def done(self, response: ChatResponse) -> bytes:
+    def done(self, response: ChatResponse) -> bytes:  # noqa: ARG002
         """See :meth:`StreamWriter.done`."""
-        document = self._answer.document_of(response)
-        end = {"type": f"response.{document['status']}", "response": document}
-        return self._write([*self._answer.final_events, end])
+        answer = self._answer
+        return self._changes() + self._response(answer.status, answer.body)
 
     def on_error(self, error: ToolchatError) -> bytes:
         """See :meth:`StreamWriter.on_error`; clients read either of the two events."""
         fault = error_document(error)["error"]
         code = fault["code"] if fault["code"] == "rate_limit_exceeded" else "server_error"
-        document = self._answer.document("failed") | {"error": {"code": code, "message": fault["message"]}}
-        events = self._output.close_message("incomplete")
-        return self._write([*events, {**fault, "type": "error"}, {"type": "response.failed", "response": document}])
+        self._output.close_message("incomplete")
+        changes = self._changes() + self._encoded({**fault, "type": "error"})
+        self._answer.status = "failed"
+        document = self._answer.document(error={"code": code, "message": fault["message"]})
+        return changes + self._response("failed", document)
 
     def _text(self, text: str) -> bytes:
         if not text:
             return b""
         if self._output.message is None:
-            piece = self._write(self._output.text(text))
+            self._output.text(text)
             index = len(self._output.items) - 1
             self._delta = (
                 b'event: response.output_text.delta\ndata: {"type":"response.output_text.delta","output_index":%d,'
                 b'"item_id":"%b","content_index":0,"logprobs":[],"sequence_number":%%d,"delta":%%b}\n\n'
             ) % (index, self._output.items[index]["id"].encode())
-            return piece
+            return self._changes()
         # Most events are text, and differ in two values.
         self._output.append(text)
         self._number += 1
         return self._delta % (self._number - 1, to_json(text))
 
-    def _write(self, events: Sequence[Event]) -> bytes:
-        return b"".join([self._begin(), *map(self._encoded, events)])
+    def _changes(self) -> bytes:
+        """The events of what has changed, after those of the begin."""
+        events = self._output.take_events()
+        if not self._number:
+            begin = self._answer.document(output=[], status="in_progress")
+            return b"".join(
+                [self._response("created", begin), self._response("in_progress", begin), *map(self._encoded, events)]
+            )
+        return b"".join(map(self._encoded, events))
 
-    def _begin(self) -> bytes:
-        if self._number:
-            return b""
-        document = self._answer.document("in_progress") | {"output": []}
-        begin: Sequence[Event] = [
-            {"type": f"response.{kind}", "response": document} for kind in ("created", "in_progress")
-        ]
-        return b"".join(map(self._encoded, begin))
+    def _response(self, kind: str, document: bytes) -> bytes:
+        number, self._number = self._number, self._number + 1
+        name = f"response.{kind}".encode()
+        return b'event: %b\ndata: {"type":"%b","sequence_number":%d,"response":%b}\n\n' % (name, name, number, document)
 
     def _encoded(self, event: Event) -> bytes:
-        number, self._number = self._number, self._number + 1
-        data = to_json({**event, "sequence_number": number}, inf_nan_mode="strings")
-        return b"event: %b\ndata: %b\n\n" % (event["type"].encode(), data)
+        event["sequence_number"], self._number = self._number, self._number + 1
+        return b"event: %b\ndata: %b\n\n" % (event["type"].encode(), to_json(event))

@@ -14,112 +14,121 @@ Event = dict[str, Any]
 
 
 class Output:
-    """The items of a response; each method adds to them and returns the events that show the change.
+    """The items of a response; each method adds to them, and for a stream the events that show the change.
 
     Args:
         identifier: the part that the ids of the response and of its items share.
         approvals: by call id, the request for approval that a call of a resumed answer had.
+        streamed: whether events are needed.
     """
 
-    def __init__(self, identifier: str, approvals: Mapping[str, str]) -> None:
+    def __init__(self, identifier: str, approvals: Mapping[str, str], *, streamed: bool) -> None:
         self.items: list[dict[str, Any]] = []
-        self.message: dict[str, Any] | None = None
-        """The message whose text still grows."""
+        self.message: int | None = None
+        """The index of the message whose text still grows."""
         self.has_text = False
         self._identifier = identifier
         self._approvals = approvals
+        self._streamed = streamed
+        self._events: list[Event] = []
         self._texts: list[str] = []
-        self._running: dict[str, dict[str, Any]] = {}
-        """Items by call id."""
+        self._running: dict[str, int] = {}
+        """Indexes of items by call id."""
 
-    def text(self, text: str) -> list[Event]:
+    def take_events(self) -> list[Event]:
+        """The events since the last call."""
+        events, self._events = self._events, []
+        return events
+
+    def text(self, text: str) -> None:
         """Add text to the open message, or to a new one."""
-        events = [] if self.message is not None else self._open_message()
-        self._texts.append(text)
-        self.has_text = True
-        return [*events, self._part_event("output_text.delta", delta=text, logprobs=[])]
+        if self.message is None:
+            self.message = self._add("msg", type="message", status="in_progress", role="assistant", content=[])
+            self._emit_item("added", self.message)
+            self._emit("content_part.added", self.message, content_index=0, part=_part(""))
+        self.append(text)
+        self._emit("output_text.delta", self.message, content_index=0, delta=text, logprobs=[])
 
     def append(self, text: str) -> None:
         """Add text to the open message, for a caller that writes the event itself."""
         self._texts.append(text)
+        self.has_text = True
 
-    def close_message(self, status: str = "completed") -> list[Event]:
+    def close_message(self, status: str = "completed") -> None:
         """Complete the open message, if there is one."""
-        if self.message is None:
-            return []
+        if (index := self.message) is None:
+            return
         text = "".join(self._texts)
         part = _part(text)
-        self.message |= {"status": status, "content": [part]}
-        events = [
-            self._part_event("output_text.done", text=text, logprobs=[]),
-            self._part_event("content_part.done", part=part),
-            self._item_event("done", self.message),
-        ]
+        self.items[index] |= {"status": status, "content": [part]}
+        self._emit("output_text.done", index, content_index=0, text=text, logprobs=[])
+        self._emit("content_part.done", index, content_index=0, part=part)
+        self._emit_item("done", index)
         self.message, self._texts = None, []
-        return events
 
-    def start_call(self, call: ToolCall) -> list[Event]:
+    def start_call(self, call: ToolCall) -> None:
         """Add a call of one of the service's tools."""
-        events = self.close_message()
-        arguments = call.arguments if isinstance(parse_arguments(call), dict) else "{}"
-        item = self._add("mcp", type="mcp_call", status="in_progress", name=call.name, server_label=SERVER_LABEL)
-        item |= {"arguments": "", "output": None, "error": None, "approval_request_id": self._approvals.get(call.id)}
-        self._running[call.id] = item
-        events += [self._item_event("added", item), self._call_event("mcp_call.in_progress", item)]
-        return events + self._arguments("mcp_call_arguments", item, arguments)
+        self.close_message()
+        index = self._running[call.id] = self._add(
+            "mcp", type="mcp_call", status="in_progress", name=call.name, server_label=SERVER_LABEL, arguments=""
+        )
+        item = self.items[index]
+        item |= {"output": None, "error": None, "approval_request_id": self._approvals.get(call.id)}
+        self._emit_item("added", index)
+        self._emit("mcp_call.in_progress", index)
+        self._set_arguments("mcp_call_arguments", index, call.arguments if _is_object(call) else "{}")
 
-    def finish_call(self, execution: ToolCallFinished) -> list[Event]:
+    def finish_call(self, execution: ToolCallFinished) -> None:
         """Add the result of a call, which the model has seen as well."""
-        events = [] if execution.call.id in self._running else self.start_call(execution.call)
-        item = self._running.pop(execution.call.id)
+        if execution.call.id not in self._running:
+            self.start_call(execution.call)
+        index = self._running.pop(execution.call.id)
         status = "completed" if execution.outcome == "ok" else "failed"
-        item |= {"status": status, "output": execution.result}
-        return [*events, self._call_event(f"mcp_call.{status}", item), self._item_event("done", item)]
+        self.items[index] |= {"status": status, "output": execution.result}
+        self._emit(f"mcp_call.{status}", index)
+        self._emit_item("done", index)
 
-    def function_call(self, call: ToolCall, status: str) -> list[Event]:
+    def function_call(self, call: ToolCall, status: str) -> None:
         """Add a call that the client must run."""
-        item = self._add("fc", type="function_call", status="in_progress", call_id=call.id, name=call.name)
-        item["arguments"] = ""
-        added = self._item_event("added", item)
-        events = self._arguments("function_call_arguments", item, call.arguments or "{}")
-        item["status"] = status
-        return [added, *events, self._item_event("done", item)]
+        index = self._add(
+            "fc", type="function_call", status="in_progress", call_id=call.id, name=call.name, arguments=""
+        )
+        self._emit_item("added", index)
+        self._set_arguments("function_call_arguments", index, call.arguments or "{}")
+        self.items[index]["status"] = status
+        self._emit_item("done", index)
 
-    def approval_request(self, identifier: str, name: str, arguments: str) -> list[Event]:
+    def approval_request(self, identifier: str, name: str, arguments: str) -> None:
         """Add a request for approval; its id names the pending answer and the call."""
-        item = self._add("mcpr", type="mcp_approval_request", name=name, server_label=SERVER_LABEL)
-        item |= {"id": identifier, "arguments": arguments}
-        return [self._item_event("added", item), self._item_event("done", item)]
+        index = self._add("mcpr", type="mcp_approval_request", name=name, server_label=SERVER_LABEL)
+        self.items[index] |= {"id": identifier, "arguments": arguments}
+        self._emit_item("added", index)
+        self._emit_item("done", index)
 
-    def _open_message(self) -> list[Event]:
-        self.message = self._add("msg", type="message", status="in_progress", role="assistant", content=[])
-        return [self._item_event("added", self.message), self._part_event("content_part.added", part=_part(""))]
+    def _set_arguments(self, kind: str, index: int, arguments: str) -> None:
+        self.items[index]["arguments"] = arguments
+        self._emit(f"{kind}.delta", index, delta=arguments)
+        self._emit(f"{kind}.done", index, arguments=arguments)
 
-    def _arguments(self, kind: str, item: dict[str, Any], arguments: str) -> list[Event]:
-        item["arguments"] = arguments
-        return [
-            {**self._call_event(f"{kind}.delta", item), "delta": arguments},
-            {**self._call_event(f"{kind}.done", item), "arguments": arguments},
-        ]
+    def _add(self, prefix: str, **fields: Any) -> int:
+        index = len(self.items)
+        self.items.append({"id": f"{prefix}_{self._identifier}_{index}", **fields})
+        return index
 
-    def _add(self, prefix: str, **fields: Any) -> dict[str, Any]:
-        item = {"id": f"{prefix}_{self._identifier}_{len(self.items)}", **fields}
-        self.items.append(item)
-        return item
+    def _emit_item(self, kind: str, index: int) -> None:
+        if self._streamed:
+            # A copy: the item changes before the event is written.
+            item = self.items[index].copy()
+            self._events.append({"type": f"response.output_item.{kind}", "output_index": index, "item": item})
 
-    def _item_event(self, kind: str, item: dict[str, Any]) -> Event:
-        # A copy: the item changes before the event is written.
-        return {"type": f"response.output_item.{kind}", "output_index": self._index(item), "item": {**item}}
+    def _emit(self, kind: str, index: int, **fields: Any) -> None:
+        if self._streamed:
+            place = {"output_index": index, "item_id": self.items[index]["id"]}
+            self._events.append({"type": f"response.{kind}", **place, **fields})
 
-    def _call_event(self, kind: str, item: dict[str, Any]) -> Event:
-        return {"type": f"response.{kind}", "output_index": self._index(item), "item_id": item["id"]}
 
-    def _part_event(self, kind: str, **fields: Any) -> Event:
-        item = self.message or {}
-        return {**self._call_event(kind, item), "content_index": 0, **fields}
-
-    def _index(self, item: dict[str, Any]) -> int:
-        return next(index for index in reversed(range(len(self.items))) if self.items[index] is item)
+def _is_object(call: ToolCall) -> bool:
+    return isinstance(parse_arguments(call), dict)
 
 
 def _part(text: str) -> dict[str, Any]:

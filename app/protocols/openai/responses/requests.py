@@ -3,27 +3,38 @@
 Unknown fields are ignored, as in chat completions.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, StrictBool, StringConstraints, model_validator
 
 from app.protocols.openai.errors import BadRequest
-from app.protocols.openai.requests import (
-    CalledFunction,
-    FieldNames,
-    Function,
+from app.protocols.openai.messages import SYSTEM_ROLES, FieldNames, conversation, require_text, text_of
+from app.protocols.openai.wire import (
+    Choice,
     Part,
     Refused,
+    Sampling,
+    ToolDescription,
+    ToolName,
     Wire,
-    WireCall,
-    WireMessage,
     refuse_other_choices,
 )
 from toolchat.chat.request import Approval
+from toolchat.messages import (
+    AssistantMessage,
+    Message,
+    SystemMessage,
+    ToolCall,
+    ToolResponse,
+    ToolResponseMessage,
+    UserMessage,
+)
 
-__all__ = ["SERVER_LABEL", "Item", "NamedFunction", "ResponsesRequest", "decisions", "wire_messages"]
+__all__ = ["SERVER_LABEL", "Item", "ResponsesRequest", "conversation_of_items", "decisions"]
 
+_NAMES = FieldNames("input", "call_id")
 SERVER_LABEL = "toolchat"
 """The MCP server that clients see as the owner of the service's tools."""
 _REQUIRED = {
@@ -63,28 +74,40 @@ class Item(Wire):
         return self
 
 
-class FunctionTool(Function):
-    """A tool that the client runs itself."""
+class Tool(Wire):
+    """A tool that the client runs itself, or the service's own tools as those of an MCP server.
 
-    type: Literal["function"]
+    A client names the service's tools to decide about their approvals, or to allow a part of them.
+    """
+
+    type: Literal["function", "mcp"]
+    name: ToolName | None = None
+    description: str | None = None
+    parameters: dict[str, Any] | None = None
     strict: bool | None = None
-
-
-class ServiceTools(Wire):
-    """The service's own tools, named by a client that wants to decide about their approvals."""
-
-    type: Literal["mcp"]
-    server_label: Literal["toolchat"]
+    server_label: str | None = None
     allowed_tools: list[str] | None = None
 
+    @model_validator(mode="before")
+    @classmethod
+    def _refuse_others(cls, value: object) -> object:
+        if isinstance(value, dict) and (kind := value.get("type")) not in ("function", "mcp"):
+            raise ValueError(f"{str(kind)[:32]} is not supported; send tools of the type function")
+        return value
 
-def _refuse_other_tools(value: object) -> object:
-    kind = str(value.get("type"))[:32] if isinstance(value, dict) else "function"
-    if kind == "mcp" and isinstance(value, dict) and value.get("server_label") != SERVER_LABEL:
-        raise ValueError(f"other MCP servers than {SERVER_LABEL}, the service itself, are not supported")
-    if kind not in ("function", "mcp"):
-        raise ValueError(f"{kind} is not supported; send tools of the type function")
-    return value
+    @model_validator(mode="after")
+    def _check_fields(self) -> Self:
+        if self.type == "mcp" and self.server_label != SERVER_LABEL:
+            raise ValueError(f"other MCP servers than {SERVER_LABEL}, the service itself, are not supported")
+        if self.type == "function" and self.name is None:
+            raise ValueError("name is missing")
+        return self
+
+    def shown(self) -> dict[str, Any]:
+        """The tool as the response repeats it."""
+        if self.type == "mcp":
+            return self.model_dump(include={"type", "server_label", "allowed_tools"})
+        return self.model_dump(exclude={"server_label", "allowed_tools"})
 
 
 def _refuse_logprobs(value: list[str] | None) -> list[str] | None:
@@ -136,13 +159,11 @@ def _as_id(value: object) -> object:
     return value.get("id") if isinstance(value, dict) else value
 
 
-_Tool = Annotated[FunctionTool | ServiceTools, Field(discriminator="type"), BeforeValidator(_refuse_other_tools)]
-_Choice = Literal["none", "auto", "required"] | NamedFunction | None
 _Key = Annotated[str, StringConstraints(max_length=64)]
 _Value = Annotated[str, StringConstraints(max_length=512)]
 
 
-class ResponsesRequest(Wire):
+class ResponsesRequest(Sampling):
     """The body of ``POST /v1/responses``."""
 
     model: str
@@ -152,11 +173,8 @@ class ResponsesRequest(Wire):
     conversation: Annotated[str | None, BeforeValidator(_as_id)] = None
     stream: StrictBool | None = None
     store: StrictBool | None = None
-    tools: list[_Tool] | None = Field(None, max_length=128)
-    tool_choice: Annotated[_Choice, BeforeValidator(refuse_other_choices)] = None
-    parallel_tool_calls: bool | None = None
-    temperature: float | None = Field(None, ge=0, le=2)
-    top_p: float | None = Field(None, ge=0, le=1)
+    tools: list[Tool] | None = Field(None, max_length=128)
+    tool_choice: Annotated[Choice | NamedFunction | None, BeforeValidator(refuse_other_choices)] = None
     max_output_tokens: int | None = Field(None, ge=1)
     max_tool_calls: int | None = Field(None, ge=1)
     reasoning: Reasoning | None = None
@@ -167,18 +185,23 @@ class ResponsesRequest(Wire):
     prompt: Refused = None
     top_logprobs: Refused = None
 
-    @property
-    def functions(self) -> Sequence[FunctionTool]:
+    def functions_of_client(self) -> list[ToolDescription]:
         """The tools that the client runs itself."""
-        return [each for each in self.tools or () if isinstance(each, FunctionTool)]
+        return [(each.name or "", each.description, each.parameters) for each in self.tools or () if each.name]
 
     @property
-    def service_tools(self) -> ServiceTools | None:
+    def service_tools(self) -> Tool | None:
         """The service's tools, if the client names them."""
-        return next((each for each in self.tools or () if isinstance(each, ServiceTools)), None)
+        return next((each for each in self.tools or () if each.type == "mcp"), None)
+
+    def chosen_tool(self) -> str | None:
+        """The choice of a tool as an option of the model call."""
+        return self.tool_choice.name if isinstance(self.tool_choice, NamedFunction) else self.tool_choice
 
     def options(self) -> dict[str, Any]:
-        """The options of the model calls; ``None`` where the client sends none."""
+        """The other options of the model calls that the client has set."""
+        if self.model_fields_set.isdisjoint(_OPTIONS):
+            return {}
         return {
             "temperature": self.temperature,
             "top_p": self.top_p,
@@ -190,6 +213,9 @@ class ResponsesRequest(Wire):
         }
 
 
+_OPTIONS = frozenset(Sampling.model_fields) | {"max_output_tokens", "max_tool_calls", "reasoning", "text"}
+
+
 def _response_format(sent: TextFormat) -> dict[str, Any] | None:
     """The format as chat completions write it."""
     if sent.type != "json_schema":
@@ -198,43 +224,64 @@ def _response_format(sent: TextFormat) -> dict[str, Any] | None:
     return {"type": "json_schema", "json_schema": schema}
 
 
-def wire_messages(items: Sequence[Item], earlier: int) -> tuple[list[WireMessage], FieldNames]:
-    """Convert items to the messages of chat completions.
+def conversation_of_items(
+    earlier: Sequence[Item], items: Sequence[Item], service_text: str, instructions: str
+) -> tuple[Message, ...]:
+    """The conversation of earlier responses and of a request.
 
     Args:
-        items: the items of earlier responses, then those of the request.
-        earlier: how many of them are of earlier responses.
+        earlier: the items of earlier responses.
+        items: the items of the request.
+        service_text: the service's instructions.
+        instructions: those of the request.
 
-    Returns:
-        The messages, and the names of the request's fields for error messages.
+    Raises:
+        BadRequest: the question has content other than text, calls and results do not match, or there is no message.
     """
-    sent: list[WireMessage] = []
-    indexes: list[int] = []
-    for index, item in enumerate(items, -earlier):
+    end = len(items)
+    while end and items[end - 1].type in _PASSED_OVER:
+        end -= 1
+    require_text(items[:end], "input")
+    sent = _messages([*earlier, *items], -len(earlier))
+    if not sent:
+        raise BadRequest("input: has no message", "input")
+    texts = filter(None, (service_text, instructions))
+    return conversation(sent, "\n\n".join(texts), _NAMES)
+
+
+def _messages(items: Iterable[Item], start: int) -> list[tuple[int, Message]]:
+    sent: list[tuple[int, Message]] = []
+    for index, item in enumerate(items, start):
         if item.type == "message":
-            sent.append(WireMessage.model_construct(role=item.role or "user", content=item.content))
+            sent.append((index, _message(item)))
         elif item.type == "function_call":
-            _add_call(sent, item, item.call_id or "")
+            _add_call(sent, index, item, item.call_id)
         elif item.type == "function_call_output":
-            sent.append(_result(item, item.call_id or ""))
+            sent.append((index, _result(item, item.call_id)))
         elif item.type == "mcp_call":
-            _add_call(sent, item, item.id or "")
-            sent.append(_result(item, item.id or ""))
-        indexes += [index] * (len(sent) - len(indexes))
-    return sent, FieldNames("input", "call_id", indexes)
+            _add_call(sent, index, item, item.id)
+            sent.append((index, _result(item, item.id)))
+    return sent
 
 
-def _add_call(sent: list[WireMessage], item: Item, identifier: str) -> None:
+def _message(item: Item) -> Message:
+    text = text_of(item.content)
+    if item.role == "assistant":
+        return AssistantMessage(text)
+    return SystemMessage(text) if item.role in SYSTEM_ROLES else UserMessage(text)
+
+
+def _add_call(sent: list[tuple[int, Message]], index: int, item: Item, identifier: str | None) -> None:
     """Add a call to the assistant's message before it: parallel calls are one message."""
-    function = CalledFunction.model_construct(name=item.name or "", arguments=item.arguments or "")
-    call = WireCall.model_construct(id=identifier, function=function)
-    if not sent or sent[-1].role != "assistant":
-        sent.append(WireMessage.model_construct(role="assistant"))
-    sent[-1].tool_calls = [*(sent[-1].tool_calls or ()), call]
+    call, last = ToolCall(identifier or "", item.name or "", item.arguments or ""), sent[-1][1] if sent else None
+    if isinstance(last, AssistantMessage):
+        sent[-1] = index, replace(last, tool_calls=(*last.tool_calls, call))
+    else:
+        sent.append((index, AssistantMessage("", (call,))))
 
 
-def _result(item: Item, identifier: str) -> WireMessage:
-    return WireMessage.model_construct(role="tool", tool_call_id=identifier, content=item.output or "")
+def _result(item: Item, identifier: str | None) -> Message:
+    return ToolResponseMessage((ToolResponse(identifier or "", "", text_of(item.output)),))
 
 
 def decisions(items: Sequence[Item]) -> tuple[str, Mapping[str, Approval]] | None:

@@ -1,13 +1,13 @@
 """The routes of OpenAI's Responses: ``POST /v1/responses``, and what is stored under its ids."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 from pydantic_core import to_json
 
 from app.api.body_limits import body_of
-from app.api.dependencies import refuse_cross_site, require_same_site
+from app.api.dependencies import reject_prefetch, require_same_site
 from app.api.fast_router import QuestionRoute, ReadRoute
 from app.api.parameters import require_json
 from app.api.responses import answer_prompt
@@ -18,12 +18,13 @@ from app.protocols.openai.documentation import ANSWER_RESPONSES, DOCUMENT_RESPON
 from app.protocols.openai.errors import BadRequest
 from app.protocols.openai.models import model_prompt
 from app.protocols.openai.partial_turns import restore_turns
-from app.protocols.openai.requests import WireMessage, client_tools, conversation, read_request
 from app.protocols.openai.responses.answers import Answer, ResponseDocument, ResponseEvents
-from app.protocols.openai.responses.requests import Item, NamedFunction, ResponsesRequest, decisions, wire_messages
+from app.protocols.openai.responses.requests import Item, ResponsesRequest, conversation_of_items, decisions
 from app.protocols.openai.responses.store import ResponseStore
+from app.protocols.openai.wire import read_request
 from toolchat.chat.client import PromptSpec
 from toolchat.chat.request import Approval
+from toolchat.errors import ValidationFailed
 
 __all__ = ["add_routes"]
 
@@ -53,7 +54,7 @@ async def create(request: Request) -> Response:
     also call the functions of the request; those calls are returned as `function_call` items. The response is stored,
     to be continued by `previous_response_id`, unless `store` is false. `conversation` names a session of the service.
     """
-    refuse_cross_site(request)
+    reject_prefetch(request)
     require_json(request)
     service, sent = service_state(request), read_request(ResponsesRequest, await body_of(request))
     _require_one_history(sent)
@@ -64,7 +65,7 @@ async def create(request: Request) -> Response:
         # Whoever lists the service's tools decides by items; all others read how to decide.
         request.scope["state"][IN_CHAT_PAGE] = sent.service_tools is None
         answer = Answer(sent, items, previous, store, {})
-        prompt, taken = await _prompt(service, sent, [*earlier, *items], len(earlier)), None
+        prompt, taken = await _prompt(service, sent, earlier, items), None
     else:
         identifier, approvals = decided
         taken = await service.approvals.find(identifier, approvals)
@@ -168,24 +169,26 @@ def _require_decisions(approvals: Mapping[str, Approval], calls: list[dict[str, 
         raise BadRequest(f"input: send an mcp_approval_response for each call; missing: {missing}", "input")
 
 
-async def _prompt(service: ServiceState, sent: ResponsesRequest, items: list[Item], earlier: int) -> PromptSpec:
-    messages, names = wire_messages(items, earlier)
-    if not messages:
-        raise BadRequest("input: has no message", "input")
-    if sent.instructions:
-        messages.insert(0, WireMessage.model_construct(role="system", content=sent.instructions))
-        names.indexes.insert(0, 0)
-    offered = sent.service_tools
+async def _prompt(
+    service: ServiceState, sent: ResponsesRequest, earlier: Sequence[Item], items: Sequence[Item]
+) -> PromptSpec:
+    messages = conversation_of_items(earlier, items, service.chat.system_text, sent.instructions or "")
+    named = sent.service_tools
     return model_prompt(
         service,
-        sent.model,
-        await restore_turns(service.store, conversation(messages, service.chat.system_text, names)),
-        conversation_of(sent.conversation) if sent.conversation else "",
-        client_tools=client_tools(sent.functions),
-        tool_choice=sent.tool_choice.name if isinstance(sent.tool_choice, NamedFunction) else sent.tool_choice,
-        allowed=offered.allowed_tools if offered else None,
-        options=sent.options(),
+        sent,
+        await restore_turns(service.store, messages),
+        _conversation_id(sent),
+        sent.functions_of_client(),
+        named.allowed_tools if named else None,
     )
+
+
+def _conversation_id(sent: ResponsesRequest) -> str:
+    try:
+        return conversation_of(sent.conversation, "conversation") if sent.conversation else ""
+    except ValidationFailed as error:
+        raise BadRequest(error.detail, "conversation") from None
 
 
 def _shown(item: dict[str, Any], identifier: str) -> dict[str, Any]:

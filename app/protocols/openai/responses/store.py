@@ -11,8 +11,8 @@ from pydantic_core import from_json, to_json
 from app.api.dependencies import scoped_key
 from app.protocols.openai.errors import BadRequest
 from app.protocols.openai.partial_turns import saved_turn_id
-from app.protocols.openai.requests import without_link_tokens
 from app.protocols.openai.responses.requests import Item, ResponsesRequest
+from app.protocols.openai.wire import without_link_tokens
 from toolchat.errors import NotFound, StoreUnavailable
 from toolchat.state.base import StateStore, decoding
 
@@ -42,12 +42,12 @@ class ResponseStore:
         self._store = store
         self._ttl = ttl
 
-    async def save(self, document: dict[str, Any], items: Sequence[Item], previous: str) -> None:
-        """Store a response with its input; without the store the answer is sent all the same."""
-        sent = [each.model_dump(exclude_none=True) for each in items]
-        record = to_json({"response": document, "input": sent, "previous": previous})
+    async def save(self, identifier: str, document: bytes, items: Sequence[Item], previous: str) -> None:
+        """Store a response as JSON with its input; without the store the answer is sent all the same."""
+        sent = _ITEMS.dump_json([*items], exclude_none=True)
+        record = b'{"response":%b,"input":%b,"previous":%b}' % (document, sent, to_json(previous))
         with suppress(StoreUnavailable):
-            await self._store.put(_key(document["id"]), without_link_tokens(record), ttl=self._ttl)
+            await self._store.put(_key(identifier), without_link_tokens(record), ttl=self._ttl)
 
     async def find(self, identifier: str) -> dict[str, Any]:
         """The record of a response: ``response``, ``input`` and ``previous``.
@@ -73,6 +73,8 @@ class ResponseStore:
         Raises:
             BadRequest: the request refers to a response or an item that is not stored.
         """
+        if not sent.previous_response_id and all(each.type == "message" for each in sent.input):
+            return [], sent.input, ""
         items = await self._resolved(sent.input)
         if previous := sent.previous_response_id or "":
             return await self._history(previous), items, previous

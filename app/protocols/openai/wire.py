@@ -22,6 +22,7 @@ __all__ = [
     "Part",
     "Refused",
     "Sampling",
+    "ToolDescription",
     "ToolName",
     "Wire",
     "client_tools",

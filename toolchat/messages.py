@@ -5,7 +5,9 @@ All modules use these types; only the folder of a provider knows its wire format
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, TypeVar, dataclass_transform
+from typing import Any, ClassVar, TypeVar, dataclass_transform
+
+from pydantic_core import to_json
 
 __all__ = [
     "AssistantMessage",
@@ -21,6 +23,7 @@ __all__ = [
     "immutable",
     "sendable",
     "split_answered",
+    "text_json",
     "turn_start",
     "updated",
 ]
@@ -76,24 +79,33 @@ class ToolCall:
 class SystemMessage:
     """Instructions to the model, before the conversation."""
 
+    role: ClassVar = "system"
     text: str
+    json: bytes | None = field(default=None, init=False, repr=False, compare=False)
+    """What :func:`text_json` has computed."""
 
 
 @immutable
 class UserMessage:
     """A message of the user."""
 
+    role: ClassVar = "user"
     text: str
+    json: bytes | None = field(default=None, init=False, repr=False, compare=False)
+    """As in a :class:`SystemMessage`."""
 
 
 @immutable
 class AssistantMessage:
     """A message of the model, with the tool calls that it requests."""
 
+    role: ClassVar = "assistant"
     text: str = ""
     tool_calls: tuple[ToolCall, ...] = ()
     extra: Mapping[str, Any] = field(default_factory=dict)
     """Provider-specific keys that must be sent back within the same turn, such as ``reasoning_content``."""
+    json: bytes | None = field(default=None, init=False, repr=False, compare=False)
+    """As in a :class:`SystemMessage`."""
 
 
 @immutable
@@ -115,6 +127,14 @@ class ToolResponseMessage:
 
 
 Message = SystemMessage | UserMessage | AssistantMessage | ToolResponseMessage
+
+
+def text_json(message: SystemMessage | UserMessage | AssistantMessage) -> bytes:
+    """A message's role and text as most providers take them; a conversation is sent again with each of its turns."""
+    if (written := message.json) is None:
+        written = to_json({"role": message.role, "content": message.text})
+        object.__setattr__(message, "json", written)
+    return written
 
 
 def turn_start(messages: Sequence[Message]) -> int:

@@ -1,6 +1,7 @@
 """Chat memory: the stored turns of a session, and the window of them that the model receives."""
 
 import time
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
@@ -32,6 +33,7 @@ __all__ = ["TURN_ID", "ChatMemory", "MemoryAdvisor", "MemoryWindow", "OpenTurn",
 
 TURN_ID = "toolchat.turn_id"
 """The context value that identifies a turn which may be answered again after a crash: it is stored once."""
+_MAX_SAVED, _MAX_SAVED_BYTES = 128, 64 * 1024
 current_lock: ContextVar[Lock | None] = ContextVar("conversation_lock", default=None)
 """The lock of the conversation whose turn is being answered; ``None`` outside of a turn."""
 
@@ -43,10 +45,10 @@ class Turn:
     messages: tuple[Message, ...]
     summary: str = ""
     """As :func:`turn_summary` writes it: for the user, never sent to the model."""
-    records: Sequence[Mapping[str, Any]] = field(default=(), repr=False, compare=False)
-    """The stored record, written back as it is; empty for a new turn."""
+    record: bytes = field(default=b"", repr=False, compare=False)
+    """The stored JSON, written back as it is."""
     identifier: str = ""
-    """The value of :data:`TURN_ID`, if the application sets it; only of a new turn."""
+    """The value of :data:`TURN_ID`, if the application sets it."""
     size: int = field(init=False, repr=False, compare=False)
     """As :func:`estimate_size` counts it."""
 
@@ -122,6 +124,8 @@ class ChatMemory:
         self._locks = locks
         self.window = window or MemoryWindow()
         self._ttl = ttl
+        self._saved: OrderedDict[str, tuple[bytes, tuple[Turn, ...]]] = OrderedDict()
+        """The values that this process saved last, by key, with their turns: the next question need not parse them."""
 
     @property
     def active(self) -> int:
@@ -134,7 +138,13 @@ class ChatMemory:
         Raises:
             StoreUnavailable: the store cannot be reached, or its value cannot be read.
         """
-        return _load(await self._store.get(_key(conversation)))
+        key = _key(conversation)
+        return self.load(key, await self._store.get(key))
+
+    def load(self, key: str, value: bytes | None) -> tuple[Turn, ...]:
+        """The turns of a stored value; raises as :meth:`turns`."""
+        saved, turns = self._saved.get(key, (None, ()))
+        return turns if saved == value else _load(value)  # another process may have stored a turn since
 
     def open_turn(self, conversation: str) -> "TurnOpening":
         """Open a turn with ``async with``; another one of the same conversation waits, also on other replicas.
@@ -145,7 +155,7 @@ class ChatMemory:
         """
         return TurnOpening(self, self._locks.hold(_key(conversation)))
 
-    async def save(self, turns: Sequence[Turn], lock: Lock) -> None:
+    async def save(self, turns: tuple[Turn, ...], lock: Lock) -> None:
         """Replace the stored turns of a conversation and release its lock.
 
         Both happen in one step of the store, which checks the lock's fence: a process that stalled until its lock
@@ -155,11 +165,16 @@ class ChatMemory:
             SessionBusy: the lock was lost to another request, whose turn remains.
             StoreUnavailable: nothing was stored.
         """
-        value = to_json([each.records or dump_turn(each.messages, each.summary, each.identifier) for each in turns])
+        value = b"[%b]" % b",".join([each.record for each in turns])
         try:
             await self._locks.save_and_release(lock, value, ttl=self._ttl)
         except LockLost:
             raise SessionBusy("another request took the session over; this answer was not stored") from None
+        self._saved.pop(lock.key, None)
+        if len(value) <= _MAX_SAVED_BYTES:
+            self._saved[lock.key] = value, turns
+            if len(self._saved) > _MAX_SAVED:
+                self._saved.popitem(last=False)
 
     async def delete(self, conversation: str, *also: str, then: Callable[[], Awaitable[object]] | None = None) -> bool:
         """Delete a conversation and other values; returns whether there was anything.
@@ -174,6 +189,7 @@ class ChatMemory:
             StoreUnavailable: the deletion is incomplete.
         """
         async with self._locks.hold(_key(conversation)) as lock:
+            self._saved.pop(lock.key, None)
             try:
                 deleted = await self._store.delete(_key(conversation), *also, lock=lock)
             except LockLost:
@@ -200,7 +216,7 @@ class TurnOpening:
     async def __aenter__(self) -> "OpenTurn":
         lock = await self._hold.__aenter__()
         try:
-            turn = OpenTurn(self._memory, _load(lock.value), lock)
+            turn = OpenTurn(self._memory, self._memory.load(lock.key, lock.value), lock)
         except BaseException:
             await self._hold.__aexit__()
             raise
@@ -231,10 +247,10 @@ class OpenTurn:
 
         Raises as :meth:`ChatMemory.save`.
         """
-        if identifier and any(each.records[-1].get("turn_id") == identifier for each in self.earlier):
+        if identifier and any(each.identifier == identifier for each in self.earlier):
             return
         window = self.memory.window
-        turn = Turn(window.trim(messages), summary, identifier=identifier)
+        turn = _load_turn(dump_turn(window.trim(messages), summary, identifier))  # as the next question reads it
         await self.memory.save((*window.select(self.earlier, turn.messages), turn), self.lock)
         if self.memory.on_saved is not None:
             await self.memory.on_saved(self.lock.key.removeprefix(_key("")), turn.messages)
@@ -306,7 +322,7 @@ def _load(value: bytes | None) -> tuple[Turn, ...]:
 
 
 def _load_turn(records: Sequence[Mapping[str, Any]]) -> Turn:
-    return Turn(*load_turn(records), records)
+    return Turn(*load_turn(records), to_json(records), str(records[-1].get("turn_id", "")))
 
 
 def _key(conversation: str) -> str:

@@ -5,13 +5,14 @@ from collections.abc import Collection, Sequence
 from operator import attrgetter
 from typing import Any
 
+from pydantic_core import to_json
+
 from toolchat.messages import (
     AssistantMessage,
     Message,
-    SystemMessage,
     ToolCall,
     ToolResponseMessage,
-    UserMessage,
+    text_json,
     turn_start,
 )
 from toolchat.models.base import ChatOptions, Prompt, SerializedTools
@@ -23,12 +24,12 @@ __all__ = [
     "OUTPUT",
     "ChatCompletionsWire",
     "map_message",
-    "map_messages",
     "map_options",
     "map_tool_call",
     "map_tool_definition",
     "map_tool_options",
     "valid_name",
+    "write_messages",
 ]
 
 OUTPUT = "response_output"
@@ -66,9 +67,9 @@ class ChatCompletionsWire:
         return False
 
     def body(self, model: str, prompt: Prompt, options: ChatOptions) -> dict[str, Any]:
-        """The request without its tools."""
+        """The request without what :meth:`written` gives."""
         tools = {tool.name for tool in prompt.tools}
-        body = {"model": model, "messages": map_messages(prompt.messages, tools)} | map_options(options)
+        body: dict[str, Any] = {"model": model} | map_options(options)
         if prompt.stream:
             # Without this option a stream has no usage (https://platform.openai.com/docs/api-reference/chat/create).
             body |= {"stream": True, "stream_options": {"include_usage": True}}
@@ -76,39 +77,43 @@ class ChatCompletionsWire:
             body |= map_tool_options(options, tools)
         return body
 
+    def written(self, prompt: Prompt) -> dict[str, bytes]:
+        """The parts of the request whose JSON is stored with the messages and the tools."""
+        messages = {"messages": write_messages(prompt.messages, {tool.name for tool in prompt.tools})}
+        return messages | ({"tools": self.definitions.serialize(prompt.tools)} if prompt.tools else {})
 
-def map_messages(messages: Sequence[Message], tools: Collection[str] = ()) -> list[dict[str, Any]]:
-    """Map a conversation; reasoning is sent back within the current turn only, as DeepSeek requires."""
+
+def write_messages(messages: Sequence[Message], tools: Collection[str] = ()) -> bytes:
+    """Write a conversation as JSON; reasoning is sent back within the current turn only, as DeepSeek requires."""
     turn = turn_start(messages)
-    mapped: list[dict[str, Any]] = []
+    written: list[bytes] = []
     for position, message in enumerate(messages):
-        mapped += map_message(message, tools, replay=position >= turn)
-    return mapped
+        if isinstance(message, ToolResponseMessage):
+            written += [
+                to_json({"role": "tool", "tool_call_id": one.id, "content": one.text}) for one in message.responses
+            ]
+        elif isinstance(message, AssistantMessage) and (message.tool_calls or message.extra):
+            written.append(to_json(map_message(message, tools, replay=position >= turn)))
+        else:
+            written.append(message.json or text_json(message))
+    return b"[%b]" % b",".join(written)
 
 
-def map_message(message: Message, tools: Collection[str] = (), *, replay: bool = True) -> list[dict[str, Any]]:
-    """Map one message; a :class:`ToolResponseMessage` becomes one message per response.
+def map_message(message: AssistantMessage, tools: Collection[str] = (), *, replay: bool = True) -> dict[str, Any]:
+    """Map a message of the model.
 
     Args:
         message: the message.
         tools: the names of the offered tools, see :func:`map_tool_call`.
         replay: whether to send provider-specific keys of an assistant message back, such as its reasoning.
     """
-    match message:
-        case SystemMessage():
-            return [{"role": "system", "content": message.text}]
-        case UserMessage():
-            return [{"role": "user", "content": message.text}]
-        case ToolResponseMessage():
-            return [{"role": "tool", "tool_call_id": one.id, "content": one.text} for one in message.responses]
-        case AssistantMessage():
-            mapped: dict[str, Any] = {"role": "assistant", "content": message.text}
-            if replay and message.extra:
-                mapped = {**message.extra, **mapped}
-                mapped.pop(OUTPUT, None)  # of the other API, which a fallback or an earlier round may have used
-            if message.tool_calls:
-                mapped["tool_calls"] = [map_tool_call(call, tools) for call in message.tool_calls]
-            return [mapped]
+    mapped: dict[str, Any] = {"role": message.role, "content": message.text}
+    if replay and message.extra:
+        mapped = {**message.extra, **mapped}
+        mapped.pop(OUTPUT, None)  # of the other API, which a fallback or an earlier round may have used
+    if message.tool_calls:
+        mapped["tool_calls"] = [map_tool_call(call, tools) for call in message.tool_calls]
+    return mapped
 
 
 def map_tool_call(call: ToolCall, tools: Collection[str] = ()) -> dict[str, Any]:

@@ -169,10 +169,8 @@ class OpenAICompatibleChatModel(ChatModel):
     def _body(self, wire: ChatCompletionsWire | ResponsesWire, prompt: Prompt) -> bytes:
         options = self._options.updated(prompt.options) if self._options else prompt.options
         data = to_json(wire.body(options.model or self.name, prompt, options) | self._extra_body)
-        if prompt.tools:
-            # The same tools come with nearly every request, so their JSON is cached and appended to the object.
-            data = b'%b,"tools":%b}' % (data[:-1], wire.definitions.serialize(prompt.tools))
-        return data
+        parts = [b',"%b":%b' % (name.encode(), value) for name, value in wire.written(prompt).items()]
+        return b"%b%b}" % (data[:-1], b"".join(parts))
 
 
 async def _emit_added(turn: OpenAITurn | ResponsesTurn, text: str, emit: EmitModelEvent) -> None:

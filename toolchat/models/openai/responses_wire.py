@@ -51,7 +51,7 @@ class ResponsesWire:
         return adapted
 
     def body(self, model: str, prompt: Prompt, options: ChatOptions) -> dict[str, Any]:
-        """The request without its tools; the API has no stop sequences, seed and penalties."""
+        """The request without what :meth:`written` gives; the API has no stop sequences, seed and penalties."""
         tools = {tool.name for tool in prompt.tools}
         text = _map_format(options.response_format) if options.response_format else None
         values = {
@@ -66,6 +66,10 @@ class ResponsesWire:
         }
         body = {"model": model, "input": _map_input(prompt.messages, tools), "store": False}
         return body | {name: value for name, value in values.items() if value is not None}
+
+    def written(self, prompt: Prompt) -> dict[str, bytes]:
+        """See :meth:`ChatCompletionsWire.written`."""
+        return {"tools": self.definitions.serialize(prompt.tools)} if prompt.tools else {}
 
 
 def _map_input(messages: Sequence[Message], tools: Collection[str]) -> list[dict[str, Any]]:

@@ -18,7 +18,7 @@ from app.access.runtime import Access
 from app.api import problems
 from app.api.body_limits import MAX_BODY_BYTES, PIECE_BYTES, Bodies, Body, Connection, UnreadAnswers, connection_of
 from app.api.headers import with_security_headers
-from app.api.parameters import percent_decode
+from app.api.parameters import decoded_query
 from app.api.problems import ERROR_RESPONSE, FAILURE, as_toolchat_error, record_failure, refusal
 from app.observability import tracing
 from app.observability.logs import hashed, log_event
@@ -126,7 +126,7 @@ class RequestMiddleware:
     async def _answered(self, scope: Scope, receive: Receive, answer: "_Answer") -> None:
         try:
             _check_host(scope)
-            _check_query(scope["query_string"])
+            _check_query(scope)
             await self._app(scope, receive, answer.send)
         except ClientDisconnect:
             answer.outcome = scope["state"]["outcome"] = CLIENT_GONE
@@ -299,13 +299,14 @@ def _check_host(scope: Scope) -> None:
         raise InvalidRequest("the request must have exactly one Host header")
 
 
-def _check_query(query_string: bytes) -> None:
+def _check_query(scope: Scope) -> None:
+    query_string: bytes = scope["query_string"]
     if len(query_string) > MAX_URL_BYTES:
         raise TooLarge(f"the query string is longer than {MAX_URL_BYTES} bytes")
     if not _SUSPICIOUS.search(query_string):
         return
     try:
-        text = percent_decode(query_string).decode("utf-8")
+        text = decoded_query(scope)
     except UnicodeDecodeError:
         raise InvalidRequest("the query string is not UTF-8") from None
     if "\x00" in text:

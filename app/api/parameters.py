@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 
 from fastapi import Request
 from pydantic_core import from_json
+from starlette.types import Scope
 
 from toolchat.errors import InvalidRequest, UnsupportedMediaType, ValidationFailed
 
@@ -17,6 +18,7 @@ __all__ = [
     "Parameter",
     "Parameters",
     "checked_text",
+    "decoded_query",
     "json_object",
     "percent_decode",
     "refuse_parameters",
@@ -164,7 +166,17 @@ def _pairs(query_string: bytes) -> Iterator[tuple[str, str]]:
             yield percent_decode(name).decode(errors="replace"), percent_decode(text).decode(errors="replace")
 
 
+_DECODED = "decoded_query"
 _ESCAPES = re.compile(b"(?:%[0-9A-Fa-f]{2})+")
+
+
+def decoded_query(scope: Scope) -> str:
+    """The decoded query string of a request; raises ``UnicodeDecodeError`` if it is not UTF-8."""
+    state = scope["state"]
+    if _DECODED not in state:  # the guard and the route ask for it, and a Chinese question is long when it is encoded
+        state[_DECODED] = percent_decode(scope["query_string"].replace(b"+", b" ")).decode()
+    decoded: str = state[_DECODED]
+    return decoded
 
 
 def percent_decode(text: bytes) -> bytes:
